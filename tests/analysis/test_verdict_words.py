@@ -2,25 +2,32 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
 import pytest
 
-from satview.analysis.verdicts.evidence import _MOST_EVENTS, Evidence, counts_within, covered, groups
+from satview.analysis.verdicts.evidence import _MOST_EVENTS, Evidence, counts_within, covered, groups, named
 from satview.analysis.verdicts.find import _plugged, all_kinds, find_verdicts
+from satview.analysis.verdicts.inversions import _priority, _remedy, _row_before
 from satview.analysis.verdicts.on_axis import on_axis
 from satview.analysis.verdicts.rule import Limits, rules
 from satview.analysis.verdicts.servers import _does
 from satview.analysis.verdicts.thresholds import default_thresholds
 from satview.analysis.verdicts.verdict import Occurrence, Severity, Verdict
+from satview.analysis.verdicts.waiting import _way_out
 from satview.analysis.verdicts.words import of_whom, waited_for
 from satview.base.errors import Cancelled
 from satview.events import wire
 from satview.events.kernel_calls import call_numbers
 from satview.events.spec import Release
+from satview.events.states import STATE_BY_NAME
 from satview.formats.axis.assemble import Member, trace_on_axis
+from satview.linkage.blockers import REPLY as REPLY_STATE
+from satview.linkage.blockers import SEND as SEND_STATE
 from satview.linkage.blockers import blockers
+from satview.linkage.mutexes import MUTEX
 from satview.linkage.table import Certainty
 from satview.store.axis import files_of
 from tests.helpers.kev import START, TraceBuilder
@@ -184,8 +191,6 @@ def test_verdicts_of_two_files_are_about_the_axis(tmp_path):
 
 
 def _with_rows(verdict):
-    from dataclasses import replace
-
     return replace(verdict, occurrences=(Occurrence(START + 1, START + 2, 0),))
 
 
@@ -227,6 +232,104 @@ def test_plug_ins_come_behind_the_rules(tmp_path, monkeypatch):
     assert all_kinds() == (*rules(), "mine")
     with pytest.raises(Cancelled):
         find_verdicts(trace, cancelled=lambda: len(asked) == len(rules()) or bool(asked.append(1)))
+
+
+def test_which_interrupts_are_handled_in_spans(tmp_path):
+    """Each CPU: 0x21 from 10 to 50, in which 0x22 takes 5, and from 60 to 62; CPU 1 has 0x23 from 70 to 80 as well."""
+    builder = TraceBuilder(cpus=2).time_event(0).time_event(1, 1).state("RUNNING", 2, 5, 1).state("RUNNING", 3, 6, 1, 1)
+    for time, is_exit, number in ((10, 0, 0x21), (20, 0, 0x22), (25, 1, 0x22), (50, 1, 0x21), (60, 0, 0x21),
+                                  (62, 1, 0x21)):  # fmt: skip
+        for cpu in (0, 1):
+            builder.event(wire.code(3, 1 + is_exit), time + cpu, (number, 0), cpu)
+    builder.event(wire.code(3, 1), 70, (0x23, 0), 1).event(wire.code(3, 2), 80, (0x23, 0), 1)
+    evidence = Evidence(builder.event(wire.code(6, 1), 99).open(tmp_path))
+
+    def handled(*spans):
+        start, end, cpu = np.array(spans).T
+        found = evidence.interrupts_in(start + START, end + START, cpu)
+        return sorted(zip(*(column.tolist() for column in found), strict=True))
+
+    assert handled((0, 99, 0)) == [(0, 0x21, 2), (0, 0x21, 40)]
+    assert handled((0, 99, 1)) == [(0, 0x21, 2), (0, 0x21, 40), (0, 0x23, 10)]
+    assert handled((20, 61, 0), (26, 55, 1)) == [(0, 0x21, 1), (0, 0x21, 30), (1, 0x21, 25)]
+    assert handled((52, 58, 0)) == []
+    assert evidence.interrupts_of_all((START, START + 99)) == "interrupt 0x21 84 ns, interrupt 0x23 10 ns"
+    assert evidence.interrupts_of_all((START + 52, START + 58)) == ""
+
+
+def test_who_is_worth_a_name(tmp_path):
+    """Three at most, and nobody with less than a hundredth of all; the rest is one sum."""
+    builder = TraceBuilder().time_event(0).state("RUNNING", 1, 1, 1)
+    for tid in range(1, 6):
+        builder.state("RUNNING", 1 + tid, 5, tid)
+    trace = builder.open(tmp_path)
+    evidence, rows = Evidence(trace), [trace.threads.row(5, tid) for tid in range(1, 6)]
+    for cycles, who, says in (
+        ((10, 40, 30, 0, 20), [2, 3, 5], "pid 5 2 40 ns, pid 5 3 30 ns, pid 5 5 20 ns, and 1 more 10 ns"),
+        ((990, 10, 0, 0, 0), [1, 2], "pid 5 1 990 ns, pid 5 2 10 ns"),
+        ((991, 9, 0, 0, 0), [1], "pid 5 1 991 ns, and 1 more 9 ns"),
+        ((991, 4, 5, 0, 0), [1], "pid 5 1 991 ns, and 2 more 9 ns"),
+        ((0, 0, 0, 0, 0), [], ""),
+    ):  # fmt: skip
+        lengths = [*cycles, 700, 900]  # the idle thread, and who is not known
+        found = evidence.most_of(np.array([*rows, trace.threads.row(1, 1), 0]), np.array(lengths))
+        assert [int(trace.threads.tid[row]) for row in named(found)] == who
+        assert evidence.shares(found) == says
+    assert evidence.most_of(np.array([rows[0], rows[1], rows[0]]), np.array([5, 8, 4])) == [(rows[0], 9), (rows[1], 8)]
+    assert (evidence.process_of(5), evidence.process_of(77)) == ("pid 5", "pid 77")
+
+
+def test_what_would_help_against_a_circle():
+    """By the states of its waits; objects that have an address are named once."""
+    objects = ["mutex 0x1000 (process a)", "the reply", "mutex 0x1000 (process a)", "semaphore 0x2000 (process a)"]
+    named = "mutex 0x1000 (process a) and semaphore 0x2000 (process a)"
+    for states, what, says in (
+        ({SEND_STATE}, objects, "Let messages go in one direction only, "),
+        ({SEND_STATE, REPLY_STATE}, objects, "Let messages go in one direction only, "),
+        ({REPLY_STATE, MUTEX}, objects, f"Give up {named} before a message is sent"),
+        ({MUTEX}, objects, f"Let all threads take {named} in the same order."),
+        ({MUTEX}, ["a mutex"], "Let all threads take these objects in the same order."),
+    ):  # fmt: skip
+        assert _way_out(states, what).startswith(says)
+
+
+HELPS = (
+    ("MUTEX", "Give mutex 0x1000 (process app) the protocol PTHREAD_PRIO_INHERIT, or a ceiling of priority 30: app 2 "
+     "then runs at that priority while it holds it."),
+    ("RWLOCK_READ", "A read/write lock passes no priority on: use a mutex with PTHREAD_PRIO_INHERIT in place of "
+     "read/write lock 0x1000 (process app)."),
+    ("RWLOCK_WRITE", "A read/write lock passes no priority on: use a mutex with PTHREAD_PRIO_INHERIT in place of "
+     "read/write lock 0x1000 (process app)."),
+    ("SEND", "Let the channel of app 2 pass on the priority of clients (no _NTO_CHF_FIXED_PRIORITY), and whom it hands "
+     "messages to run at priority 30 while it serves."),
+    ("REPLY", "Let the channel of app 2 pass on the priority of clients (no _NTO_CHF_FIXED_PRIORITY), and whom it "
+     "hands messages to run at priority 30 while it serves."),
+    ("JOIN", "Let app 2 run at priority 30 while others wait for it."),
+)  # fmt: skip
+
+
+def test_what_would_help_against_an_inversion(tmp_path):
+    """By what the last wait of the chain is for, and whom."""
+    trace = waiting("MUTEX", "SYNC_MUTEX_LOCK", (0x1000, 2 << 16 | 5)).open(tmp_path)
+    evidence, found = Evidence(trace), blockers(trace)
+    [wait] = np.flatnonzero(found.thread > 0).tolist()
+    for name, says in HELPS:
+        value = found.waits.value.copy()
+        value[wait] = STATE_BY_NAME[name].value
+        of_state = replace(found, waits=replace(found.waits, value=value))
+        assert _remedy(evidence, of_state, wait, 30) == says
+
+
+def test_the_last_event_of_a_state_up_to_an_event(tmp_path):
+    trace = waiting("INTR").open(tmp_path)
+    row = trace.threads.row(5, 1)
+    mine = trace.states.of(row).tolist()  # RUNNING and INTR
+    assert len(mine) == 2
+    evidence = Evidence(trace)
+    assert [_row_before(evidence, row, at) for at in (mine[0] - 1, mine[0], mine[1] - 1, mine[1], 99)] == [
+        -1, mine[0], mine[0], mine[1], mine[1]
+    ]  # fmt: skip
+    assert _priority(evidence, -1) == -1
 
 
 @pytest.mark.parametrize(("lengths", "says"), [

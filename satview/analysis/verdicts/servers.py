@@ -17,6 +17,7 @@ from satview.linkage.blockers import SEND, blockers
 from satview.linkage.pulses import RECEIPT, SENDS
 from satview.linkage.rows import comm_words, rows_of_codes
 from satview.linkage.transactions import transactions
+from satview.linkage.wake_ups import last_sends
 from satview.store.losses import losses
 
 _MOST_STATES: Final = 4  # of a server that a sentence reports
@@ -54,12 +55,14 @@ def _passed_over(evidence: Evidence, limits: Limits) -> list[Verdict]:
     at = at[evidence.lengths(waiting.row[at], end[at]) >= limits.cycles("passed_ms")]
     receipts = rows_of_codes(trace, messages.RECEIPT)
     receiver = trace.threads.pid[trace.events.thread[receipts]]
+    own = messages.messages(trace).ends_of(last_sends(trace, waiting.thread[at].astype(np.int64), waiting.row[at]))
+    is_received = (own > waiting.row[at]) & (own < end[at])  # by which its own wait in SEND ends
     verdicts = []
     for _, mine in groups(waiting.thread[at].astype(np.int64) << 32 | found.pid[at]):
         waits = at[mine].tolist()
         pid, thread = int(found.pid[waits[0]]), int(waiting.thread[waits[0]])
         rows = receipts[receiver == pid]
-        others = np.searchsorted(rows, end[waits]) - np.searchsorted(rows, waiting.row[waits])
+        others = np.searchsorted(rows, end[waits]) - np.searchsorted(rows, waiting.row[waits]) - is_received[mine]
         happens = [evidence.span_of_wait(waiting, i) for i, count in zip(waits, others, strict=True) if count > 1]
         if not happens:
             continue

@@ -293,13 +293,14 @@ def data_losses(evidence: Evidence, _limits: Limits) -> list[Verdict]:
     cpus = sorted({int(cpu) for cpu in lost[:, 2] if cpu != EVERY_CPU})
     where = " of " + ", ".join(trace.cpu_title(cpu) for cpu in cpus) if cpus else ""
     buffers, dropped = int(trace.buffers.lost_before.sum()), int(trace.code_counts[wire.CONTROL_DROPPED])
-    what = ", ".join(text for text, count in ((f"{buffers} buffers", buffers), (f"{dropped} drops", dropped)) if count)
+    what = ", ".join(counted(count, noun) for count, noun in ((buffers, "buffer"), (dropped, "drop")) if count)
     total = int((lost[:, 1] - lost[:, 0]).sum())
     rows = np.searchsorted(trace.events.time_cycles, lost[:, 1])
     return [evidence.verdict(
         Severity.ERROR, (int(worst[0]), int(worst[1])), [],
         [trace.cpu_title(cpu) for cpu in cpus], rows,
-        (f"Events{where} are missing in {len(lost)} ranges{f' ({what})' if what else ''}, {evidence.length(total)} in "
-         f"all; the longest from {evidence.moment(int(worst[0]))} for {evidence.length(int(worst[1] - worst[0]))}.",
+        (f"Events{where} are missing in {counted(len(lost), 'range')}{f' ({what})' if what else ''}, "
+         f"{evidence.length(total)} in all; the longest from "
+         f"{evidence.moment(int(worst[0]))} for {evidence.length(int(worst[1] - worst[0]))}.",
          "Capture fewer classes, in fast mode, or with more and larger buffers."),
     )]  # fmt: skip

@@ -185,7 +185,7 @@ def _for_ever(evidence: Evidence, graph: WaitGraph, wait: int, keepers: frozense
                        Certainty.GUESS if is_queue else Certainty.INFERRED, ways)  # fmt: skip
     if state in BY_HABIT and known is None and (lost := graph.ended_meanwhile(wait)):
         left = "the last other thread of its process" if len(lost) == 1 else "the last other threads of its process"
-        return _Reason(f"and {_some(evidence, lost)}, {left}, ended meanwhile", "Give back what a thread holds, "
+        return _Reason(f"and {_some(evidence, lost, 'and')}, {left}, ended meanwhile", "Give back what a thread holds, "
                        "and wake those that wait, before it ends.",
                        Severity.WARNING, Certainty.INFERRED, lost)  # fmt: skip
     if state == SEM and known is None and graph.blockers.waits.call_row[wait] != NO_EVENT:
@@ -198,8 +198,9 @@ def _for_ever(evidence: Evidence, graph: WaitGraph, wait: int, keepers: frozense
         holders = graph.reply_ways(wait)
         pid = int(graph.blockers.pid[wait])
         if not holders.ways | holders.guesses and (gone := graph.dead_repliers(pid)):
-            return _Reason(f"which {evidence.name(receiver)} received; {_some(evidence, gone)}, which replied "
-                           "before, has ended", "Reply to what is left before the thread ends that replies.",
+            have = "has" if len(gone) == 1 else "have"
+            return _Reason(f"which {evidence.name(receiver)} received; {_some(evidence, gone, 'and')}, which replied "
+                           f"before, {have} ended", "Reply to what is left before the thread ends that replies.",
                            Severity.WARNING, Certainty.INFERRED, (receiver, *gone))  # fmt: skip
         if pid not in keepers and not graph.has_repliers(pid) and graph.has_moved_on(wait):
             is_lost = not (holders.ways | holders.guesses) - {receiver}
@@ -333,7 +334,7 @@ def _passed_over(evidence: Evidence, limits: Limits) -> list[Verdict]:
             Severity.WARNING, (start, start + length), [thread, *others], [what],
             [int(waiting.call_row[wait]), row, stop],
             (f"{evidence.name(thread)} waits {evidence.length(length)} from {evidence.moment(start)} for {what}, which "
-             f"others have and give up {len(givers):,} times meanwhile: {_some(evidence, others)}.",
+             f"others have and give up {len(givers):,} times meanwhile: {_some(evidence, others, 'and')}.",
              "A mutex goes to the thread of the highest priority that waits: hold it for less of the time."),
             Certainty.INFERRED, roles={int(waiting.call_row[wait]): "asks", row: "waits", stop: "goes on"},
         ))  # fmt: skip
