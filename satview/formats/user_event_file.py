@@ -44,7 +44,6 @@ _MOST_OFFSET: Final = 1 << 17  # no payload is longer
 _NUMBER_NAMES: Final = ("id", "event", "code", "number")
 _NAME_NAMES: Final = ("name", "label")
 _MOST_PARTS: Final = 4096  # values of all fields of an event
-_MOST_EVENTS: Final = 1 << 15
 _MOST_TEXTS: Final = 4096  # of the fields of one event
 _MOST_NOTES: Final = 20
 _FORMAT: Final = re.compile(r"%([0-9]{0,9})([suSU]?)([0-9]{0,9})((?:[a-zA-Z])|(?=\s|$))[ \t]*([^%]*)")
@@ -166,8 +165,6 @@ class _Reader:
             raise self._fault(f"an event of {len(fields)} fields; at most {_MOST_FIELDS} are possible")
         if sum(each.count for each in fields) > _MOST_PARTS:
             raise self._fault(f"an event of more than {_MOST_PARTS} values")
-        if len(self.events) >= _MOST_EVENTS:
-            raise self._fault(f"more than {_MOST_EVENTS:,} events")
         self.events[event.code] = replace(event, fields=fields)
 
     # ---- since 8.0 -----------------------------------------------------------------------------------------------
