@@ -174,13 +174,21 @@ def test_a_file_that_unpacks_to_too_much(monkeypatch, packed):
     whole = PACKERS[packed](bytes(20_000))
     for free, ratio, is_good in ((20_000, 1, True), (19_999, 1, False), (0, 20_000, True)):
         monkeypatch.setattr(unpacked, "_FREE_BYTES", free)
-        monkeypatch.setattr(unpacked, "_RATIO_MAX", ratio)
+        monkeypatch.setattr(unpacked, "RATIO_MAX", ratio)
         stream = unpacked_stream(whole[:4], io.BytesIO(whole[4:]), Path("x"))
         if is_good:
             assert stream.read() == bytes(20_000)
         else:
             with pytest.raises(TraceFormatError, match="it unpacks to more than 1 times its size, as no trace does"):
                 stream.read()
+
+
+def test_how_much_a_trace_may_grow():
+    """256 MiB whatever the file, and 100 times its size."""
+    free, packed = 256 << 20, 4 << 20
+    assert [unpacked.grows_too_much(size, many) for size, many in (
+        (free, 0), (free + 1, 0), (100 * packed, packed), (100 * packed + 1, packed), (100 * packed + 1, packed + 1)
+    )] == [False, True, False, True, False]  # fmt: skip
 
 
 def test_zstd_comes_with_newer_pythons(monkeypatch):
