@@ -30,7 +30,7 @@ _ZSTD: Final = b"\x28\xb5\x2f\xfd"
 _BLOCK: Final = 1 << 18
 _ZSTD_FEED: Final = 1 << 12  # four bytes can say 128 KiB: what is unpacked at once stays below 128 MiB
 # Real captures shrink to a tenth or so. What grows a hundredfold is a bomb, not a trace; small files are harmless.
-_RATIO_MAX: Final = 100
+RATIO_MAX: Final = 100
 _FREE_BYTES: Final = 256 << 20
 
 
@@ -93,6 +93,11 @@ class _Zstd:
         return part
 
 
+def grows_too_much(size: int, packed: int) -> bool:
+    """Return whether bytes are too many to be a trace that was packed into so few: no trace packs so well."""
+    return size > _FREE_BYTES and size > RATIO_MAX * packed
+
+
 class _Bounded(io.RawIOBase):
     """The unpacked bytes; refuses a bomb, and says in one sentence what is wrong with a damaged file."""
 
@@ -113,11 +118,11 @@ class _Bounded(io.RawIOBase):
                 self._path, None, f"the compressed data is damaged or cut short ({error})", "copy the file again"
             ) from error
         self._count += len(data)
-        if self._count > _FREE_BYTES and self._count > _RATIO_MAX * self._packed.count:
+        if grows_too_much(self._count, self._packed.count):
             raise TraceFormatError(
                 self._path,
                 None,
-                f"it unpacks to more than {_RATIO_MAX} times its size, as no trace does",
+                f"it unpacks to more than {RATIO_MAX} times its size, as no trace does",
                 "unpack it yourself if you trust it",
             )
         buffer[: len(data)] = data

@@ -44,7 +44,6 @@ _MOST_OFFSET: Final = 1 << 17  # no payload is longer
 _NUMBER_NAMES: Final = ("id", "event", "code", "number")
 _NAME_NAMES: Final = ("name", "label")
 _MOST_PARTS: Final = 4096  # values of all fields of an event
-_MOST_EVENTS: Final = 1 << 15
 _MOST_VALUES: Final = 1 << 17  # of all fields of all events
 _MOST_TEXTS: Final = 4096  # of the fields of one event
 _MOST_NOTES: Final = 20
@@ -168,8 +167,6 @@ class _Reader:
             raise self._fault(f"an event of {len(fields)} fields; at most {_MOST_FIELDS} are possible")
         if sum(each.count for each in fields) > _MOST_PARTS:
             raise self._fault(f"an event of more than {_MOST_PARTS} values")
-        if len(self.events) >= _MOST_EVENTS:
-            raise self._fault(f"more than {_MOST_EVENTS:,} events")
         self._values += sum(each.count for each in fields[len(event.fields) if event.code in self.events else 0 :])
         if self._values > _MOST_VALUES:
             raise self._fault(f"the events have more than {_MOST_VALUES:,} values, more than any trace has use for")

@@ -68,6 +68,9 @@ def test_slots_buffers_and_far_slots_are_numbered_behind_each_other(tmp_path):
     far = [part.rows[part.trace.fragments.event[0]] for part in files_of(found).parts]
     assert found.fragments.event.tolist() == far
     assert (found.fragments.start.tolist(), found.fragments.slot.tolist()) == ([0, 2, 4], [3, 5, 12, 14])
+    assert [(part.threads.tolist(), part.processes.tolist()) for part in files_of(found).parts] == [
+        ([0, 1], [0, 1]), ([0, 2], [0, 2])
+    ], "nobody is the same in all"  # fmt: skip
     for part, slot in zip(files_of(found).parts, (0, 9), strict=True):
         assert found.last_slots()[part.rows].tolist() == (part.trace.last_slots() + slot).tolist()
     assert len(one.truncated) == 1

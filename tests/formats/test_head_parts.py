@@ -10,6 +10,9 @@ import pytest
 from satview.base.errors import TraceFormatError
 from satview.formats.kev.head.header import parse_header, slot_byte_order
 from satview.formats.kev.head.syspage import GLOBAL_CLOCK, fits, parse_syspage, syspage_bytes
+from satview.formats.kev.reader import report_header
+from satview.store.head import Header
+from satview.store.problems import Problems
 
 ORDERS = {"little": "<", "big": ">"}
 # Where in the entry a section is found: kev-format.md, sections 4.1 and 4.2; the triples of 7.x win over the pairs.
@@ -273,3 +276,19 @@ def test_a_header_that_does_not_end(data, size, offset, what):
     with pytest.raises(TraceFormatError, match=what) as refused:
         parse_header(data, None, size)
     assert refused.value.offset == offset
+
+
+@pytest.mark.parametrize(
+    ("pairs", "says"),
+    [
+        ({"CYCLES_PER_SEC": "5", "SYS_RELEASE": "7.1.0", "SYSPAGE_LEN": "0"}, []),
+        ({"CYCLES_PER_SEC": "5", "SYS_RELEASE": "7.1.0", "SYSPAGE_LEN": "x"},
+         [("TRACE_SYSPAGE_LEN is 'x', no number: taken as 0", 0, 1)]),
+        ({"SYS_RELEASE": "7.1.0"}, [("no TRACE_CYCLES_PER_SEC, no TRACE_SYSPAGE_LEN", 0, 2)]),
+        ({"CYCLES_PER_SEC": "5", "SYSPAGE_LEN": "x"}, [("no TRACE_SYS_RELEASE", 0, 1)]),
+    ],
+)  # fmt: skip
+def test_keys_that_are_missing_or_make_no_sense(pairs, says):
+    problems = Problems()
+    report_header(Header(tuple(pairs.items())), problems)
+    assert [(each.detail, each.offset, each.count) for each in problems] == says

@@ -332,3 +332,24 @@ class TestBuffers:
         assert trace.problems.counts() == {"ring-tail": 2}
         assert not trace.problems.cost_data
         assert next(iter(trace.problems)).time_cycles == START + 2_000_000_005
+
+
+def test_what_a_writer_refuses(tmp_path):
+    """An order of bytes that is none, and a header that says other things than what follows."""
+    with pytest.raises(ValueError, match="byte order 'middle' is neither 'little' nor 'big'"):
+        SlotWriter("middle")
+    pairs, page = header_and_page(byte_order="big")
+    slots = np.zeros((1, 4), np.uint32)
+    with pytest.raises(ValueError, match=f"SYSPAGE_LEN is {len(page)}, the page has {len(page) - 1} bytes"):
+        write_kev(tmp_path / "x", pairs, page[:-1], slots, "big")
+    with pytest.raises(ValueError, match="SYSPAGE_LEN is None, the page has 1 bytes"):
+        write_kev(tmp_path / "x", [("BIG_ENDIAN", "TRUE")], b"1", slots, "big")
+    with pytest.raises(ValueError, match="the header does not say that the file is little-endian"):
+        write_kev(tmp_path / "x", pairs, page, slots, "little")
+    assert not (tmp_path / "x").exists()
+    write_kev(tmp_path / "x", [("BIG_ENDIAN", "TRUE")], b"", slots, "big")
+    writer = SlotWriter()
+    writer.event(5, 0, 0, (1, 2, 3))
+    assert len(writer) == 2
+    writer.clear()
+    assert (len(writer), writer.slots().shape) == (0, (0, 4))

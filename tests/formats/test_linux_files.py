@@ -10,10 +10,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from satview.base.errors import TraceFormatError
+from satview.base.errors import Cancelled, TraceFormatError
+from satview.formats import unpacked as unpacking
 from satview.formats.linux import perf_data, trace_dat
 from satview.formats.linux.cursor import Cursor
-from satview.formats.linux.metadata import MAGIC, Metadata, read_all
+from satview.formats.linux.metadata import MAGIC, Metadata, read_all, read_ftrace_formats
+from satview.formats.linux.reader import open_linux
 from satview.formats.linux.records import Records
 from satview.formats.linux.ring_pages import Pages
 from satview.formats.linux.schedule import Tasks
@@ -422,17 +424,10 @@ def test_blocks_that_cannot_be_unpacked(monkeypatch):
         ((b"rubbish", 2000, "zstd"), r"a packed block is damaged \(.+\);"),
     ):
         refused(what, 8, unpacked, *args)
-    monkeypatch.setattr(trace_dat, "_RATIO_MAX", 10)
-    for free, is_good in ((2000, True), (1999, False)):
-        monkeypatch.setattr(trace_dat, "_FREE_BYTES", free)
-        if is_good:
-            assert unpacked(packed, 2000) == bytes(2000)
-        else:
-            refused("a block unpacks to more than 10 times its size", 8, unpacked, packed, 2000)
-    monkeypatch.setattr(trace_dat, "_RATIO_MAX", 100)
+    monkeypatch.setattr(unpacking, "_FREE_BYTES", 1999)
     size = 100 * len(packed)
     refused("a packed block is damaged", 8, unpacked, packed, size)
-    refused("a block unpacks to more than 100 times", 8, unpacked, packed, size + 1)
+    refused("a block unpacks to more than 100 times its size", 8, unpacked, packed, size + 1)
 
 
 @pytest.mark.parametrize("order", ORDERS)
@@ -508,3 +503,26 @@ def test_what_is_in_front_of_records_is_read_in_its_order():
     read_all(cursor, found, has_names=False)
     assert found.names == {}
     assert cursor.left == 8 + len(b"100 client\n")
+
+
+def test_formats_of_events_that_are_no_tracepoints():
+    formats = [b"name: kernel_stack\nID: 4\nformat:\n\tfield:int a;\toffset:0;\tsize:4;\tsigned:1;\n", b"rubbish",
+               b"name: print\nID: 5\nformat:\n"]  # fmt: skip
+    content = struct.pack("<I", 3) + b"".join(struct.pack("<Q", len(each)) + each for each in formats)
+    cursor, found = Cursor(content + b"more", HERE, 0), Metadata()
+    read_ftrace_formats(cursor, found)
+    assert cursor.left == 4
+    assert {ident: (each.group, each.name, list(each.fields)) for ident, each in found.formats.items()} == {
+        4: ("ftrace", "kernel_stack", ["a"]), 5: ("ftrace", "print", [])
+    }  # fmt: skip
+
+
+def test_what_is_no_schedule_and_a_load_that_is_stopped(tmp_path):
+    path = tmp_path / "x"
+    path.write_text("nothing of the kind")
+    with pytest.raises(TraceFormatError, match="it does not begin as a schedule of Linux does; give another file"):
+        open_linux(path)
+    path.write_text(linux_scene.TEXT)
+    assert len(open_linux(path, cancelled=lambda: False).events)
+    with pytest.raises(Cancelled, match="loading was stopped"):
+        open_linux(path, cancelled=lambda: True)

@@ -74,6 +74,8 @@ def shown(listing, problems):
          ["88b@0 9: ffffffff 5"]),
         ([RAW, at(9, PULSE), RAW.replace("9", "a") + at(10, PULSE), "  # ls"],
          "event 1 raw_slot 2 continuation 1", [], ["1c04@0 9: 10001 1", "1c04@0 a: 10001 1"]),
+        ([RAW, at(9, FAILED_EXIT) + RAW.replace("9", "a"), "junk"], "event 1 raw_slot 1 foreign 1",
+         ["foreign-line: line 5: 'junk'"], ["1c04@0 9: 10001 1", "1c04@0 a: 10001 1"]),
         ([RAW + "junk", "junk"], "raw_slot 1 foreign 1", ["foreign-line: line 4: 'junk'"], ["1c04@0 9: 10001 1"]),
         (["  event => h:0x00001c04"], "foreign 1", ["foreign-line: line 3: '  event => h:0x00001c04'"], []),
         ([RAW[:-1]], "foreign 1", [f"foreign-line: line 3: {RAW[:60]!r}"], []),

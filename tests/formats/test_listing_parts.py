@@ -7,13 +7,14 @@ import pytest
 
 from satview.events import wire
 from satview.events.spec import Field, Show
-from satview.formats.listing.head import key_column, slot_lines, stray_line, syspage_lines
+from satview.formats.listing.head import head_lines, key_column, slot_lines, stray_line, syspage_lines
 from satview.formats.listing.numbers import is_wide, printed_as, value_of
 from satview.formats.listing.patterns import any32, compile_list, hex32, hex64, message_words, number32, number64
+from satview.formats.listing.raw import is_argument_line
 from satview.formats.listing.sigevents import sigevent_of
 from satview.formats.listing.slots import SlotList
 from satview.formats.listing.stamps import MAX_CYCLES, Stamps
-from satview.store.head import Cpu, SystemInfo
+from satview.store.head import Cpu, Header, SystemInfo
 from satview.store.problems import Problems
 
 
@@ -111,6 +112,9 @@ def test_slots_of_events():
     few = SlotList()
     few.event(1, 0, 0xFFFFFFFF, [0])
     assert not few.has_full_times
+    for count in range(1, 7):  # variant 40 + count of an event of so many words
+        few.event(2, 0, 5, [7] * count, 40 + count)
+    assert [column.tolist() for column in few.listed()] == [[1, 2, 4, 6, 9, 12], [41, 42, 43, 44, 45, 46]]
 
 
 def test_times_of_lines():
@@ -193,3 +197,53 @@ def test_lines_of_the_system_page():
         '   HOSTNAME="box"   MACHINE="m"',
     ]
     assert "".join(syspage_lines(system, "big")).count("cpu=117440512") == 1
+
+
+@pytest.mark.parametrize(
+    ("line", "is_one"),
+    [("                      name:", True), ("                      name:a b", True),
+     ("                     name:a b", False),
+     ("                       name:a b", False), ("                  two of:a b", False), (" name:7", True),
+     (" name:-7 ", True), ("name:7", False), (" name:x", False), (" word 3:0x5", True), (' m:"a" (1 2)', True),
+     (' m:"a" 1 2', False), ("", False), ("# ls", False)],
+)  # fmt: skip
+def test_lines_that_look_like_an_argument(line, is_one):
+    """The colon below those of the printer, in column 26, or a number behind a name."""
+    assert is_argument_line(line) == is_one
+
+
+def test_decimal_times_of_lines():
+    """A damaged one is that of the event before it on its CPU."""
+    problems = Problems()
+    stamps = Stamps(problems)
+    stamps.look_ahead(f"t:{number} " for number in (100, 200))
+    assert stamps.is_decimal
+    texts = ((0, "100"), (1, "x"), (0, "1e3"), (0, MAX_CYCLES), (1, MAX_CYCLES + 1), (0, "-5"), (1, "0"), (1, "9z"))
+    read = [stamps.cycles(line, cpu, f"t:{text} ", 1) for line, (cpu, text) in enumerate(texts)]
+    assert read == [100, 0, 100, MAX_CYCLES, 0, MAX_CYCLES, 0, 0]
+    assert [(each.line, each.detail) for each in problems] == [
+        (1, "time x at line 1 is damaged; read as 0x00000000"),
+        (2, "time 1e3 at line 2 is damaged; read as 0x00000064"),
+        (4, f"time {MAX_CYCLES + 1} at line 4 is damaged; read as 0x00000000"),
+        (5, f"time -5 at line 5 is damaged; read as 0x{MAX_CYCLES:x}"),
+        (7, "time 9z at line 7 is damaged; read as 0x00000000"),
+    ]  # fmt: skip
+
+
+def test_the_head_of_a_listing():
+    """With the system page where there is one, and lengths of values in bytes, if it is verbose."""
+    header = Header((("A", "xy\u00fc\n"),))
+    system = SystemInfo(1, "x", (), None, (), {"size": 1, "total_size": 2, "num_cpu": 0}, b"")
+
+    def lines(system, **how):
+        return "".join(head_lines(header, system, "little", **how)).splitlines()[2:]
+
+    assert lines(system, is_vendor=True, is_verbose=False) == [
+        " -- HEADER FILE INFORMATION -- ", "               TRACE_A:: xy", " -- KERNEL EVENTS -- "
+    ]  # fmt: skip
+    assert lines(None, is_vendor=False, is_verbose=True) == [
+        " -- HEADER FILE INFORMATION -- ", '               TRACE_A:: (len=5) -> "xy\u00fc\\n" ',
+        " -- SYSPAGE INFORMATION -- ", "TRACEPRINTER: header file and syspage have been processed",
+        " -- KERNEL EVENTS -- ",
+    ]  # fmt: skip
+    assert lines(system, is_vendor=True, is_verbose=True)[3].startswith(" size=1 total_size=2 system_private:")

@@ -16,10 +16,11 @@ from satview.events import wire
 from satview.events.spec import Release
 from satview.formats import registry, source, unpacked
 from satview.formats.kev.reader import score
+from satview.formats.kev.writer import SlotWriter, write_kev
 from satview.formats.source import opened, source_of
 from satview.formats.unpacked import is_packed, unpacked_stream, zstd_block
 from tests.helpers import linux_scene
-from tests.helpers.kev import START, TraceBuilder
+from tests.helpers.kev import START, TraceBuilder, header_and_page
 from tests.helpers.thread_trace import record
 
 MARK = wire.code(wire.WireClass.USER, 5)
@@ -118,14 +119,21 @@ def test_a_file_and_a_pipe(kev, tmp_path):
         pass
 
 
-@pytest.mark.parametrize("keys", [(), (b"TRACE_LITTLE_ENDIAN",)])
-def test_a_byte_order_that_only_slots_show(kev, keys):
-    """Without its key the first slots are looked at, as many as come."""
-    content = kev.read_bytes()
+@pytest.mark.parametrize(("order", "step"), [("little", 100), ("big", 100), ("big", 1 << 20), ("big", 4096)])
+@pytest.mark.parametrize("keys", [(), (b"TRACE_LITTLE_ENDIAN", b"TRACE_BIG_ENDIAN")])
+def test_a_byte_order_that_only_slots_show(tmp_path, keys, order, step):
+    """Without its key the first slots are looked at, as many as come; here there is no system page to show it."""
+    writer = SlotWriter(order)
+    for number in range(302):
+        writer.event(MARK, 0, number, (number, 2))
+    pairs, _ = header_and_page(byte_order=order)
+    pairs = [(key, "0" if key == "SYSPAGE_LEN" else value) for key, value in pairs]
+    write_kev(tmp_path / "a.kev", pairs, b"", writer.slots(), order)
+    content = (tmp_path / "a.kev").read_bytes()
     for key in keys:
         content = content.replace(key, key[:-1] + b"X")
-    found = source_of(Trickle(content, 100), Path("x"))
-    assert found.byte_order == "little"
+    found = source_of(Trickle(content, step), Path("x"))
+    assert found.byte_order == order
     assert len(events_of(found)) == 302
     assert [problem.kind.slug for problem in found.problems] == (["byte-order"] if keys else [])
 
@@ -166,13 +174,21 @@ def test_a_file_that_unpacks_to_too_much(monkeypatch, packed):
     whole = PACKERS[packed](bytes(20_000))
     for free, ratio, is_good in ((20_000, 1, True), (19_999, 1, False), (0, 20_000, True)):
         monkeypatch.setattr(unpacked, "_FREE_BYTES", free)
-        monkeypatch.setattr(unpacked, "_RATIO_MAX", ratio)
+        monkeypatch.setattr(unpacked, "RATIO_MAX", ratio)
         stream = unpacked_stream(whole[:4], io.BytesIO(whole[4:]), Path("x"))
         if is_good:
             assert stream.read() == bytes(20_000)
         else:
             with pytest.raises(TraceFormatError, match="it unpacks to more than 1 times its size, as no trace does"):
                 stream.read()
+
+
+def test_how_much_a_trace_may_grow():
+    """256 MiB whatever the file, and 100 times its size."""
+    free, packed = 256 << 20, 4 << 20
+    assert [unpacked.grows_too_much(size, many) for size, many in (
+        (free, 0), (free + 1, 0), (100 * packed, packed), (100 * packed + 1, packed), (100 * packed + 1, packed + 1)
+    )] == [False, True, False, True, False]  # fmt: skip
 
 
 def test_zstd_comes_with_newer_pythons(monkeypatch):
@@ -212,6 +228,14 @@ def test_one_block_of_zstd():
     ):
         with pytest.raises(ValueError, match=what):
             zstd_block(data, size)
+
+
+@pytest.mark.parametrize("packed", [None, *PACKERS])
+def test_standard_input_is_opened_as_a_file(kev, packed, monkeypatch):
+    content = kev.read_bytes() if packed is None else PACKERS[packed](kev.read_bytes())
+    monkeypatch.setattr(unpacked, "standard_input", lambda: io.BytesIO(content))
+    trace = registry.open_trace("-")
+    assert (trace.path, len(trace.events), trace.payloads.words(5).tolist()) == (Path("-"), 302, [3, 2])
 
 
 @pytest.mark.parametrize("packed", [None, *PACKERS])
@@ -308,3 +332,40 @@ def test_errors_of_the_system_are_sentences(tmp_path, monkeypatch, error, what):
 )  # fmt: skip
 def test_how_sure_a_key_of_the_header_makes(first, name, sure):
     assert score(first, Path(name)) == sure
+
+
+def test_a_disk_that_fails_while_a_trace_is_read():
+    says = "cannot be read: Input/output error; copy it from the target again"
+    with pytest.raises(TraceFormatError, match=says), opened("/proc/self/mem"):
+        pass
+
+
+@pytest.mark.parametrize(
+    ("text", "what"),
+    [("TRACEPRINTER version 1.02\n", "no line of it is an event of a listing; give a .kev file"),
+     (" -- KERNEL EVENTS -- \nnothing\n", "no line of it is an event of a listing; give a .kev file")],
+)  # fmt: skip
+def test_a_listing_without_an_event(text, what):
+    with pytest.raises(TraceFormatError, match=what):
+        source_of(io.BytesIO(text.encode()), Path("x"))
+
+
+def test_files_that_a_trace_is_made_of(tmp_path, monkeypatch):
+    """Where only some folders are open each of them is checked before anything is read."""
+    names = ("tr.0000001.001", "tr.0000001.002", "tr.0000001.names", "tr.0000001.001.time")
+    for name in names:
+        (tmp_path / name).write_text(record(0, 1, 1, "thr_self"))
+    (tmp_path / "folder").mkdir()
+    every = [tmp_path / name for name in names]
+    assert registry._parts(tmp_path) == every
+    assert registry._parts(every[0]) == every, "of one file the whole set"
+    assert registry._parts(tmp_path / "folder") == [tmp_path / "folder"]
+    checked: list[Path] = []
+    monkeypatch.setattr(registry, "check_below", checked.append)
+    for folders, count in ((None, 0), ([tmp_path], len(registry.source_files(tmp_path)))):
+        checked.clear()
+        monkeypatch.setattr(registry, "folders", lambda folders=folders: folders)
+        registry.open_trace(tmp_path)
+        assert len(checked) == count
+    with pytest.raises(TraceFormatError, match="check the name"):
+        registry.open_trace("a\0b")

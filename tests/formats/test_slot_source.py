@@ -86,6 +86,25 @@ def test_slots_are_read_alike_where_the_core_cannot(both, monkeypatch):
             assert both[1].take_halves(at, 1).tolist() == SLOTS[at, 2:4].tolist()
 
 
+@pytest.mark.parametrize(
+    ("gap", "shift", "read"),
+    [(50, 20, [(0, 41), (100, 151), (202, 203)]), (38, 20, [(0, 2), (40, 41), (100, 102), (150, 151), (202, 203)]),
+     (999, 7, [(0, 128), (150, 203)]), (999, 20, [(0, 203)])],
+)  # fmt: skip
+def test_what_is_read_of_slots_that_are_apart(both, monkeypatch, gap, shift, read):
+    """Together what is no further apart than a gap and in one block."""
+    monkeypatch.setattr(loading, "take_halves", lambda *_args: None)
+    monkeypatch.setattr(slot_source, "_GAP", gap)
+    monkeypatch.setattr(slot_source, "_BLOCK_SHIFT", shift)
+    made, real = [], FileSlots.read
+    monkeypatch.setattr(
+        FileSlots, "read", lambda own, first, end, *more: made.append((first, end)) or real(own, first, end, *more)
+    )
+    rows = np.array([0, 1, 40, 100, 101, 127, 150, 202] if shift == 7 else [0, 1, 40, 100, 101, 150, 202])
+    both[0].take_halves(rows, 0)
+    assert made == read
+
+
 @pytest.mark.parametrize(("start", "end"), [(0, 0), (5000, 5000), (0, 1), (4999, 5000)])
 def test_ranges_at_both_ends(both, start, end):
     assert both[0].read(start, end).tolist() == SLOTS[start:end].tolist()

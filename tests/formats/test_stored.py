@@ -140,3 +140,18 @@ def test_values_that_cannot_be(parts, values, is_good):
     for missing in ("release", "problems"):
         with pytest.raises(DamagedFileError, match=f"it holds no trace: '{missing}'"):
             trace_of(path, read_start(path), {key: own[key] for key in own if key != missing}, columns)
+
+
+def test_a_trace_of_nothing_has_nobody_and_no_process_all_the_same(parts):
+    """Row 0 of both tables: events of nobody are its."""
+    nothing = {name: column[:0] for name, column in parts[3].items()}
+    nothing |= {"states.start": np.zeros(2, np.int64), "fragments.start": np.zeros(1, np.int64),
+                "code_counts": np.zeros_like(parts[3]["code_counts"])}  # fmt: skip
+    nothing |= {name: parts[3][name][:1] for name in nothing if name.startswith(("threads.", "processes."))}
+    assert len(back(parts, {"threads": [""], "processes": [""]}, **nothing).events) == 0
+    for table in ("threads", "processes"):
+        less = {name: column[:0] for name, column in nothing.items() if name.startswith(f"{table}.")}
+        less |= {"states.start": nothing["states.start"][:1], "threads.process": nothing["threads.process"][:0]}
+        less = less if table == "threads" else {name: column for name, column in less.items() if "processes" in name}
+        with pytest.raises(DamagedFileError, match=r"the first thread or process is missing|names what is not there"):
+            back(parts, {"threads": [""], "processes": [""], table: []}, **{**nothing, **less})

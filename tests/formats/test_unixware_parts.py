@@ -337,15 +337,18 @@ def test_who_changes_the_state_of_another_thread():
 
 
 @pytest.mark.parametrize(
-    ("waited", "needed"), [([], [0, 1, 3]), ([0], [0, 1, 2, 3]), ([3], [0, 1, 3]), ([2], [0, 1, 3])]
-)
-def test_records_that_show_a_change_of_their_own_thread(waited, needed):
+    ("waited", "lwp", "needed"),
+    [([], (0, 1, 0, 2), [0, 1, 3]), ([0], (0, 1, 0, 2), [0, 1, 2, 3]), ([3], (0, 1, 0, 2), [0, 1, 3]),
+     ([2], (0, 1, 0, 2), [0, 1, 3]), ([], (0, 1, 0, 1), [0, 1]), ([], (1, 0, 0, 0), [0, 1, 2]),
+     ([1], (0, 1, 0, 1), [0, 1, 3])],
+)  # fmt: skip
+def test_records_that_show_a_change_of_their_own_thread(waited, lwp, needed):
     """Records of threads 5, 7, 5 and 7: the first of each, that on another LWP, and what follows a wait of the same."""
     calls = SimpleNamespace(
         code=np.zeros(4), by_thread=np.array([0, 2, 1, 3]), thread=np.array([5, 7, 5, 7], np.uint32)
     )
     waiting = np.isin(np.arange(4), waited)
-    found = changes.needed_for_own_state(calls, waiting, np.array([0, 1, 0, 2], np.uint8))
+    found = changes.needed_for_own_state(calls, waiting, np.array(lwp, np.uint8))
     assert np.flatnonzero(found).tolist() == needed
     none = SimpleNamespace(code=np.zeros(0), by_thread=np.zeros(0, np.intp), thread=np.zeros(0, np.uint32))
     assert changes.needed_for_own_state(none, np.zeros(0, np.bool_), np.zeros(0, np.uint8)).tolist() == []

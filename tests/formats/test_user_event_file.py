@@ -10,7 +10,9 @@ from hypothesis import strategies as st
 
 from satview.base.errors import UsageError
 from satview.events import wire
-from satview.events.user_events import UserField
+from satview.events.spec import Argument, Payload
+from satview.events.user_events import UserEvent, UserField, ValueText
+from satview.formats.kev.details import with_description
 from satview.formats.user_event_file import read_user_events
 from tests.helpers.extent import usually
 
@@ -255,6 +257,122 @@ def test_names_of_values_and_fields_from_elements(tmp_path):
     assert read(tmp_path, f"<a><event id='1' sformat='{'%4u1d x ' * 256}'/></a>")[1].fields[255].label == "x"
     assert read(tmp_path, "<a><event id='1' sformat='%4S1d x'/></a>")[1].fields == (UserField("x", 4, is_signed=True),)
     assert read(tmp_path, "<a><event id='1' sformat=' '/></a>")[1].fields == ()
+
+
+def described(tmp_path, inside: str, attributes: str = "format='%4ux v %2sd w'"):
+    """Return what a datakey of event 6/1 says, or of what is in it."""
+    path = tmp_path / "events.xml"
+    of = "" if "<event" in inside else "<event class='6' id='1' name='e'/>"
+    path.write_text(f"<a><datakey {attributes}>{of}{inside}</datakey></a>")
+    return read_user_events(path)
+
+
+@pytest.mark.parametrize(
+    ("inside", "texts"),
+    [
+        ("<enum name='v' value='5' string='five'/>", [ValueText(5, "five")]),
+        ("<enum name='v' value='0x5' mask='0x0F' string='x'/>", [ValueText(5, "x", 15)]),
+        ("<bitmask name='v' value='4' string='x'/>", [ValueText(4, "x", 4)]),
+        ("<bitmask name='v' mask='6' string='x'/>", [ValueText(6, "x", 6)]),
+        ("<bitmask name='v' mask='0' string='x'/>", [ValueText(0, "x", 0)]),
+        ("<bitmask name='v' mask='6' value='2' string='x'/>", [ValueText(2, "x", 6)]),
+        ("<enum name='v' value='1'/>", [ValueText(1, "")]),
+        (f"<enum name='v' value='1' string='{'n' * 201}'/>", [ValueText(1, "n" * 200)]),
+        ("<condition name='w' value='5'><enum name='v' value='1' string='x'/><bitmask name='v' value='2' string='y'/>"
+         "</condition>", [ValueText(1, "x", -1, ("w", -1, 5)), ValueText(2, "y", 2, ("w", -1, 5))]),
+        ("<condition name='w' mask='3' value='1'><enum name='v' value='1' string='x'/></condition>",
+         [ValueText(1, "x", -1, ("w", 3, 1))]),
+        ("<condition name='v' value='5' string='x'/>", [ValueText(5, "x")]),
+        ("<condition name='v' value='5'/>", []), ("<other name='v' value='5' string='x'/>", []),
+        ("<enum name='w' value='5' string='x'/>", []),
+    ],
+)  # fmt: skip
+def test_texts_of_values(tmp_path, inside, texts):
+    event = described(tmp_path, inside).user[1]
+    assert (event.name, event.fields[0].texts) == ("e", tuple(texts))
+    assert [(each.label, each.size, each.base, each.offsets) for each in event.fields] == [
+        ("v", 4, "x", (0, 0)), ("w", 2, "d", None)
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("attributes", "inside", "says"),
+    [
+        ("format='%x v'", "<enum name='v' string='x'/>", "value='' is no number"),
+        ("format='%x v'", "<enum name='v' value='1' mask='all' string='x'/>", "mask='all' is no number"),
+        ("format='%x v'", "<condition name='v' string='x'/>", "value='' is no number"),
+        ("format='%x v' offset='131073'", "", "an offset of 131073 bytes; 0 to 131072 are possible"),
+        ("format='%x v' offset='5' wide_offset='-9'", "", "an offset of -9 bytes"),
+        ("format='%x v' wide_offset='x'", "", "wide_offset='x' is no number"),
+        ("format='%1u4096x v %1ux w'", "", "an event of more than 4096 values"),
+    ],
+)
+def test_datakeys_that_cannot_be(tmp_path, attributes, inside, says):
+    with pytest.raises(UsageError) as caught:
+        described(tmp_path, inside, attributes)
+    assert says in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("attributes", "inside", "codes", "notes"),
+    [
+        ("sformat='%x v' name='n' offset='131072' wide_offset='8'", "", [wire.code(6, 1)], []),
+        ("format='%1u4095x v %1ux w' colour='red'", "", [wire.code(6, 1)], ["'colour' in datakey is not understood"]),
+        ("format='%x v'", "<eventclass id='2'><event id='11'/><event id='12'/></eventclass><event class='1' id='3'/>",
+         [wire.code(2, 11), wire.code(2, 12), wire.code(1, 3)], ["'eventclass' in datakey is not understood"]),
+        ("format='%x v'", "<event class='31' id='1023'/><event class='32' id='1'/>", [wire.code(31, 1023)], []),
+        ("format='%x v'", "<eventclass id='x'><event id='11'/></eventclass><event class='0' id='0'/>", [0],
+         ["'eventclass' in datakey is not understood"]),
+        ("format='%x v'", f"<{'t' * 50}/>", [wire.code(6, 1)], [f"'{'t' * 40}' in datakey is not understood"]),
+        ("format='%x v'", f"<enum name='{'t' * 50}' value='1'/>", [wire.code(6, 1)],
+         [f"there is no field '{'t' * 40}' in the format"]),
+        ("format='%x v'", "<x/>" * 30, [wire.code(6, 1)], ["'x' in datakey is not understood"] * 20),
+    ],
+)  # fmt: skip
+def test_events_and_notes_of_a_datakey(tmp_path, attributes, inside, codes, notes):
+    found = described(tmp_path, inside, attributes)
+    assert list(found.events) == codes
+    assert len(found.notes) == len(notes)
+    assert all(says in note for says, note in zip(notes, found.notes, strict=True))
+    assert {len(event.fields) for event in found.events.values()} <= {1, 2}
+
+
+def test_limits_of_a_description(tmp_path):
+    """4,096 texts of a datakey; what an event is called by later datakeys counts where they say it."""
+    enum = "<enum name='v' value='1'/>"
+    assert len(described(tmp_path, enum * 4096).user[1].fields[0].texts) == 4096
+    with pytest.raises(UsageError, match="more than 4,096 texts of values"):
+        described(tmp_path, enum * 4097)
+    shows = {value: described(tmp_path, "", f"format='%x v' show_masked_value='{value}'").user[1].fields[0].shows_number
+             for value in ("false", "FALSE", "0", "no", "true", "1", "")}  # fmt: skip
+    assert [value for value, is_shown in shows.items() if is_shown] == ["true", "1", ""]
+    event = "<datakey format='%x {}'><event class='6' id='1' {}/></datakey>"
+    both = read(tmp_path, "<a>" + event.format("a", "name='one'") + event.format("b", "") + "</a>")[1]
+    assert (both.name, [each.label for each in both.fields]) == ("one", ["a", "b"])
+    again = read(tmp_path, "<a>" + event.format("a", "name='one'") + event.format("b", "name='two'") + "</a>")[1]
+    assert (again.name, [each.label for each in again.fields]) == ("two", ["a", "b"])
+
+
+def test_fields_of_a_payload_become_arguments():
+    """Before the raw words of a user event, behind the arguments of others; each with the words that it is in."""
+    raw = struct.pack("<BhQ", 9, -2, 0x7FFFFFFF12345678) + b"me\0" + b"us"
+    words = struct.unpack("<4I", raw)
+    fields = (UserField("first", 1), UserField("d0", 2, is_signed=True), UserField("", 8, base="x"),
+              UserField("who", 1, count=0, base="c"), UserField("who", 2, base="x"), UserField("none", 1))  # fmt: skip
+    own = tuple(Argument(name, 5, "5", 0, 1) for name in ("d0", "d0_2"))
+    payload = Payload("raw", own, words, raw)
+    found = with_description(payload, UserEvent(100, "frame", fields), "little")
+    assert [(each.name, each.value, each.text, each.first_word, each.words) for each in found.arguments[:-2]] == [
+        ("first", 9, "9", 0, 1), ("d0_3", -2, "-2", 0, 1), ("field 2", 0x7FFFFFFF12345678, "0x7fffffff12345678", 0, 3),
+        ("who", "me", "me", 2, 2), ("who_2", 0x7375, "0x7375", 3, 1),
+    ]  # fmt: skip
+    assert (found.arguments[-2:], found.raw, found.words) == (own, raw, words)
+    call = UserEvent(11, "", (UserField("x", 4, offsets=(0, 4)),), 2)
+    for many, value in ((words, words[1]), (words[:2], words[0]), (words[:3], words[1])):
+        found = with_description(Payload("raw", own, many, raw[: 4 * len(many)]), call, "little")
+        assert [(each.name, each.value) for each in found.arguments] == [("d0", 5), ("d0_2", 5), ("x", value)]
+    user = UserEvent(11, "", (UserField("x", 4, offsets=(0, 4)),))
+    assert with_description(payload, user, "little").arguments[0].value == words[0], "is never wide"
 
 
 @given(data=st.data())

@@ -28,10 +28,7 @@ class SlotWriter:
         if byte_order not in ("little", "big"):
             raise ValueError(f"byte order {byte_order!r} is neither 'little' nor 'big'")
         self.byte_order = byte_order
-        self._words = array("I")
-        # C promises 16 bits or more for "I"; on all systems of today it has 32.
-        if self._words.itemsize != 4:
-            self._words = array("L")
+        self._words = array("I")  # 32 bits wherever CPython runs
 
     def __len__(self) -> int:
         """Slots so far."""

@@ -22,6 +22,7 @@ from satview.formats.linux.metadata import MAGIC, Metadata
 from satview.formats.linux.records import RecordDetails, schedule_of
 from satview.formats.linux.ring_pages import Pages, walk
 from satview.formats.linux.schedule import Schedule, Tasks
+from satview.formats.unpacked import RATIO_MAX, grows_too_much
 from satview.store.problems import Problems
 
 _DATE, _BUFFER, _UNAME, _CPUCOUNT, _HEADER, _FTRACE, _EVENTS, _CMDLINES = 1, 3, 5, 8, 16, 17, 18, 21
@@ -30,8 +31,6 @@ _MOST_PAGE: Final = 1 << 20
 _MOST_CPUS: Final = 4096
 _MOST_OPTIONS: Final = 1 << 16
 _MOST_UNPACKED: Final = 1 << 33
-_RATIO_MAX: Final = 100  # what grows more is no trace
-_FREE_BYTES: Final = 256 << 20
 _MANY: Final = 100
 _COPY_AGAIN: Final = "copy it again"
 
@@ -235,8 +234,8 @@ def _unpacked(cursor: Cursor, algorithm: str) -> bytes:
     packed, size = cursor.number(4, "a packed block"), cursor.number(4, "a packed block")
     at = cursor.at
     data = cursor.take(packed, "a packed block")
-    if size > _FREE_BYTES and size > _RATIO_MAX * packed:
-        raise TraceFormatError(cursor.path, at, f"a block unpacks to more than {_RATIO_MAX} times its size",
+    if grows_too_much(size, packed):
+        raise TraceFormatError(cursor.path, at, f"a block unpacks to more than {RATIO_MAX} times its size",
                                "unpack it with `trace-cmd convert --compression none` if you trust it")  # fmt: skip
     try:
         content = _unpacker(algorithm, cursor, at)(data, size)
