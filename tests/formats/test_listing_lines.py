@@ -233,3 +233,14 @@ def test_a_release_that_the_header_does_not_show(tmp_path, head, said):
     trace = open_listing(path)
     assert [each.detail for each in trace.problems if each.kind.slug == "release-assumed"] == said
     assert (trace.release, trace.lines["event"], trace.format) == (Release.QNX_7, 1, "traceprinter")
+
+
+@pytest.mark.parametrize(
+    ("stamp", "full"),
+    [("t:0x00000009", None), ("t:0.009.000us", [9]), ("t:0x00000009 c:0x0000000000000009", [9]),
+     ("t:0x0000000100000009", [0x100000009])],
+)  # fmt: skip
+def test_times_that_stamps_need_not_be_joined_for(stamp, full):
+    """Seconds, full counts beside, and counts of more than 32 bits; a cycle is a millisecond."""
+    found = read([*HEAD, f"{stamp} CPU:00 {PULSE}"])[0].full_times()
+    assert (None if found is None else found.tolist()) == full

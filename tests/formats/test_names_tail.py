@@ -11,6 +11,9 @@ from satview.capture.run import Capture, run
 from satview.events import wire
 from satview.events.spec import Release
 from satview.export.subset import write_subset
+from satview.formats.kev import assemble
+from satview.formats.kev.clocks.consensus import Surroundings
+from satview.formats.kev.names_tail import LastEvents, first_of_tail, is_ring
 from satview.formats.kev.reader import open_kev
 from satview.formats.source import source_of
 from satview.store.doubts import trusted_window
@@ -116,3 +119,57 @@ def test_the_simulated_logger_writes_them_where_the_kernel_does(release, tmp_pat
         write_subset(trace, part, trace.events.code == wire.code(2, 11))
         names = {open_kev(part).short_process_name(row) for row in range(1, 5)}
         assert "slow_server" in names
+
+
+MARK, NAME, THREAD_NAME = wire.code(6, 1), wire.PROC_CREATE_NAME, wire.PROC_THREAD_NAME
+CREATE, BORN, READY, RUNNING = wire.PROC_CREATE, wire.THREAD_CREATE, wire.code(4, 2), wire.THREAD_RUNNING
+
+
+@pytest.mark.parametrize(
+    ("events", "first"),
+    [
+        ([(MARK, 0), (NAME, 11)], 1), ([(MARK, 0), (THREAD_NAME, 11)], 1), ([(MARK, 0), (NAME, 10)], None),
+        ([(NAME, 0), (NAME, 50)], None), ([], None),  # nothing is in front of them
+        ([(MARK, 0), (CREATE, 20)], None), ([(MARK, 0), (CREATE, 20), (NAME, 21)], 1),
+        ([(MARK, 0), (wire.CONTROL_BUFFER, 20), (wire.CONTROL_TIME, 20), (NAME, 21)], 1),
+        ([(MARK, 0), (wire.PROC_DESTROY, 20), (NAME, 21)], None),
+        ([(MARK, 0), (NAME, 5), (NAME, 30)], 2), ([(MARK, 0), (NAME, 5), (CREATE, 30)], None),
+        ([(MARK, 0), (NAME, 30), (NAME, 5), (NAME, 60)], 1), ([(MARK, 0), (MARK, 20), (NAME, 25)], None),
+        ([(MARK, 25), (MARK, 0), (NAME, 30)], None), ([(MARK, 25), (MARK, 0), (NAME, 36)], 2),
+        ([(MARK, 0), (NAME, 15), (MARK, 0), (NAME, 26)], 3),
+        # One state of each thread that is created there.
+        ([(MARK, 0), (BORN, 20, 1), (READY, 20, 1), (NAME, 21)], 1),
+        ([(MARK, 0), (BORN, 20, 1), (READY, 20, 2), (NAME, 21)], None),
+        ([(MARK, 0), (BORN, 20, 1), (BORN, 20, 2), (RUNNING, 20, 2), (READY, 20, 1), (NAME, 21)], 1),
+        ([(MARK, 0), (BORN, 20, 1), (READY, 21, 1), (RUNNING, 22, 1), (NAME, 40)], 4),
+        ([(MARK, 0), (BORN, 20, 1), (READY, 21, 1), (RUNNING, 35, 1), (NAME, 40)], 3),
+        ([(MARK, 0), (BORN, 20, 1), (wire.THREAD_DESTROY, 20, 1), (NAME, 21)], None),
+    ],
+)  # fmt: skip
+def test_where_names_behind_a_capture_begin(events, first):
+    """Behind a pause of more than a second, which is ten cycles here; the events before are numbers 0 to 99."""
+    code, time, thread = (np.array(column, np.int64) for column in (
+        zip(*((*event, 0)[:3] for event in events), strict=True) if events else [()] * 3))  # fmt: skip
+    last = LastEvents(100, time, np.zeros(len(time), np.uint8), code.astype(np.uint16), thread.astype(np.uint32))
+    assert first_of_tail(last, 10, None) == (None if first is None else 100 + first)
+
+
+@pytest.mark.parametrize(
+    ("says_ring", "rows", "expected"),
+    [(True, [], True), (False, [], False), (False, [(wire.CONTROL_BUFFER, 7, 0)], True),
+     (False, [(wire.CONTROL_BUFFER, 0, 7)], False), (False, [(wire.CONTROL_TIME, 7, 0)], False),
+     (False, [(wire.CONTROL_BUFFER, 7, 5), (wire.CONTROL_BUFFER, 8, 0)], True)],
+)  # fmt: skip
+def test_a_ring_by_its_header_or_a_buffer_without_a_length(says_ring, rows, expected):
+    code, words = np.array([row[0] for row in rows], np.uint16), np.array([row[1:] for row in rows], np.uint32)
+    assert is_ring(Surroundings(says_ring=says_ring), code, words.reshape(-1, 2)) is expected
+
+
+def test_what_is_no_pause_in_the_end_is_part_of_the_capture(tmp_path, monkeypatch):
+    """Of more events than are looked at those before may be later."""
+    path = ring(pause_s=2.5).write(tmp_path / "a.kev")
+    monkeypatch.setattr(assemble, "first_of_tail", lambda *_: 150)
+    trace = open_kev(path)
+    assert "ring-names" not in trace.problems.counts()
+    assert len(trace.events) == len(trace.last_slots())
+    assert trace.duration_ns // 1_000_000 == 149 + 2500

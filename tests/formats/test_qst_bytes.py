@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 import satview
-from satview.base.errors import TraceFormatError
+from satview.base.errors import SourceChangedError, TraceFormatError
+from satview.formats.kev import decode
 from satview.formats.kev.slots.slot_source import SourceFile
 from satview.formats.qst.one_pass import one_pass
 from satview.formats.qst.reader import score
@@ -424,3 +425,20 @@ def test_where_every_cpu_has_time_events_they_are_used(tmp_path):
     assert _times(tmp_path, slot(10, TIME, 0, (3, 10)), slot(15, TIME, 1, (3, 15))) is None
     # A TIME event whose upper half no counter reaches is none.
     assert _times(tmp_path, slot(10, TIME, 0, (1 << 31, 10)), slot(12)) == [10, 12]
+
+
+def test_a_file_that_is_written_over_while_it_is_read(tmp_path, monkeypatch):
+    """It is looked at before each chunk."""
+    monkeypatch.setattr(decode, "CHUNK_SLOTS", 2)
+    path, asked = tmp_path / "h.qst", []
+    path.write_bytes(head_4() + section_4(DATA, buffer(1, *(slot(stamp) for stamp in range(8))), 1))
+
+    def cancelled() -> bool:
+        asked.append(1)
+        if len(asked) == 2:
+            path.write_bytes(bytes(path.stat().st_size))
+        return False
+
+    with pytest.raises(SourceChangedError, match="open it again"):
+        satview.open_trace(path, None, cancelled)
+    assert len(asked) == 2

@@ -197,3 +197,10 @@ def test_one_stray_cpu_makes_no_lanes():
     events = [f"t:0x{i:08x} CPU:{i % 2:02d} THREAD          :THREADY            pid:7 tid:2" for i in range(1, 60)]
     _, trace = read(lines(*events, "t:0x00000100 CPU:09 THREAD          :THREADY            pid:7 tid:2"))
     assert (trace.cpu_count, int(trace.events.cpu.max())) == (2, 9)
+
+
+def test_where_texts_of_a_line_are():
+    """One behind the other, each with its zero byte: bytes 4 to 6, 8 to 15, and 17."""
+    _, trace = read(lines('t:0x00000001 CPU:00 COMM            :SND_TEXTS         a:abc b:"efghijkl" c:7 d:m'))
+    shown = [(each.name, each.value, each.first_word, each.words) for each in trace.payloads.decode(0).arguments]
+    assert shown == [("a", "abc", 1, 1), ("b", "efghijkl", 2, 2), ("c", 7, 0, 1), ("d", "m", 4, 1)]

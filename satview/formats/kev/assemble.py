@@ -281,12 +281,12 @@ def _settle_times(
         verdicts = Verdicts()
         if clock is not None:
             verdicts = verdicts_without_tail(clock, time[:first], decoded.cpu[:first], first)
-        original = time[:first].copy() if verdicts.corrections else time[:0]
-        correct(verdicts.corrections, time[:first], decoded.cpu[:first], decoded.code[:first])
-        if int(time[first:].min()) - int(time[:first].max()) > surroundings.cycles_per_s:
+        corrected = time[:first].copy()
+        correct(verdicts.corrections, corrected, decoded.cpu[:first], decoded.code[:first])
+        if int(time[first:].min()) - int(corrected.max()) > surroundings.cycles_per_s:
+            time[:first] = corrected
             report_names(decoded, first, surroundings.cycles_per_s, region, problems)
             return verdicts, first
-        time[: len(original)] = original
     verdicts = clock.verdicts() if clock is not None else Verdicts()
     correct(verdicts.corrections, time, decoded.cpu, decoded.code)
     return verdicts, count
