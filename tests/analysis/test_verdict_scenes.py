@@ -378,6 +378,32 @@ def hungry(*ready):
     )  # fmt: skip
 
 
+def ready_early(pid, at):
+    """Thread 5 of a process is ready from some time to 400, while 6.1 runs; the opening dump ends before 10."""
+    scene = dump((6, 1)).state("RUNNING", 1, 6, 1)
+    for time, is_call in sorted(((10, True), (at, False))):
+        scene.call(CALLS["MSG_INFO"], 10) if is_call else scene.state("READY", time, pid, 5)
+    return scene.swap(400, (6, 1), "RECEIVE", (pid, 5)).event(END, 500)
+
+
+def ready_before(at):
+    """5.5 is ready from some time to 400, while 6.1 runs; of CPU 1 there are events from 100 on."""
+    scene = Scene(cpus=2).time_event(0).state("RUNNING", 1, 6, 1)
+    for time, cpu in sorted(((100, 1), (at, 0))):
+        scene.time_event(time, 1).state("RUNNING", time, 7, 1, 1) if cpu else scene.state("READY", time, 5, 5)
+    return scene.swap(400, (6, 1), "RECEIVE", (5, 5)).event(END, 500)
+
+
+def becomes_ready(who, at, *others):
+    length = f"{400 - at}.0 µs"
+    return verdict(
+        f"{who} is ready from 0.000 {at:03} 000 s and runs {length} later; meanwhile ran "
+        f"{', '.join(f'{name} {length}' for name in others)}.",
+        "info", (at, 400), threads=[who, *others],
+        events=[(at, "ready"), (400, "runs at last")], occurrences=[(at, 400, at)],
+    )  # fmt: skip
+
+
 # --- Interrupts, idle CPUs, losses ----------------------------------------------------------------------------------
 def taken_from():
     """Interrupt 0x1f takes 4 every 10 from 100 to 200: up to 166 from 5.1, then from 6.1."""
@@ -523,6 +549,12 @@ FLOOD = {"window_ms": 0.1, "taken_percent": 40}
     ("starvation", at_edges(90, 99), STARVES, [hungry((120, 210), (300, 600))]),
     ("starvation", at_edges(89, 100), STARVES, [hungry((300, 600), (700, 800))]),
     ("starvation", at_edges(90, 100), STARVES, [hungry((120, 210), (300, 600), (700, 800))]),
+    ("long-ready", ready_early(5, 8), {"least_ms": 0.2}, [becomes_ready("pid 5 5", 8, "srv 1")]),
+    ("long-ready", ready_early(1, 8), {"least_ms": 0.2}, []),
+    ("long-ready", ready_early(1, 11), {"least_ms": 0.2}, [becomes_ready("pid 1 5", 11, "srv 1")]),
+    ("long-ready", ready_before(99), {"least_ms": 0.2}, []),
+    ("long-ready", ready_before(100), {"least_ms": 0.2}, [
+        becomes_ready("pid 5 5", 100, "pid 6 1", "pid 7 1")]),
     ("interrupt-flood", taken_from(), FLOOD, [TAKEN]),
     ("interrupt-flood", taken_from(), {**FLOOD, "taken_percent": 40.001}, []),
     ("interrupt-flood", handled_by_thread(), FLOOD, [HANDLED]),
