@@ -78,6 +78,19 @@ def pulse_queue(sent=8, served=2, before=1):
     return scene.event(END, 500)
 
 
+def pulses_around_a_loss():
+    """4.1 sends six pulses from 10 on; a buffer is missing from 65 to 100; then it sends seven, one every 20."""
+    scene = Scene().event(wire.CONTROL_BUFFER, 0, (1, 0)).time_event(0).process_name(0.1, 5, "ear")
+    scene.state("RUNNING", 1, 4, 1)
+    for number in range(6):
+        scene.event(PULSE, 10 + 10 * number, (9, 5))
+    scene.state("RUNNING", 65, 4, 1).event(wire.CONTROL_BUFFER, 100, (3, 0)).time_event(100)
+    scene.state("RUNNING", 100, 4, 1)
+    for number in range(7):
+        scene.event(PULSE, 100 + 20 * number, (9, 5))
+    return scene.event(END, 500)
+
+
 def piles(sent, does, waiting, *, last=None, severity="warning"):
     first = 100 + 20 * (sent - waiting)
     return verdict(
@@ -501,6 +514,9 @@ FLOOD = {"window_ms": 0.1, "taken_percent": 40}
               severity="error")]),
     ("growing-queue", pulse_queue(8, 0, before=0), PILES, [piles(8, "none is received", 8, severity="error")]),
     ("growing-queue", pulse_queue(16, 4), PILES, [piles(16, "only 4 are received", 12, last=230.5)]),
+    ("growing-queue", pulses_around_a_loss(), PILES, [piles(7, "none is received", 7, severity="error")]),
+    ("growing-queue", pulse_queue(8, 2, before=3), {**PILES, "least_count": 6}, [
+        piles(8, "only 2 are received", 6, last=190.5)]),
     ("missed-period", sleeper({4: 50}), {"least_count": 5}, [LATE_ONCE]),
     ("missed-period", sleeper({4: 50}, count=10), {"least_count": 5}, []),
     ("missed-period", sleeper({4: 49.9}), {"least_count": 5}, []),
