@@ -78,6 +78,19 @@ def pulse_queue(sent=8, served=2, before=1):
     return scene.event(END, 500)
 
 
+def pulses_around_a_loss():
+    """4.1 sends six pulses from 10 on; a buffer is missing from 65 to 100; then it sends seven, one every 20."""
+    scene = Scene().event(wire.CONTROL_BUFFER, 0, (1, 0)).time_event(0).process_name(0.1, 5, "ear")
+    scene.state("RUNNING", 1, 4, 1)
+    for number in range(6):
+        scene.event(PULSE, 10 + 10 * number, (9, 5))
+    scene.state("RUNNING", 65, 4, 1).event(wire.CONTROL_BUFFER, 100, (3, 0)).time_event(100)
+    scene.state("RUNNING", 100, 4, 1)
+    for number in range(7):
+        scene.event(PULSE, 100 + 20 * number, (9, 5))
+    return scene.event(END, 500)
+
+
 def piles(sent, does, waiting, *, last=None, severity="warning"):
     first = 100 + 20 * (sent - waiting)
     return verdict(
@@ -378,6 +391,32 @@ def hungry(*ready):
     )  # fmt: skip
 
 
+def ready_early(pid, at):
+    """Thread 5 of a process is ready from some time to 400, while 6.1 runs; the opening dump ends before 10."""
+    scene = dump((6, 1)).state("RUNNING", 1, 6, 1)
+    for time, is_call in sorted(((10, True), (at, False))):
+        scene.call(CALLS["MSG_INFO"], 10) if is_call else scene.state("READY", time, pid, 5)
+    return scene.swap(400, (6, 1), "RECEIVE", (pid, 5)).event(END, 500)
+
+
+def ready_before(at):
+    """5.5 is ready from some time to 400, while 6.1 runs; of CPU 1 there are events from 100 on."""
+    scene = Scene(cpus=2).time_event(0).state("RUNNING", 1, 6, 1)
+    for time, cpu in sorted(((100, 1), (at, 0))):
+        scene.time_event(time, 1).state("RUNNING", time, 7, 1, 1) if cpu else scene.state("READY", time, 5, 5)
+    return scene.swap(400, (6, 1), "RECEIVE", (5, 5)).event(END, 500)
+
+
+def becomes_ready(who, at, *others):
+    length = f"{400 - at}.0 µs"
+    return verdict(
+        f"{who} is ready from 0.000 {at:03} 000 s and runs {length} later; meanwhile ran "
+        f"{', '.join(f'{name} {length}' for name in others)}.",
+        "info", (at, 400), threads=[who, *others],
+        events=[(at, "ready"), (400, "runs at last")], occurrences=[(at, 400, at)],
+    )  # fmt: skip
+
+
 # --- Interrupts, idle CPUs, losses ----------------------------------------------------------------------------------
 def taken_from():
     """Interrupt 0x1f takes 4 every 10 from 100 to 200: up to 166 from 5.1, then from 6.1."""
@@ -390,7 +429,8 @@ def taken_from():
 
 
 TAKEN = verdict(
-    "Interrupt 0x1f comes 10 times on CPU 0 within 100.0 µs from 0.000 100 000 s and takes 40 % of it; it takes that "
+    "Interrupt 0x1f comes 10 times on CPU 0 within 100.0 µs from 0.000 100 000 s, one every 10.00 µs, and takes 40 % "
+    "of the CPU; it takes that "
     "time from pid 5 1 28.00 µs, pid 6 1 12.00 µs.", "warning", (100, 200), threads=["pid 5 1", "pid 6 1"],
     objects=["interrupt 0x1f", "CPU 0"], events=[(time, "") for time in range(100, 200, 10)],
 )  # fmt: skip
@@ -406,7 +446,8 @@ def handled_by_thread():
 
 
 HANDLED = verdict(
-    "Interrupt 0x1f comes 9 times on CPU 0 within 100.0 µs from 0.000 101 000 s and takes 40 % of it; it is handled by "
+    "Interrupt 0x1f comes 9 times on CPU 0 within 100.0 µs from 0.000 101 000 s, one every 11.11 µs, and takes 40 % "
+    "of the CPU; it is handled by "
     "pid 5 1 40.00 µs.", "warning", (101, 201), threads=["pid 5 1"], objects=["interrupt 0x1f", "CPU 0"],
     events=[(time, "") for time in range(110, 200, 10)], certainty="inferred",
 )  # fmt: skip
@@ -475,6 +516,9 @@ FLOOD = {"window_ms": 0.1, "taken_percent": 40}
               severity="error")]),
     ("growing-queue", pulse_queue(8, 0, before=0), PILES, [piles(8, "none is received", 8, severity="error")]),
     ("growing-queue", pulse_queue(16, 4), PILES, [piles(16, "only 4 are received", 12, last=230.5)]),
+    ("growing-queue", pulses_around_a_loss(), PILES, [piles(7, "none is received", 7, severity="error")]),
+    ("growing-queue", pulse_queue(8, 2, before=3), {**PILES, "least_count": 6}, [
+        piles(8, "only 2 are received", 6, last=190.5)]),
     ("missed-period", sleeper({4: 50}), {"least_count": 5}, [LATE_ONCE]),
     ("missed-period", sleeper({4: 50}, count=10), {"least_count": 5}, []),
     ("missed-period", sleeper({4: 49.9}), {"least_count": 5}, []),
@@ -523,6 +567,12 @@ FLOOD = {"window_ms": 0.1, "taken_percent": 40}
     ("starvation", at_edges(90, 99), STARVES, [hungry((120, 210), (300, 600))]),
     ("starvation", at_edges(89, 100), STARVES, [hungry((300, 600), (700, 800))]),
     ("starvation", at_edges(90, 100), STARVES, [hungry((120, 210), (300, 600), (700, 800))]),
+    ("long-ready", ready_early(5, 8), {"least_ms": 0.2}, [becomes_ready("pid 5 5", 8, "srv 1")]),
+    ("long-ready", ready_early(1, 8), {"least_ms": 0.2}, []),
+    ("long-ready", ready_early(1, 11), {"least_ms": 0.2}, [becomes_ready("pid 1 5", 11, "srv 1")]),
+    ("long-ready", ready_before(99), {"least_ms": 0.2}, []),
+    ("long-ready", ready_before(100), {"least_ms": 0.2}, [
+        becomes_ready("pid 5 5", 100, "pid 6 1", "pid 7 1")]),
     ("interrupt-flood", taken_from(), FLOOD, [TAKEN]),
     ("interrupt-flood", taken_from(), {**FLOOD, "taken_percent": 40.001}, []),
     ("interrupt-flood", handled_by_thread(), FLOOD, [HANDLED]),

@@ -284,8 +284,8 @@ def test_what_would_help_against_a_circle():
     objects = ["mutex 0x1000 (process a)", "the reply", "mutex 0x1000 (process a)", "semaphore 0x2000 (process a)"]
     named = "mutex 0x1000 (process a) and semaphore 0x2000 (process a)"
     for states, what, says in (
-        ({SEND_STATE}, objects, "Let messages go in one direction only, "),
-        ({SEND_STATE, REPLY_STATE}, objects, "Let messages go in one direction only, "),
+        ({SEND_STATE}, objects, "Break the circle: "),
+        ({SEND_STATE, REPLY_STATE}, objects, "Break the circle: "),
         ({REPLY_STATE, MUTEX}, objects, f"Give up {named} before a message is sent"),
         ({MUTEX}, objects, f"Let all threads take {named} in the same order."),
         ({MUTEX}, ["a mutex"], "Let all threads take these objects in the same order."),
@@ -294,16 +294,16 @@ def test_what_would_help_against_a_circle():
 
 
 HELPS = (
-    ("MUTEX", "Give mutex 0x1000 (process app) the protocol PTHREAD_PRIO_INHERIT, or a ceiling of priority 30: app 2 "
-     "then runs at that priority while it holds it."),
+    ("MUTEX", "Look where mutex 0x1000 (process app) is made without priority inheritance (PTHREAD_PRIO_NONE), and give it "
+     "the protocol PTHREAD_PRIO_INHERIT: app 2 then runs at priority 30 while it holds it. Or give it a ceiling not below "
+     "the priority of any thread that locks it."),
     ("RWLOCK_READ", "A read/write lock passes no priority on: use a mutex with PTHREAD_PRIO_INHERIT in place of "
      "read/write lock 0x1000 (process app)."),
     ("RWLOCK_WRITE", "A read/write lock passes no priority on: use a mutex with PTHREAD_PRIO_INHERIT in place of "
      "read/write lock 0x1000 (process app)."),
-    ("SEND", "Let the channel of app 2 pass on the priority of clients (no _NTO_CHF_FIXED_PRIORITY), and whom it hands "
-     "messages to run at priority 30 while it serves."),
-    ("REPLY", "Let the channel of app 2 pass on the priority of clients (no _NTO_CHF_FIXED_PRIORITY), and whom it "
-     "hands messages to run at priority 30 while it serves."),
+    *((state, "Create the channels of app 2 without _NTO_CHF_FIXED_PRIORITY, so that each server runs at the priority of its "
+       "client (30) while it serves; a thread that it hands a message to needs that priority too.")
+      for state in ("SEND", "REPLY")),
     ("JOIN", "Let app 2 run at priority 30 while others wait for it."),
 )  # fmt: skip
 
@@ -317,7 +317,7 @@ def test_what_would_help_against_an_inversion(tmp_path):
         value = found.waits.value.copy()
         value[wait] = STATE_BY_NAME[name].value
         of_state = replace(found, waits=replace(found.waits, value=value))
-        assert _remedy(evidence, of_state, wait, 30) == says
+        assert _remedy(evidence, of_state, wait, wait, 30) == says
 
 
 def test_the_last_event_of_a_state_up_to_an_event(tmp_path):

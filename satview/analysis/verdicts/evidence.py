@@ -248,7 +248,7 @@ class Evidence:
 
     def span_of_wait(self, found: Waits, wait: int) -> tuple[int, int, int]:
         """Return start and end of a wait in cycles, and the event by which it begins."""
-        row, end = int(found.row[wait]), int(self.end_rows(found.end_row[wait : wait + 1])[0])
+        row, end = int(found.row[wait]), int(self.end_rows(found.end_row[[wait]])[0])
         return int(self.times[row]), int(self.times[end]), row
 
     def verdict(

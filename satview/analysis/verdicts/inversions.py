@@ -125,7 +125,7 @@ def _longer(chains: _Chains, found: Blockers, at: NDArray[np.intp], end: _Ints) 
 
 
 def _verdicts(evidence: Evidence, found: Blockers, columns: list[_Ints], least: int) -> list[Verdict]:
-    """Return one verdict for each pair of threads and object, about its longest wait."""
+    """Return one verdict for each pair of threads and object, about its first wait that is long enough."""
     wait, low, link, steps, run, first, last = columns
     begins, ends = evidence.times[first], evidence.times[last]
     waiting, trace = found.waits, evidence.trace
@@ -134,19 +134,18 @@ def _verdicts(evidence: Evidence, found: Blockers, columns: list[_Ints], least: 
     keys, which = np.unique(np.stack((thread[wait], low, what[link]), axis=1), axis=0, return_inverse=True)
     for number, positions in groups(which.reshape(-1)):
         # Several CPUs may run threads in between at a time: their time counts once.
-        waits = [positions[mine] for _, mine in groups(wait[positions])]
+        waits = [positions[mine] for _, mine in groups(wait[positions])]  # in time order, being of one thread
         ranges = [TimeRanges.of(begins[mine], ends[mine]) for mine in waits]
         long = [(total, mine) for spans, mine in zip(ranges, waits, strict=True)
                 if (total := int((spans.end - spans.start).sum())) >= least]  # fmt: skip
         if not long:
             continue
-        long.sort(key=lambda episode: int(waiting.row[wait[episode[1][0]]]))
         total, mine = long[0]
         begin, high_row, low_row = int(wait[mine[0]]), int(keys[number][0]), int(keys[number][1])
         runs = run[mine]
         middle = trace.events.thread[runs].astype(np.int64)
         between = evidence.most_of(middle, ends[mine] - begins[mine])
-        start, stop = int(waiting.row[begin]), int(evidence.end_rows(waiting.end_row[begin : begin + 1])[0])
+        start, stop = int(waiting.row[begin]), int(evidence.end_rows(waiting.end_row[[begin]])[0])
         waited = evidence.length(evidence.times[stop] - evidence.times[start])
         name, object_text = evidence.name, waited_for(evidence, found, begin)
         ranked = partial(_ranked_by_run, evidence, runs, middle)

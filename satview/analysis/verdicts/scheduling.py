@@ -56,7 +56,7 @@ def starvations(evidence: Evidence, limits: Limits) -> list[Verdict]:
             (f"{evidence.name(thread)} is ready for {evidence.length(total)} of {evidence.length(span[1] - span[0])} "
              f"from {evidence.moment(span[0])} and gets next to no CPU{instead(evidence, span, who)}{idle}{again}.",
              _AFFINITY if idle else _way_to_run(evidence, thread, who, int(ready.row[inside[0]]))),
-            occurrences=happens, roles=_ready_and_runs(evidence, ready.at(inside)),
+            occurrences=happens, roles=_ready_and_runs(ready.at(inside)),
         ))  # fmt: skip
     return verdicts
 
@@ -118,15 +118,14 @@ def long_readies(evidence: Evidence, limits: Limits) -> list[Verdict]:
              f"{evidence.length(span[1] - span[0])} later{instead(evidence, span, who)}{idle}"
              f"{evidence.again('so', positions)}.",
              _AFFINITY if idle else _way_to_run(evidence, thread, who, int(ready.row[first]))),
-            occurrences=positions, roles=_ready_and_runs(evidence, ready.at(mine)),
+            occurrences=positions, roles=_ready_and_runs(ready.at(mine)),
         ))  # fmt: skip
     return verdicts
 
 
-def _ready_and_runs(evidence: Evidence, ready: StateSpans) -> dict[int, str]:
+def _ready_and_runs(ready: StateSpans) -> dict[int, str]:
     """Return what the events are by which threads become ready, and by which they are that no more."""
-    ends = ready.end_row[ready.end_row < len(evidence.trace.events)]
-    return {**dict.fromkeys(ends.tolist(), "runs at last"), **dict.fromkeys(ready.row.tolist(), "ready")}
+    return {**dict.fromkeys(ready.end_row.tolist(), "runs at last"), **dict.fromkeys(ready.row.tolist(), "ready")}
 
 
 def _readies(evidence: Evidence) -> StateSpans:

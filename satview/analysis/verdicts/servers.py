@@ -114,8 +114,8 @@ def _queues(evidence: Evidence, limits: Limits) -> list[Verdict]:
         by = f"its {len(servers)} threads are in" if len(servers) > 1 else f"{evidence.name(int(servers[0]))} is in"
         does = _does(evidence, servers, (int(begins[worst]), int(begins[worst]) + window))
         meanwhile = f"; meanwhile {by} {does}" if does else ""
-        # A client waits from the event of its state on, which the send does not begin.
-        waits = np.where(sent.blocked_row[inside] >= 0, sent.blocked_row[inside], sent.send_row[inside]).tolist()
+        # A client waits from the event of its state on, which comes behind the send and may be unknown (-1).
+        waits = np.maximum(sent.blocked_row[inside], sent.send_row[inside]).tolist()
         receipts = sent.receive_row[inside].tolist()
         verdicts.append(evidence.verdict(
             Severity.WARNING, span, [*clients.tolist(), *servers.tolist()], [f"server {name}"],

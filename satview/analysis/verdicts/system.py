@@ -143,8 +143,8 @@ def _handled(evidence: Evidence, rows: NDArray[np.uint32], woken_by: _Ints | Non
     if woken_by is None:
         return None
     before = np.searchsorted(rows, woken_by, side="right") - 1
-    is_ours = (before >= 0) & (woken_by - rows[np.maximum(before, 0)].astype(np.int64) <= _PULSE_ROWS)
-    is_ours &= trace.events.cpu[np.maximum(woken_by, 0)] == trace.events.cpu[rows[0]]
+    is_ours = (before >= 0) & (woken_by - rows[before].astype(np.int64) <= _PULSE_ROWS)  # of -1 nothing counts
+    is_ours &= trace.events.cpu[woken_by] == trace.events.cpu[rows[0]]
     at = np.flatnonzero(is_ours)
     slices, ends_of_slices = evidence.slices
     runner = trace.events.thread[slices[at]].astype(np.int64)

@@ -395,9 +395,9 @@ def _contended(evidence: Evidence, limits: Limits) -> list[Verdict]:
         position = episodes(begins[bad], window)
         which = int(np.searchsorted(position.start, begins[worst], side="right")) - 1
         span = int(position.start[which]), min(int(position.end[which]), trace.window.end)
-        inside = at[mine[(begin < begins[worst] + window) & (end > begins[worst])]]
-        threads = _most_of(found.thread[inside], (last - first)[mine][(begin < begins[worst] + window)
-                                                                      & (end > begins[worst])])  # fmt: skip
+        is_inside = (begin < begins[worst] + window) & (end > begins[worst])
+        inside = at[mine[is_inside]]
+        threads = _most_of(found.thread[inside], (end - begin)[is_inside])
         what = mutex_text(evidence, int(found.thread[inside[0]]), int(found.object[inside[0]]))
         holders = np.unique(blockers(trace).thread[inside])
         held = _some(evidence, holders[holders >= 0].tolist(), "and")
