@@ -94,8 +94,9 @@ def pulses_around_a_loss():
 def piles(sent, does, waiting, *, last=None, severity="warning"):
     first = 100 + 20 * (sent - waiting)
     return verdict(
-        f"{sent} pulses are sent to ear from 0.000 100 000 s to the end of the trace, 400.0 µs, and {does}: {waiting} "
-        f"wait at the end, the oldest for {500 - first}.0 µs.", severity, (100, 500.001),
+        f"{sent} pulses are sent to ear from 0.000 100 000 s to the end of the trace, 400.0 µs, one every "
+        f"20.00 µs, and {does}: {waiting} wait at the end, the oldest for {500 - first}.0 µs.",
+        severity, (100, 500.001),
         threads=["ear 1"] * (last is not None) + ["pid 4 1"], objects=["pulses to ear"],
         events=sorted([*((time, "waits") for time in range(first, 100 + 20 * sent, 20)),
                        *([(last, "last receipt")] if last is not None else ())]),

@@ -194,6 +194,8 @@ def growing_queues(evidence: Evidence, limits: Limits) -> list[Verdict]:
         receivers = np.unique(trace.events.thread[received if len(received) else last].astype(np.int64))
         senders = [int(row) for row in np.unique(trace.events.thread[sent]) if row and not evidence.is_idle[row]]
         oldest = sent[-waiting:]
+        period = int(evidence.times[sent[-1]] - evidence.times[sent[0]]) // max(len(sent) - 1, 1)
+        every = f"one every {evidence.length(period)}, " if len(sent) > 1 else ""
         does = f"only {len(received):,} are received" if len(received) else "none is received"
         if len(last) and not len(received):
             does += (f" ({evidence.name(int(receivers[0]))} received the last one before that, at "
@@ -202,7 +204,7 @@ def growing_queues(evidence: Evidence, limits: Limits) -> list[Verdict]:
             Severity.WARNING if len(received) else Severity.ERROR, (start, end), [*receivers.tolist(), *senders],
             [f"pulses to {evidence.process_of(to)}"], [*last.tolist(), *oldest.tolist()],
             (f"{len(sent):,} pulses are sent to {evidence.process_of(to)} from {evidence.moment(start)} to the end of "
-             f"the trace, one every {evidence.length((end - start) // len(sent))}, and {does}: {waiting:,} wait at the "
+             f"the trace, {evidence.length(end - start)}, {every}and {does}: {waiting:,} wait at the "
              f"end, the oldest for {evidence.length(end - int(evidence.times[oldest[0]]))}.",
              "Receive all pulses that wait before the work, and do it once for all of them; or send fewer."
              if len(received) else "Let a thread receive there again: none does while pulses are sent."),
