@@ -50,6 +50,7 @@ from satview.timeline.tracks.track import text_of as event_text_of
 from satview.timeline.tracks.user import UserLanes
 
 _LOAD_BINS: Final = 4000
+_MOST_TEXTS: Final = 50_000  # events that are named by their arguments, which takes 100 us each
 _REALTIME, _BOOTTIME = 1, 6  # BuiltinClock
 _NOT_KNOWN: Final = ("", "not known")
 _AS_SLICES: Final = ("KER_CALL", "KER_EXIT", "INT_ENTR", "INT_EXIT", "INT_HANDLER_ENTR", "INT_HANDLER_EXIT", "THREAD",
@@ -367,7 +368,7 @@ def _losses(part: Part) -> Iterator[Block]:
 def _lanes(part: Part) -> Iterator[Block]:
     """Yield what lanes of events show: user events, log, functions, page faults, handlers, CPU frequencies."""
     above = {Owner.THREAD: _THREAD, Owner.PROCESS: _PROCESS}
-    uuid = int(uuid_of(_LANE, 0))
+    uuid, named = int(uuid_of(_LANE, 0)), 0
     for lane_class in LANE_CLASSES:
         if lane_class.name == "calls":
             continue
@@ -383,10 +384,22 @@ def _lanes(part: Part) -> Iterator[Block]:
                     else f"{part.trace.cpu_title(track.owner)} {found.title}"
                 )
                 parent = np.array([0 if kind is None else int(uuid_of(kind, track.owner))])
-                yield from _lane(part, track, np.array([uuid]), title, parent)
+                yield from _lane(part, track, np.array([uuid]), title, parent, named)
+                named += len(track.found)
 
 
-def _lane(part: Part, track: Track, uuid: Ints, title: str, parent: Ints) -> Iterator[Block]:
+def _names_of(part: Part, track: Track, event: Ints) -> Texts:
+    name_of = event_text_of(part.trace, track)
+    return Texts.sorted([name_of(row) for row in event.tolist()])
+
+
+def _event_names(trace: Trace, event: Ints) -> Texts:
+    """Return the names of events, without their arguments."""
+    code, which = np.unique(trace.events.code[event], return_inverse=True)
+    return Texts(which.astype(np.uint32), tuple(trace.catalogue.name(each) for each in code.tolist()))
+
+
+def _lane(part: Part, track: Track, uuid: Ints, title: str, parent: Ints, named: int) -> Iterator[Block]:
     found, event = track.found, track.found.event.astype(np.int64)
     track_of = np.full(len(event), uuid[0])
     if found.number is not None:
@@ -397,9 +410,8 @@ def _lane(part: Part, track: Track, uuid: Ints, title: str, parent: Ints) -> Ite
         yield from counter_packets(part, track_of[at], found.start[at], found.number[at])
         return
     yield _named(uuid, title, parent)
-    name_of = event_text_of(part.trace, track)
     at = np.flatnonzero(part.shows(found.start, found.end, event))
-    names = Texts.sorted([name_of(row) for row in event[at].tolist()])
+    names = _names_of(part, track, event[at]) if named + len(at) <= _MOST_TEXTS else _event_names(part.trace, event[at])
     slices = Slices(track_of[at], found.start[at], found.end[at], event[at], names, _none(len(at)))
     yield from slice_packets(part, slices, track.lane_class.name)
 
@@ -418,8 +430,7 @@ def _other_events(part: Part) -> Iterator[Block]:
         if kind in _AS_SLICES or (kind == "COMM" and name.startswith(_COMM_AS_SLICES)):
             is_other[number_of] = False
     at = np.flatnonzero(is_other[events.code])
-    code, which = np.unique(events.code[at], return_inverse=True)
-    names = Texts(which.astype(np.uint32), tuple(trace.catalogue.name(each) for each in code.tolist()))
+    names = _event_names(trace, at)
     time = events.time_cycles[at]
     yield from slice_packets(part, Slices(uuid_of(_OTHER, events.cpu[at].astype(np.int64)), time, time, at, names,
                                           _none(len(at))), "event")  # fmt: skip
