@@ -119,10 +119,11 @@ def read_perfetto(path: Path, data: NDArray[np.uint8], problems: Problems) -> Sc
         says = "states have their names of QNX, events are slices"
     elif len(of_kernel.time_ns):
         says = _COARSE
+    records = RecordSpans.concatenated([found.records, kernel.records])
     return Schedule(
         "trace of Perfetto, written by satview" if is_own else "trace of Perfetto", (), switches,
         WakeUps.concatenated([found.wakeups, slices.wakeups]), Points.concatenated(points), tasks,
-        PerfettoDetails(packets.data, found.records, Slices(slices.points.record, slices.names)),
+        PerfettoDetails(packets.data, records, Slices(slices.points.record, slices.names)),
         States.concatenated([states, of_kernel]), wakes_make_ready=not is_own, says=says,
     )  # fmt: skip
 

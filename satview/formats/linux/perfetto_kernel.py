@@ -7,16 +7,19 @@ engine refuses.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from satview.base.column_table import ColumnTable
 from satview.events import linux, wire
 from satview.events.states import DEAD, READY, RUNNING, STATE_BY_NAME, UNKNOWN
+from satview.formats.linux.perfetto_details import FREQUENCY, RecordSpans
 from satview.formats.linux.schedule import Ints, Points, States, Tasks
-from satview.formats.linux.wire_format import Fields
+from satview.formats.linux.wire_format import Fields, TextColumn
 from satview.store.idle import KERNEL_PID
 from satview.store.problems import Problems
 
@@ -30,12 +33,6 @@ _VALUES: Final = np.array([
 ])  # fmt: skip
 _MOST_TID: Final = 1 << 31
 _MOST_CPUS: Final = 256
-_REFUSED: Final = {
-    "state": "states that are none",
-    "created": "threads are created that are there already",
-    "dead": "states of threads that have ended",
-    "twice": "threads that run already start to run",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,11 +42,13 @@ class KernelStates:
     Attributes:
         states: Changes of states.
         points: Creations and ends of threads, changes of CPU frequencies.
+        records: Where changes of frequencies have their arguments.
         number_of: Number in `Tasks` by the number of a thread in the file; of the first machine.
     """
 
     states: States
     points: Points
+    records: RecordSpans
     number_of: dict[int, int]
 
 
@@ -78,40 +77,38 @@ def kernel_states(packets: Fields, tasks: Tasks, first_record: int, problems: Pr
     found, frequency = of_states.fields, frequencies.fields
     cpus, cpu, of_cpu = _cpus(len(machines), (of_states.machine, found.numbers(1)),
                               (frequencies.machine, frequency.numbers(1)))  # fmt: skip
-    processes, process_of = trees.fields.inner(1)
-    threads, thread_of = trees.fields.inner(2)
+    threads, tree_of = trees.fields.inner(2)
     named = (
-        (of_states.machine, found.numbers(3), found.texts(2)),
-        (renames.machine, renames.fields.numbers(1), renames.fields.texts(2)),
-        (trees.machine[thread_of], threads.numbers(1), threads.texts(3)),
+        _Named(of_states.time_ns, of_states.machine, found.numbers(3), found.text_column(2)),
+        _Named(renames.time_ns, renames.machine, renames.fields.numbers(1), renames.fields.text_column(2)),
+        _Named(trees.time_ns[tree_of], trees.machine[tree_of], threads.numbers(1), threads.text_column(3)),
     )
-    names: dict[tuple[int, int], str] = {}
-    for machine, tid, texts in named:
-        for of_machine, number, name in zip(machine.tolist(), tid.tolist(), texts, strict=True):
-            if name or (of_machine, number) not in names:
-                names[of_machine, number] = name
-    pid_of = dict(zip(zip(trees.machine[thread_of].tolist(), threads.numbers(1).tolist(), strict=True),
-                      threads.numbers(2).tolist(), strict=True))  # fmt: skip
-    numbers = _numbered(names, pid_of, tasks, [int(machine) for machine in machines])
-    pids = zip(trees.machine[process_of].tolist(), processes.numbers(1).tolist(), processes.texts(3), strict=True)
+    keys, which, names = _threads(named)
+    in_tree = which[len(which) - len(tree_of) :]
+    pid_of = dict(zip(in_tree.tolist(), threads.numbers(2).tolist(), strict=True))
+    numbers = _numbered(keys, names, pid_of, tasks)
+    processes, tree_of = trees.fields.inner(1)
+    pids = zip(trees.machine[tree_of].tolist(), processes.numbers(1).tolist(), processes.texts(3), strict=True)
     for machine, pid, text in pids:
         if text:
             name = text.rsplit("/", 1)[-1]
-            tasks.process_names[_process(machine, pid)] = (
-                name if machine == 0 else f"{name} (machine {machines[machine]})"
-            )
-    keys = zip(of_states.machine.tolist(), found.numbers(3).tolist(), strict=True)
-    number = np.array([numbers[key] for key in keys], np.int64)
-    for key in _idle(number, found, trees.machine[thread_of], threads, numbers, cpus):
-        tasks.process[key] = 0
+            of_machine = f" (machine {machines[machine]})" if machine else ""
+            tasks.process_names[_process(machine, pid)] = name + of_machine
+    number = numbers[which[: len(found.is_bad)]]
+    for row in _idle(keys, number, numbers, found.numbers(5), in_tree[threads.numbers(5) > 0], cpus):
+        tasks.process[row] = 0
     record = first_record + np.arange(len(number), dtype=np.int64)
-    states, points = _changes(of_states.time_ns, record, cpu, number, found, problems)
+    rows = _Changes(of_states.time_ns, record, cpu, number, found.numbers(4), found.numbers(5))
+    states, points = _changes(rows, problems)
     zero = np.zeros(len(of_cpu), np.int64)
-    points = Points.concatenated([points, Points(
-        frequencies.time_ns, first_record + len(number) + np.arange(len(of_cpu)), of_cpu, zero - 1,
-        zero + linux.point_codes()["cpu_frequency"],
-    )])  # fmt: skip
-    return KernelStates(states, points, {tid: number for (machine, tid), number in numbers.items() if machine == 0})
+    record = first_record + len(number) + np.arange(len(of_cpu), dtype=np.int64)
+    code = zero + linux.point_codes()["cpu_frequency"]
+    points = Points.concatenated([points, Points(frequencies.time_ns, record, of_cpu, zero - 1, code)])
+    at = packets.bytes_rows(_FREQUENCY)
+    begin, end = packets.value[at], packets.value[at] + packets.length[at]
+    records = RecordSpans(record, zero + FREQUENCY, begin, end)
+    of_first = {tid: number for (machine, tid), number in zip(keys, numbers.tolist(), strict=True) if machine == 0}
+    return KernelStates(states, points, records, of_first)
 
 
 def _of(packets: Fields, number: int, machines: Ints) -> _Packets:
@@ -134,91 +131,142 @@ def _process(machine: int, pid: int) -> int:
     return pid if machine == 0 else linux.FIRST_TID - machine * (1 << 24) + pid % (1 << 24)
 
 
-def _numbered(names: dict[tuple[int, int], str], pid_of: dict[tuple[int, int], int], tasks: Tasks,
-              machines: list[int]) -> dict[tuple[int, int], int]:  # fmt: skip
-    """Return numbers below 2^31 for threads; their names, processes and QNX numbers are added to `tasks`."""
-    numbers: dict[tuple[int, int], int] = {}
-    del machines
-    for (machine, tid), name in names.items():
-        pid, low = pid_of.get((machine, tid), tid >> 32), tid & 0xFFFFFFFF
-        number = tid if machine == 0 and 0 < tid < linux.FIRST_TID - 1 else linux.FIRST_TID + len(numbers) + 1
-        if number >= _MOST_TID:
-            number = -1  # more threads than there are numbers: nobody's
-        numbers[machine, tid] = -2 if tid >> 32 == NOBODY_PID and low else number
+@dataclass(frozen=True, slots=True)
+class _Named:
+    """Messages that name a thread, (n,) each: when, on which machine, its number in the file, its name."""
+
+    time_ns: Ints
+    machine: Ints
+    tid: Ints
+    name: TextColumn
+
+
+def _threads(named: Sequence[_Named]) -> tuple[list[tuple[int, int]], NDArray[np.intp], list[str]]:
+    """Return all threads as machine and number, which of them each message names, and their last names."""
+    time, machine, tid = (
+        np.concatenate([getattr(each, name) for each in named]) for name in ("time_ns", "machine", "tid")
+    )
+    pairs, which = np.unique(np.stack((machine, tid), axis=1), axis=0, return_inverse=True)
+    which = which.reshape(-1)
+    texts = [text for each in named for text in each.name.texts]
+    first = np.cumsum([0, *(len(each.name.texts) for each in named)])
+    code = np.concatenate([each.name.code + offset for each, offset in zip(named, first.tolist(), strict=False)])
+    is_named = np.flatnonzero(np.array([bool(text) for text in texts] or [False])[code])
+    is_named = is_named[np.lexsort((is_named, time[is_named]))]
+    last = np.full(len(pairs), -1, np.int64)
+    np.maximum.at(last, which[is_named], np.arange(len(is_named)))
+    names = [texts[code[is_named[row]]] if row >= 0 else "" for row in last.tolist()]
+    return [(row[0], row[1]) for row in pairs.tolist()], which, names
+
+
+def _numbered(keys: Sequence[tuple[int, int]], names: Sequence[str], pid_of: Mapping[int, int], tasks: Tasks) -> Ints:
+    """Return numbers below 2^31 for threads; their names, processes and QNX numbers are added to `tasks`.
+
+    Args:
+        keys: Machine and number of each thread.
+        names: Its name.
+        pid_of: Its process, by row, where the file says.
+        tasks: Receives what is known.
+
+    Returns:
+        int64 (threads,); -2 for what is no thread.
+    """
+    numbers = np.full(len(keys), -2, np.int64)
+    for row, ((machine, tid), name) in enumerate(zip(keys, names, strict=True)):
+        pid, low = pid_of.get(row, tid >> 32), tid & 0xFFFFFFFF
+        is_small = machine == 0 and 0 < tid < NOBODY_PID
+        number = tid if is_small else linux.FIRST_TID + row + 1
+        if number >= _MOST_TID or (tid >> 32 == NOBODY_PID and low):
+            continue
+        numbers[row] = number
         tasks.process[number] = _process(machine, pid) if pid > 0 else number
         tasks.shown[number] = low if low < _MOST_TID else 0
         tasks.names[number] = name
     return numbers
 
 
-def _idle(number: Ints, found: Fields, machine: Ints, threads: Fields, numbers: dict[tuple[int, int], int],
-          cpus: int) -> set[int]:  # fmt: skip
+def _idle(
+    keys: Sequence[tuple[int, int]], number: Ints, numbers: Ints, prio: Ints, flagged: NDArray[np.intp], cpus: int
+) -> list[int]:
     """Return the idle threads: as the file says, else those of the kernel's process that only run with priority 0.
 
     Up to 7.x the idle thread of each CPU is one of the first threads of process 1 (format description, 8.4).
     """
-    flagged = np.flatnonzero(threads.numbers(5))
-    if len(flagged):
-        tids = threads.numbers(1)
-        return {numbers[int(machine[row]), int(tids[row])] for row in flagged.tolist()}
-    busy = set(number[found.numbers(5) != 0].tolist())
-    return {
-        each
-        for (_, tid), each in numbers.items()
-        if tid >> 32 == KERNEL_PID and (tid & 0xFFFFFFFF) <= cpus and each not in busy
-    }
+    if not len(flagged):
+        is_first = [tid >> 32 == KERNEL_PID and (tid & 0xFFFFFFFF) <= cpus for _, tid in keys]
+        flagged = np.flatnonzero(np.array(is_first, np.bool_) & ~np.isin(numbers, number[prio != 0]))
+    found: list[int] = numbers[flagged].tolist()
+    return found
 
 
-def _changes(
-    time_ns: Ints, record: Ints, cpu: Ints, number: Ints, found: Fields, problems: Problems
-) -> tuple[States, Points]:
+@dataclass(frozen=True, slots=True)
+class _Changes(ColumnTable):
+    """Changes of states as the file has them, by thread and in time order; int64 (n,) each."""
+
+    time_ns: Ints
+    record: Ints
+    cpu: Ints
+    number: Ints
+    state: Ints
+    prio: Ints
+
+
+def _changes(rows: _Changes, problems: Problems) -> tuple[States, Points]:
     """Return changes of states without what Perfetto refuses, and creations and ends."""
-    state, prio = found.numbers(4), found.numbers(5)
-    order = np.lexsort((record, time_ns, number))
-    state, time_ns, record, cpu, number, prio = (
-        column[order] for column in (state, time_ns, record, cpu, number, prio)
-    )  # fmt: skip
-    is_same = np.append(False, number[1:] == number[:-1])[: len(number)]
-    before = np.where(is_same, np.append(0, state[:-1])[: len(state)], 0)
-    taken_ns = _taken(time_ns, record, cpu, number, state == _RUNNING)
-    last_taken = np.append(-1, taken_ns[:-1])[: len(number)]
-    refused = {
-        "state": (state <= 0) | (state > _DESTROYED),
-        "created": (state == _CREATED) & is_same & ~np.isin(before, (_DEAD, _DESTROYED)),
-        "dead": (before == _DEAD) & ~np.isin(state, (_CREATED, _DESTROYED)),
-        "twice": (state == _RUNNING) & (before == _RUNNING) & (last_taken < 0),
-    }
-    is_refused = np.zeros(len(state), np.bool_)
-    for name, rows in refused.items():
-        if count := int(np.count_nonzero(rows & ~is_refused)):
-            problems.add("unknown-events", f"{_REFUSED[name]}: refused, as Perfetto does", None, count)
-        is_refused |= rows
-    is_known = (state > _CREATED) & (state < _DESTROYED) & ~is_refused & (number > 0)
+    rows = _accepted(rows.taken(np.lexsort((rows.record, rows.time_ns, rows.number))), problems)
+    is_state = (rows.state > _CREATED) & (rows.state < _DESTROYED) & (rows.number > 0)
     # A thread whose CPU another one takes, and of which nothing is said at that moment, is in no known state.
-    after_ns = np.append(np.where(is_same[1:], time_ns[1:], -1), -1)[: len(number)]
-    is_lost = is_known & (taken_ns >= 0) & (after_ns != taken_ns)
-    is_known &= ~(is_lost & (taken_ns == time_ns))
-    at, lost = np.flatnonzero(is_known), np.flatnonzero(is_lost)
-    states = States(
-        np.append(time_ns[at], taken_ns[lost]), np.append(record[at], record[lost]), np.append(cpu[at], cpu[lost]),
-        np.append(number[at], number[lost]), np.append(_VALUES[state[at]], np.full(len(lost), UNKNOWN)),
-        np.append(prio[at], np.zeros(len(lost), np.int64)),
-    )  # fmt: skip
-    ends = np.flatnonzero(np.isin(state, (_CREATED, _DESTROYED)) & ~is_refused & (number > 0))
-    code = np.where(state[ends] == _CREATED, wire.THREAD_CREATE, wire.THREAD_DESTROY).astype(np.int64)
-    return states, Points(time_ns[ends], record[ends], cpu[ends], number[ends], code)
+    taken_ns = _taken(rows)
+    own_ns = np.append(np.where(rows.number[1:] == rows.number[:-1], rows.time_ns[1:], -1), -1)[: len(taken_ns)]
+    is_lost = (taken_ns >= 0) & (own_ns != taken_ns) & (rows.number > 0)
+    states, lost = rows.taken(is_state & ~(is_lost & (taken_ns == rows.time_ns))), rows.taken(is_lost)
+    zero = np.zeros(len(lost.cpu), np.int64)
+    ends = rows.taken(~is_state & (rows.number > 0))
+    code = np.where(ends.state == _CREATED, wire.THREAD_CREATE, wire.THREAD_DESTROY).astype(np.int64)
+    return States.concatenated([
+        States(states.time_ns, states.record, states.cpu, states.number, _VALUES[states.state], states.prio),
+        States(taken_ns[is_lost], lost.record, lost.cpu, lost.number, zero + UNKNOWN, zero),
+    ]), Points(ends.time_ns, ends.record, ends.cpu, ends.number, code)  # fmt: skip
 
 
-def _taken(time_ns: Ints, record: Ints, cpu: Ints, number: Ints, runs: NDArray[np.bool_]) -> Ints:
+def _accepted(rows: _Changes, problems: Problems) -> _Changes:
+    """Return the changes that Perfetto's engine does not refuse: a thread is there from its first state until DEAD."""
+
+    def without(refused: NDArray[np.bool_], says: str) -> _Changes:
+        if count := int(np.count_nonzero(refused)):
+            problems.add("unknown-events", f"{says}: refused, as Perfetto does", None, count)
+        return rows.taken(~refused)
+
+    rows = without((rows.state <= 0) | (rows.state > _DESTROYED), "states that are none")
+    is_there = _last(rows, rows.state != _DESTROYED, rows.state != _DEAD)
+    is_again = (rows.state == _CREATED) & is_there
+    is_there = is_there[~is_again]
+    rows = without(is_again, "threads are created that are there already")
+    was_destroyed = _last(rows, np.ones(len(rows.state), np.bool_), rows.state == _DESTROYED)
+    rows = without((rows.state == _DEAD) & is_there & was_destroyed, "threads end that have ended")
+    runs = _last(rows, np.ones(len(rows.state), np.bool_), (rows.state == _RUNNING) & (_taken(rows) < 0))
+    return without((rows.state == _RUNNING) & runs, "threads that run already start to run")
+
+
+def _last(rows: _Changes, counts: NDArray[np.bool_], holds: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Return whether something holds for the last change before each of its thread, of those that count."""
+    count = len(rows.number)
+    last = np.maximum.accumulate(np.where(counts, np.arange(count), -1))
+    last = np.append(-1, last[:-1])[:count]
+    same = (last >= 0) & (rows.number[last] == rows.number)
+    return np.asarray(same & holds[last])
+
+
+def _taken(rows: _Changes) -> Ints:
     """Return when another thread took the CPU of each start to run, before its own thread changed; -1 = none did."""
-    out = np.full(len(time_ns), -1, np.int64)
-    at = np.flatnonzero(runs)
-    at = at[np.lexsort((record[at], time_ns[at], cpu[at]))]
-    follows = (cpu[at][1:] == cpu[at][:-1]) & (number[at][1:] != number[at][:-1])
+    out, time_ns, number = np.full(len(rows.time_ns), -1, np.int64), rows.time_ns, rows.number
+    at = np.flatnonzero(rows.state == _RUNNING)
+    at = at[np.lexsort((rows.record[at], time_ns[at], rows.cpu[at]))]
+    follows = (rows.cpu[at][1:] == rows.cpu[at][:-1]) & (number[at][1:] != number[at][:-1])
     mine, other = at[:-1][follows], at[1:][follows]
     own = np.append(number[1:] == number[:-1], False)[: len(number)]
     following = np.minimum(mine + 1, len(number) - 1)
     is_before = own[mine] & (time_ns[following] < time_ns[other])
-    is_before |= own[mine] & (time_ns[following] == time_ns[other]) & (record[following] < record[other])
+    is_before |= own[mine] & (time_ns[following] == time_ns[other]) & (rows.record[following] < rows.record[other])
     out[mine[~is_before]] = time_ns[other[~is_before]]
     return out
