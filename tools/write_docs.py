@@ -175,7 +175,7 @@ name the second has a number behind it.
 | `.arrow` | the same for Arrow (Feather, version 2) | the same |
 | `.csv` | one table; texts that begin like a formula get a `'` before them | types; null is empty |
 | `.jsonl` | one table, an object a line | types |
-| `.pftrace` | the whole trace for Perfetto, see below | arguments |
+| `.pftrace` | a trace for Perfetto, or a part of it (`-e`, `--range`), see below | most arguments |
 | `.json` | the whole trace for Chrome and viewers that read its format | arguments, wakers, priorities |
 | `.kev` | a smaller trace (`-e`, `--range`), as `satview filter` writes it | only BUFFER events: it has its own |
 
@@ -186,10 +186,29 @@ of cycles. An event takes 5 bytes as Parquet.
 `--arguments` writes all arguments of the events: into a file the table `argument`, into a folder the tables of all
 kinds of events that there are. `--table call_msg_sendv` is one of these; `-e` and `--range` choose the events of both.
 
-For Perfetto there are the scheduling of the CPUs with priorities and wakers, states, kernel calls, messages with arrows
-to their service, interrupts, the load of the CPUs and lost events. A thread's number is there 2,000,000,000 and its
-row in the table `thread`, as those of QNX are not unique, and a blocked thread sleeps, whatever it waits for; its track
-State says what that is. The package of Perfetto is not needed.
+For Perfetto, processes, threads and their states are written as QNX's own probe (`traced_qnx_probes`) does: packets
+of a kernel that is not Linux, the process in the upper 32 bits of a thread's number. `sched_slice` has every run with
+CPU and priority, `thread_state` every interval of every state: READY is `R`, RUNNING `Running`, STOPPED `T`, WAITPAGE
+`D`, DEAD `Z`, all other waits `S`; a thread that was created and has no state yet is `Created`, an idle thread without
+its CPU `R`. A state that is not known, as after lost events, is null: a thread `unknown (CPU N)` has the CPU meanwhile,
+and a thread that waited has a run of no length there.
+
+Tracks have what Perfetto has no packet for, below each process and named by thread: `State` by QNX's names with the
+object, thread or process that is waited for; kernel calls; messages with arrows to their service; pulses and wake-ups
+with arrows. CPUs have interrupts (those of 8.0, which have no exit, as moments), load, lost events, and events that are
+in nothing else. User events, log, page faults, timers and what else has lanes, verdicts and marks have tracks of their
+own; counters count. What has no end in the trace is a moment with the argument `end`; where the trace does not say
+which thread called or sent, calls and messages are on their CPU. A clock snapshot has the wall clock, where the trace
+has it. Lanes of more than 50,000 events in all are named without arguments.
+
+`--range` cuts all of it at its ends. With `-e` there is what the selected events begin: calls by their entries, states
+by the events that change to them. Losses and marks stay; there is no load.
+
+Two columns of Perfetto are possible with packets of Linux alone, whose thread numbers have 32 bits: `waker_utid` and
+`blocked_function`. Tracks say both, as above. For the same reason these tracks are not those of threads in Perfetto's
+sense: version 52 cuts the thread number of a track to 32 bits.
+
+The package of Perfetto is not needed.
 """
 
 

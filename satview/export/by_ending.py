@@ -28,14 +28,15 @@ ENDINGS: Final = {".parquet": "parquet", ".arrow": "arrow", ".feather": "arrow",
                   ".perfetto-trace": "perfetto", ".json": "chrome"}  # fmt: skip
 FORMATS: Final = ("parquet", "arrow", "csv", "jsonl", "list")  # that can be named in place of an ending
 _WHOLE: Final = {"kev": "a .kev file holds events alone", "listing": "a listing holds events alone",
-                 "list": "the list holds events alone", "perfetto": "a file for Perfetto holds the whole trace",
+                 "list": "the list holds events alone", "perfetto": "a file for Perfetto holds all tables",
                  "chrome": "a file for Chrome holds the whole trace"}  # fmt: skip
 _OF_EVENTS: Final = ("kev", "listing", "list")  # of which rows can be selected
 _MOST_NAMES: Final = 8  # of tables in a sentence
+_IN_PARTS: Final = (*_OF_EVENTS, "perfetto")
 _EVENT: Final = ("event",)
 _WITH_EVENTS: Final = ("event", "argument")  # tables of which events are selected, as of those of kinds of events
 _WITHOUT_EVENTS: Final = {"perfetto": "a file of slices for Perfetto", "chrome": "a file of slices for Chrome"}
-_NO_SLICES: Final = ("SYSTEM", "USREVENT", "SEC", "QVM", "CONTROL")  # classes that neither format has slices of
+_NO_SLICES: Final = ("SYSTEM", "USREVENT", "SEC", "QVM", "CONTROL")  # classes that Chrome's has no slices of
 Progress = Callable[[float], None]
 
 
@@ -79,7 +80,7 @@ def format_of(path: Path | str, form: str = "", tables: Sequence[str] = (), *, b
     names = tuple(tables) or _EVENT
     is_folder = by_class or len(names) > 1
     kind = form or ENDINGS.get(ending, "")
-    if kind in _WHOLE and (is_folder or names != _EVENT or (is_part and kind not in _OF_EVENTS)):
+    if kind in _WHOLE and (is_folder or names != _EVENT or (is_part and kind not in _IN_PARTS)):
         raise UsageError(f"{_WHOLE[kind]}; the options choose a part of it")
     if kind:
         return kind
@@ -144,7 +145,7 @@ def _export(
     if kind in _OF_EVENTS:
         return Written((write_event_list if kind == "list" else write_listing)(trace, path, rows, progress), "events")
     if kind == "perfetto":
-        return Written(write_perfetto(trace, path, progress), "packets")
+        return Written(write_perfetto(trace, path, progress, window=window, events=events), "packets")
     if kind == "chrome":
         return Written(write_chrome(trace, path, progress), "events of Chrome")
     if kind.startswith("."):
@@ -175,7 +176,7 @@ def _left_out(
         without = [f"{count:,} of {name}" for name, count in trace.class_counts().items() if name in _NO_SLICES]
         codes = np.flatnonzero(trace.code_counts).tolist()
         pulses = sum(int(trace.code_counts[code]) for code in codes if "PULSE" in trace.catalogue.name(code))
-        if without or pulses:
+        if kind == "chrome" and (without or pulses):
             without += [f"{pulses:,} of pulses"] if pulses else []
             yield f"events that are no slices are left out: {', '.join(without)}"
     elif kind not in _OF_EVENTS and not kind.startswith(".") and names == _EVENT:

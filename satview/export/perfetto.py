@@ -1,58 +1,101 @@
 """A trace for Perfetto: a file of protobuf that its viewer and its trace processor read.
 
-CPUs are scheduled as by Linux (`sched_switch`, `sched_waking`), so that everything there knows who ran, for how long,
-and who woke whom. What Linux has no word for are slices of tracks: states, kernel calls, messages and their service
-with an arrow between them, interrupts, lost events; the load of the CPUs is a counter. As thread numbers of QNX are not
-unique, a thread's number is `FIRST_TID` and its row. Source of the field numbers: protos/perfetto/trace of Perfetto.
+Who ran, who was ready and who waited is in packets as QNX's own probe writes them (`perfetto_schedule`), so that both
+give the same rows. What only satview knows is slices, moments, arrows and counters of tracks: states by their names and
+what threads wait for, kernel calls, messages and their service, wake-ups, pulses, interrupts, user events, log, losses,
+verdicts, marks. These tracks are below their process and named after their thread: version 52 of the engine cuts the
+thread number of a track to 32 bits, and those of the schedule have 64. Source of the field numbers:
+protos/perfetto/trace of Perfetto.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from satview.analysis.load import LoadBy, load_over_time
 from satview.analysis.times.scope import scope_of
 from satview.answers.frames import Texts
+from satview.base.errors import UsageError
 from satview.base.new_file import NewFile
-from satview.events.linux import FIRST_TID
-from satview.events.states import READY, STATE_BY_NAME
-from satview.export import protobuf
+from satview.base.time import NS_PER_S, TimeWindow
+from satview.events.states import STATE_BY_NAME
+from satview.export.perfetto_schedule import NOBODY_PID, schedule_packets, thread_numbers
+from satview.export.perfetto_slices import (
+    Arguments,
+    Bools,
+    Ints,
+    Part,
+    Slices,
+    counter_packets,
+    in_chunks,
+    overlaps,
+    sequenced,
+    slice_packets,
+    text_of,
+    texts,
+    uuid_of,
+)  # fmt: skip
 from satview.export.protobuf import Block, message, nested, number, text
 from satview.formats.registry import source_files
 from satview.store.trace import Trace
-from satview.tables.table import Table, table
+from satview.tables.table import table
+from satview.timeline.lane_classes import LANE_CLASSES, Owner
+from satview.timeline.tracks.finders import finder_of
+from satview.timeline.tracks.track import Track, tracks_of
+from satview.timeline.tracks.track import text_of as event_text_of
+from satview.timeline.tracks.user import UserLanes
 
-_Ints = NDArray[np.int64]
-_CHUNK: Final = 1 << 15  # messages made at once
 _LOAD_BINS: Final = 4000
-_SEQUENCE: Final = 1
-_RUNNABLE, _SLEEPS = 0, 1  # prev_state
-_BEGIN, _END, _COUNTER = 1, 2, 4  # TrackEvent.Type
+_MOST_TEXTS: Final = 50_000  # events that are named by their arguments, which takes 100 us each
+_REALTIME, _BOOTTIME = 1, 6  # BuiltinClock
+_NOT_KNOWN: Final = ("", "not known")
+_AS_SLICES: Final = ("KER_CALL", "KER_EXIT", "INT_ENTR", "INT_EXIT", "INT_HANDLER_ENTR", "INT_HANDLER_EXIT", "THREAD",
+                     "VTHREAD", "sched")  # fmt: skip
+_COMM_AS_SLICES: Final = ("SND_", "REC_", "REPLY_", "MSG_ERROR")
 
-# Kinds of tracks; the uuid is the kind in the upper half, and thread, CPU or message in the lower.
-_PROCESS, _THREAD, _STATE, _MESSAGE, _SERVICE, _OWN_SERVICE, _INTERRUPT, _LOAD, _LOSS = range(1, 10)
+# Kinds of tracks; the uuid is the kind in the upper half, and thread, CPU or row in the lower.
+(_PROCESS, _THREAD, _STATE, _MESSAGE, _SERVICE, _WAKE, _PULSE, _INTERRUPT, _LOAD, _LOSS, _CPU_CALL, _CPU_MESSAGE,
+ _CPU_PULSE, _CPU_WAKE, _OTHER, _VERDICT, _MARK, _OWN_CALL, _OWN_MESSAGE, _OWN_SERVICE,
+ _LANE) = range(1, 22)  # fmt: skip
+_OF_THREADS: Final = ((_STATE, "State"), (_MESSAGE, "Sent"), (_SERVICE, "Serves"), (_WAKE, "Wake-ups"),
+                      (_PULSE, "Pulses"))  # fmt: skip
+_OF_CPUS: Final = ((_INTERRUPT, "interrupts"), (_LOSS, "lost events"), (_CPU_CALL, "kernel calls"),
+                   (_CPU_MESSAGE, "messages"), (_CPU_PULSE, "pulses"), (_CPU_WAKE, "wake-ups"),
+                   (_OTHER, "other events"))  # fmt: skip
+_FLOW: Final = 1 << 40  # times the kind, so that arrows of different kinds have different numbers
 
 
-def write_perfetto(trace: Trace, path: Path | str, report: Callable[[float], None] | None = None) -> int:
-    """Write a trace for Perfetto; return how many packets.
+def write_perfetto(
+    trace: Trace,
+    path: Path | str,
+    report: Callable[[float], None] | None = None,
+    *,
+    window: TimeWindow | None = None,
+    events: Bools | None = None,
+) -> int:
+    """Write a trace, or a part of it, for Perfetto; return how many packets.
 
     Args:
         trace: The trace.
         path: The new file, or `-`.
         report: Called with the share that is done, 0 to 1.
+        window: Only what is in it, cut at its ends; None = all.
+        events: bool (events,), only what one of these events begins; None = everything.
 
     Raises:
-        UsageError: The file cannot be written.
+        UsageError: The range is outside the trace, or the file cannot be written.
     """
-    count = 0
+    whole = trace.window
+    if window is not None and (window.end <= whole.start or window.start >= whole.end):
+        raise UsageError("the range is outside the trace")
+    inside = whole if window is None else TimeWindow(max(window.start, whole.start), min(window.end, whole.end))
+    count, part = 0, Part(trace, inside, events)
     with NewFile(path, reading=source_files(trace.path), streams=True) as file:
-        for done, packets in _packets(trace):
+        for done, packets in _packets(part):
             file.stream.write(nested(1, packets).to_bytes())
             count += len(packets)
             if report is not None:
@@ -60,317 +103,368 @@ def write_perfetto(trace: Trace, path: Path | str, report: Callable[[float], Non
     return count
 
 
-def _packets(trace: Trace) -> Iterator[tuple[float, Block]]:
+def _packets(part: Part) -> Iterator[tuple[float, Block]]:
     """Yield the packets of a trace, some at a time, each with the share of the kinds of packets that is behind it."""
-    makes: tuple[Callable[[Trace], Iterator[Block]], ...] = (
-        _tracks,
-        _scheduling,
-        lambda trace: _slices(_states(trace)),
-        lambda trace: _slices(_calls(trace)),
-        lambda trace: _slices(_interrupts(trace)),
-        lambda trace: (packets for slices in _messages(trace) for packets in _slices(slices)),
-        lambda trace: _slices(_losses(trace)),
-        _loads,
-    )
+    makes: tuple[Callable[[Part], Iterator[Block]], ...] = (
+        _clocks, _tracks, schedule_packets, _states, _calls, _interrupts, _messages, _wake_ups, _pulses, _losses,
+        _lanes, _other_events, _verdicts, _marks, _loads,
+    )  # fmt: skip
     for step, make in enumerate(makes):
-        for packets in make(trace):
+        for packets in make(part):
             yield step / len(makes), packets
 
 
-def _uuid(kind: int, row: _Ints | int) -> _Ints:
-    return np.asarray(np.int64(kind) << 32 | row, np.int64)
+# ---- clock and tracks ----------------------------------------------------------------------------------------------
 
 
-def _in_chunks(count: int) -> Iterator[slice]:
-    for start in range(0, count, _CHUNK):
-        yield slice(start, min(start + _CHUNK, count))
+def _clocks(part: Part) -> Iterator[Block]:
+    """Yield what the wall clock showed as the trace began, where that is known."""
+    clock, start = part.trace.clock, part.trace.window.start
+    if clock.wall_time(start) is None or clock.boot_time_s is None:
+        return
+    wall_ns = clock.boot_time_s * NS_PER_S + clock.boot_rest_ns + clock.duration_ns(clock.start_cycles)
+    shown = [nested(1, message(number(1, np.array([which])), number(2, np.array([time_ns]))))
+             for which, time_ns in ((_BOOTTIME, 0), (_REALTIME, wall_ns))]  # fmt: skip
+    yield sequenced(nested(6, message(*shown, number(2, np.array([_BOOTTIME])))))
 
 
-# ---- who there is --------------------------------------------------------------------------------------------------
-
-
-def _tracks(trace: Trace) -> Iterator[Block]:
-    """Yield the descriptions of all tracks but those of single messages."""
-    processes, threads = table(trace, "process"), table(trace, "thread")
+def _tracks(part: Part) -> Iterator[Block]:
+    """Yield the descriptions of the tracks of processes, threads and CPUs."""
+    trace, processes, threads = part.trace, table(part.trace, "process"), table(part.trace, "thread")
+    pid = trace.processes.pid.astype(np.int64)
+    pid[0] = NOBODY_PID
     rows = np.arange(len(processes), dtype=np.int64)
-    pid = _pids(trace)
-    yield _descriptor(message(
-        number(1, _uuid(_PROCESS, rows)),
-        nested(3, message(number(1, pid), _text(6, processes, "label"))),
+    process = nested(3, message(number(1, pid), text_of(6, processes, "label")))
+    yield _descriptors(message(number(1, uuid_of(_PROCESS, rows)), process))
+    rows = np.arange(len(threads), dtype=np.int64)
+    whose = [f"thread {each >> 32}:{each & 0xFFFFFFFF}" for each in thread_numbers(trace).tolist()]
+    yield _descriptors(message(
+        number(1, uuid_of(_THREAD, rows)), text_of(2, threads, "label"),
+        number(5, uuid_of(_PROCESS, trace.threads.process.astype(np.int64))), text(14, rows, whose),
     ))  # fmt: skip
-    rows, process = np.arange(len(threads), dtype=np.int64), trace.threads.process.astype(np.int64)
-    yield _descriptor(message(
-        number(1, _uuid(_THREAD, rows)),
-        nested(4, message(number(1, pid[process]), number(2, rows + FIRST_TID), _text(5, threads, "label"))),
-    ))  # fmt: skip
-    for kind, name in ((_STATE, "State"), (_MESSAGE, "Sent"), (_SERVICE, "Serves")):
-        yield _named(_uuid(kind, rows), name, _uuid(_THREAD, rows))
+    for kind, name in _OF_THREADS:
+        yield _named(uuid_of(kind, rows), name, uuid_of(_THREAD, rows))
     cpus = np.arange(trace.cpu_count, dtype=np.int64)
     titles = [trace.cpu_title(cpu) for cpu in cpus.tolist()]
-    yield _descriptor(message(number(1, _uuid(_INTERRUPT, cpus)), text(2, cpus, [f"{t} interrupts" for t in titles])))
-    # A counter in percent of the CPU.
+    for kind, name in _OF_CPUS:
+        of_cpu = text(2, cpus, [f"{title} {name}" for title in titles])
+        yield _descriptors(message(number(1, uuid_of(kind, cpus)), of_cpu))
     counter = nested(8, text(6, np.zeros(len(cpus), np.int64), ["%"]))
-    yield _descriptor(message(number(1, _uuid(_LOAD, cpus)), text(2, cpus, [f"{t} load" for t in titles]), counter))
-    yield _descriptor(
-        message(number(1, _uuid(_LOSS, np.zeros(1, np.int64))), text(2, np.zeros(1, int), ["Lost events"]))
+    loads = text(2, cpus, [f"{title} load" for title in titles])
+    yield _descriptors(message(number(1, uuid_of(_LOAD, cpus)), loads, counter))
+    yield _named(uuid_of(_LOSS, np.array([trace.cpu_count])), "Lost events")
+
+
+def _named(uuid: Ints, name: str, parent: Ints | None = None) -> Block:
+    fields = [number(1, uuid), text(2, np.zeros(len(uuid), np.int64), [name])]
+    if parent is not None:
+        fields.append(number(5, parent).where(parent > 0))
+    return _descriptors(message(*fields))
+
+
+def _descriptors(inner: Block) -> Block:
+    return sequenced(nested(60, inner))
+
+
+def _uncrossed(slices: Slices, kind: int, name: str, parent: Ints) -> tuple[Slices, Iterator[Block]]:
+    """Return slices of which those that would cross another one of their track have tracks of their own.
+
+    Args:
+        slices: The slices.
+        kind: Of the tracks of their own.
+        name: Of these.
+        parent: int64 (n,), uuid of the track that a track of its own is below; 0 = none.
+
+    Returns:
+        The slices, and the descriptions of new tracks.
+    """
+    order = np.lexsort((slices.start_cycles, slices.track))
+    slices, parent = slices.taken(order), parent[order]
+    crosses = overlaps(slices.track, slices.start_cycles, slices.end_cycles)
+    own = np.flatnonzero(crosses)
+    slices.track[own] = uuid_of(kind, own)
+    return slices, (_named(slices.track[own[rows]], name, parent[own[rows]]) for rows in in_chunks(len(own)))
+
+
+def _none(count: int) -> Ints:
+    return np.zeros(count, np.int64)
+
+
+def _marked(is_known: Bools) -> Arguments:
+    """Return what says that the end of a slice is not known; such a slice is a moment."""
+    return Arguments("end", Texts((~is_known).astype(np.uint8), _NOT_KNOWN))
+
+
+# ---- threads -------------------------------------------------------------------------------------------------------
+
+
+def _states(part: Part) -> Iterator[Block]:
+    """Yield the states of threads by their QNX names, with what they wait for; a thread that runs has no slice."""
+    states, waits = table(part.trace, "state"), table(part.trace, "wait")
+    names = texts(states, "state")
+    at = np.flatnonzero(
+        np.isin(names.code, [state.value for state in STATE_BY_NAME.values() if state.name != "RUNNING"])
+    )
+    event = states["event"][at]
+    slices = Slices(uuid_of(_STATE, states["thread"][at]), states["start_cycles"][at], states["end_cycles"][at], event,
+                    Texts(names.code[at], names.texts), _none(len(at)))  # fmt: skip
+    order = np.argsort(waits["event"], kind="stable")
+    position = np.minimum(np.searchsorted(waits["event"][order], event), max(len(order) - 1, 0))
+    row = order[position] if len(order) else _none(len(at)) - 1
+    row = np.where((event >= 0) & (row >= 0) & (waits["event"][row] == event), row, -1) if len(order) else row
+    yield from slice_packets(part, slices, "state", _waited_for(part, row))
+
+
+def _waited_for(part: Part, row: Ints) -> tuple[Arguments, ...]:
+    """Return what threads wait for, by row of the table of waits, -1 for none."""
+    trace, waits = part.trace, table(part.trace, "wait")
+    if not len(waits):
+        return ()
+    known = np.maximum(row, 0)
+    blocker = np.where((row >= 0) & (waits["blocker"][known] > 0), waits["blocker"][known], 0)
+    pid = np.where((row >= 0) & (blocker == 0), waits["blocker_pid"][known], -1)
+    certainty = texts(waits, "certainty")
+    empty = len(certainty.texts)
+    return (
+        Arguments("object", np.where(row >= 0, waits["object"][known], -1)),
+        Arguments("waits for", Texts(blocker, ("", *_thread_names(trace)[1:]))),
+        Arguments("waits for pid", np.where(pid > 0, pid, -1)),
+        Arguments("certainty", Texts(np.where(row >= 0, certainty.code[known], empty), (*certainty.texts, ""))),
     )
 
 
-def _named(uuid: _Ints, name: str, parent: _Ints) -> Block:
-    zeros = np.zeros(len(uuid), np.int64)
-    return _descriptor(message(number(1, uuid), text(2, zeros, [name]), number(5, parent)))
+def _thread_names(trace: Trace) -> tuple[str, ...]:
+    return tuple(trace.thread_name(row) for row in range(len(trace.threads)))
 
 
-def _descriptor(inner: Block) -> Block:
-    return message(number(10, np.full(len(inner), _SEQUENCE)), nested(60, inner))
+def _calls(part: Part) -> Iterator[Block]:
+    """Yield kernel calls: on the tracks of their threads, on those of their CPUs where no event says who called."""
+    calls = table(part.trace, "call")
+    start, end, thread = calls["start_cycles"], calls["end_cycles"], calls["thread"]
+    code, which = np.unique(texts(calls, "name").code, return_inverse=True)
+    names = Texts(which.astype(np.uint32), tuple(texts(calls, "name").texts[each] for each in code.tolist()))
+    is_known = end >= 0
+    cpu = calls["cpu"].astype(np.int64)
+    slices = Slices(np.where(thread > 0, uuid_of(_THREAD, thread), uuid_of(_CPU_CALL, cpu)), start,
+                    np.where(is_known, end, start), calls["event"], names, _none(len(start)))  # fmt: skip
+    arguments = (_marked(is_known), Arguments("errno", np.where(calls["errno"] > 0, calls["errno"], -1)))
+    of_cpu = np.flatnonzero(thread <= 0)
+    own, tracks = _uncrossed(slices.taken(of_cpu), _OWN_CALL, "kernel calls", _none(len(of_cpu)))
+    yield from tracks
+    yield from slice_packets(part, own, "kernel call")
+    of_thread = np.flatnonzero(thread > 0)
+    yield from slice_packets(
+        part, slices.taken(of_thread), "kernel call", tuple(each.taken(of_thread) for each in arguments)
+    )
 
 
-def _text(field: int, found: Table, name: str) -> Block:
-    values = found.values(found.schema.column(name))
-    assert isinstance(values, Texts)
-    return text(field, values.code, values.texts)
+def _interrupts(part: Part) -> Iterator[Block]:
+    """Yield interrupts; those of 8.0, which have no exit, are moments."""
+    found = table(part.trace, "interrupt")
+    start, end = found["start_cycles"], found["end_cycles"]
+    vector, which = np.unique(found["vector"], return_inverse=True)
+    names = Texts(which.astype(np.uint32), tuple(f"interrupt {each:#x}" for each in vector.tolist()))
+    slices = Slices(uuid_of(_INTERRUPT, found["cpu"].astype(np.int64)), start, np.where(end >= 0, end, start),
+                    found["event"], names, _none(len(start)))  # fmt: skip
+    yield from slice_packets(part, slices, "interrupt", (_marked(end >= 0),))
 
 
-def _pids(trace: Trace) -> _Ints:
-    """Return the process numbers by row; that of row 0, which is nobody's, is none of QNX."""
-    pid = trace.processes.pid.astype(np.int64)
-    pid[0] = FIRST_TID - 1
-    return pid
+def _messages(part: Part) -> Iterator[Block]:
+    """Yield messages on their clients' tracks and their service on their servers', an arrow between them.
 
-
-# ---- scheduling ----------------------------------------------------------------------------------------------------
-
-
-def _scheduling(trace: Trace) -> Iterator[Block]:
-    """Yield bundles of ftrace events, one event each: who gets a CPU, and who is woken."""
-    runs = table(trace, "run")
-    order = np.lexsort((runs["start_cycles"], runs["cpu"]))
-    cpu = runs["cpu"][order].astype(np.int64)
-    start, end = runs["start_ns"][order], runs["end_ns"][order]
-    thread = np.where(runs["is_idle"][order], -1, runs["thread"][order])
-    priority = np.maximum(runs["priority"][order], 0)
-    state = _states_after(trace, runs["thread"][order], runs["end_cycles"][order])
-    same = cpu[1:] == cpu[:-1]
-    touches = np.append(False, same & (start[1:] == end[:-1]))[: len(cpu)]
-    # Before a run the thread of the run before that touches it, else nobody; after a run without one behind it, nobody.
-    before, prio_before, state_before = (np.append(fill, column[:-1])[: len(cpu)]
-                                         for fill, column in ((-1, thread), (0, priority), (0, state)))  # fmt: skip
-    last = np.flatnonzero(~np.append(touches[1:], False)[: len(cpu)])
-    none = np.full(len(last), -1, np.int64)
-    switch = _Switches(
-        np.append(start, end[last]), np.append(cpu, cpu[last]),
-        np.append(np.where(touches, before, -1), thread[last]), np.append(prio_before * touches, priority[last]),
-        np.append(state_before * touches, state[last]), np.append(thread, none), np.append(priority, none * 0),
-    )  # fmt: skip
-    names = [trace.thread_name(row) for row in range(len(trace.threads))] + ["swapper"]
-    order = np.argsort(switch.time_ns, kind="stable")
-    # One thread of no CPU before and after is no switch.
-    order = order[(switch.before[order] >= 0) | (switch.after[order] >= 0)]
-    for part in _in_chunks(len(order)):
-        at = order[part]
-        before, after = switch.before[at], switch.after[at]
-        event = nested(4, message(
-            text(1, before, names), number(2, _tid(before)), number(3, switch.before_priority[at]),
-            number(4, switch.before_state[at]), text(5, after, names), number(6, _tid(after)),
-            number(7, switch.after_priority[at]),
-        ))  # fmt: skip
-        yield _bundle(switch.cpu[at], switch.time_ns[at], _tid(switch.before[at]), event)
-    woken = table(trace, "wake_up")
-    cause_ns, target, waker = woken["cause_ns"], woken["thread"], woken["waker"]
-    for part in _in_chunks(len(woken)):
-        here = target[part]
-        event = nested(20, message(
-            text(1, here, names), number(2, _tid(here)), number(4, np.ones(len(here), np.int64)),
-            number(5, woken["cpu"][part].astype(np.int64)),
-        ))  # fmt: skip
-        who = np.where(waker[part] > 0, waker[part], -1)
-        yield _bundle(woken["cpu"][part].astype(np.int64), cause_ns[part], _tid(who), event)
-
-
-@dataclass(frozen=True, slots=True)
-class _Switches:
-    """Changes of the thread that has a CPU, int64 (n,); threads are rows, -1 for none."""
-
-    time_ns: _Ints
-    cpu: _Ints
-    before: _Ints
-    before_priority: _Ints
-    before_state: _Ints
-    after: _Ints
-    after_priority: _Ints
-
-
-def _tid(thread: _Ints) -> _Ints:
-    """Return the number of threads by row; 0, as Linux has it, for no thread."""
-    return np.where(thread < 0, 0, thread + FIRST_TID)
-
-
-def _bundle(cpu: _Ints, time_ns: _Ints, tid: _Ints, event: Block) -> Block:
-    inner = message(number(1, time_ns), number(2, tid), event)
-    return message(number(10, np.full(len(cpu), _SEQUENCE)), nested(1, message(number(1, cpu), nested(2, inner))))
-
-
-def _states_after(trace: Trace, thread: _Ints, end_cycles: _Ints) -> _Ints:
-    """Return whether threads can still run when their runs end, as Linux numbers it."""
-    states = table(trace, "state")
-    row = np.searchsorted(trace.events.time_cycles, states["start_cycles"])
-    key = states["thread"] << 32 | row
-    position = np.searchsorted(key, thread << 32 | np.searchsorted(trace.events.time_cycles, end_cycles))
-    position = np.minimum(position, max(len(key) - 1, 0))
-    values = states.values(states.schema.column("state"))
-    assert isinstance(values, Texts)
-    fits = (states["thread"][position] == thread) & (states["start_cycles"][position] == end_cycles)
-    return np.where(fits & (values.code[position] == READY), _RUNNABLE, _SLEEPS).astype(np.int64)
-
-
-# ---- slices --------------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class _Slices:
-    """Slices of tracks, (n,) each.
-
-    Attributes:
-        track: int64, uuid.
-        start_ns, end_ns: int64.
-        which: Of `names`.
-        names: What slices are called.
-        category: Of all.
-        flow: int64, what arrows between slices have in common; 0 = none. None = no slice has any.
-        parent: int64, uuid of the track that a slice's own track is a child of; 0 = the track is known already.
+    A message ends where the trace shows it last: as its client goes on, else as it is replied to or received.
     """
-
-    track: _Ints
-    start_ns: _Ints
-    end_ns: _Ints
-    which: NDArray[Any]
-    names: tuple[str, ...]
-    category: str
-    flow: _Ints | None = None
-    parent: _Ints | None = None
-
-
-def _slices(slices: _Slices) -> Iterator[Block]:
-    """Yield begins and ends in time order; of one moment ends come first, inner before outer."""
-    keep = np.flatnonzero(slices.end_ns > slices.start_ns)
-    count = len(keep)
-    time = np.concatenate((slices.end_ns[keep], slices.start_ns[keep]))
-    is_begin = np.arange(2 * count) >= count
-    slot = np.concatenate((keep, keep))
-    order = np.lexsort((np.where(is_begin, slot, -slot), is_begin, time))
-    if slices.parent is not None:
-        mine = keep[slices.parent[keep] > 0]
-        for part in _in_chunks(len(mine)):
-            yield _named(slices.track[mine[part]], "Serves", slices.parent[mine[part]])
-    for part in _in_chunks(len(order)):
-        at = order[part]
-        row, begins = slot[at], is_begin[at]
-        fields = [
-            number(9, np.where(begins, _BEGIN, _END)),
-            number(11, slices.track[row]),
-            text(22, np.zeros(len(row), np.int64), [slices.category]).where(begins),
-            text(23, slices.which[row], slices.names).where(begins),
-        ]
-        if slices.flow is not None:
-            fields.append(protobuf.fixed64(47, slices.flow[row]).where(begins & (slices.flow[row] > 0)))
-        yield _track_events(time[at], message(*fields))
-
-
-def _track_events(time_ns: _Ints, event: Block) -> Block:
-    return message(number(8, time_ns), number(10, np.full(len(time_ns), _SEQUENCE)), nested(11, event))
+    sent, time = table(part.trace, "message"), part.trace.events.time_cycles
+    names, count = _thread_names(part.trace), len(sent)
+    start, client, server, flow = (
+        sent["time_cycles"],
+        sent["client"],
+        sent["server"],
+        _MESSAGE * _FLOW + sent["message"],
+    )
+    last = start.copy()
+    for column in ("receive_event", "reply_event", "done_event"):
+        row = sent[column]
+        last = np.where(row >= 0, np.maximum(last, time[row]), last) if len(time) else last
+    received = sent["receive_event"] >= 0
+    pids, of_pid = np.unique(sent["server_pid"], return_inverse=True)
+    to = Texts(np.where(server > 0, server, len(names) + of_pid),
+               (*(f"to {name}" for name in names), *(f"to pid {pid}" for pid in pids.tolist())))  # fmt: skip
+    track = np.where(client > 0, uuid_of(_MESSAGE, client), uuid_of(_CPU_MESSAGE, sent["cpu"].astype(np.int64)))
+    parent = np.where(client > 0, uuid_of(_THREAD, client), 0)
+    slices = Slices(track, start, last, sent["event"], to, np.where(received & (server > 0), flow, 0))
+    order = np.lexsort((start, track))
+    slices, tracks = _uncrossed(slices, _OWN_MESSAGE, "Sent", parent)
+    yield from tracks
+    arguments = (Arguments("outcome", texts(sent, "outcome")), Arguments("certainty", texts(sent, "certainty")),
+                 Arguments("type", sent["message_type"]), Arguments("bytes", sent["size_bytes"]))  # fmt: skip
+    yield from slice_packets(part, slices, "message", tuple(each.taken(order) for each in arguments))
+    at = np.flatnonzero(received & (server > 0)) if count else _none(0)
+    receive = time[sent["receive_event"][at]]
+    is_over = sent["reply_event"][at] >= 0
+    reply = np.where(is_over, time[sent["reply_event"][at]], receive)
+    of = Texts(np.maximum(client[at], 0), tuple(f"for {name}" for name in names))
+    slices = Slices(uuid_of(_SERVICE, server[at]), receive, reply, sent["receive_event"][at], of, flow[at])
+    order = np.lexsort((receive, slices.track))
+    slices, tracks = _uncrossed(slices, _OWN_SERVICE, "Serves", uuid_of(_THREAD, server[at]))
+    yield from tracks
+    yield from slice_packets(part, slices, "message", (_marked(is_over).taken(order),))
 
 
-def _states(trace: Trace) -> _Slices:
-    """Return the states of threads; running and ready, unknown and absent are no slices."""
-    states = table(trace, "state")
-    values = states.values(states.schema.column("state"))
-    assert isinstance(values, Texts)
-    waits = np.isin(values.code, [state.value for state in STATE_BY_NAME.values() if state.name != "RUNNING"])
-    at = np.flatnonzero(waits)
-    track = _uuid(_STATE, states["thread"][at])
-    return _Slices(track, states["start_ns"][at], states["end_ns"][at], values.code[at], values.texts, "state")
+def _wake_ups(part: Part) -> Iterator[Block]:
+    """Yield who woke whom, as two moments with an arrow: what the engine has for it takes numbers of 32 bits only."""
+    woken, names = table(part.trace, "wake_up"), _thread_names(part.trace)
+    flow, certainty = _WAKE * _FLOW + np.arange(len(woken)), texts(woken, "certainty")
+    thread, waker, cpu = woken["thread"], np.maximum(woken["waker"], 0), woken["cpu"].astype(np.int64)
+    wakes = Texts(thread, tuple(f"wakes {name}" for name in names))
+    track = np.where(waker > 0, uuid_of(_WAKE, waker), uuid_of(_CPU_WAKE, cpu))
+    when = woken["cause_cycles"]
+    causes = Slices(track, when, when, woken["cause_event"], wakes, flow)
+    yield from slice_packets(part, causes, "wake-up", (Arguments("cpu", cpu),))
+    by = Texts(waker, tuple(f"woken by {name}" for name in names))
+    when = woken["time_cycles"]
+    effects = Slices(uuid_of(_WAKE, thread), when, when, woken["event"], by, flow)
+    yield from slice_packets(part, effects, "wake-up", (Arguments("certainty", certainty),))
 
 
-def _calls(trace: Trace) -> _Slices:
-    calls = table(trace, "call")
-    values = calls.values(calls.schema.column("name"))
-    assert isinstance(values, Texts)
-    at = np.flatnonzero((calls["end_ns"] >= 0) & (calls["thread"] > 0))
-    code, which = np.unique(values.code[at], return_inverse=True)
-    names = tuple(values.texts[number] for number in code.tolist())
-    track = _uuid(_THREAD, calls["thread"][at])
-    return _Slices(track, calls["start_ns"][at], calls["end_ns"][at], which, names, "kernel call")
+def _pulses(part: Part) -> Iterator[Block]:
+    """Yield pulses as they are sent and as they are received, an arrow between."""
+    sent, time, trace = table(part.trace, "pulse"), part.trace.events.time_cycles, part.trace
+    flow, thread = _PULSE * _FLOW + np.arange(len(sent)), sent["thread"]
+    pids, which = np.unique(sent["server_pid"], return_inverse=True)
+    label_of = {pid: trace.process_name(row) for row, pid in enumerate(trace.processes.pid.tolist())}
+    names = Texts(
+        which.astype(np.uint32), tuple(f"pulse to {label_of.get(pid, f'pid {pid}')}" for pid in pids.tolist())
+    )
+    receive, receiver = sent["receive_event"], sent["receiver"]
+    is_received = (receive >= 0) & (receiver > 0)
+    track = np.where(thread > 0, uuid_of(_PULSE, thread), uuid_of(_CPU_PULSE, sent["cpu"].astype(np.int64)))
+    slices = Slices(
+        track, sent["time_cycles"], sent["time_cycles"], sent["event"], names, np.where(is_received, flow, 0)
+    )
+    yield from slice_packets(part, slices, "pulse", (Arguments("event", texts(sent, "name")),
+                                                     Arguments("scoid", sent["scoid"])))  # fmt: skip
+    at = np.flatnonzero(is_received)
+    when = time[receive[at]]
+    of = Texts(np.maximum(thread[at], 0), tuple(f"pulse of {name}" for name in _thread_names(trace)))
+    yield from slice_packets(
+        part, Slices(uuid_of(_PULSE, receiver[at]), when, when, receive[at], of, flow[at]), "pulse"
+    )
 
 
-def _interrupts(trace: Trace) -> _Slices:
-    found = table(trace, "interrupt")
-    at = np.flatnonzero(found["end_ns"] >= 0)
-    vector, which = np.unique(found["vector"][at], return_inverse=True)
-    names = tuple(f"interrupt {number:#x}" for number in vector.tolist())
-    track = _uuid(_INTERRUPT, found["cpu"][at].astype(np.int64))
-    return _Slices(track, found["start_ns"][at], found["end_ns"][at], which, names, "interrupt")
+# ---- events, and what was found about the trace --------------------------------------------------------------------
 
 
-def _messages(trace: Trace) -> tuple[_Slices, _Slices]:
-    """Return messages on their clients' tracks, and their service on their servers', an arrow between them."""
-    sent = table(trace, "message")
-    time = trace.events.time_cycles
-    names = tuple(trace.thread_name(row) for row in range(len(trace.threads)))
-    flow = sent["message"] + 1
-    start, client, server = sent["time_ns"], sent["client"], sent["server"]
-    done = np.where(sent["round_trip_ns"] >= 0, start + sent["round_trip_ns"], -1)
-    at = np.flatnonzero((done >= 0) & (client > 0))
-    clients = _Slices(
-        _uuid(_MESSAGE, client[at]), start[at], done[at], np.maximum(server[at], 0),
-        tuple(f"to {name}" for name in names), "message", np.where(sent["receive_event"][at] >= 0, flow[at], 0),
-    )  # fmt: skip
-    at = np.flatnonzero((sent["service_cycles"] >= 0) & (server > 0))
-    receive, reply = (trace.clock.ns_array(time[sent[name][at]]) for name in ("receive_event", "reply_event"))
-    order = np.lexsort((receive, server[at]))
-    at, receive, reply = at[order], receive[order], reply[order]
-    is_own = _overlap(server[at], receive, reply)
-    thread = server[at]
-    track = np.where(is_own, _uuid(_OWN_SERVICE, at), _uuid(_SERVICE, thread))
-    servers = _Slices(
-        track, receive, reply, np.maximum(client[at], 0), tuple(f"for {name}" for name in names), "message", flow[at],
-        np.where(is_own, _uuid(_THREAD, thread), 0),
-    )  # fmt: skip
-    return clients, servers
+def _losses(part: Part) -> Iterator[Block]:
+    """Yield where events are missing: of a CPU on its track, of all on one of their own. No filter hides them."""
+    lost = table(part.trace, "loss")
+    cpu = np.where(lost["cpu"] >= 0, lost["cpu"], part.trace.cpu_count).astype(np.int64)
+    start = np.maximum(lost["start_cycles"], part.trace.window.start)
+    slices = Slices(uuid_of(_LOSS, cpu), start, lost["end_cycles"], _none(len(lost)) - 1,
+                    Texts(np.zeros(len(lost), np.uint32), ("lost",)), _none(len(lost)))  # fmt: skip
+    yield from slice_packets(Part(part.trace, part.window), slices, "loss")
 
 
-def _overlap(owner: _Ints, start: _Ints, end: _Ints) -> NDArray[np.bool_]:
-    """Return which intervals begin before one of the same owner that began earlier has ended, bool (n,).
-
-    Args:
-        owner: int64 (n,), ascending.
-        start: int64 (n,), ascending for each owner.
-        end: int64 (n,).
-    """
-    if not len(owner):
-        return np.zeros(0, np.bool_)
-    span = int(end.max() - start.min()) + 2
-    number = np.cumsum(np.append(False, owner[1:] != owner[:-1])) * span
-    latest = np.maximum.accumulate(end - start.min() + number)
-    return np.append(False, (start - start.min() + number)[1:] < latest[:-1])
-
-
-def _losses(trace: Trace) -> _Slices:
-    """Return where events are missing; what overlaps, as CPUs of 8.0 lose each for itself, is one."""
-    lost = table(trace, "loss")
-    start, end = lost["start_ns"], lost["end_ns"]
-    zeros = np.zeros(len(lost), np.int64)
-    keep = np.flatnonzero(~_overlap(zeros, start, end)) if len(lost) else zeros
-    ends = np.maximum.reduceat(end, keep) if len(keep) else end
-    return _Slices(_uuid(_LOSS, zeros[keep]), np.maximum(start[keep], 0), ends, zeros[keep], ("lost",), "loss")
+def _lanes(part: Part) -> Iterator[Block]:
+    """Yield what lanes of events show: user events, log, functions, page faults, handlers, CPU frequencies."""
+    above = {Owner.THREAD: _THREAD, Owner.PROCESS: _PROCESS}
+    uuid, named = int(uuid_of(_LANE, 0)), 0
+    for lane_class in LANE_CLASSES:
+        if lane_class.name == "calls":
+            continue
+        for found in finder_of(lane_class)(part.trace, lane_class, UserLanes()):
+            for track in tracks_of(lane_class, found):
+                if track.is_whole:
+                    continue
+                uuid += 1
+                kind = above.get(found.owner_kind)
+                title = (
+                    found.title
+                    if found.owner_kind is not Owner.CPU
+                    else f"{part.trace.cpu_title(track.owner)} {found.title}"
+                )
+                parent = np.array([0 if kind is None else int(uuid_of(kind, track.owner))])
+                yield from _lane(part, track, np.array([uuid]), title, parent, named)
+                named += len(track.found)
 
 
-def _loads(trace: Trace) -> Iterator[Block]:
-    """Yield the load of each CPU in percent, in bins of equal length."""
-    load = load_over_time(scope_of(trace, None, None, None, None), LoadBy.CPU, _LOAD_BINS)
-    time = trace.clock.ns_array(load.edges[:-1])
+def _names_of(part: Part, track: Track, event: Ints) -> Texts:
+    name_of = event_text_of(part.trace, track)
+    return Texts.sorted([name_of(row) for row in event.tolist()])
+
+
+def _event_names(trace: Trace, event: Ints) -> Texts:
+    """Return the names of events, without their arguments."""
+    code, which = np.unique(trace.events.code[event], return_inverse=True)
+    return Texts(which.astype(np.uint32), tuple(trace.catalogue.name(each) for each in code.tolist()))
+
+
+def _lane(part: Part, track: Track, uuid: Ints, title: str, parent: Ints, named: int) -> Iterator[Block]:
+    found, event = track.found, track.found.event.astype(np.int64)
+    track_of = np.full(len(event), uuid[0])
+    if found.number is not None:
+        name = text(2, _none(1), [title])
+        yield _descriptors(message(number(1, uuid), name, number(5, parent).where(parent > 0),
+                                   nested(8, number(4, np.ones(1, np.int64)))))  # fmt: skip
+        at = np.flatnonzero(part.shows(found.start, found.end, event))
+        yield from counter_packets(part, track_of[at], found.start[at], found.number[at])
+        return
+    yield _named(uuid, title, parent)
+    at = np.flatnonzero(part.shows(found.start, found.end, event))
+    names = _names_of(part, track, event[at]) if named + len(at) <= _MOST_TEXTS else _event_names(part.trace, event[at])
+    slices = Slices(track_of[at], found.start[at], found.end[at], event[at], names, _none(len(at)))
+    yield from slice_packets(part, slices, track.lane_class.name)
+
+
+def _other_events(part: Part) -> Iterator[Block]:
+    """Yield the events that are in nothing else here as moments of their CPU."""
+    trace, events = part.trace, part.trace.events
+    is_other = np.ones(len(trace.code_counts), np.bool_)
+    for lane_class in LANE_CLASSES:
+        if trace.pairs is None:
+            is_other[list(lane_class.codes)] = False
+    class_of = np.array([kind.name for kind in trace.catalogue.classes])
+    for number_of in np.flatnonzero(trace.code_counts).tolist():
+        name = trace.catalogue.name(number_of)
+        kind = class_of[trace.catalogue.class_index_of_code[number_of]]
+        if kind in _AS_SLICES or (kind == "COMM" and name.startswith(_COMM_AS_SLICES)):
+            is_other[number_of] = False
+    at = np.flatnonzero(is_other[events.code])
+    names = _event_names(trace, at)
+    time = events.time_cycles[at]
+    yield from slice_packets(part, Slices(uuid_of(_OTHER, events.cpu[at].astype(np.int64)), time, time, at, names,
+                                          _none(len(at))), "event")  # fmt: skip
+
+
+def _verdicts(part: Part) -> Iterator[Block]:
+    """Yield what is wrong in the trace: its name, its sentence and advice."""
+    found = table(part.trace, "verdict")
+    rows = np.arange(len(found), dtype=np.int64)
+    start, end, event = (found[name].astype(np.int64) for name in ("start_cycles", "end_cycles", "event"))
+    slices = Slices(uuid_of(_VERDICT, rows), start, end, event, texts(found, "kind"), _none(len(rows)))
+    yield _named(uuid_of(_VERDICT, rows), "Verdicts")
+    arguments = tuple(Arguments(name, texts(found, name)) for name in ("says", "remedy", "severity", "certainty"))
+    yield from slice_packets(part, slices, "verdict", arguments)
+
+
+def _marks(part: Part) -> Iterator[Block]:
+    """Yield marks and notes; no filter hides them."""
+    found = table(part.trace, "mark")
+    rows = np.arange(len(found), dtype=np.int64)
+    start, end = found["start_cycles"], found["end_cycles"]
+    slices = Slices(uuid_of(_MARK, rows), start, end, rows * 0 - 1, texts(found, "text"), _none(len(rows)))
+    yield _named(uuid_of(_MARK, rows), "Marks")
+    yield from slice_packets(Part(part.trace, part.window), slices, "mark")
+
+
+def _loads(part: Part) -> Iterator[Block]:
+    """Yield the load of each CPU in percent, in bins of equal length; that of a filter would be none."""
+    if part.events is not None:
+        return
+    is_whole = part.window == part.trace.window
+    load = load_over_time(
+        scope_of(part.trace, None if is_whole else part.window, None, None, None), LoadBy.CPU, _LOAD_BINS
+    )
     for band, cpu in enumerate(load.subjects.tolist()):
-        percent = load.busy_cycles[band] * 100 // np.maximum(load.lengths, 1)
-        track = np.full(len(time), _uuid(_LOAD, cpu))
-        yield _track_events(
-            time, message(number(9, np.full(len(time), _COUNTER)), number(11, track), number(30, percent))
-        )
+        percent = load.busy_cycles[band] * 100.0 / np.maximum(load.lengths, 1)
+        yield from counter_packets(part, np.full(len(percent), uuid_of(_LOAD, cpu)), load.edges[:-1], percent)

@@ -295,8 +295,8 @@ def test_what_would_help_against_a_circle():
 
 HELPS = (
     ("MUTEX", "Look where mutex 0x1000 (process app) is made without priority inheritance (PTHREAD_PRIO_NONE), and "
-     "give it the protocol PTHREAD_PRIO_INHERIT: app 2 then runs at priority 30 while it holds it. Or give it a ceiling "
-     "not below the priority of any thread that locks it."),
+     "give it the protocol PTHREAD_PRIO_INHERIT: app 2 then runs at priority 30 while it holds it. Or give it a "
+     "ceiling not below the priority of any thread that locks it."),
     ("RWLOCK_READ", "A read/write lock passes no priority on: use a mutex with PTHREAD_PRIO_INHERIT in place of "
      "read/write lock 0x1000 (process app)."),
     ("RWLOCK_WRITE", "A read/write lock passes no priority on: use a mutex with PTHREAD_PRIO_INHERIT in place of "

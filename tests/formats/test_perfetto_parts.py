@@ -77,7 +77,8 @@ def test_the_fields_that_a_packet_may_begin_with():
              if perfetto.looks_like(b"\x0a\xff\xff\x01" + _varint(number << 3))}  # fmt: skip
     fields_by_number = protocol.TracePacket.DESCRIPTOR.fields_by_number
     names = {fields_by_number[number].name for number in known if number in fields_by_number}
-    assert known == {1, 2, 3, 6, 8, 9, 10, 11, 12, 13, 33, 34, 35, 36, 41, 42, 43, 45, 50, 58, 59, 60, 79}
+    assert known == {1, 2, 3, 6, 8, 9, 10, 11, 12, 13, 33, 34, 35, 36, 41, 42, 43, 45, 50, 58, 59, 60, 79,
+                     98, 117, 118, 120, 122}  # fmt: skip
     assert {"process_tree", "ftrace_events", "clock_snapshot", "timestamp", "trusted_packet_sequence_id", "track_event",
             "interned_data", "trace_config", "compressed_packets", "track_descriptor"} <= names  # fmt: skip
 
@@ -263,9 +264,9 @@ def test_states_that_switches_show_are_theirs():
     ready, receive = STATE_BY_NAME["READY"].value, STATE_BY_NAME["RECEIVE"].value
     none = ints(0, 0)
     switches = perfetto.Switches(ints(10, 20), ints(0, 1), none, ints(5, 7), none, none, ints(7, 5), none)
-    states = perfetto.States(ints(10, 12), ints(100, 101), none, ints(5, 6), ints(receive, ready))
-    ends = perfetto.States(ints(20, 30), ints(0, 1), none, ints(5, 6), none)
-    found, left = perfetto._with_states(switches, perfetto._Slices(None, None, states, ends))
+    states = perfetto.States(ints(10, 12), ints(100, 101), none, ints(5, 6), ints(receive, ready), none)
+    ends = perfetto.States(ints(20, 30), ints(0, 1), none, ints(5, 6), none, none)
+    found, left = perfetto._with_states(switches, perfetto._Slices(None, None, states, ends, None), perfetto.States())
     assert found.state.tolist() == [receive, perfetto.UNKNOWN]
     assert list(zip(left.time_ns.tolist(), left.thread.tolist(), left.record.tolist(), strict=True)) == [
         (12, 6, 101), (30, 6, 1)
@@ -429,7 +430,7 @@ def test_names_of_tracks_and_of_their_children():
         process = trace.packet.add().track_descriptor.process
         process.pid, process.process_name = pid, name
     tasks, tracks = Tasks({101: "kept"}), perfetto._Tracks()
-    tracks.read(fields(trace.SerializeToString()), tasks)
+    tracks.read(fields(trace.SerializeToString()), tasks, {})
     assert tracks.thread == {1: 100, 6: 101, 2: 100, 3: 100, 4: 100, 7: 100}
     assert (tasks.names, tasks.process, tasks.process_names) == (
         {100: "client", 101: "kept"}, {100: 90, 101: 90}, {90: "app"}

@@ -9,11 +9,12 @@ import pytest
 from satview.__main__ import main
 from satview.analysis.load import LoadBy, load_over_time
 from satview.analysis.times.scope import scope_of
-from satview.events.linux import FIRST_TID
 from satview.events.states import STATE_BY_NAME
 from satview.export import chrome, perfetto, protobuf
 from satview.export.chrome import write_chrome
 from satview.export.perfetto import write_perfetto
+from satview.export.perfetto_schedule import NOBODY_PID, thread_numbers
+from satview.export.perfetto_slices import overlaps
 from satview.opened import with_answers
 from satview.store.losses import losses
 from satview.tables.cells import state_names
@@ -39,57 +40,26 @@ def packets(trace, tmp_path_factory):
     return list(found.packet)
 
 
-def switches_of(packets):
-    for packet in packets:
-        if packet.HasField("ftrace_events"):
-            for event in packet.ftrace_events.event:
-                yield packet.ftrace_events.cpu, event
-
-
 def test_cpu_time(trace, packets):
-    """Who had which CPU for how long, from sched_switch alone, as the trace processor does it."""
-    running, ran, switches = {}, Counter(), []
-    for cpu, event in switches_of(packets):
-        if event.HasField("sched_switch"):
-            switches.append((event.timestamp, cpu, event.sched_switch))
-    assert [row[0] for row in switches] == sorted(row[0] for row in switches)
-    for time_ns, cpu, switch in switches:
-        tid, since = running.get(cpu, (0, time_ns))
-        if cpu in running:
-            assert switch.prev_pid == tid, "the thread that leaves is the one that came"
-        ran[tid] += time_ns - since
-        running[cpu] = switch.next_pid, time_ns
-    assert all(tid == 0 for tid, _ in running.values()), "at the end nobody runs any more"
-    runs = trace.table("run")
-    expected = Counter()
-    columns = (runs[name].tolist() for name in ("thread", "start_ns", "end_ns", "is_idle"))
-    for thread, start, end, is_idle in zip(*columns, strict=True):
-        if not is_idle:
-            expected[thread + FIRST_TID] += end - start
-    del ran[0]
-    assert {tid: ns for tid, ns in ran.items() if ns} == {tid: ns for tid, ns in expected.items() if ns}
-
-
-def test_preempted_threads_stay_runnable(trace, packets):
-    ready = trace.table("state")
-    at = np.flatnonzero((ready["state"] == "READY") & (ready["state_before"] == "RUNNING"))
-    left = {
-        (event.timestamp, event.sched_switch.prev_pid)
-        for _, event in switches_of(packets)
-        if event.HasField("sched_switch") and event.sched_switch.prev_state == 0 and event.sched_switch.prev_pid
-    }
-    ends = {(int(ready["start_ns"][i]), int(ready["thread"][i]) + FIRST_TID) for i in at}
-    runs = trace.table("run")
-    ended = set(zip(runs["end_ns"].tolist(), (runs["thread"] + FIRST_TID).tolist(), strict=True))
-    assert left & ended == ends & left
-    assert not (ends & ended) - left
-
-
-def test_wake_ups(trace, packets):
-    woken = trace.table("wake_up")
-    reported = Counter((event.timestamp, event.sched_waking.pid) for _, event in switches_of(packets)
-                   if event.HasField("sched_waking"))  # fmt: skip
-    assert reported == Counter(zip(woken["cause_ns"].tolist(), (woken["thread"] + FIRST_TID).tolist(), strict=True))
+    """Who had which CPU for how long, from the states of threads alone."""
+    events = [(packet.timestamp, packet.generic_kernel_task_state_event) for packet in packets
+              if packet.HasField("generic_kernel_task_state_event")]  # fmt: skip
+    assert [row[0] for row in events] == sorted(row[0] for row in events)
+    running, ran = {}, Counter()
+    for time_ns, event in events:
+        is_start = event.state == event.TASK_STATE_RUNNING
+        if event.cpu in running and (is_start or running[event.cpu][0] == event.tid):
+            tid, since = running.pop(event.cpu)
+            ran[tid] += time_ns - since
+        if is_start:
+            running[event.cpu] = event.tid, time_ns
+    for tid, since in running.values():
+        ran[tid] += trace.clock.ns(trace.window.end) - since
+    runs, expected, number = trace.table("run"), Counter(), thread_numbers(trace)
+    for thread, ns in zip(runs["thread"].tolist(), (runs["end_ns"] - runs["start_ns"]).tolist(), strict=True):
+        expected[int(number[thread])] += ns
+    assert {tid: ns for tid, ns in ran.items() if ns and tid >> 32 != NOBODY_PID} == {
+        tid: ns for tid, ns in expected.items() if ns}  # fmt: skip
 
 
 def slices_of(packets):
@@ -99,7 +69,9 @@ def slices_of(packets):
         event = packet.track_event
         if not packet.HasField("track_event") or event.type == event.TYPE_COUNTER:
             continue
-        if event.type == event.TYPE_SLICE_BEGIN:
+        if event.type == event.TYPE_INSTANT:
+            found.append((event.track_uuid, event.name, packet.timestamp, packet.timestamp, tuple(event.flow_ids)))
+        elif event.type == event.TYPE_SLICE_BEGIN:
             stacks[event.track_uuid].append((event.name, packet.timestamp, tuple(event.flow_ids)))
         else:
             name, start, flows = stacks[event.track_uuid].pop()
@@ -123,45 +95,40 @@ def test_slices(trace, packets):
         found = trace.table(table)
         known = (found["end_ns"] >= 0) & ((found["thread"] > 0) | (table == "interrupt"))
         assert kinds[kind] == (found["end_ns"] - found["start_ns"])[known].sum(), table
-    if len(losses(trace)) and trace.release != "8.0":
+    if len(losses(trace)):
         lost = trace.table("loss")
         assert kinds[perfetto._LOSS] == (lost["end_ns"] - np.maximum(lost["start_ns"], 0)).sum()
-
-
-def test_messages_are_flows(trace, packets):
-    sent = trace.table("message")
-    flows = defaultdict(list)
-    for track, _, start, end, ids in slices_of(packets):
-        for flow in ids:
-            flows[flow - 1].append((track >> 32, start, end))
-    both = np.flatnonzero((sent["round_trip_cycles"] > 0) & (sent["service_cycles"] > 0) & (sent["client"] > 0))
-    for message in both.tolist():
-        (first, start, _), (second, receive, _) = sorted(flows[message], key=lambda row: row[1])
-        assert first == perfetto._MESSAGE
-        assert second in (perfetto._SERVICE, perfetto._OWN_SERVICE)
-        assert start == sent["time_ns"][message] <= receive
 
 
 def test_tracks_and_names(trace, packets):
     tracks = {packet.track_descriptor.uuid: packet.track_descriptor for packet in packets
               if packet.HasField("track_descriptor")}  # fmt: skip
-    threads = [track.thread for track in tracks.values() if track.HasField("thread")]
-    assert {thread.tid: thread.thread_name for thread in threads} == {
-        row + FIRST_TID: trace.thread_name(row) for row in range(len(trace.threads))}  # fmt: skip
+    names = {track.uuid & 0xFFFFFFFF: track.name for track in tracks.values() if track.uuid >> 32 == perfetto._THREAD}
+    assert names == {row: trace.thread_name(row) for row in range(len(trace.threads))}
     assert {packet.track_event.track_uuid for packet in packets if packet.HasField("track_event")} <= set(tracks)
     assert all(track.parent_uuid in tracks for track in tracks.values() if track.parent_uuid)
 
 
 def test_load(trace, packets):
     load = load_over_time(scope_of(trace, None, None, None, None), LoadBy.CPU, 4000)
-    counters = [packet for packet in packets if packet.track_event.type == packet.track_event.TYPE_COUNTER]
-    assert len(counters) == load.busy_cycles.size
-    assert all(0 <= packet.track_event.counter_value <= 100 for packet in counters)
+    found = defaultdict(dict)
+    for packet in packets:
+        event = packet.track_event
+        if event.type == event.TYPE_COUNTER and event.track_uuid >> 32 == perfetto._LOAD:
+            found[event.track_uuid & 0xFFFFFFFF][packet.timestamp] = event.double_counter_value
+    times = trace.clock.ns_array(load.edges[:-1]).tolist()
+    for band, cpu in enumerate(load.subjects.tolist()):
+        expected = (load.busy_cycles[band] * 100.0 / load.lengths).tolist()
+        now, shown = None, []
+        for time_ns in times:
+            now = found[cpu].get(time_ns, now)
+            shown.append(now)
+        assert shown == expected
 
 
 def test_overlapping_work_of_a_server_has_tracks_of_its_own():
     owner, start, end = np.array([1, 1, 1, 1, 2]), np.array([0, 5, 20, 30, 7]), np.array([10, 12, 30, 31, 9])
-    assert perfetto._overlap(owner, start, end).tolist() == [False, True, False, False, False]
+    assert overlaps(owner, start, end).tolist() == [False, True, False, False, False]
 
 
 @pytest.mark.parametrize("values", [[0, 1, 127, 128, 300, 1 << 14, (1 << 63) - 1], [-1, 5], [0]])
@@ -213,8 +180,8 @@ def test_the_command(tmp_path, capfd):
         assert main(["export", str(source), "-o", str(out)]) == 0
         assert word in capfd.readouterr().out
         assert out.stat().st_size > 100
-        assert main(["export", str(source), "-o", str(out), "--range", "1ns..5ns"]) == 2
-        assert "holds the whole trace" in capfd.readouterr().err
+        assert main(["export", str(source), "-o", str(out), "--table", "run"]) == 2
+        assert "for Perfetto holds all tables" in capfd.readouterr().err or ending == ".json"
     names = [
         event.get("args", {}).get("name") for event in json.loads((tmp_path / "out.json").read_text())["traceEvents"]
     ]

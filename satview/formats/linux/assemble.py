@@ -73,7 +73,7 @@ def trace_from_schedule(path: Path, format_name: str, schedule: Schedule, proble
     if not len(events.time_ns):
         raise TraceFormatError(path, None, "it has no switch of threads, no wake-up and no other event",
                                "record the tracepoints of the group sched")  # fmt: skip
-    problems.add("foreign", f"{schedule.title}: names, states and events are those of Linux")
+    problems.add("foreign", f"{schedule.title}: {schedule.says}")
     if int(events.cpu.max()) >= _MOST_CPUS:
         problems.add("lwp-lanes", f"CPUs from number {_MOST_CPUS - 1} on share one lane")
     events = _with_possible_values(events, problems)
@@ -191,7 +191,7 @@ def _states(schedule: Schedule) -> _Events:
     found = schedule.states
     zero = np.zeros(len(found.cpu), np.int64)
     return _Events(found.time_ns, found.record, zero + 2, found.cpu, _who(found.thread, found.cpu),
-                   _code_of_value()[found.state], found.thread, zero, zero - 1)  # fmt: skip
+                   _code_of_value()[found.state], found.thread, found.prio, zero - 1)  # fmt: skip
 
 
 def _code_of_value() -> Ints:

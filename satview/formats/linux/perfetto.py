@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 import zlib
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
@@ -19,10 +20,11 @@ from numpy.typing import NDArray
 
 from satview.base.errors import TraceFormatError
 from satview.events import linux, rows
-from satview.events.states import STATE_BY_NAME, UNKNOWN
+from satview.events.states import RUNNING, STATE_BY_NAME, UNKNOWN
 from satview.formats.linux.event_format import STATE_FLAGS, lane_value
 from satview.formats.linux.perfetto_compact import compact_switches, compact_wakeups
 from satview.formats.linux.perfetto_details import PerfettoDetails, RecordSpans, Slices
+from satview.formats.linux.perfetto_kernel import kernel_states
 from satview.formats.linux.schedule import Ints, Points, Schedule, States, Switches, Tasks, WakeUps
 from satview.formats.linux.wire_format import Fields, TextColumn, fields_of, packed
 from satview.store.problems import Problems
@@ -31,18 +33,26 @@ _PACKET: Final = 1  # of Trace
 _FTRACE, _TREE, _TIME, _SEQUENCE, _TRACK_EVENT, _INTERNED, _COMPRESSED, _CLOCK, _DEFAULTS, _TRACK = (
     1, 2, 8, 10, 11, 12, 50, 58, 59, 60,
 )  # fmt: skip
+_DESCRIPTION: Final = 14  # of TrackDescriptor
+_LINUX: Final = "names, states and events are those of Linux"
+_COARSE: Final = "states are coarse: a wait shows as SLEEPING, whatever for, but that for a page as WAITPAGE"
 _SWITCH, _WAKING, _WAKEUP, _WAKEUP_NEW = 4, 20, 17, 114  # of FtraceEvent
 _BEGIN, _END, _INSTANT, _COUNTER = 1, 2, 3, 4  # TrackEvent.Type
+_ARGUMENT, _FLOW = 4, 47  # of TrackEvent
 _OWN_CLOCK: Final = 64  # of a sequence, from there on
 _MOST_INNER: Final = 64 << 20
 _RATIO_MAX: Final = 1000  # of a packet; text of logs compresses well
+_WHOSE: Final = re.compile(r"thread (\d{1,10}):(\d{1,10})")  # of a track of satview's exports
 _LABEL: Final = re.compile(r".{1,500}? (\d{1,9})(?: \((.{1,500})\))?")  # `dumper 3 (writer)`
 _MANY: Final = 100
 _MOST_TAG: Final = 5  # bytes
 _FIRST_WAKE: Final = 1 << 40  # records of compact wake-ups
+_FIRST_STATE: Final = 1 << 45  # records of states of kernels that are not Linux
 _FIRST_SLICE: Final = 1 << 50  # records of slices
 _LAST: Final = 1 << 60
-_TOP_FIELDS: Final = frozenset((1, 2, 3, 6, 8, 9, 10, 11, 12, 13, 33, 34, 35, 36, 41, 42, 43, 45, 50, 58, 59, 60, 79))
+_TOP_FIELDS: Final = frozenset(
+    (1, 2, 3, 6, 8, 9, 10, 11, 12, 13, 33, 34, 35, 36, 41, 42, 43, 45, 50, 58, 59, 60, 79, 98, 117, 118, 120, 122)
+)
 
 
 def looks_like(first: bytes) -> bool:
@@ -90,22 +100,31 @@ def read_perfetto(path: Path, data: NDArray[np.uint8], problems: Problems) -> Sc
     data, packets = _packets(path, data, problems)
     tasks, tracks = Tasks(), _Tracks()
     _read_trees(packets, tasks)
-    tracks.read(packets, tasks)
+    kernel = kernel_states(packets, tasks, _FIRST_STATE, problems)
+    tracks.read(packets, tasks, kernel.number_of)
     bundles, _ = packets.inner(_FTRACE)
     found = _ftrace(data, bundles, tasks, problems)
     slices = _slices(packets, tracks, problems)
     is_own = len(slices.states.time_ns) > 0
     if is_own:
         _number_again(tasks)
-    switches, states = _with_states(found.switches, slices) if is_own else (found.switches, slices.states)
-    points = [found.points, slices.points]
+    switches, states = (
+        _with_states(found.switches, slices, kernel.states) if is_own else (found.switches, slices.states)
+    )
+    points, of_kernel, says = [found.points, slices.points, kernel.points], kernel.states, _LINUX
     if is_own:
         points.append(_end(packets))
+        # Slices have the names of all states but RUNNING.
+        of_kernel = of_kernel.taken(np.isin(of_kernel.state, (RUNNING, UNKNOWN)))
+        says = "states have their names of QNX, events are slices"
+    elif len(of_kernel.time_ns):
+        says = _COARSE
+    records = RecordSpans.concatenated([found.records, kernel.records])
     return Schedule(
-        "trace of Perfetto, written by satview" if is_own else "trace of Perfetto", (), switches, found.wakeups,
-        Points.concatenated(points), tasks,
-        PerfettoDetails(packets.data, found.records, Slices(slices.points.record, slices.names)), states,
-        wakes_make_ready=not is_own,
+        "trace of Perfetto, written by satview" if is_own else "trace of Perfetto", (), switches,
+        WakeUps.concatenated([found.wakeups, slices.wakeups]), Points.concatenated(points), tasks,
+        PerfettoDetails(packets.data, records, Slices(slices.points.record, slices.names)),
+        States.concatenated([states, of_kernel]), wakes_make_ready=not is_own, says=says,
     )  # fmt: skip
 
 
@@ -199,8 +218,14 @@ class _Tracks:
 
     thread: dict[int, int] = field(default_factory=dict)
 
-    def read(self, packets: Fields, tasks: Tasks) -> None:
-        """Read the descriptions of tracks; names of threads and processes that they give are added."""
+    def read(self, packets: Fields, tasks: Tasks, number_of: Mapping[int, int]) -> None:
+        """Read the descriptions of tracks; names of threads and processes that they give are added.
+
+        Args:
+            packets: All packets.
+            tasks: Receives the names.
+            number_of: Numbers of threads by those of kernels that are not Linux.
+        """
         tracks, _ = packets.inner(_TRACK)
         uuids, parents = tracks.numbers(1).tolist(), tracks.numbers(5).tolist()
         threads, of_track = tracks.inner(4)
@@ -210,6 +235,11 @@ class _Tracks:
             tasks.process[tid] = pid
             if name:
                 tasks.names[tid] = name
+        for row in tracks.bytes_rows(_DESCRIPTION).tolist():
+            if whose := _WHOSE.fullmatch(tracks.text_at(row)):
+                number = number_of.get(int(whose[1]) << 32 | int(whose[2]))
+                if number is not None:
+                    self.thread[uuids[int(tracks.message[row])]] = number
         processes, _ = tracks.inner(3)
         for pid, name in zip(processes.numbers(1).tolist(), processes.texts(6), strict=True):
             if name:
@@ -295,12 +325,13 @@ def _add_names(inner: Fields, number: int, name: int, tasks: Tasks) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Slices:
-    """Slices of tracks: those that are events here, what these are called, states of threads, and where these end."""
+    """Slices of tracks: events here and what these are called, states of threads and where these end, wake-ups."""
 
     points: Points
     names: TextColumn
     states: States
     ends: States
+    wakeups: WakeUps
 
 
 def _slices(packets: Fields, tracks: _Tracks, problems: Problems) -> _Slices:
@@ -325,13 +356,33 @@ def _slices(packets: Fields, tracks: _Tracks, problems: Problems) -> _Slices:
     zero = np.zeros(len(time), np.int64)
     record = _FIRST_SLICE + np.arange(len(time), dtype=np.int64)
     at = np.flatnonzero(is_state & (kind == _BEGIN) & ~is_odd)
-    states = States(time[at], record[at], zero[at], thread[at], value[at])
+    states = States(time[at], record[at], zero[at], thread[at], value[at], zero[at])
     over = np.flatnonzero((kind == _END) & np.isin(track, track[at]) & ~is_odd)
-    ends = States(time[over], record[over] - _FIRST_SLICE, zero[over], thread[over], zero[over] + UNKNOWN)
-    other = np.flatnonzero(np.isin(kind, (_BEGIN, _INSTANT)) & ~is_state & ~is_odd)
+    ends = States(time[over], record[over] - _FIRST_SLICE, zero[over], thread[over], zero[over] + UNKNOWN,
+                  zero[over])  # fmt: skip
+    category = np.array(categories.texts)[categories.code]
+    is_wake = (category == "wake-up") & ~is_odd
+    wakeups = _wake_ups(events, np.flatnonzero(is_wake), time, thread)
+    other = np.flatnonzero(np.isin(kind, (_BEGIN, _INSTANT)) & ~is_state & ~is_wake & ~is_odd)
     code = linux.point_codes()["user_slice"]
     points = Points(time[other], record[other], zero[other], thread[other], zero[other] + code)
-    return _Slices(points, TextColumn(names.code[other], names.texts), states, ends)
+    return _Slices(points, TextColumn(names.code[other], names.texts), states, ends, wakeups)
+
+
+def _wake_ups(events: Fields, rows: Ints, time: Ints, thread: Ints) -> WakeUps:
+    """Return the wake-ups of satview's exports: of two moments with one arrow the one with a CPU is the cause."""
+    flow = events.numbers(_FLOW)[rows]
+    arguments, event = events.inner(_ARGUMENT)
+    cpus = np.full(len(events.is_bad), -1, np.int64)
+    is_cpu = np.array([name == "cpu" for name in arguments.texts(10)] or [False])[: len(event)]
+    cpus[event[is_cpu]] = arguments.numbers(4)[is_cpu]
+    is_cause = cpus[rows] >= 0
+    causes, effects = rows[is_cause], rows[~is_cause]
+    _, at_cause, at_effect = np.intersect1d(flow[is_cause], flow[~is_cause], return_indices=True)
+    causes, effects = causes[at_cause], effects[at_effect]
+    nothing = np.full(len(causes), -1, np.int64)
+    # A cause comes before the state that it leads to in the same nanosecond.
+    return WakeUps(time[causes], causes, cpus[causes], thread[causes], thread[effects], nothing + 1, nothing)
 
 
 def _sequences_with_clock(packets: Fields) -> Ints:
@@ -359,8 +410,13 @@ def _names(packets: Fields, packet: Ints, events: Fields) -> TextColumn:
     return TextColumn(code, spelled.texts + texts)
 
 
-def _with_states(switches: Switches, slices: _Slices) -> tuple[Switches, States]:
+def _with_states(switches: Switches, slices: _Slices, of_kernel: States) -> tuple[Switches, States]:
     """Return switches after which threads are in the states that slices say, and the states that no switch shows.
+
+    Args:
+        switches: As the file has them.
+        slices: States by their names.
+        of_kernel: States of a kernel that is not Linux; those of RUNNING follow slices.
 
     A state that ends where nothing follows ends where events are missing: the thread's state is unknown from there on.
     """
@@ -371,6 +427,8 @@ def _with_states(switches: Switches, slices: _Slices) -> tuple[Switches, States]
     keep[at[at >= 0]] = False
     is_followed = _match(ends.thread, ends.time_ns, states.thread, states.time_ns) >= 0
     is_followed |= _match(ends.thread, ends.time_ns, switches.after, switches.time_ns) >= 0
+    runs = of_kernel.taken(of_kernel.state == RUNNING)
+    is_followed |= _match(ends.thread, ends.time_ns, runs.thread, runs.time_ns) >= 0
     left = States.concatenated([states.taken(keep), ends.taken(~is_followed)])
     return replace(switches, state=state), left
 

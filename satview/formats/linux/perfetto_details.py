@@ -14,15 +14,18 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from satview.base.column_table import ColumnTable
 from satview.formats.linux.schedule import Ints
 from satview.formats.linux.wire_format import TextColumn, fields_of
 
 _INSTALL: Final = "pip install perfetto"
+FREQUENCY: Final = -118  # in place of a field in FtraceEvent: GenericKernelCpuFrequencyEvent
+_OF_KERNELS: Final = {FREQUENCY: ("cpu_frequency", {1: "cpu", 2: "freq_hz"})}
 
 
 @dataclass(frozen=True, slots=True)
-class RecordSpans:
-    """Where ftrace events have their arguments, int64 (n,) each: record, field in FtraceEvent, first byte, end."""
+class RecordSpans(ColumnTable):
+    """Where events have their arguments, int64 (n,) each: record, field in FtraceEvent, first byte, end."""
 
     record: Ints
     number: Ints
@@ -63,7 +66,7 @@ class PerfettoDetails:
         number = int(self.records.number[at])
         begin, end = (np.array([column[at]], np.int64) for column in (self.records.begin, self.records.end))
         found = fields_of(self.data, begin, end)
-        known = _protocol().get(number)
+        known = _OF_KERNELS.get(number) or _protocol().get(number)
         names = known[1] if known else {}
         values: list[tuple[str, int | str]] = []
         for row in range(len(found.number)):

@@ -87,10 +87,12 @@ class States(_Found):
     Attributes:
         thread: Whose.
         state: Lane value.
+        prio: Its priority; 0 = not known.
     """
 
     thread: Ints = field(default_factory=none)
     state: Ints = field(default_factory=none)
+    prio: Ints = field(default_factory=none)
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +129,7 @@ class Schedule:
         details: Arguments of its records.
         cpus: CPUs as the file says; 0 = as its events show.
         wakes_make_ready: False where `states` say when threads are ready, and wake-ups only who woke them.
+        says: What its names and states are, for people.
     """
 
     title: str
@@ -139,6 +142,7 @@ class Schedule:
     states: States = field(default_factory=States)
     cpus: int = 0
     wakes_make_ready: bool = True
+    says: str = "names, states and events are those of Linux"
 
 
 class NoDetails:

@@ -1,0 +1,302 @@
+"""The schedule of a trace for Perfetto, in the packets of a kernel that is not Linux, as QNX's own probe writes them.
+
+A thread's number is its process in the upper 32 bits and its QNX number in the lower. Every change of a thread's state
+is one packet: state, CPU, priority, name. The engine keeps a state until the next packet of the thread and refuses the
+state UNKNOWN, so unknown time needs a detour: a RUNNING packet of another thread on the same CPU leaves the thread that
+ran there without a state. That other thread is one of no process, one for each CPU, called `unknown`; a thread that did
+not run gets the CPU for no time first. Source: GenericKernelTaskStateEvent and GenericKernelProcessTree of Perfetto.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from satview.base.column_table import ColumnTable
+from satview.events.linux import FIRST_TID
+from satview.events.states import ABSENT, DEAD, IDLE, READY, RUNNING, STATES, UNKNOWN, VALUE_COUNT, WAITING, StateGroup
+from satview.export.perfetto_slices import Ints, Part, in_chunks, sequenced, text_of, texts
+from satview.export.protobuf import Block, message, nested, number, text
+from satview.store.idle import idle_threads
+from satview.store.trace import Trace
+from satview.tables.table import table
+
+NOBODY_PID: Final = FIRST_TID - 1  # no process of QNX has a number that high
+_CREATED, _RUNNABLE, _RUNNING, _SLEEPS, _SLEEPS_DEEPLY, _STOPPED, _DEAD, _DESTROYED = range(1, 9)  # TaskStateEnum
+_NONE, _NOT_KNOWN, _GONE = -1, -2, -3  # in place of a state: not there yet, unknown, ended
+_UNINTERRUPTIBLE: Final = ("WAITPAGE", "UNINTERRUPTIBLE")
+
+
+@dataclass(frozen=True, slots=True)
+class _Changes(ColumnTable):
+    """Changes of states, by thread and in time order, int64 (n,) each.
+
+    Attributes:
+        thread: Row.
+        cycles: When.
+        state: What it changes to: a number of the packets, or one of those above.
+        cpu: Where the thread runs from then on; -1 = it does not.
+        priority: 0 = not known.
+        event: Row of the event that says so; -1 = none does.
+    """
+
+    thread: Ints
+    cycles: Ints
+    state: Ints
+    cpu: Ints
+    priority: Ints
+    event: Ints
+
+
+@dataclass(frozen=True, slots=True)
+class _Packets(ColumnTable):
+    """Packets of one state each, int64 (n,) each; `rank` orders those of one moment, `thread` -1 - CPU is nobody's."""
+
+    thread: Ints
+    cycles: Ints
+    rank: Ints
+    state: Ints
+    cpu: Ints
+    priority: Ints
+
+
+def thread_numbers(trace: Trace) -> Ints:
+    """Return the number of every thread in the packets, int64 (threads,); each is there once."""
+    pid, tid = trace.threads.pid.astype(np.int64), trace.threads.tid.astype(np.int64)
+    pid[0], tid[0] = NOBODY_PID, 0
+    numbers = pid << 32 | tid & 0xFFFFFFFF
+    _, first = np.unique(numbers, return_index=True)
+    again = np.ones(len(numbers), np.bool_)
+    again[first] = False
+    numbers[again] = pid[again] << 32 | FIRST_TID + np.flatnonzero(again)
+    return numbers
+
+
+def schedule_packets(part: Part) -> Iterator[Block]:
+    """Yield who there is, then every change of the state of every thread."""
+    changes = _changes(part)
+    births = _births(changes)
+    yield from _tree(part, changes.thread[changes.state == _NONE])
+    packets = _Packets.concatenated([_packets(part.trace, changes), _created(changes.taken(births))])
+    packets = packets.taken(np.lexsort((packets.rank, packets.cycles)))
+    trace, time_ns = part.trace, part.trace.clock.ns_array(packets.cycles)
+    names = [trace.thread_name(row) for row in range(len(trace.threads))]
+    names += [_nobody(cpu) for cpu in range(trace.cpu_count, -1, -1)]
+    numbers = np.append(thread_numbers(trace), _nobodies(trace)[::-1])
+    for rows in in_chunks(len(packets.cycles)):
+        thread = packets.thread[rows]
+        event = message(
+            number(1, packets.cpu[rows]), text(2, thread % len(names), names), number(3, numbers[thread]),
+            number(4, packets.state[rows]), number(5, packets.priority[rows]).where(packets.priority[rows] > 0),
+        )  # fmt: skip
+        yield sequenced(number(8, time_ns[rows]), nested(117, event))
+    yield from _threads(part, changes.thread[births], changes.cycles[births])
+
+
+# ---- who there is --------------------------------------------------------------------------------------------------
+
+
+def _nobody(cpu: int) -> str:
+    return f"unknown (CPU {cpu})"
+
+
+def _nobodies(trace: Trace) -> Ints:
+    """Return the numbers of what runs on each CPU in time that is not known, and on one CPU more."""
+    return NOBODY_PID << 32 | np.arange(1, trace.cpu_count + 2, dtype=np.int64)
+
+
+def _tree(part: Part, absent: Ints) -> Iterator[Block]:
+    """Yield all processes, and the threads that are there from the start: all but some."""
+    trace, processes = part.trace, table(part.trace, "process")
+    pid, parent = processes["pid"].astype(np.int64), processes["parent_pid"].astype(np.int64)
+    pid[0] = NOBODY_PID
+    names = [trace.process_name(row) for row in range(len(pid))]
+    is_word = np.array([not name.count(" ") for name in names])  # the engine cuts at a blank
+    yield _at_start(1, message(number(1, pid), number(2, parent).where(parent >= 0),
+                               text(3, np.arange(len(pid)), names).where(is_word)), part)  # fmt: skip
+    rows = np.arange(len(trace.threads), dtype=np.int64)
+    yield from _threads(part, rows[~np.isin(rows, absent)], None)
+    number_of = _nobodies(trace)
+    yield _at_start(2, message(number(1, number_of), number(2, np.full(len(number_of), NOBODY_PID)),
+                               text(3, np.arange(len(number_of)), [_nobody(cpu) for cpu in range(len(number_of))]),
+                               number(5, np.ones(len(number_of), np.int64))), part)  # fmt: skip
+
+
+def _at_start(field: int, inner: Block, part: Part) -> Block:
+    time = np.full(len(inner), part.trace.clock.ns(part.window.start))
+    return sequenced(number(8, time), nested(122, nested(field, inner)))
+
+
+def _threads(part: Part, rows: Ints, cycles: Ints | None) -> Iterator[Block]:
+    """Yield descriptions of threads, at some times or at the start."""
+    trace, threads = part.trace, table(part.trace, "thread")
+    time = trace.clock.ns_array(np.full(len(rows), part.window.start) if cycles is None else cycles)
+    pid = np.where(rows > 0, trace.threads.pid[rows].astype(np.int64), NOBODY_PID)
+    is_main, is_idle = trace.threads.tid[rows] == 1, idle_threads(trace)[rows]
+    inner = message(
+        number(1, thread_numbers(trace)[rows]), number(2, pid), text_of(3, threads, "label", rows),
+        number(4, is_main.astype(np.int64)).where(is_main), number(5, is_idle.astype(np.int64)).where(is_idle),
+    )  # fmt: skip
+    yield sequenced(number(8, time), nested(122, nested(2, inner)))
+
+
+# ---- changes of states ---------------------------------------------------------------------------------------------
+
+
+@cache
+def _state_of_value() -> NDArray[np.int64]:
+    """Return the state of the packets by the value that satview has for a state."""
+    out = np.full(VALUE_COUNT, _SLEEPS, np.int64)
+    for state in STATES:
+        if state.group is StateGroup.STOPPED:
+            out[state.value] = _STOPPED
+        elif state.name in _UNINTERRUPTIBLE:
+            out[state.value] = _SLEEPS_DEEPLY
+    out[[READY, WAITING]] = _RUNNABLE  # an idle thread that does not run is READY for QNX
+    out[[RUNNING, IDLE]] = _RUNNING
+    out[[UNKNOWN, DEAD]] = _NOT_KNOWN, _DEAD
+    return out
+
+
+def _changes(part: Part) -> _Changes:
+    """Return the changes of states in a part: runs as CPUs show them, all else as the states of threads do."""
+    trace, runs, states = part.trace, table(part.trace, "run"), table(part.trace, "state")
+    codes = texts(states, "state").code.astype(np.int64)
+    state = _state_of_value()[codes]
+    is_first = np.append(True, states["thread"][1:] != states["thread"][:-1])[: len(codes)]
+    state[codes == ABSENT] = np.where(is_first | (states["event"] < 0), _NOT_KNOWN, _GONE)[codes == ABSENT]
+    state[is_first & (codes == ABSENT)] = _NONE
+    # A run goes on where states are not known in between: the CPU says who had it.
+    keep = (state != _RUNNING) & (states["length_cycles"] > 0)
+    at = np.flatnonzero(keep)
+    at = at[~_is_within_run(part, states["thread"][at], states["start_cycles"][at])]
+    nothing = np.full(len(at), -1, np.int64)
+    of_states = _Changes(states["thread"][at], states["start_cycles"][at], state[at], nothing, nothing * 0,
+                         states["event"][at])  # fmt: skip
+    count = len(runs)
+    of_runs = _Changes(runs["thread"], runs["start_cycles"], np.full(count, _RUNNING), runs["cpu"].astype(np.int64),
+                       np.maximum(runs["priority"], 0), runs["event"])  # fmt: skip
+    ends = _Changes(runs["thread"], runs["end_cycles"], np.full(count, _NOT_KNOWN), np.full(count, -1),
+                    np.zeros(count, np.int64), np.full(count, -1))  # fmt: skip
+    ends = ends.taken(ends.cycles < trace.window.end)
+    every = _Changes.concatenated([of_runs, of_states, ends])
+    is_known = np.where(every.state == _NOT_KNOWN, 1, 0)
+    every = every.taken(np.lexsort((np.arange(len(is_known)), is_known, every.cycles, every.thread)))
+    every = every.taken(_differs(every.thread, every.cycles))
+    return _within(part, every)
+
+
+def _is_within_run(part: Part, thread: Ints, cycles: Ints) -> NDArray[np.bool_]:
+    """Return whether threads have a CPU at some times by the table of runs, where they did before too; bool (n,)."""
+    runs, times = table(part.trace, "run"), part.trace.events.time_cycles
+    if not len(runs):
+        return np.zeros(len(thread), np.bool_)
+    order = np.lexsort((runs["start_cycles"], runs["thread"]))
+    of_thread, start, end = (runs[name][order] for name in ("thread", "start_cycles", "end_cycles"))
+    position = np.searchsorted(of_thread << 32 | np.searchsorted(times, start),
+                               thread << 32 | np.searchsorted(times, cycles), "right") - 1  # fmt: skip
+    known = np.maximum(position, 0)
+    is_within = (of_thread[known] == thread) & (start[known] <= cycles) & (cycles < end[known])
+    return np.asarray(is_within & (position >= 0))
+
+
+def _differs(*columns: Ints) -> NDArray[np.bool_]:
+    """Return which rows differ from the one before."""
+    out = np.zeros(len(columns[0]), np.bool_)
+    out[:1] = True
+    for column in columns:
+        out[1:] |= column[1:] != column[:-1]
+    return out
+
+
+def _within(part: Part, changes: _Changes) -> _Changes:
+    """Return the changes in a part: those that hold as it begins at its start, what a filter drops as not known."""
+    if part.events is not None:
+        shown = np.zeros(len(part.trace.threads), np.bool_)
+        shown[changes.thread[(changes.event >= 0) & part.events[changes.event]]] = True
+        dropped = np.where(changes.event >= 0, ~part.events[changes.event], ~shown[changes.thread])
+        is_state = ~np.isin(changes.state, (_NONE, _GONE))
+        state = np.where(dropped & is_state, _NOT_KNOWN, changes.state)
+        changes = _Changes(changes.thread, changes.cycles, state, np.where(dropped, -1, changes.cpu), changes.priority,
+                           changes.event)  # fmt: skip
+        changes = changes.taken(shown[changes.thread])
+    window = part.window
+    is_last = np.append(changes.thread[1:] != changes.thread[:-1], True)[: len(changes.thread)]
+    is_last[:-1] |= changes.cycles[1:] > window.start
+    changes = changes.taken((changes.cycles < window.end) & ((changes.cycles > window.start) | is_last))
+    state = np.where((changes.cycles < window.start) & (changes.state == _GONE), _NONE, changes.state)
+    changes = _Changes(changes.thread, np.maximum(changes.cycles, window.start), state, changes.cpu, changes.priority,
+                       changes.event)  # fmt: skip
+    is_again = ~_differs(changes.thread, changes.state) & np.isin(changes.state, (_NOT_KNOWN, _NONE, _GONE))
+    return changes.taken(~is_again)
+
+
+def _births(changes: _Changes) -> NDArray[np.intp]:
+    """Return which changes are the first of a thread that was not there before."""
+    follows = np.zeros(len(changes.state), np.bool_)
+    follows[1:] = np.isin(changes.state[:-1], (_NONE, _GONE)) & (changes.thread[1:] == changes.thread[:-1])
+    return np.flatnonzero(follows)
+
+
+def _created(births: _Changes) -> _Packets:
+    """Return that threads were created: before their first state, or in its place where that is not known."""
+    zero = np.zeros(len(births.thread), np.int64)
+    return _Packets(births.thread, births.cycles, zero - 1, zero + _CREATED, zero, zero)
+
+
+def _packets(trace: Trace, changes: _Changes) -> _Packets:
+    """Return the packets of changes."""
+    thread, cycles, state, cpu = changes.thread, changes.cycles, changes.state, changes.cpu
+    before, had = _of_row_before(thread, state, _NONE), _of_row_before(thread, cpu, -1)
+
+    def of(at: NDArray[np.intp], rank: int, value: int, on: Ints, who: Ints | None = None) -> _Packets:
+        zero = np.zeros(len(at), np.int64)
+        return _Packets(thread[at] if who is None else who, cycles[at], zero + rank, zero + value, on, zero)
+
+    waits = np.flatnonzero((state > 0) & (state != _RUNNING))
+    leaves = _Packets(thread[waits], cycles[waits], np.zeros(len(waits), np.int64), state[waits],
+                      np.maximum(had[waits], 0), np.zeros(len(waits), np.int64))  # fmt: skip
+    runs = np.flatnonzero(state == _RUNNING)
+    comes = _Packets(thread[runs], cycles[runs], np.full(len(runs), 4), state[runs], cpu[runs], changes.priority[runs])
+    moves = runs[before[runs] == _RUNNING]
+    gone = np.flatnonzero(state == _GONE)
+    ends = gone[before[gone] != _DEAD]
+    # A thread whose state is not known any more: its CPU is nobody's, unless another thread takes it at once.
+    lost = np.flatnonzero((state == _NOT_KNOWN) & (before > 0) & (before != _DEAD))
+    ran, slept = lost[had[lost] >= 0], lost[had[lost] < 0]
+    cpus = trace.cpu_count + 1
+    ran = ran[~np.isin(cycles[ran] * cpus + had[ran], cycles[runs] * cpus + cpu[runs])]
+    free = _free_cpus(trace, cycles[slept])
+    # Nobody comes once for all of one moment.
+    left, of_cpu = np.append(ran, slept), np.append(had[ran], free)
+    _, once = np.unique(cycles[left] * cpus + of_cpu, return_index=True)
+    return _Packets.concatenated([
+        leaves, of(moves, 0, _RUNNABLE, had[moves]),
+        of(ends, 0, _DEAD, np.maximum(had[ends], 0)), of(gone, 1, _DESTROYED, np.maximum(had[gone], 0)),
+        of(slept, 2, _RUNNING, free), of(left[once], 3, _RUNNING, of_cpu[once], -1 - of_cpu[once]), comes,
+    ])  # fmt: skip
+
+
+def _of_row_before(thread: Ints, column: Ints, none: int) -> Ints:
+    """Return the value of the row before; `none` for the first row of each thread."""
+    out = np.full(len(column), none, np.int64)
+    same = thread[1:] == thread[:-1]
+    out[1:][same] = column[:-1][same]
+    return out
+
+
+def _free_cpus(trace: Trace, cycles: Ints) -> Ints:
+    """Return for some times a CPU on which nobody is known to run; one more than there are where all are busy."""
+    runs, free = table(trace, "run"), np.full(len(cycles), trace.cpu_count, np.int64)
+    for cpu in range(trace.cpu_count - 1, -1, -1):
+        mine = np.flatnonzero(runs["cpu"] == cpu)
+        last = np.searchsorted(runs["start_cycles"][mine], cycles, "right") - 1
+        is_busy = last >= 0
+        is_busy[is_busy] = runs["end_cycles"][mine][last[is_busy]] > cycles[is_busy]
+        free[~is_busy] = cpu
+    return free

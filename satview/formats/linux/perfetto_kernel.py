@@ -1,0 +1,272 @@
+"""States of threads in traces of Perfetto from kernels that are not Linux, as QNX's own probe and satview write them.
+
+A thread's number has its process in the upper 32 bits. Several machines may be in one trace. Source:
+GenericKernelTaskStateEvent, GenericKernelProcessTree and `machine_id` of Perfetto; what is refused is what Perfetto's
+engine refuses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from satview.base.column_table import ColumnTable
+from satview.events import linux, wire
+from satview.events.states import DEAD, READY, RUNNING, STATE_BY_NAME, UNKNOWN
+from satview.formats.linux.perfetto_details import FREQUENCY, RecordSpans
+from satview.formats.linux.schedule import Ints, Points, States, Tasks
+from satview.formats.linux.wire_format import Fields, TextColumn
+from satview.store.idle import KERNEL_PID
+from satview.store.problems import Problems
+
+NOBODY_PID: Final = linux.FIRST_TID - 1  # what runs where satview's exports do not know who does
+_TIME, _MACHINE = 8, 98  # of TracePacket
+_STATE, _FREQUENCY, _RENAME, _TREE = 117, 118, 120, 122
+_CREATED, _RUNNING, _DEAD, _DESTROYED = 1, 3, 7, 8
+_VALUES: Final = np.array([
+    UNKNOWN, UNKNOWN, READY, RUNNING, STATE_BY_NAME["SLEEPING"].value, STATE_BY_NAME["WAITPAGE"].value,
+    STATE_BY_NAME["STOPPED"].value, DEAD, UNKNOWN,
+])  # fmt: skip
+_MOST_TID: Final = 1 << 31
+_MOST_CPUS: Final = 256
+
+
+@dataclass(frozen=True, slots=True)
+class KernelStates:
+    """What was found.
+
+    Attributes:
+        states: Changes of states.
+        points: Creations and ends of threads, changes of CPU frequencies.
+        records: Where changes of frequencies have their arguments.
+        number_of: Number in `Tasks` by the number of a thread in the file; of the first machine.
+    """
+
+    states: States
+    points: Points
+    records: RecordSpans
+    number_of: dict[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class _Packets:
+    """Packets of one kind, (n,) each: the messages in them, their times, and rows in the list of machines."""
+
+    fields: Fields
+    time_ns: Ints
+    machine: Ints
+
+
+def kernel_states(packets: Fields, tasks: Tasks, first_record: int, problems: Problems) -> KernelStates:
+    """Return the states of threads; names and processes are added to `tasks`.
+
+    Args:
+        packets: All packets.
+        tasks: Receives names and processes of threads.
+        first_record: Number of the first record.
+        problems: Receives what is refused.
+    """
+    machines = np.unique(packets.numbers(_MACHINE))
+    of_states, renames, trees, frequencies = (
+        _of(packets, number, machines) for number in (_STATE, _RENAME, _TREE, _FREQUENCY)
+    )
+    found, frequency = of_states.fields, frequencies.fields
+    cpus, cpu, of_cpu = _cpus(len(machines), (of_states.machine, found.numbers(1)),
+                              (frequencies.machine, frequency.numbers(1)))  # fmt: skip
+    threads, tree_of = trees.fields.inner(2)
+    named = (
+        _Named(of_states.time_ns, of_states.machine, found.numbers(3), found.text_column(2)),
+        _Named(renames.time_ns, renames.machine, renames.fields.numbers(1), renames.fields.text_column(2)),
+        _Named(trees.time_ns[tree_of], trees.machine[tree_of], threads.numbers(1), threads.text_column(3)),
+    )
+    keys, which, names = _threads(named)
+    in_tree = which[len(which) - len(tree_of) :]
+    pid_of = dict(zip(in_tree.tolist(), threads.numbers(2).tolist(), strict=True))
+    numbers = _numbered(keys, names, pid_of, tasks)
+    processes, tree_of = trees.fields.inner(1)
+    pids = zip(trees.machine[tree_of].tolist(), processes.numbers(1).tolist(), processes.texts(3), strict=True)
+    for machine, pid, text in pids:
+        if text:
+            name = text.rsplit("/", 1)[-1]
+            of_machine = f" (machine {machines[machine]})" if machine else ""
+            tasks.process_names[_process(machine, pid)] = name + of_machine
+    number = numbers[which[: len(found.is_bad)]]
+    for row in _idle(keys, number, numbers, found.numbers(5), in_tree[threads.numbers(5) > 0], cpus):
+        tasks.process[row] = 0
+    record = first_record + np.arange(len(number), dtype=np.int64)
+    rows = _Changes(of_states.time_ns, record, cpu, number, found.numbers(4), found.numbers(5))
+    states, points = _changes(rows, problems)
+    zero = np.zeros(len(of_cpu), np.int64)
+    record = first_record + len(number) + np.arange(len(of_cpu), dtype=np.int64)
+    code = zero + linux.point_codes()["cpu_frequency"]
+    points = Points.concatenated([points, Points(frequencies.time_ns, record, of_cpu, zero - 1, code)])
+    at = packets.bytes_rows(_FREQUENCY)
+    begin, end = packets.value[at], packets.value[at] + packets.length[at]
+    records = RecordSpans(record, zero + FREQUENCY, begin, end)
+    of_first = {tid: number for (machine, tid), number in zip(keys, numbers.tolist(), strict=True) if machine == 0}
+    return KernelStates(states, points, records, of_first)
+
+
+def _of(packets: Fields, number: int, machines: Ints) -> _Packets:
+    fields, packet = packets.inner(number)
+    return _Packets(fields, packets.numbers(_TIME)[packet],
+                    np.searchsorted(machines, packets.numbers(_MACHINE)[packet]))  # fmt: skip
+
+
+def _cpus(count: int, *columns: tuple[Ints, Ints]) -> tuple[int, Ints, Ints]:
+    """Return how many CPUs the first machine has, and CPUs of two columns: those of a machine follow the one before."""
+    (machine, cpu), (other, of_other) = ((machine, np.clip(cpu, 0, _MOST_CPUS - 1)) for machine, cpu in columns)
+    size = np.zeros(count, np.int64)
+    np.maximum.at(size, np.append(machine, other), np.append(cpu, of_other) + 1)
+    first = np.append(0, np.cumsum(size))[:count]
+    return int(size[0]) if count else 0, cpu + first[machine], of_other + first[other]
+
+
+def _process(machine: int, pid: int) -> int:
+    """Return the number of a process: its own on the first machine, one that QNX never gives on others."""
+    return pid if machine == 0 else linux.FIRST_TID - machine * (1 << 24) + pid % (1 << 24)
+
+
+@dataclass(frozen=True, slots=True)
+class _Named:
+    """Messages that name a thread, (n,) each: when, on which machine, its number in the file, its name."""
+
+    time_ns: Ints
+    machine: Ints
+    tid: Ints
+    name: TextColumn
+
+
+def _threads(named: Sequence[_Named]) -> tuple[list[tuple[int, int]], NDArray[np.intp], list[str]]:
+    """Return all threads as machine and number, which of them each message names, and their last names."""
+    time, machine, tid = (
+        np.concatenate([getattr(each, name) for each in named]) for name in ("time_ns", "machine", "tid")
+    )
+    pairs, which = np.unique(np.stack((machine, tid), axis=1), axis=0, return_inverse=True)
+    which = which.reshape(-1)
+    texts = [text for each in named for text in each.name.texts]
+    first = np.cumsum([0, *(len(each.name.texts) for each in named)])
+    code = np.concatenate([each.name.code + offset for each, offset in zip(named, first.tolist(), strict=False)])
+    is_named = np.flatnonzero(np.array([bool(text) for text in texts] or [False])[code])
+    is_named = is_named[np.lexsort((is_named, time[is_named]))]
+    last = np.full(len(pairs), -1, np.int64)
+    np.maximum.at(last, which[is_named], np.arange(len(is_named)))
+    names = [texts[code[is_named[row]]] if row >= 0 else "" for row in last.tolist()]
+    return [(row[0], row[1]) for row in pairs.tolist()], which, names
+
+
+def _numbered(keys: Sequence[tuple[int, int]], names: Sequence[str], pid_of: Mapping[int, int], tasks: Tasks) -> Ints:
+    """Return numbers below 2^31 for threads; their names, processes and QNX numbers are added to `tasks`.
+
+    Args:
+        keys: Machine and number of each thread.
+        names: Its name.
+        pid_of: Its process, by row, where the file says.
+        tasks: Receives what is known.
+
+    Returns:
+        int64 (threads,); -2 for what is no thread.
+    """
+    numbers = np.full(len(keys), -2, np.int64)
+    for row, ((machine, tid), name) in enumerate(zip(keys, names, strict=True)):
+        pid, low = pid_of.get(row, tid >> 32), tid & 0xFFFFFFFF
+        is_small = machine == 0 and 0 < tid < NOBODY_PID
+        number = tid if is_small else linux.FIRST_TID + row + 1
+        if number >= _MOST_TID or (tid >> 32 == NOBODY_PID and low):
+            continue
+        numbers[row] = number
+        tasks.process[number] = _process(machine, pid) if pid > 0 else number
+        tasks.shown[number] = low if low < _MOST_TID else 0
+        tasks.names[number] = name
+    return numbers
+
+
+def _idle(
+    keys: Sequence[tuple[int, int]], number: Ints, numbers: Ints, prio: Ints, flagged: NDArray[np.intp], cpus: int
+) -> list[int]:
+    """Return the idle threads: as the file says, else those of the kernel's process that only run with priority 0.
+
+    Up to 7.x the idle thread of each CPU is one of the first threads of process 1 (format description, 8.4).
+    """
+    if not len(flagged):
+        is_first = [tid >> 32 == KERNEL_PID and (tid & 0xFFFFFFFF) <= cpus for _, tid in keys]
+        flagged = np.flatnonzero(np.array(is_first, np.bool_) & ~np.isin(numbers, number[prio != 0]))
+    found: list[int] = numbers[flagged].tolist()
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Changes(ColumnTable):
+    """Changes of states as the file has them, by thread and in time order; int64 (n,) each."""
+
+    time_ns: Ints
+    record: Ints
+    cpu: Ints
+    number: Ints
+    state: Ints
+    prio: Ints
+
+
+def _changes(rows: _Changes, problems: Problems) -> tuple[States, Points]:
+    """Return changes of states without what Perfetto refuses, and creations and ends."""
+    rows = _accepted(rows.taken(np.lexsort((rows.record, rows.time_ns, rows.number))), problems)
+    is_state = (rows.state > _CREATED) & (rows.state < _DESTROYED) & (rows.number > 0)
+    # A thread whose CPU another one takes, and of which nothing is said at that moment, is in no known state.
+    taken_ns = _taken(rows)
+    own_ns = np.append(np.where(rows.number[1:] == rows.number[:-1], rows.time_ns[1:], -1), -1)[: len(taken_ns)]
+    is_lost = (taken_ns >= 0) & (own_ns != taken_ns) & (rows.number > 0)
+    states, lost = rows.taken(is_state & ~(is_lost & (taken_ns == rows.time_ns))), rows.taken(is_lost)
+    zero = np.zeros(len(lost.cpu), np.int64)
+    ends = rows.taken(~is_state & (rows.number > 0))
+    code = np.where(ends.state == _CREATED, wire.THREAD_CREATE, wire.THREAD_DESTROY).astype(np.int64)
+    return States.concatenated([
+        States(states.time_ns, states.record, states.cpu, states.number, _VALUES[states.state], states.prio),
+        States(taken_ns[is_lost], lost.record, lost.cpu, lost.number, zero + UNKNOWN, zero),
+    ]), Points(ends.time_ns, ends.record, ends.cpu, ends.number, code)  # fmt: skip
+
+
+def _accepted(rows: _Changes, problems: Problems) -> _Changes:
+    """Return the changes that Perfetto's engine does not refuse: a thread is there from its first state until DEAD."""
+
+    def without(refused: NDArray[np.bool_], says: str) -> _Changes:
+        if count := int(np.count_nonzero(refused)):
+            problems.add("unknown-events", f"{says}: refused, as Perfetto does", None, count)
+        return rows.taken(~refused)
+
+    rows = without((rows.state <= 0) | (rows.state > _DESTROYED), "states that are none")
+    is_there = _last(rows, rows.state != _DESTROYED, rows.state != _DEAD)
+    is_again = (rows.state == _CREATED) & is_there
+    is_there = is_there[~is_again]
+    rows = without(is_again, "threads are created that are there already")
+    was_destroyed = _last(rows, np.ones(len(rows.state), np.bool_), rows.state == _DESTROYED)
+    rows = without((rows.state == _DEAD) & is_there & was_destroyed, "threads end that have ended")
+    runs = _last(rows, np.ones(len(rows.state), np.bool_), (rows.state == _RUNNING) & (_taken(rows) < 0))
+    return without((rows.state == _RUNNING) & runs, "threads that run already start to run")
+
+
+def _last(rows: _Changes, counts: NDArray[np.bool_], holds: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Return whether something holds for the last change before each of its thread, of those that count."""
+    count = len(rows.number)
+    last = np.maximum.accumulate(np.where(counts, np.arange(count), -1))
+    last = np.append(-1, last[:-1])[:count]
+    same = (last >= 0) & (rows.number[last] == rows.number)
+    return np.asarray(same & holds[last])
+
+
+def _taken(rows: _Changes) -> Ints:
+    """Return when another thread took the CPU of each start to run, before its own thread changed; -1 = none did."""
+    out, time_ns, number = np.full(len(rows.time_ns), -1, np.int64), rows.time_ns, rows.number
+    at = np.flatnonzero(rows.state == _RUNNING)
+    at = at[np.lexsort((rows.record[at], time_ns[at], rows.cpu[at]))]
+    follows = (rows.cpu[at][1:] == rows.cpu[at][:-1]) & (number[at][1:] != number[at][:-1])
+    mine, other = at[:-1][follows], at[1:][follows]
+    own = np.append(number[1:] == number[:-1], False)[: len(number)]
+    following = np.minimum(mine + 1, len(number) - 1)
+    is_before = own[mine] & (time_ns[following] < time_ns[other])
+    is_before |= own[mine] & (time_ns[following] == time_ns[other]) & (rows.record[following] < rows.record[other])
+    out[mine[~is_before]] = time_ns[other[~is_before]]
+    return out
