@@ -633,6 +633,8 @@ CHAIN = verdict(
     ("restarted-calls", interrupted((100, 10, 10), is_repeated=True), {"window_ms": 0.1, "least_count": 10}, []),
     ("leak", channels(10), {"least_count": 10, "spread_ms": 0.09}, [leak(100, 190, 10)]),
     ("leak", channels(10), {"least_count": 10, "spread_ms": 0.090001}, []),
+    ("leak", channels(2, end=180), {"least_count": 0, "spread_ms": 0}, [leak(100, 110, 2)]),
+    ("leak", channels(1, end=180), {"least_count": 0, "spread_ms": 0}, []),
     ("leak", channels(10, end=269), {"least_count": 10, "spread_ms": 0.09}, [leak(100, 190, 10)]),
     ("leak", channels(10, end=270), {"least_count": 10, "spread_ms": 0.09}, []),
     ("leak", channels(10), {"least_count": 11, "spread_ms": 0.09}, []),
