@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from satview.analysis.verdicts.find import find_verdicts
+from satview.analysis.verdicts.rule import ENABLED, Thresholds
+from satview.analysis.verdicts.thresholds import default_thresholds
 from satview.events import wire
 from tests.analysis.scenes import (
     CALLS,
@@ -23,6 +26,7 @@ from tests.analysis.scenes import (
     reported,
     verdict,
 )
+from tests.analysis.test_verdict_sentences import channels, flood, interrupted, signalled
 
 SENDV, UNMASK, WAIT, DESTROY = (
     CALLS[name] for name in ("MSG_SENDV", "INTERRUPT_UNMASK", "INTERRUPT_WAIT", "THREAD_DESTROY")
@@ -185,10 +189,12 @@ def dump(*threads, release="7.1.0"):
     return scene.time_event(0.5)
 
 
-def exchange(scene, at, client, receiver, rcvid, replier=None):
+def exchange(scene, at, client, receiver, rcvid, replier=None, *, is_received=True):
     """A thread sends to another one, which runs then; somebody replies and waits on, or nobody does."""
     scene.state("RUNNING", at, *client).call(SENDV, at + 1, (7, 0)).event(SEND, at + 2, (rcvid, receiver[0]))
-    scene.swap(at + 3, client, "SEND", receiver).event(RECEIPT, at + 4, (rcvid, receiver[0]))
+    scene.swap(at + 3, client, "SEND", receiver)
+    if is_received:
+        scene.event(RECEIPT, at + 4, (rcvid, receiver[0]))
     scene.state("REPLY", at + 5, *client)
     if replier:
         scene.swap(at + 6, receiver, "RECEIVE", replier).event(REPLY, at + 7, client[::-1])
@@ -221,6 +227,14 @@ def unknown_holders():
     return scene.swap(30, (5, 1), "MUTEX", (5, 2)).swap(60, (5, 2), "MUTEX", (1, 1)).event(END, 1060)
 
 
+def semaphore_and_mutex():
+    """5.2 posts a semaphore that 5.1 waits for from 30 on, and waits from 60 on for a mutex of 5.1."""
+    post, wait = CALLS["SYNC_SEM_POST"], CALLS["SYNC_SEM_WAIT"]
+    scene = dump((5, 1), (5, 2)).state("RUNNING", 5, 5, 2).call(post, 6, (0x4000, 0)).exit(post, 7)
+    scene.swap(8, (5, 2), "READY", (5, 1)).call(wait, 20, (0x4000, 0)).swap(30, (5, 1), "SEM", (5, 2))
+    return scene.call(LOCK, 50, (0x1000, 1 << 16 | 5)).swap(60, (5, 2), "MUTEX", (1, 1)).event(END, 1060)
+
+
 def unless(*others):
     """5.1 waits for the reply of 6.1, which sends to process 5, whose other threads may receive that."""
     scene = exchange(dump((5, 1), (6, 1), *((5, tid) for tid in others)), 10, (5, 1), (6, 1), 0x10001)
@@ -244,6 +258,11 @@ MIXED = stuck(
     "pid 5 1 waits for the reply from pid 5 2, pid 5 2 waits for mutex 0x1000 (process pid 5), held by pid 5 1:",
     ["pid 5 1", "pid 5 2"], ["the reply", "mutex 0x1000 (process pid 5)"],
     [(11, "asks"), (15, "waits"), (50, "asks"), (60, "waits")],
+)  # fmt: skip
+SEMAPHORE_AND_MUTEX = stuck(
+    "pid 5 1 waits for semaphore 0x4000 (process pid 5), pid 5 2 waits for mutex 0x1000 (process pid 5), held by "
+    "pid 5 1:", ["pid 5 1", "pid 5 2"], ["semaphore 0x4000 (process pid 5)", "mutex 0x1000 (process pid 5)"], ASKS,
+    "warning", "inferred",
 )  # fmt: skip
 UNKNOWN_HOLDERS = stuck(
     "pid 5 1 waits for a mutex, whose holder no event shows, pid 5 2 waits for a mutex, whose holder no event shows:",
@@ -331,12 +350,12 @@ def unanswered(why, since, threads=(), severity="info", certainty="guess"):
     )  # fmt: skip
 
 
-def turned_away(worker=None, at_last=None):
+def turned_away(worker=None, at_last=None, *, has_dump=True, is_received=True):
     """6.1 receives a message of 5.1, then one of 7.1, to which alone it replies; 6.2 is in a state, if it is there."""
-    scene = dump((5, 1), (7, 1), (6, 1), *[(6, 2)] * bool(worker))
+    scene = dump((5, 1), (7, 1), (6, 1), *[(6, 2)] * bool(worker)) if has_dump else Scene().time_event(0)
     if worker:
         scene.state(worker, 2, 6, 2)
-    exchange(scene, 10, (5, 1), (6, 1), 0x10001).state("READY", 20, 6, 1)
+    exchange(scene, 10, (5, 1), (6, 1), 0x10001, is_received=is_received).state("READY", 20, 6, 1)
     exchange(scene, 20, (7, 1), (6, 1), 0x20001).event(REPLY, 30, (1, 7)).state("READY", 31, 7, 1)
     if at_last:
         scene.swap(40, (6, 1), at_last, (1, 1))
@@ -400,20 +419,24 @@ def ready_early(pid, at):
     return scene.swap(400, (6, 1), "RECEIVE", (pid, 5)).event(END, 500)
 
 
-def ready_before(at):
-    """5.5 is ready from some time to 400, while 6.1 runs; of CPU 1 there are events from 100 on."""
-    scene = Scene(cpus=2).time_event(0).state("RUNNING", 1, 6, 1)
+def ready_before(at, *, has_dump=False):
+    """5.5 is ready from some time to 400, while 6.1 runs; of CPU 1 there are events from 100 on.
+
+    With an opening dump, even if that is over in a moment, nothing is missing before that.
+    """
+    scene = Scene(cpus=2).event(wire.THREAD_CREATE if has_dump else END, 0, (6, 1)).time_event(0)
+    scene.call(CALLS["MSG_INFO"], 1).state("RUNNING", 1, 6, 1)
     for time, cpu in sorted(((100, 1), (at, 0))):
         scene.time_event(time, 1).state("RUNNING", time, 7, 1, 1) if cpu else scene.state("READY", time, 5, 5)
     return scene.swap(400, (6, 1), "RECEIVE", (5, 5)).event(END, 500)
 
 
-def becomes_ready(who, at, *others):
-    length = f"{400 - at}.0 µs"
+def becomes_ready(who, at, **others):
+    names = [name.replace("_", " ") for name in others]
+    ran = ", ".join(f"{name} {length}.0 µs" for name, length in zip(names, others.values(), strict=True))
     return verdict(
-        f"{who} is ready from 0.000 {at:03} 000 s and runs {length} later; meanwhile ran "
-        f"{', '.join(f'{name} {length}' for name in others)}.",
-        "info", (at, 400), threads=[who, *others],
+        f"{who} is ready from 0.000 {at:03} 000 s and runs {400 - at}.0 µs later; meanwhile ran {ran}.",
+        "info", (at, 400), threads=[who, *names],
         events=[(at, "ready"), (400, "runs at last")], occurrences=[(at, 400, at)],
     )  # fmt: skip
 
@@ -434,6 +457,22 @@ TAKEN = verdict(
     "of the CPU; it takes that "
     "time from pid 5 1 28.00 µs, pid 6 1 12.00 µs.", "warning", (100, 200), threads=["pid 5 1", "pid 6 1"],
     objects=["interrupt 0x1f", "CPU 0"], events=[(time, "") for time in range(100, 200, 10)],
+)  # fmt: skip
+
+
+def handled_long(*, is_last):
+    """Interrupt 0x1f takes 300 from 100 on, three windows, and 5 from 600 on unless that is the last one."""
+    scene = Scene().time_event(0).state("RUNNING", 1, 5, 1).event(INTERRUPT, 100, (0x1F, 0))
+    scene.event(INTERRUPT_EXIT, 400, (0x1F, 0))
+    if not is_last:
+        scene.event(INTERRUPT, 600, (0x1F, 0)).event(INTERRUPT_EXIT, 605, (0x1F, 0))
+    return scene.event(END, 900)
+
+
+HANDLED_LONG = verdict(
+    "Interrupt 0x1f comes 1 time on CPU 0 within 300.0 µs from 0.000 100 000 s, and takes 100 % of the CPU; it "
+    "takes that time from pid 5 1 300.0 µs.", "error", (100, 400), threads=["pid 5 1"],
+    objects=["interrupt 0x1f", "CPU 0"], events=[(100, "")],
 )  # fmt: skip
 
 
@@ -537,6 +576,7 @@ FLOOD = {"window_ms": 0.1, "taken_percent": 40}
      [could_run(again=", and so once more", others=[(500, 800, 500)])]),
     ("deadlock", senders(), FOR_EVER, [SENDERS]),
     ("deadlock", mixed(), FOR_EVER, [MIXED]),
+    ("deadlock", semaphore_and_mutex(), FOR_EVER, [SEMAPHORE_AND_MUTEX]),
     ("deadlock", unknown_holders(), FOR_EVER, [UNKNOWN_HOLDERS]),
     ("deadlock", unless(2), FOR_EVER, [maybe("pid 5 2")]),
     ("deadlock", unless(2, 3), FOR_EVER, [maybe("pid 5 2 or pid 5 3")]),
@@ -555,6 +595,8 @@ FLOOD = {"window_ms": 0.1, "taken_percent": 40}
         unanswered("; srv 2 and srv 3, which replied before, have ended", 95, ["srv 2", "srv 3"], "warning",
                    "inferred")]),
     ("waits-for-ever", turned_away(), FOR_EVER, [unanswered(" and no thread holds", 15)]),
+    ("waits-for-ever", turned_away(has_dump=False), FOR_EVER, []),
+    ("waits-for-ever", turned_away(is_received=False), FOR_EVER, []),
     ("waits-for-ever", turned_away("CONDVAR"), FOR_EVER, [unanswered(TURNED, 15)]),
     ("waits-for-ever", turned_away("RECEIVE"), FOR_EVER, [unanswered(" and no thread holds", 15)]),
     ("waits-for-ever", turned_away("CONDVAR", "RECEIVE"), FOR_EVER, [unanswered(TURNED, 15)]),
@@ -568,14 +610,18 @@ FLOOD = {"window_ms": 0.1, "taken_percent": 40}
     ("starvation", at_edges(90, 99), STARVES, [hungry((120, 210), (300, 600))]),
     ("starvation", at_edges(89, 100), STARVES, [hungry((300, 600), (700, 800))]),
     ("starvation", at_edges(90, 100), STARVES, [hungry((120, 210), (300, 600), (700, 800))]),
-    ("long-ready", ready_early(5, 8), {"least_ms": 0.2}, [becomes_ready("pid 5 5", 8, "srv 1")]),
+    ("long-ready", ready_early(5, 8), {"least_ms": 0.2}, [becomes_ready("pid 5 5", 8, srv_1=392)]),
     ("long-ready", ready_early(1, 8), {"least_ms": 0.2}, []),
-    ("long-ready", ready_early(1, 11), {"least_ms": 0.2}, [becomes_ready("pid 1 5", 11, "srv 1")]),
+    ("long-ready", ready_early(1, 11), {"least_ms": 0.2}, [becomes_ready("pid 1 5", 11, srv_1=389)]),
     ("long-ready", ready_before(99), {"least_ms": 0.2}, []),
+    ("long-ready", ready_before(50, has_dump=True), {"least_ms": 0.2}, [
+        becomes_ready("pid 5 5", 50, pid_6_1=350, pid_7_1=300)]),
     ("long-ready", ready_before(100), {"least_ms": 0.2}, [
-        becomes_ready("pid 5 5", 100, "pid 6 1", "pid 7 1")]),
+        becomes_ready("pid 5 5", 100, pid_6_1=300, pid_7_1=300)]),
     ("interrupt-flood", taken_from(), FLOOD, [TAKEN]),
     ("interrupt-flood", taken_from(), {**FLOOD, "taken_percent": 40.001}, []),
+    ("interrupt-flood", handled_long(is_last=True), {"window_ms": 0.1, "taken_percent": 100}, [HANDLED_LONG]),
+    ("interrupt-flood", handled_long(is_last=False), {"window_ms": 0.1, "taken_percent": 100}, [HANDLED_LONG]),
     ("interrupt-flood", handled_by_thread(), FLOOD, [HANDLED]),
     ("long-ready", beside_idle(200), {"least_ms": 0.3}, [
         waits_beside(", pid 7 1 100.0 µs", idle=200, who=["pid 7 1"])]),
@@ -585,3 +631,24 @@ FLOOD = {"window_ms": 0.1, "taken_percent": 40}
 ])  # fmt: skip
 def test_what_a_rule_says(kind, scene, limits, expected, tmp_path):
     assert reported(scene, kind, tmp_path, **limits) == expected
+
+
+RULES_FOR_LITTLE = {
+    "busy-loop", "growing-queue", "interrupt-flood", "lock-contention", "lost-wakeup", "missed-period",
+    "restarted-calls", "server-saturation", "starvation",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("number", [0, 1e-6, 1e9])
+def test_no_threshold_is_too_small_or_too_large(number, tmp_path):
+    """A window has a cycle at least, a count is 1 at least: every rule ends, whatever it finds."""
+    values = {
+        kind: {name: 1 if name == ENABLED else number for name in table}
+        for kind, table in default_thresholds().values.items()
+    }
+    found = set()
+    for scene in (passed_over((100, 100)), pulse_queue(), sleeper({4: 50}), kept([(120, 220)]), taken_from(),
+                  beside_idle(200), channels(2), interrupted((100, 2, 10)), flood((100, 2, 10), has_exits=False),
+                  signalled()):  # fmt: skip
+        found |= {each.kind for each in find_verdicts(scene.open(tmp_path), Thresholds(values))}
+    assert found == (RULES_FOR_LITTLE if number < 1 else set())

@@ -478,21 +478,22 @@ def lost_signal(first, *signals):
     )  # fmt: skip
 
 
-def inversion(high=30, low=10, middle=20, runs=((3, 100),), later=()):
+def inversion(high=30, low=10, middle=20, runs=((3, 100),), later=(), first=(1, 3, 4)):
     """5.1 (high) waits from 12 on for a mutex of 5.2 (low), which threads in between keep from running from 20 on.
 
     Args:
         high, low, middle: Priorities; those in between have 20, 21, ... as given for 5.3.
         runs: Thread in between, and for how long it runs.
         later: The same of waits that follow, every 400.
+        first: Which threads the trace shows first.
     """
     scene = Scene().time_event(0)
 
     def state(name, time, tid):
         scene.state(name, time, 5, tid, extra=({1: high, 2: low}.get(tid, middle + tid - 3), 2))
 
-    for tid in (1, 3, 4):
-        state("READY", tid, tid)
+    for time, tid in enumerate(first, 1):
+        state("READY", time, tid)
     state("RUNNING", 5, 2)
     for number, turns in enumerate((runs, *later)):
         now = 10 + 400 * number
@@ -633,6 +634,8 @@ CHAIN = verdict(
     ("restarted-calls", interrupted((100, 10, 10), is_repeated=True), {"window_ms": 0.1, "least_count": 10}, []),
     ("leak", channels(10), {"least_count": 10, "spread_ms": 0.09}, [leak(100, 190, 10)]),
     ("leak", channels(10), {"least_count": 10, "spread_ms": 0.090001}, []),
+    ("leak", channels(2, end=180), {"least_count": 0, "spread_ms": 0}, [leak(100, 110, 2)]),
+    ("leak", channels(1, end=180), {"least_count": 0, "spread_ms": 0}, []),
     ("leak", channels(10, end=269), {"least_count": 10, "spread_ms": 0.09}, [leak(100, 190, 10)]),
     ("leak", channels(10, end=270), {"least_count": 10, "spread_ms": 0.09}, []),
     ("leak", channels(10), {"least_count": 11, "spread_ms": 0.09}, []),
@@ -693,6 +696,7 @@ CHAIN = verdict(
     ("lost-wakeup", signalled((20, 30, 70)), {"least_ms": 0.5}, []),
     ("priority-inversion", inversion(), {"least_us": 100}, [inverted()]),
     ("priority-inversion", inversion(), {"least_us": 100.001}, []),
+    ("priority-inversion", inversion(first=(2, 1, 3)), {"least_us": 100}, [inverted()]),
     ("priority-inversion", inversion(later=[[(3, 100)]]), {"least_us": 100},
      [inverted(again=", and does so once more", occurrences=[(12, 131, 12), (412, 531, 412)])]),
     ("priority-inversion", inversion(later=[[(3, 99)], [(3, 150)]]), {"least_us": 100},

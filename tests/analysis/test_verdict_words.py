@@ -12,7 +12,7 @@ from satview.analysis.verdicts.evidence import _MOST_EVENTS, Evidence, counts_wi
 from satview.analysis.verdicts.find import _plugged, all_kinds, find_verdicts
 from satview.analysis.verdicts.inversions import _priority, _remedy, _row_before
 from satview.analysis.verdicts.on_axis import on_axis
-from satview.analysis.verdicts.rule import Limits, rules
+from satview.analysis.verdicts.rule import Limits, Thresholds, rules
 from satview.analysis.verdicts.servers import _does
 from satview.analysis.verdicts.thresholds import default_thresholds
 from satview.analysis.verdicts.verdict import Occurrence, Severity, Verdict
@@ -355,6 +355,8 @@ def test_thresholds_of_a_rule_are_in_cycles_of_the_trace(tmp_path):
     assert limits.cycles("least_ms") == 40_000_000
     assert limits.of("ping-pong").number("least_count") == 100
     assert limits.of("ping-pong").cycles("slice_us") == 60_000
+    nothing = Limits(Thresholds({"leak": {"spread_ms": 0, "least_count": 0.5, "part_percent": 0}}), "leak", trace.clock)
+    assert (nothing.cycles("spread_ms"), nothing.number("least_count"), nothing.number("part_percent")) == (1, 1, 0)
     assert rules()["waits-for-ever"].title == "Waits for ever"
     assert list(rules()) == sorted(rules())
     assert {need.key for need in rules()["ping-pong"].needs} == {"kernel", "states"}

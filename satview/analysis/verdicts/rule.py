@@ -69,12 +69,13 @@ class Limits:
     clock: Clock
 
     def cycles(self, name: str) -> int:
-        """Return a time in cycles."""
-        return self.clock.cycles_of(self.thresholds.ns(self.kind, name))
+        """Return a time in cycles, at least 1: no window is empty."""
+        return max(1, self.clock.cycles_of(self.thresholds.ns(self.kind, name)))
 
     def number(self, name: str) -> float:
-        """Return a count, or a share in percent."""
-        return self.thresholds.number(self.kind, name)
+        """Return a count, at least 1, or a share in percent."""
+        number = self.thresholds.number(self.kind, name)
+        return max(1.0, number) if name.endswith("_count") else number
 
     def of(self, kind: str) -> Limits:
         """Return the thresholds of another kind."""

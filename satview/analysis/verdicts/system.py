@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.analysis.needs import CALLS, INTERRUPTS
-from satview.analysis.verdicts.evidence import Evidence, counts_within, covered, episodes, groups, named
+from satview.analysis.verdicts.evidence import Evidence, counts_within, covered, groups, named
 from satview.analysis.verdicts.rule import Limits, verdict_rule
 from satview.analysis.verdicts.verdict import Severity, Verdict
 from satview.base.counts import counted
@@ -26,6 +26,7 @@ from satview.linkage.wake_ups import wake_ups
 from satview.linkage.whole import is_whole
 from satview.store.arguments import variants_of
 from satview.store.losses import EVERY_CPU, losses
+from satview.store.time_ranges import TimeRanges
 
 _FORM: Final = wire.KER_EXIT_OFFSET | wire.KER_INT_OFFSET  # of the code of an event of a kernel call; 0 = entry
 _CALLS: Final = 128  # numbers of kernel calls
@@ -71,20 +72,25 @@ def floods(evidence: Evidence, limits: Limits) -> list[Verdict]:
             bad = np.flatnonzero(weight >= limits.number("least_count"))
         if not len(bad):
             continue
-        positions = episodes(begins[bad], window)
-        worst = int(bad[np.argmax(weight[bad])])
+        worst, starts, ends = int(bad[np.argmax(weight[bad])]), begins[bad], begins[bad] + window
+        if handled is not None:
+            # Windows at both ends of an interrupt that is longer stand for those in between.
+            is_long = handled.end - handled.start > window
+            starts, ends = np.append(starts, handled.start[is_long]), np.append(ends, handled.end[is_long])
+        positions = TimeRanges.of(starts, ends)
         which = int(np.searchsorted(positions.start, begins[worst], side="right")) - 1
-        # A window may begin before its first interrupt.
-        begun = handled.start if handled is not None else times
-        starts = begun[np.searchsorted(begun, positions.start)]
+        starts = positions.start
+        if handled is not None:  # a window may begin before its first interrupt
+            starts = np.maximum(starts, handled.start[np.searchsorted(handled.end, starts, side="right")])
         span = int(starts[which]), min(int(positions.end[which]), trace.window.end)
         inside = rows[mine[(times >= span[0]) & (times < span[1])]]
         cpu, number = trace.cpu_title(source >> 32), source & 0xFFFFFFFF
         happens = [(int(begin), int(end), -1) for begin, end in zip(starts, positions.end, strict=True)]
         again = f", and so {counted(len(happens) - 1, 'more time')}" if len(happens) > 1 else ""
         each = evidence.length((span[1] - span[0]) // max(len(inside), 1))
+        every = f", one every {each}" if len(inside) > 1 else ""
         text = (f"Interrupt 0x{number:x} comes {counted(len(inside), 'time')} on {cpu} within "
-                f"{evidence.length(span[1] - span[0])} from {evidence.moment(span[0])}, one every {each},")  # fmt: skip
+                f"{evidence.length(span[1] - span[0])} from {evidence.moment(span[0])}{every}")  # fmt: skip
         threads: list[int] = []
         severity = Severity.WARNING
         if handled is not None:
@@ -94,10 +100,10 @@ def floods(evidence: Evidence, limits: Limits) -> list[Verdict]:
             most = evidence.most_of(handled.thread, part)
             threads = named(most)
             link = "it takes that time from" if handled.is_stolen else "it is handled by"
-            text += (f" and takes {100 * part.sum() / (span[1] - span[0]):.0f} % of the CPU"
+            text += (f", and takes {100 * part.sum() / (span[1] - span[0]):.0f} % of the CPU"
                      f"{f'; {link} {evidence.shares(most)}' if most else ''}{again}.")  # fmt: skip
         else:
-            text = f"{text.rstrip(',')}{again}; how long it is handled is not logged."
+            text += f"{again}; how long it is handled is not logged."
         verdicts.append(evidence.verdict(
             severity, span, threads, [f"interrupt 0x{number:x}", cpu], inside,
             (text, "Let the device collect events before it interrupts, do less in the handler, or mask the interrupt "
@@ -244,7 +250,7 @@ def leaks(evidence: Evidence, limits: Limits) -> list[Verdict]:
         for who, mine in groups(process):
             order = mine[np.argsort(rows[mine])]
             run = _longest_run(evidence, rows[order], order < len(made))
-            if not who or len(run) < least or int(np.ptp(evidence.times[run])) < spread:
+            if not who or len(run) < max(least, 2) or int(np.ptp(evidence.times[run])) < spread:
                 continue
             pause = trace.window.end - int(evidence.times[run[-1]])
             if pause > _PAUSES * int(np.median(np.diff(evidence.times[run]))):
@@ -262,11 +268,13 @@ def leaks(evidence: Evidence, limits: Limits) -> list[Verdict]:
 
 
 def _longest_run(evidence: Evidence, rows: _Ints, is_made: NDArray[np.bool_]) -> _Ints:
-    """Return the longest run of creations of one process without giving back or missing events in between."""
+    """Return the longest run of creations of one process without giving back or missing events in between.
+
+    A run of one event may be that of giving back.
+    """
     breaks = np.append(True, ~(is_made[1:] & is_made[:-1] & is_whole(evidence.trace, rows[:-1], rows[1:])))
     runs = np.split(rows, np.flatnonzero(breaks)[1:])
-    longest = max(runs, key=len)
-    return longest if is_made[np.searchsorted(rows, longest[0])] else rows[:0]
+    return max(runs, key=len)
 
 
 def _succeeded(evidence: Evidence, entries: NDArray[np.uint32]) -> NDArray[np.uint32]:

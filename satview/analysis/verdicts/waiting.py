@@ -71,8 +71,9 @@ def deadlocks(evidence: Evidence, limits: Limits) -> list[Verdict]:
         parts = [f"{name} waits for {what}{of_whom(evidence, found, i) or _unless_held(found, i)}"
                  for name, what, i in zip(names, objects, positions, strict=True)]  # fmt: skip
         rows = [int(column[i]) for i in positions for column in (found.waits.call_row, found.waits.row)]
+        # Of a sure circle all are in it.
         others = {thread for thread in circle for thread in waits_of[thread].guesses} - set(circle)
-        unless = f" unless {_some(evidence, others)} can end one of these waits," if is_guess and others else ""
+        unless = f" unless {_some(evidence, others)} can end one of these waits," if others else ""
         verdicts.append(evidence.verdict(
             _severity(found, positions, is_guess=certainty is Certainty.GUESS), (start, end), circle, objects, rows,
             (f"{', '.join(parts)}:{unless} none of them runs again from {evidence.moment(start)} to the end of the "
