@@ -370,10 +370,12 @@ def test_a_wake_up_is_two_events_and_an_early_one_is_none():
 
 def test_points_and_states_are_events_too():
     trace, _ = opened(Switches(), points=Points(ints(5), ints(0), ints(1), ints(7), ints(linux.POINT)),
-                      states=States(ints(5, 6), ints(0, 1), ints(1, 1), ints(7, 7), ints(READY, SLEEPING)))  # fmt: skip
+                      states=States(ints(5, 6), ints(0, 1), ints(1, 1), ints(7, 7), ints(READY, SLEEPING),
+                                    ints(21, 0)))  # fmt: skip
     assert [(time, cpu, name) for time, cpu, name, _ in events(trace)] == [
         (5, 1, "tracepoint"), (5, 1, "READY"), (6, 1, "SLEEPING")
     ]  # fmt: skip
+    assert trace.payloads.values(1) == (7, 21, -1)
     assert trace.payloads.values(2) == (7, 0, -1)
 
 

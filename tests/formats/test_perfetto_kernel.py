@@ -5,62 +5,13 @@ from __future__ import annotations
 import random
 from collections import Counter
 
-import numpy as np
 import pytest
 
 import satview
-from satview.base.errors import SatviewError
 from satview.formats.linux.perfetto_kernel import NOBODY_PID
 from tests.helpers.extent import usually
 from tests.helpers.perfetto_engine import needs_engine, query
-
-protocol = pytest.importorskip("perfetto.protos.perfetto.trace.perfetto_trace_pb2")
-CREATED, READY, RUNNING, SLEEPS, PAGE, STOPPED, DEAD, DESTROYED = range(1, 9)
-
-
-def tid(pid, number):
-    return pid << 32 | number
-
-
-class Probe:
-    """Packets at times in nanoseconds, turned into a file and opened."""
-
-    def __init__(self, machine=0):
-        self.trace, self.machine = protocol.Trace(), machine
-
-    def packet(self, time):
-        packet = self.trace.packet.add(timestamp=time, trusted_packet_sequence_id=1)
-        if self.machine:
-            packet.MergeFromString(b"\x90\x06" + bytes([self.machine]))  # field 98: machine_id
-        return packet
-
-    def process(self, pid, name, *threads, idle=()):
-        tree = self.packet(0).generic_kernel_process_tree
-        tree.processes.add(pid=pid, ppid=1, cmdline=name)
-        for number, comm in threads:
-            tree.threads.add(tid=tid(pid, number), pid=pid, comm=comm, is_idle=number in idle)
-        return self
-
-    def state(
-        self,
-        time,
-        pid,
-        number,
-        state,
-        cpu=0,
-        prio=0,
-        comm="",
-    ):
-        event = self.packet(time).generic_kernel_task_state_event
-        event.cpu, event.tid, event.state, event.prio, event.comm = cpu, tid(pid, number), state, prio, comm
-        return self
-
-    def write(self, path):
-        path.write_bytes(self.trace.SerializeToString())
-        return path
-
-    def open(self, folder):
-        return satview.open_trace(self.write(folder / "probe.pftrace"))
+from tests.helpers.perfetto_probe import CREATED, DEAD, DESTROYED, READY, RUNNING, SLEEPS, Probe, scene
 
 
 def states_of(trace):
@@ -70,16 +21,6 @@ def states_of(trace):
         key = int(trace.threads.pid[thread]), int(trace.threads.tid[thread])
         out.setdefault(key, []).append((state, start))
     return out
-
-
-def scene(machine=0):
-    """CPU 0: shell 1 runs from 0, faults at 40; shell 2 from 40 to 70, waits. CPU 1: the driver from 20 on."""
-    probe = Probe(machine).process(1, "procnto", (1, "idle"), (2, ""), idle=(1, 2))
-    probe.process(7, "bin/sh -l", (1, "shell"), (2, "")).process(9, "devb-eide", (1, "driver"))
-    probe.state(100, 7, 1, RUNNING, 0, 10).state(100, 1, 2, RUNNING, 1).state(110, 7, 2, READY)
-    probe.state(120, 1, 2, READY, 1).state(120, 9, 1, RUNNING, 1, 21)
-    probe.state(140, 7, 1, PAGE, 0).state(140, 7, 2, RUNNING, 0, 9, "worker")
-    return probe.state(170, 7, 2, SLEEPS, 0).state(170, 1, 1, RUNNING, 0).state(180, 9, 1, STOPPED, 1)
 
 
 def test_states_names_and_priorities(tmp_path):
@@ -184,20 +125,3 @@ def test_as_many_are_refused_as_by_perfetto(tmp_path):
         problems = satview.open_trace(path).problems
         mine = sum(problem.count for problem in problems if "refused" in str(problem))
         assert mine == rows[0][0], seed
-
-
-@pytest.mark.parametrize("seed", range(usually(30, 300)))
-def test_damage_is_no_traceback(seed, tmp_path):
-    rng = random.Random(seed)
-    data = bytearray(scene().trace.SerializeToString())
-    for _ in range(rng.randrange(1, 12)):
-        data[rng.randrange(2, len(data))] = rng.randrange(256)
-    path = tmp_path / "damaged.pftrace"
-    path.write_bytes(data)
-    try:
-        trace = satview.open_trace(path)
-    except SatviewError as error:
-        assert str(path.name) in str(error)
-        return
-    assert len(trace.table("state")) >= 0
-    assert np.all(np.diff(trace.events.time_cycles) >= 0)

@@ -23,7 +23,7 @@ from satview.formats.kev.head.header import header_bytes
 from satview.formats.kev.writer import SlotWriter
 from satview.formats.source import source_of
 from tests.fuzz.mutation import BAD_NUMBERS, mutate, mutate_lines
-from tests.helpers import linux_scene, trace_dat
+from tests.helpers import linux_scene, perfetto_probe, trace_dat
 from tests.helpers.kev import KINDS, header_and_page
 from tests.helpers.packing import PACKERS
 from tests.helpers.thread_trace import record
@@ -189,6 +189,7 @@ def _foreign_files() -> tuple[bytes, ...]:
         linux_scene.TEXT.encode(),
         linux_scene.as_perfetto(),
         linux_scene.as_perfetto(is_compact=True),
+        perfetto_probe.scene().trace.SerializeToString(),
         *(_qst(release, form) for release, form in qst),
     )
 
