@@ -275,7 +275,8 @@ def test_tables_of_kinds_in_sql(told):
 def test_words_beyond_the_columns_are_one_text(tmp_path):
     trace = with_answers(TraceBuilder().time_event(0).event(USER_100, 10, range(40)).open(tmp_path))
     found = trace.arguments("EVENT 100")
-    assert found.columns[-2:] == ("more_words", "text")
+    # Descriptions of another trace of the release may have taught names: columns without a value, behind these or not.
+    assert [name for name in found.columns if name in ("d31", "d32", "more_words")] == ["d31", "more_words"]
     assert (found["d31"].tolist(), found["more_words"][0].split()[-1]) == ([31], "0x00000027")
     assert trace.sql("select max(argument), sum(number) from argument where kind = 'user_100'").rows() == [("d9", 780)]
 
