@@ -51,6 +51,8 @@ def test_every_event_is_found_by_what_the_list_and_the_details_show(release: Rel
     book = listed_catalogue(release)
     for code in book.codes():
         spec = book.spec(code)
+        if spec.name.startswith("EVENT "):
+            continue  # a listing of another test has taught it: its number alone says no class
         for shown in {
             spec.label or spec.name,
             spec.name,
