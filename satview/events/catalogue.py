@@ -117,7 +117,9 @@ class Catalogue:
         """Return the codes that a name represents or that are printed as it (`EventSpec.label`), ascending."""
         if not self._by_label:
             self._by_label = self._index_labels()
-        return tuple(sorted({*self.find(name), *self._by_label.get(name.strip().upper(), ())}))
+        # Events that a listing taught may be called `EVENT 5` in other classes than that of user events.
+        found, key = self.find(name), name.strip().upper()
+        return tuple(sorted({*found, *self._by_name.get(key, ()), *self._by_label.get(key, ())}))
 
     def suggest(self, name: str) -> tuple[str, ...]:
         """Return up to five known names near one that `find` does not know."""
