@@ -12,7 +12,7 @@ from satview.analysis.doctor.analyses import ANALYSES
 from satview.analysis.doctor.capture_line import CaptureLine, capture_line
 from satview.analysis.doctor.report import diagnosis, may_be_more
 from satview.analysis.needs import PRIORITIES
-from satview.analysis.verdicts.find import all_kinds, find_verdicts
+from satview.analysis.verdicts.find import all_kinds, find_verdicts, verdicts_of
 from satview.analysis.verdicts.rule import Thresholds, rules
 from satview.analysis.verdicts.thresholds import default_thresholds
 from satview.analysis.verdicts.verdict import Severity, Verdict
@@ -138,7 +138,10 @@ def find(
     """
     limits = thresholds or default_thresholds()
     requested = [kind for kind in all_kinds() if (kinds is None or kind in kinds) and limits.is_enabled(kind)]
-    verdicts = find_verdicts(trace, limits, requested, cancelled, progress, everything=everything)
+    if limits == default_thresholds() and len(requested) == len(all_kinds()) and not everything:
+        verdicts = verdicts_of(trace, cancelled, progress)
+    else:
+        verdicts = find_verdicts(trace, limits, requested, cancelled, progress, everything=everything)
     undecided = undecided_table(trace, requested)
     table = verdict_table(trace, verdicts, undecided)
     return Verdicts(verdicts, table, undecided, _capture_again(trace, verdicts, undecided))

@@ -79,9 +79,20 @@ def find_verdicts(
                       or (verdict.threads[0], verdict.start_cycles) not in explained])  # fmt: skip
 
 
-def verdicts_of(trace: Trace) -> tuple[Verdict, ...]:
-    """Return what `find_verdicts` returns by itself; found at the first call and cached with the trace."""
-    return trace.cached("verdicts.found", find_verdicts)
+def verdicts_of(
+    trace: Trace, cancelled: Callable[[], bool] | None = None, progress: Callable[[float], None] | None = None
+) -> tuple[Verdict, ...]:
+    """Return what `find_verdicts` returns of all kinds; found at the first call and cached with the trace.
+
+    Args:
+        trace: The events.
+        cancelled: As of `find_verdicts`.
+        progress: As of `find_verdicts`.
+
+    Raises:
+        Cancelled: Somebody said so.
+    """
+    return trace.cached("verdicts.found", partial(find_verdicts, cancelled=cancelled, progress=progress))
 
 
 def _of_rule(rule: Rule, verdict: Verdict) -> Verdict:
