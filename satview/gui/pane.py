@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from PySide6.QtCore import QEvent, QObject, Qt, Signal, Slot
 from PySide6.QtWidgets import QSplitter, QWidget
 
-from satview.gui.swimlane.area import SwimlaneArea
-from satview.gui.swimlane.motion import Motion
+from satview.gui.swimlane.area import Motion, SwimlaneArea
 from satview.gui.swimlane.view import FRAME_S
 from satview.gui.theme import Theme
 from satview.session.dismantle import dismantle

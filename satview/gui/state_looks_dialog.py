@@ -30,7 +30,7 @@ from satview.gui.colours import is_thick, state_colour
 from satview.gui.plain_label import PlainLabel
 from satview.gui.quiet_fields import keep_quiet
 from satview.gui.state_looks import NAME_OF, OTHER_NAMES, StateLook, read_looks, write_looks
-from satview.gui.swimlane.hatching import swatch
+from satview.gui.swimlane.fills import swatch
 from satview.session.settings import SETTINGS, Settings
 
 _SIZE_PX: Final = (560, 520)

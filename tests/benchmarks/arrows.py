@@ -42,7 +42,7 @@ def _measure(millions: float) -> str:
     """Return the line of one trace."""
     from PySide6.QtGui import QImage, QPainter
 
-    from satview.gui.swimlane.arrow_layer import ArrowLayer
+    from satview.gui.swimlane.marks import ArrowLayer
     from satview.gui.swimlane.scale import TimeScale
     from satview.gui.theme import LIGHT
     from satview.session.arrow_source import ArrowMode

@@ -11,16 +11,11 @@ from PySide6.QtCore import QRectF, Qt
 from PySide6.QtGui import QFont, QImage, QPainter
 
 from satview.base.time import TimeWindow
-from satview.gui.swimlane.band_pictures import Band, BandPicture, BandPictures, covered, draw_band
-from satview.gui.swimlane.cost import Cost
-from satview.gui.swimlane.fitted_text import FittedTexts
-from satview.gui.swimlane.frame import Frame
+from satview.gui.swimlane.frames import Band, BandPicture, BandPictures, Cost, Frame, covered, draw_band
 from satview.gui.swimlane.lane_image import image_of
 from satview.gui.swimlane.lane_source import Request
-from satview.gui.swimlane.lane_text import IntervalText
-from satview.gui.swimlane.placed_texts import draw_placed, placed
 from satview.gui.swimlane.scale import TimeScale
-from satview.gui.swimlane.text_sheet import TextSheet
+from satview.gui.swimlane.text import FittedTexts, IntervalText, TextSheet, draw_placed, placed
 from satview.gui.theme import DARK, LIGHT
 from satview.session.lanes.lane_row import LaneRow
 from tests.helpers.extent import usually

@@ -22,7 +22,7 @@ from PySide6.QtWidgets import (
 import satview.gui
 from satview.gui.info_dialog import InfoDialog
 from satview.gui.plain_label import PlainLabel
-from satview.gui.swimlane.hover import HoverCard
+from satview.gui.swimlane.mouse import HoverCard
 from satview.session.session import Stage
 from satview.store.mark_file import Mark
 from tests.helpers.kev import TraceBuilder
@@ -116,7 +116,7 @@ def test_information_hover_and_search_show_names_as_text(hostile, qtbot):
     dialog = InfoDialog(workspace.opened.trace, hostile)
     walk(dialog)
     dialog.close()
-    from satview.gui.swimlane.hover import hover_text
+    from satview.gui.swimlane.mouse import hover_text
 
     lane = next(info.index for info in workspace.opened.timeline.infos if info.thread)
     span = workspace.opened.timeline.lane(lane).at(workspace.opened.trace.window.start + 100)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from satview.gui.swimlane.lane_text import interval_texts, labelled
+from satview.gui.swimlane.text import interval_texts, labelled
 from satview.gui.theme import LIGHT
 from satview.session.lanes.lane_arrangement import Label
 from tests.gui.conftest import settle

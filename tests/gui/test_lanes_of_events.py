@@ -15,8 +15,8 @@ from satview.events.wire import KER_64BIT, WireClass
 from satview.events.words import text_words
 from satview.gui import dialogs
 from satview.gui.quick_pick import LinePrompt
-from satview.gui.swimlane.hover import hover_text
-from satview.gui.swimlane.share_text import share_text
+from satview.gui.swimlane.mouse import hover_text
+from satview.gui.swimlane.shares import share_text
 from satview.session.events.event_text import span_details
 from satview.session.state_files import StateFiles
 from satview.session.take_state import take_lanes

@@ -15,10 +15,9 @@ from satview.gui.settings_dialog import SettingsDialog
 from satview.gui.state_looks import StateLook, read_looks, write_looks
 from satview.gui.state_looks_dialog import StateLooksDialog
 from satview.gui.swimlane import vector_lanes
-from satview.gui.swimlane.hatching import hatch, lane_colour, swatch
+from satview.gui.swimlane.fills import EVENTS, RAN, hatch, lane_colour, swatch
 from satview.gui.swimlane.lane_image import Kind, LanePalette, Marks, bands, stack_of_lane
-from satview.gui.swimlane.legend_keys import EVENTS, RAN
-from satview.gui.swimlane.share_text import share_text
+from satview.gui.swimlane.shares import share_text
 from satview.gui.theme import DARK, LIGHT, theme_of
 from satview.session.settings import Settings
 from tests.core.reference.replacing import numpy_passes

@@ -15,8 +15,7 @@ from satview.events import states, wire
 from satview.filters.views.passes import Effect
 from satview.gui.colours import class_colour, value_colour
 from satview.gui.swimlane.lane_image import Marks, bands, stack_of_lane
-from satview.gui.swimlane.share_layer import Stack, draw_stack, figure, tops_of
-from satview.gui.swimlane.share_text import share_text
+from satview.gui.swimlane.shares import Stack, draw_stack, figure, share_text, tops_of
 from satview.gui.theme import LIGHT
 from satview.timeline.lane_info import LaneKind
 from satview.timeline.lane_tree import Timeline

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from PySide6.QtGui import QFont, QImage, QPainter
 
-from satview.gui.swimlane import text_sheet
-from satview.gui.swimlane.text_sheet import LaidText, TextSheet
+from satview.gui.swimlane import text
+from satview.gui.swimlane.text import LaidText, TextSheet
 
 WHITE, INK = 0xFFFFFFFF, 0x102030
 
@@ -33,10 +33,10 @@ def test_copied_texts_are_drawn_ones(qapp, monkeypatch, ratio):
     assert drawn != picture([], ratio, sheet, sheet.put)
     assert picture(texts, ratio, sheet, sheet.put) == drawn
     assert picture(texts, ratio, sheet, sheet.put) == drawn  # from the sheet alone
-    monkeypatch.setattr(text_sheet, "_HEIGHT_PX", 16)  # room for one row: it is emptied in between
-    monkeypatch.setattr(text_sheet, "_WIDTH_PX", 70)
+    monkeypatch.setattr(text, "_HEIGHT_PX", 16)  # room for one row: it is emptied in between
+    monkeypatch.setattr(text, "_WIDTH_PX", 70)
     small = TextSheet()
     assert picture(texts, ratio, small, small.put) == drawn
-    monkeypatch.setattr(text_sheet, "_WIDTH_PX", 20)  # none at all: they are drawn
+    monkeypatch.setattr(text, "_WIDTH_PX", 20)  # none at all: they are drawn
     none = TextSheet()
     assert picture(texts, ratio, none, none.put) == drawn

@@ -6,7 +6,7 @@ import numpy as np
 
 from satview.analysis.sheets.sheet import Column, Kind, Sheet, Subject
 from satview.base.time import TimeWindow
-from satview.gui.swimlane.share_text import longest_of
+from satview.gui.swimlane.shares import longest_of
 from satview.session.navigation import Navigation
 from satview.session.open_trace import OpenTrace
 from satview.timeline.lane_tree import LaneKind

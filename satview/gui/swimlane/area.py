@@ -2,22 +2,33 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from PySide6.QtCore import QPoint, Qt, Signal, Slot
-from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QGridLayout, QScrollBar, QWidget
+from PySide6.QtCore import QCoreApplication, QEvent, QObject, QPoint, Qt, QTimer, Signal, Slot
+from PySide6.QtGui import QFontDatabase, QGuiApplication, QKeyEvent, QResizeEvent
+from PySide6.QtWidgets import (
+    QFrame,
+    QGridLayout,
+    QHBoxLayout,
+    QLineEdit,
+    QPushButton,
+    QScrollArea,
+    QScrollBar,
+    QVBoxLayout,
+    QWidget,
+)
 
+from satview.analysis.needs import has_class, has_no_states
 from satview.base.safe_text import tool_tip, visible_line
-from satview.gui.next_frame import paint_next_frame
+from satview.events.wire import WireClass
+from satview.gui.next_frame import FRAME_MS, paint_next_frame
 from satview.gui.plain_label import PlainLabel
-from satview.gui.swimlane.hover import HoverCard
 from satview.gui.swimlane.labels import LaneLabels
 from satview.gui.swimlane.legend import Legend
-from satview.gui.swimlane.mouse import SwimlaneMouse
-from satview.gui.swimlane.no_states import NoStates
+from satview.gui.swimlane.mouse import HoverCard, SwimlaneMouse
 from satview.gui.swimlane.overview import OverviewStrip
 from satview.gui.swimlane.picture import LanePicture
 from satview.gui.swimlane.ruler import Ruler
@@ -28,6 +39,217 @@ from satview.session.lanes.lane_row import LaneRow
 from satview.session.open_trace import OpenTrace
 from satview.session.settings import Settings
 from satview.store.mark_file import Mark
+from satview.store.trace import Trace
+
+if TYPE_CHECKING:
+    from satview.analysis.doctor.capture_line import CaptureLine
+
+
+# What is instead of the lanes of a trace that has none: why, and what to capture to have them.
+
+
+_ANALYSIS: Final = "wake-ups"  # who ran, who waited and why: what lanes are looked at for
+_CARD_PX: Final = 560
+_NAMES: Final = {WireClass.KER_CALL: "kernel calls", WireClass.COMM: "messages", WireClass.INT: "interrupts"}
+
+
+class NoStates(QWidget):
+    """Covers the lanes while the trace has no states of threads, unless the user shows them.
+
+    Signals:
+        lanes_requested: The user shows the lanes nevertheless.
+    """
+
+    lanes_requested = Signal()
+
+    def __init__(self, opened: OpenTrace, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._opened = opened
+        self._is_dismissed = False
+        self._is_made = False
+        self.setAutoFillBackground(True)
+        self.setAccessibleName("No states of threads")
+        opened.reloaded.connect(self._on_reloaded)
+        self._fill()
+
+    def _make(self) -> None:
+        """Make what it shows: nearly every trace has states, and its window waits for what it makes."""
+        self._is_made = True
+        self.command = QLineEdit(self)
+        self.command.setReadOnly(True)
+        self.command.setFont(QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont))
+        self.command.setAccessibleName("Command line of the capture")
+        self._text = PlainLabel("", self)
+        self._text.setWordWrap(True)
+        self._text.setProperty("role", "dim")
+        self._lay_out()
+
+    def _lay_out(self) -> None:
+        page = QWidget(self)
+        card = QFrame(page)
+        card.setMaximumWidth(_CARD_PX)
+        title = PlainLabel("No states of threads in this trace", card)
+        title.setProperty("role", "title")
+        self.copy_line = QPushButton("Copy", card)
+        self.copy_line.clicked.connect(self._on_copy)
+        self.capture = QPushButton("New capture\N{HORIZONTAL ELLIPSIS}", card)
+        self.capture.clicked.connect(self._on_capture)
+        self.show_lanes = QPushButton("Show the lanes", card)
+        self.show_lanes.clicked.connect(self._on_show)
+        line, buttons = QHBoxLayout(), QHBoxLayout()
+        line.addWidget(self.command, 1)
+        line.addWidget(self.copy_line)
+        for button in (self.capture, self.show_lanes):
+            buttons.addWidget(button)
+        buttons.addStretch()
+        inside = QVBoxLayout(card)
+        inside.setContentsMargins(16, 12, 16, 12)
+        inside.setSpacing(10)
+        inside.addWidget(title)
+        inside.addWidget(self._text)
+        inside.addLayout(line)
+        inside.addLayout(buttons)
+        middle = QHBoxLayout(page)
+        middle.addStretch(1)
+        middle.addWidget(card, 100, Qt.AlignmentFlag.AlignVCenter)
+        middle.addStretch(1)
+        scrolled = QScrollArea(self)  # a low window has no room for all of it
+        scrolled.setFrameShape(QFrame.Shape.NoFrame)
+        scrolled.setWidgetResizable(True)
+        scrolled.setWidget(page)
+        outside = QVBoxLayout(self)
+        outside.setContentsMargins(0, 0, 0, 0)
+        outside.addWidget(scrolled)
+
+    def _fill(self) -> None:
+        trace = self._opened.trace
+        self.setVisible(not self._is_dismissed and has_no_states(trace))
+        if not self.isHidden():
+            if not self._is_made:
+                self._make()
+            self._text.setText(
+                f"It has {_classes(trace)} only, so the lanes of threads would be empty. The list of "
+                "events below shows all that it has. To see who ran, who waited and why, capture with:"
+            )
+            line = _capture_line(trace)
+            self.command.setText(line.command if line is not None else "")
+            self.command.setCursorPosition(0)
+
+    @Slot()
+    def _on_reloaded(self) -> None:
+        self._fill()
+
+    @Slot()
+    def _on_copy(self) -> None:
+        QGuiApplication.clipboard().setText(self.command.text())
+
+    @Slot()
+    def _on_capture(self) -> None:
+        line = _capture_line(self._opened.trace)
+        if line is not None:
+            self._opened.capture_requested.emit(line.rules)
+
+    @Slot()
+    def _on_show(self) -> None:
+        self._is_dismissed = True
+        self.hide()
+        self.lanes_requested.emit()
+
+
+def _classes(trace: Trace) -> str:
+    """Return in words what a trace has: the classes that people know by name."""
+    found = [name for number, name in _NAMES.items() if has_class(trace, number)]
+    return " and ".join([", ".join(found[:-1]), found[-1]] if len(found) > 1 else found)
+
+
+def _capture_line(trace: Trace) -> CaptureLine | None:
+    from satview.analysis.doctor.report import diagnosis  # on first use: most traces have states
+
+    return diagnosis(trace, _ANALYSIS, is_quick=True).capture
+
+
+# Zoom and pan by keys: a first step at once, then faster and faster while the key is held.
+
+
+_HOLD_S: Final = 0.22  # held longer than that, the key keeps moving
+_LONGEST_S: Final = 20.0  # should a release get lost, the motion ends by itself
+_ZOOM_STEP: Final = 1.5
+_PAN_STEP: Final = 0.2
+
+
+class Motion(QObject):
+    """Moves the window while W, S, A or D is held."""
+
+    def __init__(self, opened: OpenTrace, view: SwimlaneView) -> None:
+        super().__init__(view)
+        self._opened = opened
+        self._view = view
+        self._zoom = 0
+        self._pan = 0
+        self._since_s = 0.0
+        self._timer = QTimer(self)
+        self._timer.setInterval(FRAME_MS)
+        self._timer.timeout.connect(self._on_frame)
+
+    def zoom(self, direction: int) -> None:
+        """Zoom in (1) or out (-1): one step now, more while the key is held."""
+        self._opened.viewport.zoom(_ZOOM_STEP**-direction, self.anchor())
+        self._begin(direction, 0)
+
+    def pan(self, direction: int) -> None:
+        """Move to later (1) or earlier (-1) times: one step now, more while the key is held."""
+        self._opened.viewport.pan(_PAN_STEP * direction)
+        self._begin(0, direction)
+
+    def anchor(self) -> int:
+        """Return what keeps its position: the time at the mouse, else the selection if it shows, else the middle."""
+        selection, window = self._opened.selection, self._opened.viewport.window
+        if selection.mouse_cycles is not None and window.contains(selection.mouse_cycles):
+            return selection.mouse_cycles
+        if selection.event is not None:
+            cycles = int(self._opened.trace.events.time_cycles[selection.event])
+            if window.contains(cycles):
+                return cycles
+        return window.start + window.length // 2
+
+    def eventFilter(self, _watched: QObject, event: QEvent) -> bool:
+        """End the motion when a key is let go or the window loses the keyboard."""
+        is_release = (
+            event.type() == QEvent.Type.KeyRelease and isinstance(event, QKeyEvent) and not event.isAutoRepeat()
+        )
+        if is_release or event.type() == QEvent.Type.WindowDeactivate:
+            self.stop()
+        return False
+
+    def stop(self) -> None:
+        """End the motion."""
+        self._timer.stop()
+        app = QCoreApplication.instance()
+        if app is not None:
+            app.removeEventFilter(self)
+
+    def _begin(self, zoom: int, pan: int) -> None:
+        self._zoom, self._pan = zoom, pan
+        self._since_s = time.monotonic()
+        app = QCoreApplication.instance()
+        if app is not None and not self._timer.isActive():
+            app.installEventFilter(self)  # only while a key is held: it would cost time on every event
+        self._timer.start()
+
+    @Slot()
+    def _on_frame(self) -> None:
+        held_s = time.monotonic() - self._since_s
+        if held_s > _LONGEST_S or not self._view.isVisible():
+            self.stop()
+            return
+        if held_s < _HOLD_S:
+            return
+        speed = min(1.0, (held_s - _HOLD_S) / 0.8)
+        if self._zoom:
+            self._opened.viewport.zoom((1.03 + 0.06 * speed) ** -self._zoom, self.anchor())
+        else:
+            self._opened.viewport.pan((0.012 + 0.04 * speed) * self._pan)
+
 
 _HEAD: Final = "Whole trace"
 _LOW_PX: Final = 340  # below, lanes need the height more than the overview and further rows of the legend

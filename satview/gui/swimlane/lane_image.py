@@ -24,9 +24,9 @@ from PySide6.QtGui import QImage
 
 from satview.events import states
 from satview.gui.colours import FADE, is_thick, mixed, state_colour
-from satview.gui.swimlane import legend_keys
-from satview.gui.swimlane.hatching import hatch, lane_colour
-from satview.gui.swimlane.share_layer import Stack, draw_stack
+from satview.gui.swimlane import fills
+from satview.gui.swimlane.fills import hatch, lane_colour
+from satview.gui.swimlane.shares import Stack, draw_stack
 from satview.gui.theme import Theme
 
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ class LanePalette:
     Args:
         theme: Colours.
         hidden_values: Of states whose events are filtered out: they show the background.
-        highlighted: What is highlighted, all else fades: lane values, or keys of `legend_keys`; empty = nothing does.
+        highlighted: What is highlighted, all else fades: lane values, or keys of `fills`; empty = nothing does.
     """
 
     def __init__(
@@ -135,10 +135,10 @@ def _stands_out(highlighted: frozenset[int]) -> NDArray[np.bool_]:
     keys = np.arange(256)
     of_value = np.isin(keys & states.VALUE_MASK, list(highlighted))
     out = np.tile(of_value, (len(Kind), 1))
-    out[Kind.TICKS] = legend_keys.EVENTS in highlighted
+    out[Kind.TICKS] = fills.EVENTS in highlighted
     # The foot of a pixel shows what ran in it, whatever it shows above.
     ran = (keys & states.SEEN_RUNNING != 0) & ~states.IS_BUSY[keys & states.VALUE_MASK]
-    shows_running = legend_keys.RAN in highlighted or states.RUNNING in highlighted
+    shows_running = fills.RAN in highlighted or states.RUNNING in highlighted
     for kind in (Kind.FOOT, Kind.LOWER):
         out[kind] = np.where(ran, shows_running, of_value)
     if states.INTERRUPT in highlighted:

@@ -27,9 +27,9 @@ from satview.base.safe_text import tool_tip
 from satview.events import states
 from satview.gui.colours import class_colour, is_thick, mixed, state_colour
 from satview.gui.state_looks import OTHER_NAMES
-from satview.gui.swimlane import legend_keys
-from satview.gui.swimlane.hatching import swatch
-from satview.gui.swimlane.overlays import draw_lost
+from satview.gui.swimlane import fills
+from satview.gui.swimlane.fills import swatch
+from satview.gui.swimlane.marks import draw_lost
 from satview.gui.theme import Theme, colour
 from satview.session.open_trace import OpenTrace
 from satview.timeline.lane_tree import LaneKind
@@ -233,22 +233,22 @@ class Legend(QWidget):
                 )
             return
         (key,) = entry.keys
-        if key == legend_keys.EVENTS:
+        if key == fills.EVENTS:
             for step, name in enumerate(_TICK_CLASSES):
                 rgb = class_colour(name, theme.is_dark)
                 painter.fillRect(QRectF(area.left() + 1 + step * 5, area.top(), 2, 4), colour(rgb))
             painter.fillRect(area.adjusted(0, 5, 0, 0), colour(theme.line))
-        elif key == legend_keys.RAN:
+        elif key == fills.RAN:
             painter.fillRect(area.adjusted(0, 1, 0, -1), colour(mixed(theme.line, theme.base, 0.3)))
             painter.fillRect(QRectF(area.left() + 4, area.bottom() - 4, 6, 3), colour(running))
-        elif key == legend_keys.MARKED:
+        elif key == fills.MARKED:
             painter.fillRect(area.adjusted(0, 1, 0, -1), colour(mixed(theme.line, theme.base, 0.3)))
             painter.fillRect(QRectF(area.left(), area.bottom() - 4, _SWATCH_PX, 3), colour(theme.hit))
-        elif key == legend_keys.SHARES:
+        elif key == fills.SHARES:
             painter.fillRect(area, colour(theme.line))
             for step, height in enumerate((4, 9, 6)):
                 painter.fillRect(QRectF(area.left() + step * 5, area.bottom() - height, 4, height), colour(running))
-        elif key == legend_keys.LOST:
+        elif key == fills.LOST:
             painter.save()
             painter.translate(0, area.top())
             draw_lost(painter, [(area.left(), area.right())], area.height(), theme)
@@ -334,20 +334,18 @@ def _entries(opened: OpenTrace) -> Iterator[Entry]:
     yield _other(states.UNKNOWN, "the trace does not show what happened")
     if has_states and not opened.lanes.shows_kinds:
         yield Entry(_PROCESSES, "process on a CPU", "on lanes of CPUs, in the colour beside the name of the process")
-    yield Entry(frozenset({legend_keys.EVENTS}), "events", "a tick above the bar for each, coloured by class")
+    yield Entry(frozenset({fills.EVENTS}), "events", "a tick above the bar for each, coloured by class")
     if has_states:
-        yield Entry(
-            frozenset({legend_keys.RAN}), "ran for less than a pixel", "a strip at the foot of what fills most of it"
-        )
+        yield Entry(frozenset({fills.RAN}), "ran for less than a pixel", "a strip at the foot of what fills most of it")
     yield Entry(
-        frozenset({legend_keys.SHARES}),
+        frozenset({fills.SHARES}),
         "dense: height is share of time",
         "where intervals are too dense for bars; a dot is what was too little for a pixel",
     )
     if opened.filters.view.marked is not None:
-        yield Entry(frozenset({legend_keys.MARKED}), "marked by a filter", "underlined, with ticks of that colour")
+        yield Entry(frozenset({fills.MARKED}), "marked by a filter", "underlined, with ticks of that colour")
     if len(opened.timeline.lost_marks):
-        yield Entry(frozenset({legend_keys.LOST}), "events are missing", "buffers were lost here")
+        yield Entry(frozenset({fills.LOST}), "events are missing", "buffers were lost here")
 
 
 def _rank(entry: Entry) -> int:

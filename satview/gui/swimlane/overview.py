@@ -18,7 +18,7 @@ from satview.base.time import TimeWindow
 from satview.events.states import IS_BUSY
 from satview.gui.colours import mixed
 from satview.gui.swimlane.lane_image import OPAQUE
-from satview.gui.swimlane.overlays import draw_lost, lost_spans
+from satview.gui.swimlane.marks import draw_lost, lost_spans
 from satview.gui.swimlane.scale import TimeScale
 from satview.gui.theme import Theme, colour
 from satview.session.open_trace import OpenTrace

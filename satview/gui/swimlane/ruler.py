@@ -2,25 +2,186 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from PySide6.QtCore import QEvent, QLineF, QPointF, QRectF, Qt, Signal, Slot
-from PySide6.QtGui import QFont, QHelpEvent, QMouseEvent, QPainter, QPaintEvent, QPen, QPolygonF
+from PySide6.QtGui import QFont, QFontMetricsF, QHelpEvent, QMouseEvent, QPainter, QPaintEvent, QPen, QPolygonF
 from PySide6.QtWidgets import QToolTip, QWidget
 
 from satview.base.safe_text import tool_tip, visible_line
-from satview.base.time import TimeWindow
-from satview.base.time_text import format_moment
-from satview.gui.swimlane.overlays import draw_lost, lost_spans
+from satview.base.time import NS_PER_S, Clock, TimeWindow
+from satview.base.time_text import UNITS, format_moment
+from satview.gui.swimlane.marks import draw_lost, lost_spans
 from satview.gui.swimlane.scale import TimeScale
-from satview.gui.swimlane.text_row import TextRow
-from satview.gui.swimlane.tick_marks import TICK_ROW_PX, draw_ticks
-from satview.gui.swimlane.ticks import ticks
 from satview.gui.theme import Theme, colour
 from satview.session.measures import length_texts
 from satview.session.open_trace import OpenTrace
 from satview.session.snapping import SNAP_PX, Moved, snapped
 from satview.store.mark_file import Mark
+
+# Where the ruler puts its ticks and what it writes there. No Qt.
+
+
+_MAJOR_LEAST_PX: Final = 120
+
+
+@dataclass(frozen=True, slots=True)
+class Tick:
+    """One tick of the ruler: where, what it says (empty for a small one)."""
+
+    x: float
+    text: str
+
+
+def step_ns(scale: TimeScale, clock: Clock, least_px: float = _MAJOR_LEAST_PX) -> int:
+    """Return the distance of labelled ticks: the smallest 1, 2 or 5 times a power of ten ns that has room."""
+    requested = scale.window.length * NS_PER_S * least_px / (clock.cycles_per_s * max(1, scale.width_px))
+    step = 1
+    while True:
+        for factor in (1, 2, 5):
+            if step * factor >= requested:
+                return step * factor
+        step *= 10
+
+
+def ticks(scale: TimeScale, clock: Clock) -> list[Tick]:
+    """Return labelled and small ticks of a window, from left to right."""
+    step = step_ns(scale, clock)
+    minor = step // 5 if step % 5 == 0 else step // 2 if step % 2 == 0 else step
+    first_ns, last_ns = clock.ns(scale.window.start), clock.ns(scale.window.end)
+    found = []
+    unit = _unit(max(abs(first_ns), abs(last_ns)), step)
+    for ns in range(first_ns // minor * minor, last_ns + minor, minor):
+        # Not by whole cycles: at this depth a nanosecond is several of them, or a fraction of one.
+        x = (
+            (ns * clock.cycles_per_s - (scale.window.start - clock.start_cycles) * NS_PER_S)
+            * scale.width_px
+            / (scale.window.length * NS_PER_S)
+        )
+        if -200 <= x <= scale.width_px + 1:
+            found.append(Tick(x, tick_text(ns, step, unit) if ns % step == 0 else ""))
+    return found
+
+
+def tick_text(ns: int, step: int, unit: tuple[str, int] | None = None) -> str:
+    """Return a time with as many decimals as the step of the ticks needs, in groups of three."""
+    name, size = unit or _unit(abs(ns), step)
+    if ns == 0:
+        return f"0 {name}"
+    sign, ns = ("-", -ns) if ns < 0 else ("", ns)
+    whole, rest = divmod(ns, size)
+    digits = len(str(size)) - 1
+    while digits and step % 10 ** (len(str(size)) - digits) == 0:
+        digits -= 1
+    decimals = f"{rest:0{len(str(size)) - 1}d}"[:digits] if size > 1 else ""
+    groups = " ".join(decimals[i : i + 3] for i in range(0, len(decimals), 3))
+    return f"{sign}{whole:,}{'.' if groups else ''}{groups} {name}".replace(",", "\N{THIN SPACE}")
+
+
+def _unit(largest_ns: int, step: int) -> tuple[str, int]:
+    """Return the unit for a window: that of its largest time, so that all labels read alike."""
+    return next(((name, size) for name, size in UNITS if max(largest_ns, step) >= size), UNITS[-1])
+
+
+# Draws the ticks of a time axis with their texts.
+
+
+TICK_ROW_PX: Final = 22
+
+
+def draw_ticks(painter: QPainter, found: list[Tick], width_px: int, font: QFont, theme: Theme) -> None:
+    """Draw ticks that are on a line `TICK_ROW_PX` below the top, texts beside the long ones.
+
+    Args:
+        painter: Of a ruler.
+        found: The ticks.
+        width_px: Of the ruler; a text that would reach beyond is left out.
+        font: Of the texts.
+        theme: Colours.
+    """
+    painter.setPen(QPen(colour(theme.faint), 1))
+    painter.drawLines(
+        [
+            QLineF(round(tick.x) + 0.5, TICK_ROW_PX - (9 if tick.text else 4), round(tick.x) + 0.5, TICK_ROW_PX)
+            for tick in found
+        ]
+    )
+    painter.setFont(font)
+    painter.setPen(colour(theme.dim))
+    metrics = QFontMetricsF(font)
+    for tick in found:
+        if tick.text and -1 <= tick.x <= width_px - metrics.horizontalAdvance(tick.text) - 6:
+            painter.drawText(QPointF(round(tick.x) + 5, TICK_ROW_PX - 6), tick.text)
+
+
+# A line of texts on the ruler that never overprint each other.
+
+
+_GAP_PX: Final = 4.0
+_LEAST_PX: Final = 34.0  # narrower than that a cut text says nothing
+
+
+class TextRow:
+    """What is taken of a line of the ruler already, and where there is room.
+
+    Args:
+        painter: Of the ruler, with the font of the texts.
+        area: The line.
+    """
+
+    def __init__(self, painter: QPainter, area: QRectF) -> None:
+        self._painter, self._area = painter, area
+        self._metrics = QFontMetricsF(painter.font())
+        self._taken: list[tuple[float, float]] = []
+
+    def take(self, left: float, right: float) -> None:
+        """Keep texts away from a rectangle."""
+        self._taken.append((left, right))
+
+    def centred(self, texts: Sequence[str], left: float, right: float) -> bool:
+        """Write the first of some texts that fits in the middle of the room between two positions, else behind it.
+
+        Returns:
+            Whether any of them fits.
+        """
+        gaps = self._gaps(max(left, self._area.left()), min(right, self._area.right()))
+        first, last = max(gaps, key=lambda gap: gap[1] - gap[0], default=(0.0, 0.0))
+        behind = next(iter(self._gaps(max(right, self._area.left()), self._area.right())), (0.0, 0.0))
+        for start, end in ((first, last), behind):
+            for text in texts:
+                width = self._metrics.horizontalAdvance(text) + 2 * _GAP_PX
+                if width <= end - start:
+                    middle = (start + end) / 2 if (start, end) == (first, last) else start + width / 2
+                    self._write(text, middle - width / 2, width)
+                    return True
+        return False
+
+    def from_left(self, text: str, left: float) -> None:
+        """Write as much of a text as fits from a position on; nothing if that is hardly a letter."""
+        room = next((end - left for start, end in self._gaps(left, self._area.right()) if start <= left < end), 0.0)
+        cut = self._metrics.elidedText(text, Qt.TextElideMode.ElideRight, max(0.0, room - 2 * _GAP_PX))
+        width = self._metrics.horizontalAdvance(cut) + 2 * _GAP_PX
+        if width <= room and (cut == text or room >= _LEAST_PX):
+            self._write(cut, left, width)
+
+    def _write(self, text: str, left: float, width: float) -> None:
+        box = QRectF(left, self._area.top(), width, self._area.height())
+        self._painter.drawText(box, Qt.AlignmentFlag.AlignCenter | Qt.TextFlag.TextSingleLine, text)
+        self._taken.append((left, left + width))
+
+    def _gaps(self, left: float, right: float) -> list[tuple[float, float]]:
+        """Return the free parts between two positions, from left to right."""
+        found, at = [], left
+        for start, end in sorted(self._taken):
+            if start > at and min(start, right) > at:
+                found.append((at, min(start, right)))
+            at = max(at, end)
+        if at < right:
+            found.append((at, right))
+        return found
+
 
 HEIGHT_PX: Final = 40
 _DRAG_PX: Final = 4

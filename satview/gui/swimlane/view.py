@@ -12,17 +12,21 @@ from PySide6.QtWidgets import QWidget
 
 from satview.base.debug import timed
 from satview.base.time import TimeWindow
-from satview.gui.swimlane.array_drawing import draw_lines
-from satview.gui.swimlane.arrow_layer import ArrowLayer
-from satview.gui.swimlane.arrows import draw_arrows
-from satview.gui.swimlane.cost import clock
-from satview.gui.swimlane.frame import Frame
+from satview.gui.swimlane.frames import Frame, LaneLayer, clock
 from satview.gui.swimlane.lane_image import stack_of_lane
-from satview.gui.swimlane.lane_layer import LaneLayer
 from satview.gui.swimlane.lane_source import LaneSource, Request
-from satview.gui.swimlane.overlays import draw_cursors, draw_lost, draw_marks, draw_range, lost_spans
+from satview.gui.swimlane.marks import (
+    ArrowLayer,
+    draw_arrows,
+    draw_cursors,
+    draw_lost,
+    draw_marks,
+    draw_range,
+    lost_spans,
+)
 from satview.gui.swimlane.scale import TimeScale
-from satview.gui.swimlane.share_layer import Stack
+from satview.gui.swimlane.shares import Stack
+from satview.gui.swimlane.text import draw_lines
 from satview.gui.theme import Theme, colour
 from satview.session.arrow_source import ArrowMode
 from satview.session.lanes.lane_row import GroupHead, LaneRow
@@ -279,7 +283,7 @@ class SwimlaneView(QWidget):
         draw_lost(painter, lost_spans(self._opened.timeline.lost_marks, scale), height, theme)
         draw_cursors(painter, self._opened, scale, height, theme)
         if self._opened.path.found is not None:
-            from satview.gui.swimlane.path_line import draw_path  # with the first path: brings how paths are found
+            from satview.gui.swimlane.marks import draw_path  # with the first path: brings how paths are found
 
             draw_path(painter, self._opened, rows, self.scroll_px, scale, theme)
         is_exact &= self._draw_arrows(painter, rows, scale, may_wait=not is_exact)

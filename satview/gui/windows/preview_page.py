@@ -29,11 +29,10 @@ from satview.base.safe_text import visible_line
 from satview.base.time import TimeWindow
 from satview.gui.colours import mixed
 from satview.gui.plain_label import PlainLabel
-from satview.gui.swimlane.overlays import draw_lost, lost_spans
+from satview.gui.swimlane.marks import draw_lost, lost_spans
 from satview.gui.swimlane.preview_lane import draw_preview_lane, hatch
+from satview.gui.swimlane.ruler import draw_ticks, ticks
 from satview.gui.swimlane.scale import TimeScale
-from satview.gui.swimlane.tick_marks import draw_ticks
-from satview.gui.swimlane.ticks import ticks
 from satview.gui.theme import Theme, colour
 from satview.session.loading.preview_view import PreviewView
 

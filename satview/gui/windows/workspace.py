@@ -21,8 +21,7 @@ from satview.gui.pane import Pane, Panes
 from satview.gui.panel import Panel, PanelContext, make_panel
 from satview.gui.quiet_fields import keep_quiet
 from satview.gui.saved_values import Value
-from satview.gui.swimlane.area import SwimlaneArea
-from satview.gui.swimlane.motion import Motion
+from satview.gui.swimlane.area import Motion, SwimlaneArea
 from satview.gui.theme import Theme
 from satview.gui.windows.panel_set import PanelSet
 from satview.gui.windows.status_bar import StatusFields

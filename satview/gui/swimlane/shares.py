@@ -1,9 +1,4 @@
-"""Lanes zoomed out: where intervals are too dense for bars, every bin shows how they divide its time.
-
-CPU lanes stack the processes that ran, in bins wide enough to read; thread lanes their states; lanes of processes show
-how many CPUs they have, interrupt lanes the share of time in interrupts. What there was too little of for a pixel of
-height shows as a dot. Bins are on a grid of the trace, so that they stay in place while the view moves.
-"""
+"""Stacks of shares where intervals are too dense for bars: values, pixels and what a tip says."""
 
 from __future__ import annotations
 
@@ -14,23 +9,59 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from satview.base.debug import timed
+from satview.base.safe_text import html_text
 from satview.base.time import TimeWindow
+from satview.base.time_text import format_duration, format_moment
 from satview.core import pictures
 from satview.events import states
 from satview.gui.colours import FADE, mixed, state_colour
-from satview.gui.swimlane import legend_keys
-from satview.gui.swimlane.hatching import lane_colour
+from satview.gui.swimlane import fills
+from satview.gui.swimlane.fills import lane_colour
+from satview.gui.swimlane.lane_source import LaneSource, Request
 from satview.gui.swimlane.scale import TimeScale
-from satview.gui.swimlane.stack_pixels import draw_tops
 from satview.gui.theme import Theme
 from satview.session.lanes.lane_overlay import LaneOverlay
 from satview.session.lanes.lane_row import LaneRow
+from satview.session.open_trace import OpenTrace
 from satview.store.axis import file_window
 from satview.timeline.lane import Counter, Lane
 from satview.timeline.lane_info import LaneInfo, LaneKind
 from satview.timeline.lane_tree import Timeline
 from satview.timeline.shares import Shares
-from satview.timeline.spans import LaneSpans, pixel_edges
+from satview.timeline.spans import NO_EVENT, LaneSpans, pixel_edges
+from satview.timeline.state_lanes import USER
+
+# Draws a stack of shares into the rows of a picture.
+
+
+def draw_tops(
+    pixels: NDArray[np.uint32],
+    tops: NDArray[np.float64],
+    is_busy: NDArray[np.bool_],
+    columns: NDArray[np.intp],
+    colours: NDArray[np.uint32],
+    background: int,
+    rows: tuple[int, int],
+) -> None:
+    """Draw a stack, as far as it is in the picture.
+
+    Args:
+        pixels: uint32 (height, width), changed.
+        tops: float64 (k, bins), where each kind ends, 0 = bottom, 1 = top.
+        is_busy: bool (k,), of these something must be seen even where it is less than a pixel high.
+        columns: int64 (bins + 1,), ascending, of the bins.
+        colours: uint32 (k,).
+        background: Opaque colour of what no kind covers.
+        rows: First row of the bar and the one behind its last; may be outside of the picture.
+    """
+    if max(0, rows[0]) >= min(len(pixels), rows[1]):
+        return
+    pictures.draw_stack(tops, is_busy, columns, colours, background, rows, pixels)
+
+
+# Lanes zoomed out: where intervals are too dense for bars, every bin shows how they divide its time.
+
 
 _DENSE_PX: Final = 3.0  # intervals that are narrower on average are not drawn one by one
 _CPU_BIN_PX: Final = 4
@@ -342,6 +373,167 @@ def _colours(
             continue
         if value in (states.WAITING, states.IDLE):
             rgb = mixed(rgb, theme.base, _FAINT)
-        stands_out = not highlighted or value in highlighted or legend_keys.SHARES in highlighted
+        stands_out = not highlighted or value in highlighted or fills.SHARES in highlighted
         found.append(lane_colour(value, rgb, theme) if stands_out else mixed(rgb, theme.base, FADE) | _OPAQUE)
     return np.array(found, np.uint32)
+
+
+# What the card under the mouse says of a bin of a lane that shows shares of time, and which interval a click means.
+
+
+_MOST_LINES: Final = 7
+
+
+def share_text(opened: OpenTrace, lane: int, window: TimeWindow, spans: LaneSpans | None = None) -> str:
+    """Return how a lane divides a span of time, the longest first, as rich text.
+
+    Args:
+        opened: The trace.
+        lane: Index of the lane.
+        window: The span of time.
+        spans: The intervals that are divided; None = those of the lane.
+    """
+    timeline, trace = opened.timeline, opened.trace
+    info, made = timeline.infos[lane], timeline.lane(lane)
+    spans = made.spans if spans is None else spans
+    start, end, part = inside(spans, window)
+    if not len(start):
+        return ""
+    lines = [f"<b>{format_duration(trace.clock.duration_ns(window.length))}</b> of {html_text(info.title)}"]
+    if made.use is not None:
+        used = int(made.use.totals(window)[0]) / window.length
+        runs = trace.code_counts[trace.catalogue.state_value_of_code == states.RUNNING].any()
+        lines.append(f"{used:.2f} CPUs in use (full height: {made.most_cpus})" if runs else "CPUs in use: unknown")
+    key = spans.value[part].astype(np.int64)
+    if info.kind is LaneKind.CPU and spans.thread is not None:  # by process, of which several share a hue
+        process = trace.threads.process[spans.thread[part]].astype(np.int64)
+        key = np.where(key >= states.FIRST_PROCESS, process + states.VALUE_COUNT, key)
+    if info.track is not None and info.track.lane_class.text == "{event}":  # several may share a hue
+        known = made.spans.event[part] != NO_EVENT
+        code = trace.events.code[np.where(known, made.spans.event[part], 0)].astype(np.int64)
+        key = np.where(known, code + states.VALUE_COUNT, key)
+    kinds, which = np.unique(key, return_inverse=True)
+    cycles = np.bincount(which, end - start, len(kinds))
+    for position in np.argsort(-cycles, kind="stable")[:_MOST_LINES].tolist():
+        first = part.start + int(np.argmax(which == position))
+        name = _name(opened, lane, int(kinds[position]), first)
+        if name and cycles[position]:
+            lines.append(f"{100 * cycles[position] / window.length:.1f} %&nbsp;&nbsp;{html_text(name)}")
+    if len(kinds) > _MOST_LINES:
+        lines.append(f"and {len(kinds) - _MOST_LINES} more")
+    counts = np.ones(len(start), np.bool_) if spans is made.spans else spans.value[part] != states.ABSENT
+    if counts.any():
+        longest = int(np.argmax(np.where(counts, end - start, -1)))
+        name = _name(opened, lane, int(key[longest]), part.start + longest)
+        length = format_duration(trace.clock.duration_ns(int(end[longest] - start[longest])))
+        lines.append(f"{int(counts.sum()):,} intervals, the longest {length}" + (f" {html_text(name)}" if name else ""))
+    lines.append(f"<small>{format_moment(window.start, trace.clock)}</small>")
+    return "<br>".join(lines)
+
+
+def longest_of(spans: LaneSpans, window: TimeWindow, value: int | None) -> int | None:
+    """Return a moment within the longest interval of a value in a span of time, of any value for None.
+
+    None if there is none.
+    """
+    start, end, part = inside(spans, window)
+    fits = np.ones(len(start), np.bool_) if value is None else spans.value[part] == value
+    if not fits.any():
+        return None
+    return int(start[int(np.argmax(np.where(fits, end - start, -1)))])
+
+
+def inside(spans: LaneSpans, window: TimeWindow) -> tuple[NDArray[np.int64], NDArray[np.int64], slice]:
+    """Return the parts of intervals that are in a span of time: when they start and end, and which they are.
+
+    Returns:
+        Two of int64 (n,), cycles; the slice of the intervals.
+    """
+    part = spans.visible(window)
+    start = spans.start_cycles[part]
+    if not len(start):
+        return start, start, part
+    end = np.append(start[1:], spans.end_of(part))
+    return np.maximum(start, window.start), np.minimum(end, window.end), part
+
+
+def _name(opened: OpenTrace, lane: int, key: int, interval: int) -> str:
+    texts = opened.timeline.lane(lane).spans.texts
+    if texts is not None:
+        return texts[interval]
+    if key >= states.VALUE_COUNT:
+        return opened.trace.process_name(key - states.VALUE_COUNT)
+    if key == USER and opened.timeline.infos[lane].kind is LaneKind.CPU:
+        return "user"
+    if key in states.STATE_BY_VALUE:
+        return states.STATE_BY_VALUE[key].name
+    if key == states.ABSENT:
+        info = opened.timeline.infos[lane]
+        spans = opened.timeline.lane(lane).spans
+        if int(spans.value[interval]) != states.ABSENT:
+            return "hidden by the filter"
+        begin = int(spans.start_cycles[interval])
+        if not file_window(opened.trace, info.cpu, info.process).contains(begin):
+            return "not in its file"
+        return "no interrupt" if info.kind is LaneKind.INTERRUPTS else "does not exist"
+    return {
+        states.UNKNOWN: "unknown",
+        states.IDLE: "idle",
+        states.INTERRUPT: "interrupt",
+        states.KERNEL_CALL: "kernel call",
+        states.WAITING: "no thread runs",
+    }.get(key, "")
+
+
+# The lanes that show shares of time, or steps, instead of bars in a frame.
+
+
+Stacks = dict[int, Stack]
+
+
+class StackSource:
+    """Gives what lanes show in a frame.
+
+    Args:
+        opened: The trace.
+        source: Says what a filter does to intervals.
+    """
+
+    def __init__(self, opened: OpenTrace, source: LaneSource) -> None:
+        self._opened, self._source = opened, source
+        self._orders: tuple[object, Orders] = None, {}  # of a timeline
+
+    def stacks(
+        self,
+        rows: tuple[LaneRow, ...],
+        request: Request,
+        scale: TimeScale,
+        theme: Theme,
+        hidden: frozenset[int],
+        *,
+        shows_shares: bool,
+    ) -> Stacks:
+        """Return the lanes that show steps, and those that show shares of time, by their indices.
+
+        Args:
+            rows: The lanes.
+            request: What the frame shows of them.
+            scale: Time to logical pixels.
+            theme: Colours.
+            hidden: Values that are not to be seen.
+            shows_shares: Shares are shown.
+        """
+        timeline, found = self._opened.timeline, Stacks()
+        if self._orders[0] is not timeline:
+            self._orders = timeline, {}
+        with timed("lane shares"):
+            for row in rows:
+                if not shows_shares and not timeline.infos[row.index].is_counter:
+                    continue
+                stack = stack_of(
+                    timeline, row, scale, request.width_px, theme, hidden, self._opened.legend.keys,
+                    kinds=request.kinds, orders=self._orders[1], overlay=self._source.overlay,
+                )  # fmt: skip
+                if stack is not None:
+                    found[row.index] = stack
+        return found

@@ -1,8 +1,4 @@
-"""Hatching: distinguishes states for those to whom their colours say nothing.
-
-A colour carries the number of its hatch in its highest byte, as 255 less that number, through everything that draws
-lanes; the finished picture is hatched in one pass. What is faded, hidden or marked is opaque, and so has none.
-"""
+"""How lanes are filled where no state is drawn: patterns, and keys of the legend that are no state."""
 
 from __future__ import annotations
 
@@ -15,6 +11,9 @@ from PySide6.QtGui import QImage
 from satview.core import pictures
 from satview.gui.colours import HATCHES, hatch_of, state_colour
 from satview.gui.theme import Theme
+
+# Hatching: distinguishes states for those to whom their colours say nothing.
+
 
 _OPAQUE: Final = 0xFF000000
 _HATCHES: Final = np.array(HATCHES, np.uint8)
@@ -51,3 +50,13 @@ def swatch(value: int, theme: Theme, width_px: int, height_px: int, ratio: float
     image = QImage(pixels.data, size[1], size[0], 4 * size[1], QImage.Format.Format_RGB32).copy()
     image.setDevicePixelRatio(ratio)
     return image
+
+
+# What the legend explains that is no lane value: the keys of these entries, all below 0.
+
+
+EVENTS: Final = -1  # ticks above the bars
+RAN: Final = -2  # strips at the foot of bars
+SHARES: Final = -3  # stacks where intervals are too dense for bars
+MARKED: Final = -5  # strips at the foot of what a filter marks
+LOST: Final = -4  # hatched from top to bottom: events are missing

@@ -1,0 +1,762 @@
+"""The lanes in a frame: their pictures, exact or as far as the time of a frame allows, and the names in them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from itertools import groupby
+from math import ceil, floor, inf
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from PySide6.QtCore import QObject, QRectF, Qt, Signal, Slot
+from PySide6.QtGui import QFont, QImage, QPainter
+
+from satview.base.time import TimeWindow
+from satview.events.states import NOT_A_STATE, SEEN_EVENT, VALUE_COUNT
+from satview.gui.colours import FADE, class_colour, mixed
+from satview.gui.swimlane.fills import EVENTS
+from satview.gui.swimlane.lane_image import (
+    OPAQUE,
+    SEEN_INTERRUPT,
+    LanePalette,
+    LanePicture,
+    Marks,
+    Pixels,
+    Ticks,
+    band_edges,
+    image_of,
+)
+from satview.gui.swimlane.lane_source import LaneSource, Request, Values
+from satview.gui.swimlane.preview_lane import draw_preview_lane
+from satview.gui.swimlane.scale import TimeScale
+from satview.gui.swimlane.shares import Stack, StackSource
+from satview.gui.swimlane.text import (
+    DARK_INK,
+    LIGHT_INK,
+    FittedTexts,
+    PlacedTexts,
+    TextSheet,
+    draw_placed,
+    interval_starts,
+    interval_texts,
+    labelled,
+    placed,
+)
+from satview.gui.swimlane.vector_lanes import draw_rectangles, needs_vectors, rectangles
+from satview.gui.theme import Theme, colour
+from satview.session.filtering.filter_task import FilterView
+from satview.session.lanes.lane_row import LaneRow
+from satview.session.open_trace import OpenTrace
+from satview.timeline.event_marks import event_positions, mark_codes
+from satview.timeline.lane_tree import LaneKind, Timeline
+from satview.timeline.spans import pixel_edges
+
+# How long work of several pieces takes, learnt from how long it took: so much in any case, and so much for each.
+
+
+# Time of other programs says nothing of what fits into a frame, where the system measures without it.
+_FINE_S: Final = 1e-4
+clock = time.thread_time if time.get_clock_info("thread_time").resolution < _FINE_S else time.perf_counter
+_FORGET: Final = 0.7  # how much an observation counts when there is another one
+_LEAST: Final = 0.25  # of its mean time, a piece takes at least that, whatever a few observations seem to say
+
+
+class Cost:
+    """Seconds of a fixed part and of each piece, by least squares; what was seen lately counts most."""
+
+    def __init__(self) -> None:
+        self._weight = self._pieces = self._squares = self._time_s = self._products = 0.0
+
+    def saw(self, pieces: int, time_s: float) -> None:
+        """Take into account how long some pieces took."""
+        added = (1.0, pieces, pieces * pieces, time_s, pieces * time_s)
+        sums = (self._weight, self._pieces, self._squares, self._time_s, self._products)
+        self._weight, self._pieces, self._squares, self._time_s, self._products = (
+            _FORGET * known + more for known, more in zip(sums, added, strict=True)
+        )
+
+    def fitting(self, time_s: float) -> float:
+        """Return how many pieces probably take a time; a number beyond all bounds as long as nothing is known."""
+        if self._time_s <= 0:
+            return float("inf")
+        mean_s = self._time_s / self._pieces
+        spread = self._weight * self._squares - self._pieces**2
+        piece_s = mean_s
+        if spread > 1e-6 * self._squares:
+            piece_s = (self._weight * self._products - self._pieces * self._time_s) / spread
+            piece_s = min(max(piece_s, _LEAST * mean_s), mean_s)
+        fixed_s = (self._time_s - piece_s * self._pieces) / self._weight
+        return (time_s - fixed_s) / piece_s
+
+
+# What a frame shows of the lanes, and what the next ones will show if the view goes on as it moves.
+
+
+_JUMP: Final = 0.3  # of the width: a view that moves faster jumps, and nobody knows where it goes next
+_MOST: Final = 0.25  # of the width, on each side
+_STEP_PX: Final = 4  # logical pixels, which are whole device pixels at all usual ratios
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """What a frame shows of lanes.
+
+    Attributes:
+        request: All lanes, the part of the trace, device pixels.
+        scale: Time to logical pixels.
+        height_px: Logical pixels.
+        scroll_px: Height of the list of lanes above it.
+        ratio: Device pixels to a logical one.
+        shows_shares: Lanes show shares of time where intervals are too dense for bars.
+    """
+
+    request: Request
+    scale: TimeScale
+    height_px: int
+    scroll_px: int
+    ratio: float
+    shows_shares: bool
+
+    @property
+    def width_px(self) -> int:
+        """Device pixels."""
+        return self.request.width_px
+
+    def ahead(self, before: TimeWindow | None, frames: float, limits: TimeWindow) -> Frame:
+        """Return a wider frame at the same zoom: with what the next ones will show beside it.
+
+        Args:
+            before: What the frame before this one showed; None = there was none.
+            frames: How many of the next ones.
+            limits: Beyond that no frame shows anything.
+        """
+        window, width_px = self.scale.window, self.scale.width_px
+        if before is None or before == window:
+            return self
+        px_per_cycle = width_px / window.length
+        moved = before.start - window.start, window.end - before.end  # on both sides
+        room = window.start - limits.start, limits.end - window.end
+        left, right = (
+            _margin(cycles * px_per_cycle, beyond * px_per_cycle, frames, width_px)
+            for cycles, beyond in zip(moved, room, strict=True)
+        )
+        if left == right == 0:
+            return self
+        start, end = (px * window.length // width_px for px in (left, right))
+        wider = TimeScale(TimeWindow(window.start - start, window.end + end), left + width_px + right)
+        device_px = self.width_px + round((left + right) * self.ratio)
+        return replace(self, request=replace(self.request, window=wider.window, width_px=device_px), scale=wider)
+
+
+def _margin(moved_px: float, room_px: float, frames: float, width_px: int) -> int:
+    """Return how much more to paint on a side by which so many pixels came into view."""
+    if not 0 < moved_px <= _JUMP * width_px or room_px <= 0:
+        return 0
+    return (int(min(frames * moved_px, room_px, _MOST * width_px)) // _STEP_PX + 1) * _STEP_PX
+
+
+# The last pictures of bands of lanes, and which of them are painted again in a frame that may take only so long.
+
+
+_BAND_PX: Final = 48  # device pixels, about: some hundred kilobytes
+_OLDEST: Final = 7  # frames: a machine that is too slow to paint all lanes again in so many gets longer frames
+_PART_LASTS: Final = 0.7  # what frames painted before, beside what one painted now
+_WIDEST: Final = 16  # device pixels: a pixel that is to be stretched more than that says too little
+
+
+class Band:
+    """Lanes one below the other that are painted together; for the same lanes it is the same object.
+
+    Attributes:
+        rows: The lanes.
+    """
+
+    __slots__ = ("rows",)
+
+    def __init__(self, rows: tuple[LaneRow, ...]) -> None:
+        self.rows = rows
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BandPicture:
+    """What a band showed when it was painted.
+
+    Attributes:
+        window: The part of the trace.
+        pixels: uint32 (height, width), device pixels.
+        image: The same.
+        stacks: Lanes that show shares or steps, by index.
+        texts: What is written into intervals.
+        is_final: All that it is made of was there.
+    """
+
+    window: TimeWindow
+    pixels: NDArray[np.uint32]
+    image: QImage
+    stacks: dict[int, Stack]
+    texts: PlacedTexts
+    is_final: bool
+
+    def shows(self, frame: Frame) -> bool:
+        """Return whether it was painted for what a frame shows."""
+        return self.window == frame.scale.window and self.pixels.shape[1] == frame.width_px
+
+    def covered(self, frame: Frame) -> Covered | None:
+        """Return what it covers of a frame."""
+        return covered(self.window, self.pixels.shape[1], frame.scale.window, frame.width_px)
+
+
+class Covered(NamedTuple):
+    """What a picture of another window covers of a frame.
+
+    Attributes:
+        first, last: Columns of the picture; the last one is not included.
+        left, right: Where their edges are in the frame, device pixels.
+    """
+
+    first: int
+    last: int
+    left: float
+    right: float
+
+
+Paint = Callable[[Frame, Sequence[Band], Sequence[BandPicture | None]], list[BandPicture]]
+
+
+class BandPictures:
+    """Keeps the pictures of bands that show.
+
+    Attributes:
+        spent_s: What `paint` took the last time.
+        round_frames: In how many frames it paints all bands, about, where there is no time for all of them in one.
+    """
+
+    def __init__(self) -> None:
+        self.spent_s = 0.0
+        self._last: dict[Band, BandPicture] = {}
+        self._made_of: object = None
+        self._outdated: set[Band] = set()
+        self.round_frames = 4.0  # nobody knows yet
+        self._cost = Cost()
+
+    def show(self, bands: Sequence[Band], made_of: object) -> bool:
+        """Say which bands show, and what pictures are made of; return whether the last ones can be shown still."""
+        is_same = made_of == self._made_of
+        if not is_same:
+            self._last, self._made_of = {}, made_of
+        if len(self._last) > len(bands) or any(band not in self._last for band in bands):
+            showing = set(bands)
+            self._last = {band: picture for band, picture in self._last.items() if band in showing}
+        self._outdated &= self._last.keys()
+        return is_same
+
+    def outdate(self) -> None:
+        """Paint all again as soon as there is time: more is known of what they show."""
+        self._outdated = set(self._last)
+
+    def of(self, band: Band) -> BandPicture | None:
+        """Return the last picture of a band."""
+        return self._last.get(band)
+
+    def paint(self, bands: Sequence[Band], frame: Frame, ahead: Frame, paint: Paint, limit_s: float = inf) -> bool:
+        """Paint those bands that need it, as many as there is time for, but never too few.
+
+        Args:
+            bands: All that show.
+            frame: What they are to show.
+            ahead: What they are painted for if there is no time for all of them.
+            paint: Paints some bands for a frame, into the memory of their last pictures.
+            limit_s: How long it may take, about; below 0 = none is painted.
+
+        Returns:
+            Whether all are exact now.
+        """
+        first_s, waiting, at = clock(), self._waiting(bands, frame, with_parts=limit_s == inf), 0
+        end_s, what = first_s + limit_s, frame
+        while at < len(waiting) and limit_s >= 0:
+            begun_s, count = clock(), len(waiting) - at
+            fitting = self._cost.fitting(end_s - begun_s)
+            if fitting < count:
+                what, count = ahead, max(int(fitting), ceil(len(bands) / _OLDEST) - at)
+                if count < 1:
+                    break
+            chunk = waiting[at : at + count]
+            self._take(chunk, paint(what, chunk, [self._last.get(band) for band in chunk]))
+            at += len(chunk)
+            self._cost.saw(len(chunk), clock() - begun_s)
+        self.spent_s = clock() - first_s
+        if at < len(waiting):
+            part = at / len(bands)
+            self.round_frames = min(1 / (_PART_LASTS / self.round_frames + (1 - _PART_LASTS) * part), 2.0 * _OLDEST)
+        return at == len(waiting) and what is frame
+
+    def _waiting(self, bands: Sequence[Band], frame: Frame, *, with_parts: bool) -> list[Band]:
+        """Return the bands that are not exact: first those that show nothing, then those painted longest ago.
+
+        What a band lacked when it was painted is announced by `outdate`; frames on the screen do not look for it.
+        """
+        age = {band: at for at, band in enumerate(self._last)}  # painted pictures go to the end
+        found = []
+        for band in bands:
+            last = self._last.get(band)
+            if last is None or last.covered(frame) is None:
+                age[band] = -1
+            elif (last.is_final or not with_parts) and band not in self._outdated and last.shows(frame):
+                continue
+            found.append(band)
+        return sorted(found, key=age.__getitem__)
+
+    def _take(self, bands: Sequence[Band], pictures: Sequence[BandPicture]) -> None:
+        for band, picture in zip(bands, pictures, strict=True):
+            self._last.pop(band, None)
+            self._last[band] = picture
+            self._outdated.discard(band)
+
+
+def bands_of(rows: Sequence[LaneRow], ratio: float) -> list[Band]:
+    """Return lanes in bands, which stay what they are while the list is scrolled, but for the first and last lanes."""
+    return [_band(tuple(band)) for _, band in groupby(rows, lambda row: int(row.y_px * ratio) // _BAND_PX)]
+
+
+@lru_cache(maxsize=1024)
+def _band(rows: tuple[LaneRow, ...]) -> Band:
+    return Band(rows)
+
+
+@lru_cache(maxsize=64)
+def covered(picture: TimeWindow, picture_px: int, window: TimeWindow, width_px: int) -> Covered | None:
+    """Return what a picture covers of a frame, None if that is nothing or too coarse.
+
+    Args:
+        picture: Which part of the trace it shows.
+        picture_px: On how many device pixels.
+        window: Which part the frame shows.
+        width_px: On how many.
+    """
+    ahead = window.start - picture.start
+    first = max(0, ahead * picture_px // picture.length)
+    last = min(picture_px, -(-(ahead + window.length) * picture_px // picture.length))
+    if last <= first or picture.length * width_px > _WIDEST * picture_px * window.length:
+        return None
+    # Exact until the division: what is left are whole cycles times pixels.
+    left, right = ((at * picture.length - ahead * picture_px) * width_px / (picture_px * window.length)
+                   for at in (first, last))  # fmt: skip
+    return Covered(first, last, left, right)
+
+
+def draw_band(painter: QPainter, picture: BandPicture | None, area: QRectF, frame: Frame, theme: Theme) -> None:
+    """Draw a band where it is now: as it was painted, or what that covers of the frame.
+
+    Args:
+        painter: Of the swimlanes.
+        picture: Its last picture; None = it has none.
+        area: The band, logical pixels.
+        frame: What is drawn.
+        theme: Colours.
+    """
+    found = picture.covered(frame) if picture is not None else None
+    if picture is None or found is None:
+        painter.fillRect(area, colour(theme.window))
+        return
+    if picture.shows(frame):
+        painter.drawImage(area.topLeft(), picture.image)
+        return
+    left, right = found.left / frame.ratio, found.right / frame.ratio
+    for start, end in ((0.0, ceil(left)), (floor(right), area.width())):
+        if end > start:
+            painter.fillRect(QRectF(start, area.top(), end - start, area.height()), colour(theme.window))
+    source = QRectF(found.first, 0, found.last - found.first, len(picture.pixels))
+    painter.drawImage(QRectF(left, area.top(), right - left, area.height()), picture.image, source)
+
+
+# Marks of events in the colour of their class, where the events are few enough to be distinguished.
+
+
+_MARKED_PER_FRAME: Final = 200_000
+_EVENTS_PER_PX: Final = 1.5  # more than that in the window, and colours would only flicker
+
+
+class TickSource:
+    """Gives coloured marks for a frame.
+
+    Attributes:
+        opened: The trace and its filter.
+        fades: Something else is highlighted.
+    """
+
+    def __init__(self, opened: OpenTrace, theme: Theme) -> None:
+        self.opened = opened
+        self.fades = False
+        self._marks = mark_codes()
+        self.set_theme(theme)
+
+    def set_theme(self, theme: Theme) -> None:
+        """Draw in other colours."""
+        catalogue = self.opened.trace.catalogue
+        colours = [class_colour(spec.name, theme.is_dark) | OPAQUE for spec in catalogue.classes]
+        self._colours = np.array(colours, np.uint32)[catalogue.class_index_of_code]
+        pale = [mixed(colour & 0xFFFFFF, theme.base, FADE) | OPAQUE for colour in colours]
+        self._faded = np.array(pale, np.uint32)[catalogue.class_index_of_code]
+        self._hit = np.uint32(theme.hit | OPAQUE)
+
+    @property
+    def above_shares(self) -> Marks:
+        """Which marks show above shares: those of events that a filter selects by conditions, rules or boxes."""
+        filters = self.opened.filters
+        if filters.view.by_passes is not None or (self._marks & ~filters.codes).any():
+            return Marks.ALL
+        return Marks.NONE if filters.view.marked is None and filters.view.dimmed is None else Marks.TICKS
+
+    def ticks(self, request: Request) -> list[Ticks]:
+        """Return the marks of what a frame shows; none where there are too many."""
+        trace, view = self.opened.trace, self.opened.filters.view
+        part = trace.rows_between(request.window)
+        if view.rows is not None:
+            part = slice(*np.searchsorted(view.rows, (part.start, part.stop)).tolist())
+        if part.stop - part.start > request.width_px * _EVENTS_PER_PX:
+            return self._bright(request)
+        rows = np.arange(part.start, part.stop, dtype=np.uint32) if view.rows is None else view.rows[part]
+        rows = rows[(self._marks & self.opened.filters.codes)[trace.events.code[rows]]]
+        edges = pixel_edges(request.window, request.width_px)
+        infos = [self.opened.timeline.infos[lane] for lane in request.lanes]
+        ticks = []
+        for colours, selected in self._groups(view, rows):
+            found = event_positions(trace, infos, selected, edges)
+            ticks += [Ticks(position, column, colours[trace.events.code[events]]) for position, column, events in found]
+        return ticks
+
+    def marked(self, request: Request) -> list[Ticks]:
+        """Return the events that a filter marks, in the colour of hits, however many events there are."""
+        marked = self.opened.filters.view.marked
+        if marked is None:
+            return []
+        part = self.opened.trace.rows_between(request.window)
+        return [
+            Ticks(position, column, np.full(len(events), self._hit, np.uint32))
+            for position, column, events in self._some(request, np.flatnonzero(marked[part]) + part.start)
+        ]
+
+    def _bright(self, request: Request) -> list[Ticks]:
+        """Return the events that stay bright while all others fade, however many events there are."""
+        trace, view = self.opened.trace, self.opened.filters.view
+        if view.dimmed is None or self.fades:
+            return []
+        part = trace.rows_between(request.window)
+        bright = ~view.dimmed[part] if view.passing is None else view.passing[part] & ~view.dimmed[part]
+        rows = np.flatnonzero(bright) + part.start
+        rows = rows[self._marks[trace.events.code[rows]]]
+        return [
+            Ticks(position, column, self._colours[trace.events.code[events]])
+            for position, column, events in self._some(request, rows)
+        ]
+
+    def _some(
+        self, request: Request, rows: NDArray[np.intp]
+    ) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.unsignedinteger]]]:
+        """Yield position, column and row of events, of very many but a part."""
+        rows = rows[:: len(rows) // _MARKED_PER_FRAME + 1]
+        infos = [self.opened.timeline.infos[lane] for lane in request.lanes]
+        edges = pixel_edges(request.window, request.width_px)
+        return event_positions(self.opened.trace, infos, rows.astype(np.uint32), edges)
+
+    def _groups(
+        self, view: FilterView, rows: NDArray[np.uint32]
+    ) -> tuple[tuple[NDArray[np.uint32], NDArray[np.uint32]], ...]:
+        """Return colours by code with the events that have them; faded ones first, so that they are below."""
+        if self.fades:
+            return ((self._faded, rows),)
+        if view.dimmed is None:
+            return ((self._colours, rows),)
+        dimmed = view.dimmed[rows]
+        return ((self._faded, rows[dimmed]), (self._colours, rows[~dimmed]))
+
+
+# Paints bands of lanes: values of pixels, stacks, ticks, what a filter does, and what is written into intervals.
+
+
+_TEXT_STEP_PX: Final = 3
+_LEAST_LETTERS: Final = 4
+_ALL_VALUES: Final = frozenset(range(VALUE_COUNT))
+
+
+class BandPainter:
+    """Paints bands of the lanes of a trace.
+
+    Args:
+        opened: The trace.
+        source: Gives values of pixels.
+        theme: Colours and sizes.
+        font: Of names inside intervals, but for its size.
+
+    Attributes:
+        texts: The font of names inside intervals.
+        version: Another number whenever what is painted looks different from then on.
+    """
+
+    def __init__(self, opened: OpenTrace, source: LaneSource, theme: Theme, font: QFont) -> None:
+        self._opened, self._source, self._font = opened, source, font
+        self._stacks = StackSource(opened, source)
+        self._ticks = TickSource(opened, theme)
+        self._hidden: frozenset[int] = frozenset()
+        self.version = 0
+        self.set_theme(theme)
+
+    def set_theme(self, theme: Theme) -> None:
+        """Paint in other colours and sizes."""
+        self._theme = theme
+        self._inks: dict[int | None, int] = {None: theme.text, DARK_INK: DARK_INK, LIGHT_INK: LIGHT_INK}
+        font = QFont(self._font)
+        font.setPixelSize(theme.px(10))
+        self.texts = FittedTexts(font, Qt.TextElideMode.ElideRight, _TEXT_STEP_PX, _LEAST_LETTERS)
+        self._ticks.set_theme(theme)
+        self._make_palette()
+
+    @property
+    def marks(self) -> Marks:
+        """Which marks of events show above shares."""
+        return self._ticks.above_shares
+
+    def take_legend(self) -> None:
+        """Fade all but what the legend highlights, and hide the names of the rest."""
+        keys = self._opened.legend.keys
+        self._ticks.fades = bool(keys) and EVENTS not in keys
+        self._make_palette()
+
+    def take_filter(self) -> None:
+        """Hide states whose events the filter hides."""
+        values = self._opened.trace.catalogue.state_value_of_code
+        of_states = np.flatnonzero(values != NOT_A_STATE)
+        shown = values[of_states[self._opened.filters.codes[of_states]]]
+        hidden = frozenset(np.setdiff1d(values[of_states], shown).tolist())
+        if hidden != self._hidden:
+            self._hidden = hidden
+            self._make_palette()
+        self.version += 1
+
+    def take_lanes(self) -> None:
+        """Paint lanes that may be others, or be named otherwise."""
+        self.version += 1
+
+    def _make_palette(self) -> None:
+        self._palette = LanePalette(self._theme, self._hidden, self._opened.legend.keys)
+        self.version += 1
+
+    def paint(self, frame: Frame, bands: Sequence[Band], last: Sequence[BandPicture | None]) -> list[BandPicture]:
+        """Return pictures of bands.
+
+        Args:
+            frame: What they are painted for.
+            bands: Which.
+            last: Their last pictures, whose memory is used again.
+        """
+        timeline, scale = self._opened.timeline, frame.scale
+        rows = tuple(row for band in bands for row in band.rows)
+        part = replace(frame.request, lanes=tuple(row.index for row in rows))
+        values = self._source.values(part)
+        show_short_interrupts(timeline, rows, values)
+        stacks = self._stacks.stacks(
+            rows, part, scale, self._theme, self._hidden, shows_shares=frame.shows_shares
+        )  # fmt: skip
+        lanes = LanePicture(
+            values, rows, self._palette, frame.scroll_px, 0, frame.ratio, self._edges(rows, scale, part.width_px),
+            [*self._ticks.ticks(part), *self._ticks.marked(part)], *self._overlay(part),
+            stacks={position: stacks[row.index] for position, row in enumerate(rows) if row.index in stacks},
+            marks=self.marks,
+        )  # fmt: skip
+        ends = np.cumsum([len(band.rows) for band in bands]).tolist()
+        cuts = zip([0, *ends], ends, strict=False)
+        rooms = [each.pixels if each is not None else None for each in last]
+        texts = self._texts(bands, rows, values, scale, stacks)
+        has_kinds = timeline.has_kinds or not part.kinds
+        found = []
+        for band, pixels, words in zip(bands, lanes.bands(cuts, rooms), texts, strict=True):
+            mine = {row.index: stacks[row.index] for row in band.rows if row.index in stacks}
+            is_final = has_kinds and all(timeline.is_ready(row.index) for row in band.rows)
+            image = image_of(pixels, frame.ratio)
+            found.append(BandPicture(scale.window, pixels, image, mine, words, is_final))
+        return found
+
+    def _edges(self, rows: Sequence[LaneRow], scale: TimeScale, width_px: int) -> dict[int, NDArray[np.int64]]:
+        """Return the pixel columns where intervals begin, by the position of a lane."""
+        starts = (interval_starts(self._opened.timeline, row.index, scale, width_px) for row in rows)
+        return {position: columns for position, columns in enumerate(starts) if columns is not None}
+
+    def _overlay(self, part: Request) -> tuple[NDArray[np.bool_] | None, NDArray[np.bool_] | None]:
+        """Return the pixels that fade and those that are marked."""
+        overlay = self._source.overlay
+        if overlay.does_nothing:
+            return None, None
+        edges = pixel_edges(part.window, part.width_px)
+        return overlay.faded(part.lanes, edges, waits=False), overlay.marked(part.lanes, edges, waits=False)
+
+    def _texts(
+        self, bands: Sequence[Band], rows: tuple[LaneRow, ...], values: Values, scale: TimeScale,
+        stacks: dict[int, Stack],
+    ) -> list[PlacedTexts]:  # fmt: skip
+        """Return the labels that are switched on of each band, as many as fit into intervals."""
+        view, keys = self._opened.filters.view, self._opened.legend.keys
+        nameless = self._hidden | (_ALL_VALUES - keys) if keys else self._hidden
+        texts = interval_texts(self._opened.timeline, rows, values, scale, self._theme, nameless, view.by_passes,
+                               view.dimmed, stacks)  # fmt: skip
+        parts = labelled(self._opened, texts, self.texts)
+        band_of = {row.index: at for at, band in enumerate(bands) for row in band.rows}
+        mine: list[list[int]] = [[] for _ in bands]
+        for at, text in enumerate(texts):
+            mine[band_of[text.row.index]].append(at)
+        return [
+            placed([texts[at] for at in each], [parts[at] for at in each], self.texts, self._inks, scale.window)
+            for each in mine
+        ]
+
+
+def show_short_interrupts(timeline: Timeline, rows: tuple[LaneRow, ...], values: Values) -> None:
+    """Mark pixels of interrupt lanes with an interrupt that is too short to dominate them; in place."""
+    for position, row in enumerate(rows):
+        if timeline.infos[row.index].kind is LaneKind.INTERRUPTS:
+            values[position, values[position] == SEEN_EVENT] = SEEN_INTERRUPT
+
+
+_Found = Sequence[tuple[Band, BandPicture | None]]
+
+
+class LaneLayer(QObject):
+    """Draws lanes.
+
+    Attributes:
+        source: Values of pixels.
+        painter: Paints bands of lanes.
+        pictures: What it has painted.
+        stacks: The lanes that show shares of time or steps as they are on the screen, by index.
+
+    Signals:
+        changed: Draw again.
+    """
+
+    changed = Signal()
+
+    def __init__(self, opened: OpenTrace, theme: Theme, font: QFont, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._opened = opened
+        self._theme = theme
+        self.source = LaneSource(opened, self)
+        self.painter = BandPainter(opened, self.source, theme, font)
+        self.stacks: dict[int, Stack] = {}
+        self.pictures = BandPictures()
+        self._sheet = TextSheet()
+        self._banded: tuple[tuple[LaneRow, ...], float] = (), 0.0  # what bands are made of, and these
+        self._bands: list[Band] = []
+        self._before: TimeWindow | None = None  # what the last frame showed
+        self.source.refined.connect(self._on_more)
+        opened.labels.refined.connect(self._on_more)
+
+    @property
+    def texts(self) -> FittedTexts:
+        """The font of names inside intervals."""
+        return self.painter.texts
+
+    def set_theme(self, theme: Theme) -> None:
+        """Draw in other colours and sizes."""
+        self._theme = theme
+        self.painter.set_theme(theme)
+
+    @Slot()
+    def _on_more(self) -> None:
+        """Draw again what is better known by now, or in more detail."""
+        self.pictures.outdate()
+        self.changed.emit()
+
+    def draw(self, painter: QPainter, rows: tuple[LaneRow, ...], frame: Frame, limit_s: float) -> bool:
+        """Draw the lanes that show.
+
+        Args:
+            painter: Of the swimlanes.
+            rows: The lanes.
+            frame: What shows of them.
+            limit_s: How long painting them again may take, about. Lanes that there is no time for show their last
+                picture. All are painted if they look different since the last frame.
+
+        Returns:
+            Whether all lanes are exact.
+        """
+        if self._banded != (rows, frame.ratio):
+            self._banded, self._bands = (rows, frame.ratio), bands_of(rows, frame.ratio)
+        pictures, bands = self.pictures, self._bands
+        self.source.show(frame.request)
+        if not pictures.show(bands, self._made_of(frame)):
+            limit_s = inf
+        limits = self._opened.viewport.limits
+        ahead, self._before = frame.ahead(self._before, pictures.round_frames, limits), frame.scale.window
+        is_exact = pictures.paint(bands, frame, ahead, self.painter.paint, limit_s)
+        found = [(band, pictures.of(band)) for band in bands]
+        self.stacks = {lane: stack for _, each in found if each for lane, stack in each.stacks.items()}
+        if needs_vectors(painter):
+            self._draw_vectors(painter, found, frame)
+        else:
+            self._draw_bands(painter, found, frame)
+        self._draw_previews(painter, rows, frame)
+        self._draw_texts(painter, [each for _, each in found if each], frame)
+        return is_exact
+
+    def _made_of(self, frame: Frame) -> object:
+        """Return what pictures of bands are made of, but for the part of the trace and how much is known of it."""
+        lanes = self._opened.lanes
+        # Between device pixels, lanes are rounded to other ones when they are scrolled.
+        scroll_px = 0 if frame.ratio == int(frame.ratio) else frame.scroll_px
+        return (self.painter.version, frame.shows_shares, frame.ratio, scroll_px, lanes.rows, lanes.shows_kinds,
+                lanes.arrangement.labels)  # fmt: skip
+
+    def _draw_bands(self, painter: QPainter, found: _Found, frame: Frame) -> None:
+        theme, width = self._theme, frame.scale.width_px
+        bottom = 0.0
+        for band, picture in found:
+            top, end = (edge / frame.ratio for edge in band_edges(band.rows, frame.scroll_px, frame.ratio))
+            if top > bottom:
+                painter.fillRect(QRectF(0, bottom, width, top - bottom), colour(theme.window if bottom else theme.base))
+            draw_band(painter, picture, QRectF(0, top, width, end - top), frame, theme)
+            bottom = end
+        if bottom < frame.height_px:
+            painter.fillRect(QRectF(0, bottom, width, frame.height_px - bottom), colour(theme.base))
+
+    def _draw_vectors(self, painter: QPainter, found: _Found, frame: Frame) -> None:
+        """Draw rectangles, unless these are too many."""
+        height = max(1, round(frame.height_px * frame.ratio))
+        whole: Pixels = np.full((height, frame.width_px), self._theme.base | OPAQUE, np.uint32)
+        end = 0
+        for band, picture in found:
+            top, bottom = band_edges(band.rows, frame.scroll_px, frame.ratio)
+            if end and top > end:
+                whole[end:top] = self._theme.window | OPAQUE
+            if picture is not None:
+                whole[max(0, top) : max(0, bottom)] = picture.pixels[max(0, -top) : max(0, height - top)]
+            end = max(0, bottom)
+        rects = rectangles(whole)
+        if rects is None:
+            painter.drawImage(0, 0, image_of(whole, frame.ratio))
+        else:
+            draw_rectangles(painter, rects, frame.ratio)
+
+    def _draw_texts(self, painter: QPainter, pictures: Sequence[BandPicture], frame: Frame) -> None:
+        made, other = list[PlacedTexts](), list[PlacedTexts]()
+        for picture in pictures:
+            is_made = picture.shows(frame)
+            (made if is_made else other).append(picture.texts)
+        line_px = self.texts.metrics.height()
+        draw_placed(painter, self._sheet, made, other, frame.scale, frame.scroll_px, line_px)
+
+    def _draw_previews(self, painter: QPainter, rows: tuple[LaneRow, ...], frame: Frame) -> None:
+        """Draw lanes of CPUs that are not built yet as far as a sample of the file reported before it was read."""
+        preview, timeline, scale = self._opened.preview, self._opened.timeline, frame.scale
+        if preview is None:
+            return
+        waiting = [row for row in rows if not timeline.is_ready(row.index)]
+        for row in waiting:
+            cpu = timeline.infos[row.index].cpu
+            if timeline.infos[row.index].kind is LaneKind.CPU and cpu < len(preview.cpus):
+                area = QRectF(0, row.y_px - frame.scroll_px, scale.width_px, row.height_px - 1)
+                draw_preview_lane(painter, preview, cpu, scale.window, area, frame.ratio, self._theme)
+        if not waiting:
+            self._opened.preview = None

@@ -1,0 +1,648 @@
+"""What is drawn over lanes: arrows of links and verdicts, the critical path, ranges and notes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from math import atan2, cos, pi, sin
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from PySide6.QtCore import QLineF, QObject, QPointF, QRectF, Qt, Signal
+from PySide6.QtGui import QBrush, QFont, QFontMetricsF, QPainter, QPen, QPolygonF
+
+from satview.analysis.reasons.critical_path import CriticalPath, PieceKind
+from satview.base.safe_text import html_text
+from satview.base.time_text import format_duration
+from satview.gui.colours import mixed
+from satview.gui.swimlane.frames import clock
+from satview.gui.swimlane.scale import TimeScale
+from satview.gui.swimlane.text import FittedTexts, TextSheet, draw_lines, fill_rects
+from satview.gui.theme import Theme, colour
+from satview.linkage.chain import Hop
+from satview.linkage.table import Certainty
+from satview.session.arrow_source import ArrowMode, ArrowSource
+from satview.session.highlight import Leg, WaitsFor
+from satview.session.lanes.lane_row import LaneRow
+from satview.session.open_trace import OpenTrace
+from satview.timeline.arrows import ArrowGroups, ArrowKind
+
+# Arrows over the lanes: the way of the selected event, what is highlighted, and all messages, pulses and wake-ups.
+
+
+MIDDLE: Final = 0.555  # of a lane: the bar begins under the marks of events
+_HEAD_PX: Final = 8.0
+_HEAD_ANGLE: Final = pi / 7
+_BEYOND_PX: Final = 60.0  # ends outside the picture are drawn that far outside, for the direction's sake
+_HALO_PX: Final = 4.0
+_TICK_PX: Final = 4.0
+_TEXT_ROOM_PX: Final = 8
+_ARROW_PX: Final = 14.0  # from the begin of a wait to its arrow, and between arrows
+
+
+def draw_arrows(
+    painter: QPainter, opened: OpenTrace, rows: Sequence[LaneRow], scroll_px: int, scale: TimeScale, theme: Theme
+) -> None:
+    """Draw what is highlighted with its legs, else the way of the selected event; dashed ones are inferred or a guess.
+
+    Args:
+        painter: Of the swimlanes.
+        opened: Shows them.
+        rows: The lanes in the picture.
+        scroll_px: How far they are scrolled.
+        scale: Of the picture.
+        theme: Its colours.
+    """
+    shown = opened.highlight.shown
+    hops = shown.hops if shown is not None else opened.event_links.found.way
+    waits = shown.waits if shown is not None else ()
+    if not hops and shown is None:
+        return
+    painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+    if shown is not None:
+        _draw_legs(painter, opened, shown.legs, rows, scroll_px, scale, theme)
+    _draw_hops(painter, opened, hops, scroll_px, scale, theme)
+    _draw_waits(painter, opened, waits, scroll_px, scale, theme)
+    painter.setRenderHint(QPainter.RenderHint.Antialiasing, on=False)
+
+
+def _draw_hops(
+    painter: QPainter, opened: OpenTrace, hops: Sequence[Hop], scroll_px: int, scale: TimeScale, theme: Theme
+) -> None:
+    # Lanes above and below the picture too: an arrow that leaves it shows where it goes.
+    middles = {row.index: row.y_px - scroll_px + row.height_px * MIDDLE for row in opened.lanes.rows} if hops else {}
+    times, width = opened.trace.events.time_cycles, scale.width_px
+    for hop in hops:
+        lanes = (_lane_in(opened, opened.lane_of_cause(hop.from_row), middles),
+                 _lane_in(opened, opened.lane_of_event(hop.to_row), middles))  # fmt: skip
+        if lanes[0] is None or lanes[1] is None or lanes[0] == lanes[1]:
+            continue
+        left, right = (scale.x(int(times[row])) for row in (hop.from_row, hop.to_row))
+        if right < -_BEYOND_PX or left > width + _BEYOND_PX:
+            continue
+        start = QPointF(max(left, -_BEYOND_PX), middles[lanes[0]])
+        end = QPointF(min(right, width + _BEYOND_PX), middles[lanes[1]])
+        _draw_arrow(painter, start, end, theme, is_exact=hop.certainty is Certainty.EXACT)
+
+
+def _draw_waits(
+    painter: QPainter, opened: OpenTrace, waits: Sequence[WaitsFor], scroll_px: int, scale: TimeScale, theme: Theme
+) -> None:
+    """Draw an arrow from each thread that waits to who has what it waits for, and outline that one meanwhile."""
+    rows = opened.lanes.rows if waits else ()
+    tops = {row.index: (float(row.y_px - scroll_px), float(row.height_px)) for row in rows}
+    used_px: list[float] = []
+    for wait in waits:
+        lanes = [_lane_in(opened, opened.lane_of_thread(row), tops) for row in (wait.thread, wait.holder)]
+        left, right = scale.x(wait.start_cycles), scale.x(wait.end_cycles)
+        if lanes[0] is None or lanes[1] is None or right < 0 or left > scale.width_px:
+            continue
+        left, right = max(left, 0.0), min(right, float(scale.width_px))
+        (from_top, from_height), (top, height) = tops[lanes[0]], tops[lanes[1]]
+        painter.setBrush(Qt.BrushStyle.NoBrush)
+        for pen in (QPen(colour(theme.base, 230), 4.0), QPen(colour(theme.accent), 2.0)):
+            painter.setPen(pen)
+            painter.drawRoundedRect(QRectF(left, top + 1, max(right - left, 2.0), height - 2), 3, 3)
+        if lanes[0] == lanes[1]:
+            continue
+        x = left + _ARROW_PX
+        while any(abs(x - other) < _ARROW_PX for other in used_px):  # of a circle each has a place of its own
+            x += _ARROW_PX
+        used_px.append(x)
+        begin = QPointF(x, from_top + from_height * MIDDLE)
+        end = QPointF(x, top + (height if begin.y() > top else 0.0))
+        _draw_arrow(painter, begin, end, theme, is_exact=wait.certainty is Certainty.EXACT)
+
+
+def _draw_legs(
+    painter: QPainter, opened: OpenTrace, legs: Sequence[Leg], rows: Sequence[LaneRow], scroll_px: int,
+    scale: TimeScale, theme: Theme,
+) -> None:  # fmt: skip
+    """Draw legs as brackets at the top of their lanes, with what they are and how long where there is room."""
+    tops = {row.index: float(row.y_px - scroll_px) for row in rows}
+    times, clock = opened.trace.events.time_cycles, opened.trace.clock
+    metrics = QFontMetricsF(painter.font())
+    painter.setBrush(Qt.BrushStyle.NoBrush)
+    for leg in legs:
+        lane = opened.lane_of_thread(leg.thread)
+        if lane is None or lane not in tops:
+            continue
+        first, last = int(times[leg.from_row]), int(times[leg.to_row])
+        left, right, top = scale.x(first), scale.x(last), tops[lane] + 1.5
+        left, right = max(left, -_BEYOND_PX), min(right, scale.width_px + _BEYOND_PX)
+        if right < left:
+            continue
+        painter.setPen(QPen(colour(theme.base, 230), 3.5))
+        painter.drawLine(QLineF(left, top, right, top))
+        painter.setPen(QPen(colour(theme.accent), 1.5))
+        painter.drawLines([QLineF(left, top, right, top), QLineF(left, top, left, top + _TICK_PX),
+                           QLineF(right, top, right, top + _TICK_PX)])  # fmt: skip
+        text = f"{leg.title} {format_duration(clock.duration_ns(last - first))}"
+        _draw_label(painter, text, max(left, 0.0), min(right, scale.width_px), top, metrics, theme)
+
+
+def _draw_label(
+    painter: QPainter, text: str, left: float, right: float, top: float, metrics: QFontMetricsF, theme: Theme
+) -> None:
+    """Write a text in the middle of a bracket, if it fits."""
+    width, height = metrics.horizontalAdvance(text), metrics.height()
+    if right - left < width + _TEXT_ROOM_PX:
+        return
+    box = QRectF((left + right - width) / 2 - 3, top - 1.5, width + 6, height)
+    painter.fillRect(box, colour(theme.base, 235))
+    painter.setPen(colour(theme.accent))
+    painter.drawText(box, Qt.AlignmentFlag.AlignCenter, text)
+
+
+def _lane_in(opened: OpenTrace, lane: int | None, middles: Mapping[int, object]) -> int | None:
+    """Return a lane, or the one that it is folded into, if one of them shows."""
+    if lane is not None and lane not in middles:
+        lane = opened.timeline.infos[lane].parent
+    return lane if lane in middles else None
+
+
+def _draw_arrow(painter: QPainter, start: QPointF, end: QPointF, theme: Theme, *, is_exact: bool) -> None:
+    angle = atan2(end.y() - start.y(), end.x() - start.x())
+    corners = [end] + [
+        end - QPointF(cos(angle + side) * _HEAD_PX, sin(angle + side) * _HEAD_PX)
+        for side in (-_HEAD_ANGLE, _HEAD_ANGLE)
+    ]
+    neck = (corners[1] + corners[2]) / 2
+    halo = QPen(colour(theme.base, 210), _HALO_PX)
+    halo.setCapStyle(Qt.PenCapStyle.RoundCap)
+    painter.setPen(halo)
+    painter.drawLine(QLineF(start, neck))
+    line = QPen(colour(theme.text), 1.6)
+    if not is_exact:
+        line.setStyle(Qt.PenStyle.DashLine)
+    painter.setPen(line)
+    painter.drawLine(QLineF(start, neck))
+    painter.setPen(QPen(colour(theme.base, 210), 1))
+    painter.setBrush(colour(theme.text))
+    painter.drawPolygon(QPolygonF(corners))
+    painter.drawEllipse(start, 2.5, 2.5)
+
+
+# All arrows in the window, grouped where they are dense, and which one is under the mouse.
+
+
+_DRAWN_BEYOND_PX: Final = 2000.0  # ends outside the picture are moved that near, so that Qt draws no endless lines
+_OUTSIDE_PX: Final = 20.0
+_PICK_PX: Final = 3.5
+_DRAWN_HEAD_PX: Final = 5.0
+_HEAD_WIDTH_PX: Final = 2.6
+_SMALL_PX: Final = 10
+_COUNTS: Final = 25  # groups that show how many arrows they are
+_COUNT_FROM: Final = 2
+# Qt draws 600 opaque lines in 3 ms, with an alpha in 15 ms, smooth and with an alpha in 100 ms and more. So
+# colours are mixed beforehand, and only a picture of few arrows is smooth.
+_FEW: Final = 100
+_OLDEST: Final = 3  # frames that show the same groups while the view moves
+_STRENGTH, _STRENGTH_DENSE = 0.85, 0.55  # how much of its colour a line has, the rest is that of the ground
+_TITLES: Final = {
+    ArrowKind.MESSAGE: ("message", "messages"), ArrowKind.REPLY: ("reply", "replies"),
+    ArrowKind.PULSE: ("pulse", "pulses"), ArrowKind.WAKE_UP: ("wake-up", "wake-ups"),
+}  # fmt: skip
+
+
+class ArrowLayer(QObject):
+    """Draws the arrows of all messages, replies, pulses and wake-ups over the lanes.
+
+    Attributes:
+        mode: Which arrows show.
+        source: Where they come from.
+        hovered: The group under the mouse, a position among those drawn; -1 = none.
+        spent_s: What finding the groups of the last picture took; 0 if they were those of the one before.
+
+    Signals:
+        changed: Draw again.
+    """
+
+    changed = Signal()
+
+    def __init__(self, opened: OpenTrace, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._opened = opened
+        self.mode = ArrowMode.SELECTION
+        self.source = ArrowSource(opened, self)
+        self.source.refined.connect(self.changed)
+        self.hovered = -1
+        self.groups: ArrowGroups | None = None
+        self._ends = np.empty((0, 4))
+        self._age = 0  # frames since the groups were found
+        self._made_for: tuple[object, ...] = ()  # what they were found for
+        self.spent_s = 0.0
+        self._texts: FittedTexts | None = None
+        self._sheet = TextSheet()
+
+    def are_due(self, scale: TimeScale) -> bool:
+        """Return whether a picture will not do with the arrows of the last one."""
+        return self.mode is ArrowMode.ALL and self._age >= _OLDEST - 1 and self._made_for[:1] != (scale,)
+
+    def set_mode(self, mode: ArrowMode) -> None:
+        """Show other arrows."""
+        if mode is not self.mode:
+            self.mode, self.groups, self.hovered, self._ends = mode, None, -1, np.empty((0, 4))
+            self.changed.emit()
+
+    def draw(
+        self, painter: QPainter, scale: TimeScale, shown: tuple[int, int], scroll_px: int, theme: Theme, *,
+        may_wait: bool = False,
+    ) -> bool:  # fmt: skip
+        """Draw all arrows, unless another mode is on.
+
+        Args:
+            painter: Of the swimlanes.
+            scale: Of the picture.
+            shown: First and last of the rows of lanes that can be seen.
+            scroll_px: How far these are scrolled.
+            theme: Its colours.
+            may_wait: The arrows of the last picture will do, where they are now, unless these are too old.
+
+        Returns:
+            Whether these are the arrows of this picture.
+        """
+        if self.mode is not ArrowMode.ALL:
+            return True
+        self._age += 1
+        is_same = self._made_for == (scale, shown)
+        are_old = may_wait and not is_same and self.source.latest is not None and self._age < _OLDEST
+        begun_s = clock()
+        if are_old:
+            groups = self.source.latest
+        else:
+            groups = self.source.groups(scale.window, scale.width_px, shown)
+            self._age, self._made_for = 0, (scale, shown)
+        self.spent_s = clock() - begun_s
+        if groups is not self.groups:
+            self.groups, self.hovered = groups, -1
+        if groups is None:
+            self._say(painter, "Looking for arrows\N{HORIZONTAL ELLIPSIS}", theme)
+            return True
+        self._ends = _cut(self._placed(groups, scale, scroll_px), painter.viewport().height())
+        is_smooth = len(groups) <= _FEW
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing, on=is_smooth)
+        shapes = _shapes(groups, self._ends, is_smooth=is_smooth)
+        _draw_groups(painter, groups, shapes, theme)
+        self._draw_counts(painter, groups, theme)
+        if 0 <= self.hovered < len(groups):
+            _draw_lines(painter, shapes, np.array([self.hovered]), QPen(colour(theme.text), 2.4))
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing, on=False)
+        if int(groups.count.sum()) != len(groups) or groups.is_sample:
+            self._say(painter, _said(groups), theme)
+        return not are_old
+
+    def at(self, position: QPointF) -> int:
+        """Return which of the groups drawn is nearest to a position of the widget, -1 if none is near."""
+        if self.mode is not ArrowMode.ALL or not len(self._ends):
+            return -1
+        x1, y1, x2, y2 = self._ends.T
+        along, down = x2 - x1, y2 - y1
+        share = ((position.x() - x1) * along + (position.y() - y1) * down) / np.maximum(
+            along * along + down * down, 1e-9
+        )
+        share = np.clip(share, 0, 1)
+        distance = np.hypot(x1 + share * along - position.x(), y1 + share * down - position.y())
+        nearest = int(np.argmin(distance))
+        return nearest if distance[nearest] <= _PICK_PX else -1
+
+    def text(self, group: int) -> str:
+        """Return what the hover card says of a group, as rich text: both ends, and the delay."""
+        groups, trace = self.groups, self._opened.trace
+        assert groups is not None
+        kind, count = ArrowKind(int(groups.arrows.kind[group])), int(groups.count[group])
+        ends = [self._name(int(lane[group])) for lane in (groups.arrows.from_lane, groups.arrows.to_lane)]
+        least, most = (format_duration(trace.clock.duration_ns(int(column[group])))
+                       for column in (groups.least_cycles, groups.most_cycles))  # fmt: skip
+        delay = least if least == most else f"{least} to {most}"
+        about = "about " if groups.is_sample and count > 1 else ""
+        count = round(count / groups.share) if count > 1 else 1
+        head = _TITLES[kind][0] if count == 1 else f"{about}{count:,} {_TITLES[kind][1]}"
+        certainty = Certainty(int(groups.arrows.certainty[group]))
+        sure = "" if certainty is Certainty.EXACT or count > 1 else f" ({certainty.name.lower()})"
+        events = "<br>" + html_text(" to ".join(
+            f"{trace.spec(int(row[group])).name} #{int(row[group]) + 1:,}"
+            for row in (groups.arrows.from_row, groups.arrows.to_row))) if count == 1 else ""  # fmt: skip
+        return (
+            f"<b>{head}</b>{sure}&nbsp;&nbsp;{delay}<br>"
+            f"{html_text(ends[0])} \N{RIGHTWARDS ARROW} {html_text(ends[1])}{events}"
+        )
+
+    def _name(self, lane: int) -> str:
+        info, trace = self._opened.timeline.infos[lane], self._opened.trace
+        if info.thread:
+            return trace.thread_name(info.thread)
+        return f"{trace.cpu_title(info.cpu)} {info.title}" if info.parent >= 0 and info.cpu >= 0 else info.title
+
+    def _placed(self, groups: ArrowGroups, scale: TimeScale, scroll_px: int) -> NDArray[np.float64]:
+        """Return both ends of every group in pixels, (n, 4)."""
+        rows = self._opened.lanes.rows
+        middles = np.array([row.y_px - scroll_px + row.height_px * MIDDLE for row in rows])
+        ends = np.empty((len(groups), 4))
+        # One arrow leans from its start to its end; a group is upright but for the shortest of its delays.
+        for column, moments in ((0, groups.drawn_at), (2, groups.drawn_at + groups.least_cycles)):
+            x = (moments - scale.window.start) * scale.px_per_cycle
+            ends[:, column] = np.clip(x, -_DRAWN_BEYOND_PX, scale.width_px + _DRAWN_BEYOND_PX)
+        if len(groups):
+            ends[:, 1], ends[:, 3] = middles[groups.from_position], middles[groups.to_position]
+        return ends
+
+    def _draw_counts(self, painter: QPainter, groups: ArrowGroups, theme: Theme) -> None:
+        """Write how many arrows the largest groups are."""
+        many = np.flatnonzero(groups.count >= _COUNT_FROM)
+        if groups.is_sample or not len(many):
+            return
+        many = many[np.argsort(-groups.count[many], kind="stable")][:_COUNTS]
+        texts = self._numbers(painter.font(), theme)
+        laid = [texts.laid(f"{count:,}") for count in groups.count[many].tolist()]
+        sizes = np.array([(text.width_px + 4, text.height_px) for text in laid])
+        boxes = np.empty((len(laid), 4))
+        boxes[:, :2], boxes[:, 2:] = (self._ends[many, :2] + self._ends[many, 2:] - sizes) / 2, sizes
+        free = _apart(boxes.tolist())
+        painter.setBrush(colour(theme.base, 215))
+        fill_rects(painter, boxes[free])
+        painter.setBrush(Qt.BrushStyle.NoBrush)
+        self._sheet.begin(painter)
+        for position in free:
+            self._sheet.put(boxes[position, 0] + 2, boxes[position, 1], laid[position], theme.text)
+        self._sheet.end()
+
+    def _numbers(self, font: QFont, theme: Theme) -> FittedTexts:
+        """Return the texts of what is written."""
+        font = _small(font, theme)
+        if self._texts is None or self._texts.font != font:
+            self._texts = FittedTexts(font, Qt.TextElideMode.ElideRight)
+        return self._texts
+
+    def _say(self, painter: QPainter, text: str, theme: Theme) -> None:
+        laid = self._numbers(painter.font(), theme).laid(text)
+        device = painter.viewport()
+        box = QRectF(device.width() - laid.width_px - 18, device.height() - laid.height_px - 10, laid.width_px + 12,
+                     laid.height_px + 4)  # fmt: skip
+        painter.fillRect(box, colour(theme.panel, 235))
+        painter.setFont(laid.font)
+        painter.setPen(colour(theme.dim))
+        painter.drawStaticText(box.topLeft() + QPointF(6, 2), laid.words)
+
+
+def _apart(boxes: Sequence[Sequence[float]]) -> list[int]:
+    """Return which of some boxes (left, top, width, height) do not overlap those that are returned before them."""
+    taken, found = list[tuple[float, float, float, float]](), list[int]()
+    for position, (left, top, width, height) in enumerate(boxes):
+        right, bottom = left + width, top + height
+        if not any(left < r and right > x and top < b and bottom > y for x, y, r, b in taken):
+            taken.append((left, top, right, bottom))
+            found.append(position)
+    return found
+
+
+def _cut(ends: NDArray[np.float64], height_px: int) -> NDArray[np.float64]:
+    """Return lines cut a little above and below the picture: Qt is slow at what is far outside."""
+    x1, y1, x2, y2 = ends.T
+    down = np.where(y2 == y1, 1.0, y2 - y1)
+    first, last = ((np.clip(y, -_OUTSIDE_PX, height_px + _OUTSIDE_PX) - y1) / down for y in (y1, y2))
+    return np.stack((x1 + first * (x2 - x1), y1 + first * down, x1 + last * (x2 - x1), y1 + last * down), axis=1)
+
+
+class _Shapes(NamedTuple):
+    """What arrows are drawn of.
+
+    Attributes:
+        lines: float64 (n, 4, 4), ends of the shaft, of both sides of the head, and of its back.
+        are_drawn: bool (n, 4), which of them are drawn: an open head distinguishes replies without their colour.
+        is_upright: bool (n,), the shaft is drawn as a rectangle.
+    """
+
+    lines: NDArray[np.float64]
+    are_drawn: NDArray[np.bool_]
+    is_upright: NDArray[np.bool_]
+
+
+def _shapes(groups: ArrowGroups, ends: NDArray[np.float64], *, is_smooth: bool) -> _Shapes:
+    """Return what arrows are drawn of, by their ends, (n, 4)."""
+    x1, y1, x2, y2 = ends.T
+    length = np.maximum(np.hypot(x2 - x1, y2 - y1), 1e-6)
+    along, down = (x2 - x1) / length, (y2 - y1) / length
+    back_x, back_y = x2 - along * _DRAWN_HEAD_PX, y2 - down * _DRAWN_HEAD_PX
+    beside_x, beside_y = down * _HEAD_WIDTH_PX, along * _HEAD_WIDTH_PX
+    lines = np.empty((len(ends), 4, 4))
+    lines[:, 0] = ends
+    lines[:, 1, 0], lines[:, 1, 1] = back_x - beside_x, back_y + beside_y
+    lines[:, 2, 0], lines[:, 2, 1] = back_x + beside_x, back_y - beside_y
+    lines[:, 1:3, 2:] = ends[:, None, 2:]
+    lines[:, 3, :2], lines[:, 3, 2:] = lines[:, 1, :2], lines[:, 2, :2]
+    # Qt takes ten times as long for a wide line as for a rectangle, and most lines of groups are upright.
+    is_upright = np.zeros(len(ends), np.bool_) if is_smooth else np.abs(x2 - x1) < 1
+    are_drawn = np.ones((len(ends), 4), np.bool_)
+    are_drawn[:, 0], are_drawn[:, 3] = ~is_upright, groups.arrows.kind != ArrowKind.REPLY
+    return _Shapes(lines, are_drawn, is_upright)
+
+
+def _draw_groups(painter: QPainter, groups: ArrowGroups, shapes: _Shapes, theme: Theme) -> None:
+    """Draw all groups, those of one colour and width at once."""
+    colours = {theme.accent: (ArrowKind.MESSAGE, ArrowKind.REPLY), theme.hit: (ArrowKind.PULSE,),
+               theme.dim: (ArrowKind.WAKE_UP,)}  # fmt: skip
+    many = groups.count >= _COUNT_FROM
+    strength = _STRENGTH if len(groups) <= _FEW else _STRENGTH_DENSE
+    for rgb, kinds in colours.items():
+        mine = groups.arrows.kind == kinds[0]
+        for kind in kinds[1:]:
+            mine |= groups.arrows.kind == kind
+        line = colour(mixed(rgb, theme.base, 1 - strength))
+        for found, width in ((mine & ~many, 1.0), (mine & many, 2.0)):
+            _draw_lines(painter, shapes, np.flatnonzero(found), QPen(line, width))
+
+
+def _draw_lines(painter: QPainter, shapes: _Shapes, positions: NDArray[np.intp], pen: QPen) -> None:
+    """Draw lines with heads."""
+    if not len(positions):
+        return
+    upright = positions[shapes.is_upright[positions]]
+    painter.setBrush(pen.color())
+    fill_rects(painter, _upright_rects(shapes.lines[upright, 0], pen.widthF()))
+    painter.setBrush(Qt.BrushStyle.NoBrush)
+    painter.setPen(pen)
+    draw_lines(painter, shapes.lines[positions][shapes.are_drawn[positions]])
+
+
+def _upright_rects(ends: NDArray[np.float64], width_px: float) -> NDArray[np.float64]:
+    """Return upright lines as rectangles: left, top, width, height."""
+    x1, y1, x2, y2 = ends.T
+    found = np.empty((len(ends), 4))
+    found[:, 0], found[:, 2] = np.rint((x1 + x2 - width_px) / 2), width_px
+    found[:, 1], found[:, 3] = np.minimum(y1, y2), np.abs(y2 - y1)
+    return found
+
+
+def _said(groups: ArrowGroups) -> str:
+    """Return how many arrows the picture shows."""
+    if groups.is_sample:
+        return f"about {groups.about:,} arrows, {groups.total:,} looked at so far"
+    drawn = int(groups.count.sum())
+    left_out = f", {groups.total - drawn:,} not drawn" if groups.total > drawn else ""
+    return f"{groups.total:,} arrows in {len(groups):,} groups{left_out}"
+
+
+def _small(font: QFont, theme: Theme) -> QFont:
+    font.setPixelSize(theme.px(_SMALL_PX))
+    return font
+
+
+# What is over the lanes: lost spans, range, cursors, marks, selection. Shared by lanes and ruler.
+
+
+LOST_LEAST_PX: Final = 4.0
+
+
+def lost_spans(lost: NDArray[np.int64], scale: TimeScale) -> list[tuple[float, float]]:
+    """Return the visible lost spans as (left, right) pixels, each at least `LOST_LEAST_PX` wide, merged."""
+    window = scale.window
+    seen = lost[(lost[:, 1] >= window.start) & (lost[:, 0] < window.end)] if len(lost) else lost
+    merged: list[tuple[float, float]] = []
+    if not len(seen):
+        return merged
+    # Many marks can share a pixel: only the first of each pixel can change the picture's left edges.
+    lefts = np.clip((seen[:, 0] - window.start) * scale.width_px // window.length, -1, scale.width_px)
+    keep = np.unique(lefts, return_index=True)[1]
+    for i in keep:
+        left, right = max(-8.0, scale.x(int(seen[i, 0]))), min(scale.width_px + 8.0, scale.x(int(seen[i, 1])))
+        if right - left < LOST_LEAST_PX:
+            middle = (left + right) / 2
+            left, right = middle - LOST_LEAST_PX / 2, middle + LOST_LEAST_PX / 2
+        if merged and left <= merged[-1][1]:
+            merged[-1] = (merged[-1][0], max(merged[-1][1], right))
+        else:
+            merged.append((left, right))
+    return merged
+
+
+def draw_lost(painter: QPainter, lost: Iterable[tuple[float, float]], height: float, theme: Theme) -> None:
+    """Hatch the spans in which events are missing."""
+    pen = QPen(colour(theme.error, 150))
+    pen.setWidthF(1)
+    for left, right in lost:
+        area = QRectF(left, 0, right - left, height)
+        painter.fillRect(area, colour(theme.base, 190))
+        painter.fillRect(area, QBrush(colour(theme.error, 170), Qt.BrushStyle.BDiagPattern))
+        painter.setPen(pen)
+        painter.drawLines([QLineF(left, 0, left, height), QLineF(right, 0, right, height)])
+
+
+def draw_range(painter: QPainter, opened: OpenTrace, scale: TimeScale, height: float, theme: Theme) -> None:
+    """Tint the selected range."""
+    time_range = opened.selection.time_range
+    if time_range is None:
+        return
+    left, right = scale.x(time_range.start), scale.x(time_range.end)
+    painter.fillRect(QRectF(left, 0, max(1.0, right - left), height), colour(theme.accent, 38))
+    painter.setPen(QPen(colour(theme.accent), 1))
+    painter.drawLines([QLineF(left, 0, left, height), QLineF(right, 0, right, height)])
+
+
+def draw_cursors(painter: QPainter, opened: OpenTrace, scale: TimeScale, height: float, theme: Theme) -> None:
+    """Draw cursor A and B, and the position of the selected event."""
+    selection = opened.selection
+    if selection.event is not None:
+        pen = QPen(colour(theme.accent), 1, Qt.PenStyle.DashLine)
+        _draw_line(painter, pen, scale.x(int(opened.trace.events.time_cycles[selection.event])), height)
+    for cycles, rgb in ((selection.cursor_a, theme.cursor_a), (selection.cursor_b, theme.cursor_b)):
+        if cycles is not None:
+            _draw_line(painter, QPen(colour(rgb), 1.5), scale.x(cycles), height)
+
+
+def draw_marks(painter: QPainter, opened: OpenTrace, scale: TimeScale, height: float, theme: Theme) -> None:
+    """Draw marks and notes; those with a span are tinted."""
+    for mark in opened.marks:
+        left, right = scale.x(mark.start_cycles), scale.x(mark.end_cycles)
+        if right < 0 or left > scale.width_px:
+            continue
+        if right > left:
+            painter.fillRect(QRectF(left, 0, right - left, height), colour(theme.mark, 26))
+        strength = 255 if mark == opened.marks.selected else 150
+        _draw_line(painter, QPen(colour(theme.mark, strength), 1, Qt.PenStyle.DotLine), left, height)
+
+
+def _draw_line(painter: QPainter, pen: QPen, x: float, height: float) -> None:
+    if -1 <= x <= 1e5:
+        painter.setPen(pen)
+        painter.drawLine(QLineF(round(x) + 0.5, 0, round(x) + 0.5, height))
+
+
+# The critical path over the lanes: a line along the lane that it is with, and steps where it changes over.
+
+
+_WIDTH_PX: Final = 2.5
+_PATH_HALO_PX: Final = 5.5
+_Y: Final = 0.2  # of the height of a lane: above the bars' text, so that both can be read
+_SOLID: Final = (PieceKind.RUNNING, PieceKind.WAKING)
+
+
+def draw_path(
+    painter: QPainter, opened: OpenTrace, rows: Sequence[LaneRow], scroll_px: int, scale: TimeScale, theme: Theme
+) -> None:
+    """Draw the path that was found, solid where its thread runs, dashed where it is ready, dotted where it waits.
+
+    Of pieces that begin in one pixel the longest is drawn, so that the cost is bounded by the width.
+
+    Args:
+        painter: Of the swimlanes.
+        opened: Has the path.
+        rows: The lanes in the picture.
+        scroll_px: How far they are scrolled.
+        scale: Of the picture.
+        theme: Its colours.
+    """
+    found = opened.path.found
+    if found is None:
+        return
+    heights = {row.index: row.y_px - scroll_px + row.height_px * _Y for row in rows}
+    painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+    last: QPointF | None = None
+    for piece in visible_pieces(found.path, scale):
+        y = _height(opened, int(found.path.on_thread[piece]), heights)
+        if y is None:
+            last = None
+            continue
+        left, right = scale.x(int(found.path.start_cycles[piece])), scale.x(int(found.path.end_cycles[piece]))
+        points = [QPointF(max(left, -8.0), y), QPointF(min(right, scale.width_px + 8.0), y)]
+        kind = PieceKind(int(found.path.kind[piece]))
+        if last is not None and last.y() != y:
+            _line(painter, [last, points[0]], Qt.PenStyle.SolidLine, theme)
+        style = Qt.PenStyle.SolidLine if kind in _SOLID else (
+            Qt.PenStyle.DashLine if kind is PieceKind.READY else Qt.PenStyle.DotLine)  # fmt: skip
+        _line(painter, points, style, theme)
+        last = points[1]
+    painter.setRenderHint(QPainter.RenderHint.Antialiasing, on=False)
+
+
+def visible_pieces(path: CriticalPath, scale: TimeScale) -> list[int]:
+    """Return the pieces in the picture in time order; of those that begin in one pixel the longest."""
+    first = int(np.searchsorted(path.end_cycles, scale.window.start, side="right"))
+    last = int(np.searchsorted(path.start_cycles, scale.window.end))
+    if last - first <= 1:
+        return list(range(first, last))
+    start = np.maximum(path.start_cycles[first:last], scale.window.start)
+    length = path.end_cycles[first:last] - path.start_cycles[first:last]
+    pixel = ((start - scale.window.start) * (scale.width_px / scale.window.length)).astype(np.int64)
+    order = np.lexsort((-length, pixel))
+    keep = np.append(True, pixel[order][1:] != pixel[order][:-1])
+    return [first + int(position) for position in np.sort(order[keep])]
+
+
+def _height(opened: OpenTrace, thread: int, heights: dict[int, float]) -> float | None:
+    """Return where the line of a thread is drawn: on its lane, or on the one that it is folded into."""
+    lane = opened.lane_of_thread(thread)
+    if lane is not None and lane not in heights:
+        lane = opened.timeline.infos[lane].parent
+    return heights.get(lane) if lane is not None else None
+
+
+def _line(painter: QPainter, points: list[QPointF], style: Qt.PenStyle, theme: Theme) -> None:
+    halo = QPen(colour(theme.base, 200), _PATH_HALO_PX)
+    halo.setCapStyle(Qt.PenCapStyle.RoundCap)
+    painter.setPen(halo)
+    painter.drawPolyline(QPolygonF(points))
+    pen = QPen(colour(theme.accent), _WIDTH_PX, style)
+    pen.setCapStyle(Qt.PenCapStyle.FlatCap)
+    painter.setPen(pen)
+    painter.drawPolyline(QPolygonF(points))

@@ -1,0 +1,659 @@
+"""What is written on lanes, names and bars: how it is cut, placed, laid out once and drawn many times."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Container, Iterable, Sequence
+from functools import lru_cache
+from typing import Final, NamedTuple, cast
+
+import numpy as np
+from numpy.typing import NDArray
+from PySide6.QtCore import QLineF, QPointF, QRectF, Qt
+from PySide6.QtGui import QFont, QFontMetricsF, QPainter, QPixmap, QStaticText
+from shiboken6 import wrapInstance
+
+from satview.base.safe_text import visible_line
+from satview.base.time import TimeWindow
+from satview.events import states
+from satview.gui.colours import hatch_of, is_light, is_thick, state_colour
+from satview.gui.swimlane.scale import TimeScale
+from satview.gui.swimlane.vector_lanes import needs_vectors
+from satview.gui.theme import Theme, colour
+from satview.session.lanes.lane_arrangement import Label
+from satview.session.lanes.lane_row import LaneRow
+from satview.session.open_trace import OpenTrace
+from satview.timeline.lane_tree import LaneKind, Timeline
+from satview.timeline.spans import LaneSpans
+
+# Lines and pieces of images drawn from arrays: one object of Python each would take longer than drawing them.
+
+
+def draw_lines(painter: QPainter, ends: NDArray[np.float64]) -> None:
+    """Draw lines with the pen of the painter.
+
+    Args:
+        painter: Draws them.
+        ends: float64 (n, 4), x and y of both ends, as QLineF holds them.
+    """
+    ends = np.ascontiguousarray(ends, np.float64)
+    if len(ends):
+        painter.drawLines(cast(QLineF, wrapInstance(ends.ctypes.data, QLineF)), len(ends))
+
+
+def fill_rects(painter: QPainter, rects: NDArray[np.float64]) -> None:
+    """Fill rectangles with the brush of the painter.
+
+    Args:
+        painter: Draws them.
+        rects: float64 (n, 4), left, top, width and height, as QRectF holds them.
+    """
+    rects = np.ascontiguousarray(rects, np.float64)
+    if len(rects):
+        painter.setPen(Qt.PenStyle.NoPen)
+        painter.drawRects(cast(QRectF, wrapInstance(rects.ctypes.data, QRectF)), len(rects))
+
+
+def draw_parts(
+    painter: QPainter, middles: NDArray[np.float64], rects: NDArray[np.integer], size: float, pixmap: QPixmap
+) -> None:
+    """Draw rectangles of an image.
+
+    Args:
+        painter: Draws them.
+        middles: float64 (n, 2), where the middle of each goes, x and y.
+        rects: integers (n, 4), left, top, width and height in the image.
+        size: How large a pixel of the image is.
+        pixmap: The image.
+    """
+    if not len(rects):
+        return
+    parts = np.empty((len(rects), 10))  # the fields of QPainter.PixmapFragment
+    parts[:, :2], parts[:, 2:6], parts[:, 6:8] = middles, rects, size
+    parts[:, 8:] = 0, 1  # not turned, opaque
+    first = cast(QPainter.PixmapFragment, wrapInstance(parts.ctypes.data, QPainter.PixmapFragment))
+    painter.drawPixmapFragments(first, len(parts), pixmap)
+
+
+# Texts drawn once and copied from then on: a tenth of the time that drawing them again takes.
+
+
+_WIDTH_PX: Final = 1024  # of a sheet, logical pixels: room for a thousand names
+_HEIGHT_PX: Final = 512
+
+
+class LaidText:
+    """A text laid out.
+
+    Attributes:
+        words: The text.
+        font: How it looks.
+        width_px, height_px: How large it is.
+        spots: Colour to the sheet that it was drawn on, and where among the texts of it.
+    """
+
+    __slots__ = ("font", "height_px", "spots", "width_px", "words")
+
+    def __init__(self, words: str, font: QFont) -> None:
+        text = QStaticText(words)
+        text.setTextFormat(Qt.TextFormat.PlainText)
+        text.prepare(font=font)
+        size = text.size()
+        self.words, self.font, self.width_px, self.height_px = text, font, size.width(), size.height()
+        self.spots: dict[int, tuple[object, int]] = {}
+
+
+class Inked:
+    """Texts with their colours that are put together again and again.
+
+    Attributes:
+        texts: The texts.
+        inks: Their colours, 0xRRGGBB.
+        filled, numbers: The state of a sheet, and the numbers that all of them have on it.
+    """
+
+    __slots__ = ("filled", "inks", "numbers", "texts")
+
+    def __init__(self, texts: list[LaidText], inks: list[int]) -> None:
+        self.texts, self.inks = texts, inks
+        self.filled: object = None
+        self.numbers = np.empty(0, np.intp)
+
+
+class TextSheet:
+    """An image of texts, from which frames take theirs. Texts of one sheet are put on no other.
+
+    Where no pixels are requested, in files of lines, texts are drawn as texts.
+    """
+
+    def __init__(self) -> None:
+        self._pixmap: QPixmap | None = None
+        self._ratio = 0.0
+        self._filled = object()  # what the texts on it know it by; another one when it is empty again
+        self._rects: list[tuple[int, int, int, int]] = []
+        self._at, self._row_px = (0, 0), 0
+        self._painter: QPainter | None = None
+        self._direct = False
+        self._found: list[int] = []
+        self._placed: list[NDArray[np.intp]] = []  # (n, 3) each: device pixels, and numbers of texts
+
+    def begin(self, painter: QPainter) -> None:
+        """Begin a frame."""
+        transform = painter.deviceTransform()
+        self._painter, ratio = painter, transform.m11()
+        is_turned = transform.m12() != 0 or transform.m21() != 0
+        self._direct = needs_vectors(painter) or is_turned or ratio != transform.m22() or ratio <= 0
+        if not self._direct and ratio != self._ratio:
+            self._ratio, self._pixmap = ratio, None
+
+    def put(self, x: float, y: float, text: LaidText, rgb: int) -> None:
+        """Put a text with its top left corner at a position of the picture, in a colour, 0xRRGGBB."""
+        spot = text.spots.get(rgb)
+        if spot is None or spot[0] is not self._filled or self._direct or self._pixmap is None:
+            number = -1 if self._direct else self._drawn(text, rgb)
+            if number < 0:
+                self._draw(x, y, text, rgb)
+                return
+        else:
+            number = spot[1]
+        self._found += (round(x * self._ratio), round(y * self._ratio), number)
+
+    def has_all(self, blocks: Sequence[Inked]) -> bool:
+        """Draw texts on the sheet as far as they are not there, and note where; False if it has no room for all."""
+        if self._direct:
+            return False
+        for _ in range(2):  # a sheet that gets full is emptied, and what was found before is no longer there
+            missing = [block for block in blocks if block.filled is not self._filled and block.texts]
+            if not missing:
+                return True
+            for block in missing:
+                if not self._note(block):
+                    return False
+        return False
+
+    def put_all(self, x: NDArray[np.float64], y: NDArray[np.float64], numbers: NDArray[np.intp]) -> None:
+        """Put texts as `put` does, by the numbers that `has_all` noted for them."""
+        columns = np.rint(x * self._ratio), np.rint(y * self._ratio), numbers
+        self._placed.append(np.stack(columns, axis=1).astype(np.intp))
+
+    def _note(self, block: Inked) -> bool:
+        """Note the numbers of texts; False if one is too large for any sheet."""
+        numbers = list[int]()
+        for text, rgb in zip(block.texts, block.inks, strict=True):
+            spot = text.spots.get(rgb)
+            numbers.append(spot[1] if spot is not None and spot[0] is self._filled else self._drawn(text, rgb))
+            if numbers[-1] < 0:
+                return False
+        if all(text.spots[rgb][0] is self._filled for text, rgb in zip(block.texts, block.inks, strict=True)):
+            block.numbers, block.filled = np.array(numbers, np.intp), self._filled
+        return True
+
+    def end(self) -> None:
+        """Draw what was put, and let the painter go: one that lives on would stay active."""
+        self._flush()
+        self._painter = None
+
+    def _flush(self) -> None:
+        painter, found, parts = self._painter, self._found, self._placed
+        self._found, self._placed = [], []
+        if painter is None or self._pixmap is None or not (found or parts):
+            return
+        placed = np.concatenate([*parts, np.array(found, np.intp).reshape(-1, 3)])
+        rects = np.array(self._rects)[placed[:, 2]]
+        middles = (placed[:, :2] + rects[:, 2:] / 2) / self._ratio
+        draw_parts(painter, middles, rects, 1 / self._ratio, self._pixmap)
+
+    def _draw(self, x: float, y: float, text: LaidText, rgb: int) -> None:
+        painter = self._painter
+        assert painter is not None
+        painter.setFont(text.font)
+        painter.setPen(colour(rgb))
+        painter.drawStaticText(QPointF(x, y), text.words)
+
+    def _drawn(self, text: LaidText, rgb: int) -> int:
+        """Draw a text on the sheet, on an empty one if it is full; return its number, -1 if it is too large for any."""
+        width, height = (int(size * self._ratio) + 2 for size in (text.width_px, text.height_px))
+        most = round(_WIDTH_PX * self._ratio), round(_HEIGHT_PX * self._ratio)
+        if width > most[0] or height > most[1]:
+            return -1
+        left, top = self._at
+        if left + width > most[0]:
+            left, top, self._row_px = 0, top + self._row_px, 0
+        if self._pixmap is None or top + height > most[1]:
+            self._flush()
+            self._pixmap, self._filled = QPixmap(*most), object()
+            self._pixmap.fill(Qt.GlobalColor.transparent)
+            self._rects, left, top, self._row_px = [], 0, 0, 0
+        self._at, self._row_px = (left + width, top), max(self._row_px, height)
+        with QPainter(self._pixmap) as painter:
+            painter.translate(left, top)
+            painter.scale(self._ratio, self._ratio)
+            painter.setFont(text.font)
+            painter.setPen(colour(rgb))
+            painter.drawStaticText(QPointF(0, 0), text.words)
+        self._rects.append((left, top, width, height))
+        text.spots[rgb] = self._filled, len(self._rects) - 1
+        return len(self._rects) - 1
+
+
+# Texts cut to the room there is and laid out; cached, as eliding and layout are slow.
+
+
+_CACHE_LIMIT: Final = 5000
+_WIDEST_PX: Final = 4000
+_LONGEST: Final = 1000  # letters: more are cut before they are laid out
+_GAP: Final = "   "  # between parts
+
+
+class FittedTexts:
+    """The texts of one font.
+
+    Args:
+        font: How they look.
+        mode: Where they are cut.
+        step_px: Room is rounded down to such steps, so that texts need not be laid out again at every zoom.
+        least: Cut to fewer letters than that a text says nothing and is left out.
+    """
+
+    def __init__(self, font: QFont, mode: Qt.TextElideMode, step_px: int = 1, least: int = 1) -> None:
+        self.font = font
+        self.metrics = QFontMetricsF(font)
+        self._mode, self._step_px, self._least = mode, step_px, least
+        self._texts: dict[str, tuple[LaidText, float]] = {}  # whole, with their widths
+        self._cut: dict[tuple[str, int], LaidText | None] = {}
+        self._widths: dict[str, float] = {}
+
+    def fit(self, text: str, room_px: float) -> LaidText | None:
+        """Return what of a text fits, None if that is not worth showing."""
+        steps = min(int(room_px), _WIDEST_PX) // self._step_px
+        whole, width_px = self._whole_text(text)
+        if width_px <= steps * self._step_px:
+            return whole
+        key = (text, steps)
+        if key not in self._cut:
+            if len(self._cut) > _CACHE_LIMIT:
+                self._cut.clear()
+            words = self.metrics.elidedText(visible_line(text), self._mode, steps * self._step_px)
+            self._cut[key] = LaidText(words, self.font) if len(words) >= min(self._least, len(text)) else None
+        return self._cut[key]
+
+    def laid(self, text: str) -> LaidText:
+        """Return a short text that is not cut, whatever room there is."""
+        if text not in self._texts:
+            self._whole_text(text)
+        return self._texts[text][0]
+
+    def width(self, text: str) -> float:
+        """Return how wide a text is that is not cut."""
+        if text not in self._widths:
+            if len(self._widths) > _CACHE_LIMIT:
+                self._widths.clear()
+            self._widths[text] = float(self.metrics.horizontalAdvance(text))
+        return self._widths[text]
+
+    def fit_parts(self, parts: tuple[str, ...], room_px: float) -> list[tuple[float, LaidText]]:
+        """Return as many of some texts as fit whole, each with its distance from the first one; of that what fits."""
+        if not self.has_room_after(parts[0], room_px) or len(parts) == 1:
+            words = self.fit(parts[0], room_px)
+            return [] if words is None else [(0.0, words)]
+        found, used_px = list[tuple[float, LaidText]](), 0.0
+        for part in parts:
+            words = self._whole_text(part)[0] if not found or len(part) <= _LONGEST else None
+            if words is None or (found and used_px + words.width_px > room_px - self._step_px):
+                break
+            found.append((used_px, words))
+            used_px += words.width_px + self.width(_GAP)
+        return found
+
+    def has_room_after(self, text: str, room_px: float) -> bool:
+        """Return whether another text may have room behind one."""
+        return len(text) <= _LONGEST and self.width(text) + self.width(_GAP) < room_px - self._step_px
+
+    def _whole_text(self, text: str) -> tuple[LaidText | None, float]:
+        """Return a text laid out, and how wide it is; None of one that is too long anywhere."""
+        if len(text) > _LONGEST:
+            return None, math.inf
+        if text not in self._texts:
+            if len(self._texts) > _CACHE_LIMIT:
+                self._texts.clear()
+            words = visible_line(text)
+            self._texts[text] = LaidText(words, self.font), float(self.metrics.horizontalAdvance(words))
+        return self._texts[text]
+
+
+# Names inside intervals that are wide enough to hold them, and the columns where intervals begin.
+
+
+NARROWEST_PX: Final = 42
+BESIDE_PX: Final = 8  # of an interval, on both sides of its name
+DARK_INK: Final = 0x14181F
+LIGHT_INK: Final = 0xFFFFFF
+_LABELS_OF: Final = {  # a lane of a CPU says which one it is
+    LaneKind.THREAD: frozenset(Label),
+    LaneKind.CPU: frozenset(Label) - {Label.CPU},
+}
+_TOO_LIGHT: Final = 150_000  # a thin bar, for the light text of the dark theme
+_TOO_DARK: Final = 100_000  # and for dark ink
+_SILENT: Final = frozenset({states.ABSENT, states.UNKNOWN, states.IDLE, states.WAITING})
+
+
+class IntervalText(NamedTuple):
+    """A name to be drawn.
+
+    Attributes:
+        row: The lane.
+        left_px, right_px: The part of the interval that shows.
+        start_cycles, end_cycles: All of the interval.
+        text: The name.
+        ink: 0xRRGGBB, or None for the usual colour of text.
+        event: Row of the event that begins the interval; `NO_EVENT` if none does.
+        is_number: It is what a counter shows from there on.
+        behind: 0xRRGGBB to be put behind it, where hatching would disturb; None = nothing.
+    """
+
+    row: LaneRow
+    left_px: float
+    right_px: float
+    start_cycles: int
+    end_cycles: int
+    text: str
+    ink: int | None
+    event: int
+    is_number: bool = False
+    behind: int | None = None
+
+    @property
+    def room_px(self) -> float:
+        """How wide the name may be."""
+        return self.right_px - self.left_px - BESIDE_PX
+
+
+def interval_texts(
+    timeline: Timeline,
+    rows: tuple[LaneRow, ...],
+    values: NDArray[np.uint8],
+    scale: TimeScale,
+    theme: Theme,
+    hidden_values: frozenset[int] = frozenset(),
+    shown: NDArray[np.bool_] | None = None,
+    dimmed: NDArray[np.bool_] | None = None,
+    without: Container[int] = (),
+) -> list[IntervalText]:
+    """Return the names that fit, at most one per `NARROWEST_PX` of each lane.
+
+    Where few intervals show, each is looked up; otherwise runs of equal pixels say where a wide one may be, so that the
+    cost follows the pixels and not the events. `shown` and `dimmed` say by event row which intervals conditions let
+    show, and which fade: those have no name. Lanes in `without` have none either, unless they are counters.
+    """
+    lanes = []
+    for index, row in enumerate(rows):
+        is_counter = timeline.infos[row.index].is_counter
+        if (
+            row.height_px < theme.px(14)
+            or not timeline.is_ready(row.index)
+            or (row.index in without and not is_counter)
+        ):
+            continue
+        spans = timeline.lane(row.index).spans
+        positions = _wide_positions(spans, values[index], scale)
+        if len(positions):
+            lanes.append(_Wide(row, spans, positions, is_counter))
+    if not lanes:
+        return []
+    return _named(timeline, lanes, scale, theme, _Left(hidden_values, shown, dimmed))
+
+
+def _named(
+    timeline: Timeline, lanes: list[_Wide], scale: TimeScale, theme: Theme, left_out: _Left
+) -> list[IntervalText]:
+    """Return the names of those of some intervals that are wide enough and have one."""
+    window, px_per_cycle = scale.window, scale.width_px / scale.window.length
+    starts = np.concatenate([lane.spans.start_cycles[lane.positions] for lane in lanes])
+    ends = np.concatenate([_ends(lane.spans, lane.positions) for lane in lanes])
+    value = np.concatenate([lane.spans.value[lane.positions] for lane in lanes])
+    event = np.concatenate([lane.spans.event[lane.positions] for lane in lanes])
+    sizes = [len(lane.positions) for lane in lanes]
+    is_counter = np.repeat([lane.is_counter for lane in lanes], sizes)
+    left = (np.maximum(starts, window.start) - window.start) * px_per_cycle
+    right = (np.minimum(ends, window.end) - window.start) * px_per_cycle
+    keep = (right - left >= NARROWEST_PX) & left_out.shows(value, event)
+    # A moment before the window is nothing of it.
+    keep &= (value != states.ABSENT) | (starts >= window.start) | is_counter
+    of_lane = np.repeat(np.arange(len(lanes)), sizes)
+    found, names = list[IntervalText](), dict[tuple[int, int], str]()
+    keep = np.flatnonzero(keep)
+    columns = (of_lane, np.concatenate([lane.positions for lane in lanes]), left, right, starts, ends, value, event)
+    for which, position, left_px, right_px, start, end, kind, row_of_event in zip(
+        *(c[keep].tolist() for c in columns), strict=True
+    ):
+        lane = lanes[which]
+        text = lane.spans.texts[position] if lane.spans.texts is not None else ""
+        if not text:
+            if kind in _SILENT:
+                continue
+            thread = int(lane.spans.thread[position]) if lane.spans.thread is not None else 0
+            if (kind, thread) not in names:
+                names[kind, thread] = timeline.label_of(kind, thread)
+            text = names[kind, thread]
+        found.append(IntervalText(lane.row, left_px, right_px, start, end, text, _ink(kind, theme), row_of_event,
+                                  lane.is_counter, _behind(kind, theme)))  # fmt: skip
+    return found
+
+
+class _Wide(NamedTuple):
+    """Intervals of a lane that may be wide enough for a name: their positions."""
+
+    row: LaneRow
+    spans: LaneSpans
+    positions: NDArray[np.int64]
+    is_counter: bool
+
+
+class _Left(NamedTuple):
+    """What has no name: some values, and what conditions hide or fade, by event row."""
+
+    values: frozenset[int]
+    shown: NDArray[np.bool_] | None
+    dimmed: NDArray[np.bool_] | None
+
+    def shows(self, value: NDArray[np.uint8], event: NDArray[np.uint32]) -> NDArray[np.bool_]:
+        """Return which intervals may have one, by their values and the events that begin them."""
+        found = ~np.isin(value, list(self.values)) if self.values else np.ones(len(value), np.bool_)
+        if self.shown is not None:
+            found &= (event >= len(self.shown)) | self.shown.take(event, mode="clip")
+        if self.dimmed is not None:
+            found &= (event < len(self.dimmed)) & ~self.dimmed.take(event, mode="clip")
+        return found
+
+
+def labelled(
+    opened: OpenTrace, texts: Sequence[IntervalText], font: FittedTexts | None = None
+) -> list[tuple[str, ...]]:
+    """Return what is written into intervals: the labels that are switched on, the most important first.
+
+    Lanes of CPUs name the thread that runs whatever is switched on; lanes of processes and of events have one name.
+    With a font, labels are looked up only where there may be room for more than the name.
+    """
+    labels, infos = opened.lanes.arrangement.labels, opened.timeline.infos
+    parts: list[tuple[str, ...]] = [(text.text,) for text in texts]
+    for kind, offered in _LABELS_OF.items():
+        is_named = kind is LaneKind.CPU or Label.STATE in labels
+        mine = [at for at, text in enumerate(texts) if infos[text.row.index].kind is kind]
+        if font is not None and is_named:
+            mine = [at for at in mine if font.has_room_after(texts[at].text, texts[at].room_px)]
+        more = opened.labels.texts([texts[at].event for at in mine], labels & offered)
+        for at, found in zip(mine, more, strict=True):
+            parts[at] = (parts[at] if is_named else ()) + found
+    return parts
+
+
+def interval_starts(timeline: Timeline, lane: int, scale: TimeScale, width_px: int) -> NDArray[np.int64] | None:
+    """Return the pixel columns where intervals of a lane begin; None if they are too many to be distinguished.
+
+    Returns:
+        int64 (n,), columns, ascending.
+    """
+    if not timeline.is_ready(lane):
+        return None
+    starts = timeline.lane(lane).spans.start_cycles
+    first, last = np.searchsorted(starts, (scale.window.start, scale.window.end))
+    if last - first == 0 or last - first > width_px // 6:
+        return None
+    return (starts[first:last] - scale.window.start) * width_px // scale.window.length
+
+
+def _wide_positions(spans: LaneSpans, values: NDArray[np.uint8], scale: TimeScale) -> NDArray[np.int64]:
+    """Return the positions of intervals that may show wide enough for a name, by the pixels of their lane."""
+    window = scale.window
+    seen = spans.visible(window)
+    if seen.stop - seen.start <= scale.width_px // NARROWEST_PX * 2:
+        return np.arange(seen.start, seen.stop)
+    moments = [window.start + int(share * window.length) for share in _wide_runs(values, scale.width_px)]
+    if not moments:
+        return np.empty(0, np.int64)
+    positions = np.unique(spans.start_cycles.searchsorted(moments, side="right") - 1)
+    return positions[positions >= 0]
+
+
+def _ends(spans: LaneSpans, positions: NDArray[np.integer]) -> NDArray[np.int64]:
+    """Return where intervals end: where the next one begins."""
+    last = len(spans) - 1
+    return np.where(positions < last, spans.start_cycles[np.minimum(positions + 1, last)], spans.end_cycles)
+
+
+def _wide_runs(values: NDArray[np.uint8], width_px: int) -> list[float]:
+    """Return the middles, as shares of the width, of the runs of equal pixels of a lane that a name may fit in."""
+    values, width = values & np.uint8(states.VALUE_MASK), len(values)
+    edges = np.concatenate(([0], np.flatnonzero(values[1:] != values[:-1]) + 1, [width]))
+    wide = np.flatnonzero(np.diff(edges) * width_px >= NARROWEST_PX * width)
+    return [float(middle) / (2 * width) for middle in edges[wide] + edges[wide + 1]]
+
+
+@lru_cache(maxsize=256)
+def _behind(value: int, theme: Theme) -> int | None:
+    return state_colour(value, theme) if theme.is_hatched and hatch_of(value) else None
+
+
+@lru_cache(maxsize=256)
+def _ink(value: int, theme: Theme) -> int | None:
+    colour = state_colour(value, theme)
+    if colour is None:
+        return None
+    if is_thick(value, theme.looks):
+        return DARK_INK if is_light(colour) else LIGHT_INK
+    # The name is higher than a thin bar: it has to be read beside the bar too, unless the bar is too much like it.
+    if theme.is_dark:
+        return DARK_INK if is_light(colour, _TOO_LIGHT) else None
+    return DARK_INK if is_light(colour, _TOO_DARK) else LIGHT_INK
+
+
+# Names inside intervals as a picture of lanes keeps them: by time, so that they can be drawn in any other window.
+
+
+_LEFT_PX: Final = 5  # of an interval, before its name
+_MIDDLE: Final = 0.555  # of a lane: the bar begins under the marks of events
+_NOTHING: Final = -1
+
+
+class PlacedTexts(NamedTuple):
+    """Names of intervals; (n,) each.
+
+    Attributes:
+        start, end: int64, cycles: the part of the interval that was painted.
+        beside: float64, where a text begins behind the first one of its interval, logical pixels.
+        room: float64, what all texts of the interval take, logical pixels.
+        top: float64, its top in the list of lanes, logical pixels.
+        behind: int64, 0xRRGGBB that is put behind all texts of the interval, -1 = nothing.
+        words: The texts.
+    """
+
+    start: NDArray[np.int64]
+    end: NDArray[np.int64]
+    beside: NDArray[np.float64]
+    room: NDArray[np.float64]
+    top: NDArray[np.float64]
+    behind: NDArray[np.int64]
+    words: Inked
+
+
+def placed(
+    texts: Sequence[IntervalText], parts: Iterable[tuple[str, ...]], fonts: FittedTexts, inks: dict[int | None, int],
+    window: TimeWindow,
+) -> PlacedTexts:  # fmt: skip
+    """Return as much of texts as fits into their intervals.
+
+    Args:
+        texts: The intervals.
+        parts: What is to be written into each, the most important first.
+        fonts: Lay texts out.
+        window: What is painted.
+        inks: What colour each of `IntervalText.ink` is.
+    """
+    times, sizes, behind = list[tuple[int, int]](), list[tuple[float, float, float]](), list[int]()
+    words, colours, half_px = list[LaidText](), list[int](), fonts.metrics.height() / 2
+    for text, each in zip(texts, parts, strict=True):
+        found = fonts.fit_parts(each, text.room_px) if each else []
+        top = text.row.y_px + text.row.height_px * _MIDDLE - half_px
+        for beside_px, laid in found:
+            times.append((max(text.start_cycles, window.start), min(text.end_cycles, window.end)))
+            sizes.append((beside_px, found[-1][0] + found[-1][1].width_px, top))
+            behind.append(_NOTHING if text.behind is None else text.behind)
+            words.append(laid)
+            colours.append(inks[text.ink])
+    start, end = np.array(times, np.int64).reshape(-1, 2).T
+    beside, room, top_px = np.array(sizes, np.float64).reshape(-1, 3).T
+    return PlacedTexts(start, end, beside, room, top_px, np.array(behind, np.int64), Inked(words, colours))
+
+
+def draw_placed(
+    painter: QPainter, sheet: TextSheet, made: Sequence[PlacedTexts], other: Sequence[PlacedTexts],
+    scale: TimeScale, scroll_px: int, line_px: float,
+) -> None:  # fmt: skip
+    """Draw texts on a frame.
+
+    Args:
+        painter: Of the swimlanes.
+        sheet: Of their font.
+        made: Texts that are made for the frame.
+        other: Those that are made for another scale: they are left out where there is no room for them now.
+        scale: Of the frame.
+        scroll_px: How far the list of lanes is scrolled.
+        line_px: How high a text is.
+    """
+    blocks = [texts for texts in (*made, *other) if texts.words.texts]
+    if not blocks:
+        return
+    start, end, beside, room, top, behind = (np.concatenate([texts[at] for texts in blocks]) for at in range(6))
+    window, px_per_cycle = scale.window, scale.width_px / scale.window.length
+    left = (np.maximum(start, window.start) - window.start) * px_per_cycle
+    fits = np.ones(len(start), np.bool_)
+    fits[sum(len(texts.start) for texts in made) :] = False
+    if not fits.all():
+        right = (np.minimum(end, window.end) - window.start) * px_per_cycle
+        fits |= (right - left >= room + BESIDE_PX) & (start < window.end)
+    left, top = left + _LEFT_PX, top - scroll_px
+    _fill_behind(painter, left, top, room, np.where(fits, behind, _NOTHING), line_px)
+    sheet.begin(painter)
+    if sheet.has_all([texts.words for texts in blocks]):
+        numbers = np.concatenate([texts.words.numbers for texts in blocks])
+        sheet.put_all((left + beside)[fits], top[fits], numbers[fits])
+    else:
+        every = ((text, ink) for texts in blocks for text, ink in zip(texts.words.texts, texts.words.inks, strict=True))
+        for shows, x, y, (text, ink) in zip(fits.tolist(), (left + beside).tolist(), top.tolist(), every, strict=True):
+            if shows:
+                sheet.put(x, y, text, ink)
+    sheet.end()
+
+
+def _fill_behind(
+    painter: QPainter, left: NDArray[np.float64], top: NDArray[np.float64], room: NDArray[np.float64],
+    behind: NDArray[np.int64], line_px: float,
+) -> None:  # fmt: skip
+    """Put a plain colour behind texts of which hatching would disturb."""
+    for rgb in np.unique(behind).tolist():
+        if rgb != _NOTHING:
+            mine = behind == rgb
+            sizes = room[mine] + 4, np.full(int(mine.sum()), line_px - 4)
+            painter.setBrush(colour(rgb))
+            fill_rects(painter, np.stack((left[mine] - 2, top[mine] + 2, *sizes), axis=1))
+    painter.setBrush(Qt.BrushStyle.NoBrush)
