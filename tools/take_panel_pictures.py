@@ -114,7 +114,7 @@ class States:
         yield "filter-combined", self.views.chips
 
     def _rules(self) -> Iterator[tuple[str, QWidget]]:
-        from satview.gui.filters.would_capture_dialog import WouldCaptureDialog
+        from satview.gui.filters.rules_tab import WouldCaptureDialog
 
         panel, trace = self.panel, self.views.opened.trace
         process = next(name.rsplit("/", 1)[-1] for name in trace.processes.names if "devb" in name)

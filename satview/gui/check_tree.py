@@ -23,8 +23,7 @@ from PySide6.QtWidgets import (
 )
 
 from satview.base.safe_text import menu_text, tool_tip, visible_line
-from satview.gui.low_layout import is_low
-from satview.gui.plain_label import PlainLabel
+from satview.gui.widgets import PlainLabel, is_low
 
 _KEY: Final = int(Qt.ItemDataRole.UserRole)
 _CHECK: Final = int(Qt.ItemDataRole.CheckStateRole)

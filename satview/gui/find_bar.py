@@ -6,9 +6,9 @@ from PySide6.QtCore import QEvent, QObject, Qt, QTimer, Signal, Slot
 from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QHBoxLayout, QPushButton, QWidget
 
-from satview.gui.filters.expression_line import ExpressionLine
-from satview.gui.plain_label import PlainLabel
+from satview.gui.filters.editing import ExpressionLine
 from satview.gui.theme import Theme
+from satview.gui.widgets import PlainLabel
 from satview.session.open_trace import OpenTrace
 from satview.session.step import BACK, ON
 

@@ -2,16 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from importlib import import_module
-from typing import TYPE_CHECKING, ClassVar
+from operator import attrgetter
+from typing import TYPE_CHECKING, ClassVar, Generic, Protocol, TypeVar
 
-from PySide6.QtCore import QPoint, Signal
+from PySide6.QtCore import QAbstractItemModel, QItemSelectionModel, QPoint, Qt, Signal, Slot
 from PySide6.QtGui import QHideEvent
-from PySide6.QtWidgets import QWidget
+from PySide6.QtWidgets import (
+    QAbstractItemView,
+    QButtonGroup,
+    QCheckBox,
+    QComboBox,
+    QHBoxLayout,
+    QHeaderView,
+    QLineEdit,
+    QPlainTextEdit,
+    QPushButton,
+    QSpinBox,
+    QTabBar,
+    QTableView,
+    QTabWidget,
+    QWidget,
+)
 
-from satview.gui.saved_values import Value, put_values, values_of
 from satview.gui.theme import Theme
 from satview.session.panel_table import PanelRow
 
@@ -21,6 +36,67 @@ if TYPE_CHECKING:
     from satview.session.navigation import Navigation
     from satview.session.open_trace import OpenTrace
     from satview.session.settings import Settings
+
+
+# Values of fields of a panel by name, stored from one opening of a trace to the next.
+
+
+Value = str | int | bool
+
+
+def values_of(panel: QWidget, names: Iterable[str]) -> dict[str, Value]:
+    """Return the values of fields.
+
+    Args:
+        panel: What has the fields.
+        names: Names of attributes, which may have dots in them.
+    """
+    return {name: _value(attrgetter(name)(panel)) for name in names}
+
+
+def put_values(panel: QWidget, names: Iterable[str], values: Mapping[str, Value]) -> None:
+    """Give fields values, as if the user did; values of another type, or that a field does not have, are left out."""
+    for name in names:
+        value = values.get(name)
+        if value is not None and value != _value(field := attrgetter(name)(panel)):
+            _put(field, value)
+
+
+def _value(field: object) -> Value:
+    if isinstance(field, QTabBar | QTabWidget):
+        return field.currentIndex()
+    if isinstance(field, QComboBox):
+        return field.currentText()
+    if isinstance(field, QCheckBox):
+        return field.isChecked()
+    if isinstance(field, QLineEdit):
+        return field.text()
+    if isinstance(field, QSpinBox):
+        return field.value()
+    if isinstance(field, QButtonGroup):
+        return field.checkedId()
+    assert isinstance(field, QPlainTextEdit), f"{type(field).__name__} has no value to keep"
+    return field.toPlainText()
+
+
+def _put(field: object, value: Value) -> None:
+    if isinstance(field, QTabBar | QTabWidget) and type(value) is int and 0 <= value < field.count():
+        field.setCurrentIndex(value)
+    elif isinstance(field, QComboBox) and isinstance(value, str):
+        index = field.findText(value)
+        if index >= 0:
+            field.setCurrentIndex(index)
+    elif isinstance(field, QCheckBox) and isinstance(value, bool):
+        field.setChecked(value)
+    elif isinstance(field, QLineEdit) and isinstance(value, str):
+        field.setText(value)
+        field.editingFinished.emit()
+    elif isinstance(field, QSpinBox) and type(value) is int:
+        field.setValue(min(max(value, field.minimum()), field.maximum()))
+    elif isinstance(field, QPlainTextEdit) and isinstance(value, str):
+        field.setPlainText(value)
+    elif isinstance(field, QButtonGroup) and type(value) is int and field.button(value) is not None:
+        field.button(value).click()
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,3 +181,104 @@ def make_panel(row: PanelRow, context: PanelContext, parent: QWidget) -> Panel:
     panel = getattr(import_module(row.module), row.home.partition(":")[2])(context, parent)
     assert isinstance(panel, Panel), f"{row.home} is not a Panel"
     return panel
+
+
+# A panel around one table of rows that are about events.
+
+
+class ThemedModel(Protocol):
+    """A model that gives colours to its rows."""
+
+    def set_theme(self, theme: Theme) -> None:
+        """Draw in other colours."""
+
+
+Model = TypeVar("Model", bound=ThemedModel)
+
+
+class TablePanel(Panel, Generic[Model]):
+    """What the list of events, the results of a search and the transactions have in common.
+
+    Attributes:
+        table: The table.
+        model: What it shows.
+
+    Signals:
+        menu_requested: Right click on a row: global position, and an empty text.
+    """
+
+    table: QTableView
+    model: Model
+
+    def set_theme(self, theme: Theme) -> None:
+        """Draw in other colours."""
+        super().set_theme(theme)
+        self.model.set_theme(theme)
+        self.table.viewport().update()
+
+    @Slot(QPoint)
+    def _on_menu(self, position: QPoint) -> None:
+        self.menu_requested.emit(self.table.viewport().mapToGlobal(position), "")
+
+
+# What tables of rows have in common: their looks, and the buttons above them.
+
+
+def set_up_rows(table: QTableView, model: QAbstractItemModel, name: str, height_px: int) -> None:
+    """Make a table one of whole rows, all equally tall.
+
+    Args:
+        table: The table.
+        model: What it shows.
+        name: For screen readers.
+        height_px: Of a row.
+    """
+    table.setAccessibleName(name)
+    # With this header visible, a reset would call Python for a text per row: minutes at ten million rows.
+    rows = table.verticalHeader()
+    rows.setVisible(False)
+    rows.setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
+    rows.setMinimumSectionSize(height_px)
+    rows.setDefaultSectionSize(height_px)
+    table.setModel(model)  # not before: Qt would request a thousand texts to learn how tall rows are
+    table.horizontalHeader().setHighlightSections(False)
+    table.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
+    table.setShowGrid(False)
+    table.setAlternatingRowColors(True)
+    table.setWordWrap(False)
+    table.setTabKeyNavigation(False)
+    table.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
+
+
+def add_copy_and_export(
+    head: QHBoxLayout, parent: QWidget, copy: Callable[[], None], export: Callable[[], None]
+) -> tuple[QPushButton, QPushButton]:
+    """Put the buttons "Copy" and "Export CSV" at the right of a line; return them."""
+    buttons = QPushButton("Copy", parent), QPushButton("Export CSV\N{HORIZONTAL ELLIPSIS}", parent)
+    for button, run in zip(buttons, (copy, export), strict=True):
+        button.setProperty("flat", "true")
+        button.clicked.connect(run)
+        head.addWidget(button)
+    return buttons
+
+
+def select_row(table: QTableView, row: int) -> None:
+    """Select a row and no other, whatever keys are held; a range that is then clicked with Shift begins there.
+
+    `QTableView.selectRow` alone adds it to others while Ctrl is held, and selects none with Shift.
+
+    Args:
+        table: The table.
+        row: Of its model.
+    """
+    table.selectRow(row)
+    flags, selected = QItemSelectionModel.SelectionFlag, table.selectionModel()
+    if selected_ranges(selected) != [range(row, row + 1)]:
+        selected.setCurrentIndex(table.currentIndex(), flags.ClearAndSelect | flags.Rows)
+
+
+def selected_ranges(selected: QItemSelectionModel) -> list[range]:
+    """Return the selected rows as ranges, ascending: Ctrl+A selects millions of rows, which nobody should list."""
+    ranges = selected.selection()
+    found = (ranges.at(number) for number in range(ranges.count()))
+    return sorted((range(rows.top(), rows.bottom() + 1) for rows in found), key=lambda rows: rows.start)

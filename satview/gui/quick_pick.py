@@ -22,7 +22,7 @@ from PySide6.QtWidgets import (
 
 from satview.base.errors import UsageError
 from satview.base.safe_text import visible_line
-from satview.gui.plain_label import Notice, PlainLabel
+from satview.gui.widgets import Notice, PlainLabel
 
 _ROWS_MAX: Final = 200
 _WIDTH_PX: Final = 520

@@ -21,7 +21,7 @@ from PySide6.QtWidgets import (
 
 from satview.base.errors import SatviewError
 from satview.base.safe_text import visible_line
-from satview.gui.plain_label import PlainLabel
+from satview.gui.widgets import PlainLabel
 from satview.session.session_parts import PARTS, check_name, names_in, session_of
 from satview.session.workspace_state import WorkspaceState
 

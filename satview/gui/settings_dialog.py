@@ -2,23 +2,217 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
+from typing import Final
 
-from PySide6.QtCore import Qt, Slot
+from PySide6.QtCore import QSize, Qt, Slot
+from PySide6.QtGui import QColor, QIcon, QPixmap
 from PySide6.QtWidgets import (
+    QAbstractItemView,
     QCheckBox,
+    QColorDialog,
     QComboBox,
     QDialog,
     QDialogButtonBox,
     QFormLayout,
+    QHBoxLayout,
+    QHeaderView,
+    QPushButton,
     QSpinBox,
+    QTreeWidget,
+    QTreeWidgetItem,
     QVBoxLayout,
     QWidget,
 )
 
-from satview.gui.plain_label import PlainLabel
-from satview.gui.quiet_fields import keep_quiet
+from satview.base.safe_text import tool_tip
+from satview.events import states
+from satview.gui import theme as themes
+from satview.gui.colours import NAME_OF, OTHER_NAMES, StateLook, is_thick, read_looks, state_colour, write_looks
+from satview.gui.swimlane.fills import swatch
+from satview.gui.widgets import PlainLabel, keep_quiet
 from satview.session.settings import SETTINGS, Setting, Settings
+
+# How states look: palette, hatching, and a colour and a thickness of their own where the user sets them.
+
+
+_SIZE_PX: Final = (560, 520)
+_SWATCH_PX: Final = 26
+_VALUE: Final = int(Qt.ItemDataRole.UserRole)
+_LOOKS: Final = "swimlane/state_looks"
+_MEANS: Final = {
+    states.UNKNOWN: "the trace does not show what happened",
+    states.IDLE: "the idle thread of a CPU runs",
+    states.INTERRUPT: "the CPU handles an interrupt",
+    states.KERNEL_CALL: "the CPU is in a kernel call",
+    states.WAITING: "a process of which no thread runs or is ready",
+}
+
+
+class StateLooksDialog(QDialog):
+    """Every change takes effect and is stored at once.
+
+    Attributes:
+        tree: The states, with what they look like now.
+        palette_box, hatching_box: The settings of these names.
+        colour_button, thickness_button, usual_button, all_usual_button: What can be done with a state, or all.
+    """
+
+    def __init__(self, settings: Settings, parent: QWidget) -> None:
+        super().__init__(parent)
+        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        self.setWindowTitle("Colours of states")
+        self._settings = settings
+        self.palette_box, self.hatching_box = self._box("swimlane/palette"), self._box("swimlane/hatching")
+        self.tree = QTreeWidget(self)
+        self.tree.setAccessibleName("States")
+        self.tree.setHeaderLabels(["State", "Bar", "Meaning"])
+        self.tree.setRootIsDecorated(False)
+        self.tree.setUniformRowHeights(True)
+        self.tree.setIconSize(QSize(_SWATCH_PX, 12))
+        self.tree.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
+        self.tree.header().setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
+        self.tree.itemActivated.connect(self._ask_colour)
+        for value in (*OTHER_NAMES, *(state.value for state in states.STATES)):
+            means = _MEANS[value] if value in _MEANS else states.STATE_BY_VALUE[value].meaning
+            item = QTreeWidgetItem(self.tree, [NAME_OF[value], "", means])
+            item.setData(0, _VALUE, value)
+            if value == states.RUNNING:
+                self.tree.setCurrentItem(item)
+        self.colour_button, self.thickness_button, self.usual_button, self.all_usual_button = (
+            self._button(text, tip, run)
+            for text, tip, run in (
+                (
+                    "&Colour\N{HORIZONTAL ELLIPSIS}",
+                    "Choose a colour for it on this background",
+                    self._ask_colour,
+                ),
+                ("&Thick or thin", "Draw the state as a full bar, or as a thin one", self._turn_thickness),
+                ("&Usual", "Let the state look as the palette says", self._use_palette),
+                ("&All usual", "Let all states look as the palette says", self._use_palette_for_all),
+            )
+        )
+        self._lay_out()
+        settings.changed.connect(self._on_setting)
+        self._fill()
+        keep_quiet(self)
+        room = parent.window().parentWidget() or parent  # the window, where this one is opened from another dialog
+        self.resize(min(_SIZE_PX[0], room.width() - 40), min(_SIZE_PX[1], room.height() - 40))
+
+    @property
+    def value(self) -> int:
+        """The state that is selected, a lane value."""
+        item = self.tree.currentItem()
+        return int(item.data(0, _VALUE)) if item is not None else states.RUNNING
+
+    def set_colour(self, rgb: int) -> None:
+        """Give the selected state another colour on the background that shows now, 0xRRGGBB."""
+        is_dark, look = themes.theme_of(self._settings).is_dark, self._look()
+        self._store(replace(look, dark=rgb) if is_dark else replace(look, light=rgb))
+
+    def _look(self) -> StateLook:
+        return read_looks(self._settings.text(_LOOKS)).get(self.value, StateLook(self.value))
+
+    def _store(self, look: StateLook) -> None:
+        looks = {**read_looks(self._settings.text(_LOOKS)), look.value: look}
+        self._settings.set(_LOOKS, write_looks(looks.values()))
+
+    def _lay_out(self) -> None:
+        form = QFormLayout()
+        form.addRow("&Palette", self.palette_box)
+        form.addRow("&Hatching", self.hatching_box)
+        note = PlainLabel("Light and dark have colours of their own. Bold: not as in the palette.", self)
+        note.setProperty("role", "dim")
+        line = QHBoxLayout()
+        for button in (self.colour_button, self.thickness_button, self.usual_button):
+            line.addWidget(button)
+        line.addStretch(1)
+        line.addWidget(self.all_usual_button)
+        buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Close, self)
+        buttons.button(QDialogButtonBox.StandardButton.Close).setAutoDefault(False)  # Return opens the colour dialog
+        buttons.rejected.connect(self.close)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(20, 18, 20, 16)
+        layout.setSpacing(10)
+        layout.addLayout(form)
+        layout.addWidget(self.tree, 1)
+        layout.addWidget(note)
+        layout.addLayout(line)
+        layout.addWidget(buttons)
+
+    def _box(self, key: str) -> QComboBox:
+        row = next(row for row in SETTINGS if row.key == key)
+        box = QComboBox(self)
+        box.setAccessibleName(row.help)
+        box.addItems(list(row.options))
+        box.setCurrentText(self._settings.text(key))
+        box.setProperty("key", key)
+        box.currentTextChanged.connect(self._on_box)
+        return box
+
+    def _button(self, text: str, tip: str, run: object) -> QPushButton:
+        button = QPushButton(text, self)
+        button.setToolTip(tool_tip(tip))
+        button.setAutoDefault(False)
+        button.clicked.connect(run)
+        return button
+
+    @Slot(str)
+    def _on_box(self, text: str) -> None:
+        self._settings.set(self.sender().property("key"), text)
+
+    @Slot(str)
+    def _on_setting(self, key: str) -> None:
+        if key in themes.THEME_SETTINGS:
+            for box in (self.palette_box, self.hatching_box):
+                box.setCurrentText(self._settings.text(box.property("key")))
+            self._fill()
+
+    def _fill(self) -> None:
+        """Show what states look like now."""
+        theme, ratio = themes.theme_of(self._settings), self.devicePixelRatioF()
+        looks = read_looks(theme.looks)
+        for number in range(self.tree.topLevelItemCount()):
+            item = self.tree.topLevelItem(number)
+            assert item is not None
+            value = int(item.data(0, _VALUE))
+            thick = is_thick(value, theme.looks)
+            image = swatch(value, theme, _SWATCH_PX, 12 if thick else 8, ratio)
+            icon = QIcon(QPixmap.fromImage(image))
+            icon.addPixmap(QPixmap.fromImage(image), QIcon.Mode.Selected)  # not tinted: this colour is the point
+            item.setIcon(1, icon)
+            item.setText(1, "thick" if thick else "thin")
+            font = item.font(0)
+            font.setBold(value in looks)
+            item.setFont(0, font)
+
+    @Slot()
+    def _ask_colour(self) -> None:
+        rgb = state_colour(self.value, themes.theme_of(self._settings)) or 0
+        dialog = QColorDialog(QColor.fromRgb(rgb), self)
+        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        dialog.setOption(QColorDialog.ColorDialogOption.DontUseNativeDialog)
+        dialog.setWindowTitle(f"Colour of {NAME_OF[self.value]}")
+        dialog.colorSelected.connect(self._on_colour)
+        dialog.open()
+
+    @Slot(QColor)
+    def _on_colour(self, colour: QColor) -> None:
+        self.set_colour(colour.rgb() & 0xFFFFFF)
+
+    @Slot()
+    def _turn_thickness(self) -> None:
+        now = is_thick(self.value, self._settings.text(_LOOKS))
+        self._store(replace(self._look(), is_thick=not now))
+
+    @Slot()
+    def _use_palette(self) -> None:
+        self._store(StateLook(self.value))
+
+    @Slot()
+    def _use_palette_for_all(self) -> None:
+        self._settings.set(_LOOKS, "")
 
 
 class SettingsDialog(QDialog):
@@ -52,7 +246,6 @@ class SettingsDialog(QDialog):
 
     @Slot()
     def _show_looks(self) -> None:
-        from satview.gui.state_looks_dialog import StateLooksDialog  # on first use
 
         StateLooksDialog(self._settings, self).show()
 

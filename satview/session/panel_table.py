@@ -51,13 +51,13 @@ class PanelRow:
 
 PANELS: Final = (
     PanelRow("events", "&Events", ("E",), "Show or hide the list of events.", Side.BOTTOM,
-             "satview.gui.event_list.panel:EventListPanel", "list"),
+             "satview.gui.event_list:EventListPanel", "list"),
     PanelRow("statistics", "S&tatistics", ("T",),
              "Show or hide statistics of threads, CPUs, events, kernel calls, messages and interrupts.", Side.BOTTOM,
-             "satview.gui.statistics.panel:StatisticsPanel"),
+             "satview.gui.statistics:StatisticsPanel"),
     PanelRow("transactions", "T&ransactions", ("Ctrl+Shift+X",),
              "Show or hide messages, pulses and interrupts with their times, the slowest first.", Side.BOTTOM,
-             "satview.gui.transactions.panel:TransactionsPanel"),
+             "satview.gui.answer_table:TransactionsPanel"),
     PanelRow("plots", "P&lots", ("G",),
              "Show or hide plots: load of the CPUs over time, histograms of durations.", Side.BOTTOM,
              "satview.gui.plots.panel:PlotsPanel"),

@@ -24,8 +24,8 @@ from satview.base.time import TimeWindow
 from satview.events.spec import Release
 from satview.filters.views.passes import Effect
 from satview.formats.registry import open_trace
-from satview.gui.event_list.model import EventListModel
-from satview.gui.statistics.model import SheetModel
+from satview.gui.event_list import EventListModel
+from satview.gui.statistics import SheetModel
 from satview.gui.theme import LIGHT
 from satview.session.loading.loaded_trace import LoadedTrace
 from satview.session.loading.recent_files import RecentFiles

@@ -7,7 +7,7 @@ import json
 import pytest
 from PySide6.QtCore import Qt
 
-from satview.gui.keys_dialog import KeysDialog
+from satview.gui.help_dialogs import KeysDialog
 from satview.session.command_table import COMMANDS
 from satview.session.key_bindings import KeyBindings
 from satview.session.panel_table import PANELS

@@ -16,8 +16,7 @@ from satview.events.spec import Release
 from satview.formats.registry import open_trace
 from satview.gui import dialogs
 from satview.gui.comparison.axis_dialog import AxisDialog
-from satview.gui.comparison.model import FIGURE, NAME
-from satview.gui.comparison.panel import ComparisonPanel
+from satview.gui.comparison.panel import FIGURE, NAME, ComparisonPanel
 from satview.session.session import Stage
 from satview.store.axis import files_of
 from satview.store.axis_file import allow_axis

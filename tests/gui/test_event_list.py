@@ -6,9 +6,9 @@ from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QTableView
 
-from satview.gui.event_list import model as model_module
-from satview.gui.event_list.model import EventListModel
-from satview.gui.row_table import selected_ranges, set_up_rows
+from satview.gui import event_list
+from satview.gui.event_list import EventListModel
+from satview.gui.panel import selected_ranges, set_up_rows
 from satview.gui.theme import LIGHT
 from satview.session.events.event_text import COLUMNS
 
@@ -38,8 +38,8 @@ def test_rows_are_the_events_in_order(panel, opened):
 
 def test_a_row_is_formatted_once(panel, monkeypatch):
     calls = []
-    real = model_module.list_row
-    monkeypatch.setattr(model_module, "list_row", lambda *arguments: calls.append(arguments[1]) or real(*arguments))
+    real = event_list.list_row
+    monkeypatch.setattr(event_list, "list_row", lambda *arguments: calls.append(arguments[1]) or real(*arguments))
     panel.model._texts.cache_clear()
     for _ in range(3):
         texts(panel.model, 4)
@@ -149,7 +149,7 @@ def test_nothing_passes_the_filter(panel, opened, qtbot):
 @pytest.mark.thorough
 def test_more_rows_than_qt_can_count(opened, monkeypatch):
     """The model then holds a part that moves to where it is looked at."""
-    monkeypatch.setattr(model_module, "_HEIGHT_LIMIT_PX", 100)  # five rows of 20 px
+    monkeypatch.setattr(event_list, "_HEIGHT_LIMIT_PX", 100)  # five rows of 20 px
     model = EventListModel(opened, 20, LIGHT)
     total = len(opened.trace.events)
     assert model.rowCount() == 5

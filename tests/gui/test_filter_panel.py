@@ -15,7 +15,7 @@ from satview.events import wire
 from satview.filters.views.passes import Effect
 from satview.formats.kev.writer import SlotWriter, write_kev
 from satview.gui import dialogs
-from satview.gui.filters import questions
+from satview.gui.filters import rules_tab
 from satview.gui.filters.context import add_filter_menus
 from satview.gui.theme import DARK, LIGHT, colour
 
@@ -453,14 +453,14 @@ class TestRules:
         (tmp_path / "evil.py").write_text(code)
         (tmp_path / "a.satrules").write_text("ADDCLASS KERCALLENTER\nADDCLASSEVHANDLER KERCALLENTER CALL evil.py:one\n")
         requested = []
-        monkeypatch.setattr(questions, "allow_code", lambda parent, path: requested.append(path) or False)
+        monkeypatch.setattr(rules_tab, "allow_code", lambda parent, path: requested.append(path) or False)
         panel.rules.load(tmp_path / "a.satrules")
         assert not (tmp_path / "ran").exists()
         panel.rules.apply_button.click()
         assert requested == [tmp_path / "evil.py"]
         assert not (tmp_path / "ran").exists()
         assert "not allowed" in panel.rules.message.text()
-        monkeypatch.setattr(questions, "allow_code", lambda parent, path: True)
+        monkeypatch.setattr(rules_tab, "allow_code", lambda parent, path: True)
         panel.rules.apply_button.click()
         assert settled().row_count == 1
         assert (tmp_path / "ran").exists()
@@ -470,7 +470,7 @@ class TestRules:
         (tmp_path / "mine.py").write_text("def pick(event):\n    return True\n")
         rules = "ADDCLASS KERCALLENTER\nADDCLASSEVHANDLER KERCALLENTER CALL mine.py:pick\n"
         (tmp_path / "a.satrules").write_text(rules)
-        monkeypatch.setattr(questions, "allow_code", lambda parent, path: True)
+        monkeypatch.setattr(rules_tab, "allow_code", lambda parent, path: True)
         panel.rules.load(tmp_path / "a.satrules")
         panel.rules.apply_button.click()
         assert settled().row_count == 1
@@ -486,7 +486,7 @@ class TestRules:
         panel.rules.save()
         assert (tmp_path / "b.satrules").read_text() == "ADDCLASS USER\n"
         panel.rules.editor.clear()
-        monkeypatch.setattr(questions, "ask_rule_file", lambda *arguments: tmp_path / "b.satrules")
+        monkeypatch.setattr(rules_tab, "ask_rule_file", lambda *arguments: tmp_path / "b.satrules")
         panel.rules.open()
         assert panel.rules.editor.toPlainText().strip() == "ADDCLASS USER"
 
@@ -525,7 +525,7 @@ class TestRules:
         assert panel.rules.message.text().startswith("Saved rules.c\nWHERE does not apply to ")
 
     def test_what_would_be_captured(self, panel, window, qtbot):
-        from satview.gui.filters.would_capture_dialog import WouldCaptureDialog
+        from satview.gui.filters.rules_tab import WouldCaptureDialog
 
         panel.rules.editor.setPlainText("ADDCLASS USER")
         panel.rules.show_would_capture()
@@ -536,7 +536,7 @@ class TestRules:
 
     @pytest.mark.thorough
     def test_esc_stops_working_out_what_would_be_captured(self, panel, window, opened, qtbot):
-        from satview.gui.filters.would_capture_dialog import WouldCaptureDialog
+        from satview.gui.filters.rules_tab import WouldCaptureDialog
 
         panel.rules.editor.setPlainText("ADDCLASS USER")
         stopped = threading.Event()

@@ -20,9 +20,9 @@ from PySide6.QtWidgets import (
 )
 
 import satview.gui
-from satview.gui.info_dialog import InfoDialog
-from satview.gui.plain_label import PlainLabel
+from satview.gui.help_dialogs import InfoDialog
 from satview.gui.swimlane.mouse import HoverCard
+from satview.gui.widgets import PlainLabel
 from satview.session.session import Stage
 from satview.store.mark_file import Mark
 from tests.helpers.kev import TraceBuilder

@@ -10,10 +10,8 @@ from PySide6.QtWidgets import QApplication, QColorDialog
 
 from satview.events import states
 from satview.filters.views.passes import Effect
-from satview.gui.colours import HATCHES, hatch_of, is_thick, value_colour
-from satview.gui.settings_dialog import SettingsDialog
-from satview.gui.state_looks import StateLook, read_looks, write_looks
-from satview.gui.state_looks_dialog import StateLooksDialog
+from satview.gui.colours import HATCHES, StateLook, hatch_of, is_thick, read_looks, value_colour, write_looks
+from satview.gui.settings_dialog import SettingsDialog, StateLooksDialog
 from satview.gui.swimlane import vector_lanes
 from satview.gui.swimlane.fills import EVENTS, RAN, hatch, lane_colour, swatch
 from satview.gui.swimlane.lane_image import Kind, LanePalette, Marks, bands, stack_of_lane

@@ -19,8 +19,8 @@ from satview.capture.workloads.registry import names
 from satview.gui import dialogs
 from satview.gui.capture import job
 from satview.gui.capture.dialog import NewCaptureDialog
-from satview.gui.capture.outcome import OutcomeDialog
-from satview.gui.filters import questions
+from satview.gui.capture.job import OutcomeDialog
+from satview.gui.filters import rules_tab
 from satview.session.session import Stage
 
 LEFT = Qt.MouseButton.LeftButton
@@ -395,7 +395,7 @@ def test_what_it_remembers_may_be_anything(empty_window, stored):
 def test_rules_come_from_a_file(dialog, tmp_path, qtbot, monkeypatch):
     path = tmp_path / "mine.satrules"
     path.write_text("DELALLCLASSES\nADDCLASS THREAD\n")
-    monkeypatch.setattr(questions, "ask_rule_file", lambda *_: path)
+    monkeypatch.setattr(rules_tab, "ask_rule_file", lambda *_: path)
     qtbot.mouseClick(dialog.rules_button, LEFT)
     assert dialog.rules.text.split() == ["DELALLCLASSES", "ADDCLASS", "THREAD"]
     path.write_bytes(b"\xff\xfe\x00")

@@ -159,7 +159,7 @@ class TestProblems:
 class TestDialogs:
     def test_information(self, window, qtbot):
         window.registry["file.info"].run()
-        from satview.gui.info_dialog import InfoDialog
+        from satview.gui.help_dialogs import InfoDialog
 
         dialog = window.findChild(InfoDialog)
         sections = top_items(dialog.tree)

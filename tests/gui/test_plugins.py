@@ -42,7 +42,7 @@ def test_a_tab_of_statistics(plugged, qtbot):
 
 
 def test_the_list_of_plugins(plugged, qtbot):
-    from satview.gui.plugins_dialog import PluginsDialog
+    from satview.gui.help_dialogs import PluginsDialog
 
     plugged.actions_by_id.by_id["help.plugins"].trigger()
     [dialog] = plugged.findChildren(PluginsDialog)
@@ -53,7 +53,7 @@ def test_the_list_of_plugins(plugged, qtbot):
 
 
 def test_the_list_says_what_is_switched_off(empty_window, package, qtbot):
-    from satview.gui.plugins_dialog import PluginsDialog
+    from satview.gui.help_dialogs import PluginsDialog
 
     package("satview.lanes", "broken", "raise ValueError('<b>oh</b>')\n")
     empty_window.actions_by_id.by_id["help.plugins"].trigger()

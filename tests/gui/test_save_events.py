@@ -9,7 +9,7 @@ from PySide6.QtTest import QTest
 from satview.base.time import TimeWindow
 from satview.formats.registry import open_trace
 from satview.gui import dialogs
-from satview.gui.save_events_dialog import SaveEventsDialog
+from satview.gui.save_events import SaveEventsDialog
 
 K = Qt.Key
 LEFT = Qt.MouseButton.LeftButton

@@ -6,7 +6,7 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QComboBox, QDialog, QTabBar
 
-from satview.gui.screen_fit import resize_on_screen
+from satview.gui.widgets import resize_on_screen
 from tests.helpers.scene import scene
 
 WIDTH, HEIGHT = 960, 540

@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QApplication, QMenu
 from satview.base.time import TimeWindow
 from satview.events import wire
 from satview.gui import dialogs
-from satview.gui.statistics.frozen_column import FrozenColumn
+from satview.gui.statistics import FrozenColumn
 from satview.gui.theme import DARK
 from satview.session.extent import Extent
 from tests.helpers.kev import START, TraceBuilder, from_lanes

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
-from PySide6.QtCore import Qt, Signal, Slot
-from PySide6.QtGui import QCloseEvent
+from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QRect, QSize, Qt, QTimer, Signal, Slot
+from PySide6.QtGui import QCloseEvent, QFont, QFontDatabase, QPainter, QTextCharFormat, QTextCursor
 from PySide6.QtWidgets import (
     QCheckBox,
     QComboBox,
@@ -17,31 +19,238 @@ from PySide6.QtWidgets import (
     QHBoxLayout,
     QLabel,
     QLineEdit,
+    QListWidget,
+    QListWidgetItem,
+    QPlainTextEdit,
     QProgressBar,
     QPushButton,
     QSizePolicy,
     QSpinBox,
+    QStyle,
+    QStyledItemDelegate,
+    QStyleOptionViewItem,
+    QTextEdit,
     QVBoxLayout,
     QWidget,
 )
 
 from satview.base.errors import SatviewError
+from satview.base.safe_text import tool_tip
+from satview.capture.kernel import Kernel
 from satview.capture.logger_options import LoggerOptions
 from satview.capture.run import Capture
+from satview.capture.sim.parts.target import target
 from satview.capture.workloads.registry import Workload, find, names
 from satview.events.spec import Release
-from satview.filters.rules.text import read_rule_text
+from satview.filters.diagnostics import Diagnostic
+from satview.filters.rules.capturing import check_capture
+from satview.filters.rules.text import check_rules, read_rule_text
 from satview.gui import dialogs
 from satview.gui.capture.job import CaptureJob, CaptureRequest, failure
-from satview.gui.capture.rule_box import RuleBox
-from satview.gui.capture.target_names import process_names
-from satview.gui.capture.workload_list import WorkloadList
-from satview.gui.filters import questions
-from satview.gui.message_line import MessageLine
-from satview.gui.plain_label import PlainLabel
-from satview.gui.quiet_fields import keep_quiet
-from satview.gui.screen_fit import resize_on_screen
+from satview.gui.filters import rules_tab
+from satview.gui.theme import DARK, LIGHT, colour
+from satview.gui.widgets import MessageLine, PlainLabel, keep_quiet, resize_on_screen
 from satview.session.settings import Settings
+
+# A box for rules: marks the faulty words while one types, and says what is wrong with them.
+
+
+_TYPING_MS = 250
+_SHOWN = 3
+_NAMES_SHOWN = 8
+
+
+class RuleBox(QWidget):
+    """A text of rules with its faults.
+
+    Attributes:
+        edit: The text.
+        faults: What is wrong with it, in text order.
+
+    Signals:
+        checked: `faults` are those of the text of now.
+    """
+
+    checked = Signal()
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.faults: tuple[Diagnostic, ...] = ()
+        self._release = Release.QNX_7
+        self._is_wide = False
+        self._processes: Mapping[str, Sequence[int]] = {}
+        self.edit = QPlainTextEdit(self)
+        self.edit.setAccessibleName("Rules")
+        self.edit.setPlaceholderText("DELALLCLASSES\nADDCLASS THREAD\nADDEVENT KERCALL MSG_SENDV")
+        self.edit.setFont(_fixed_font(self.edit.font().pointSizeF()))
+        self.edit.setTabChangesFocus(True)
+        self.edit.setMinimumHeight(64)
+        # It takes what is left: with the height that it would like, it would squeeze the fields above in a low dialog.
+        self.edit.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Ignored)
+        self.message = MessageLine(self)
+        self.message.setWordWrap(True)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(4)
+        layout.addWidget(self.edit, 1)
+        layout.addWidget(self.message)
+        self._typing = QTimer(self)
+        self._typing.setSingleShot(True)
+        self._typing.setInterval(_TYPING_MS)
+        self._typing.timeout.connect(self.check)
+        self.edit.textChanged.connect(self._typing.start)
+        self.check()
+
+    @property
+    def text(self) -> str:
+        """The rules."""
+        return self.edit.toPlainText()
+
+    def set_target(self, release: Release, processes: Mapping[str, Sequence[int]], is_wide: bool = False) -> None:
+        """Say whose names apply, release and process names with pids, and whether events are wide by default."""
+        self._release, self._processes, self._is_wide = release, processes, is_wide
+        self.check()
+
+    @Slot()
+    def check(self) -> None:
+        """Look for faults now."""
+        self._typing.stop()
+        rules, self.faults = check_rules(self.text, self._release, self._processes)
+        notes: tuple[str, ...] = ()
+        if rules and not self.faults:
+            self.faults, notes = check_capture(rules, self._release, self._is_wide)
+        self.edit.setExtraSelections([self._selection(fault) for fault in self.faults])
+        if self.faults:
+            more = len(self.faults) - _SHOWN
+            lines = [f"Line {fault.line}: {fault.message}" for fault in self.faults[:_SHOWN]]
+            self.message.say("\n".join(lines + [f"and {more} more"] * (more > 0)), "error")
+        elif rules:
+            count = "1 rule" if len(rules) == 1 else f"{len(rules)} rules"
+            self.message.say("\n".join([count, *notes]), "faint")
+        else:
+            self.message.say(f"Empty: everything is logged.{self._names()}", "faint")
+        self.checked.emit()
+
+    def _names(self) -> str:
+        """Return which processes rules may name, not knowing their pids."""
+        names = [name for name in self._processes if "/" not in name]
+        more = "" if len(names) <= _NAMES_SHOWN else ", …"
+        return f" Rules may name {', '.join(names[:_NAMES_SHOWN])}{more}." if names else ""
+
+    def _selection(self, fault: Diagnostic) -> QTextEdit.ExtraSelection:
+        block = self.edit.document().findBlockByNumber(fault.line - 1)
+        length = len(block.text())
+        start = min(fault.start, max(0, length - 1))
+        cursor = QTextCursor(block)
+        cursor.setPosition(block.position() + start)
+        cursor.setPosition(block.position() + min(max(fault.end, start + 1), length), QTextCursor.MoveMode.KeepAnchor)
+        theme = DARK if self.palette().window().color().lightness() < 128 else LIGHT
+        style = QTextCharFormat()
+        style.setUnderlineStyle(QTextCharFormat.UnderlineStyle.WaveUnderline)
+        style.setUnderlineColor(colour(theme.error))
+        style.setBackground(colour(theme.error, 36))
+        selection = QTextEdit.ExtraSelection()
+        selection.cursor, selection.format = cursor, style
+        return selection
+
+
+def _fixed_font(size: float) -> QFont:
+    font = QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont)
+    font.setPointSizeF(size)
+    return font
+
+
+# The processes of a workload, so that rules can name them before anything runs.
+
+
+@lru_cache(64)
+def process_names(workload: str, release: Release) -> dict[str, tuple[int, ...]]:
+    """Return process name, with and without its folder, to pids: those that are there when the logger starts."""
+    found = find(workload)
+    kernel = Kernel(target(release, found.cpus, ""), 1)
+    try:
+        found.setup(kernel)
+        names: dict[str, tuple[int, ...]] = {}
+        for process in kernel.machine.processes.values():
+            for name in {process.name, process.short_name}:
+                names[name] = (*names.get(name, ()), process.pid)
+        return names
+    finally:
+        kernel.machine.close()
+
+
+# The list of workloads: each with its name and what it teaches.
+
+
+_OFF: Final = 0.45  # how strong names are while nothing can be selected
+
+
+class WorkloadList(QListWidget):
+    """All workloads; the arrows go through them."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setAccessibleName("Workload")
+        self.setProperty("role", "card")
+        self.setItemDelegate(_TwoLines(self))
+        self.setVerticalScrollMode(QListWidget.ScrollMode.ScrollPerItem)
+        for name, summary in names():
+            QListWidgetItem(name, self).setToolTip(tool_tip(summary))
+
+    @property
+    def selected(self) -> str:
+        """The name of the one that is selected; empty if none is."""
+        item = self.currentItem()
+        return item.text() if item is not None else ""
+
+    def choose(self, name: str) -> None:
+        """Select one by its name."""
+        for item in self.findItems(name, Qt.MatchFlag.MatchExactly):
+            self.setCurrentItem(item)
+            self.scrollToItem(item)
+
+
+class _TwoLines(QStyledItemDelegate):
+    """A workload: its name, under it what it teaches."""
+
+    _PAD_PX: Final = 7
+
+    def __init__(self, parent: QWidget) -> None:
+        super().__init__(parent)
+        self._lessons = dict(names())
+
+    def sizeHint(self, option: QStyleOptionViewItem, _index: QModelIndex | QPersistentModelIndex) -> QSize:
+        """Return room for two lines."""
+        return QSize(200, 2 * option.fontMetrics.height() + 2 * self._PAD_PX + 2)
+
+    def paint(
+        self, painter: QPainter, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex
+    ) -> None:
+        """Draw both lines."""
+        self.initStyleOption(option, index)
+        name = str(index.data())
+        option.text = ""
+        widget: QWidget = option.widget
+        widget.style().drawControl(QStyle.ControlElement.CE_ItemViewItem, option, painter, widget)
+        box: QRect = option.rect.adjusted(12, self._PAD_PX, -10, -self._PAD_PX)
+        metrics = option.fontMetrics
+        painter.save()
+        if not widget.isEnabled():
+            painter.setOpacity(_OFF)
+        font = painter.font()
+        font.setBold(True)
+        painter.setFont(font)
+        painter.setPen(widget.palette().text().color())
+        painter.drawText(box, Qt.AlignmentFlag.AlignTop, name)
+        font.setBold(False)
+        painter.setFont(font)
+        dim = widget.palette().text().color()
+        dim.setAlphaF(0.66)
+        painter.setPen(dim)
+        lesson = metrics.elidedText(self._lessons.get(name, ""), Qt.TextElideMode.ElideRight, box.width())
+        painter.drawText(box, Qt.AlignmentFlag.AlignBottom, lesson)
+        painter.restore()
+
 
 _NS_PER_S: Final = 1_000_000_000
 _RELEASES: Final = (
@@ -298,7 +507,7 @@ class NewCaptureDialog(QDialog):
 
     @Slot()
     def _open_rules(self) -> None:
-        path = questions.ask_rule_file(self, self._folder / "any")
+        path = rules_tab.ask_rule_file(self, self._folder / "any")
         if path is None:
             return
         try:

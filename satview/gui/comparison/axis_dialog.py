@@ -29,7 +29,7 @@ from satview.base.time import Clock
 from satview.base.time_text import format_exactly
 from satview.formats.axis.assemble import FORMAT, PS_PER_S
 from satview.gui import dialogs
-from satview.gui.plain_label import PlainLabel
+from satview.gui.widgets import PlainLabel
 from satview.session.axis_files import AxisRequest, plan, write_users_axis
 from satview.session.comparison.comparison import Comparison
 from satview.session.tasks import IsCancelled, Report, Task

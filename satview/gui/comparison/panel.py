@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+import math
+from typing import Any, Final
 
-from PySide6.QtCore import QModelIndex, QSignalBlocker, Qt, Slot
-from PySide6.QtGui import QGuiApplication, QHideEvent, QShowEvent
+import numpy as np
+import pyqtgraph as pg
+from numpy.typing import NDArray
+from PySide6.QtCore import QAbstractTableModel, QModelIndex, QObject, QPersistentModelIndex, QSignalBlocker, Qt, Slot
+from PySide6.QtGui import QGuiApplication, QHideEvent, QPalette, QShowEvent
 from PySide6.QtWidgets import (
     QCheckBox,
     QComboBox,
@@ -20,22 +24,257 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from satview.answers.comparison import Change
+from satview.analysis.times.occurrences import histogram
+from satview.answers.comparison import Change, change_text, difference, value_text
 from satview.base.safe_text import csv_text, tool_tip, visible_line
-from satview.gui.comparison.model import FIGURE, KINDS, NAME, TITLES, ChangesModel
-from satview.gui.panel import PanelContext
-from satview.gui.plain_label import Notice, PlainLabel
-from satview.gui.row_table import select_row, selected_ranges, set_up_rows
-from satview.gui.statistics.positions import Positions
-from satview.gui.table_panel import TablePanel
-from satview.gui.theme import Theme
-from satview.session.comparison.changes_view import ChangesView, OverlaidView
+from satview.base.time_text import format_duration
+from satview.gui.panel import PanelContext, TablePanel, select_row, selected_ranges, set_up_rows
+from satview.gui.plots.axes import DurationAxis, ShareAxis, new_plot, paint_with
+from satview.gui.statistics import Positions
+from satview.gui.theme import Theme, colour
+from satview.gui.widgets import Notice, PlainLabel
+from satview.session.comparison.changes_view import ChangesView, Overlaid, OverlaidView
 from satview.session.extent import NO_RANGE, Extent
 from satview.session.navigation import Navigation
 from satview.session.open_trace import OpenTrace
 
-if TYPE_CHECKING:
-    from satview.gui.comparison.overlay_plot import OverlayPlot
+# The table of what changed between two traces.
+
+
+Index = QModelIndex | QPersistentModelIndex
+NAME, FIGURE, BEFORE, AFTER, CHANGE, WEIGHT = range(6)
+TITLES: Final = ("What", "Figure", "Before", "After", "Change", "Weight")
+_HELP: Final = (
+    "Matched by name: a thread by its process, number and name, a call by its name.",
+    "What was measured; counts and total times are per second.",
+    "In the first trace.",
+    "In the second trace.",
+    "New and gone: only one of the traces has it.",
+    "How much it changed: the difference as a share of the larger value, less for what is small among its kind.",
+)
+KINDS: Final = {
+    "": "Everything", "process": "Processes", "thread": "Threads", "state": "States", "call": "Kernel calls",
+    "message": "Messages", "latency": "Latencies", "interrupt": "Interrupts", "cpu": "CPUs",
+}  # fmt: skip
+_LEFT: Final = int(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
+_RIGHT: Final = int(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
+_SORTED: Final = ("\N{BLACK UP-POINTING SMALL TRIANGLE}", "\N{BLACK DOWN-POINTING SMALL TRIANGLE}")
+
+
+class ChangesModel(QAbstractTableModel):
+    """Changes, sorted and sifted.
+
+    Attributes:
+        all: All changes, what changed most first.
+        shown: The changes that show, in order.
+        sort_column: Column that they are sorted by.
+        is_descending: Largest first.
+    """
+
+    def __init__(self, theme: Theme, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._theme = theme
+        self.all: tuple[Change, ...] = ()
+        self._kind, self._words, self._every = "", "", False
+        self.shown: tuple[Change, ...] = ()
+        self.sort_column, self.is_descending = WEIGHT, True
+
+    def set_theme(self, theme: Theme) -> None:
+        """Draw in other colours."""
+        self._theme = theme
+
+    def show(self, found: tuple[Change, ...]) -> None:
+        """Show other changes, given with what changed most first."""
+        self.all = found
+        self._refresh()
+
+    def sift(self, kind: str, words: str, *, every: bool) -> None:
+        """Show some of them.
+
+        Args:
+            kind: Key of `KINDS`.
+            words: All of these words are in what it is or in the figure.
+            every: Every figure of a thing, not only the one that changed most.
+        """
+        self._kind, self._words, self._every = kind, words.casefold(), every
+        self._refresh()
+
+    def sort(self, column: int, order: Qt.SortOrder = Qt.SortOrder.DescendingOrder) -> None:
+        """Sort by a column."""
+        self.sort_column, self.is_descending = column, order == Qt.SortOrder.DescendingOrder
+        self._refresh()
+
+    def _refresh(self) -> None:
+        words = self._words.split()
+        found = [change for change in self.all if self._kind in ("", change.sheet) and
+                 all(word in f"{change.name} {_figure(change)}".casefold() for word in words)]  # fmt: skip
+        if not self._every:
+            first: dict[tuple[str, str], Change] = {}
+            for change in found:
+                first.setdefault((change.sheet, change.name), change)
+            found = list(first.values())
+        if self.sort_column != WEIGHT or not self.is_descending:
+            found.sort(key=self._key, reverse=self.is_descending)
+        self.beginResetModel()
+        self.shown = tuple(found)
+        self.endResetModel()
+
+    def _key(self, change: Change) -> tuple[float, str]:
+        number = {
+            BEFORE: change.before, AFTER: change.after, CHANGE: difference(change), WEIGHT: change.weight,
+        }.get(self.sort_column, 0.0)  # fmt: skip
+        text = {NAME: change.name, FIGURE: _figure(change)}.get(self.sort_column, "")
+        return -1.0 if math.isnan(number) else number, text.casefold()
+
+    def rowCount(self, parent: Index = QModelIndex()) -> int:  # noqa: B008  -- Qt's own default
+        """Return the number of changes that show."""
+        return 0 if parent.isValid() else len(self.shown)
+
+    def columnCount(self, parent: Index = QModelIndex()) -> int:  # noqa: B008
+        """Return the number of columns."""
+        return 0 if parent.isValid() else len(TITLES)
+
+    def text(self, row: int, column: int) -> str:
+        """Return what a cell says."""
+        change = self.shown[row]
+        if column == WEIGHT:
+            return f"{change.weight:.0%}"
+        if column in (BEFORE, AFTER):
+            return value_text(change, change.before if column == BEFORE else change.after)
+        return {NAME: change.name, FIGURE: _figure(change), CHANGE: change_text(change)}[column]
+
+    def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
+        """Return text, tip, alignment or colour of a cell."""
+        if not index.isValid():
+            return None
+        if role == Qt.ItemDataRole.DisplayRole:
+            return visible_line(self.text(index.row(), index.column()))
+        if role == Qt.ItemDataRole.ToolTipRole and index.column() in (NAME, FIGURE):
+            return tool_tip(self.text(index.row(), index.column()))
+        if role == Qt.ItemDataRole.TextAlignmentRole:
+            return _LEFT if index.column() in (NAME, FIGURE) else _RIGHT
+        change = self.shown[index.row()]
+        if role == Qt.ItemDataRole.ForegroundRole:
+            if index.column() == CHANGE and change.is_longer and change.ratio > 1.1:
+                return colour(self._theme.error)
+            return colour(self._theme.dim) if index.column() in (FIGURE, WEIGHT) else None
+        return None
+
+    def headerData(self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
+        """Return title, tip or alignment of a column's head."""
+        if orientation != Qt.Orientation.Horizontal:
+            return None
+        if role == Qt.ItemDataRole.DisplayRole:
+            mark = f"{_SORTED[self.is_descending]} " if section == self.sort_column else ""
+            return f"{mark}{TITLES[section]}"
+        if role == Qt.ItemDataRole.ToolTipRole:
+            return tool_tip(_HELP[section])
+        if role == Qt.ItemDataRole.TextAlignmentRole:
+            return _LEFT if section in (NAME, FIGURE) else _RIGHT
+        return None
+
+
+def _figure(change: Change) -> str:
+    return f"{KINDS[change.sheet].lower() if change.sheet != 'cpu' else 'CPUs'}: {change.column.title}"
+
+
+# The histograms of both traces in one plot: the first one filled, the second one as a line over it.
+
+
+_ROOM: Final = 1.08  # height of the plot in that of the tallest bar
+_RIGHT_PX: Final = 20  # half of the text at the last tick
+_LINE_PX: Final = 2
+_SIGNS: Final = ("\N{BLACK VERTICAL RECTANGLE} before", "\N{BOX DRAWINGS LIGHT HORIZONTAL} after")
+
+
+class OverlayPlot(QWidget):
+    """Shares of occurrences by their duration, so that traces of different lengths compare.
+
+    Attributes:
+        plot: The pyqtgraph widget.
+        heads: What is said of the first trace and of the second.
+        shares: What is drawn: float64 (bins,), of the first trace and the second; None = nothing.
+    """
+
+    def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._theme = theme
+        self._overlaid: Overlaid | None = None
+        self.shares: tuple[NDArray[np.float64], NDArray[np.float64]] | None = None
+        self._x_axis = DurationAxis("bottom")
+        self.plot = new_plot(self._x_axis, ShareAxis("left"), "Histograms of both traces")
+        self.plot.getPlotItem().layout.setContentsMargins(0, 0, _RIGHT_PX, 0)
+        self.heads = PlainLabel(self), PlainLabel(self)
+        head = QVBoxLayout()  # below each other: they fit a narrow plot
+        head.setContentsMargins(8, 4, 8, 2)
+        head.setSpacing(0)
+        for label in self.heads:
+            label.setMinimumWidth(1)
+            head.addWidget(label)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(0)
+        layout.addLayout(head)
+        layout.addWidget(self.plot, 1)
+        self.set_theme(theme)
+
+    def set_theme(self, theme: Theme) -> None:
+        """Draw in other colours."""
+        self._theme = theme
+        paint_with(self.plot, theme)
+        self._draw()
+
+    def show_overlaid(self, overlaid: Overlaid | None) -> None:
+        """Draw other histograms, or none."""
+        self._overlaid = overlaid
+        self._draw()
+
+    def _draw(self) -> None:
+        self.plot.clear()
+        self.shares = None
+        overlaid, theme = self._overlaid, self._theme
+        if overlaid is None or not any(map(len, overlaid.sides)):
+            return
+        made = histogram(np.concatenate(overlaid.sides))
+        edges, bins = made.edges_log10, len(made.counts)
+        split = np.split(made.bin, [len(overlaid.sides[0])])
+        first, second = (np.bincount(part, minlength=bins) / max(1, len(part)) for part in split)
+        self.shares = first, second
+        self.plot.addItem(
+            pg.BarGraphItem(x0=edges[:-1], x1=edges[1:], y0=0, height=first, brush=colour(theme.faint, 150),
+                            pen=pg.mkPen(colour(theme.base)))
+        )  # fmt: skip
+        # A histogram with an empty bin at either end, so that its outline comes down to the axis.
+        width = float(edges[1] - edges[0])
+        outline = np.concatenate(([edges[0] - width], edges, [edges[-1] + width]))
+        self.plot.addItem(
+            pg.PlotCurveItem(outline, np.concatenate(([0.0], second, [0.0])), stepMode="center",
+                             pen=pg.mkPen(colour(theme.accent), width=_LINE_PX))
+        )  # fmt: skip
+        for side, (values, rgb) in enumerate(zip(overlaid.sides, (theme.dim, theme.accent), strict=True)):
+            self._mark_median(side, values, rgb)
+        top = float(max(first.max(), second.max()))
+        margin = 0.04 * float(edges[-1] - edges[0]) + width
+        self.plot.setLimits(xMin=float(edges[0]) - margin, xMax=float(edges[-1]) + margin)
+        self.plot.setXRange(float(edges[0]) - width, float(edges[-1]) + width, padding=0.03)
+        self.plot.setYRange(0, top * _ROOM, padding=0)
+
+    def _mark_median(self, side: int, values: NDArray[np.int64], rgb: int) -> None:
+        """Draw a line at the median of one trace, and say it above the plot, where it overprints nothing."""
+        median_ns = int(np.percentile(values, 50, method="inverted_cdf")) if len(values) else 0
+        label = self.heads[side]
+        palette = label.palette()
+        palette.setColor(QPalette.ColorRole.WindowText, colour(rgb))
+        label.setPalette(palette)
+        if not len(values):
+            label.setText(f"{_SIGNS[side]}: none")
+            return
+        label.setText(f"{_SIGNS[side]}: half within {format_duration(median_ns)}, of {len(values):,}")
+        style = Qt.PenStyle.DashLine if side == 0 else Qt.PenStyle.SolidLine
+        self.plot.addItem(
+            pg.InfiniteLine(pos=math.log10(max(1, median_ns)), angle=90, pen=pg.mkPen(colour(rgb), style=style))
+        )
+
 
 _ROW_PX: Final = 22
 _WIDTHS_PX: Final = (300, 140, 80, 80, 80, 66)
@@ -279,8 +518,6 @@ class ComparisonPanel(TablePanel[ChangesModel]):
             self._plots.setCurrentWidget(self._no_plot)
             return
         if self.plot is None:
-            from satview.gui.comparison.overlay_plot import OverlayPlot  # on first use: brings pyqtgraph
-
             self.plot = OverlayPlot(self._theme, self)
             self._plots.addWidget(self.plot)
         self.plot.show_overlaid(found)

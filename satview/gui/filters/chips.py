@@ -3,23 +3,199 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
 import numpy as np
-from PySide6.QtCore import QPoint, Qt, Signal, Slot
+from PySide6.QtCore import QEvent, QObject, QPoint, QRect, QSize, Qt, Signal, Slot
 from PySide6.QtGui import QAction
-from PySide6.QtWidgets import QFrame, QMenu, QPushButton, QSizePolicy, QWidget
+from PySide6.QtWidgets import (
+    QFrame,
+    QHBoxLayout,
+    QLayout,
+    QLayoutItem,
+    QMenu,
+    QPushButton,
+    QSizePolicy,
+    QToolButton,
+    QWidget,
+)
 
 from satview.base.errors import UsageError
 from satview.base.safe_text import menu_text, tool_tip
 from satview.filters.views.passes import Effect, Pass, pass_limits
-from satview.gui.filters.chip import Chip, ChipText, chip_height_px
-from satview.gui.filters.flow import FlowLayout
 from satview.gui.quick_pick import LinePrompt
 from satview.gui.theme import Theme, css
+from satview.gui.widgets import PlainLabel
 from satview.session.filtering.filter_state import pass_title
 from satview.session.open_trace import OpenTrace
+
+# One filter in force, drawn as a chip.
+
+
+@dataclass(frozen=True, slots=True)
+class ChipText:
+    """What a chip says: its text, how many events fit, its tool tip, and `on`, `mark` or `off` for its colours."""
+
+    text: str
+    count: str
+    tip: str
+    state: str
+
+
+class Chip(QFrame):
+    """One filter; can be given to another one when its own is gone, for a new widget takes milliseconds.
+
+    Attributes:
+        name: Of the filter.
+        label: The part that is clicked.
+        count: How many events fit.
+        cross: Takes the filter away.
+
+    Signals:
+        clicked, dropped: The label was clicked, the cross was: name of the filter.
+        menu_requested: Right click: name of the filter, global position.
+    """
+
+    clicked = Signal(str)
+    dropped = Signal(str)
+    menu_requested = Signal(str, QPoint)
+
+    def __init__(self, parent: QWidget) -> None:
+        super().__init__(parent)
+        self.name = ""
+        self.label = QPushButton(self)
+        self.label.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        self.label.clicked.connect(self._on_label)
+        self.count = PlainLabel(self)
+        self.count.setObjectName("chipCount")
+        self.cross = QToolButton(self)
+        self.cross.setText("\N{MULTIPLICATION SIGN}")
+        self.cross.setToolTip("Take this filter away")
+        self.cross.clicked.connect(self._on_cross)
+        self.cross.installEventFilter(self)
+        self.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
+        self.customContextMenuRequested.connect(self._on_menu)
+        row = QHBoxLayout(self)
+        row.setContentsMargins(8, 1, 3, 1)
+        row.setSpacing(6)
+        for part in (self.label, self.count, self.cross):
+            row.addWidget(part)
+        self.setFixedHeight(chip_height_px(self))
+        self._says: ChipText | None = None
+
+    def say(self, says: ChipText) -> None:
+        """Show another text."""
+        if says == self._says:
+            return
+        if self._says is None or says.state != self._says.state:
+            self.setProperty("chip", says.state)
+            for part in (self, self.label, self.count, self.cross):
+                part.style().unpolish(part)
+                part.style().polish(part)
+        self._says = says
+        self.label.setText(menu_text(says.text))
+        self.label.setToolTip(tool_tip(says.tip))
+        self.label.setAccessibleName(f"Filter {says.text}, {says.count}")
+        self.count.setText(says.count)
+        self.cross.setAccessibleName(f"Take filter {says.text} away")
+
+    def eventFilter(self, _watched: QObject, event: QEvent) -> bool:
+        """Keep clicks on the cross from the menu of the chip."""
+        return event.type() == QEvent.Type.ContextMenu
+
+    @Slot()
+    def _on_label(self) -> None:
+        self.clicked.emit(self.name)
+
+    @Slot()
+    def _on_cross(self) -> None:
+        self.dropped.emit(self.name)
+
+    @Slot(QPoint)
+    def _on_menu(self, position: QPoint) -> None:
+        self.menu_requested.emit(self.name, self.mapToGlobal(position))
+
+
+def chip_height_px(widget: QWidget) -> int:
+    """Return how tall a chip is: always the same, or the lanes below would move when its text changes."""
+    return widget.fontMetrics().height() + 11
+
+
+# A layout that wraps its items into as many rows as they need.
+
+
+class FlowLayout(QLayout):
+    """Items from left to right, then the next row."""
+
+    def __init__(self, parent: QWidget, gap_px: int = 6) -> None:
+        super().__init__(parent)
+        self._items: list[QLayoutItem] = []
+        self._gap_px = gap_px
+
+    def addItem(self, item: QLayoutItem) -> None:
+        """Add an item at the end."""
+        self._items.append(item)
+
+    def count(self) -> int:
+        """Return the number of items."""
+        return len(self._items)
+
+    def itemAt(self, index: int) -> QLayoutItem | None:
+        """Return an item, None beyond the last."""
+        return self._items[index] if 0 <= index < len(self._items) else None
+
+    def takeAt(self, index: int) -> QLayoutItem | None:
+        """Remove and return an item, None beyond the last."""
+        return self._items.pop(index) if 0 <= index < len(self._items) else None
+
+    def expandingDirections(self) -> Qt.Orientation:
+        """Say that no more room is requested than needed."""
+        return Qt.Orientation(0)
+
+    def hasHeightForWidth(self) -> bool:
+        """Say that the height follows the width."""
+        return True
+
+    def heightForWidth(self, width: int) -> int:
+        """Return the height for a width."""
+        return self._lay_out(QRect(0, 0, width, 0), moves=False)
+
+    def setGeometry(self, rect: QRect) -> None:
+        """Lay out the items."""
+        super().setGeometry(rect)
+        self._lay_out(rect, moves=True)
+
+    def sizeHint(self) -> QSize:
+        """Return the least size."""
+        return self.minimumSize()
+
+    def minimumSize(self) -> QSize:
+        """Return room for the largest item."""
+        size = QSize(0, 0)
+        for item in self._items:
+            size = size.expandedTo(item.minimumSize())
+        margins = self.contentsMargins()
+        return size + QSize(margins.left() + margins.right(), margins.top() + margins.bottom())
+
+    def _lay_out(self, rect: QRect, *, moves: bool) -> int:
+        margins = self.contentsMargins()
+        left, right = rect.x() + margins.left(), rect.right() - margins.right()
+        x, y, row_px = left, rect.y() + margins.top(), 0
+        for item in self._items:
+            if item.isEmpty():  # hidden
+                continue
+            size = item.sizeHint()
+            size.setWidth(min(size.width(), max(40, right - left)))
+            if x > left and x + size.width() > right:
+                x, y, row_px = left, y + row_px + self._gap_px, 0
+            if moves:
+                item.setGeometry(QRect(QPoint(x, y), size))
+            x += size.width() + self._gap_px
+            row_px = max(row_px, size.height())
+        return y + row_px + margins.bottom() - rect.y()
+
 
 EFFECTS: Final = {
     Effect.HIDE: "Hide all others",

@@ -10,14 +10,11 @@ from PySide6.QtGui import QColor, QGuiApplication
 from PySide6.QtWidgets import QHBoxLayout, QSizePolicy, QTableView, QVBoxLayout, QWidget
 
 from satview.gui import dialogs
-from satview.gui.event_files import write_list
-from satview.gui.event_list.model import EventListModel
-from satview.gui.event_list.panel import column_widths
-from satview.gui.panel import PanelContext
-from satview.gui.plain_label import PlainLabel
-from satview.gui.row_table import add_copy_and_export, set_up_rows
-from satview.gui.table_panel import TablePanel
+from satview.gui.event_list import EventListModel, column_widths
+from satview.gui.panel import PanelContext, TablePanel, add_copy_and_export, set_up_rows
+from satview.gui.save_events import write_list
 from satview.gui.theme import Theme
+from satview.gui.widgets import PlainLabel
 from satview.session.events.hits_table import hits_text
 from satview.session.open_trace import OpenTrace
 from satview.session.tasks import Task

@@ -2,20 +2,49 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Final
 
-from PySide6.QtCore import Qt, Slot
-from PySide6.QtGui import QGuiApplication, QResizeEvent
-from PySide6.QtWidgets import QHBoxLayout, QMenu, QPushButton, QWidget
+from PySide6.QtCore import QRect, QSize, Qt, Signal, Slot
+from PySide6.QtGui import (
+    QFontDatabase,
+    QGuiApplication,
+    QPainter,
+    QPaintEvent,
+    QResizeEvent,
+    QTextCharFormat,
+    QTextCursor,
+)
+from PySide6.QtWidgets import (
+    QDialog,
+    QDialogButtonBox,
+    QFileDialog,
+    QHBoxLayout,
+    QMenu,
+    QMessageBox,
+    QPlainTextEdit,
+    QPushButton,
+    QTextBrowser,
+    QTextEdit,
+    QVBoxLayout,
+    QWidget,
+)
 
 from satview.base.errors import UsageError
 from satview.base.new_file import write_file
+from satview.base.safe_text import html_text, visible
+from satview.events.modes import RULE_MODES, Mode
 from satview.export.c_program import c_program
+from satview.filters.diagnostics import Diagnostic
+from satview.filters.expressions.complete import Completion, completions
+from satview.filters.external import classes_of
 from satview.filters.names import process_names
 from satview.filters.rules.building import BuiltRules, build
+from satview.filters.rules.capturing import check_capture
+from satview.filters.rules.event_names import names_of_class
 from satview.filters.rules.explain import explain
 from satview.filters.rules.handlers import Handlers
 from satview.filters.rules.rule import Rule
@@ -23,15 +52,320 @@ from satview.filters.rules.text import check_rules, read_rule_text, rules_text, 
 from satview.filters.rules.tracelogger_command import from_tracelogger_args, tracelogger_command
 from satview.filters.views.passes import Effect
 from satview.filters.views.selection import rules_of_selection
+from satview.filters.views.would_capture import WouldCapture, would_capture
 from satview.formats.registry import source_files
 from satview.gui import dialogs
-from satview.gui.filters import questions
-from satview.gui.filters.rule_editor import RuleEditor
-from satview.gui.filters.would_capture_dialog import WouldCaptureDialog
-from satview.gui.low_layout import LowGrid
-from satview.gui.message_line import MessageLine
-from satview.gui.theme import Theme
+from satview.gui.dialogs import clicked_button
+from satview.gui.filters.editing import ProposingEditor
+from satview.gui.theme import Theme, colour
+from satview.gui.widgets import LowGrid, MessageLine, resize_on_screen
 from satview.session.open_trace import OpenTrace
+from satview.session.tasks import IsCancelled, Report, Task
+from satview.store.trace import Trace
+
+# The editor for rules: line numbers, proposals, a wave under the word that is wrong.
+
+
+_WHERE: Final = re.compile(r"\bWHERE\s(.*)$")
+_LIMIT: Final = 200
+_GUTTER_PX: Final = 10
+
+
+class RuleEditor(ProposingEditor):
+    """Checks its text a line at a time whenever it changes.
+
+    Attributes:
+        faults: What is wrong, in the order of lines.
+        limits: What a view can do and a capture cannot.
+        proposals: The list.
+
+    Signals:
+        checked: `faults` is up to date.
+    """
+
+    checked = Signal()
+
+    def __init__(self, trace: Trace, theme: Theme, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._trace = trace
+        self._theme = theme
+        self._names = process_names(trace)
+        self.faults: tuple[Diagnostic, ...] = ()
+        self.limits: tuple[Diagnostic, ...] = ()
+        self.setFont(QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont))
+        self.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
+        self.setAccessibleName("Rules")
+        self._gutter = _Gutter(self)
+        self.textChanged.connect(self._check)
+        self.blockCountChanged.connect(self._on_blocks)
+        self.updateRequest.connect(self._on_update)
+        self._on_blocks()
+
+    def set_trace(self, trace: Trace) -> None:
+        """Know the processes of a longer reading of the same file."""
+        self._trace, names = trace, process_names(trace)
+        if names != self._names:
+            self._names = names
+            self._check()
+
+    def set_theme(self, theme: Theme) -> None:
+        """Draw in other colours."""
+        self._theme = theme
+        self._check()
+
+    def replace_text(self, text: str) -> None:
+        """Show other rules; Ctrl+Z brings back those before."""
+        cursor = QTextCursor(self.document())
+        cursor.select(QTextCursor.SelectionType.Document)
+        cursor.insertText(text)
+        self.moveCursor(QTextCursor.MoveOperation.Start)
+
+    def go_to(self, fault: Diagnostic) -> None:
+        """Put the cursor where a fault is."""
+        block = self.document().findBlockByNumber(max(0, fault.line - 1))
+        cursor = QTextCursor(block)
+        cursor.setPosition(min(block.position() + fault.start, block.position() + block.length() - 1))
+        self.setTextCursor(cursor)
+        self.setFocus()
+
+    @Slot()
+    def _check(self) -> None:
+        rules, self.faults = check_rules(self.toPlainText(), self._trace.release, self._names)
+        self.limits = check_capture(rules, self._trace.release)[0] if rules and not self.faults else ()
+        waves = [self._wave(fault, self._theme.error) for fault in self.faults]
+        self.setExtraSelections([*waves, *(self._wave(limit, self._theme.warning) for limit in self.limits)])
+        self.checked.emit()
+
+    def _wave(self, fault: Diagnostic, rgb: int) -> QTextEdit.ExtraSelection:
+        block = self.document().findBlockByNumber(max(0, fault.line - 1))
+        last = block.position() + max(0, block.length() - 1)
+        selection = QTextEdit.ExtraSelection()
+        selection.cursor = QTextCursor(block)
+        selection.cursor.setPosition(min(block.position() + fault.start, last))
+        end = min(max(block.position() + fault.end, block.position() + fault.start + 1), last)
+        selection.cursor.setPosition(end, QTextCursor.MoveMode.KeepAnchor)
+        form = QTextCharFormat()
+        form.setUnderlineStyle(QTextCharFormat.UnderlineStyle.SpellCheckUnderline)
+        form.setUnderlineColor(colour(rgb))
+        selection.format = form
+        return selection
+
+    def completions(self) -> tuple[list[Completion], int]:
+        """Return what fits at the cursor of a rule."""
+        cursor = self.textCursor()
+        found = list(rule_completions(cursor.block().text(), cursor.positionInBlock(), self._trace))[:_LIMIT]
+        return found, cursor.block().position()
+
+    def left_px(self) -> int:
+        """Return the width of the line numbers."""
+        return self._gutter.width()
+
+    @Slot()
+    def _on_blocks(self) -> None:
+        self.setViewportMargins(self._gutter.sizeHint().width(), 0, 0, 0)
+
+    def _on_update(self, rect: QRect, dy: int) -> None:
+        if dy:
+            self._gutter.scroll(0, dy)
+        else:
+            self._gutter.update(0, rect.y(), self._gutter.width(), rect.height())
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """Follow the size."""
+        super().resizeEvent(event)
+        inner = self.contentsRect()
+        self._gutter.setGeometry(inner.left(), inner.top(), self._gutter.sizeHint().width(), inner.height())
+
+    def paint_gutter(self, painter: QPainter, area: QRect) -> None:
+        """Draw the line numbers, those of faulty lines in red."""
+        painter.fillRect(area, colour(self._theme.panel))
+        wrong = {fault.line for fault in self.faults}
+        block = self.firstVisibleBlock()
+        painter.setFont(self.font())
+        while block.isValid():
+            top = self.blockBoundingGeometry(block).translated(self.contentOffset()).top()
+            if top > area.bottom():
+                break
+            number = block.blockNumber() + 1
+            painter.setPen(colour(self._theme.error if number in wrong else self._theme.faint))
+            index = QRect(0, round(top), self._gutter.width() - _GUTTER_PX // 2, self.fontMetrics().height())
+            painter.drawText(index, int(Qt.AlignmentFlag.AlignRight), str(number))
+            block = block.next()
+
+
+class _Gutter(QWidget):
+    """Line numbers."""
+
+    def __init__(self, editor: RuleEditor) -> None:
+        super().__init__(editor)
+        self._editor = editor
+
+    def sizeHint(self) -> QSize:
+        """Return room for the largest number."""
+        digits = max(2, len(str(self._editor.blockCount())))
+        return QSize(self._editor.fontMetrics().horizontalAdvance("9") * digits + _GUTTER_PX, 0)
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        """Draw."""
+        self._editor.paint_gutter(QPainter(self), event.rect())
+
+
+def rule_completions(line: str, position: int, trace: Trace) -> Iterator[Completion]:
+    """Yield what could are at a position of a rule line: a mode, a class, an event, a process, a condition."""
+    before = line[:position]
+    condition = _WHERE.search(before)
+    if condition:
+        start = condition.start(1)
+        for found in completions(condition.group(1), len(condition.group(1)), trace.release, trace):
+            yield Completion(found.text, found.start + start, found.end + start, found.help)
+        return
+    words = before.split(" ")
+    begun, known = words[-1], [word.upper() for word in words[:-1] if word]
+    for name, note in _words(known, trace):
+        if name != begun and name.upper().startswith(begun.upper()):
+            yield Completion(name, position - len(begun), position, note)
+
+
+def _words(known: list[str], trace: Trace) -> Iterator[tuple[str, str]]:
+    if not known:
+        yield from ((mode.name, " ".join(mode.rule_arguments)) for mode in RULE_MODES)
+        yield "WHERE", "condition on every event"
+        return
+    mode = next((mode for mode in RULE_MODES if mode.name == known[0]), None)
+    arguments = mode.rule_arguments if isinstance(mode, Mode) else ()
+    if len(known) > len(arguments):
+        return
+    requested = arguments[len(known) - 1]
+    external = next((c for c in classes_of(trace.release) if len(known) > 1 and c.name == known[1]), None)
+    if requested == "class":
+        yield from ((c.name, "") for c in classes_of(trace.release) if c.name != "EMPTY")
+    elif requested == "event" and external is not None:
+        yield from ((name, "") for name in sorted(names_of_class(external, trace.release)))
+    elif requested == "pid":
+        for name, pids in process_names(trace).items():
+            if "/" not in name and " " not in name:
+                yield name, f"pid {', '.join(map(str, pids[:5]))}"
+    elif requested == "handler":
+        yield from (("WHERE", "a condition"), ("CALL", "a Python function: file.py:name"))
+
+
+# What a capture with some rules would have logged of this run, and what every view would miss.
+
+
+class WouldCaptureDialog(QDialog):
+    """Works in the background; shows the answer when it is there.
+
+    Attributes:
+        browser: The text.
+    """
+
+    def __init__(self, opened: OpenTrace, rules: BuiltRules, parent: QWidget) -> None:
+        super().__init__(parent)
+        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        self.setWindowTitle("What would these rules capture?")
+        resize_on_screen(self, 640, 680)
+        self.browser = QTextBrowser(self)
+        self.browser.setHtml("<p>Working\N{HORIZONTAL ELLIPSIS}</p>")
+        buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Close, self)
+        buttons.rejected.connect(self.close)
+        layout = QVBoxLayout(self)
+        layout.addWidget(self.browser)
+        layout.addWidget(buttons)
+        self._job = Task(self)
+        self._job.done.connect(self._on_answer)
+        self._job.failed.connect(self._on_failed)
+        evaluator, trace = opened.filters.evaluator, opened.trace
+
+        def run(is_cancelled: IsCancelled, _report: Report) -> object:
+            return evaluator.alone(is_cancelled, lambda: would_capture(rules, trace, evaluator.derived))
+
+        self._job.start(run)
+
+    def done(self, result: int) -> None:
+        """Cancel the task; this is the way out for the button, Esc and the window's cross."""
+        self._job.close()
+        super().done(result)
+
+    @Slot(object)
+    def _on_answer(self, answer: object) -> None:
+        if isinstance(answer, WouldCapture):
+            self.browser.setHtml(answer_html(answer))
+
+    @Slot(object)
+    def _on_failed(self, error: object) -> None:
+        self.browser.setPlainText(str(error))
+
+
+def answer_html(answer: WouldCapture) -> str:
+    """Return the answer as a page."""
+    least = "" if answer.is_exact else "at least "
+    rows = [
+        ("Events", f"{least}{answer.events:,}", f"{answer.total_events:,}", _share(answer.events, answer.total_events)),
+        ("Slots", f"{least}{answer.slots:,}", f"{answer.total_slots:,}", _share(answer.slots, answer.total_slots)),
+        (
+            "Bytes per second",
+            f"{least}{answer.bytes_per_s:,.0f}",
+            f"{answer.total_bytes_per_s:,.0f}",
+            _share(answer.bytes_per_s, answer.total_bytes_per_s),
+        ),
+    ]
+    by_class = answer.by_class.items()
+    classes = [(name, f"{some:,}", f"{total:,}", _share(some, total)) for name, (some, total) in by_class]
+    losses = "".join(
+        f"<tr><td style='padding-right:14px'>{html_text(loss.view)}</td>"
+        f"<td>{html_text(loss.text or 'complete')}</td></tr>"
+        for loss in answer.losses
+    )
+    notes = "".join(f"<p>{html_text(note)}.</p>" for note in answer.notes)
+    return (
+        f"{_table(('', 'captured', 'of', ''), rows)}<h4>By class</h4>{_table(('Class', 'captured', 'of', ''), classes)}"
+        f"<h4>What views would miss</h4><table cellpadding='3'>{losses}</table>{notes}"
+    )
+
+
+def _share(part: float, whole: float) -> str:
+    return f"{100 * part / whole:.1f} %" if whole else ""
+
+
+def _table(head: tuple[str, ...], rows: list[tuple[str, str, str, str]]) -> str:
+    first, *others = head
+    heads = "".join(f"<th align='right'>{html_text(text)}</th>" for text in others)
+    lines = [f"<tr><th align='left'>{html_text(first)}</th>{heads}</tr>"]
+    for name, *values in rows:
+        cells = "".join(f"<td align='right'>{html_text(value)}</td>" for value in values)
+        lines.append(f"<tr><td>{html_text(name)}</td>{cells}</tr>")
+    return f"<table cellpadding='4' cellspacing='2'>{''.join(lines)}</table>"
+
+
+# Questions of the filter to the user, one function each, so that tests can answer them.
+
+
+def ask_rule_file(parent: QWidget, last: Path | None) -> Path | None:
+    """Return the rule file to open, None if the user changed his mind."""
+    name, _ = QFileDialog.getOpenFileName(
+        parent, "Open rules", str(last.parent if last else ""), "Rules (*.satrules);;All files (*)"
+    )
+    return Path(name) if name else None
+
+
+def allow_code(parent: QWidget, path: Path) -> bool:
+    """Let the user confirm that a Python file may run; True only for an explicit yes."""
+    box = QMessageBox(parent)
+    box.setIcon(QMessageBox.Icon.Warning)
+    box.setWindowTitle("Run Python code?")
+    box.setTextFormat(Qt.TextFormat.PlainText)
+    box.setText(visible(f"The rules call functions of {path.name}."))
+    box.setInformativeText(
+        f"{html_text(str(path))}<br><br>This file is a program. It will run with all your rights: "
+        "it can read, change and delete files. "
+        "Run it only if you know what it does."
+    )
+    run = box.addButton("Run the code", QMessageBox.ButtonRole.AcceptRole)
+    refuse = box.addButton("Do not run", QMessageBox.ButtonRole.RejectRole)
+    box.setDefaultButton(refuse)
+    box.setEscapeButton(refuse)
+    return clicked_button(box) is run
+
 
 _PATTERN: Final = "Rules (*.satrules)"
 _FAULTS_SHOWN: Final = 5
@@ -131,7 +465,7 @@ class RulesTab(QWidget):
 
     def open(self) -> None:
         """Read a rule file. Nothing in it is run."""
-        path = questions.ask_rule_file(self, self.path)
+        path = ask_rule_file(self, self.path)
         if path is not None:
             self.load(path)
 
@@ -235,7 +569,7 @@ class RulesTab(QWidget):
         positions = {rule.function.rpartition(":")[0] for rule in rules if rule.function}
         for file in sorted((evaluator.folder / position).resolve() for position in positions):
             if file not in evaluator.allowed:
-                if not questions.allow_code(self, file):
+                if not allow_code(self, file):
                     raise UsageError(f"{file.name} is code and was not allowed to run")
                 evaluator.allowed.add(file)
         return rules

@@ -24,8 +24,8 @@ from satview.analysis.doctor.report import Diagnosis, capture_for, notes
 from satview.analysis.trust import TITLES, Mark, sign
 from satview.base.safe_text import tool_tip, visible_line
 from satview.gui.panel import Panel, PanelContext
-from satview.gui.plain_label import Notice, PlainLabel
 from satview.gui.theme import Theme, colour
+from satview.gui.widgets import Notice, PlainLabel
 
 _ROW: Final = int(Qt.ItemDataRole.UserRole)
 _COLUMNS: Final = (("Analysis", 190), ("Trust", 150), ("Why, and what to do", 380), ("Capture with", 0))

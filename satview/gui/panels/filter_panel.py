@@ -2,37 +2,318 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Final
 
 import numpy as np
-from PySide6.QtCore import Slot
+from numpy.typing import NDArray
+from PySide6.QtCore import QTimer, Signal, Slot
 from PySide6.QtGui import QResizeEvent, QShowEvent
-from PySide6.QtWidgets import (
-    QComboBox,
-    QHBoxLayout,
-    QPushButton,
-    QSizePolicy,
-    QTabWidget,
-    QVBoxLayout,
-    QWidget,
-)
+from PySide6.QtWidgets import QComboBox, QHBoxLayout, QMenu, QPushButton, QSizePolicy, QTabWidget, QVBoxLayout, QWidget
 
 from satview.analysis.statistics import Statistics
+from satview.base.errors import UsageError
 from satview.base.safe_text import tool_tip
 from satview.filters.rules.fastwide import has_two_forms
-from satview.filters.views.passes import Effect
-from satview.gui.check_tree import CheckTree
-from satview.gui.filters.condition_box import ConditionBox
-from satview.gui.filters.groups import event_groups, thread_groups
+from satview.filters.views import presets
+from satview.filters.views.passes import Effect, Pass
+from satview.gui.check_tree import CheckTree, Group, Leaf
+from satview.gui.filters.chips import EFFECTS
+from satview.gui.filters.editing import ExpressionLine, fault_text
 from satview.gui.filters.rules_tab import RulesTab
-from satview.gui.filters.thread_presets import ThreadPresets
-from satview.gui.low_layout import LowGrid
 from satview.gui.panel import Panel, PanelContext
-from satview.gui.plain_label import PlainLabel
 from satview.gui.theme import Theme
-from satview.session.tasks import Task
+from satview.gui.widgets import LowGrid, MessageLine, PlainLabel
+from satview.session.filtering.filter_task import count_hits, make_columns_ready
+from satview.session.open_trace import OpenTrace
+from satview.session.tasks import IsCancelled, Report, Task
 from satview.store.idle import idle_threads
+from satview.store.trace import Trace
+
+# What the trees of the filter panel list: classes with their events, processes with their threads.
+
+
+def event_groups(trace: Trace) -> list[Group]:
+    """Return the classes of a trace in table order with the events that occur, most frequent first."""
+    counts = trace.code_counts
+    by_class: dict[str, list[Leaf]] = {}
+    for code in np.flatnonzero(counts):
+        spec = trace.catalogue.spec(int(code))
+        name = f"{spec.name} (64 bit)" if spec.is_64bit else spec.name
+        by_class.setdefault(spec.class_name, []).append(Leaf(int(code), name, int(counts[code])))
+    titles = {spec.name: spec.title for spec in trace.catalogue.classes}
+    order = {spec.name: position for position, spec in enumerate(trace.catalogue.classes)}
+    return [
+        Group(name, tuple(sorted(by_class[name], key=lambda leaf: -leaf.count)), titles.get(name, ""))
+        for name in sorted(by_class, key=lambda name: order.get(name, len(order)))
+    ]
+
+
+def thread_groups(trace: Trace, counts: NDArray[np.int64]) -> list[Group]:
+    """Return the processes with their threads, by number of events."""
+    by_process: dict[int, list[Leaf]] = {}
+    for row in range(len(trace.threads)):
+        process = int(trace.threads.process[row])
+        tid = int(trace.threads.tid[row])
+        title = f"{tid}  {trace.threads.names[row]}".strip() if tid > 0 else "thread not known"
+        if row or counts[0]:
+            by_process.setdefault(process, []).append(Leaf(row, title, int(counts[row])))
+    groups = [
+        Group(_process_title(trace, process), tuple(leaves), trace.processes.names[process])
+        for process, leaves in by_process.items()
+    ]
+    return sorted(groups, key=lambda group: -sum(leaf.count for leaf in group.leaves))
+
+
+def _process_title(trace: Trace, process: int) -> str:
+    if not process:
+        return "not known"
+    name = trace.process_name(process)
+    pid = int(trace.processes.pid[process])
+    return name if name == f"pid {pid}" else f"{name}  (pid {pid})"
+
+
+# The button that chooses threads by what they did: used the CPU, changed state, did IPC, are sent to.
+
+
+_TOP: Final = (3, 5, 10, 20)
+
+
+class ThreadPresets(QPushButton):
+    """Chooses in the background, then hides all other threads.
+
+    Args:
+        opened: The trace.
+        picked: Rows of the threads that are selected in the panel.
+        parent: Parent widget.
+    """
+
+    def __init__(self, opened: OpenTrace, picked: Callable[[], list[int]], parent: QWidget | None = None) -> None:
+        super().__init__("Presets", parent)
+        self.setProperty("flat", "true")
+        self._opened = opened
+        self._selected = picked
+        self._title = ""
+        self._job = Task(self)
+        self._job.done.connect(self._on_done)
+        self._job.failed.connect(self._on_failed)
+        menu = QMenu(self)
+        for title, choose in (
+            ("Used the CPU", presets.used_cpu),
+            ("Changed state", presets.changed_state),
+            ("Did IPC", presets.did_ipc),
+        ):
+            menu.addAction(title, partial(self._start, title, choose))
+        menu.addAction("MsgSend family of the selected", self._start_family)
+        menu.addSeparator()
+        for count in _TOP:
+            title = f"Top {count} by CPU"
+            menu.addAction(title, partial(self._start, title, partial(_top_by_cpu, count=count)))
+        self.setMenu(menu)
+
+    def close_down(self) -> None:
+        """Cancel the background task."""
+        self._job.close()
+
+    def _start(self, title: str, choose: Callable[[Trace], NDArray[np.bool_]]) -> None:
+        trace = self._opened.trace
+        self._title = title
+
+        def run(_is_cancelled: IsCancelled, _report: Report) -> object:
+            return choose(trace)
+
+        self._job.start(run)
+
+    def _start_family(self) -> None:
+        """Choose the selected threads and everyone they send to."""
+        selected = np.zeros(len(self._opened.trace.threads), np.bool_)
+        selected[self._selected() or self._selected_in_timeline()] = True
+        if not selected.any():
+            self._opened.filters.failed.emit("select a thread first, here or in the timeline")
+            return
+        self._start("MsgSend family", partial(presets.message_family, threads=selected))
+
+    def _selected_in_timeline(self) -> list[int]:
+        selection, opened = self._opened.selection, self._opened
+        if selection.lane is not None:
+            info = opened.timeline.infos[selection.lane]
+            if info.thread > 0:
+                return [info.thread]
+            if info.process > 0:
+                return [int(row) for row in np.flatnonzero(opened.trace.threads.process == info.process)]
+        return [int(opened.trace.events.thread[selection.event])] if selection.event is not None else []
+
+    @Slot(object)
+    def _on_done(self, threads: object) -> None:
+        if isinstance(threads, np.ndarray):
+            rows = np.flatnonzero(threads)
+            if not len(rows):
+                self._opened.filters.failed.emit(f"{self._title}: no thread of this trace fits")
+                return
+            self._opened.filters.only_threads(rows, self._title)
+
+    @Slot(object)
+    def _on_failed(self, error: object) -> None:
+        if not isinstance(error, UsageError):
+            raise error if isinstance(error, Exception) else RuntimeError(error)
+        self._opened.filters.failed.emit(str(error))
+
+
+def _top_by_cpu(trace: Trace, count: int) -> NDArray[np.bool_]:
+    return presets.top_by_cpu(trace, count, Statistics(trace).threads.cpu_cycles)
+
+
+# The box in which a condition is written: line, effect, live number of hits, what is wrong.
+
+
+_TYPING_MS: Final = 150
+
+
+class ConditionBox(QWidget):
+    """Return adds the condition to the filter, or changes the one that is being edited.
+
+    Attributes:
+        line: The text.
+        effect: What the filter is to do.
+        message: Hits, or what is wrong.
+        editing: Name of the pass that is being edited; empty for a new one.
+
+    Signals:
+        search_requested: The condition is to be searched for instead: its text.
+    """
+
+    search_requested = Signal(str)
+
+    def __init__(self, opened: OpenTrace, theme: Theme, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._opened = opened
+        self.editing = ""
+        self.line = ExpressionLine(opened.trace, theme, self)
+        self.line.setPlaceholderText("Condition: pid == 7 and event == MSG_SENDV and duration > 2ms")
+        self.line.setAccessibleName("Condition")
+        self.effect = QComboBox(self)
+        for effect, text in EFFECTS.items():
+            self.effect.addItem(text, effect)
+        self.effect.setAccessibleName("Effect")
+        self.effect.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
+        self.effect.setMinimumContentsLength(6)
+        self._add = QPushButton("Add filter", self)
+        self._add.setProperty("primary", "true")
+        self._find = QPushButton("Find", self)
+        self.message = MessageLine(self)
+        self.message.setWordWrap(True)
+        self._job = Task(self)
+        self._job.done.connect(self._on_count)
+        self._job.failed.connect(self._on_failed)
+        self._typing = QTimer(self)
+        self._typing.setSingleShot(True)
+        self._typing.setInterval(_TYPING_MS)
+        self._typing.timeout.connect(self._count)
+        row = QHBoxLayout()
+        row.addWidget(self.effect, 1)
+        row.addWidget(self._find)
+        row.addWidget(self._add)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(8, 6, 8, 4)
+        layout.setSpacing(6)
+        layout.addWidget(self.line)
+        layout.addWidget(self.message)
+        layout.addLayout(row)
+        self.line.checked.connect(self._on_checked)
+        self.line.submitted.connect(self.submit)
+        self.line.focused.connect(self._get_ready)
+        self._add.clicked.connect(self.submit)
+        self._find.clicked.connect(self._on_find)
+        opened.filters.failed.connect(self._say_error)
+        opened.reloaded.connect(self._on_reloaded)
+        self._on_checked()
+
+    def set_theme(self, theme: Theme) -> None:
+        """Draw in other colours."""
+        self.line.set_theme(theme)
+
+    def edit(self, name: str) -> None:
+        """Put a pass into the line."""
+        item = self._opened.filters.pass_named(name)
+        self.line.setText(item.expression)
+        self.editing = name
+        self.effect.setCurrentIndex(list(EFFECTS).index(item.effect))
+        self._add.setText(f"Change {name}")
+        self.line.setFocus()
+
+    def close_down(self) -> None:
+        """Cancel the background task."""
+        self._typing.stop()
+        self._job.close()
+
+    @Slot()
+    def submit(self) -> None:
+        """Take the condition over into the filter."""
+        text, effect = self.line.text().strip(), Effect(self.effect.currentData())
+        if not text or self.line.fault is not None:
+            return
+        names = {item.name for item in self._opened.filters.state.stack.passes}
+        try:
+            if self.editing in names:
+                self._opened.filters.change_pass(self.editing, expression=text, effect=effect)
+            else:
+                self._opened.filters.add_pass(text, effect=effect)
+        except UsageError as error:
+            self._say_error(str(error))
+            return
+        self.line.clear()
+
+    @Slot()
+    def _get_ready(self) -> None:
+        if not self.line.text():
+            self._job.start(partial(make_columns_ready, self._opened.filters.evaluator))
+
+    @Slot()
+    def _on_reloaded(self) -> None:
+        self.line.set_trace(self._opened.trace)
+
+    @Slot()
+    def _on_find(self) -> None:
+        if self.line.text().strip() and self.line.fault is None:
+            self.search_requested.emit(self.line.text().strip())
+
+    @Slot()
+    def _on_checked(self) -> None:
+        self._job.cancel()
+        self._typing.stop()
+        text, fault = self.line.text().strip(), self.line.fault
+        self._add.setEnabled(bool(text) and fault is None)
+        self._find.setEnabled(self._add.isEnabled())
+        if not text:
+            self.editing = ""
+            self._add.setText("Add filter")
+            self.message.say("Tab completes; Return adds the filter.", "faint")
+        elif fault is not None:
+            self.message.say(fault_text(fault), "error")
+        else:
+            self.message.say("\N{HORIZONTAL ELLIPSIS}", "dim")
+            self._typing.start()
+
+    @Slot()
+    def _count(self) -> None:
+        self._job.start(partial(count_hits, self._opened.filters.evaluator, Pass("x", "", self.line.text())))
+
+    @Slot(object)
+    def _on_count(self, count: object) -> None:
+        if isinstance(count, int):
+            hits = f"{count:,} of {len(self._opened.trace.events):,} events"
+            limits = [f"In views only: {limit.message}." for limit in self.line.limits[:1]]
+            self.message.say("\n".join([hits, *limits]), "dim")
+
+    @Slot(object)
+    def _on_failed(self, error: object) -> None:
+        self._say_error(str(error))
+
+    @Slot(str)
+    def _say_error(self, text: str) -> None:
+        self.message.say(text[:1].upper() + text[1:], "error")
+
 
 _EFFECTS: Final = {
     Effect.HIDE: "Hide unchecked",

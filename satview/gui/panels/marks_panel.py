@@ -19,11 +19,9 @@ from PySide6.QtWidgets import (
 from satview.base.memory import borrowed
 from satview.base.safe_text import csv_text, tool_tip, visible_line
 from satview.base.time_text import format_duration, format_moment
-from satview.gui.panel import PanelContext
-from satview.gui.plain_label import Notice, PlainLabel
-from satview.gui.row_table import select_row, set_up_rows
-from satview.gui.table_panel import TablePanel
+from satview.gui.panel import PanelContext, TablePanel, select_row, set_up_rows
 from satview.gui.theme import Theme
+from satview.gui.widgets import Notice, PlainLabel
 from satview.session.open_trace import OpenTrace
 from satview.store.mark_file import TEXT_MAX, Mark
 

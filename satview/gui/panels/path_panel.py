@@ -11,12 +11,10 @@ from satview.analysis.reasons.critical_path import count_of_pieces
 from satview.answers.table import Table
 from satview.base.safe_text import visible_line
 from satview.base.time_text import format_duration, format_moment
-from satview.gui.answer_table.model import AnswerModel
-from satview.gui.answer_table.panel import AnswerPanel
-from satview.gui.panel import PanelContext
-from satview.gui.plain_label import PlainLabel
-from satview.gui.row_table import set_up_rows
+from satview.gui.answer_table import AnswerModel, AnswerPanel
+from satview.gui.panel import PanelContext, set_up_rows
 from satview.gui.theme import Theme
+from satview.gui.widgets import PlainLabel
 
 _HOW: Final = (
     "Click an interval of a thread, or drag over a range of its lane, and press Shift+Y:\n"

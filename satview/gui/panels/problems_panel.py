@@ -10,8 +10,8 @@ from PySide6.QtWidgets import QHeaderView, QStackedWidget, QTreeWidget, QTreeWid
 from satview.base.safe_text import tool_tip, visible_line
 from satview.base.time_text import format_moment
 from satview.gui.panel import Panel, PanelContext
-from satview.gui.plain_label import Notice
 from satview.gui.theme import Theme, colour
+from satview.gui.widgets import Notice
 from satview.store.problems import KINDS, Problem
 
 _TIME: Final = int(Qt.ItemDataRole.UserRole)

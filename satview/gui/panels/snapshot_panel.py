@@ -14,8 +14,8 @@ from satview.base.safe_text import csv_text, tool_tip, visible_line
 from satview.base.time_text import format_duration, format_moment
 from satview.gui.colours import state_colour
 from satview.gui.panel import Panel, PanelContext
-from satview.gui.plain_label import Notice, PlainLabel
 from satview.gui.theme import Theme, colour
+from satview.gui.widgets import Notice, PlainLabel
 from satview.session.panels.snapshot_view import SnapshotView
 
 _GROUPS: Final = int(Qt.ItemDataRole.UserRole)  # of a state: its groups; of a group: itself

@@ -24,12 +24,11 @@ from PySide6.QtWidgets import (
 from satview.base.errors import SatviewError, one_line
 from satview.base.safe_text import tool_tip, visible, visible_line
 from satview.filters.expressions.complete import Completion
-from satview.gui.filters.proposing_editor import ProposingEditor
-from satview.gui.panel import Panel, PanelContext
-from satview.gui.plain_label import Notice, PlainLabel
-from satview.gui.plots.modules import are_imported, import_plots
-from satview.gui.row_table import set_up_rows
+from satview.gui.filters.editing import ProposingEditor
+from satview.gui.panel import Panel, PanelContext, set_up_rows
+from satview.gui.plots.panel import are_imported, import_plots
 from satview.gui.theme import Theme
+from satview.gui.widgets import Notice, PlainLabel
 from satview.session.panels.sql_complete import sql_completions
 from satview.session.panels.sql_drawing import Drawing, drawing_of
 from satview.session.panels.sql_query import cell_text, event_of_row, query_of, run_query, window_of_row
@@ -37,7 +36,7 @@ from satview.session.tasks import Task
 from satview.store.trace import Trace
 
 if TYPE_CHECKING:
-    from satview.gui.plots.result_plot import ResultPlot
+    from satview.gui.plots.time_plot import ResultPlot
     from satview.tables.result import Result
 
 _LINES: Final = 3  # of the query that are visible
@@ -333,7 +332,7 @@ class SqlPanel(Panel):
                 self._modules.start(import_plots)
         else:
             if self.plot is None:
-                from satview.gui.plots.result_plot import ResultPlot  # imported by now
+                from satview.gui.plots.time_plot import ResultPlot  # imported by now
 
                 self.plot = ResultPlot(self._opened, self._left_px, self._theme, self)
                 self.plot.row_requested.connect(self._go_to_row)

@@ -6,9 +6,9 @@ from PySide6.QtCore import Slot
 from PySide6.QtWidgets import QHBoxLayout, QPushButton, QVBoxLayout, QWidget
 
 from satview.base.safe_text import tool_tip, visible_line
-from satview.gui.answer_table.panel import AnswerPanel
+from satview.gui.answer_table import AnswerPanel
 from satview.gui.panel import PanelContext
-from satview.gui.plain_label import CutLabel, PlainLabel
+from satview.gui.widgets import CutLabel, PlainLabel
 
 
 class VerdictsPanel(AnswerPanel):

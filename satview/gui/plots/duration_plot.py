@@ -13,9 +13,9 @@ from PySide6.QtWidgets import QHBoxLayout, QTreeWidget, QTreeWidgetItem, QVBoxLa
 from satview.analysis.times.occurrences import event_of
 from satview.base.safe_text import visible_line
 from satview.base.time_text import format_duration, format_moment
-from satview.gui.plain_label import PlainLabel
 from satview.gui.plots.axes import CountAxis, DurationAxis, height, new_plot, paint_with
 from satview.gui.theme import Theme, colour
+from satview.gui.widgets import PlainLabel
 from satview.session.open_trace import OpenTrace
 from satview.session.panels.plots_task import DurationsPlotted
 

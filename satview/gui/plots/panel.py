@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -28,25 +30,68 @@ from satview.analysis.times.occurrences import measures
 from satview.analysis.trust import EXACT, Trust, sign
 from satview.base.counts import counted
 from satview.base.errors import WriteError
-from satview.base.safe_text import tool_tip
+from satview.base.safe_text import tool_tip, visible_line
 from satview.base.time_text import format_duration
 from satview.formats.registry import source_files
 from satview.gui import dialogs
 from satview.gui.panel import Panel, PanelContext
 from satview.gui.pictures import save_drawing, save_png
-from satview.gui.plain_label import Notice, PlainLabel
-from satview.gui.plots.modules import are_imported, import_plots
-from satview.gui.plots.reasons import reason_for, whose
 from satview.gui.theme import Theme
+from satview.gui.widgets import Notice, PlainLabel
 from satview.session.extent import NO_RANGE, Extent
-from satview.session.panels.plots_task import CountsPlotted, LoadPlotted, write_csv
+from satview.session.panels.plots_task import CountsPlotted, DurationsPlotted, LoadPlotted, Plotted, write_csv
 from satview.session.panels.plots_view import PlotKind, PlotsView
-from satview.session.tasks import Task
+from satview.session.tasks import IsCancelled, Report, Task
 
 if TYPE_CHECKING:
-    from satview.gui.plots.count_plot import CountPlot
     from satview.gui.plots.duration_plot import DurationPlot
-    from satview.gui.plots.load_plot import LoadPlot
+    from satview.gui.plots.time_plot import CountPlot, LoadPlot
+
+
+# Why no plot shows, in words.
+
+
+def reason_for(plotted: Plotted | None) -> str:
+    """Return why no plot shows; empty if one does."""
+    if plotted is None:
+        return "Counting\N{HORIZONTAL ELLIPSIS}"
+    if isinstance(plotted, LoadPlotted):
+        return plotted.capture
+    if isinstance(plotted, CountsPlotted):
+        return "" if plotted.titles else "There are no events in this part of the trace."
+    if plotted.histogram is not None:
+        return ""
+    of_whom = whose(plotted)
+    if plotted.found.unfinished:
+        count = f"{plotted.found.unfinished:,}"
+        return f"{plotted.measure.title}: the trace holds both ends of none of the {count}{of_whom}."
+    return (
+        f"{plotted.measure.title}: none{of_whom} begins in this part of the trace.\n"
+        f"A capture needs {plotted.measure.capture} for it."
+    )
+
+
+def whose(plotted: DurationsPlotted) -> str:
+    """Return whose times are counted, in words; empty for all."""
+    return f" of {visible_line(plotted.whose)}" if plotted.whose else ""
+
+
+# Imports what draws plots beside the window: pyqtgraph takes 0.2 s, for which nothing may be held.
+
+
+_MODULES: Final = tuple(f"satview.gui.plots.{name}_plot" for name in ("count", "duration", "load", "result"))
+
+
+def are_imported() -> bool:
+    """Return whether plots can be made at once."""
+    return all(name in sys.modules for name in _MODULES)
+
+
+def import_plots(_is_cancelled: IsCancelled, _report: Report) -> None:
+    """Import them; the function of a task."""
+    for name in _MODULES:
+        import_module(name)
+
 
 _MOST_DIVISIONS: Final = 2000
 _PATTERNS: Final = {"png": "PNG (*.png)", "svg": "SVG (*.svg)", "csv": "CSV (*.csv)"}
@@ -260,9 +305,11 @@ class PlotsPanel(Panel):
 
     @Slot()
     def _make_next(self) -> None:
-        from satview.gui.plots.count_plot import CountPlot  # imported by now
         from satview.gui.plots.duration_plot import DurationPlot
-        from satview.gui.plots.load_plot import LoadPlot
+        from satview.gui.plots.time_plot import (
+            CountPlot,  # imported by now
+            LoadPlot,
+        )
 
         if self.load is None:
             self.load = LoadPlot(self._opened, self._left_px, self._theme, self)

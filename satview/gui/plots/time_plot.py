@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import math
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import pyqtgraph as pg
 from numpy.typing import NDArray
-from PySide6.QtCore import QSize, Qt, Signal, Slot
+from PySide6.QtCore import QSize, Qt, QTimer, Signal, Slot
 from PySide6.QtGui import QBrush, QIcon, QPainter, QPixmap, QResizeEvent
 from PySide6.QtWidgets import QAbstractItemView, QHBoxLayout, QListWidget, QListWidgetItem, QWidget
 
-from satview.base.safe_text import tool_tip
+from satview.analysis.load import NOBODY, OTHERS, LoadBy
+from satview.base.safe_text import tool_tip, visible_line
 from satview.base.time import TimeWindow
+from satview.events.states import INTERRUPT, process_value
+from satview.gui.colours import class_colour, mixed, process_colour, state_colour
 from satview.gui.plots.axes import LEFT_PX, TimeAxis, new_plot, paint_with
 from satview.gui.theme import Theme, colour
 from satview.session.open_trace import OpenTrace
+from satview.session.panels.plots_task import CountsPlotted, LoadPlotted
+from satview.session.panels.sql_drawing import Drawing
 from satview.session.viewport import SHORTEST_CYCLES
 
 _LEGEND_LEAST_PX: Final = 120
@@ -174,3 +179,264 @@ class TimePlot(QWidget):
         painter.fillRect(picture.rect(), brush)
         painter.end()
         return QIcon(picture)
+
+
+# How many events of some kinds there are, division by division: a line for each kind.
+
+
+class CountPlot(TimePlot):
+    """The plot and its legend, most events first.
+
+    Signals:
+        event_requested: A division was clicked: row of the first event in it, of the line nearest to the click.
+    """
+
+    event_requested = Signal(int)
+
+    def __init__(self, opened: OpenTrace, left_px: int, theme: Theme, parent: QWidget | None = None) -> None:
+        self._plotted: CountsPlotted | None = None
+        super().__init__(opened, left_px, theme, "Events over time", "Events", parent)
+
+    def show_counts(self, plotted: CountsPlotted) -> None:
+        """Draw counts."""
+        self._plotted = plotted
+        self.draw()
+
+    @property
+    def edges(self) -> NDArray[np.int64] | None:
+        """Those of the divisions, cycles, int64 (n + 1,)."""
+        return None if self._plotted is None else self._plotted.divisions.edges
+
+    def draw(self) -> None:
+        """Draw the counts that were shown last."""
+        plotted = self._plotted
+        if plotted is None:
+            return
+        self.plot.clear()
+        self.legend.clear()
+        edges, counts = self.positions(plotted.divisions.edges), plotted.divisions.counts
+        for number, (title, line) in enumerate(zip(plotted.titles, counts, strict=True)):
+            rgb = self._colour(number, title)
+            pen = pg.mkPen(colour(rgb), width=1.5)
+            self.plot.addItem(pg.PlotDataItem(edges, line.astype(np.float64), stepMode="center", pen=pen))
+            self.add_line(QBrush(colour(rgb)), f"{int(line.sum()):,}  {visible_line(title)}", self.legend.count())
+        self.plot.setYRange(0, max(1, int(counts.max(initial=0))) * 1.06, padding=0)
+
+    def bin_clicked(self, number: int, height: float) -> None:
+        """Go to the first event of the line that is nearest."""
+        assert self._plotted is not None
+        made = self._plotted.divisions
+        has = np.flatnonzero(made.counts[:, number])
+        if len(has):
+            nearest = has[np.argmin(np.abs(made.counts[has, number] - height))]
+            self.event_requested.emit(int(made.first[nearest, number]))
+        else:
+            super().bin_clicked(number, height)
+
+    def _colour(self, number: int, title: str) -> int:
+        if self._plotted is not None and self._plotted.of_classes:
+            return class_colour(title, self._theme.is_dark)
+        return process_colour(number, self._theme.is_dark, self._theme.palette)
+
+
+# The load of the CPUs over time: one band above the other, and beside them what they are.
+
+
+_HATCH: Final = Qt.BrushStyle.BDiagPattern
+
+
+class LoadPlot(TimePlot):
+    """The plot and its legend, topmost band first."""
+
+    def __init__(self, opened: OpenTrace, left_px: int, theme: Theme, parent: QWidget | None = None) -> None:
+        self._plotted: LoadPlotted | None = None
+        super().__init__(opened, left_px, theme, "Load over time", "CPUs", parent)
+
+    def show_load(self, plotted: LoadPlotted) -> None:
+        """Draw a load."""
+        self._plotted = plotted
+        self.draw()
+
+    @property
+    def edges(self) -> NDArray[np.int64] | None:
+        """Those of the load, cycles, int64 (n + 1,)."""
+        return None if self._plotted is None else self._plotted.load.edges
+
+    def draw(self) -> None:
+        """Draw the load that was shown last."""
+        plotted = self._plotted
+        if plotted is None:
+            return
+        load = plotted.load
+        self.plot.clear()
+        self.legend.clear()
+        edges = self.positions(load.edges)
+        low = np.zeros(len(edges) - 1)
+        bands = list(zip(load.busy_cycles, self._brushes(plotted), plotted.titles, strict=True))
+        interrupts, unknown = (
+            state_colour(INTERRUPT, self._theme),
+            colour(self._theme.faint),
+        )
+        assert interrupts is not None
+        bands.append((load.interrupt_cycles, QBrush(colour(interrupts)), "Interrupts"))
+        bands.append((load.unknown_cycles, QBrush(unknown, _HATCH), "Not known"))
+        for cycles, brush, title in bands:
+            if not cycles.any():
+                continue
+            high = low + cycles / load.lengths
+            self.plot.addItem(pg.BarGraphItem(x0=edges[:-1], x1=edges[1:], y0=low, y1=high, pen=None, brush=brush))
+            low = high
+            share = int(cycles.sum()) / max(1, int(load.given_cycles.sum()))
+            self.add_line(brush, f"{share:.1%}  {visible_line(title)}", 0)
+        self.legend.scrollToBottom()  # the largest bands are the lowest
+        self.plot.setYRange(0, load.cpus * 1.04, padding=0)  # or the topmost number is cut
+        self.plot.getAxis("left").setTicks([[(cpu, str(cpu)) for cpu in _levels(load.cpus)]])
+
+    def _brushes(self, plotted: LoadPlotted) -> list[QBrush]:
+        """Return the colour of each band: processes as on the lanes of CPUs, priorities by rank."""
+        load, theme = plotted.load, self._theme
+        rows = load.subjects.tolist()
+        if load.by is LoadBy.PROCESS:
+            found = [state_colour(process_value(row), theme) if row > 0 else None for row in rows]
+            rest = [mixed(theme.base, theme.text, 0.35) if row == OTHERS else theme.faint for row in rows]
+            return [QBrush(colour(own if own is not None else other)) for own, other in zip(found, rest, strict=True)]
+        if load.by is LoadBy.THREAD:
+            no_thread = {OTHERS: mixed(theme.base, theme.text, 0.35), NOBODY: theme.faint}
+            hues = [no_thread.get(row, process_colour(at, theme.is_dark, theme.palette)) for at, row in enumerate(rows)]
+            return [QBrush(colour(rgb)) for rgb in hues]
+        if load.by is LoadBy.PARTITION:
+            hues = [process_colour(row, theme.is_dark, theme.palette) if row >= 0 else theme.faint for row in rows]
+            return [QBrush(colour(rgb)) for rgb in hues]
+        if load.by is LoadBy.CPU:
+            return [QBrush(colour(process_colour(row, theme.is_dark, theme.palette))) for row in rows]
+        steps = max(1, len(rows) - 1)
+        ends = (theme.accent, mixed(theme.base, theme.accent, 0.18))
+        return [
+            QBrush(colour(mixed(*ends, position / steps) if row >= 0 else theme.faint))
+            for position, row in enumerate(rows)
+        ]
+
+
+def _levels(cpus: int) -> range:
+    """Return the numbers at the left axis: at most some eight."""
+    return range(0, cpus + 1, max(1, math.ceil(cpus / 8)))
+
+
+# The rows of a query drawn with the time axis of the lanes: values over time, or intervals of lanes.
+
+
+_POINTS: Final = 20_000  # drawn at once, of all groups
+_NEAR_PX: Final = 12
+_BAR: Final = 0.34  # half of a lane's height
+_SYMBOL_PX: Final = 5
+_HUES: Final = (0, 11, 7, 18, 20, 9, 13, 2, 4, 15, 17, 6)  # of processes, neighbours far apart
+
+
+class ResultPlot(TimePlot):
+    """A plot of a result.
+
+    Signals:
+        row_requested: A point or interval was clicked: row of the result.
+    """
+
+    row_requested = Signal(int)
+
+    lowest = None
+
+    def __init__(self, opened: OpenTrace, left_px: int, theme: Theme, parent: QWidget | None = None) -> None:
+        self._drawing: Drawing | None = None
+        self._value: str | None = None  # None = lanes
+        super().__init__(opened, left_px, theme, "Result of the query", "", parent)
+        self._redraw = QTimer(self)
+        self._redraw.setSingleShot(True)
+        self._redraw.setInterval(0)
+        self._redraw.timeout.connect(self.draw)
+        opened.viewport.window_changed.connect(self._redraw.start)
+
+    def show_drawing(self, drawing: Drawing, value: str | None) -> None:
+        """Draw a column over time, or with None the intervals as lanes."""
+        self._drawing, self._value = drawing, value
+        if value is None:
+            self.plot.getAxis("left").setTicks([[]])
+            self.plot.setYRange(0.4, len(drawing.groups) + 0.6, padding=0)
+        else:
+            self.plot.getAxis("left").setTicks(None)
+            self.plot.setYRange(*_ends(drawing.values[value]), padding=0.04)
+        self.follow()
+        self.draw()
+
+    def _brush(self, group: int) -> QBrush:
+        return QBrush(colour(process_colour(_HUES[group % len(_HUES)], self._theme.is_dark, self._theme.palette)))
+
+    @Slot()
+    def draw(self) -> None:
+        """Draw what shows of the result that was given last."""
+        drawing = self._drawing
+        self.plot.clear()
+        self.legend.clear()
+        if drawing is None:
+            return
+        for number, title in enumerate(drawing.groups):
+            self.add_line(self._brush(number), visible_line(title) or "all rows", number)
+        window = self._opened.viewport.window
+        shown = np.flatnonzero((drawing.end_cycles >= window.start) & (drawing.start_cycles <= window.end))
+        for group in range(len(drawing.groups)):
+            mine = shown[drawing.group[shown] == group]
+            if len(mine):
+                self.plot.addItem(self._item(drawing, mine, group))
+
+    def _item(self, drawing: Drawing, rows: np.ndarray[Any, Any], group: int) -> Any:
+        """Return what draws a group: never more than a bar per pixel, or points that can be seen apart."""
+        origin = self._axis.origin
+        start = (drawing.start_cycles[rows] - origin).astype(np.float64)
+        brush = self._brush(group)
+        if self._value is not None:
+            order = np.argsort(start, kind="stable")
+            x, y = start[order], drawing.values[self._value][rows[order]]
+            few = len(x) * len(drawing.groups) <= _POINTS // 20
+            line = pg.PlotDataItem(
+                x, y, pen=pg.mkPen(brush.color()), symbol="o" if few else None, symbolSize=_SYMBOL_PX,
+                symbolBrush=brush, symbolPen=None, connect="finite",
+            )  # fmt: skip
+            line.setDownsampling(auto=True, method="peak")
+            return line
+        end = (drawing.end_cycles[rows] - origin).astype(np.float64)
+        pixel = self._opened.viewport.window.length / max(1.0, self.plot.getViewBox().width())
+        middle = len(drawing.groups) - group
+        first, last = _combined(start, np.maximum(end, start + pixel), pixel)
+        return pg.BarGraphItem(x0=first, x1=last, y0=middle - _BAR, y1=middle + _BAR, pen=None, brush=brush)
+
+    def _on_click(self, click: pg.GraphicsScene.mouseEvents.MouseClickEvent) -> None:
+        """Request the row of the interval or point that is nearest."""
+        drawing, box = self._drawing, self.plot.getViewBox()
+        is_inside = box.sceneBoundingRect().contains(click.scenePos())
+        if drawing is None or click.button() != Qt.MouseButton.LeftButton or not is_inside:
+            return
+        point = box.mapSceneToView(click.scenePos())
+        cycles = self._axis.origin + point.x()
+        pixel_x, pixel_y = self.plot.getViewBox().viewPixelSize()
+        away = np.maximum(np.maximum(drawing.start_cycles - cycles, cycles - drawing.end_cycles), 0) / pixel_x
+        if self._value is None:
+            away = np.where(drawing.group == len(drawing.groups) - round(point.y()), away, np.inf)
+        else:
+            away = np.hypot(np.abs(drawing.start_cycles - cycles) / pixel_x,
+                            np.abs(drawing.values[self._value] - point.y()) / pixel_y)  # fmt: skip
+        away = np.nan_to_num(away, nan=np.inf)
+        nearest = int(np.argmin(away))
+        if away[nearest] <= _NEAR_PX:
+            self.row_requested.emit(int(drawing.row[nearest]))
+
+
+def _ends(values: np.ndarray[Any, Any]) -> tuple[float, float]:
+    """Return the range of an axis for values: from 0, unless some are below it."""
+    known = values[np.isfinite(values)]
+    low, high = (float(known.min()), float(known.max())) if len(known) else (0.0, 1.0)
+    return min(low, 0.0), max(high, low + 1e-9, 1e-9)
+
+
+def _combined(start: np.ndarray[Any, Any], end: np.ndarray[Any, Any], gap: float) -> tuple[Any, Any]:
+    """Return intervals, merged where less than a gap apart, so that a pixel has one bar at most."""
+    order = np.argsort(start, kind="stable")
+    start, latest = start[order], np.maximum.accumulate(end[order])
+    first = np.flatnonzero(np.append(True, start[1:] > latest[:-1] + gap))
+    return start[first], latest[np.append(first[1:] - 1, len(start) - 1)]

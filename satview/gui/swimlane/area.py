@@ -24,8 +24,6 @@ from PySide6.QtWidgets import (
 from satview.analysis.needs import has_class, has_no_states
 from satview.base.safe_text import tool_tip, visible_line
 from satview.events.wire import WireClass
-from satview.gui.next_frame import FRAME_MS, paint_next_frame
-from satview.gui.plain_label import PlainLabel
 from satview.gui.swimlane.labels import LaneLabels
 from satview.gui.swimlane.legend import Legend
 from satview.gui.swimlane.mouse import HoverCard, SwimlaneMouse
@@ -34,6 +32,7 @@ from satview.gui.swimlane.picture import LanePicture
 from satview.gui.swimlane.ruler import Ruler
 from satview.gui.swimlane.view import SwimlaneView
 from satview.gui.theme import Theme
+from satview.gui.widgets import FRAME_MS, PlainLabel, paint_next_frame
 from satview.session.arrow_source import ArrowMode
 from satview.session.lanes.lane_row import LaneRow
 from satview.session.open_trace import OpenTrace

@@ -25,8 +25,7 @@ from PySide6.QtWidgets import QToolTip, QWidget
 
 from satview.base.safe_text import tool_tip
 from satview.events import states
-from satview.gui.colours import class_colour, is_thick, mixed, state_colour
-from satview.gui.state_looks import OTHER_NAMES
+from satview.gui.colours import OTHER_NAMES, class_colour, is_thick, mixed, state_colour
 from satview.gui.swimlane import fills
 from satview.gui.swimlane.fills import swatch
 from satview.gui.swimlane.marks import draw_lost

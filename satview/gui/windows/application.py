@@ -29,7 +29,7 @@ from satview.session.trace_link import TraceLink
 if TYPE_CHECKING:
     from satview.fleet.trends import Point
     from satview.gui.running_instance import InstanceServer
-    from satview.gui.trends.window import TrendsWindow
+    from satview.gui.trends import TrendsWindow
     from satview.gui.windows.ending import Outcome
     from satview.gui.windows.first_look import FirstLooks
 
@@ -156,7 +156,7 @@ class Application(QObject):
 
     def show_trends(self, folder: Path) -> None:
         """Show the window of trends of a data set of traces."""
-        from satview.gui.trends.window import TrendsWindow  # on first use: brings pyqtgraph
+        from satview.gui.trends import TrendsWindow  # on first use: brings pyqtgraph
 
         window = TrendsWindow(folder, self.theme)
         window.trace_requested.connect(self._on_trace)

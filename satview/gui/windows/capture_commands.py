@@ -165,8 +165,7 @@ class CaptureCommands(QObject):
 
     @Slot(object)
     def _on_done(self, outcome: object) -> None:
-        from satview.gui.capture.job import CaptureOutcome
-        from satview.gui.capture.outcome import OutcomeDialog, summary
+        from satview.gui.capture.job import CaptureOutcome, OutcomeDialog, summary
 
         assert isinstance(outcome, CaptureOutcome)
         if outcome.order.is_live:

@@ -7,8 +7,8 @@ from PySide6.QtGui import QKeySequence
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLineEdit, QPushButton, QTextBrowser, QVBoxLayout, QWidget
 
 from satview.base.safe_text import html_text
-from satview.gui.plain_label import PlainLabel
 from satview.gui.theme import Theme, css
+from satview.gui.widgets import PlainLabel
 from satview.gui.windows.actions import CommandActions
 from satview.session.command_table import MOUSE_HELP
 from satview.session.commands import CommandRegistry, Menu

@@ -15,8 +15,8 @@ from PySide6 import QtCore
 from PySide6.QtCore import QSize, Slot
 from PySide6.QtWidgets import QMainWindow, QMenu, QStackedWidget, QToolBar
 
-from satview.gui.screen_fit import resize_on_screen
 from satview.gui.theme import Theme
+from satview.gui.widgets import resize_on_screen
 from satview.gui.windows.command_window import CommandWindow
 from satview.gui.windows.pages import WelcomePage
 from satview.gui.windows.shared import Shared

@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QProgressBar, QPushBu
 
 from satview.base.errors import TraceFormatError
 from satview.base.safe_text import menu_text, tool_tip
-from satview.gui.plain_label import PlainLabel
+from satview.gui.widgets import PlainLabel
 from satview.session.loading.recent_files import RecentFiles
 
 _CARD_PX = 460

@@ -11,8 +11,8 @@ from satview.base.counts import counted
 from satview.base.safe_text import tool_tip
 from satview.base.time import TimeWindow
 from satview.base.time_text import format_duration, format_moment
-from satview.gui.plain_label import CutLabel, PlainLabel
 from satview.gui.theme import restyle
+from satview.gui.widgets import CutLabel, PlainLabel
 from satview.session.measures import length_text
 from satview.session.open_trace import OpenTrace
 

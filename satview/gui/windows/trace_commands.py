@@ -301,7 +301,7 @@ class TraceCommands:
         QuickPick(options, "Process, thread, CPU or interrupts", "No lane matches", self._window)
 
     def _save_events(self, views: Workspace) -> None:
-        from satview.gui.save_events_dialog import SaveEventsDialog  # on first use: brings what prints listings
+        from satview.gui.save_events import SaveEventsDialog  # on first use: brings what prints listings
 
         SaveEventsDialog(views.active.opened, self._window).open()
 

@@ -99,7 +99,7 @@ class WindowCommands:
             session.open(session.path, is_followed=session.follow is not None)
 
     def _info(self) -> None:
-        from satview.gui.info_dialog import InfoDialog  # on first use
+        from satview.gui.help_dialogs import InfoDialog  # on first use
 
         opened = self._window.session.opened
         if opened is not None:
@@ -111,12 +111,12 @@ class WindowCommands:
         SettingsDialog(self._settings, self._window).show()
 
     def _show_state_looks(self) -> None:
-        from satview.gui.state_looks_dialog import StateLooksDialog  # on first use
+        from satview.gui.settings_dialog import StateLooksDialog  # on first use
 
         StateLooksDialog(self._settings, self._window).show()
 
     def _change_keys(self) -> None:
-        from satview.gui.keys_dialog import KeysDialog  # on first use
+        from satview.gui.help_dialogs import KeysDialog  # on first use
 
         KeysDialog(self._window.shared.keys, self._window).show()
 
@@ -136,7 +136,7 @@ class WindowCommands:
         QuickPick(options, "Command", "No command matches", self._window)
 
     def _plugins(self) -> None:
-        from satview.gui.plugins_dialog import PluginsDialog  # on first use
+        from satview.gui.help_dialogs import PluginsDialog  # on first use
 
         PluginsDialog(self._window).show()
 

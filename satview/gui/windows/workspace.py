@@ -13,16 +13,14 @@ from satview.base.plugins import newly_switched_off
 from satview.base.safe_text import visible_line
 from satview.gui.comparison.beside import Beside
 from satview.gui.docks import put_layout, scroll_tabs, take_layout
-from satview.gui.event_list.panel import EventListPanel
+from satview.gui.event_list import EventListPanel
 from satview.gui.filters.chips import ChipBar
 from satview.gui.find_bar import FindBar
-from satview.gui.next_frame import FRAME_MS
 from satview.gui.pane import Pane, Panes
-from satview.gui.panel import Panel, PanelContext, make_panel
-from satview.gui.quiet_fields import keep_quiet
-from satview.gui.saved_values import Value
+from satview.gui.panel import Panel, PanelContext, Value, make_panel
 from satview.gui.swimlane.area import Motion, SwimlaneArea
 from satview.gui.theme import Theme
+from satview.gui.widgets import FRAME_MS, keep_quiet
 from satview.gui.windows.panel_set import PanelSet
 from satview.gui.windows.status_bar import StatusFields
 from satview.gui.windows.store_field import StoreField

@@ -1,0 +1,714 @@
+"""One panel for every answer: its rows as a table, with sorting, finding, copying, export and a tip for each column."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable
+from functools import lru_cache, partial
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+from PySide6.QtCore import (
+    QAbstractTableModel,
+    QEvent,
+    QModelIndex,
+    QObject,
+    QPersistentModelIndex,
+    QSize,
+    Qt,
+    QTimer,
+    Signal,
+    Slot,
+)
+from PySide6.QtGui import QFontMetrics, QGuiApplication, QKeyEvent, QMouseEvent, QShowEvent
+from PySide6.QtWidgets import (
+    QAbstractItemView,
+    QDockWidget,
+    QHBoxLayout,
+    QHeaderView,
+    QLabel,
+    QLineEdit,
+    QSizePolicy,
+    QStackedWidget,
+    QStyledItemDelegate,
+    QStyleOptionViewItem,
+    QTabBar,
+    QTableView,
+    QVBoxLayout,
+    QWidget,
+)
+
+from satview.analysis.sheets.sheet import Sheet
+from satview.answers.table import Column, Kind, Known, Table
+from satview.base.memory import borrowed
+from satview.base.safe_text import tool_tip, visible_line
+from satview.base.time import TimeWindow
+from satview.formats.registry import source_files
+from satview.gui import dialogs
+from satview.gui.panel import PanelContext, TablePanel, add_copy_and_export, set_up_rows
+from satview.gui.theme import Theme, colour
+from satview.gui.widgets import CutLabel, Notice
+from satview.session.highlight import of_row, window_of
+from satview.session.panels.statistics_task import write_sheet, write_table
+from satview.session.panels.transaction_view import FoundRows, RowMode, TransactionView
+from satview.session.tasks import Task
+
+# The item model of an answer: rows that are below a row unfold there; a text when it shows.
+
+
+Index = QModelIndex | QPersistentModelIndex
+_LEFT: Final = int(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
+_RIGHT: Final = int(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
+_DOWN: Final = "\N{BLACK DOWN-POINTING SMALL TRIANGLE}"
+_UP: Final = "\N{BLACK UP-POINTING SMALL TRIANGLE}"
+_CLOSED: Final = "\N{BLACK RIGHT-POINTING SMALL TRIANGLE}"
+_STEP: Final = "\N{EM SPACE}"
+_CACHED_ROWS: Final = 4096
+_Order = Qt.SortOrder
+
+
+class AnswerModel(QAbstractTableModel):
+    """An answer as a flat table in which rows unfold: a tree would call Python for every row it has.
+
+    Attributes:
+        answer: The rows that show, unfolded ones included; None = nothing.
+        columns: The columns that show: those that say something in any row of the whole answer, of the requested ones.
+        sort_name: Column that it is sorted by; empty = in the order of the answer.
+        is_descending: Largest first.
+    """
+
+    def __init__(self, theme: Theme, parent: QObject | None = None, names: tuple[str, ...] = ()) -> None:
+        """Make an empty model.
+
+        Args:
+            theme: The colours.
+            parent: Its owner.
+            names: The columns to show, where not all have room; none = all.
+        """
+        super().__init__(parent)
+        self._theme, self._names = theme, names
+        self.answer: Table | None = None
+        self.columns: tuple[Column, ...] = ()
+        self.sort_name, self.is_descending = "", True
+        self._depth = np.empty(0, np.uint8)
+        self._open: set[int] = set()  # rows that are unfolded
+        self._texts = lru_cache(maxsize=_CACHED_ROWS)(borrowed(self._format))
+
+    def set_theme(self, theme: Theme) -> None:
+        """Draw in other colours."""
+        self._theme = theme
+
+    def show(self, answer: Table | None, sort_name: str, *, is_descending: bool) -> None:
+        """Show other rows."""
+        self.beginResetModel()
+        self.answer, self.sort_name, self.is_descending = answer, sort_name, is_descending
+        self.columns = self._columns_of(answer) if answer is not None else ()
+        self._depth = np.zeros(len(answer) if answer is not None else 0, np.uint8)
+        self._open.clear()
+        self._texts.cache_clear()
+        self.endResetModel()
+
+    def _columns_of(self, answer: Table) -> tuple[Column, ...]:
+        if self._names:
+            return tuple(answer.question.column(name) for name in self._names)
+        return answer.whole().filled()
+
+    def depth_at(self, row: int) -> int:
+        """Return how deep a row is nested."""
+        return int(self._depth[row])
+
+    def can_unfold(self, row: int) -> bool:
+        """Return whether rows are below a row of the answer."""
+        return self.answer is not None and len(self.answer.children(row)) > 0
+
+    def is_open(self, row: int) -> bool:
+        """Return whether a row is unfolded."""
+        return row in self._open
+
+    def unfold(self, row: int) -> None:
+        """Show the rows below a row."""
+        if self.answer is None or self.is_open(row) or not self.can_unfold(row):
+            return
+        children = self.answer.children(row)
+        self._open.add(row)
+        self._say_changed(row)
+        self.beginInsertRows(QModelIndex(), row + 1, row + len(children))
+        self.answer = self.answer.at(np.insert(self.answer.positions, row + 1, children))
+        self._depth = np.insert(self._depth, row + 1, np.full(len(children), self._depth[row] + 1, np.uint8))
+        self._open = {other + len(children) if other > row else other for other in self._open}
+        self._texts.cache_clear()
+        self.endInsertRows()
+
+    def fold(self, row: int) -> None:
+        """Hide what is below a row."""
+        if self.answer is None or not self.is_open(row):
+            return
+        count = self._below(row)
+        self.beginRemoveRows(QModelIndex(), row + 1, row + count)
+        hidden = slice(row + 1, row + 1 + count)
+        self.answer = self.answer.at(np.delete(self.answer.positions, hidden))
+        self._depth = np.delete(self._depth, hidden)
+        self._open = {other - count if other > row else other for other in self._open
+                      if other <= row or other > row + count}  # fmt: skip
+        self._texts.cache_clear()
+        self.endRemoveRows()
+        self._open.discard(row)
+        self._say_changed(row)
+
+    def _below(self, row: int) -> int:
+        """Return how many rows are below a row that is unfolded."""
+        back = np.flatnonzero(self._depth[row + 1 :] <= self._depth[row])
+        return int(back[0]) if len(back) else len(self._depth) - row - 1
+
+    def _say_changed(self, row: int) -> None:
+        self._texts.cache_clear()
+        self.dataChanged.emit(self.index(row, 0), self.index(row, 0))
+
+    def _format(self, row: int) -> tuple[str, ...]:
+        assert self.answer is not None
+        texts = [self.answer.text(row, column.name) for column in self.columns]
+        if self.answer.is_tree:
+            sign = (_DOWN if self.is_open(row) else _CLOSED) if self.can_unfold(row) else _STEP
+            texts[0] = f"{_STEP * self.depth_at(row)}{sign} {texts[0]}"
+        return tuple(texts)
+
+    def rowCount(self, parent: Index = QModelIndex()) -> int:  # noqa: B008  -- Qt's own default
+        """Return the rows, unfolded ones included."""
+        return 0 if parent.isValid() else len(self._depth)
+
+    def columnCount(self, parent: Index = QModelIndex()) -> int:  # noqa: B008
+        """Return the columns."""
+        return 0 if parent.isValid() else len(self.columns)
+
+    def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
+        """Return text, alignment, colour or tip of a cell; the tip says why a value is not exact."""
+        if not index.isValid() or self.answer is None:
+            return None
+        row, column = index.row(), self.columns[index.column()]
+        if role == Qt.ItemDataRole.DisplayRole:
+            return visible_line(self._texts(row)[index.column()])
+        if role == Qt.ItemDataRole.ToolTipRole:
+            text, doubt = self._texts(row)[index.column()].strip(), self.answer.doubt(row, column.name)
+            return tool_tip("\n".join(filter(None, (text, doubt))))
+        if role == Qt.ItemDataRole.TextAlignmentRole:
+            return _LEFT if column.kind.is_words else _RIGHT
+        if role == Qt.ItemDataRole.ForegroundRole and index.column() == 0 and (tone := self.answer.tone(row)):
+            return colour({"error": self._theme.error, "warning": self._theme.warning}.get(tone, self._theme.dim))
+        if role == Qt.ItemDataRole.ForegroundRole and (
+            self._depth[row] or self.answer.known(row, column.name) is Known.UNKNOWN
+        ):
+            return colour(self._theme.dim)
+        return None
+
+    def headerData(self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
+        """Return text, tip, alignment or first order of a column's head."""
+        if orientation != Qt.Orientation.Horizontal or not 0 <= section < len(self.columns):
+            return None
+        column = self.columns[section]
+        if role == Qt.ItemDataRole.DisplayRole:
+            if column.name != self.sort_name:
+                return column.title
+            return f"{_DOWN if self.is_descending else _UP} {column.title}"
+        if role == Qt.ItemDataRole.ToolTipRole:
+            return tool_tip(column.tip)
+        if role == Qt.ItemDataRole.TextAlignmentRole:
+            return _LEFT if column.kind.is_words else _RIGHT
+        if role == Qt.ItemDataRole.InitialSortOrderRole:
+            # PySide loses an enumeration here; Qt needs its number.
+            return (_Order.AscendingOrder if column.kind.is_words else _Order.DescendingOrder).value
+        return None
+
+
+# Export of a sheet from a panel: the dialog of the file, writing in the background, says what came of it.
+
+
+class SheetExport(QObject):
+    """Writes the rows that a panel shows to CSV files.
+
+    Args:
+        panel: The panel; dialogs are shown above it.
+        statement: Shows how many rows were written, or why none were.
+    """
+
+    def __init__(self, panel: QWidget, statement: QLabel) -> None:
+        super().__init__(panel)
+        self._panel, self._statement = panel, statement
+        self._job = Task(self)
+        self._job.done.connect(self._on_done)
+        self._job.failed.connect(self._on_failed)
+
+    def save_as(self, sheet: Sheet | None, order: NDArray[np.intp], trace_path: Path) -> None:
+        """Let the user name a file, and write a sheet to it; nothing happens without a sheet.
+
+        Args:
+            sheet: The table; its key ends the proposed name.
+            order: Its rows in the order of the file.
+            trace_path: The trace, whose files are never replaced.
+        """
+        if sheet is not None:
+            self._ask(sheet.key, partial(write_sheet, sheet, order), trace_path)
+
+    def save_table(self, table: Table, trace_path: Path) -> None:
+        """Let the user name a file, and write an answer to it.
+
+        Args:
+            table: The rows, in the order of the file; the name of its question ends the proposed name.
+            trace_path: The trace, whose files are never replaced.
+        """
+        self._ask(table.question.name, partial(write_table, table), trace_path)
+
+    def _ask(self, key: str, write: Callable[..., int], trace_path: Path) -> None:
+        path = dialogs.ask_save(self._panel, trace_path.with_name(f"{trace_path.stem}-{key}.csv"), "CSV (*.csv)")
+        if path is not None:
+            self._job.start(partial(write, path, source_files(trace_path)))
+
+    def close(self) -> None:
+        """Stop what runs in the background."""
+        self._job.close()
+
+    @Slot(object)
+    def _on_done(self, count: object) -> None:
+        if isinstance(count, int):
+            self._statement.setText(f"Wrote {count:,} rows")
+
+    @Slot(object)
+    def _on_failed(self, error: object) -> None:
+        self._statement.setText(str(error))
+
+
+# The panel of an answer: a table that sorts by its heads, unfolds, goes to what a row is about, copies and exports.
+
+
+_PADDING_PX: Final = 24
+_MEASURED_ROWS: Final = 24
+_LEAST_PX, _WIDEST_PX = 48, 260
+_CELL_PX, _NEAR_PX = 6, 4  # padding of a cell; how far beside the sign a click may be
+_COPY_ROWS_MAX: Final = 10_000
+_MARGIN: Final = 0.25  # on both sides of what is shown of a row
+_SAMPLE: Final = "a server 2 (work)"  # names are not cut when other rows come
+
+
+class _Wrapped(QStyledItemDelegate):
+    """Cells of sentences that are as tall as their text: Qt forgets the padding of a style sheet as it wraps."""
+
+    def sizeHint(self, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex) -> QSize:
+        """Return the size that a cell needs at the width that it has."""
+        room = option.rect
+        room.setWidth(room.width() - 2 * _CELL_PX)
+        option.rect = room
+        return super().sizeHint(option, index)
+
+
+class AnswerPanel(TablePanel[AnswerModel]):
+    """A table of one answer at a time, or a sentence in its place; subclasses get the answer and sort it.
+
+    Attributes:
+        shown_names: The columns to show, where not all have room; none = all. A last one of sentences is wrapped.
+        model, table: The rows.
+        message: Why there are none.
+        stack: The table or the message.
+    """
+
+    shown_names: tuple[str, ...] = ()
+
+    def __init__(self, context: PanelContext, name: str, parent: QWidget | None = None) -> None:
+        super().__init__(context, parent)
+        self._area = context.area
+        self._is_down, self._pressed_x = False, 0.0
+        self.model = AnswerModel(context.theme, self, self.shown_names)
+        self.table = QTableView(self)
+        self._set_up_table(name, context.settings.number("events/row_height_px"))
+        self._wrapped = _Wrapped(self)
+        self.message = Notice("", self)
+        self.stack = QStackedWidget(self)
+        for page in (self.table, self.message):
+            self.stack.addWidget(page)
+
+    @abstractmethod
+    def sort(self, name: str, *, descending: bool) -> None:
+        """Show the rows in the order of a column."""
+
+    def add_buttons(self, head: QHBoxLayout, statement: QLabel) -> None:
+        """Put Copy and Export at the right of a line; a label says what came of an export."""
+        self._csv = SheetExport(self, statement)
+        self._buttons = add_copy_and_export(head, self, self._copy, self._export)
+
+    def show_answer(self, answer: Table, sort_name: str, *, is_descending: bool) -> None:
+        """Show an answer, which is sorted already."""
+        self.model.show(answer, sort_name, is_descending=is_descending)
+        if self.model.columns and self.model.columns[-1].kind is Kind.SENTENCE:  # few rows, each as tall as it needs
+            self.table.setWordWrap(True)
+            self.table.setItemDelegateForColumn(len(self.model.columns) - 1, self._wrapped)
+            self.table.horizontalHeader().setStretchLastSection(True)
+            self.table.verticalHeader().setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
+            # The heights depend on the width that is left, which a scroll bar changes after they were taken.
+            self.table.horizontalHeader().sectionResized.connect(
+                self.table.resizeRowsToContents, Qt.ConnectionType.UniqueConnection
+            )
+        self._fit_columns()
+
+    def show_page(self, why_empty: str) -> None:
+        """Show the table, or why there is none."""
+        self.message.setText(why_empty)
+        self.stack.setCurrentWidget(self.message if why_empty else self.table)
+        for button in self._buttons:
+            button.setEnabled(not why_empty)
+
+    def close_down(self) -> None:
+        """Cancel the background task."""
+        self._csv.close()
+
+    def copied_text(self) -> str:
+        """Return the selected rows, or the first ones, while the table has the focus."""
+        return self._rows_as_text() if self.table.hasFocus() else ""
+
+    def _rows_as_text(self) -> str:
+        if self.model.answer is None:
+            return ""
+        selected = sorted(index.row() for index in self.table.selectionModel().selectedRows())
+        rows = selected if len(selected) > 1 else range(min(self.model.rowCount(), _COPY_ROWS_MAX))
+        return self.model.answer.lines(rows)
+
+    @Slot()
+    def _copy(self) -> None:
+        QGuiApplication.clipboard().setText(self._rows_as_text())
+
+    @property
+    def exported(self) -> Table | None:
+        """The rows that Export writes: those that show."""
+        return self.model.answer
+
+    @Slot()
+    def _export(self) -> None:
+        if self.exported is not None:
+            self._csv.save_table(self.exported, self._opened.trace.path)
+
+    def _set_up_table(self, name: str, height_px: int) -> None:
+        table = self.table
+        set_up_rows(table, self.model, name, height_px)
+        table.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerItem)
+        table.setHorizontalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
+        header = table.horizontalHeader()
+        header.setSectionsClickable(True)
+        header.setSortIndicatorShown(False)  # the model writes it into the title
+        header.sectionClicked.connect(self._on_head)
+        table.clicked.connect(self._on_clicked)
+        table.activated.connect(self._on_activated)
+        table.selectionModel().currentRowChanged.connect(self._on_current)
+        table.customContextMenuRequested.connect(self._on_menu)
+        table.installEventFilter(self)
+        table.viewport().installEventFilter(self)
+
+    def _fit_columns(self) -> None:
+        """Give every column the width of what its first rows say; measuring all would take a text from every row."""
+        metrics, table = QFontMetrics(self.table.font()), self.table
+        rows = range(min(self.model.rowCount(), _MEASURED_ROWS))
+        for section, column in enumerate(self.model.columns):
+            if column.kind is Kind.SENTENCE:
+                continue  # it takes what the others leave
+            texts = [str(self.model.index(row, section).data() or "") for row in rows]
+            texts += [f"\N{BLACK DOWN-POINTING SMALL TRIANGLE} {column.title}"]
+            texts += [_SAMPLE] if column.kind is Kind.THREAD else []
+            width = max(map(metrics.horizontalAdvance, texts)) + _PADDING_PX
+            table.setColumnWidth(section, min(max(width, _LEAST_PX), _WIDEST_PX))
+
+    @Slot(int)
+    def _on_head(self, section: int) -> None:
+        column = self.model.columns[section]
+        is_same = column.name == self.model.sort_name
+        self.sort(column.name, descending=not self.model.is_descending if is_same else not column.kind.is_words)
+
+    @Slot(QModelIndex)
+    def _on_clicked(self, index: QModelIndex) -> None:
+        if index.column() == 0 and self.model.can_unfold(index.row()) and self._is_on_sign(index):
+            self._toggle(index.row())
+        else:
+            self._show(index.row())
+
+    @Slot(QModelIndex)
+    def _on_activated(self, index: QModelIndex) -> None:
+        self._show(index.row())
+
+    @Slot(QModelIndex, QModelIndex)
+    def _on_current(self, index: QModelIndex, before: QModelIndex) -> None:
+        # By keys only: a click comes as `clicked` too, and may be meant for the sign that unfolds. The first row is
+        # made the current one as the table gets the focus.
+        if index.isValid() and before.isValid() and self.table.hasFocus() and not self._is_down:
+            self._show(index.row())
+
+    def _show(self, row: int) -> None:
+        """Select the event of a row, and show its time and its way over the lanes."""
+        if self.model.answer is None or not 0 <= row < self.model.rowCount():
+            return
+        shown, opened = of_row(self.model.answer, row), self._opened
+        if shown.event < 0:
+            self._fit(row)
+            return
+        # The first one is in view at last.
+        lanes = [opened.lane_of_thread(thread) for thread in reversed(shown.threads)]
+        for lane in lanes:
+            if lane is not None:
+                opened.lanes.reveal(lane)
+        self._navigation.show_event(shown.event)
+        for lane in lanes:
+            if lane is not None:
+                self._area.view.reveal_lane(lane)
+        if shown.threads or shown.hops:
+            opened.highlight.show(shown)
+            opened.viewport.fit(window_of(opened.trace, shown), _MARGIN)
+        else:
+            self._fit(row)
+
+    def _fit(self, row: int) -> None:
+        """Show the time of a row, if it lasts."""
+        if self.model.answer is not None and (span := self.model.answer.span(row)) is not None:
+            self._opened.viewport.fit(TimeWindow(*span))
+
+    def _toggle(self, row: int) -> None:
+        if self.model.is_open(row):
+            self.model.fold(row)
+        else:
+            self._unfold(row)
+
+    def _unfold(self, row: int) -> None:
+        self.model.unfold(row)
+        if self.table.columnWidth(0) < (needed_px := min(self.table.sizeHintForColumn(0), _WIDEST_PX)):
+            self.table.setColumnWidth(0, needed_px)
+
+    def _is_on_sign(self, index: QModelIndex) -> bool:
+        """Return whether the mouse is on the sign before the name, or before it."""
+        letter_px = QFontMetrics(self.table.font()).horizontalAdvance("\N{EM SPACE}")
+        right_px = _CELL_PX + letter_px * (self.model.depth_at(index.row()) + 1) + _NEAR_PX
+        return self._pressed_x - self.table.visualRect(index).left() <= right_px
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        """Unfold and fold rows by Right and Left; note where the mouse was pressed."""
+        if watched is self.table.viewport() and isinstance(event, QMouseEvent):
+            if event.type() == QEvent.Type.MouseButtonPress:
+                self._is_down, self._pressed_x = True, event.position().x()
+            elif event.type() == QEvent.Type.MouseButtonRelease:
+                self._is_down = False
+        if watched is self.table and event.type() == QEvent.Type.KeyPress and isinstance(event, QKeyEvent):
+            row = self.table.currentIndex().row()
+            if row >= 0 and event.key() == Qt.Key.Key_Right and not self.model.is_open(row):
+                self._unfold(row)
+                return True
+            if row >= 0 and event.key() == Qt.Key.Key_Left and self.model.is_open(row):
+                self.model.fold(row)
+                return True
+        return super().eventFilter(watched, event)
+
+
+# The filter of the table of transactions: who, to whom, which number; and what it leaves.
+
+
+LineFilter = tuple[str, str, int | None]  # client, server or thread, number
+NO_FILTER: Final[LineFilter] = ("", "", None)
+_TYPING_MS: Final = 200  # after the last letter
+_FIELD_PX: Final = 190
+_NAME_TIP: Final = "Part of a name, a pid, or PID:TID"
+_NUMBER_TIP: Final = "A number, in decimal or with 0x"
+
+
+class FilterLine(QWidget):
+    """Three fields and a sentence.
+
+    Attributes:
+        client, server, number: The fields; the first one is for messages only, the second is that of threads else.
+        statement: What is shown, in words.
+        requested: The filter, as it was last complete.
+
+    Signals:
+        changed: `requested` changed.
+    """
+
+    changed = Signal()
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.requested = NO_FILTER
+        self._said = ""
+        self._typing = QTimer(self)
+        self._typing.setSingleShot(True)
+        self._typing.setInterval(_TYPING_MS)
+        self._typing.timeout.connect(self._on_typed)
+        self.client, self.server, self.number = (QLineEdit(self) for _ in range(3))
+        line = QHBoxLayout(self)
+        line.setContentsMargins(8, 3, 8, 3)
+        line.setSpacing(6)
+        for field in (self.client, self.server, self.number):
+            field.setMaximumWidth(_FIELD_PX)
+            field.setClearButtonEnabled(True)
+            field.setToolTip(tool_tip(_NUMBER_TIP if field is self.number else _NAME_TIP))
+            field.textChanged.connect(self._typing.start)
+            field.returnPressed.connect(self._on_typed)
+            line.addWidget(field, 1)
+        self.statement = CutLabel(self)
+        self.statement.setProperty("role", "dim")
+        self.statement.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
+        line.addSpacing(6)
+        line.addWidget(self.statement, 2)
+        self.begin(is_of_messages=True)
+
+    def begin(self, *, is_of_messages: bool) -> None:
+        """Build the line, of messages or of latencies, without a condition."""
+        for field in (self.client, self.server, self.number):
+            field.clear()
+        self._typing.stop()
+        self.requested = NO_FILTER
+        self.client.setVisible(is_of_messages)
+        names = ("Client: name or pid", "Server: name or pid", "Type: 0x100") if is_of_messages else (
+            "", "Thread: name or pid", "Interrupt: 0x1b")  # fmt: skip
+        for field, text in zip((self.client, self.server, self.number), names, strict=True):
+            field.setPlaceholderText(text)
+            field.setAccessibleName(text)
+
+    def say(self, text: str) -> None:
+        """Show what the filter leaves."""
+        self._said = text
+        self.statement.setText(text)
+
+    def close_down(self) -> None:
+        """Wait for no more letters."""
+        self._typing.stop()
+
+    @Slot()
+    def _on_typed(self) -> None:
+        self._typing.stop()
+        text = self.number.text().strip()
+        try:
+            number = None if not text else int(text, 16) if text[:2].lower() == "0x" else int(text)
+        except ValueError:
+            self.statement.setText("The number is to be decimal, or hexadecimal with 0x in front")
+            return
+        self.statement.setText(self._said)
+        requested = (self.client.text(), self.server.text(), number)
+        if requested != self.requested:
+            self.requested = requested
+            self.changed.emit()
+
+
+# Messages, pulses and interrupts, the slowest first: filter, table, and the way of a row drawn over the lanes.
+
+
+class TransactionsPanel(AnswerPanel):
+    """The table of transactions and latencies. Works only while it can be seen.
+
+    Attributes:
+        view: What is looked for.
+        line: The filter, and what it leaves.
+    """
+
+    waits_to_be_seen = True
+
+    saved_fields = ("tabs", "line.client", "line.server", "line.number")
+
+    def __init__(self, context: PanelContext, parent: QWidget | None = None) -> None:
+        super().__init__(context, "Transactions", parent)
+        self.setMinimumSize(120, 64)
+        self.view = TransactionView(self._opened, self)
+        self._is_stale = True
+        self._shown: FoundRows | None = None
+        self._dock: QDockWidget | None = None
+        self.line = FilterLine(self)
+        self.line.changed.connect(self._on_filter)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(0)
+        layout.addLayout(self._head())
+        layout.addWidget(self.line)
+        layout.addWidget(self.stack, 1)
+        self.view.changed.connect(self._on_found)
+        self._opened.selection.range_changed.connect(self._on_range)
+
+    def reload(self) -> None:
+        """Look for rows, at first and in a refreshed trace."""
+        self._is_stale = False
+        self.view.start()
+
+    def close_down(self) -> None:
+        """Cancel the background tasks."""
+        super().close_down()
+        self.line.close_down()
+        self.view.close()
+
+    def sort(self, name: str, *, descending: bool) -> None:
+        """Show the rows in the order of a column."""
+        self.view.sort(name, descending=descending)
+
+    def _head(self) -> QHBoxLayout:
+        self.tabs = QTabBar(self)
+        self.tabs.setExpanding(False)
+        self.tabs.setDrawBase(False)
+        self.tabs.setAccessibleName("Messages or latencies")
+        for mode in RowMode:
+            self.tabs.setTabData(self.tabs.addTab(mode.value), mode)
+        self.tabs.currentChanged.connect(self._on_tab)
+        head = QHBoxLayout()
+        head.setContentsMargins(2, 0, 8, 0)
+        head.addWidget(self.tabs, 1)
+        self.add_buttons(head, self.line.statement)
+        return head
+
+    @Slot()
+    def _on_found(self) -> None:
+        found, view = self.view.found, self.view
+        if found is None:
+            self.show_page(view.error or "Looking\N{HORIZONTAL ELLIPSIS}")
+            return
+        if view.is_busy:  # what shows stays until there is better
+            return
+        if self._shown is not found:
+            self._shown = found
+            name, descending = view.order
+            self.show_answer(found.table, name or found.table.question.sort_name, is_descending=descending)
+        self._say()
+
+    def _say(self) -> None:
+        """Say what the filter leaves, or why there is nothing."""
+        found = self.view.found
+        assert found is not None
+        where = "the selected range" if found.window is not None else "the trace"
+        kind = "messages" if found.mode is RowMode.MESSAGES else "pulses and interrupts that wake threads"
+        doubts = "".join(f"; {doubt}" for doubt in found.table.doubts())
+        if found.mode is RowMode.FIGURES:
+            self.line.say(f"Of {found.total:,} {kind} in {where}{doubts}")
+        else:
+            self.line.say(f"{len(found.table):,} of {found.total:,} {kind}" + (
+                ", those that begin in the selected range" if found.window is not None else "") + doubts)  # fmt: skip
+        fits = " that fit the filter" if self.line.requested != NO_FILTER else ""
+        if found.table.cannot_tell and not found.total:
+            self.show_page(found.table.says_why_empty)
+        else:
+            self.show_page("" if len(found.table) else f"There are no {kind} in {where}{fits}.")
+
+    @Slot()
+    def _on_filter(self) -> None:
+        self.view.set_filter(*self.line.requested)
+
+    @Slot(int)
+    def _on_tab(self, number: int) -> None:
+        mode = RowMode(self.tabs.tabData(number))  # Qt keeps the text of it
+        self.line.begin(is_of_messages=mode is RowMode.MESSAGES)
+        self.view.set_mode(mode, *self.line.requested)
+
+    @Slot()
+    def _on_range(self) -> None:
+        self._is_stale = True
+        self._catch_up()
+
+    @Slot()
+    def _catch_up(self) -> None:
+        """Look for the rows of another range, once the panel can be seen; one behind another tab cannot."""
+        if self._is_stale and self.view.found is not None and not self.visibleRegion().isEmpty():
+            self.reload()
+
+    def showEvent(self, event: QShowEvent) -> None:
+        """Follow the dock: it knows when the panel comes to the front of others."""
+        super().showEvent(event)
+        dock = self.parentWidget()
+        if isinstance(dock, QDockWidget) and dock is not self._dock:
+            self._dock = dock
+            dock.visibilityChanged.connect(self._catch_up, Qt.ConnectionType.QueuedConnection)  # after it is laid out

@@ -1,0 +1,409 @@
+"""The event list as a panel: the table, its count, and the state in which the filter shows nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import lru_cache, partial
+from itertools import chain, islice
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+from PySide6.QtCore import (
+    QAbstractTableModel,
+    QItemSelection,
+    QItemSelectionModel,
+    QModelIndex,
+    QObject,
+    QPersistentModelIndex,
+    Qt,
+    QTimer,
+    Slot,
+)
+from PySide6.QtGui import QColor, QFontMetrics
+from PySide6.QtWidgets import (
+    QAbstractItemView,
+    QHBoxLayout,
+    QPushButton,
+    QStackedWidget,
+    QTableView,
+    QVBoxLayout,
+    QWidget,
+)
+
+from satview.base.counts import counted
+from satview.base.memory import borrowed
+from satview.base.safe_text import tool_tip, visible_line
+from satview.base.time import TimeWindow
+from satview.events.spec import arguments_text
+from satview.gui.colours import class_colour
+from satview.gui.panel import PanelContext, TablePanel, Value, select_row, selected_ranges, set_up_rows
+from satview.gui.theme import Theme, colour
+from satview.gui.widgets import CutLabel, PlainLabel, paint_next_frame
+from satview.session.events.event_forms import arguments_as
+from satview.session.events.event_text import COLUMNS, list_row
+from satview.session.measures import frequency_text, length_text
+from satview.session.open_trace import OpenTrace
+from satview.store.trace import Trace
+
+# The item model of the event list: rows are formatted when they show, once, and cached for a while.
+
+
+Index = QModelIndex | QPersistentModelIndex
+_HEIGHT_LIMIT_PX: Final = 2**31 - 1  # Qt counts the height of all rows in 32 bits
+_CACHED_ROWS: Final = 4096
+_RIGHT: Final = frozenset({0, 1, 2, 3})
+_CLASS_COLUMN: Final = 6
+_ALIGN_RIGHT: Final = int(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
+_DISPLAY: Final = int(Qt.ItemDataRole.DisplayRole)
+_ALIGNMENT: Final = int(Qt.ItemDataRole.TextAlignmentRole)
+_FOREGROUND: Final = int(Qt.ItemDataRole.ForegroundRole)
+_BACKGROUND: Final = int(Qt.ItemDataRole.BackgroundRole)
+_TOOL_TIP: Final = int(Qt.ItemDataRole.ToolTipRole)
+_DIMMED_ALPHA: Final = 215  # faint beside other rows, but still to be read: 4 times the light of the ground or more
+
+
+class EventListModel(QAbstractTableModel):
+    """The events that the filter shows, as a table.
+
+    Rows x height must stay below 2^31 pixels; of a longer trace the model holds a part (`first_row` on), which
+    `bring_in` moves.
+
+    Attributes:
+        first_row: Position in the filtered list of the model's row 0.
+    """
+
+    def __init__(self, opened: OpenTrace, row_height_px: int, theme: Theme, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._opened = opened
+        self._trace = opened.trace
+        self._rows = opened.filters.rows
+        self._theme = theme
+        self.first_row = 0
+        self._limit = _HEIGHT_LIMIT_PX // max(1, row_height_px)
+        self._texts = lru_cache(maxsize=_CACHED_ROWS)(borrowed(self._format))
+        opened.filters.view_changed.connect(self._on_rows)
+
+    def set_theme(self, theme: Theme) -> None:
+        """Draw in other colours."""
+        self._theme = theme
+
+    @property
+    def total(self) -> int:
+        """How many events pass the filter, in the model or not."""
+        return len(self._trace.events) if self._rows is None else len(self._rows)
+
+    def event_at(self, row: int) -> int:
+        """Return the event of a row of the model."""
+        position = self.first_row + row
+        return position if self._rows is None else int(self._rows[position])
+
+    def bring_in(self, event: int) -> int:
+        """Return the row of an event, or of the next one that shows; moves the part held if it must; -1 if empty."""
+        if not self.total:
+            return -1
+        position = event if self._rows is None else int(np.searchsorted(self._rows, event))
+        position = min(position, self.total - 1)
+        if not self.first_row <= position < self.first_row + self.rowCount():
+            self.beginResetModel()
+            self.first_row = max(0, min(position - self._limit // 2, self.total - self._limit))
+            self._texts.cache_clear()
+            self.endResetModel()
+        return position - self.first_row
+
+    @Slot()
+    def _on_rows(self) -> None:
+        trace, rows, before = self._opened.trace, self._opened.filters.rows, self.rowCount()
+        if trace is not self._trace and (rows is None) == (self._rows is None):
+            self._grow(trace, rows, before)
+            return
+        self.beginResetModel()
+        self._trace, self._rows = trace, rows
+        self.first_row = 0
+        self._texts.cache_clear()
+        self.endResetModel()
+
+    def _grow(self, trace: Trace, rows: NDArray[np.uint32] | None, before: int) -> None:
+        """Take a longer reading: rows come behind the last one, and any of the others may have changed."""
+        count = min((len(trace.events) if rows is None else len(rows)) - self.first_row, self._limit)
+        if count > before:
+            self.beginInsertRows(QModelIndex(), before, count - 1)
+        elif count < before:
+            self.beginRemoveRows(QModelIndex(), max(count, 0), before - 1)
+        self._trace, self._rows = trace, rows
+        self._texts.cache_clear()
+        if count > before:
+            self.endInsertRows()
+        elif count < before:
+            self.endRemoveRows()
+
+    def _format(self, row: int) -> tuple[str, ...]:
+        trace, event = self._trace, self.event_at(row)
+        texts = list_row(trace, event, self.event_at(row - 1) if row + self.first_row else None)
+        is_wide = self._opened.filters.is_wide.get(int(trace.events.code[event]))
+        if is_wide is None:
+            return texts
+        return (*texts[:-1], arguments_text(arguments_as(trace, event, is_wide=is_wide)))
+
+    def rowCount(self, parent: Index = QModelIndex()) -> int:  # noqa: B008  -- Qt's own default
+        """Return the rows held."""
+        return 0 if parent.isValid() else min(max(0, self.total - self.first_row), self._limit)
+
+    def columnCount(self, parent: Index = QModelIndex()) -> int:  # noqa: B008
+        """Return the number of columns."""
+        return 0 if parent.isValid() else len(COLUMNS)
+
+    def data(self, index: Index, role: int = _DISPLAY) -> Any:
+        """Return text, alignment or colour of a cell."""
+        if role == _DISPLAY:
+            return visible_line(self._texts(index.row())[index.column()]) if index.isValid() else None
+        if role == _ALIGNMENT:
+            return _ALIGN_RIGHT if index.column() in _RIGHT else None
+        if role in (_FOREGROUND, _BACKGROUND) and index.isValid():
+            highlight = self._highlight(self.event_at(index.row()), role)
+            if highlight is not None:
+                return highlight
+        if role == _FOREGROUND and index.column() == _CLASS_COLUMN and index.isValid():
+            return colour(class_colour(self._texts(index.row())[_CLASS_COLUMN], self._theme.is_dark))
+        if role == _TOOL_TIP and index.isValid():
+            return tool_tip(self._texts(index.row())[index.column()])
+        return None
+
+    def _highlight(self, event: int, role: int) -> QColor | None:
+        """Return the colour a filter gives to a row: text of dimmed events, ground of marked ones."""
+        view = self._opened.filters.view
+        if role == _FOREGROUND and view.dimmed is not None and view.dimmed[event]:
+            return colour(self._theme.dim, _DIMMED_ALPHA)
+        if role == _BACKGROUND and view.marked is not None and view.marked[event]:
+            return colour(self._theme.hit, 48)
+        return None
+
+    def headerData(self, section: int, orientation: Qt.Orientation, role: int = _DISPLAY) -> Any:
+        """Return text or alignment of a column's head."""
+        if orientation == Qt.Orientation.Horizontal and 0 <= section < len(COLUMNS):
+            if role == _DISPLAY:
+                return COLUMNS[section]
+            if role == _ALIGNMENT:
+                return (
+                    _ALIGN_RIGHT
+                    if section in _RIGHT
+                    else int(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
+                )
+        return None
+
+
+# The line under the list of events with the time between the selected rows.
+
+
+class RowDelta(QWidget):
+    """Shows while two rows or more are selected.
+
+    Args:
+        opened: The trace.
+        model: The list.
+        selected: Its selected rows.
+    """
+
+    def __init__(
+        self, opened: OpenTrace, model: EventListModel, selected: QItemSelectionModel, parent: QWidget
+    ) -> None:
+        super().__init__(parent)
+        self._opened, self._model, self._selected = opened, model, selected
+        self._ends = (0, 0)
+        self.text = CutLabel(self)
+        self.take = QPushButton("Make it the range", self)
+        self.take.setProperty("flat", "true")
+        self.take.clicked.connect(self._select_range)
+        line = QHBoxLayout(self)
+        line.setContentsMargins(8, 1, 4, 1)
+        line.addWidget(self.text, 1)
+        line.addWidget(self.take)
+        selected.selectionChanged.connect(self._show)
+        model.modelReset.connect(self._show)
+        opened.reloaded.connect(self._show)
+        self.hide()
+
+    @Slot()
+    def _show(self) -> None:
+        ranges = selected_ranges(self._selected)
+        count = sum(len(rows) for rows in ranges)
+        self.setVisible(count > 1)
+        if count < 2:
+            return
+        trace = self._opened.trace
+        first, last = self._model.event_at(ranges[0].start), self._model.event_at(ranges[-1].stop - 1)
+        self._ends = start, end = int(trace.events.time_cycles[first]), int(trace.events.time_cycles[last])
+        frequency = frequency_text(end - start, trace.clock)
+        parts = [
+            f"#{first + 1:,} {trace.spec(first).name} to #{last + 1:,} {trace.spec(last).name}:  "
+            f"{length_text(end - start, trace.clock)}",
+            *([frequency] if frequency else []),
+            f"{counted(last - first, 'event')} later",
+            *([f"{count:,} rows selected"] if count > 2 else []),
+        ]
+        self.text.setText(" \N{MIDDLE DOT} ".join(parts))
+        self.take.setEnabled(end > start)
+
+    @Slot()
+    def _select_range(self) -> None:
+        self._opened.selection.set_range(TimeWindow(*self._ends))
+
+
+# Widths come from these, not from the rows: measuring all rows would cost time on every load.
+_SAMPLES: Final = (
+    "10,000,000",
+    "1234.567 890 123 s",
+    "999.9 ms ",
+    "CPU",
+    "devb-eide-server",
+    "12 worker",
+    "INT_HANDLER_ENTR",
+    "PROCPROCESS_NAME_64",
+    "",
+)
+_TOP: Final = "top"
+_COPY_ROWS_MAX: Final = 100_000
+
+
+class EventListPanel(TablePanel[EventListModel]):
+    """The list of events, and how far apart the selected ones are.
+
+    Signals:
+        menu_requested: Right click on a row: global position.
+    """
+
+    def __init__(self, context: PanelContext, parent: QWidget | None = None) -> None:
+        super().__init__(context, parent)
+        opened = self._opened
+        height_px = context.settings.number("events/row_height_px")
+        self.model = EventListModel(opened, height_px, context.theme, self)
+        self.table = QTableView(self)
+        self._stack = QStackedWidget(self)
+        self._is_following = False
+        self._set_up_table(height_px)
+        self._stack.addWidget(self.table)
+        self._stack.addWidget(self._empty_page())
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(0)
+        layout.addWidget(self._stack)
+        self.delta = RowDelta(opened, self.model, self.table.selectionModel(), self)
+        layout.addWidget(self.delta)
+        self._is_at_end = False
+        self.model.modelReset.connect(self._on_reset)
+        opened.begins_reload.connect(self._note_end)
+        opened.reloaded.connect(self._on_reloaded)
+        self.table.selectionModel().selectionChanged.connect(self._on_rows_selected)
+        opened.selection.changed.connect(self._follow)
+        self._on_reset()
+
+    def saved_values(self) -> dict[str, Value]:
+        """Return the event at the top."""
+        top = self.table.rowAt(0)
+        return {_TOP: self.model.event_at(top)} if top >= 0 else {}
+
+    def take_values(self, values: Mapping[str, Value]) -> None:
+        """Show the event at the top that was there."""
+        event = values.get(_TOP)
+        if isinstance(event, int) and event >= 0:
+            QTimer.singleShot(0, self, partial(self._show_top, event))  # once the table has its height
+
+    def _show_top(self, event: int) -> None:
+        row = self.model.bring_in(event)
+        if row >= 0:
+            self.table.scrollTo(self.model.index(row, 0), QAbstractItemView.ScrollHint.PositionAtTop)
+
+    def copied_text(self) -> str:
+        """Return the selected rows, while the table has the focus."""
+        return self.selected_text() if self.table.hasFocus() else ""
+
+    def selected_text(self) -> str:
+        """Return the selected rows as tab-separated text with a line of column names."""
+        rows = islice(chain.from_iterable(selected_ranges(self.table.selectionModel())), _COPY_ROWS_MAX)
+        lines = [
+            "\t".join(str(self.model.index(row, column).data() or "") for column in range(len(COLUMNS))) for row in rows
+        ]
+        return "\n".join(["\t".join(COLUMNS), *lines]) if lines else ""
+
+    @property
+    def shows_nothing(self) -> bool:
+        """True while the page for an empty list shows."""
+        return self._stack.currentIndex() == 1
+
+    def _set_up_table(self, height_px: int) -> None:
+        table = self.table
+        set_up_rows(table, self.model, "Events", height_px)
+        table.horizontalHeader().setStretchLastSection(True)
+        table.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerItem)
+        table.customContextMenuRequested.connect(self._on_menu)
+        for column, width in enumerate(column_widths(table)):
+            table.setColumnWidth(column, width)
+
+    def _empty_page(self) -> QWidget:
+        page = QWidget(self)
+        self._nothing = PlainLabel(page)
+        self._nothing.setProperty("role", "dim")
+        self._show_all = QPushButton("Show all events", page)
+        self._show_all.clicked.connect(self._opened.filters.show_all)
+        layout = QVBoxLayout(page)
+        layout.addStretch()
+        layout.addWidget(self._nothing, alignment=Qt.AlignmentFlag.AlignHCenter)
+        layout.addWidget(self._show_all, alignment=Qt.AlignmentFlag.AlignHCenter)
+        layout.addStretch()
+        return page
+
+    @Slot()
+    def _on_reset(self) -> None:
+        is_filtered_empty = self.model.total == 0
+        has_events = len(self._opened.trace.events) > 0
+        self._nothing.setText("No event passes the filter." if has_events else "There are no events.")
+        self._show_all.setVisible(has_events and self._opened.filters.is_active)
+        self._stack.setCurrentIndex(1 if is_filtered_empty else 0)
+        self._follow()
+
+    @Slot()
+    def _note_end(self) -> None:
+        bar = self.table.verticalScrollBar()
+        self._is_at_end = bar.value() >= bar.maximum()
+
+    @Slot()
+    def _on_reloaded(self) -> None:
+        """Show the longer reading; a list that was at its end stays there."""
+        if self.shows_nothing != (self.model.total == 0):
+            self._on_reset()
+        if self._is_at_end:
+            self.table.scrollToBottom()
+        paint_next_frame(self.table.viewport())
+
+    @Slot()
+    def _follow(self) -> None:
+        """Show the selected event in the list."""
+        event = self._opened.selection.event
+        current = self.table.currentIndex()
+        if event is None or (current.isValid() and self.model.event_at(current.row()) == event):
+            return
+        row = self.model.bring_in(event)
+        if row < 0:
+            return
+        self._is_following = True
+        if self.model.event_at(row) == event:
+            select_row(self.table, row)
+        else:
+            self.table.clearSelection()
+        self.table.scrollTo(self.model.index(row, 0), QAbstractItemView.ScrollHint.PositionAtCenter)
+        self._is_following = False
+
+    @Slot(QItemSelection, QItemSelection)
+    def _on_rows_selected(self, _selected: QItemSelection, _deselected: QItemSelection) -> None:
+        current: QModelIndex = self.table.currentIndex()
+        if not self._is_following and current.isValid() and self.table.selectionModel().isRowSelected(current.row()):
+            self._opened.select_event(self.model.event_at(current.row()))
+
+
+def column_widths(table: QTableView) -> list[int]:
+    """Return the widths of all columns but the last, in pixels."""
+    metrics = QFontMetrics(table.font())
+    return [
+        metrics.horizontalAdvance(max(sample, COLUMNS[column], key=len)) + 24
+        for column, sample in enumerate(_SAMPLES[:-1])
+    ]

@@ -1,1 +1,0 @@
-"""The list of events: rows made on demand, whatever their number."""

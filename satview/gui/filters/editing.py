@@ -1,0 +1,339 @@
+"""Fields in which expressions and queries are typed, with proposals, colours and errors where they are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from PySide6.QtCore import QEvent, QPoint, QPointF, QRect, Qt, Signal, Slot
+from PySide6.QtGui import QFocusEvent, QKeyEvent, QPainter, QPaintEvent, QPen, QPolygonF, QTextCursor
+from PySide6.QtWidgets import QFrame, QLineEdit, QListWidget, QListWidgetItem, QPlainTextEdit, QWidget
+
+from satview.filters.diagnostics import Diagnostic
+from satview.filters.expressions.complete import Completion, completions
+from satview.filters.expressions.expression import Expression, validate
+from satview.filters.expressions.syntax import looks_like_condition
+from satview.filters.rules.capturing import check_condition
+from satview.gui.theme import Theme, colour
+from satview.store.trace import Trace
+
+# The list of proposals under a line or editor: arrows move in it, Tab or Return takes one, Escape closes it.
+
+
+_ROWS: Final = 8
+_WIDTH_PX: Final = 360
+_LEAST_PX: Final = 180
+_DATA: Final = int(Qt.ItemDataRole.UserRole)
+_STEPS: Final = {Qt.Key.Key_Down: 1, Qt.Key.Key_Up: -1, Qt.Key.Key_PageDown: _ROWS, Qt.Key.Key_PageUp: -_ROWS}
+
+
+class Proposals(QListWidget):
+    """Belongs to an editor, which keeps the keyboard.
+
+    Signals:
+        taken: The proposal that was selected, a Completion.
+    """
+
+    taken = Signal(object)
+
+    def __init__(self, editor: QWidget) -> None:
+        super().__init__(editor)
+        self._editor = editor
+        self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self.setFrameShape(QFrame.Shape.Box)
+        self.setUniformItemSizes(True)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.setTextElideMode(Qt.TextElideMode.ElideRight)
+        self.setObjectName("proposals")
+        self.setStyleSheet(
+            "#proposals { border: 1px solid palette(highlight); border-radius: 4px; padding: 2px; }"
+            "#proposals::item { padding: 2px 6px; }"
+        )
+        self.setAccessibleName("Proposals")
+        self.itemClicked.connect(self._on_clicked)
+        self.hide()
+
+    def propose(self, completions: Sequence[Completion], position: QRect) -> None:
+        """Show proposals next to a position of the editor; none closes the list."""
+        if not completions:
+            self.hide()
+            return
+        self.clear()
+        for completion in completions:
+            item = QListWidgetItem(
+                f"{completion.text}    {completion.help}" if completion.help else completion.text, self
+            )
+            item.setData(_DATA, completion)
+        self.setCurrentRow(-1)
+        self._lay_out(position)
+        self.show()
+        self.raise_()
+
+    def handles(self, event: QKeyEvent) -> bool:
+        """Return whether a key is for the list while it shows, before a command of the window takes it."""
+        keys = (*_STEPS, Qt.Key.Key_Escape, Qt.Key.Key_Return, Qt.Key.Key_Enter, Qt.Key.Key_Tab)
+        return self.isVisible() and Qt.Key(event.key()) in keys
+
+    def on_key(self, event: QKeyEvent) -> bool:
+        """Use a key of the editor; False if it is for the editor."""
+        if not self.isVisible():
+            return False
+        key = Qt.Key(event.key())
+        if key in _STEPS:
+            self.setCurrentRow(min(max(self.currentRow() + _STEPS[key], 0), self.count() - 1))
+            return True
+        if key == Qt.Key.Key_Escape:
+            self.hide()
+            return True
+        is_enter = key in (Qt.Key.Key_Return, Qt.Key.Key_Enter)
+        if key == Qt.Key.Key_Tab or (is_enter and self.currentRow() >= 0):
+            self._take(self.item(max(0, self.currentRow())))
+            return True
+        if is_enter:
+            self.hide()
+        return False
+
+    @Slot(QListWidgetItem)
+    def _on_clicked(self, item: QListWidgetItem) -> None:
+        self._take(item)
+
+    def _take(self, item: QListWidgetItem | None) -> None:
+        self.hide()
+        if item is not None:
+            self.taken.emit(item.data(_DATA))
+
+    def _lay_out(self, position: QRect) -> None:
+        home = self._editor.window()
+        if self.parentWidget() is not home:
+            self.setParent(home)
+        self.ensurePolished()
+        row_px = max(18, self.sizeHintForRow(0))
+        height = row_px * min(_ROWS, self.count()) + 2 * self.frameWidth() + 8
+        width = min(max(_LEAST_PX, min(_WIDTH_PX, self._editor.width())), home.width() - 8)
+        below = self._editor.mapTo(home, position.bottomLeft()) + QPoint(0, 2)
+        if below.y() + height > home.height() - 4:
+            below.setY(max(4, self._editor.mapTo(home, position.topLeft()).y() - height - 2))
+        right = self._editor.mapTo(home, self._editor.rect().topRight()).x()
+        below.setX(max(4, min(below.x(), right - width)))
+        self.setGeometry(below.x(), below.y(), width, height)
+
+
+# A line for a condition: proposals while one types, and a wave under what is wrong or what no capture can test.
+
+
+_WAVE_PX: Final = 2
+
+
+class ExpressionLine(QLineEdit):
+    """Checks what is typed at once.
+
+    Attributes:
+        fault: What is wrong with the text; None if it is a condition, or empty.
+        limits: What of the condition a capture cannot test, or of wide events only.
+        proposals: The list.
+
+    Signals:
+        checked: `fault` is up to date with a new text.
+        submitted: Return was pressed.
+        focused: It has got the keyboard.
+    """
+
+    checked = Signal()
+    submitted = Signal()
+    focused = Signal()
+
+    def __init__(self, trace: Trace, theme: Theme, parent: QWidget | None = None, *, takes_names: bool = False) -> None:
+        """Make an empty line.
+
+        Args:
+            trace: Whose names are proposed.
+            theme: For the wave.
+            parent: Owner.
+            takes_names: The text may be a plain name as well; nothing is proposed before it looks like a condition.
+        """
+        super().__init__(parent)
+        self._trace = trace
+        self._theme = theme
+        self._takes_names = takes_names
+        self.fault: Diagnostic | None = None
+        self.limits: tuple[Diagnostic, ...] = ()
+        self.proposals = Proposals(self)
+        self.proposals.taken.connect(self._on_taken)
+        self.textChanged.connect(self._check)
+        self._is_typed = False
+        self.textEdited.connect(self._propose)
+        self.setClearButtonEnabled(True)
+
+    def set_trace(self, trace: Trace) -> None:
+        """Propose names of a longer reading of the same file."""
+        self._trace = trace
+
+    def set_theme(self, theme: Theme) -> None:
+        """Draw in other colours."""
+        self._theme = theme
+        self.update()
+
+    @Slot(str)
+    def _check(self, text: str) -> None:
+        if not self._is_typed:  # set from elsewhere: proposals for the text before make no sense any more
+            self.proposals.hide()
+        self._is_typed = False
+        self.fault = validate(text, self._trace.release) if text.strip() else None
+        is_name = self._takes_names and not looks_like_condition(text)
+        if is_name:
+            self.fault = None
+        is_condition = bool(text.strip()) and self.fault is None and not is_name
+        self.limits = check_condition(Expression(text, self._trace.release)) if is_condition else ()
+        self.checked.emit()
+        self.update()
+
+    @Slot(str)
+    def _propose(self, text: str) -> None:
+        self._is_typed = True
+        if self._takes_names and not looks_like_condition(text):
+            self.proposals.hide()
+            return
+        if not text.strip() or text[: self.cursorPosition()].endswith(('"', ")", "]", "/")):
+            self.proposals.hide()
+            return
+        self._show_proposals()
+
+    def _show_proposals(self) -> None:
+        found = completions(self.text(), self.cursorPosition(), self._trace.release, self._trace)
+        self.proposals.propose(found, QRect(self.cursorRect().left(), 0, 1, self.height()))
+
+    @Slot(object)
+    def _on_taken(self, completion: object) -> None:
+        assert isinstance(completion, Completion)
+        text = self.text()
+        self.setText(text[: completion.start] + completion.text + text[completion.end :])
+        self.setCursorPosition(completion.start + len(completion.text))
+
+    def event(self, event: QEvent) -> bool:
+        """Keep the keys of the proposals while they show."""
+        if isinstance(event, QKeyEvent) and self.proposals.handles(event):
+            if event.type() == QEvent.Type.ShortcutOverride:
+                event.accept()
+                return True
+            if event.type() == QEvent.Type.KeyPress and event.key() == Qt.Key.Key_Tab:
+                return self.proposals.on_key(event)
+        return super().event(event)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """Let the proposals have the key first."""
+        if self.proposals.on_key(event):
+            return
+        has_control = bool(event.modifiers() & Qt.KeyboardModifier.ControlModifier)
+        if event.key() == Qt.Key.Key_Down or (has_control and event.key() == Qt.Key.Key_Space):
+            self._show_proposals()
+        elif event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
+            self.submitted.emit()
+        else:
+            super().keyPressEvent(event)
+
+    def focusInEvent(self, event: QFocusEvent) -> None:
+        """Note that a condition is about to be typed."""
+        super().focusInEvent(event)
+        self.focused.emit()
+
+    def focusOutEvent(self, event: QFocusEvent) -> None:
+        """Close the proposals with the keyboard gone."""
+        self.proposals.hide()
+        super().focusOutEvent(event)
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        """Draw the wave over the line."""
+        super().paintEvent(event)
+        marks = [(self.fault, self._theme.error)] if self.fault is not None else []
+        marks += [(limit, self._theme.warning) for limit in self.limits]
+        if not marks:
+            return
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        for mark, rgb in marks:
+            left, right = self._x(mark.start), self._x(max(mark.end, mark.start + 1))
+            painter.setPen(QPen(colour(rgb), 1.2))
+            painter.drawPolyline(wave(left, min(right, self.width() - 4.0), self.height() - 5.0))
+
+    def _x(self, position: int) -> float:
+        text, metrics, cursor = self.text(), self.fontMetrics(), self.cursorPosition()
+        here = self.cursorRect().center().x() - metrics.horizontalAdvance(text[:cursor])
+        return float(here + metrics.horizontalAdvance(text[:position]) + (6 if position > len(text) else 0))
+
+
+def wave(left: float, right: float, y: float) -> QPolygonF:
+    """Return a zigzag from left to right."""
+    right = max(right, left + 6)
+    steps = int((right - left) / _WAVE_PX) + 1
+    return QPolygonF([QPointF(left + i * _WAVE_PX, y + (_WAVE_PX if i % 2 else 0)) for i in range(steps + 1)])
+
+
+def fault_text(fault: Diagnostic) -> str:
+    """Return a fault with its position, first letter large."""
+    return f"Column {fault.column}: {fault.message}"
+
+
+# An editor of several lines that proposes what fits at the cursor.
+
+
+class ProposingEditor(QPlainTextEdit):
+    """Proposes while somebody types, and at Ctrl+Space; what it proposes a subclass says.
+
+    Attributes:
+        proposals: The list.
+    """
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.proposals = Proposals(self)
+        self.proposals.taken.connect(self._on_taken)
+
+    def completions(self) -> tuple[list[Completion], int]:
+        """Return what fits at the cursor, and the position in the document from which its positions count."""
+        raise NotImplementedError
+
+    def left_px(self) -> int:
+        """Return the width of what is left of the text."""
+        return 0
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """Let the proposals have the key first."""
+        if self.proposals.on_key(event):
+            return
+        is_request = event.key() == Qt.Key.Key_Space and bool(event.modifiers() & Qt.KeyboardModifier.ControlModifier)
+        if not is_request:
+            super().keyPressEvent(event)
+        if is_request or (event.text().strip() and event.text().isprintable()):
+            found, _ = self.completions()
+            index = self.cursorRect()
+            cursor_box = QRect(index.left() + self.left_px(), index.top(), 1, index.height() + 2)
+            self.proposals.propose(found, cursor_box)
+        else:
+            self.proposals.hide()
+
+    def event(self, event: QEvent) -> bool:
+        """Keep the keys of the proposals while they show."""
+        is_mine = isinstance(event, QKeyEvent) and self.proposals.handles(event)
+        if is_mine and event.type() == QEvent.Type.ShortcutOverride:
+            event.accept()
+            return True
+        if is_mine and event.type() == QEvent.Type.KeyPress:  # else Tab would leave the editor
+            assert isinstance(event, QKeyEvent)
+            self.keyPressEvent(event)
+            return True
+        return super().event(event)
+
+    def focusOutEvent(self, event: QFocusEvent) -> None:
+        """Close the proposals with the keyboard gone."""
+        self.proposals.hide()
+        super().focusOutEvent(event)
+
+    @Slot(object)
+    def _on_taken(self, completion: object) -> None:
+        assert isinstance(completion, Completion)
+        cursor = self.textCursor()
+        base = self.completions()[1]
+        cursor.setPosition(base + completion.start)
+        cursor.setPosition(base + completion.end, QTextCursor.MoveMode.KeepAnchor)
+        cursor.insertText(completion.text)
+        self.setTextCursor(cursor)

@@ -1,1 +1,0 @@
-"""Messages, pulses and interrupts with their times, as a table."""
