@@ -267,7 +267,7 @@ def main() -> int:
 
 def _open(trace: Path, theme: str, run: Callable[[States], None]) -> None:
     from satview.gui.windows.application import Application, make_qt_application, silence_offscreen
-    from satview.gui.windows.shared import Shared
+    from satview.gui.windows.command_window import Shared
     from satview.session.loading.recent_files import RecentFiles
     from satview.session.session import Stage
     from satview.session.settings import Settings

@@ -121,7 +121,7 @@ def main() -> int:
     os.environ["QT_SCALE_FACTOR"] = str(options.scale)
     os.environ["QT_QPA_PLATFORM"] = "offscreen"
     from satview.gui.windows.application import Application, make_qt_application, silence_offscreen
-    from satview.gui.windows.shared import Shared
+    from satview.gui.windows.command_window import Shared
     from satview.session.loading.recent_files import RecentFiles
     from satview.session.settings import Settings
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from satview.events.modes import Mode
 from satview.filters.expressions.vocabulary import FIELDS
-from satview.session.command_table import COMMANDS, MOUSE_HELP
+from satview.session.commands import COMMANDS, MOUSE_HELP
 from satview.tables.schema import SCHEMAS
 from satview.tables.views import views
 from satview.timeline.lane_classes import LANE_CLASSES, Owner

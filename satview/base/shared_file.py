@@ -1,6 +1,6 @@
 """Reads and changes small files that several windows, programs or users have in common.
 
-A change reads the file and replaces it by `NewFile`; who calls it holds a lock (`satview.session.stored_json`). A file
+A change reads the file and replaces it by `NewFile`; who calls it holds a lock (`satview.session.state_files`). A file
 that cannot be understood is renamed to `NAME.damaged-N` and stays there.
 """
 

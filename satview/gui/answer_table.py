@@ -51,7 +51,7 @@ from satview.gui.panel import PanelContext, TablePanel, add_copy_and_export, set
 from satview.gui.theme import Theme, colour
 from satview.gui.widgets import CutLabel, Notice
 from satview.session.highlight import of_row, window_of
-from satview.session.panels.statistics_task import write_sheet, write_table
+from satview.session.panels.statistics import write_sheet, write_table
 from satview.session.panels.transaction_view import FoundRows, RowMode, TransactionView
 from satview.session.tasks import Task
 

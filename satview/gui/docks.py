@@ -9,7 +9,7 @@ from typing import Final
 from PySide6.QtCore import QRect, QSignalBlocker, Qt
 from PySide6.QtWidgets import QDockWidget, QMainWindow, QTabBar
 
-from satview.session.panel_layout import FloatingPanel, PanelGroup, PanelLayout
+from satview.session.workspace_file import FloatingPanel, PanelGroup, PanelLayout
 
 _AREAS: Final = {
     "left": Qt.DockWidgetArea.LeftDockWidgetArea,

@@ -40,9 +40,8 @@ from satview.gui.colours import class_colour
 from satview.gui.panel import PanelContext, TablePanel, Value, select_row, selected_ranges, set_up_rows
 from satview.gui.theme import Theme, colour
 from satview.gui.widgets import CutLabel, PlainLabel, paint_next_frame
-from satview.session.events.event_forms import arguments_as
-from satview.session.events.event_text import COLUMNS, list_row
-from satview.session.measures import frequency_text, length_text
+from satview.session.events.event_text import COLUMNS, arguments_as, list_row
+from satview.session.extent import frequency_text, length_text
 from satview.session.open_trace import OpenTrace
 from satview.store.trace import Trace
 

@@ -9,8 +9,8 @@ from PySide6.QtWidgets import QHBoxLayout, QPushButton, QWidget
 from satview.gui.filters.editing import ExpressionLine
 from satview.gui.theme import Theme
 from satview.gui.widgets import PlainLabel
+from satview.session.commands import BACK, ON
 from satview.session.open_trace import OpenTrace
-from satview.session.step import BACK, ON
 
 _TYPING_MS = 200
 

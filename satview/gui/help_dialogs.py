@@ -26,9 +26,7 @@ from satview.base.plugins import all_plugins
 from satview.base.safe_text import tool_tip, visible_line
 from satview.base.time_text import format_duration
 from satview.gui.widgets import PlainLabel, resize_on_screen
-from satview.session.command_table import COMMANDS
-from satview.session.commands import Command
-from satview.session.key_bindings import KeyBindings
+from satview.session.commands import COMMANDS, Command, KeyBindings
 from satview.store.trace import Trace
 
 # Header, system page and counts of the open trace.

@@ -28,11 +28,11 @@ from PySide6.QtWidgets import (
 )
 
 from satview.gui.theme import Theme
-from satview.session.panel_table import PanelRow
+from satview.session.commands import PanelRow
 
 if TYPE_CHECKING:
     from satview.gui.swimlane.area import SwimlaneArea
-    from satview.session.comparison.comparison import Comparison
+    from satview.session.comparison import Comparison
     from satview.session.navigation import Navigation
     from satview.session.open_trace import OpenTrace
     from satview.session.settings import Settings

@@ -22,8 +22,8 @@ from PySide6.QtWidgets import (
 from satview.base.errors import SatviewError
 from satview.base.safe_text import visible_line
 from satview.gui.widgets import PlainLabel
-from satview.session.session_parts import PARTS, check_name, names_in, session_of
-from satview.session.workspace_state import WorkspaceState
+from satview.session.put_state import PARTS, check_name, names_in, session_of
+from satview.session.workspace_file import WorkspaceState
 
 _WIDTH_PX: Final = 520
 _TABLE_PX: Final = 180

@@ -52,8 +52,7 @@ from satview.gui.widgets import PlainLabel
 from satview.session.extent import NO_RANGE, Extent
 from satview.session.navigation import Navigation
 from satview.session.open_trace import OpenTrace
-from satview.session.panels.statistics_task import sheet_text
-from satview.session.panels.statistics_view import StatisticsView
+from satview.session.panels.statistics import StatisticsView, sheet_text
 from satview.timeline.lane_tree import LaneKind
 
 # The item model of a sheet: sorted by any column, written when it shows.

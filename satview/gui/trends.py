@@ -19,8 +19,7 @@ from satview.fleet.trends import Metric, Point, Trend, metrics, trend
 from satview.gui.plots.axes import new_plot, paint_with
 from satview.gui.theme import Theme, colour
 from satview.gui.widgets import PlainLabel
-from satview.session.dismantle import dismantle
-from satview.session.tasks import IsCancelled, Report, Task
+from satview.session.tasks import IsCancelled, Report, Task, dismantle
 from satview.tables.query_process import close_processes
 
 # A point for each trace of a data set, over time; those far from the others are highlighted.

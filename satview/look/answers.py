@@ -22,10 +22,7 @@ from satview.linkage.chain import connections
 from satview.linkage.trace_links import link_of
 from satview.linkage.transactions import transactions
 from satview.look.handles import Handle, Subject, handle_of, process_handle, thread_handle
-from satview.session.events.argument_names import argument_names
-from satview.session.events.connection_text import event_name
-from satview.session.events.details import Details, Line, Section
-from satview.session.events.event_text import event_details
+from satview.session.events.event_text import Details, Line, Section, argument_names, event_details, event_name
 from satview.store.doubts import outside_words, trusted_duration_ns
 from satview.store.idle import idle_threads
 from satview.store.location import location_of

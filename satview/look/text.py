@@ -6,7 +6,7 @@ from typing import Any
 
 from satview.base.safe_text import visible_line
 from satview.look.handles import event_handle, process_handle, thread_handle
-from satview.session.events.details import Details, Line
+from satview.session.events.event_text import Details, Line
 
 
 def as_text(details: Details) -> str:

@@ -5,6 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
+from pathlib import Path
+from typing import Any, Final
+
+from PySide6.QtCore import QObject, Signal
+
+from satview.base.checked_json import Fields
+from satview.base.shared_file import DamagedFileError
+from satview.session.lanes.lane_row import Label
+from satview.session.stored_json import StoredJson
+from satview.timeline.lane_classes import LANE_CLASSES
 
 
 class Menu(StrEnum):
@@ -145,3 +155,517 @@ class CommandRegistry:
     def clear(self) -> None:
         """Forget what the commands do, so that a closed window can go."""
         self._bindings.clear()
+
+
+# Every panel of the workspace, one row each. To add one: write the panel and add its row here.
+
+
+class Side(StrEnum):
+    """Where a panel is docked at first."""
+
+    RIGHT = "right"
+    BOTTOM = "bottom"
+
+
+@dataclass(frozen=True, slots=True)
+class PanelRow:
+    """One panel.
+
+    Attributes:
+        name: Stable name, in settings and tests; its command is `panels.NAME`.
+        title: Text of the menu entry, `&` marks its letter; without that, the title of the dock.
+        keys: Key sequences that show or hide it, in Qt's portable spelling.
+        help: One sentence for tooltips, the key overlay and the docs.
+        side: Where it is docked at first. The first row of a side is in front there.
+        home: `module:class` of the widget, a `satview.gui.panel.Panel`; imported with the first trace.
+        icon: File in `resources/icons` without extension, for the toolbar; empty for none.
+    """
+
+    name: str
+    title: str
+    keys: tuple[str, ...]
+    help: str
+    side: Side
+    home: str
+    icon: str = ""
+
+    @property
+    def plain_title(self) -> str:
+        """The title without the mark of the menu letter."""
+        return self.title.replace("&", "")
+
+    @property
+    def module(self) -> str:
+        """The module of the widget."""
+        return self.home.partition(":")[0]
+
+
+PANELS: Final = (
+    PanelRow("events", "&Events", ("E",), "Show or hide the list of events.", Side.BOTTOM,
+             "satview.gui.event_list:EventListPanel", "list"),
+    PanelRow("statistics", "S&tatistics", ("T",),
+             "Show or hide statistics of threads, CPUs, events, kernel calls, messages and interrupts.", Side.BOTTOM,
+             "satview.gui.statistics:StatisticsPanel"),
+    PanelRow("transactions", "T&ransactions", ("Ctrl+Shift+X",),
+             "Show or hide messages, pulses and interrupts with their times, the slowest first.", Side.BOTTOM,
+             "satview.gui.answer_table:TransactionsPanel"),
+    PanelRow("plots", "P&lots", ("G",),
+             "Show or hide plots: load of the CPUs over time, histograms of durations.", Side.BOTTOM,
+             "satview.gui.plots.panel:PlotsPanel"),
+    PanelRow("details", "&Details", ("I",), "Show or hide the details of the selection.", Side.RIGHT,
+             "satview.gui.panels.details_panel:DetailsPanel"),
+    PanelRow("filter", "&Filter", ("Ctrl+Shift+F",), "Show or hide the filter.", Side.RIGHT,
+             "satview.gui.panels.filter_panel:FilterPanel", "filter"),
+    PanelRow("marks", "Mar&ks and notes", ("Ctrl+M",), "Show or hide the list of marks and notes.", Side.BOTTOM,
+             "satview.gui.panels.marks_panel:MarksPanel"),
+    PanelRow("problems", "&Problems", ("Ctrl+Shift+M",),
+             "Show or hide the list of problems of the file: what was lost, damaged or not understood.", Side.BOTTOM,
+             "satview.gui.panels.problems_panel:ProblemsPanel"),
+    PanelRow("verdicts", "&Verdicts", ("Ctrl+Shift+V",),
+             "Show or hide what is wrong in the trace: deadlocks, inversions, threads that wait too long.", Side.BOTTOM,
+             "satview.gui.panels.verdicts_panel:VerdictsPanel"),
+    PanelRow("path", "&Critical path", ("Ctrl+Shift+Y",),
+             "Show or hide the critical path: what had to happen for a thread to get from one moment to another.",
+             Side.BOTTOM, "satview.gui.panels.path_panel:PathPanel"),
+    PanelRow("snapshot", "S&napshot", ("Ctrl+Shift+T",),
+             "Show or hide what every thread does at the selected moment, by state and what it waits for.", Side.BOTTOM,
+             "satview.gui.panels.snapshot_panel:SnapshotPanel"),
+    PanelRow("doctor", "D&octor", ("Ctrl+Shift+D",),
+             "Show or hide what the trace shows exactly, what as a bound, what not at all, and what to capture for it.",
+             Side.BOTTOM, "satview.gui.panels.doctor_panel:DoctorPanel"),
+    PanelRow("comparison", "Co&mparison", ("Ctrl+Shift+B",),
+             "Show or hide what changed from this trace to a second one: threads, states, calls, latencies.",
+             Side.BOTTOM, "satview.gui.comparison.panel:ComparisonPanel"),
+    PanelRow("sql", "S&QL", ("Ctrl+Shift+Q",),
+             "Show or hide queries in SQL over the tables of the trace, and views for what is requested often.",
+             Side.BOTTOM, "satview.gui.panels.sql_panel:SqlPanel"),
+    PanelRow("results", "&Search results", ("Ctrl+Shift+R",), "Show or hide the table of search hits.", Side.BOTTOM,
+             "satview.gui.filters.results_panel:ResultsPanel"),
+)  # fmt: skip
+
+
+def panel_commands() -> tuple[Command, ...]:
+    """Return the commands that show and hide the panels, in the order of the table."""
+    return tuple(
+        Command(f"panels.{row.name}", row.title, Menu.PANELS, row.keys, row.help, Needs.TRACE, icon=row.icon,
+                is_checkable=True)
+        for row in PANELS
+    )  # fmt: skip
+
+
+# Every command of the viewer, one row each. To add one: add a row and bind it in `gui/windows/window_commands.py`.
+
+
+# fmt: off
+# A table: a command is one row, which a call with an argument per line would hide.
+COMMANDS: Final = (
+    Command("file.open", "&Open\N{HORIZONTAL ELLIPSIS}", Menu.FILE, ("Ctrl+O",), "Open a trace.", icon="open"),
+    Command("file.open_link", "Open lin&k\N{HORIZONTAL ELLIPSIS}", Menu.FILE, ("Ctrl+Shift+O",),
+            "Open a trace at a position that was copied as a link: FILE#t=1.2s..1.5s&sel=1200."),
+    Command("file.compare", "Compare &with another trace\N{HORIZONTAL ELLIPSIS}", Menu.FILE, ("Ctrl+D",),
+            "Open a second trace below this one, aligned and moved together, and list what changed.", Needs.TRACE),
+    Command("file.together", "Put files on one time a&xis\N{HORIZONTAL ELLIPSIS}", Menu.FILE, (),
+            "Make one trace of this file and others: two targets, a host and its guest, each at its offset.",
+            Needs.TRACE),
+    Command("file.sample", "Open a s&ample", Menu.FILE, (),
+            "Open the trace that comes with satview: an assistance system of a car on 4 CPUs, 7 s."),
+    Command("file.trends", "&Trends of many traces\N{HORIZONTAL ELLIPSIS}", Menu.FILE, (),
+            "A figure for each trace of a data set that `satview export FOLDER -o DIR` has made; a click opens one."),
+    Command("file.new_capture", "New ca&pture\N{HORIZONTAL ELLIPSIS}", Menu.FILE, ("Ctrl+Shift+N",),
+            "Simulate a target, capture what it does, and open the trace."),
+    Command("file.new_window", "&New window", Menu.FILE, ("Ctrl+N",), "Open another window."),
+    Command("file.reload", "&Reload", Menu.FILE, ("F5",), "Read the file again.", Needs.TRACE),
+    Command("file.info", "Trace &information\N{HORIZONTAL ELLIPSIS}", Menu.FILE, ("Ctrl+I",),
+            "Header, system page, CPUs and counts of the trace.", Needs.TRACE, starts_group=True, icon="info"),
+    Command("file.save_session", "Sa&ve session\N{HORIZONTAL ELLIPSIS}", Menu.FILE, ("Ctrl+S",),
+            "Keep lanes, filter and panels under a name, for this trace and others.", Needs.TRACE, starts_group=True),
+    Command("file.use_session", "&Use session\N{HORIZONTAL ELLIPSIS}", Menu.FILE, ("Ctrl+U",),
+            "Arrange lanes, filter and panels of this trace as a saved session says.", Needs.TRACE),
+    Command("file.remove_session", "Re&move session\N{HORIZONTAL ELLIPSIS}", Menu.FILE, (),
+            "Forget a saved session.", Needs.TRACE),
+    Command("file.save_events", "Save events to a &file\N{HORIZONTAL ELLIPSIS}", Menu.FILE, ("Ctrl+Shift+E",),
+            "Save the selected range, or what the filter shows, as a .kev file, a listing or CSV.", Needs.TRACE),
+    Command("file.export_picture", "&Export picture\N{HORIZONTAL ELLIPSIS}", Menu.FILE, ("Ctrl+E",),
+            "Save what the swimlanes show, with title, time span and legend, as PNG, SVG or PDF.", Needs.TRACE),
+    Command("file.settings", "&Settings\N{HORIZONTAL ELLIPSIS}", Menu.FILE, ("Ctrl+,",), "Change settings.",
+            starts_group=True),
+    Command("file.state_looks", "Co&lours of states\N{HORIZONTAL ELLIPSIS}", Menu.FILE, (),
+            "Choose a palette and hatching, and give states other colours and thickness."),
+    Command("file.keys", "Change ke&ys\N{HORIZONTAL ELLIPSIS}", Menu.FILE, ("Ctrl+Shift+K",),
+            "Give commands other keys."),
+    Command("file.close", "&Close window", Menu.FILE, ("Ctrl+W",), "Close this window.", starts_group=True),
+    Command("file.quit", "&Quit", Menu.FILE, ("Ctrl+Q",), "Close all windows."),
+
+    Command("edit.undo", "&Undo", Menu.EDIT, ("Ctrl+Z",), "Take back the last change of filters or lanes.",
+            Needs.TRACE),
+    Command("edit.redo", "&Redo", Menu.EDIT, ("Ctrl+Y", "Ctrl+Shift+Z"), "Do it again.", Needs.TRACE),
+    Command("edit.copy", "&Copy", Menu.EDIT, ("Ctrl+C",),
+            "Copy the selected rows of the list, or the details of the selection.", Needs.SELECTION, starts_group=True),
+    Command("edit.copy_link", "Copy l&ink", Menu.EDIT, ("Ctrl+Shift+C",),
+            "Copy a link to what shows: the file with the part in view, the selected event and range.", Needs.TRACE),
+    Command("edit.find", "&Find\N{HORIZONTAL ELLIPSIS}", Menu.EDIT, ("/", "Ctrl+F"),
+            "Find events by a name, a /pattern/ or a condition such as duration > 2ms.", Needs.TRACE,
+            starts_group=True, icon="find"),
+    Command("edit.find_next", "Find &next", Menu.EDIT, ("F3",), "Next hit.", Needs.HITS),
+    Command("edit.find_previous", "Find &previous", Menu.EDIT, ("Shift+F3",), "Previous hit.", Needs.HITS),
+    Command("filter.only_thread", "Only this &thread", Menu.EDIT, ("Shift+T",), "Hide all other threads.",
+            Needs.SELECTION,
+            starts_group=True),
+    Command("filter.hide_thread", "Hide this t&hread", Menu.EDIT, (), "Hide the thread of the selection.",
+            Needs.SELECTION),
+    Command("filter.only_event", "Only events &of this kind", Menu.EDIT, (), "Hide all other events.", Needs.EVENT),
+    Command("filter.hide_event", "Hide events of this &kind", Menu.EDIT, (), "Hide the events like the selected one.",
+            Needs.EVENT),
+    Command("filter.show_all", "Show &all events and threads", Menu.EDIT, ("Shift+F",), "Take the filter away.",
+            Needs.TRACE),
+    Command("edit.clear", "C&lear selection", Menu.EDIT, ("Esc",),
+            "Clear what the legend highlights, the range, then the selection, then the critical path.", Needs.TRACE,
+            starts_group=True),
+
+    Command("view.zoom_in", "Zoom &in", Menu.VIEW, ("W", "+", "="), "Zoom in at the mouse.", Needs.TRACE,
+            icon="zoom-in", is_held=True),
+    Command("view.zoom_out", "Zoom &out", Menu.VIEW, ("S", "-"), "Zoom out at the mouse.", Needs.TRACE,
+            icon="zoom-out", is_held=True),
+    Command("view.pan_left", "Pan &left", Menu.VIEW, ("A",), "Move to earlier times.", Needs.TRACE, is_held=True),
+    Command("view.pan_right", "Pan &right", Menu.VIEW, ("D",), "Move to later times.", Needs.TRACE, is_held=True),
+    Command("view.page_left", "Page left", Menu.VIEW, ("Shift+A",), "Move one whole window earlier.", Needs.TRACE),
+    Command("view.page_right", "Page right", Menu.VIEW, ("Shift+D",), "Move one whole window later.", Needs.TRACE),
+    Command("view.focus", "&Focus selection", Menu.VIEW, ("F",),
+            "Centre the selection, or fit it where it is in the centre; again to fit it; a third time to go back.",
+            Needs.SELECTION, starts_group=True),
+    Command("view.zoom_range", "&Zoom to range", Menu.VIEW, ("Z",), "Make the selected range fill the window.",
+            Needs.RANGE),
+    Command("view.zoom_all", "Show &everything", Menu.VIEW, ("0", "Shift+Z"), "Show the whole trace.", Needs.TRACE,
+            icon="zoom-all"),
+    Command("view.back", "&Back", Menu.VIEW, ("Alt+Left", "Backspace"), "Go back to the previous view.", Needs.TRACE,
+            starts_group=True, icon="back"),
+    Command("view.forward", "Forw&ard", Menu.VIEW, ("Alt+Right",), "Go forward again.", Needs.TRACE, icon="forward"),
+    Command("view.arrows_off", "&No arrows", Menu.VIEW, (), "Draw no arrows between lanes.", Needs.TRACE,
+            is_checkable=True, starts_group=True),
+    Command("view.arrows_selection", "Arrows of the sele&ction", Menu.VIEW, (),
+            "Draw the way from the causes of the selected event to its effects.", Needs.TRACE, is_checkable=True),
+    Command("view.arrows_all", "All arro&ws", Menu.VIEW, ("L",),
+            "Draw all messages, replies, pulses and wake-ups in the window, or only those of the selection again.",
+            Needs.TRACE, is_checkable=True),
+    Command("view.legend", "Le&gend", Menu.VIEW, ("Shift+L",), "Show or hide the legend of colours.", Needs.TRACE,
+            is_checkable=True, starts_group=True),
+    Command("view.shares", "S&hares of time", Menu.VIEW, ("Shift+S",),
+            "Where intervals are too dense for bars, show how every lane divides its time, or the longest state again.",
+            Needs.TRACE, is_checkable=True),
+    Command("view.cpu_kinds", "Kinds of work on CP&Us", Menu.VIEW, ("K",),
+            "Let lanes of CPUs show user, kernel, interrupt and idle time instead of processes, or processes again.",
+            Needs.TRACE, is_checkable=True),
+    *(Command(f"view.label_{label}", title, Menu.VIEW, (), help_text, Needs.TRACE, is_checkable=True,
+              submenu="Labels of inter&vals")
+      for label, title, help_text in (
+          (Label.STATE, "&State", "Write the state into intervals of threads."),
+          (Label.PRIORITY, "&Priority",
+           "Write the priority into intervals: p10, or p15\N{UPWARDS ARROW}10 if 15 is inherited."),
+          (Label.CPU, "&CPU", "Write on which CPU a thread runs."),
+          (Label.PARTNER, "P&artner", "Write whom a thread waits for: the server, the holder of the mutex."),
+          (Label.CALL, "&Kernel call", "Write in which kernel call a thread waits."),
+          (Label.PARTITION, "Pa&rtition", "Write the partition that a thread is in."),
+      )),
+    Command("view.split", "S&plit view", Menu.VIEW, ("Ctrl+\\",),
+            "Show a second set of lanes below, for another part of time or other lanes, or take it away.", Needs.TRACE,
+            is_checkable=True, starts_group=True),
+    Command("view.another", "Sa&me trace in another window", Menu.VIEW, ("Ctrl+Shift+W",),
+            "Show the trace in one more window, without reading it again.", Needs.TRACE),
+    Command("view.linked", "Lin&ked views", Menu.VIEW, ("Ctrl+Shift+L",),
+            "Let the views of this trace, split or in several windows, show and select the same, or go their own ways.",
+            Needs.TRACE, is_checkable=True),
+    *(Command(f"compare.{name}", title, Menu.VIEW, keys, help_text, Needs.SECOND, is_checkable=name == "linked",
+              starts_group=name == "linked", submenu="Trace &2, compared")
+      for name, title, keys, help_text in (
+          ("linked", "&Move together", (), "Let both traces show the same part of time, or each go its own way."),
+          ("starts", "Align &starts", (), "Let both traces begin at the same moment."),
+          ("cursors", "Align &cursors A", (), "Let cursor A of both traces be the same moment."),
+          ("selected", "Align s&elected events", (), "Let the selected events of both traces be the same moment."),
+          ("by", "Align &by\N{HORIZONTAL ELLIPSIS}", ("Ctrl+Shift+A",),
+           "Let the first event of each that fits a condition be the same moment, or shift the second by an offset."),
+          ("end", "C&lose the second trace", (), "Take the second trace away."),
+      )),
+    Command("view.theme_system", "Theme of the &system", Menu.VIEW, (), "Light or dark as the system says.",
+            is_checkable=True, starts_group=True),
+    Command("view.theme_light", "Ligh&t theme", Menu.VIEW, (), "Always light.", is_checkable=True),
+    Command("view.theme_dark", "&Dark theme", Menu.VIEW, (), "Always dark.", is_checkable=True),
+
+    Command("go.previous_edge", "&Previous state change", Menu.GO, ("Left",),
+            "Previous state change of the selected lane.", Needs.TRACE, Scope.LANES),
+    Command("go.next_edge", "&Next state change", Menu.GO, ("Right",),
+            "Next state change of the selected lane.", Needs.TRACE, Scope.LANES),
+    Command("go.extend_left", "Extend range to previous change", Menu.GO, ("Shift+Left",),
+            "Move the end of the range to the previous state change.", Needs.TRACE, Scope.LANES),
+    Command("go.extend_right", "Extend range to next change", Menu.GO, ("Shift+Right",),
+            "Move the end of the range to the next state change.", Needs.TRACE, Scope.LANES),
+    Command("go.previous_event", "Previous &event", Menu.GO, (",",), "Previous event of the selected lane.",
+            Needs.TRACE,
+            starts_group=True),
+    Command("go.next_event", "Next e&vent", Menu.GO, (".",), "Next event of the selected lane.", Needs.TRACE),
+    Command("go.partner", "&Matching enter or exit", Menu.GO, ("J",),
+            "The event that ends what this one began, or the other way round.", Needs.EVENT),
+    Command("go.cause", "&Cause", Menu.GO, ("[",),
+            "Go to what the selected event follows from: what woke the thread, the send of a received message.",
+            Needs.EVENT),
+    Command("go.effect", "E&ffect", Menu.GO, ("]",),
+            "Go to what follows from the selected event: the thread it wakes, the receipt of a message, its reply.",
+            Needs.EVENT),
+    Command("go.why", "Wh&y?", Menu.GO, ("Y",),
+            "Say why the selected thread runs, is ready or waits there, step by step back to the cause.", Needs.TRACE),
+    Command("go.path", "C&ritical path", Menu.GO, ("Shift+Y",),
+            "Say what had to happen for the selected thread to get from one end of the selected range to the other.",
+            Needs.TRACE),
+    Command("go.lane_up", "Lane &up", Menu.GO, ("Up",), "Select the lane above.",
+            Needs.TRACE, Scope.LANES, starts_group=True),
+    Command("go.lane_down", "Lane &down", Menu.GO, ("Down",), "Select the lane below.", Needs.TRACE, Scope.LANES),
+    Command("go.page_up", "Page of lanes up", Menu.GO, ("PgUp",), "Select the lane one page above.",
+            Needs.TRACE, Scope.LANES),
+    Command("go.page_down", "Page of lanes down", Menu.GO, ("PgDown",), "Select the lane one page below.", Needs.TRACE,
+            Scope.LANES),
+    Command("go.first_lane", "First lane", Menu.GO, ("Ctrl+Home",), "Select the first lane.", Needs.TRACE, Scope.LANES),
+    Command("go.last_lane", "Last lane", Menu.GO, ("Ctrl+End",), "Select the last lane.", Needs.TRACE, Scope.LANES),
+    Command("go.start", "&Start of the trace", Menu.GO, ("Home",), "Move the window to the start.",
+            Needs.TRACE, Scope.LANES,
+            starts_group=True),
+    Command("go.end", "End of the &trace", Menu.GO, ("End",), "Move the window to the end.", Needs.TRACE, Scope.LANES),
+    Command("go.to_time", "&Go to time or event\N{HORIZONTAL ELLIPSIS}", Menu.GO, ("Ctrl+G",),
+            "A time such as 1.25s or -5s from the end, a range such as 2s..3s, 25%, the time of day, cycles such as "
+            "0x1f00c, or an event such as #1200.", Needs.TRACE, starts_group=True),
+    Command("go.to_lane", "Go to &lane\N{HORIZONTAL ELLIPSIS}", Menu.GO, ("Ctrl+P",),
+            "Find a process, thread, CPU or interrupt by name.", Needs.TRACE),
+
+    Command("lanes.fold", "&Fold or unfold", Menu.LANES, ("Return",), "Fold or unfold the selected lane.", Needs.LANE,
+            Scope.LANES),
+    Command("lanes.unfold_all", "&Unfold all", Menu.LANES, ("Shift+E",), "Show the threads of every process.",
+            Needs.TRACE),
+    Command("lanes.fold_all", "F&old all", Menu.LANES, ("Shift+C",), "Show processes only.", Needs.TRACE),
+    Command("lanes.pin", "&Pin lane", Menu.LANES, ("P",), "Keep the lane at the top, or let it go back.",
+            Needs.LANE, is_checkable=True, starts_group=True),
+    Command("lanes.hide", "&Hide lane", Menu.LANES, ("H",), "Hide the selected lane and what is under it.", Needs.LANE),
+    Command("lanes.show_all", "&Show all lanes", Menu.LANES, ("Shift+H",), "Show the hidden lanes again.", Needs.TRACE),
+    Command("lanes.hide_empty", "Hide &empty lanes", Menu.LANES, ("X",),
+            "Show only the lanes in which something happens in this window.", Needs.TRACE, is_checkable=True),
+    *(Command(f"lanes.sort_{name}", title, Menu.LANES, (), help_text, Needs.TRACE, is_checkable=True,
+              starts_group=name == "trace", submenu="Sort &by")
+      for name, title, help_text in (
+          ("trace", "&Order of the trace", "Order processes as the trace has them: by process id."),
+          ("name", "&Name", "Sort processes, and the threads in each, by name."),
+          ("cpu", "&CPU use", "Sort by the time on a CPU in the selected range, else in this window; most first."),
+          ("priority", "&Priority", "Sort by the priority that threads run at for most of the time; highest first."),
+          ("ready", "&Wait for a CPU",
+           "Sort by the time in READY in the selected range, else in this window; longest first."),
+          ("blocked", "&Blocked time",
+           "Sort by the time that threads wait for others in the selected range, else in this window; longest first."),
+      )),
+    *(Command(f"lanes.group_{name}", title, Menu.LANES, (), help_text, Needs.TRACE, is_checkable=True,
+              submenu="&Group by")
+      for name, title, help_text in (
+          ("process", "&Process", "Put threads under their processes."),
+          ("priority", "P&riority", "Put threads together that run at one priority for most of the time."),
+          ("cpu", "&CPU", "Put threads together that run mostly on one CPU in the range, else in this window."),
+          ("partition", "P&artition", "Put threads together that run mostly in one partition."),
+          ("pattern", "Pattern of &names\N{HORIZONTAL ELLIPSIS}",
+           "Put processes together by their names: Drivers: devb-*, io-*; HMI: hmi*."),
+      )),
+    *(Command(f"lanes.show_{each.name}", each.menu, Menu.LANES, (), each.help, Needs.TRACE, is_checkable=True,
+              submenu="Lanes of e&vents")
+      for each in LANE_CLASSES),
+    Command("lanes.user_file", "&Descriptions of user events\N{HORIZONTAL ELLIPSIS}", Menu.LANES, (),
+            "Read names and fields of user events, and of others, from an XML file; the trace keeps it.", Needs.TRACE),
+    Command("lanes.no_user_file", "Remove des&criptions", Menu.LANES, (),
+            "Show user events without the names and fields of an XML file.", Needs.TRACE),
+    Command("lanes.user_rules", "&Intervals and counters of user events\N{HORIZONTAL ELLIPSIS}", Menu.LANES, (),
+            "Say which user events are counters or intervals: 10 counter queue; 41..42 interval request.",
+            Needs.TRACE),
+    Command("lanes.up", "Move &lane up", Menu.LANES, ("Alt+Up",),
+            "Move the selected lane above the one before it, as dragging its name does.", Needs.LANE, Scope.LANES),
+    Command("lanes.down", "Move lane dow&n", Menu.LANES, ("Alt+Down",), "Move the selected lane below the next one.",
+            Needs.LANE, Scope.LANES),
+    Command("lanes.taller", "&Taller", Menu.LANES, ("Ctrl+=",), "Make lanes taller.", Needs.TRACE, starts_group=True),
+    Command("lanes.shorter", "Sho&rter", Menu.LANES, ("Ctrl+-",), "Make lanes shorter.", Needs.TRACE),
+
+    Command("marks.cursor_a", "Cursor &A", Menu.MARKS, ("1",), "Set cursor A at the edge or event under the mouse.",
+            Needs.TRACE),
+    Command("marks.cursor_b", "Cursor &B", Menu.MARKS, ("2",), "Set cursor B at the edge or event under the mouse.",
+            Needs.TRACE),
+    Command("marks.clear_cursors", "&Clear cursors", Menu.MARKS, ("3",), "Remove cursors A and B.", Needs.TRACE),
+    Command("marks.range", "&Range from selection", Menu.MARKS, ("R",), "Make the selected interval the range.",
+            Needs.SELECTION, starts_group=True),
+    Command("marks.type_range", "T&ype a range\N{HORIZONTAL ELLIPSIS}", Menu.MARKS, ("Shift+R",),
+            "Select a range by its ends, such as 1.2s..1.5s, -5s.., 25%..50% or #1200..#1300.", Needs.TRACE),
+    Command("marks.temporary", "&Temporary mark", Menu.MARKS, ("M",), "Mark the position until the next one is set.",
+            Needs.TRACE, starts_group=True),
+    Command("marks.note", "&Note\N{HORIZONTAL ELLIPSIS}", Menu.MARKS, ("Shift+M",),
+            "Write a note on the selected range or moment; it is stored in a file beside the trace.", Needs.TRACE),
+    Command("marks.bookmark", "Book&mark", Menu.MARKS, ("B",), "Keep the position, in a file beside the trace.",
+            Needs.TRACE),
+    Command("marks.next", "Ne&xt mark", Menu.MARKS, ("N",), "Go to the next mark.", Needs.TRACE, starts_group=True),
+    Command("marks.previous", "&Previous mark", Menu.MARKS, ("Shift+N",), "Go to the previous mark.", Needs.TRACE),
+    Command("marks.remove", "Remo&ve mark", Menu.MARKS, ("Del",), "Remove the selected mark.",
+            Needs.TRACE, Scope.LANES),
+
+    Command("capture.live", "&Live", Menu.CAPTURE, ("Ctrl+L",),
+            "Keep the view in step with the open file while it grows, or stop doing so.", Needs.TRACE,
+            is_checkable=True),
+    Command("capture.stick", "Stick to the &end", Menu.CAPTURE, ("Shift+End",),
+            "Keep the view at the end of the followed file, or let go of it.", Needs.LIVE, is_checkable=True),
+    Command("capture.demo", "Start live &demo", Menu.CAPTURE, (),
+            "Capture a simulated target in real time, and watch.", starts_group=True),
+    Command("capture.stop", "&Stop capture", Menu.CAPTURE, ("Ctrl+Shift+S",),
+            "Stop the capture that this window began; the file is complete.", Needs.CAPTURE),
+
+    *panel_commands(),
+    Command("panels.bottom", "&Bottom drawer", Menu.PANELS, ("Q",), "Show or hide all panels at the bottom.",
+            Needs.TRACE,
+            starts_group=True),
+    Command("panels.reset", "&Usual arrangement", Menu.PANELS, (), "Put all panels back to where they were at first.",
+            Needs.TRACE),
+
+    Command("help.palette", "&Commands\N{HORIZONTAL ELLIPSIS}", Menu.HELP, ("Ctrl+Shift+P", "F1"),
+            "Find a command by name and run it."),
+    Command("help.keys", "&Keys and mouse", Menu.HELP, ("?",), "Show all keys."),
+    Command("help.plugins", "&Plug-ins\N{HORIZONTAL ELLIPSIS}", Menu.HELP, (),
+            "What other packages add to satview here, and what of it is switched off."),
+    Command("help.about", "&About satview", Menu.HELP, (), "Version and licence.", starts_group=True),
+)
+
+MOUSE_HELP: Final = (
+    ("Wheel", "Scroll lanes"),
+    ("Ctrl+wheel", "Zoom at the mouse"),
+    ("Shift+wheel", "Pan"),
+    ("Ctrl+Shift+wheel", "Height of lanes"),
+    ("Click", "Select an interval or event"),
+    ("Double click", "Select and fit; on the ruler: whole trace"),
+    ("Left drag", "Select a range, in the lanes or on the ruler, snapping to edges and events (Alt: no snapping)"),
+    ("Drag A or B on the ruler", "Move the cursor, snapping to edges and events (Alt: no snapping)"),
+    ("Shift+drag", "Extend the range"),
+    ("Middle drag, Space+drag", "Pan"),
+    ("Right drag", "Zoom to the dragged range"),
+    ("Drag a name", "Move the lane to another position"),
+    ("Right click", "Menu"),
+)
+
+
+
+# Which keys run which commands: those of the table, and those that the user has set instead.
+
+
+_KEY: Final = "satview_keys"
+_VERSION: Final = 1
+_BYTES_MAX: Final = 1 << 20
+_KEYS_MAX: Final = 8
+_TEXT_MAX: Final = 80
+
+
+class KeyBindings(QObject):
+    """The keys in force, in all windows. One key runs one command: a key that is given to one is taken from others.
+
+    Attributes:
+        file: Where the user's keys are stored; says whether that worked.
+
+    Signals:
+        changed: Some command has other keys.
+    """
+
+    changed = Signal()
+
+    def __init__(self, path: Path | None, parent: QObject | None = None) -> None:
+        """Read the file.
+
+        Args:
+            path: Where the keys are stored; None keeps them in memory only.
+            parent: Owner.
+        """
+        super().__init__(parent)
+        self.file = StoredJson(path, _checked, _BYTES_MAX, self, makes_folder=True)
+        self._selected = _keys_in(self.file.load())
+
+    def keys_of(self, command: Command) -> tuple[str, ...]:
+        """Return the keys of a command, in Qt's portable spelling; the first one shows in menus."""
+        if command.id in self._selected:
+            return self._selected[command.id]
+        taken = {key for keys in self._selected.values() for key in keys}
+        return tuple(key for key in command.keys if key not in taken)
+
+    def is_changed(self, command: Command) -> bool:
+        """Return whether the user gave a command other keys than it has in the table."""
+        return self.keys_of(command) != command.keys
+
+    def owner_of(self, key: str) -> Command | None:
+        """Return the command that a key runs, None if it runs none."""
+        return next((command for command in COMMANDS if key in self.keys_of(command)), None)
+
+    def set_keys(self, command: Command, keys: tuple[str, ...]) -> None:
+        """Give a command other keys; whatever they ran before has them no longer."""
+        keys = tuple(dict.fromkeys(keys))[:_KEYS_MAX]
+        for other in COMMANDS:
+            had = self.keys_of(other)
+            if other is not command and set(had).intersection(keys):
+                self._put(other, tuple(key for key in had if key not in keys))
+        self._put(command, keys)
+        self._store()
+
+    def use_table(self, command: Command | None = None) -> None:
+        """Give a command the keys of the table again; None = all of them."""
+        if command is None:
+            self._selected = {}
+            self._store()
+        else:
+            self.set_keys(command, command.keys)
+
+    def _put(self, command: Command, keys: tuple[str, ...]) -> None:
+        self._selected.pop(command.id, None)
+        if keys != command.keys:
+            self._selected[command.id] = keys
+
+    def _store(self) -> None:
+        found = {name: list(keys) for name, keys in self._selected.items()}
+        self.file.store(lambda content: {**(content or {}), _KEY: _VERSION, "keys": _unknown_in(content) | found})
+        self.changed.emit()
+
+
+def _checked(content: Any) -> Any:
+    if not isinstance(content, dict) or type(content.get(_KEY)) is not int:
+        raise DamagedFileError("it holds no keys")
+    _keys_in(content)
+    return content
+
+
+def _keys_in(content: Any) -> dict[str, tuple[str, ...]]:
+    """Return the keys of the commands that there are; of several with one key the first has it.
+
+    Raises:
+        DamagedFileError: They are no lists of texts.
+    """
+    part = None if content is None else Fields(content, "keys").part("keys")
+    known, taken = {command.id for command in COMMANDS}, set[str]()
+    found = {}
+    for name in part.names() if part is not None else ():
+        keys = part.texts(name) if part is not None else ()
+        if any(len(key) > _TEXT_MAX for key in keys):
+            raise DamagedFileError(f"keys: one of {name[:40]} is too long")
+        if name in known:
+            found[name] = tuple(key for key in dict.fromkeys(keys) if key and key not in taken)[:_KEYS_MAX]
+            taken.update(found[name])
+    return found
+
+
+def _unknown_in(content: Any) -> dict[str, Any]:
+    """Return the keys of commands that this satview does not have: a newer one wrote them, and they stay."""
+    known = {command.id for command in COMMANDS}
+    return {name: keys for name, keys in ((content or {}).get("keys") or {}).items() if name not in known}
+
+
+def keys_file() -> Path:
+    """Return where this user's keys are stored on this system."""
+    from platformdirs import user_config_path  # on first use, as for the settings
+
+    return user_config_path("satview", appauthor=False) / "keys.json"
+
+
+
+# The two ways to go from where one is.
+
+
+BACK: Final = -1  # to earlier times
+ON: Final = 1  # to later times

@@ -13,9 +13,9 @@ from satview.base.time import TimeWindow
 from satview.base.time_text import parse_position, parse_range
 from satview.linkage.calls import are_made, partner
 from satview.linkage.chain import Step, are_linked, causes, effects
+from satview.session.commands import ON
 from satview.session.events.event_links import LINKS_AT_ONCE
 from satview.session.open_trace import OpenTrace
-from satview.session.step import ON
 from satview.store.mark_file import Mark
 from satview.store.trace import Trace
 

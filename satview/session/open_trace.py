@@ -15,26 +15,18 @@ from satview.answers.verdicts import find as find_verdicts
 from satview.base.time import TimeWindow
 from satview.events import wire
 from satview.events.user_events import Descriptions
-from satview.session.edit_history import EditHistory
 from satview.session.events.event_links import EventLinks
-from satview.session.filtering.filter_stack import FilterStack
+from satview.session.filtering.filter_stack import EditHistory, FilterStack
 from satview.session.filtering.search import Search
-from satview.session.highlight import Highlight
-from satview.session.lanes.class_loader import ClassLoader
+from satview.session.highlight import Highlight, LegendHighlight, Selection
+from satview.session.lanes.class_loader import ClassLoader, descriptions_of
 from satview.session.lanes.label_source import LabelSource
-from satview.session.lanes.lane_arrangement import GroupBy, LaneArrangement, SortBy, labels_in
 from satview.session.lanes.lane_list import LaneList
+from satview.session.lanes.lane_row import GroupBy, LaneArrangement, SortBy, event_of_slot, labels_in
 from satview.session.lanes.lane_sorter import LaneSorter
-from satview.session.lanes.remap import event_of_slot
-from satview.session.lanes.user_event_settings import descriptions_of
-from satview.session.legend_highlight import LegendHighlight
-from satview.session.loading.loaded_trace import Reload, Shown, events_per_thread
-from satview.session.loading.preview_view import PreviewView
+from satview.session.loading.loaded_trace import PreviewView, Reload, Shown, events_per_thread
 from satview.session.marks import Marks
-from satview.session.questions.path_search import PathSearch
-from satview.session.questions.trace_answer import TraceAnswer
-from satview.session.questions.why_search import WhySearch
-from satview.session.selection import Selection
+from satview.session.questions import PathSearch, TraceAnswer, WhySearch
 from satview.session.settings import Settings
 from satview.session.tasks import IsCancelled
 from satview.session.viewport import Viewport, with_margin

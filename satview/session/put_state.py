@@ -2,24 +2,175 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from types import MappingProxyType
 from typing import Final
 
 import numpy as np
 
+from satview.base.errors import UsageError
 from satview.base.time import TimeWindow
 from satview.events.wire import CODE_COUNT
-from satview.session.filtering.filter_state import FilterState
-from satview.session.lanes.lane_arrangement import GroupBy, SortBy
-from satview.session.lanes.remap import LaneKey, lane_keys
+from satview.session.filtering.filter_stack import FilterState
+from satview.session.lanes.lane_list import LaneList
+from satview.session.lanes.lane_row import GroupBy, LaneKey, SortBy, lane_keys
 from satview.session.name_patterns import Fits, fits_name
 from satview.session.open_trace import OpenTrace
-from satview.session.take_state import owner_of_lane, owner_of_thread
-from satview.session.workspace_state import FilterPart, LanesState, OwnerName, SelectionState, ViewState
+from satview.session.workspace_file import FilterPart, LanesState, OwnerName, SelectionState, ViewState, WorkspaceState
 from satview.store.trace import Trace
 from satview.timeline.lane_info import LaneKind
+from satview.timeline.lane_tree import LaneInfo, Timeline
+
+# From an open trace to its state as plain values.
+
+
+def take_view(opened: OpenTrace, scroll_px: int) -> ViewState:
+    """Return the part of the trace that shows.
+
+    Args:
+        opened: The trace.
+        scroll_px: Height of the lanes above the top edge.
+    """
+    viewport, clock = opened.viewport, opened.trace.clock
+    window = viewport.window
+    top = opened.lanes.row_at(scroll_px) or next(iter(opened.lanes.rows_between(scroll_px, scroll_px + 100)), None)
+    key = lane_keys(opened.timeline)[top.index] if top is not None and scroll_px else None
+    above_px = max(0, scroll_px - top.y_px) if top is not None and scroll_px else 0
+    start_ns, end_ns = clock.ns(window.start), clock.ns(window.end)
+    return ViewState(window.start, window.end, start_ns, end_ns, viewport.width_px, key, above_px, viewport.is_whole)
+
+
+def take_selection(opened: OpenTrace) -> SelectionState:
+    """Return what is selected."""
+    now = opened.selection
+    lane = None if now.lane is None else lane_keys(opened.timeline)[now.lane]
+    start, end = (now.time_range.start, now.time_range.end) if now.time_range is not None else (None, None)
+    span = now.span.start_cycles if now.span is not None else None
+    return SelectionState(now.event, lane, span, now.is_interval, start, end, now.cursor_a, now.cursor_b)
+
+
+def take_lanes(lanes: LaneList) -> LanesState:
+    """Return how lanes are arranged, and whose they are."""
+    now = lanes.arrangement
+    opened = frozenset(key for key in now.turned if lanes.is_open(key))
+    named = {*now.turned, *now.hidden, *now.pinned, *now.order, *(key for group in now.groups for key in group.members)}
+    names = _names(lanes.timeline, named)
+    return LanesState(replace(now, turned=frozenset()), opened, now.turned - opened, names)
+
+
+def take_filter(trace: Trace, state: FilterState) -> FilterPart:
+    """Return a filter, with the names of the threads that it chooses."""
+    shows = np.count_nonzero(state.threads) * 2 < len(state.threads)
+    rows = np.flatnonzero(state.threads if shows else ~state.threads).tolist()
+    threads = tuple((row, owner_of_thread(trace, row)) for row in rows)
+    forms = tuple(sorted(state.is_wide.items()))
+    return FilterPart(_ranges(np.flatnonzero(~state.codes)), bool(shows), threads, state.effect, state.stack, forms)
+
+
+def owner_of_thread(trace: Trace, row: int) -> OwnerName:
+    """Return the numbers and names of a row of the thread table."""
+    table = trace.threads
+    process = trace.processes.names[int(table.process[row])].rsplit("/", 1)[-1]
+    return OwnerName(int(table.pid[row]), int(table.tid[row]), process, table.names[row])
+
+
+def owner_of_lane(trace: Trace, info: LaneInfo) -> OwnerName:
+    """Return the numbers and names of what a lane is about."""
+    if info.thread:
+        return owner_of_thread(trace, info.thread)
+    name = trace.processes.names[info.process].rsplit("/", 1)[-1] if info.process else ""
+    return OwnerName(int(trace.processes.pid[info.process]), -1, name, "")
+
+
+def _names(timeline: Timeline, named: Iterable[LaneKey]) -> dict[LaneKey, OwnerName]:
+    requested = set(named)
+    return {
+        key: owner_of_lane(timeline.trace, timeline.infos[index])
+        for index, key in enumerate(lane_keys(timeline))
+        if key in requested
+    }
+
+
+def _ranges(numbers: np.ndarray[tuple[int], np.dtype[np.intp]]) -> tuple[tuple[int, int], ...]:
+    """Return first and last of each run of neighbouring numbers."""
+    if not len(numbers):
+        return ()
+    breaks = np.flatnonzero(np.diff(numbers) > 1)
+    firsts, lasts = numbers[np.append(0, breaks + 1)], numbers[np.append(breaks, len(numbers) - 1)]
+    return tuple(zip(firsts.tolist(), lasts.tolist(), strict=True))
+
+
+# What of a state goes into a session that is saved under a name, and which names it has for other traces.
+
+
+PARTS = {
+    "lanes": "Lanes: folded, hidden, pinned, order, groups",
+    "filter": "Filter",
+    "panels": "Panels and what they show",
+    "view": "Part of the trace, from its start",
+}
+
+
+def names_in(state: WorkspaceState) -> tuple[str, ...]:
+    """Return the names of processes and threads that a state has, each once, in order."""
+    owners = [] if state.lanes is None else list(state.lanes.names.values())
+    owners += [] if state.filter is None else [owner for _, owner in state.filter.threads]
+    found = {name for owner in owners for name in (owner.process, owner.thread) if name}
+    return tuple(sorted(found, key=str.casefold))
+
+
+def session_of(state: WorkspaceState, parts: frozenset[str], patterns: Mapping[str, str]) -> WorkspaceState:
+    """Return a state that means something in other traces too.
+
+    Args:
+        state: Of a workspace.
+        parts: Keys of `PARTS` that it is to have.
+        patterns: Name to the pattern that replaces it; names that are not there stay.
+
+    Raises:
+        UsageError: A pattern is faulty.
+    """
+    for pattern in patterns.values():
+        fits_name(pattern)
+    panels = state.panels
+    if panels is not None:  # the list of events begins with one of this trace
+        panels = replace(panels, values={name: found for name, found in panels.values.items() if name != "events"})
+    return WorkspaceState(
+        view=state.view if "view" in parts else None,
+        lanes=_lanes(state.lanes, patterns) if "lanes" in parts else None,
+        filter=_filter(state.filter, patterns) if "filter" in parts else None,
+        panels=panels if "panels" in parts else None,
+    )
+
+
+def _lanes(state: LanesState | None, patterns: Mapping[str, str]) -> LanesState | None:
+    if state is None:
+        return None
+    return replace(state, names={key: _owner(name, patterns) for key, name in state.names.items()})
+
+
+def _filter(part: FilterPart | None, patterns: Mapping[str, str]) -> FilterPart | None:
+    if part is None:
+        return None
+    return replace(part, threads=tuple((row, _owner(name, patterns)) for row, name in part.threads))
+
+
+def _owner(name: OwnerName, patterns: Mapping[str, str]) -> OwnerName:
+    process, thread = (patterns.get(text, text) for text in (name.process, name.thread))
+    return replace(name, process=process, thread=thread)
+
+
+def check_name(name: str) -> str:
+    """Return the name of a session without blanks around it.
+
+    Raises:
+        UsageError: It is empty.
+    """
+    if not name.strip():
+        raise UsageError("write a name for the session")
+    return name.strip()
+
 
 _MOST_NS: Final = 1 << 62
 Keys = Callable[[LaneKey], tuple[LaneKey, ...]]

@@ -14,10 +14,10 @@ from satview.analysis.times.basis import Basis
 from satview.base.memory import borrowed
 from satview.base.time import TimeWindow
 from satview.base.time_text import format_cycles, format_exactly, format_moment
-from satview.session.events.details import Cell, Details, Line, Section, Table
-from satview.session.measures import frequency_text
+from satview.session.events.event_text import Cell, Details, Line, Section, Table
+from satview.session.extent import frequency_text
 from satview.session.open_trace import OpenTrace
-from satview.session.questions.answer import WatchedAnswer
+from satview.session.questions import WatchedAnswer
 from satview.session.tasks import IsCancelled, Report
 from satview.store.trace import Trace
 

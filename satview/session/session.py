@@ -12,15 +12,13 @@ from PySide6.QtCore import QObject, Qt, QTimer, Signal, Slot
 
 from satview.base.errors import SourceChangedError, TraceFormatError
 from satview.base.memory import give_back
-from satview.session.dismantle import dismantle
 from satview.session.loading.follow import Follow
 from satview.session.loading.loading_tasks import Prepare, cache_loaded, prepare_loaded, read_file, read_more
 from satview.session.settings import Settings
-from satview.session.tasks import Task
+from satview.session.tasks import Task, dismantle
 
 if TYPE_CHECKING:
-    from satview.session.loading.loaded_trace import LoadedTrace, Reload, Shown
-    from satview.session.loading.preview_view import PreviewView
+    from satview.session.loading.loaded_trace import LoadedTrace, PreviewView, Reload, Shown
     from satview.session.marks import Marks
     from satview.session.open_trace import OpenTrace
 
@@ -278,7 +276,7 @@ class Session(QObject):
     def _on_preview(self, number: int, preview: object) -> None:
         """Let the user look at what some positions of the file show, unless all of it is read by now."""
         if self.stage is Stage.LOADING and number == self._opens and preview is not None:
-            from satview.session.loading.preview_view import PreviewView  # brings numpy
+            from satview.session.loading.loaded_trace import PreviewView  # brings numpy
             from satview.timeline.preview import Preview
 
             assert isinstance(preview, Preview)

@@ -13,7 +13,11 @@ from satview.base.shared_file import DamagedFileError, parsed_json, read_shared
 from satview.session.stored_json import StoredJson
 
 if TYPE_CHECKING:
-    from satview.session.workspace_state import TraceSign, WorkspaceState
+    from satview.session.workspace_file import TraceSign, WorkspaceState
+
+
+# State of the user in files: merged with what others have stored, tried again until it is stored.
+
 
 SUFFIX: Final = ".satsession"
 _HEAD_BYTES: Final = 64 << 10
@@ -39,7 +43,7 @@ class StateFiles:
         if self._views is not None and str(path) != "-":
             name = _digest(os.fsencode(path.absolute()))[:16]
             file = self._views / f"{_NOT_IN_NAMES.sub('_', path.name)[:60]}-{name}{SUFFIX}"
-        from satview.session.workspace_json import FILE_BYTES_MAX, checked  # brings numpy, as below
+        from satview.session.workspace_file import FILE_BYTES_MAX, checked  # brings numpy, as below
 
         return StoredJson(file, checked, FILE_BYTES_MAX, makes_folder=True)
 
@@ -82,7 +86,7 @@ class StateFiles:
             UsageError: It cannot be called that.
             WriteError: It cannot be written.
         """
-        from satview.session.workspace_json import FILE_BYTES_MAX, checked, to_json
+        from satview.session.workspace_file import FILE_BYTES_MAX, checked, to_json
 
         path = self.path_of(name)
         file = StoredJson(path, checked, FILE_BYTES_MAX, makes_folder=True)
@@ -99,7 +103,7 @@ class StateFiles:
         Raises:
             UsageError: There is none of that name, or it cannot be read.
         """
-        from satview.session.workspace_json import FILE_BYTES_MAX, from_json
+        from satview.session.workspace_file import FILE_BYTES_MAX, from_json
 
         path = self.path_of(name)
         try:
@@ -127,7 +131,7 @@ class StateFiles:
 
 def sign_of(path: Path) -> TraceSign | None:
     """Return by what a trace is known again, None if the file cannot be read."""
-    from satview.session.workspace_state import TraceSign
+    from satview.session.workspace_file import TraceSign
 
     try:
         with path.open("rb") as file:

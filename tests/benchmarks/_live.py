@@ -24,7 +24,7 @@ def spin(app, is_done: Callable[[], bool], limit_s: float = 120.0) -> float:
 def new_window():
     """Return the application of Qt, ours, and an empty window of a usual size."""
     from satview.gui.windows.application import Application, make_qt_application
-    from satview.gui.windows.shared import Shared
+    from satview.gui.windows.command_window import Shared
     from satview.session.loading.recent_files import RecentFiles
     from satview.session.settings import Settings
 

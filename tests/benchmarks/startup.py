@@ -21,7 +21,7 @@ _IMPORT = "import PySide6.QtWidgets"
 _EMPTY = """
 import sys
 from satview.gui.windows.application import Application, make_qt_application
-from satview.gui.windows.shared import Shared
+from satview.gui.windows.command_window import Shared
 from satview.session.loading.recent_files import RecentFiles
 from satview.session.settings import Settings
 app = make_qt_application()

@@ -15,7 +15,7 @@ from satview.answers.verdicts import find
 from satview.base.errors import TraceFormatError, UsageError
 from satview.cli.doctor import as_record as diagnosis_record
 from satview.formats.kev.reader import open_kev
-from satview.session.events.argument_names import argument_names
+from satview.session.events.event_text import argument_names
 from tests.fuzz.mutation import mutate, mutate_lines
 
 _QUESTIONS = 4

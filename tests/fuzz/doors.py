@@ -25,16 +25,23 @@ from satview.events.spec import Release
 from satview.formats.kev.reader import open_kev
 from satview.formats.registry import open_trace
 from satview.gui.running_instance import SWITCH, InstanceServer, instance_name
-from satview.session.loading import cache_policy
+from satview.session.loading import loading_tasks
 from satview.session.loading.loaded_trace import LoadedTrace
-from satview.session.loading.trace_cache import TraceCache
+from satview.session.loading.loading_tasks import TraceCache
 from satview.session.open_trace import OpenTrace
-from satview.session.put_state import put_filter, put_lanes, put_selection, put_view
+from satview.session.put_state import (
+    put_filter,
+    put_lanes,
+    put_selection,
+    put_view,
+    take_filter,
+    take_lanes,
+    take_selection,
+    take_view,
+)
 from satview.session.settings import Settings
-from satview.session.take_state import take_filter, take_lanes, take_selection, take_view
 from satview.session.trace_link import TraceLink
-from satview.session.workspace_json import from_json, to_json
-from satview.session.workspace_state import WorkspaceState
+from satview.session.workspace_file import WorkspaceState, from_json, to_json
 from satview.store.axis_file import SUFFIX
 from satview.timeline.lane_tree import Timeline
 from tests.fuzz.mutation import Decisions
@@ -204,7 +211,7 @@ def _cached() -> tuple[Path, bytes, int]:
     """Return the folder of a trace with its cache, what the cache's file holds, and how many events there are."""
     folder = Path(tempfile.mkdtemp(prefix="satview-fuzz-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    cache_policy.CACHED_BYTES = 1  # small files too
+    loading_tasks.CACHED_BYTES = 1  # small files too
     loaded = LoadedTrace.of(open_kev(scene(folder)))
     traces = TraceCache(folder / "cache", 1 << 30)
     key = traces.key(loaded.trace.path)

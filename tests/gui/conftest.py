@@ -14,7 +14,7 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QWidget
 
 from satview.gui.windows.application import Application
-from satview.gui.windows.shared import Shared
+from satview.gui.windows.command_window import Shared
 from satview.session import session
 from satview.session.loading.recent_files import RecentFiles
 from satview.session.session import Stage

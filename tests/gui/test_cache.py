@@ -6,7 +6,7 @@ import pytest
 
 from satview.formats import registry
 from satview.gui.windows import document_views, screenshot
-from satview.session.loading import cache_policy
+from satview.session.loading import loading_tasks
 from satview.session.session import Stage
 from tests.benchmarks.made_traces import make_file
 from tests.gui.conftest import settle
@@ -14,7 +14,7 @@ from tests.gui.conftest import settle
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    monkeypatch.setattr(cache_policy, "CACHED_BYTES", 1)
+    monkeypatch.setattr(loading_tasks, "CACHED_BYTES", 1)
     monkeypatch.setattr(document_views, "_CACHE_AFTER_MS", 10)
     monkeypatch.setenv("SATVIEW_CACHE", str(tmp_path / "cache"))
     return tmp_path / "cache"

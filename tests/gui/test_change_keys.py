@@ -8,9 +8,7 @@ import pytest
 from PySide6.QtCore import Qt
 
 from satview.gui.help_dialogs import KeysDialog
-from satview.session.command_table import COMMANDS
-from satview.session.key_bindings import KeyBindings
-from satview.session.panel_table import PANELS
+from satview.session.commands import COMMANDS, PANELS, KeyBindings
 
 K = Qt.Key
 SHIFT, CONTROL = Qt.KeyboardModifier.ShiftModifier, Qt.KeyboardModifier.ControlModifier

@@ -18,10 +18,9 @@ from satview.gui.quick_pick import LinePrompt
 from satview.gui.swimlane.mouse import hover_text
 from satview.gui.swimlane.shares import share_text
 from satview.session.events.event_text import span_details
+from satview.session.put_state import take_lanes
 from satview.session.state_files import StateFiles
-from satview.session.take_state import take_lanes
-from satview.session.workspace_json import from_json, to_json
-from satview.session.workspace_state import WorkspaceState
+from satview.session.workspace_file import WorkspaceState, from_json, to_json
 from tests.gui.conftest import settle, stack_of
 from tests.helpers.kev import TraceBuilder
 

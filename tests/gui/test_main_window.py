@@ -13,9 +13,7 @@ from PySide6.QtWidgets import QApplication, QDockWidget, QLineEdit, QMenu
 from satview.base.errors import Cancelled
 from satview.base.resources import resource_path
 from satview.gui import dialogs
-from satview.session.command_table import COMMANDS
-from satview.session.commands import Menu
-from satview.session.panel_table import PANELS
+from satview.session.commands import COMMANDS, PANELS, Menu
 from satview.session.session import Stage
 from tests.helpers import linux_scene
 from tests.helpers.scene import scene

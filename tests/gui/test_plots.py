@@ -24,7 +24,7 @@ from satview.gui import dialogs
 from satview.gui.colours import value_colour
 from satview.gui.theme import DARK
 from satview.session.extent import Extent
-from satview.session.panels.plots_view import PlotKind
+from satview.session.panels.plots import PlotKind
 from tests.helpers.scene import scene
 
 LEFT = Qt.MouseButton.LeftButton
@@ -33,7 +33,7 @@ _PROGRAM = """
 import sys, time
 from pathlib import Path
 from satview.gui.windows.application import Application, make_qt_application
-from satview.gui.windows.shared import Shared
+from satview.gui.windows.command_window import Shared
 from satview.session.loading.recent_files import RecentFiles
 from satview.session.session import Stage
 from satview.session.settings import Settings

@@ -15,7 +15,7 @@ from PySide6.QtWidgets import QApplication
 from satview.base import resources
 from satview.gui import dialogs
 from satview.gui.windows import window_commands
-from satview.session.command_table import COMMANDS
+from satview.session.commands import COMMANDS
 from tests.helpers.extent import fewer, usually
 from tests.helpers.kev import TraceBuilder
 from tests.helpers.scene import scene

@@ -10,10 +10,8 @@ from PySide6.QtCore import QPointF, Qt
 from PySide6.QtTest import QTest
 
 from satview.base.time import TimeWindow
-from satview.session.panels import sql_query
-from satview.session.panels.sql_complete import sql_completions
-from satview.session.panels.sql_drawing import drawing_of
-from satview.session.panels.sql_query import event_of_row, query_of, window_of_row
+from satview.session.panels import sql as panel_sql
+from satview.session.panels.sql import drawing_of, event_of_row, query_of, sql_completions, window_of_row
 from satview.tables.query_process import owner_number, waiting
 from satview.tables.sql import sql
 from satview.tables.views import views
@@ -127,7 +125,7 @@ def test_the_process_of_queries_is_closed_with_the_panel(panel, qtbot):
 
 
 def test_a_large_answer_is_cut(panel, qtbot, monkeypatch):
-    monkeypatch.setattr(sql_query, "_ANSWER_BYTES", 1 << 20)
+    monkeypatch.setattr(panel_sql, "_ANSWER_BYTES", 1 << 20)
     run_query(panel, qtbot, "select * from range(1000000)")
     assert panel.message.text() == "129,055 rows, cut: there are more; add a LIMIT"
     assert panel.model.rowCount() == 129_055

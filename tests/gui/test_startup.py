@@ -18,7 +18,7 @@ from PySide6 import QtCore
 
 before = set(vars(QtCore))
 from satview.gui.windows.application import Application, make_qt_application
-from satview.gui.windows.shared import Shared
+from satview.gui.windows.command_window import Shared
 from satview.session.loading.recent_files import RecentFiles
 from satview.session.settings import Settings
 
@@ -29,7 +29,7 @@ window = Application(Shared(Settings(None), recent)).first_window()
 app.processEvents()
 assert window.isVisible()
 heavy = ("numpy", "pyqtgraph", "construct", "socket", "ctypes", "satview.formats.registry", "satview.session.session",
-         "satview.session.command_table", "satview.gui.windows.actions")
+         "satview.session.commands", "satview.gui.windows.actions")
 print(" ".join(name for name in heavy if name in sys.modules))
 print(" ".join({"Qt", "QEvent"} & (set(vars(QtCore)) - before)))
 window.complete()

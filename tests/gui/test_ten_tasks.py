@@ -13,7 +13,7 @@ from PySide6.QtWidgets import QApplication
 
 from satview.analysis.load import LoadBy
 from satview.session.commands import Menu
-from satview.session.panels.plots_view import PlotKind
+from satview.session.panels.plots import PlotKind
 from tests.gui.test_mouse import drag
 from tests.gui.test_shares import SAMPLE
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from PySide6.QtCore import Qt
 
-from satview.gui.windows.panel_set import PanelSet
+from satview.gui.windows.workspace import PanelSet
+from satview.session.commands import PANELS
 from satview.session.extent import Extent
-from satview.session.panel_table import PANELS
 
 
 def made(window):

@@ -7,8 +7,7 @@ import pytest
 from satview.capture.workloads import registry
 from satview.events.spec import Release
 from satview.linkage.chain import connections
-from satview.session.events.argument_names import argument_names
-from satview.session.events.event_text import event_details
+from satview.session.events.event_text import argument_names, event_details
 from tests.capture.made import damaged
 from tests.helpers.kev import TraceBuilder
 from tests.linkage.test_servers import CALLS, CHID, CLIENT, SERVER, at, attached, row_of

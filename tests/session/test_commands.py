@@ -3,8 +3,7 @@ from __future__ import annotations
 import pytest
 
 from satview.base.resources import resource_path
-from satview.session.command_table import COMMANDS
-from satview.session.commands import Command, CommandRegistry, Menu
+from satview.session.commands import COMMANDS, Command, CommandRegistry, Menu
 
 
 def test_ids_and_keys_are_unique():

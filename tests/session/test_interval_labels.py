@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from satview.events import wire
-from satview.session.lanes.interval_labels import IntervalLabels, priority_text
-from satview.session.lanes.lane_arrangement import Label
+from satview.session.lanes.label_source import IntervalLabels, priority_text
+from satview.session.lanes.lane_row import Label
 from tests.helpers.kev import TraceBuilder
 
 CLIENT, SERVER = 2, 3

@@ -8,14 +8,12 @@ import pytest
 from satview.events import wire
 from satview.events.user_events import parse_rules
 from satview.events.wire import KER_64BIT, WireClass
-from satview.session.filtering.filter_state import FilterState
-from satview.session.filtering.filter_task import FilterEvaluator
-from satview.session.lanes.remap import lane_keys
+from satview.session.filtering.filter_stack import FilterEvaluator, FilterState
+from satview.session.lanes.lane_row import lane_keys
 from satview.session.loading.loaded_trace import LoadedTrace, Shown, prepared
 from satview.session.open_trace import OpenTrace
-from satview.session.put_state import put_lanes
+from satview.session.put_state import put_lanes, take_lanes
 from satview.session.settings import Settings
-from satview.session.take_state import take_lanes
 from satview.timeline.lane_tree import Timeline
 from satview.timeline.tracks.user import UserLanes
 from tests.helpers.kev import TraceBuilder

@@ -4,8 +4,8 @@ import pytest
 
 from satview.base.errors import UsageError
 from satview.linkage.calls import partners
+from satview.session.commands import BACK, ON
 from satview.session.navigation import Navigation
-from satview.session.step import BACK, ON
 
 CLIENT_1 = 3
 

@@ -11,8 +11,7 @@ import pytest
 from satview.base.errors import UsageError
 from satview.base.time import TimeWindow
 from satview.session.extent import Extent
-from satview.session.panels.statistics_task import write_sheet
-from satview.session.panels.statistics_view import StatisticsView
+from satview.session.panels.statistics import StatisticsView, write_sheet
 from tests.helpers.scene import CLIENT
 
 

@@ -15,10 +15,9 @@ from satview.base.errors import SatviewError
 from satview.capture.workloads import registry
 from satview.events.spec import Release
 from satview.formats.kev.reader import open_kev
-from satview.session.loading import cache_policy
-from satview.session.loading.cache_policy import cache_folder
+from satview.session.loading import loading_tasks
 from satview.session.loading.loaded_trace import LoadedTrace
-from satview.session.loading.trace_cache import TraceCache
+from satview.session.loading.loading_tasks import TraceCache, cache_folder
 from satview.timeline.lane_tree import Timeline
 from tests.analysis.test_why import made_of
 from tests.benchmarks.made_traces import make_file
@@ -33,7 +32,7 @@ FUZZED = 60
 
 @pytest.fixture(autouse=True)
 def small_files_are_kept(monkeypatch):
-    monkeypatch.setattr(cache_policy, "CACHED_BYTES", 1)
+    monkeypatch.setattr(loading_tasks, "CACHED_BYTES", 1)
 
 
 @pytest.fixture
@@ -260,11 +259,11 @@ def test_a_stopped_write_keeps_nothing(cache, tmp_path):
 def test_it_can_be_switched_off(tmp_path, monkeypatch):
     path = make_file(tmp_path / "a.kev", 3000)
     assert TraceCache(tmp_path / "cache", 0).key(path) is None
-    monkeypatch.setenv(cache_policy.SWITCH, "off")
+    monkeypatch.setenv(loading_tasks.SWITCH, "off")
     assert cache_folder() is None
-    monkeypatch.setenv(cache_policy.SWITCH, str(tmp_path / "here"))
+    monkeypatch.setenv(loading_tasks.SWITCH, str(tmp_path / "here"))
     assert cache_folder() == tmp_path / "here"
-    monkeypatch.delenv(cache_policy.SWITCH)
+    monkeypatch.delenv(loading_tasks.SWITCH)
     assert cache_folder().parts[-2:] == ("satview", "traces")
 
 
@@ -283,5 +282,5 @@ def test_other_formats_and_small_files_are_not_kept(cache, tmp_path, monkeypatch
     assert cache.key(tmp_path / "missing.kev") is None
     path = make_file(tmp_path / "a.kev", 3000)
     assert cache.key(path) is not None
-    monkeypatch.setattr(cache_policy, "CACHED_BYTES", 1 << 30)
+    monkeypatch.setattr(loading_tasks, "CACHED_BYTES", 1 << 30)
     assert cache.key(path) is None

@@ -31,7 +31,7 @@ from satview.formats.axis.assemble import FORMAT, PS_PER_S
 from satview.gui import dialogs
 from satview.gui.widgets import PlainLabel
 from satview.session.axis_files import AxisRequest, plan, write_users_axis
-from satview.session.comparison.comparison import Comparison
+from satview.session.comparison import Comparison
 from satview.session.tasks import IsCancelled, Report, Task
 from satview.store.axis_file import AxisEntry, names_for, read_axis
 from satview.store.trace import Trace

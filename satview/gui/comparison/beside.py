@@ -10,14 +10,13 @@ from PySide6.QtCore import QObject, Signal, Slot
 from satview.base.errors import SatviewError, UsageError
 from satview.gui.pane import Panes
 from satview.gui.theme import Theme
-from satview.session.comparison.comparison import Comparison
-from satview.session.dismantle import dismantle
+from satview.session.comparison import Comparison
 from satview.session.marks import Marks
-from satview.session.put_state import put_lanes
+from satview.session.put_state import put_lanes, take_lanes
 from satview.session.session import Session, Stage
 from satview.session.settings import Settings
-from satview.session.take_state import take_lanes
-from satview.session.workspace_state import ComparedState
+from satview.session.tasks import dismantle
+from satview.session.workspace_file import ComparedState
 
 
 class Beside(QObject):

@@ -33,7 +33,7 @@ from satview.gui.plots.axes import DurationAxis, ShareAxis, new_plot, paint_with
 from satview.gui.statistics import Positions
 from satview.gui.theme import Theme, colour
 from satview.gui.widgets import Notice, PlainLabel
-from satview.session.comparison.changes_view import ChangesView, Overlaid, OverlaidView
+from satview.session.comparison import ChangesView, Overlaid, OverlaidView
 from satview.session.extent import NO_RANGE, Extent
 from satview.session.navigation import Navigation
 from satview.session.open_trace import OpenTrace

@@ -28,7 +28,7 @@ from satview.filters.views.passes import Effect, Pass, pass_limits
 from satview.gui.quick_pick import LinePrompt
 from satview.gui.theme import Theme, css
 from satview.gui.widgets import PlainLabel
-from satview.session.filtering.filter_state import pass_title
+from satview.session.filtering.filter_stack import pass_title
 from satview.session.open_trace import OpenTrace
 
 # One filter in force, drawn as a chip.

@@ -13,10 +13,14 @@ from satview.gui.colours import class_colour
 from satview.gui.panel import Panel, PanelContext
 from satview.gui.theme import Theme, css
 from satview.linkage.table import LinkKind
-from satview.session.events.details import Cell, Details, Line, Section, Table
 from satview.session.events.event_text import (
     FIRST_WORDS,
     MOST_WORDS,
+    Cell,
+    Details,
+    Line,
+    Section,
+    Table,
     event_details,
     span_details,
     why_details,

@@ -25,7 +25,7 @@ from satview.gui.filters.rules_tab import RulesTab
 from satview.gui.panel import Panel, PanelContext
 from satview.gui.theme import Theme
 from satview.gui.widgets import LowGrid, MessageLine, PlainLabel
-from satview.session.filtering.filter_task import count_hits, make_columns_ready
+from satview.session.filtering.filter_stack import count_hits, make_columns_ready
 from satview.session.open_trace import OpenTrace
 from satview.session.tasks import IsCancelled, Report, Task
 from satview.store.idle import idle_threads

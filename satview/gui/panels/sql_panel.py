@@ -29,9 +29,16 @@ from satview.gui.panel import Panel, PanelContext, set_up_rows
 from satview.gui.plots.panel import are_imported, import_plots
 from satview.gui.theme import Theme
 from satview.gui.widgets import Notice, PlainLabel
-from satview.session.panels.sql_complete import sql_completions
-from satview.session.panels.sql_drawing import Drawing, drawing_of
-from satview.session.panels.sql_query import cell_text, event_of_row, query_of, run_query, window_of_row
+from satview.session.panels.sql import (
+    Drawing,
+    cell_text,
+    drawing_of,
+    event_of_row,
+    query_of,
+    run_query,
+    sql_completions,
+    window_of_row,
+)
 from satview.session.tasks import Task
 from satview.store.trace import Trace
 

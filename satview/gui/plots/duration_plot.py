@@ -17,7 +17,7 @@ from satview.gui.plots.axes import CountAxis, DurationAxis, height, new_plot, pa
 from satview.gui.theme import Theme, colour
 from satview.gui.widgets import PlainLabel
 from satview.session.open_trace import OpenTrace
-from satview.session.panels.plots_task import DurationsPlotted
+from satview.session.panels.plots import DurationsPlotted
 
 WORST: Final = 20
 _WORST_PX: Final = 400

@@ -39,8 +39,15 @@ from satview.gui.pictures import save_drawing, save_png
 from satview.gui.theme import Theme
 from satview.gui.widgets import Notice, PlainLabel
 from satview.session.extent import NO_RANGE, Extent
-from satview.session.panels.plots_task import CountsPlotted, DurationsPlotted, LoadPlotted, Plotted, write_csv
-from satview.session.panels.plots_view import PlotKind, PlotsView
+from satview.session.panels.plots import (
+    CountsPlotted,
+    DurationsPlotted,
+    LoadPlotted,
+    PlotKind,
+    PlotsView,
+    Plotted,
+    write_csv,
+)
 from satview.session.tasks import IsCancelled, Report, Task
 
 if TYPE_CHECKING:

@@ -20,8 +20,8 @@ from satview.gui.colours import class_colour, mixed, process_colour, state_colou
 from satview.gui.plots.axes import LEFT_PX, TimeAxis, new_plot, paint_with
 from satview.gui.theme import Theme, colour
 from satview.session.open_trace import OpenTrace
-from satview.session.panels.plots_task import CountsPlotted, LoadPlotted
-from satview.session.panels.sql_drawing import Drawing
+from satview.session.panels.plots import CountsPlotted, LoadPlotted
+from satview.session.panels.sql import Drawing
 from satview.session.viewport import SHORTEST_CYCLES
 
 _LEGEND_LEAST_PX: Final = 120

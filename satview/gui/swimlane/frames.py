@@ -48,7 +48,7 @@ from satview.gui.swimlane.text import (
 )
 from satview.gui.swimlane.vector_lanes import draw_rectangles, needs_vectors, rectangles
 from satview.gui.theme import Theme, colour
-from satview.session.filtering.filter_task import FilterView
+from satview.session.filtering.filter_stack import FilterView
 from satview.session.lanes.lane_row import LaneRow
 from satview.session.open_trace import OpenTrace
 from satview.timeline.event_marks import event_positions, mark_codes

@@ -18,8 +18,7 @@ from satview.gui.swimlane.scale import TimeScale
 from satview.gui.swimlane.shares import longest_of, share_text
 from satview.gui.swimlane.view import SwimlaneView
 from satview.linkage.chain import are_waits_known, waits_for
-from satview.session.events.connection_text import wait_lines
-from satview.session.events.event_text import lane_path
+from satview.session.events.event_text import lane_path, wait_lines
 from satview.session.lanes.lane_events import event_near
 from satview.session.lanes.lane_row import LaneRow
 from satview.session.open_trace import OpenTrace

@@ -11,8 +11,7 @@ from PySide6.QtWidgets import QMainWindow, QMenu, QToolBar, QWidget
 from satview.base.safe_text import tool_tip
 from satview.gui.icons import icon
 from satview.gui.theme import Theme
-from satview.session.commands import Binding, Command, CommandRegistry, Menu, Needs, Scope
-from satview.session.key_bindings import KeyBindings
+from satview.session.commands import Binding, Command, CommandRegistry, KeyBindings, Menu, Needs, Scope
 
 
 class CommandActions(QObject):

@@ -2,23 +2,61 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QMainWindow
+
+from satview.session.loading.recent_files import RecentFiles
+from satview.session.settings import Settings
+from satview.session.state_files import StateFiles
 
 if TYPE_CHECKING:
     from satview.gui.capture.job import CaptureJob
     from satview.gui.theme import Theme
     from satview.gui.windows.actions import CommandActions
     from satview.gui.windows.preview_page import PreviewPage
-    from satview.gui.windows.shared import Shared
     from satview.gui.windows.workspace import Workspace
     from satview.gui.windows.workspace_keeper import WorkspaceKeeper
-    from satview.session.commands import CommandRegistry
-    from satview.session.loading.recent_files import RecentFiles
+    from satview.session.commands import CommandRegistry, KeyBindings
     from satview.session.session import Session
-    from satview.session.settings import Settings
+    from satview.session.trace_link import ViewLinks
+
+
+# What all windows of the program have in common.
+
+
+class Shared:
+    """One for the program.
+
+    Attributes:
+        settings: Those of the user.
+        recent: Files opened last.
+        files: Where what windows show of traces is stored; nowhere unless it is said.
+    """
+
+    def __init__(
+        self, settings: Settings, recent: RecentFiles, files: StateFiles | None = None, *, has_users_keys: bool = False
+    ) -> None:
+        self.settings = settings
+        self.recent = recent
+        self.files = StateFiles() if files is None else files
+        self._has_users_keys = has_users_keys
+
+    @cached_property
+    def keys(self) -> KeyBindings:
+        """Which keys run which commands."""
+        from satview.session.commands import KeyBindings, keys_file  # brings all commands: once a window shows
+
+        return KeyBindings(keys_file() if self._has_users_keys else None)
+
+    @cached_property
+    def view_links(self) -> ViewLinks:
+        """Which views show the same."""
+        from satview.session.trace_link import ViewLinks  # once a window shows
+
+        return ViewLinks()
 
 
 class CommandWindow(QMainWindow):

@@ -34,7 +34,7 @@ from satview.gui.swimlane.ruler import draw_ticks, ticks
 from satview.gui.swimlane.scale import TimeScale
 from satview.gui.theme import Theme, colour
 from satview.gui.widgets import PlainLabel
-from satview.session.loading.preview_view import PreviewView
+from satview.session.loading.loaded_trace import PreviewView
 
 STRIP_PX: Final = 44
 RULER_PX: Final = 40

@@ -77,8 +77,8 @@ def take(request: ScreenshotRequest) -> int:
     from PySide6.QtCore import QDeadlineTimer, QEventLoop, QTimer
 
     from satview.gui.windows.application import Application, make_qt_application, silence_offscreen
-    from satview.gui.windows.first_look import show_link
-    from satview.gui.windows.shared import Shared
+    from satview.gui.windows.command_window import Shared
+    from satview.gui.windows.main_window import show_link
     from satview.session.loading.recent_files import RecentFiles
     from satview.session.session import Stage
     from satview.session.settings import Settings

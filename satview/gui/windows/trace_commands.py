@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from PySide6.QtGui import QGuiApplication
 
 from satview.base.errors import UsageError
+from satview.base.safe_text import visible_line
+from satview.events.user_events import parse_rules
 from satview.gui import dialogs
 from satview.gui.quick_pick import LinePrompt, Option, QuickPick
-from satview.gui.windows.comparison_commands import ComparisonCommands
-from satview.gui.windows.lane_commands import LaneCommands
-from satview.gui.windows.mark_commands import MarkCommands
-from satview.session.commands import CommandRegistry, Needs
-from satview.session.panel_table import PANELS
+from satview.session.commands import BACK, ON, PANELS, CommandRegistry, Needs
+from satview.session.lanes.lane_row import GroupBy, Label, LaneArrangement, SortBy
 from satview.session.settings import Settings
-from satview.session.step import BACK, ON
 from satview.session.trace_link import link_to
+from satview.timeline.lane_classes import LANE_CLASSES, LaneClass, Owner
 
 if TYPE_CHECKING:
     from satview.gui.windows.command_window import CommandWindow
@@ -26,7 +26,359 @@ if TYPE_CHECKING:
     from satview.session.open_trace import OpenTrace
 
 
+# What the commands do that arrange lanes.
+
+
 Run = Callable[["Workspace"], object]
+
+
+class LaneCommands:
+    """Binds the commands of one window.
+
+    Args:
+        run: Carries something out on the open trace.
+        workspace: Returns the views of it.
+        settings: Keep what the next trace begins with.
+    """
+
+    def __init__(self, run: Callable[[Run], None], workspace: Callable[[], Workspace], settings: Settings) -> None:
+        self._run, self._workspace, self._settings = run, workspace, settings
+
+    def bind(self, registry: CommandRegistry) -> None:
+        """Bind all of them."""
+        run = self._run
+        for command_id, action in self._lane_commands():
+            registry.bind(command_id, partial(run, action))
+        registry.bind("lanes.pin", partial(run, self._pin), self._is_pinned)
+        registry.bind("lanes.hide_empty", partial(run, self._hide_empty), self._hides_empty)
+        registry.bind("view.cpu_kinds", partial(run, self._show_kinds), self._shows_kinds)
+        for sort in SortBy:
+            is_it = partial(self._is_sorted, sort)
+            registry.bind(f"lanes.sort_{sort.value}", partial(run, partial(_sort, sort)), is_it)
+        for group in GroupBy:
+            action = _ask_groups if group is GroupBy.PATTERN else partial(_group, group)
+            registry.bind(f"lanes.group_{group.value}", partial(run, action), partial(self._is_grouped, group))
+
+        registry.bind("lanes.user_file", partial(run, self._ask_user_file))
+        registry.bind("lanes.no_user_file", partial(run, self._forget_user_file))
+        registry.bind("lanes.user_rules", partial(run, self._ask_user_rules))
+        for each in LANE_CLASSES:
+            shows = partial(self._shows_class, each.name)
+            registry.bind(f"lanes.show_{each.name}", partial(run, partial(self._toggle_class, each)), shows)
+        for label in Label:
+            is_on = partial(self._has_label, label)
+            registry.bind(f"view.label_{label.value}", partial(run, partial(self._toggle_label, label)), is_on)
+
+    def _lane_commands(self) -> tuple[tuple[str, Run], ...]:
+        return (
+            ("lanes.fold", lambda views: views.active.opened.lanes.fold(self._lane())),
+            ("lanes.unfold_all", lambda views: views.active.opened.lanes.unfold_all()),
+            ("lanes.fold_all", lambda views: views.active.opened.lanes.fold_all()),
+            ("lanes.hide", lambda views: views.active.opened.lanes.hide(self._lane())),
+            ("lanes.show_all", lambda views: views.active.opened.lanes.show_all()),
+            ("lanes.up", lambda views: views.active.opened.lanes.step(self._lane(), BACK)),
+            ("lanes.down", lambda views: views.active.opened.lanes.step(self._lane(), ON)),
+            ("lanes.taller", lambda views: views.active.area.change_lane_height(1)),
+            ("lanes.shorter", lambda views: views.active.area.change_lane_height(-1)),
+        )
+
+    def _pin(self, views: Workspace) -> None:
+        views.active.opened.lanes.pin(self._lane())
+
+    def _is_pinned(self) -> bool:
+        lane = self._workspace().active.opened.selection.lane
+        return lane is not None and self._workspace().active.opened.lanes.is_pinned(lane)
+
+    def _hide_empty(self, views: Workspace) -> None:
+        lanes = views.active.opened.lanes
+        lanes.hide_empty(not lanes.hides_empty, views.active.opened.viewport.window)
+
+    def _hides_empty(self) -> bool:
+        return self._workspace().active.opened.lanes.hides_empty
+
+    def _show_kinds(self, views: Workspace) -> None:
+        shows = not self._shows_kinds()
+        views.active.opened.lanes.show_kinds(shows)
+        if shows and not any(
+            views.active.opened.timeline.infos[lane].cpu >= 0 for lane in views.active.area.view.stacks
+        ):
+            views.report("Zoomed out, lanes of CPUs show kinds of work now; as bars they show who runs")
+
+    def _shows_kinds(self) -> bool:
+        return self._workspace().active.opened.lanes.shows_kinds
+
+    def _shows_class(self, name: str) -> bool:
+        return name in self._arrangement.classes
+
+    def _toggle_class(self, lane_class: LaneClass, views: Workspace) -> None:
+        """Show or hide lanes of events; the next trace begins with the same ones."""
+        opened, name = views.active.opened, lane_class.name
+        if name not in self._arrangement.classes and lane_class not in opened.timeline.lane_classes():
+            raise UsageError(f"the trace has no events for lanes of {lane_class.title}")
+        opened.lanes.show_classes(opened.lanes.arrangement.classes ^ {name})
+        self._settings.set("swimlane/lane_classes", ",".join(sorted(opened.lanes.arrangement.classes)))
+        if name in opened.lanes.arrangement.classes:
+            self._say_where(lane_class, views)
+
+    def _ask_user_file(self, views: Workspace) -> None:
+        """Ask for a file with descriptions, which the trace keeps from now on."""
+        path = dialogs.ask_file(views.window(), "User events", "XML (*.xml);;All files (*)")
+        if path is None:
+            return
+        from satview.store.arguments import misfits  # on first use: brings numpy
+
+        opened = views.opened
+        opened.describe(str(path))
+        self._show_users(views)
+        notes = [*opened.descriptions.notes, *misfits(opened.trace)]
+        views.report(f"{len(opened.descriptions.events):,} kinds of events described by {visible_line(path.name)}"
+                     + (f"; {notes[0]}" if notes else ""))  # fmt: skip
+
+    def _forget_user_file(self, views: Workspace) -> None:
+        opened = views.opened
+        if not opened.user_file:
+            raise UsageError("no file describes events of this trace")
+        opened.describe("")
+
+    def _ask_user_rules(self, views: Workspace) -> None:
+        def take(text: str) -> None:
+            parse_rules(text)
+            self._settings.set("events/user_rules", text)
+            self._show_users(views)
+
+        before = self._settings.text("events/user_rules")
+        LinePrompt("What lanes make of user events", "10 counter queue; 41..42 interval request; 7 moment", take,
+                   views.window(), before)  # fmt: skip
+
+    def _show_users(self, views: Workspace) -> None:
+        """Show lanes of user events, if there are any."""
+        if not any(each.name == "user" for each in views.active.opened.timeline.lane_classes()):
+            return
+        lanes = views.active.opened.lanes
+        lanes.show_classes(lanes.arrangement.classes | {"user"})
+        self._settings.set("swimlane/lane_classes", ",".join(sorted(lanes.arrangement.classes)))
+
+    def _say_where(self, lane_class: LaneClass, views: Workspace) -> None:
+        """Say where the lanes are that were switched on, for they may be out of sight."""
+        where = {
+            Owner.TRACE: "below the CPUs",
+            Owner.PROCESS: "below the CPUs",
+            Owner.CPU: "under their CPUs",
+            Owner.THREAD: "under their threads; Shift+E unfolds the processes",
+        }[lane_class.owner_kind]
+        views.report(f"Lanes of {lane_class.title} are {where}")
+
+    def _has_label(self, label: Label) -> bool:
+        return label in self._arrangement.labels
+
+    def _toggle_label(self, label: Label, views: Workspace) -> None:
+        """Switch a label of these lanes; the next trace begins with the same ones."""
+        lanes = views.active.opened.lanes
+        lanes.set_labels(lanes.arrangement.labels ^ {label})
+        on = [each.value for each in Label if each in lanes.arrangement.labels]
+        self._settings.set("swimlane/labels", ",".join(on))
+
+    def _lane(self) -> int:
+        lane = self._workspace().active.opened.selection.lane
+        assert lane is not None, "the command needs a lane"
+        return lane
+
+    @property
+    def _arrangement(self) -> LaneArrangement:
+        return self._workspace().active.opened.lanes.arrangement
+
+    def _is_sorted(self, sort: SortBy) -> bool:
+        return self._arrangement.sort is sort
+
+    def _is_grouped(self, group: GroupBy) -> bool:
+        return self._arrangement.group is group
+
+
+def _sort(sort: SortBy, views: Workspace) -> None:
+    views.active.opened.sort_lanes(sort)
+
+
+def _group(group: GroupBy, views: Workspace) -> None:
+    views.active.opened.group_lanes(group)
+
+
+def _ask_groups(views: Workspace) -> None:
+    LinePrompt(
+        "Groups of lanes by names of processes",
+        "Drivers: devb-*, io-*; HMI: hmi*",
+        partial(views.active.opened.group_lanes, GroupBy.PATTERN),
+        views.window(),
+        views.active.opened.lanes.arrangement.patterns,
+    )
+
+
+# Commands of cursors, ranges, marks and notes.
+
+
+class MarkCommands:
+    """Binds the commands.
+
+    Args:
+        window: Owner of the prompts.
+        run: Runs a function with the views of the open trace, and shows why it cannot.
+        workspace: Returns the views of the open trace.
+    """
+
+    def __init__(self, window: CommandWindow, run: Callable[[Run], None], workspace: Callable[[], Workspace]) -> None:
+        self._window, self._run, self._workspace = window, run, workspace
+
+    def bind(self, registry: CommandRegistry) -> None:
+        """Bind all of them."""
+        for command_id, run in self._commands():
+            registry.bind(command_id, partial(self._run, run))
+
+    def _commands(self) -> tuple[tuple[str, Run], ...]:
+        return (
+            (
+                "marks.cursor_a",
+                lambda views: views.active.opened.selection.set_cursors(
+                    self._here(), views.active.opened.selection.cursor_b
+                ),
+            ),
+            (
+                "marks.cursor_b",
+                lambda views: views.active.opened.selection.set_cursors(
+                    views.active.opened.selection.cursor_a, self._here()
+                ),
+            ),
+            ("marks.clear_cursors", lambda views: views.active.opened.selection.set_cursors(None, None)),
+            ("marks.range", lambda views: views.active.opened.selection.set_range(views.active.navigation.target())),
+            ("marks.type_range", self._ask_range),
+            ("marks.temporary", lambda _: self._add_mark("", is_temporary=True)),
+            ("marks.bookmark", lambda _: self._add_mark("")),
+            ("marks.note", self._ask_note),
+            ("marks.next", lambda views: views.active.navigation.step_mark(ON)),
+            ("marks.previous", lambda views: views.active.navigation.step_mark(BACK)),
+            ("marks.remove", self._remove_mark),
+        )
+
+    def _here(self) -> int:
+        """Return the moment that a key is about: an edge or event at the mouse, else the selection, else the middle."""
+        from satview.session.snapping import SNAP_PX, snapped  # with the trace, not before: brings numpy
+
+        opened, cycles = self._workspace().active.opened, self._workspace().active.motion.anchor()
+        if cycles != opened.selection.mouse_cycles:
+            return cycles
+        return snapped(
+            opened, cycles, self._workspace().active.area.view.scale.length(SNAP_PX), opened.selection.mouse_lane
+        )
+
+    def _ask_range(self, views: Workspace) -> None:
+        from satview.base.time_text import range_text  # with the trace, not before: brings numpy
+
+        before, clock = views.active.opened.selection.time_range, views.active.opened.trace.clock
+
+        def select(text: str) -> None:
+            views.active.opened.viewport.reveal(views.active.navigation.select_range(text).start)
+
+        LinePrompt(
+            "Range of time: from..to, or from..+length",
+            "1.2s..1.5s   1.2s..+5ms   -5s..   25%..50%   #1200..#1300   06:19:01..06:19:02",
+            select,
+            self._window,
+            range_text(before, clock) if before is not None else "",
+        )
+
+    def _range_of_mark(self) -> tuple[int, int]:
+        """Return start and end of what a mark is set on: the selected range, else the moment at the mouse."""
+        time_range = self._workspace().active.opened.selection.time_range
+        return (time_range.start, time_range.end) if time_range is not None else (self._here(),) * 2
+
+    def _add_mark(self, text: str, is_temporary: bool = False, span: tuple[int, int] | None = None) -> None:
+        from satview.store.mark_file import Mark  # with the trace, not before: brings the time types and numpy
+
+        start, end = self._range_of_mark() if span is None else span
+        self._workspace().active.opened.marks.add(Mark(start, end, text, is_temporary))
+
+    def _ask_note(self, views: Workspace) -> None:
+        span = self._range_of_mark()  # now: while somebody types, the mouse may be anywhere
+        here = [
+            mark for mark in views.active.opened.marks if (mark.start_cycles, mark.end_cycles) == span and mark.text
+        ]
+
+        def keep(text: str) -> None:
+            for mark in here:
+                views.active.opened.marks.remove(mark)
+            self._add_mark(text, span=span)
+
+        LinePrompt(
+            "Note on the selected range or moment",
+            "What is to be remembered?",
+            keep,
+            self._window,
+            here[-1].text if here else "",
+        )
+
+    def _remove_mark(self, views: Workspace) -> None:
+        selected = views.active.opened.marks.selected
+        if selected is None:
+            raise UsageError("no mark is selected; N goes to the next one")
+        views.active.opened.marks.remove(selected)
+
+
+# What the commands do that are about a second trace, or about several on one axis.
+
+
+class ComparisonCommands:
+    """Binds the commands of one window.
+
+    Args:
+        window: The window.
+        run: Carries something out on the open trace, and says why it cannot be.
+        workspace: Returns the views of it.
+    """
+
+    def __init__(self, window: CommandWindow, run: Callable[[Run], None], workspace: Callable[[], Workspace]) -> None:
+        self._window, self._run, self._workspace = window, run, workspace
+
+    def bind(self, registry: CommandRegistry) -> None:
+        """Bind all of them."""
+        run = self._run
+        registry.bind("file.compare", partial(run, self._open))
+        registry.bind("file.together", partial(run, self._together))
+        registry.bind("compare.linked", partial(run, _toggle_linked), self._is_linked)
+        registry.bind("compare.starts", partial(run, lambda views: views.comparison.align_starts()))
+        registry.bind("compare.cursors", partial(run, lambda views: views.comparison.align_cursors()))
+        registry.bind("compare.selected", partial(run, lambda views: views.comparison.align_selected()))
+        registry.bind("compare.by", partial(run, self._ask_alignment))
+        registry.bind("compare.end", partial(run, lambda views: views.beside.close()))
+
+    def _is_linked(self) -> bool:
+        return self._workspace().comparison.is_linked
+
+    def _open(self, views: Workspace) -> None:
+        files = dialogs.ask_open(self._window, views.opened.trace.path.parent)
+        if files and dialogs.may_open(self._window, files[0]):
+            views.beside.open(files[0])
+            views.report(f"Reading {files[0].name}")
+
+    def _ask_alignment(self, views: Workspace) -> None:
+        LinePrompt(
+            "Align by the first event of each that fits, or begin the second so long after the first",
+            'event == MSG_SENDV and name ~ "init"   12.5ms   -2s',
+            views.comparison.align_by,
+            self._window,
+        )
+
+    def _together(self, views: Workspace) -> None:
+        from satview.gui.comparison.axis_dialog import AxisDialog  # on first use: brings what reads and aligns files
+
+        dialog = AxisDialog(views.opened.trace, views.comparison, self._window)
+        dialog.made.connect(self._open_axis)
+        dialog.show()
+
+    def _open_axis(self, path: object) -> None:
+        assert isinstance(path, Path)
+        self._window.session.open(path)
+
+
+def _toggle_linked(views: Workspace) -> None:
+    views.comparison.set_linked(not views.comparison.is_linked)
 
 
 class TraceCommands:

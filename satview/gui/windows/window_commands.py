@@ -2,21 +2,301 @@
 
 from __future__ import annotations
 
+import sys
+import tempfile
 from functools import partial
+from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from PySide6.QtCore import QEvent, QObject, Qt, Slot
 from PySide6.QtGui import QGuiApplication, QKeySequence
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QLineEdit, QPushButton, QTextBrowser, QVBoxLayout, QWidget
 
-from satview.base.errors import UsageError
+from satview.base.errors import SatviewError, UsageError
 from satview.base.resources import sample_trace
+from satview.base.safe_text import html_text
 from satview.gui import dialogs
 from satview.gui.quick_pick import LinePrompt, Option, QuickPick
-from satview.session.commands import CommandRegistry
+from satview.gui.theme import Theme, css
+from satview.gui.widgets import PlainLabel
+from satview.gui.windows.actions import CommandActions
+from satview.session.commands import MOUSE_HELP, CommandRegistry, Menu
+from satview.session.session import Stage
 from satview.session.settings import Settings
+from satview.session.tasks import IsCancelled, Report, Task
 from satview.session.trace_link import parse_link
 
 if TYPE_CHECKING:
     from satview.gui.windows.command_window import CommandWindow
+
+
+# All keys on one page over the window, printed from the bindings of that window, searchable.
+
+
+class KeyOverlay(QFrame):
+    """The overlay; Escape or ? closes it."""
+
+    def __init__(self, registry: CommandRegistry, actions: CommandActions, theme: Theme, parent: QWidget) -> None:
+        super().__init__(parent)
+        self.setProperty("role", "floating")
+        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        self._registry = registry
+        self._actions = actions
+        self._theme = theme
+        self.search = QLineEdit(self)
+        self.search.setPlaceholderText("Find a key")
+        self.search.textChanged.connect(self._fill)
+        close = QPushButton("Close", self)
+        close.clicked.connect(self.close)
+        title = PlainLabel("Keys and mouse", self)
+        title.setProperty("role", "title")
+        head = QHBoxLayout()
+        head.addWidget(title)
+        head.addStretch()
+        head.addWidget(self.search)
+        head.addWidget(close)
+        self.browser = QTextBrowser(self)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(20, 16, 20, 16)
+        layout.addLayout(head)
+        layout.addWidget(self.browser)
+        self.resize(min(1060, parent.width() - 40), min(760, parent.height() - 60))
+        self.move((parent.width() - self.width()) // 2, (parent.height() - self.height()) // 2)
+        self._fill("")
+        self.show()
+        self.raise_()
+        self.setFocus()
+
+    def event(self, event: QEvent) -> bool:
+        """Close on any key, before a command of the window takes it."""
+        if event.type() == QEvent.Type.ShortcutOverride:
+            event.accept()
+            return True
+        if event.type() == QEvent.Type.KeyPress:
+            self.close()
+            return True
+        return super().event(event)
+
+    @Slot(str)
+    def _fill(self, text: str) -> None:
+        groups = [(menu.value.replace("&", ""), self._rows(menu)) for menu in Menu]
+        groups.append(("Mouse", list(MOUSE_HELP)))
+        requested = text.casefold()
+        shown = [
+            (title, [row for row in rows if requested in f"{row[0]} {row[1]}".casefold()]) for title, rows in groups
+        ]
+        self.browser.setHtml(self._html([(title, rows) for title, rows in shown if rows]))
+
+    def _rows(self, menu: Menu) -> list[tuple[str, str]]:
+        rows = []
+        for binding in self._registry:
+            keys = self._actions.by_id[binding.command.id].shortcuts()
+            if binding.command.menu is menu and keys:
+                texts = [key.toString(QKeySequence.SequenceFormat.NativeText) for key in keys]
+                names = ", ".join(text for text in texts if text not in ("Shift+?", "Shift++"))
+                rows.append((names, binding.command.whole_title))
+        return rows
+
+    def _html(self, groups: list[tuple[str, list[tuple[str, str]]]]) -> str:
+        if not groups:
+            return f"<p style='color:{css(self._theme.faint)}'>No key is called that.</p>"
+        # Three columns of about equal length; a group stays in one piece.
+        total = sum(len(rows) + 3 for _, rows in groups)
+        columns: list[list[str]] = [[], [], []]
+        used = 0
+        for title, rows in groups:
+            columns[min(2, used * 3 // total)].append(self._group_html(title, rows))
+            used += len(rows) + 3
+        cells = "".join(
+            f"<td width='33%' valign='top' style='padding-right:18px'>{''.join(column)}</td>" for column in columns
+        )
+        return f"<table width='100%' cellspacing='0' cellpadding='0'><tr>{cells}</tr></table>"
+
+    def _group_html(self, title: str, rows: list[tuple[str, str]]) -> str:
+        theme = self._theme
+        lines = "".join(
+            f"<tr><td style='color:{css(theme.accent)}; padding-right:12px; white-space:nowrap'>{html_text(keys)}</td>"
+            f"<td style='color:{css(theme.text)}'>{html_text(what)}</td></tr>"
+            for keys, what in rows
+        )
+        style = f"margin:10px 0 2px 0; color:{css(theme.faint)}; font-size:{theme.px(11)}px"
+        return (
+            f"<p style='{style}'>{html_text(title.upper())}</p><table cellspacing='0' cellpadding='2'>{lines}</table>"
+        )
+
+
+# What the commands about captures do: the dialog, live views, the demo, and what a capture has found.
+
+
+_DIALOG = "satview.gui.capture.dialog"
+_DEMO_WORKLOAD = "periodic"
+_DEMO_S = 120
+_NS_PER_S = 1_000_000_000
+
+
+def _import_dialog(_is_cancelled: IsCancelled, _report: Report) -> None:
+    import_module(_DIALOG)
+
+
+class CaptureCommands(QObject):
+    """Binds the commands of one window and shows how its captures end."""
+
+    def __init__(self, window: CommandWindow) -> None:
+        super().__init__(window)
+        self._window = window
+        self._rules: str | None = None
+        self._import = Task(self)
+        self._import.done.connect(self._show_dialog)
+        self._import.failed.connect(self._on_not_imported)
+        self._folder: tempfile.TemporaryDirectory[str] | None = None
+        job, session = window.capture_job, window.session
+        job.began.connect(self._on_began)
+        job.done.connect(self._on_done)
+        job.failed.connect(self._on_failed)
+        session.reported.connect(self._report)
+
+    def bind(self, registry: CommandRegistry) -> None:
+        """Bind all of them."""
+        registry.bind("file.new_capture", self.new_capture)
+        registry.bind("capture.live", self._toggle_live, lambda: self._window.session.follow is not None)
+        registry.bind("capture.stick", self.toggle_stick, self._sticks)
+        registry.bind("capture.demo", self.start_demo)
+        registry.bind("capture.stop", self._window.capture_job.stop)
+
+    @Slot()
+    def new_capture(self) -> None:
+        """Open the dialog of captures."""
+        self.capture_with(None)
+
+    def capture_with(self, rules: str | None) -> None:
+        """Open the dialog of captures, with rules that are already written, if any.
+
+        What the dialog is made of is imported beside the window, the first time: that takes a fifth of a second.
+        """
+        self._rules = rules
+        if _DIALOG in sys.modules:
+            self._show_dialog()
+        elif not self._import.is_busy:
+            self._import.start(_import_dialog)
+
+    @Slot()
+    def _show_dialog(self) -> None:
+        from satview.gui.capture.dialog import NewCaptureDialog  # imported by now
+
+        dialog = self._window.findChild(NewCaptureDialog)
+        if dialog is None:
+            recent = self._window.recent.files()
+            folder = recent[0].parent if recent else Path.home()
+            dialog = NewCaptureDialog(self._window.capture_job, folder, self._window.settings, self._window)
+            dialog.live_requested.connect(self.start_live)
+        if self._rules is not None:
+            dialog.rules.edit.setPlainText(self._rules)
+        dialog.show()
+        dialog.raise_()
+        dialog.activateWindow()
+
+    @Slot(object)
+    def _on_not_imported(self, error: object) -> None:
+        raise error if isinstance(error, Exception) else RuntimeError(str(error))  # the last-resort dialog shows it
+
+    @Slot()
+    def toggle_stick(self) -> None:
+        """Keep to the end, or let go of it."""
+        session = self._window.session
+        if session.follow is None or session.opened is None:
+            return
+        sticks = not session.follow.is_sticking
+        if sticks:
+            session.opened.viewport.go_to_end()
+        session.follow.set_sticking(sticks)
+
+    def start_demo(self) -> None:
+        """Capture a simulated target in real time into a passing file, and follow it."""
+        from satview.capture.logger_options import LoggerOptions  # on first use: brings numpy
+        from satview.capture.run import Capture
+        from satview.gui.capture.job import CaptureRequest
+
+        if self._shows_a_trace:
+            self._window.live_requested.emit(None)
+            return
+        self.close_down()
+        self._folder = tempfile.TemporaryDirectory(prefix="satview-", ignore_cleanup_errors=True)
+        options = LoggerOptions(iterations=0, flush_every_s=0.25)
+        capture = Capture(_DEMO_WORKLOAD, duration_ns=_DEMO_S * _NS_PER_S, options=options, pace=1.0, keeps_truth=False)
+        path = Path(self._folder.name) / "live-demo.kev"
+        self._window.capture_job.start(CaptureRequest(capture, path, is_live=True))
+
+    @Slot(object)
+    def start_live(self, request: object) -> None:
+        """Begin a capture that is watched while it runs; a trace that is open keeps its window."""
+        from satview.gui.capture.job import CaptureRequest
+
+        assert isinstance(request, CaptureRequest)
+        if self._shows_a_trace:
+            self._window.live_requested.emit(request)
+        else:
+            self._window.capture_job.start(request)
+
+    @property
+    def _shows_a_trace(self) -> bool:
+        return self._window.session.stage in (Stage.READY, Stage.LOADING)
+
+    def close_down(self) -> None:
+        """Stop a capture that runs, and remove the file of the demo."""
+        self._import.close()
+        self._window.capture_job.close()
+        if self._folder is not None:
+            folder, self._folder = self._folder, None
+            folder.cleanup()
+
+    def _toggle_live(self) -> None:
+        session = self._window.session
+        if session.opened is not None and session.follow is None and session.opened.trace.format != "kev":
+            self._report("Only .kev files can be followed; this is a listing or a trace of another kind")
+        else:
+            session.set_following(session.follow is None)
+
+    def _sticks(self) -> bool:
+        follow = self._window.session.follow
+        return follow is not None and follow.is_sticking
+
+    @Slot(str)
+    def _report(self, text: str) -> None:
+        self._window.statusBar().showMessage(text, 15_000)
+
+    @Slot(object)
+    def _on_began(self, order: object) -> None:
+        from satview.gui.capture.job import CaptureRequest
+
+        assert isinstance(order, CaptureRequest)
+        if order.is_live:
+            self._window.session.open(order.path, is_followed=True)
+
+    @Slot(object)
+    def _on_done(self, outcome: object) -> None:
+        from satview.gui.capture.job import CaptureOutcome, OutcomeDialog, summary
+
+        assert isinstance(outcome, CaptureOutcome)
+        if outcome.order.is_live:
+            self._window.session.file_is_complete(outcome.order.path)
+        else:
+            self._window.files_requested.emit([outcome.order.path])  # in a window of its own if this one shows a trace
+        self._report(summary(outcome))
+        if outcome.result.findings:
+            OutcomeDialog(outcome, self._window).show()
+
+    @Slot(object)
+    def _on_failed(self, error: object) -> None:
+        assert isinstance(error, Exception)
+        if not isinstance(error, (SatviewError, OSError, MemoryError)):
+            raise error  # the last-resort dialog shows it
+        from satview.gui.capture.job import failure
+
+        order = self._window.capture_job.last_request
+        if order is not None and order.is_live:  # of others, the dialog shows
+            self._window.session.file_is_complete(order.path)
+            dialogs.report(self._window, "Capture", f"The capture failed: {failure(error, order.path)}.")
 
 
 class WindowCommands:
@@ -141,6 +421,5 @@ class WindowCommands:
         PluginsDialog(self._window).show()
 
     def _keys(self) -> None:
-        from satview.gui.windows.key_overlay import KeyOverlay  # on first use
 
         KeyOverlay(self._window.registry, self._window.actions_by_id, self._window.theme, self._window)

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from PySide6.QtCore import QPoint, Qt, QTimer, Signal, Slot
-from PySide6.QtWidgets import QDockWidget, QMainWindow, QStackedWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QDockWidget, QMainWindow, QStackedWidget, QStatusBar, QToolButton, QVBoxLayout, QWidget
 
+from satview.base.counts import counted
 from satview.base.errors import UsageError
 from satview.base.memory import borrowed
 from satview.base.plugins import newly_switched_off
-from satview.base.safe_text import visible_line
+from satview.base.safe_text import menu_text, tool_tip, visible_line
+from satview.base.time import TimeWindow
+from satview.base.time_text import format_duration, format_moment
 from satview.gui.comparison.beside import Beside
 from satview.gui.docks import put_layout, scroll_tabs, take_layout
 from satview.gui.event_list import EventListPanel
@@ -19,23 +23,271 @@ from satview.gui.find_bar import FindBar
 from satview.gui.pane import Pane, Panes
 from satview.gui.panel import Panel, PanelContext, Value, make_panel
 from satview.gui.swimlane.area import Motion, SwimlaneArea
-from satview.gui.theme import Theme
-from satview.gui.widgets import FRAME_MS, keep_quiet
-from satview.gui.windows.panel_set import PanelSet
-from satview.gui.windows.status_bar import StatusFields
-from satview.gui.windows.store_field import StoreField
-from satview.session.comparison.comparison import Comparison
-from satview.session.dismantle import dismantle
-from satview.session.lanes.user_event_settings import FILE_KEY as USER_EVENTS
+from satview.gui.theme import Theme, restyle
+from satview.gui.widgets import FRAME_MS, CutLabel, PlainLabel, keep_quiet
+from satview.session.commands import PANELS, Side
+from satview.session.comparison import Comparison
+from satview.session.extent import length_text
+from satview.session.lanes.class_loader import FILE_KEY as USER_EVENTS
 from satview.session.navigation import Navigation
 from satview.session.open_trace import OpenTrace
-from satview.session.panel_layout import PanelLayout, from_text, to_text
-from satview.session.panel_table import PANELS, Side
 from satview.session.settings import Settings
-from satview.session.stored_json import StoredJson
+from satview.session.stored_json import Stored, StoredJson
+from satview.session.tasks import dismantle
+from satview.session.workspace_file import PanelLayout, from_text, to_text
 
 if TYPE_CHECKING:
     from satview.gui.panels.filter_panel import FilterPanel
+
+
+# The panels of a workspace, each made when somebody first looks at it.
+
+
+_Found = TypeVar("_Found", bound=Panel)
+
+
+class PanelSet(Mapping[str, Panel]):
+    """Name of a panel to its widget; the first access makes it.
+
+    Attributes:
+        made: Those that are there so far.
+    """
+
+    def __init__(self, make: Callable[[str], Panel]) -> None:
+        """Begin without any.
+
+        Args:
+            make: Returns a new panel, in its dock.
+        """
+        self._make = make
+        self.made: dict[str, Panel] = {}
+
+    def __getitem__(self, name: str) -> Panel:
+        if name not in self.made:
+            if name not in self:
+                raise KeyError(name)
+            self.made[name] = self._make(name)
+        return self.made[name]
+
+    def __contains__(self, name: object) -> bool:
+        return any(row.name == name for row in PANELS)
+
+    def __iter__(self) -> Iterator[str]:
+        return (row.name for row in PANELS)
+
+    def __len__(self) -> int:
+        return len(PANELS)
+
+    def of_kind(self, kind: type[_Found]) -> _Found:
+        """Return the panel of a class."""
+        home = f"{kind.__module__}:{kind.__qualname__}"
+        panel = self[next(row.name for row in PANELS if row.home == home)]
+        assert isinstance(panel, kind)
+        return panel
+
+
+# Says in the status bar that something of the user is not stored yet, for as long as that is so.
+
+
+_RETRY = "It is tried again every few seconds; a click tries at once."
+
+
+class StoreField(QToolButton):
+    """Shows what is wrong with one file of the user; hidden while nothing is."""
+
+    def __init__(self, file: Stored, what: str, bar: QStatusBar) -> None:
+        """Prepare a field for a status bar.
+
+        Args:
+            file: The file.
+            what: What it holds, in the plural, such as `Notes`.
+            bar: Where.
+        """
+        super().__init__(bar)
+        self.hide()
+        # Until the field is in it, which most never are: the bar lays itself out again for each that comes.
+        self._bar: QStatusBar | None = bar
+        self._file = file
+        self._what = what
+        self.setProperty("role", "error")
+        self.clicked.connect(self._on_click)
+        file.changed.connect(self._show)
+        self._show()
+
+    @Slot()
+    def _show(self) -> None:
+        file = self._file
+        if file.failure:
+            self.setText(menu_text(f"{self._what} are not saved: {file.failure}"))
+            self.setToolTip(tool_tip(_RETRY))
+        elif file.notice:
+            self.setText(menu_text(f"{self._what}: {file.notice}"))
+            self.setToolTip(tool_tip("A click takes this message away."))
+        says = bool(file.failure or file.notice)
+        if says and self._bar is not None:
+            self._bar.addPermanentWidget(self)
+            self._bar = None
+        self.setVisible(says)
+
+    @Slot()
+    def _on_click(self) -> None:
+        if self._file.failure:
+            self._file.retry()
+        else:
+            self._file.dismiss_notice()
+
+
+# The status bar: time at the mouse, cursors and range with their lengths, what shows, verdicts, problems.
+
+
+_VERDICTS_AT_MOST: Final = 8  # that a tool tip lists
+
+
+class StatusFields(QWidget):
+    """Owns the fields that show while a trace is open; puts them into a status bar and takes them out again.
+
+    Signals:
+        problems_requested: The number of problems of the file was clicked.
+        verdicts_requested: What is wrong in the system was clicked.
+    """
+
+    problems_requested = Signal()
+    verdicts_requested = Signal()
+
+    def __init__(self, opened: OpenTrace, bar: QStatusBar) -> None:
+        super().__init__(bar)
+        self.hide()
+        self._opened = opened
+        self._bar = bar
+        # Empty ones stay: the bar hides its fields behind a message, and one that is shown then is painted over that.
+        self.mouse, self.window_field = PlainLabel(bar), PlainLabel(bar)
+        self.selected, self.cursors, self.time_range = (CutLabel(bar) for _ in range(3))
+        self.problems = QToolButton(bar)
+        self.problems.clicked.connect(self.problems_requested)
+        self.verdicts = QToolButton(bar)
+        self.verdicts.setObjectName("verdicts")
+        self.verdicts.clicked.connect(self.verdicts_requested)
+        for label in (self.mouse, self.selected, self.cursors, self.time_range):
+            bar.addWidget(label)
+        for widget in (self.window_field, self.verdicts, self.problems):
+            bar.addPermanentWidget(widget)
+        opened.selection.mouse_changed.connect(self._show_mouse)
+        opened.selection.changed.connect(self._show_selected)
+        opened.selection.cursors_changed.connect(self._show_cursors)
+        opened.selection.range_changed.connect(self._show_range)
+        opened.viewport.window_changed.connect(self._show_window)
+        opened.filters.view_changed.connect(self._show_window)
+        opened.lanes.changed.connect(self._show_window)
+        opened.reloaded.connect(self._show_problems)
+        opened.reloaded.connect(self._show_range)
+        opened.verdicts.changed.connect(self._show_verdicts)
+        for show in (
+            self._show_mouse,
+            self._show_selected,
+            self._show_cursors,
+            self._show_range,
+            self._show_window,
+            self._show_problems,
+            self._show_verdicts,
+        ):
+            show()
+
+    def take_out(self) -> None:
+        """Leave the status bar."""
+        labels = (self.mouse, self.selected, self.cursors, self.time_range, self.window_field)
+        for widget in (*labels, self.verdicts, self.problems):
+            self._bar.removeWidget(widget)
+            widget.deleteLater()
+        self.deleteLater()
+
+    @Slot()
+    def _show_mouse(self) -> None:
+        cycles = self._opened.selection.mouse_cycles
+        self.mouse.setText(self._time(cycles) if cycles is not None else "\N{EM DASH}")
+
+    @Slot()
+    def _show_selected(self) -> None:
+        selection, trace = self._opened.selection, self._opened.trace
+        parts = []
+        if selection.event is not None:
+            parts.append(f"#{selection.event + 1:,} {trace.spec(selection.event).name}")
+        if selection.span is not None and selection.span.value:
+            length = selection.span.end_cycles - selection.span.start_cycles
+            parts.append(f"{self._opened.timeline.label(selection.span)} {self._length(length)}")
+        self.selected.setText(" in ".join(parts))
+
+    @Slot()
+    def _show_cursors(self) -> None:
+        first, second = self._opened.selection.cursor_a, self._opened.selection.cursor_b
+        parts = [
+            f"{letter} {self._time(cycles)}" for letter, cycles in (("A", first), ("B", second)) if cycles is not None
+        ]
+        if first is not None and second is not None:
+            length = length_text(second - first, self._opened.trace.clock)
+            parts.insert(0, f"\N{GREEK CAPITAL LETTER DELTA} {length}")  # first: what is last may be cut
+        self.cursors.setText("   ".join(parts))
+
+    @Slot()
+    def _show_range(self) -> None:
+        time_range, text = self._opened.selection.time_range, ""
+        if time_range is not None:
+            rows = self._opened.trace.rows_between(time_range)
+            text = (
+                f"Range {length_text(time_range.length, self._opened.trace.clock)}"
+                f"   {rows.stop - rows.start:,} events"
+                f"   {self._time(time_range.start)} \N{EN DASH} {self._time(time_range.end)}"
+            )
+        self.time_range.setText(text)
+
+    @Slot()
+    def _show_window(self) -> None:
+        window: TimeWindow = self._opened.viewport.window
+        filters = self._opened.filters
+        hidden = self._opened.lanes.hidden_count
+        text = f"{counted(hidden, 'lane')} hidden   " if hidden else ""
+        text += f"Showing {self._length(window.length)}"
+        if filters.is_active:
+            text += f"   filter: {filters.row_count:,} of {len(self._opened.trace.events):,} events"
+        self.window_field.setText(text)
+
+    @Slot()
+    def _show_problems(self) -> None:
+        counts = self._opened.trace.problems.counts()
+        kinds = len(counts)
+        of = f"{counted(kinds, 'kind')} of problems" if kinds else "no problems"
+        self.problems.setText(f"File: {of}")
+        lines = [f"{slug}: {count:,}" for slug, count in counts.items()] or ["All of the file was understood"]
+        self.problems.setToolTip(tool_tip("\n".join(lines)))
+
+    @Slot()
+    def _show_verdicts(self) -> None:
+        search, state = self._opened.verdicts, ""
+        text, hint = "Check for verdicts", "Click to look for deadlocks, inversions, threads that wait long"
+        if search.is_busy:
+            text, hint = (
+                "Checking\N{HORIZONTAL ELLIPSIS}",
+                "Looking for deadlocks, inversions, threads that wait long",
+            )
+        elif search.error:
+            text, hint = "Verdicts: not known", search.error
+        elif search.found is not None:
+            found = search.found
+            text = found.summary
+            lines = [f"{verdict.severity}: {verdict.kind}" for verdict in found.verdicts[:_VERDICTS_AT_MOST]]
+            lines += [f"and {left} more"] if (left := len(found.verdicts) - len(lines)) > 0 else []
+            lines += ["Undecided: " + ", ".join(found.undecided["kind"])] if len(found.undecided) else []
+            hint = "\n".join(lines) or "No deadlock, no inversion, no thread that waits too long was found"
+            state = str(found.verdicts[0].severity) if found.verdicts else ""
+        self.verdicts.setText(text)
+        self.verdicts.setToolTip(tool_tip(hint))
+        restyle(self.verdicts, "state", state)
+
+    def _time(self, cycles: int) -> str:
+        return format_moment(cycles, self._opened.trace.clock)
+
+    def _length(self, cycles: int) -> str:
+        return format_duration(self._opened.trace.clock.duration_ns(cycles))
+
 
 _RIGHT_PX: Final = 340
 _CHECK_AFTER_MS: Final = 200  # between looks whether the lanes are exact
@@ -54,7 +306,6 @@ _WITH_BUTTONS: Final = (
     | QDockWidget.DockWidgetFeature.DockWidgetClosable
     | QDockWidget.DockWidgetFeature.DockWidgetFloatable
 )
-_Found = TypeVar("_Found", bound=Panel)
 
 
 class Workspace(QWidget):

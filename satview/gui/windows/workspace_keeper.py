@@ -10,19 +10,28 @@ from typing import TYPE_CHECKING, Final
 from PySide6.QtCore import QObject, QTimer, Slot
 
 from satview.base.errors import UsageError
-from satview.session.lanes.remap import lane_keys
-from satview.session.put_state import put_filter, put_lanes, put_selection, put_view
+from satview.session.lanes.lane_row import lane_keys
+from satview.session.put_state import (
+    put_filter,
+    put_lanes,
+    put_selection,
+    put_view,
+    take_filter,
+    take_lanes,
+    take_selection,
+    take_view,
+)
 from satview.session.state_files import StateFiles, is_same, sign_of
-from satview.session.take_state import take_filter, take_lanes, take_selection, take_view
 from satview.session.tasks import IsCancelled, Report, Task
-from satview.session.view_links import ViewLinks
-from satview.session.workspace_json import from_json, to_json
-from satview.session.workspace_state import (
+from satview.session.trace_link import ViewLinks
+from satview.session.workspace_file import (
     PanelsState,
     SecondState,
     SelectionState,
     ViewState,
     WorkspaceState,
+    from_json,
+    to_json,
 )
 from satview.timeline.lane_tree import Timeline
 

@@ -2,22 +2,61 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Final
 
+import numpy as np
+from numpy.typing import NDArray
 from PySide6.QtCore import QObject, Signal, Slot
 
-from satview.base.errors import SourceChangedError
+from satview.base.errors import Cancelled, SourceChangedError
+from satview.base.safe_text import csv_text
 from satview.linkage.calls import are_made
 from satview.linkage.chain import Connections, Hop, are_linked, connections, way
 from satview.linkage.table import Link
 from satview.linkage.trace_links import link_of
-from satview.session.events.argument_names import Meaning, are_named, argument_names
-from satview.session.selection import Selection
+from satview.session.events.event_text import COLUMNS, Meaning, are_named, argument_names, list_row
+from satview.session.highlight import Selection
 from satview.session.tasks import IsCancelled, Report, Task
 from satview.store.trace import Trace
+
+# Search hits as text for the clipboard.
+
+
+_BLOCK: Final = 1 << 10
+_FIRST_TEXT: Final = COLUMNS.index("Process")  # from here on cells hold what programs called themselves
+
+
+def hits_text(trace: Trace, rows: NDArray[np.uint32], is_cancelled: IsCancelled, report: Report) -> str:
+    """Return event rows as tab-separated text with a line of column names, for the clipboard.
+
+    Raises:
+        Cancelled: `is_cancelled()` said so.
+    """
+    lines = _lines(trace, rows, is_cancelled, report)
+    return "\n".join(["\t".join(COLUMNS), *("\t".join(cells) for cells in lines)])
+
+
+def _lines(
+    trace: Trace, rows: NDArray[np.uint32], is_cancelled: IsCancelled, report: Report
+) -> Iterator[tuple[str, ...]]:
+    """Yield the cells of each event.
+
+    Raises:
+        Cancelled: `is_cancelled()` said so.
+    """
+    previous: int | None = None
+    for start in range(0, len(rows), _BLOCK):
+        if is_cancelled():
+            raise Cancelled("the copy was stopped")
+        report(start / len(rows))
+        for event in rows[start : start + _BLOCK].tolist():
+            cells = list_row(trace, event, previous)
+            yield (*cells[:_FIRST_TEXT], *map(csv_text, cells[_FIRST_TEXT:]))
+            previous = event
+
 
 _PAIRS_AT_ONCE: Final = 500_000  # events whose pairs are found within a frame
 LINKS_AT_ONCE: Final = 20_000  # events whose links of all kinds are

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Final
 
 import numpy as np
@@ -12,18 +14,431 @@ from satview.analysis.trust import EXACT, Mark, Trust, sign
 from satview.base.safe_text import visible_line
 from satview.base.time import NS_PER_S
 from satview.base.time_text import format_duration, format_moment, format_time, hex_cycles
-from satview.events.spec import arguments_text
+from satview.events import wire
+from satview.events.layout import canonical
+from satview.events.spec import Argument, arguments_text
 from satview.events.states import STATE_BY_VALUE, UNKNOWN
-from satview.linkage.chain import Connections, WaitsFor
-from satview.linkage.table import Certainty, Link, LinkKind
-from satview.session.events.argument_names import Meaning
-from satview.session.events.connection_text import argument_line, connection_sections, event_name, wait_lines
-from satview.session.events.details import Details, Line, Section
-from satview.session.events.event_forms import arguments_as, form_of
+from satview.filters.rules.fastwide import LoggedForm, logged_form
+from satview.linkage.blockers import blockers, owner_of
+from satview.linkage.calls import Fate
+from satview.linkage.chain import Connections, Step, WaitsFor
+from satview.linkage.messages import SEND
+from satview.linkage.mutexes import mutexes
+from satview.linkage.servers import are_ready, client_of, creation_of, make_ready, server_of
+from satview.linkage.table import OPEN, Certainty, Link, LinkKind
+from satview.linkage.trace_links import link_table
 from satview.store.losses import losses
 from satview.store.trace import Trace
 from satview.timeline.lane_tree import LaneInfo, LaneKind, Timeline
 from satview.timeline.spans import Span
+
+# Arguments of events as the other mode, fast or wide, would have logged them, where the trace has the words.
+
+
+_UNKNOWN = "not in the trace"
+
+
+def form_of(trace: Trace, event: int, *, is_wide: bool) -> LoggedForm:
+    """Return the form an event would have been logged in."""
+    return logged_form(trace, event, wide=is_wide)
+
+
+def arguments_as(trace: Trace, event: int, *, is_wide: bool, most: int | None = None) -> tuple[Argument, ...]:
+    """Return the arguments of an event in one of its forms; those that the trace does not have say so."""
+    payload, form = trace.payloads.decode(event, most), form_of(trace, event, is_wide=is_wide)
+    if form.form in ("same", "failed", "raw", payload.form):
+        return payload.arguments
+    known = {canonical(argument.name): argument for argument in payload.arguments}
+    found = []
+    at = 0
+    for item in form.fields:
+        if argument := known.get(canonical(item.name)):
+            found.append(argument)
+        elif item.name != "empty":
+            found.append(Argument(item.name, "", _UNKNOWN, at, item.words))
+        at += item.words
+    return tuple(found)
+
+
+# What the numbers among an event's arguments mean: processes, threads, servers, channels, clients, holders.
+
+
+MOST_ARGUMENTS: Final = 64  # of an event that are named: no list of arguments is longer
+_NEVER: Final = 0xFFFFFFFF
+_NO_ENTRY: Final = wire.KER_EXIT_OFFSET | wire.KER_INT_OFFSET  # bits of the code of a kernel call's other events
+
+
+@dataclass(frozen=True, slots=True)
+class Meaning:
+    """What an argument represents, and where a click on it goes.
+
+    Attributes:
+        text: In words. Names of the trace are in it as they are.
+        thread: Row of the thread whose lane it leads to; 0 = none.
+        process: Row of the process whose lane it leads to; 0 = none.
+        event: Row of the event that it leads to; -1 = none.
+        certainty: How certain it is.
+    """
+
+    text: str
+    thread: int = 0
+    process: int = 0
+    event: int = -1
+    certainty: Certainty = Certainty.EXACT
+
+
+@dataclass(frozen=True, slots=True)
+class _Of:
+    """An event whose arguments are named."""
+
+    trace: Trace
+    event: int
+    values: Mapping[str, int]
+
+    @property
+    def thread(self) -> int:
+        """Row of the thread that logged it; 0 = not known."""
+        return int(self.trace.events.thread[self.event])
+
+    @property
+    def process(self) -> int:
+        """Row of the process that logged it; 0 = not known."""
+        return int(self.trace.threads.process[self.thread])
+
+
+def argument_names(trace: Trace, event: int) -> Mapping[str, Meaning]:
+    """Return what the arguments of an event represent, by name, as far as the trace shows it.
+
+    The first question makes all links of the trace.
+
+    Args:
+        trace: The events.
+        event: Row of the event table.
+    """
+    make_ready(trace)
+    _ = mutexes(trace), blockers(trace), link_table(trace, LinkKind.HOLD)
+    arguments = trace.payloads.decode(event, MOST_ARGUMENTS).arguments[:MOST_ARGUMENTS]
+    of = _Of(trace, event, _numbers(arguments))
+    found = {}
+    for name, value in of.values.items():
+        rule = _RULES.get(name)
+        meaning = rule(of, name, value) if rule is not None else None
+        if meaning is not None:
+            found[name] = meaning
+    return MappingProxyType(found)
+
+
+def _numbers(arguments: tuple[Argument, ...]) -> Mapping[str, int]:
+    return {argument.name: argument.value for argument in arguments if isinstance(argument.value, int)}
+
+
+def _pid(of: _Of, name: str, pid: int) -> Meaning | None:
+    """Name a process; at the entry of a kernel call 0 is the caller's own."""
+    code = int(of.trace.events.code[of.event])
+    is_entry = wire.class_of(code) == wire.WireClass.KER_CALL and not code & _NO_ENTRY
+    if pid == 0 and name == "pid" and is_entry:
+        return _process(of.trace, of.process, "its own process: ") if of.process else None
+    row = of.trace.processes.row(pid) if pid > 0 else None
+    return _process(of.trace, row) if row else None
+
+
+def _tid(of: _Of, name: str, tid: int) -> Meaning | None:
+    """Name a thread: of the process that the event names beside it, else of the one that logged it."""
+    pid = of.values.get(name.replace("tid", "pid"), int(of.trace.threads.pid[of.thread]))
+    row = of.trace.threads.row(pid, tid) if pid > 0 and tid > 0 else None
+    return _thread(of.trace, row) if row else None
+
+
+def _coid(of: _Of, _name: str, coid: int) -> Meaning | None:
+    if not of.process or coid & 0xFFFFFFFF == _NEVER:
+        return None
+    server = server_of(of.trace, of.process, coid, of.event)
+    if server is None:
+        return None
+    row = of.trace.processes.row(server.pid) or 0
+    name = of.trace.process_name(row) if row else f"pid {server.pid}"
+    channel = f", channel {server.chid}" if server.chid >= 0 else ""
+    return Meaning(f"to {name}{channel}", process=row, event=-1 if row else server.row, certainty=server.certainty)
+
+
+def _chid(of: _Of, _name: str, chid: int) -> Meaning | None:
+    """Name the owner of a channel: for ConnectAttach the process named beside it, else the one that logged it."""
+    pid = of.values.get("pid", 0)
+    row = of.trace.processes.row(pid) if pid > 0 else of.process
+    if not row:
+        return None
+    created = creation_of(of.trace, row, chid, of.event)
+    return Meaning(f"channel of {of.trace.process_name(row)}", process=0 if created >= 0 else row, event=created)
+
+
+def _rcvid(of: _Of, _name: str, rcvid: int) -> Meaning | None:
+    """Name the client of a message; the server that knows it by this number is in the event, or logged it."""
+    trace, is_comm = of.trace, wire.class_of(int(of.trace.events.code[of.event])) == wire.WireClass.COMM
+    if rcvid & 0xFFFFFFFF in (0, _NEVER) or int(trace.events.code[of.event]) == SEND:  # its sender logged it
+        return None
+    server = trace.processes.row(of.values.get("pid", -1)) if is_comm else of.process
+    sent = client_of(trace, server, rcvid, of.event) if server else -1
+    if sent < 0 or not int(trace.events.thread[sent]):
+        return None
+    return Meaning(f"message of {trace.thread_name(int(trace.events.thread[sent]))}", event=sent)
+
+
+def _owner(of: _Of, _name: str, word: int) -> Meaning | None:
+    """Name the thread that holds a mutex as its word shows."""
+    found = owner_of(of.trace, word, int(of.trace.threads.pid[of.thread])) if of.process else None
+    if found is None:
+        return None
+    thread, certainty = found
+    waiting = ", others wait" if word & 0x80000000 else ""
+    return Meaning(f"held by {of.trace.thread_name(thread)}{waiting}", thread=thread, certainty=certainty)
+
+
+def _mutex(of: _Of, _name: str, _address: int) -> Meaning | None:
+    """Name the thread that holds the mutex of a call: the one that is waited for, or that got it in the kernel."""
+    trace, known, found = of.trace, mutexes(of.trace), blockers(of.trace)
+    waiting = np.flatnonzero((found.waits.call_row == of.event) & (known.of_wait >= 0) & (found.thread >= 0))
+    if len(waiting):
+        position = int(waiting[0])
+        return _holder(trace, int(found.thread[position]), Certainty(int(found.certainty[position])))
+    calls = [part.mutex[part.row == of.event] for part in (known.gives, known.gets)]
+    number = int(max((part[0] for part in calls if len(part)), default=-1))
+    before = np.flatnonzero((known.gets.mutex == number) & (known.gets.row < of.event))
+    if number < 0 or not len(before):
+        return None
+    get = known.gets.row[before[-1:]]
+    held = link_table(trace, LinkKind.HOLD)
+    hold = int(held.begun_by(get)[0])
+    if hold < 0 or (held.to_row[hold] != OPEN and held.to_row[hold] < of.event):
+        return None
+    thread = int(known.gets.thread[before[-1]])
+    return _holder(trace, thread, Certainty(int(held.certainty[hold])), int(get[0]))
+
+
+def _holder(trace: Trace, thread: int, certainty: Certainty, event: int = -1) -> Meaning:
+    return Meaning(f"held by {trace.thread_name(thread)}", thread=thread, event=event, certainty=certainty)
+
+
+def _process(trace: Trace, row: int, before: str = "") -> Meaning:
+    return Meaning(f"{before}{trace.process_name(row)}", process=row)
+
+
+def _thread(trace: Trace, row: int) -> Meaning:
+    return Meaning(trace.thread_name(row), thread=row)
+
+
+def are_named(trace: Trace) -> bool:
+    """Return whether `argument_names` answers at once: the first time it makes the links that it needs."""
+    needed = ("links.mutexes", "links.blockers", "links.hold")
+    return are_ready(trace) and all(trace.is_cached(name) for name in needed)
+
+
+_RULES: Final[dict[str, Callable[[_Of, str, int], Meaning | None]]] = {
+    **dict.fromkeys(("pid", "ppid", "parent_pid", "info->pid", "suspect_pid"), _pid),
+    **dict.fromkeys(("tid", "info->tid", "suspect_tid"), _tid),
+    **dict.fromkeys(("rcvid", "src_rcvid", "dst_rcvid"), _rcvid),
+    **dict.fromkeys(("owner", "sync->owner", "mutex->owner"), _owner),
+    **dict.fromkeys(("sync_p", "mutex_p"), _mutex),
+    "coid": _coid, "chid": _chid,
+}  # fmt: skip
+
+
+# Details of a selection as lines of text, some of which lead to an event or a lane; no widget.
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line of the details.
+
+    Attributes:
+        name: What it is.
+        text: The value.
+        note: What to know about it, shown small.
+        event: Event row to go to when it is clicked, or None.
+        thread, process: Rows of the thread or process to whose lane a click leads; 0 = none.
+        means: What the value means; a click on that goes where the line leads, not one on the value.
+        is_code: Numbers and bytes, to be set in a fixed font.
+        is_more: A click shows more of a giant event.
+    """
+
+    name: str
+    text: str
+    note: str = ""
+    event: int | None = None
+    is_code: bool = False
+    is_more: bool = False
+    thread: int = 0
+    process: int = 0
+    means: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """Lines that belong together.
+
+    Attributes:
+        title: What they are about.
+        lines: The lines.
+        is_prose: Sentences, which take the whole width, rather than names with their values.
+    """
+
+    title: str
+    lines: tuple[Line, ...]
+    is_prose: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One value of a table.
+
+    Attributes:
+        text: The value.
+        event: Event row to go to when it is clicked, or None.
+        thread: Row of the thread table to whose lane a click leads; 0 = none.
+        cycles: With a thread, when: the interval of its lane there; None = no time in particular.
+    """
+
+    text: str
+    event: int | None = None
+    thread: int = 0
+    cycles: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Rows of values under a title; the first column names the row.
+
+    Attributes:
+        title: What they are about.
+        head: Titles of the columns.
+        rows: The values.
+        more: What is to be said below them; may be empty.
+    """
+
+    title: str
+    head: tuple[str, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+    more: str = ""
+
+    def as_lines(self) -> list[str]:
+        """Return it as lines of text, columns aligned."""
+        texts = [self.head, *(tuple(cell.text for cell in row) for row in self.rows)]
+        widths = [max(map(len, column)) for column in zip(*texts, strict=True)]
+        lines = ["  ".join(f"{text:<{width}}" if not i else f"{text:>{width}}" for i, (text, width) in
+                           enumerate(zip(row, widths, strict=True))) for row in texts]  # fmt: skip
+        return [f"  {line}" for line in [*lines, self.more] if line]
+
+
+@dataclass(frozen=True, slots=True)
+class Details:
+    """Everything about a selection.
+
+    Attributes:
+        title: What it is, a few words.
+        subtitle: Where it belongs.
+        kind: Printed class of an event, or the state of an interval.
+        sections: The lines.
+        tables: What is below them.
+    """
+
+    title: str
+    subtitle: str
+    kind: str
+    sections: tuple[Section, ...] = field(default=())
+    tables: tuple[Table, ...] = ()
+
+    def as_text(self) -> str:
+        """Return it as plain text for the clipboard."""
+        lines = [f"{self.title}  [{self.kind}]", self.subtitle]
+        for section in self.sections:
+            lines += ["", section.title]
+            width = max((len(line.name) for line in section.lines), default=0)
+            lines += [
+                f"  {line.name:<{width}}  {line.text}{f'  {line.means}' if line.means else ''}"
+                f"{f'  ({line.note})' if line.note else ''}"
+                for line in section.lines
+            ]
+        for table in self.tables:
+            lines += ["", table.title, *table.as_lines()]
+        return "\n".join(lines)
+
+
+# What is said of an event's causes, effects and waits, and of what its arguments mean.
+
+
+_OBJECTS: Final = {  # what threads wait for in a state
+    "MUTEX": "mutex", "CONDVAR": "condition variable", "SEM": "semaphore", "BARRIER": "barrier", "RECEIVE": "channel",
+    "JOIN": "thread", "RWLOCK_READ": "read/write lock", "RWLOCK_WRITE": "read/write lock",
+}  # fmt: skip
+_FATES: Final = {
+    Fate.NEVER: "not before the trace ends",
+    Fate.RESTARTED: "not by itself: the thread enters a call again",
+    Fate.LOST: "not known where events are missing",
+}
+
+
+def connection_sections(trace: Trace, event: int, connected: Connections | None) -> tuple[Section, ...]:
+    """Return what an event follows from, what follows from it, and whom its thread waits for; nothing where unknown.
+
+    Args:
+        trace: The trace.
+        event: Row of the event table.
+        connected: What it is connected with; None = not yet known.
+    """
+    if connected is None:
+        return ()
+    lines = [_step_line(trace, event, step) for step in (*connected.causes, *connected.effects)]
+    if connected.fate is not None:
+        lines.append(Line("Returns", _FATES[connected.fate]))
+    if connected.waits_for is not None:
+        lines += wait_lines(trace, connected.waits_for)
+    return (Section("Cause and effect", tuple(lines)),) if lines else ()
+
+
+def _step_line(trace: Trace, event: int, step: Step) -> Line:
+    thread = int(trace.events.thread[step.row])
+    cycles = int(trace.events.time_cycles[step.row]) - int(trace.events.time_cycles[event])
+    notes = [trace.thread_name(thread)] if thread else []
+    notes.append(f"{format_duration(trace.clock.duration_ns(abs(cycles)))} {'earlier' if cycles < 0 else 'later'}")
+    if step.certainty is not Certainty.EXACT:
+        notes.append("inferred" if step.certainty is Certainty.INFERRED else "a guess")
+    return Line(str(step.relation), event_name(trace, step.row), ", ".join(notes), event=step.row)
+
+
+def wait_lines(trace: Trace, found: WaitsFor) -> list[Line]:
+    """Return whom and what a thread waits for, and that the wait never ends where it does not."""
+    kind = _OBJECTS.get(STATE_BY_VALUE[found.value].name, "object")
+    where = "" if found.object is None else f"{kind} {found.object:#x}"
+    notes = [where] if where else []
+    if found.certainty is Certainty.INFERRED:
+        notes.append("inferred")
+    lines = []
+    if found.thread >= 0:
+        lines.append(Line("Waits for", trace.thread_name(found.thread), ", ".join(notes), thread=found.thread))
+    elif found.pid >= 0:
+        row = trace.processes.row(found.pid) or 0
+        name = trace.process_name(row) if row else f"pid {found.pid}"
+        lines.append(Line("Waits for", f"any thread of {name}", ", ".join(notes), process=row))
+    elif where:
+        lines.append(Line("Waits for", where))
+    if found.is_open:
+        lines.append(Line("", "The wait lasts to the end of the trace."))
+    return lines
+
+
+def argument_line(argument: Argument, meaning: Meaning | None) -> Line:
+    """Return the line of an argument, with what it means where that is known."""
+    if meaning is None:
+        return Line(argument.name, argument.text, argument.note, is_code=True)
+    sure = "" if meaning.certainty is Certainty.EXACT else meaning.certainty.name.lower()
+    return Line(argument.name, argument.text, ", ".join(filter(None, (argument.note, sure))),
+                meaning.event if meaning.event >= 0 else None, is_code=True, thread=meaning.thread,
+                process=meaning.process, means=meaning.text)  # fmt: skip
+
+
+def event_name(trace: Trace, event: int) -> str:
+    """Return what an event is called in a link to it."""
+    return f"event {event + 1:,}: {trace.spec(event).name}"
+
 
 COLUMNS: Final = ("Number", "Time", "Delta", "CPU", "Process", "Thread", "Class", "Event", "Arguments")
 NO_EVENT: Final = 2**32 - 1

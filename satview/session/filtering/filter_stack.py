@@ -2,26 +2,330 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, Final
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, Final, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 from PySide6.QtCore import QObject, Signal, Slot
 
-from satview.base.errors import SatviewError
+from satview.base.errors import Cancelled, SatviewError
+from satview.base.memory import borrowed
 from satview.events.wire import CODE_COUNT
 from satview.filters import rows as event_rows
+from satview.filters.derived_columns import TraceDerivedColumns
+from satview.filters.event_context import EventContext
 from satview.filters.rows import EventMask
-from satview.filters.views.passes import Effect, Pass, PassStack
-from satview.session.edit_history import Edit, EditHistory
-from satview.session.filtering.filter_state import FilterState, Mask, new_name
-from satview.session.filtering.filter_task import FilterEvaluator, FilterView, evaluate
+from satview.filters.rules.handlers import FunctionRule, HandlerFile, Handlers
+from satview.filters.rules.rule_line import without_comment
+from satview.filters.views.passes import Effect, Pass, PassEvaluator, PassStack, never
 from satview.session.tasks import IsCancelled, Report, Task, TaskFunction
 from satview.store.tables import EventTable
 from satview.store.trace import Trace
+
+# What the filter of a window is at one moment: an immutable value, so that undo is keeping the old one.
+
+
+Mask = NDArray[np.bool_]
+_NAMES = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FilterState:
+    """Check boxes, conditions and rules together.
+
+    Attributes:
+        codes: bool, shape (32768,): events that are checked. Never changed in place.
+        threads: bool, shape (threads,): threads that are checked. Never changed in place.
+        effect: What happens to events that are not checked (`MARK`: to those that are).
+        stack: Conditions and rules.
+        is_wide: Code to the form it is shown in: True = wide, False = fast; codes not named show as they were logged.
+    """
+
+    codes: Mask
+    threads: Mask
+    effect: Effect = Effect.HIDE
+    stack: PassStack = field(default_factory=PassStack)
+    is_wide: Mapping[int, bool] = field(default_factory=lambda: MappingProxyType({}))
+
+    @property
+    def chooses(self) -> bool:
+        """True if some check box is off."""
+        return not (self.codes.all() and self.threads.all())
+
+    @property
+    def is_active(self) -> bool:
+        """True if some check box is off, or some condition or rule is on."""
+        return self.chooses or any(item.is_on for item in self.stack.passes)
+
+    def same(self, other: FilterState) -> bool:
+        """Return whether two states are equal."""
+        return (
+            (self.effect, self.stack, self.is_wide) == (other.effect, other.stack, other.is_wide)
+            and np.array_equal(self.codes, other.codes)
+            and np.array_equal(self.threads, other.threads)
+        )
+
+    def for_threads(self, count: int) -> FilterState:
+        """Return the filter for a longer reading of the file, whose thread table begins with the same threads.
+
+        New ones are checked as row 0 is, the unknown thread: where only some are selected, they stay out.
+        """
+        if len(self.threads) == count:
+            return self
+        threads = np.full(count, self.threads[0])
+        known = self.threads[:count]
+        threads[: len(known)] = known
+        return replace(self, threads=threads)
+
+    def with_form(self, codes: list[int], form: str) -> FilterState:
+        """Return the state with events shown `fast`, `wide`, or, for anything else, as they were logged."""
+        forms = {code: wide for code, wide in self.is_wide.items() if code not in codes}
+        if form in ("fast", "wide"):
+            forms |= dict.fromkeys(codes, form == "wide")
+        return replace(self, is_wide=MappingProxyType(forms))
+
+
+def new_name(stack: PassStack) -> str:
+    """Return a name for one more pass: A, B, ... Z, A2, ..."""
+    taken = {item.name for item in stack.passes}
+    rounds = [""] + [str(i) for i in range(2, len(taken) + 3)]
+    return next(letter + number for number in rounds for letter in _NAMES if letter + number not in taken)
+
+
+def pass_title(item: Pass) -> str:
+    """Return what a pass is about, on one line."""
+    lines = [without_comment(line).strip() for line in item.rules.splitlines()]
+    rules = "; ".join(line for line in lines if line)
+    text = " and ".join(part for part in (" ".join(item.expression.split()), rules) if part) or "everything"
+    return f"not ({text})" if item.is_inverted else text
+
+
+# What a filter does to every event of a trace, worked out on the worker thread.
+
+
+_CACHE_BYTES: Final = 1 << 27
+_CACHE_LEAST: Final = 4
+_WAIT_S: Final = 0.02
+_Result = TypeVar("_Result")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FilterView:
+    """What a filter does; None means "nothing of that kind".
+
+    Attributes:
+        rows: uint32, ascending event rows that show; None = all.
+        passing: bool (events,), the same as a mask.
+        by_passes: bool (events,), what conditions and rules alone let show.
+        dimmed: bool (events,), events that fade.
+        marked: bool (events,), events that are highlighted.
+        threads: bool (threads,), threads of which something shows.
+        counts: Hits by name of the pass.
+        selected: Events that are checked in the trees.
+        notices: What the user should know: handlers that were switched off.
+    """
+
+    rows: NDArray[np.uint32] | None = None
+    passing: Mask | None = None
+    by_passes: Mask | None = None
+    dimmed: Mask | None = None
+    marked: Mask | None = None
+    threads: Mask | None = None
+    counts: dict[str, int] = field(default_factory=dict)
+    selected: int = 0
+    notices: tuple[str, ...] = ()
+
+
+class FilterEvaluator(PassEvaluator):
+    """Evaluates filters of one trace; one at a time, whichever thread calls. DerivedColumns are made once.
+
+    Attributes:
+        allowed: Python files that the user allowed to run.
+        folder: Where rules look for them.
+    """
+
+    def __init__(self, trace: Trace) -> None:
+        self.derived = TraceDerivedColumns(trace)
+        super().__init__(trace, self.derived, borrowed(self._load_function))
+        self.allowed: set[Path] = set()
+        self.folder = Path()
+        self.notices: list[str] = []
+        self._limit = max(_CACHE_LEAST, min(32, _CACHE_BYTES // max(1, len(trace.events))))
+        self._lock = threading.Lock()
+
+    def forget(self) -> None:
+        """Drop cached results: a file of handlers may have changed."""
+        self._cache = {}  # a running task keeps the old ones
+
+    def alone(self, is_cancelled: IsCancelled, run: Callable[[], _Result]) -> _Result:
+        """Run something while nobody else uses this object; return its result.
+
+        Raises:
+            Cancelled: `is_cancelled()` said so while it waited for others, or inside.
+        """
+        while not self._lock.acquire(timeout=_WAIT_S):
+            if is_cancelled():
+                raise Cancelled("the filter was stopped")
+        try:
+            self._is_cancelled = is_cancelled
+            return run()
+        finally:
+            self._is_cancelled = never
+            self._lock.release()
+
+    def view(self, state: FilterState) -> FilterView:
+        """Return what a filter does to the trace."""
+        trace, is_cancelled = self._trace, self._is_cancelled
+        self.notices = []
+        found = self.result(state.stack)
+        hides = [item for item in state.stack.passes if item.is_on and item.effect is Effect.HIDE]
+        by_passes = None
+        if state.stack.combination:
+            by_passes = found.hits
+        elif hides:
+            by_passes = ~found.hidden
+        dimmed, marked, passing = found.dimmed, found.marked, by_passes
+        selected = len(trace.events)
+        if state.chooses:
+            checked = event_rows.event_mask(trace.events, EventMask(state.codes, state.threads), is_cancelled)
+            selected = int(np.count_nonzero(checked))
+            if state.effect is Effect.HIDE:
+                passing = checked if passing is None else passing & checked
+            elif state.effect is Effect.DIM:
+                dimmed = dimmed | ~checked
+            elif state.effect is Effect.MARK:
+                marked = marked | checked
+        threads = rows = None
+        if passing is not None:
+            dimmed, marked = dimmed & passing, marked & passing
+            rows = event_rows.rows_of(passing)
+            threads = np.zeros(len(trace.threads), np.bool_)
+            for part in event_rows.chunks(len(rows)):
+                threads[trace.events.thread.take(rows[part])] = True
+        return FilterView(
+            rows,
+            passing,
+            by_passes,
+            dimmed if dimmed.any() else None,
+            marked if marked.any() else None,
+            threads if by_passes is not None else None,
+            found.counts,
+            selected,
+            tuple(self.notices),
+        )
+
+    def _load_function(self, position: str) -> _StoppableRule:
+        handlers = Handlers(self.allowed.__contains__, self._trace.release, self.folder, self.notices.append)
+        return _StoppableRule(handlers(position), self._is_cancelled)
+
+
+class _StoppableRule:
+    """A handler that stops when its task is cancelled: it may be called millions of times."""
+
+    def __init__(self, rule: FunctionRule, is_cancelled: IsCancelled) -> None:
+        self._rule, self._is_cancelled = rule, is_cancelled
+        self.file: HandlerFile = rule.file
+        self.position = rule.position
+
+    def __call__(self, derived: EventContext, /) -> int:
+        """Return the handler's result."""
+        if self._is_cancelled():
+            raise Cancelled("the filter was stopped")
+        return self._rule(derived)
+
+
+def evaluate(evaluator: FilterEvaluator, state: FilterState, is_cancelled: IsCancelled, _report: Report) -> FilterView:
+    """Return what a filter does to the trace."""
+    return evaluator.alone(is_cancelled, lambda: evaluator.view(state))
+
+
+def count_hits(evaluator: FilterEvaluator, item: Pass, is_cancelled: IsCancelled, _report: Report) -> int:
+    """Return how many events a pass fits."""
+    return evaluator.alone(is_cancelled, lambda: evaluator.result(PassStack((item,))).counts[item.name])
+
+
+def find_hits(evaluator: FilterEvaluator, item: Pass, is_cancelled: IsCancelled, _report: Report) -> NDArray[np.uint32]:
+    """Return the rows of the events that a pass fits, ascending.
+
+    Returns:
+        uint32 (n,).
+    """
+    return evaluator.alone(is_cancelled, lambda: event_rows.rows_of(evaluator.mask(item)))
+
+
+def make_columns_ready(evaluator: FilterEvaluator, is_cancelled: IsCancelled, _report: Report) -> None:
+    """Compute the derived columns while a condition is being typed, so that the first duration is no slower."""
+    evaluator.alone(is_cancelled, evaluator.derived.make_ready)
+
+
+# Undo and redo for what the user changes in the view: filters and lanes.
+
+
+_LENGTH: Final = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """One change: what it was, and how to go either way."""
+
+    title: str
+    undo: Callable[[], None]
+    redo: Callable[[], None]
+
+
+class EditHistory(QObject):
+    """The changes made so far.
+
+    Signals:
+        changed: Something can be undone or redone, or no longer.
+    """
+
+    changed = Signal()
+
+    def __init__(self, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._done: list[Edit] = []
+        self._undone: list[Edit] = []
+
+    @property
+    def undo_title(self) -> str:
+        """What `undo` would take back; empty if there is nothing."""
+        return self._done[-1].title if self._done else ""
+
+    @property
+    def redo_title(self) -> str:
+        """What `redo` would do again; empty if there is nothing."""
+        return self._undone[-1].title if self._undone else ""
+
+    def add(self, edit: Edit) -> None:
+        """Note a change that has been made."""
+        self._done.append(edit)
+        del self._done[:-_LENGTH]
+        self._undone.clear()
+        self.changed.emit()
+
+    def undo(self) -> None:
+        """Take back the last change."""
+        if self._done:
+            edit = self._done.pop()
+            self._undone.append(edit)
+            edit.undo()
+            self.changed.emit()
+
+    def redo(self) -> None:
+        """Do the last change again that was taken back."""
+        if self._undone:
+            edit = self._undone.pop()
+            self._done.append(edit)
+            edit.redo()
+            self.changed.emit()
+
 
 _PATIENCE_S: Final = 0.01  # small traces have their answer by then: nothing has to be drawn in between
 _AT_ONCE: Final = 4_000_000  # up to that many events a filter answers within a frame or two; above, in the background

@@ -17,7 +17,7 @@ from satview.filters.expressions.expression import Expression
 from satview.filters.expressions.pattern import regex
 from satview.filters.expressions.syntax import looks_like_condition
 from satview.filters.views.passes import Pass
-from satview.session.filtering.filter_task import FilterEvaluator, find_hits
+from satview.session.filtering.filter_stack import FilterEvaluator, find_hits
 from satview.session.tasks import IsCancelled, Report, Task, TaskFunction
 from satview.store.trace import Trace
 

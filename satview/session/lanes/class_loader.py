@@ -4,16 +4,33 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import partial
+from pathlib import Path
 
 from PySide6.QtCore import QObject, Signal, Slot
 
 from satview.base.errors import SourceChangedError, UsageError
-from satview.events.user_events import UserEvent, parse_rules
-from satview.session.lanes.user_event_settings import RULES_KEY
+from satview.events.user_events import Descriptions, UserEvent, parse_rules
+from satview.formats.user_event_file import read_user_events
 from satview.session.settings import Settings
 from satview.session.tasks import IsCancelled, Report, Task
 from satview.timeline.lane_tree import Timeline
 from satview.timeline.tracks.user import UserLanes
+
+# What settings, and a user for one trace, say of user events.
+
+
+FILE_KEY = "events/user_events"
+RULES_KEY = "events/user_rules"
+
+
+def descriptions_of(file: str) -> Descriptions:
+    """Return the descriptions in a file; none if its name is empty.
+
+    Raises:
+        UsageError: The file is faulty.
+    """
+    return read_user_events(Path(file).expanduser()) if file.strip() else Descriptions()
+
 
 _PATIENCE_S = 0.03  # small traces have their lanes by then
 

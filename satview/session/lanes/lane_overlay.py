@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.events.states import ABSENT, RUNNING, SEEN_EVENT, SEEN_RUNNING
-from satview.session.filtering.filter_state import Mask
-from satview.session.filtering.filter_task import FilterView
+from satview.session.filtering.filter_stack import FilterView, Mask
 from satview.timeline.lane_tree import Timeline
 from satview.timeline.shares import Shares
 from satview.timeline.spans import NO_EVENT, LaneSpans

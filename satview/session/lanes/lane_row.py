@@ -3,6 +3,136 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import StrEnum
+
+import numpy as np
+
+from satview.store.trace import Trace
+from satview.timeline.lane_tree import Timeline
+
+# Finds lanes and events of a file that grows again after it was reloaded: lanes by thread and CPU, events by slots.
+
+
+LaneKey = tuple[str, int, int, int]
+
+
+def lane_keys(timeline: Timeline) -> tuple[LaneKey, ...]:
+    """Return what distinguishes each lane from all others, in any reading of the same file.
+
+    That is kind, CPU, pid, tid, or the number of a lane of a plug-in. Kinds of lanes of events are `class:lane:depth`.
+    """
+    trace = timeline.trace
+    process_pids = trace.processes.pid.tolist()
+    pids, tids = trace.threads.pid.tolist(), trace.threads.tid.tolist()
+    keys = []
+    for info in timeline.infos:
+        pid = pids[info.thread] if info.thread else process_pids[info.process]
+        kind = info.kind.value if info.track is None else info.track.key
+        keys.append((kind, info.cpu, pid, tids[info.thread] if info.plugged < 0 else info.plugged))
+    return tuple(keys)
+
+
+def moved_lanes(old: Timeline, new: Timeline) -> dict[int, int]:
+    """Return where lanes have gone, index to index, of all lanes that are in both."""
+    positions = {key: index for index, key in enumerate(lane_keys(new))}
+    return {index: positions[key] for index, key in enumerate(lane_keys(old)) if key in positions}
+
+
+def event_of_slot(new: Trace, old: Trace, event: int) -> int | None:
+    """Return the row in the new trace of an event of the old one: the one that begins at the same slot."""
+    slot = old.events.slot[event]
+    if event < len(new.events) and new.events.slot[event] == slot:
+        return event
+    rows = np.flatnonzero(new.events.slot == slot)
+    return int(rows[0]) if len(rows) else None
+
+
+# What the user has done to the lanes, as an immutable value: undo keeps the old one, and a file can hold it.
+
+
+class SortBy(StrEnum):
+    """By what processes, and the threads in them, are sorted."""
+
+    TRACE = "trace"
+    NAME = "name"
+    CPU = "cpu"
+    PRIORITY = "priority"
+    READY = "ready"
+    BLOCKED = "blocked"
+
+
+class GroupBy(StrEnum):
+    """By what lanes are grouped."""
+
+    PROCESS = "process"
+    PRIORITY = "priority"
+    CPU = "cpu"
+    PARTITION = "partition"
+    PATTERN = "pattern"
+
+
+class Label(StrEnum):
+    """What is written into intervals, in this order as far as there is room."""
+
+    STATE = "state"
+    PRIORITY = "priority"
+    CPU = "cpu"
+    PARTNER = "partner"
+    CALL = "call"
+    PARTITION = "partition"
+
+
+@dataclass(frozen=True, slots=True)
+class LaneGroup:
+    """Lanes under one heading.
+
+    Attributes:
+        title: The heading; unique among the groups.
+        members: Threads, or processes with their threads.
+    """
+
+    title: str
+    members: frozenset[LaneKey]
+
+
+@dataclass(frozen=True, slots=True)
+class LaneArrangement:
+    """The lanes of one view; keys, not indices, so that it means the same in a refreshed trace.
+
+    Attributes:
+        turned: Lanes that are open though they were closed at first, or the other way round.
+        hidden, pinned: Lanes hidden, and pinned in this order.
+        hides_empty: Lanes without events in the window are left out.
+        sort: What `order` was made by; lanes that were dragged since have other positions.
+        order: Lanes that do not have the order of the trace among their siblings.
+        group: What `groups` were made by.
+        groups: The groups in their order; empty = lanes are grouped by process.
+        patterns: As typed, where lanes are grouped by pattern.
+        closed: Titles of groups that are folded.
+        classes: Names of the classes of lanes of events that show (`timeline.lane_classes`).
+        labels: What is written into intervals.
+        shows_kinds: Lanes of CPUs show what kind of code runs, not whose.
+    """
+
+    turned: frozenset[LaneKey] = frozenset()
+    hidden: frozenset[LaneKey] = frozenset()
+    pinned: tuple[LaneKey, ...] = ()
+    hides_empty: bool = False
+    sort: SortBy = SortBy.TRACE
+    order: tuple[LaneKey, ...] = ()
+    group: GroupBy = GroupBy.PROCESS
+    groups: tuple[LaneGroup, ...] = ()
+    patterns: str = ""
+    closed: frozenset[str] = frozenset()
+    classes: frozenset[str] = frozenset()
+    labels: frozenset[Label] = frozenset({Label.STATE})
+    shows_kinds: bool = False
+
+
+def labels_in(text: str) -> frozenset[Label]:
+    """Return the labels that a setting names, separated by commas; names that are none are left out."""
+    names = {name.strip() for name in text.split(",")}
+    return frozenset(label for label in Label if label.value in names)
 
 
 @dataclass(frozen=True, slots=True)

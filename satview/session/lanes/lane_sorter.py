@@ -2,21 +2,174 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
-from typing import Final
+from typing import Any, Final
 
+import numpy as np
+from numpy.typing import NDArray
 from PySide6.QtCore import QObject, Signal, Slot
 
-from satview.analysis.times.basis import Basis
+from satview.analysis.partitions import partition_names, partition_title
+from satview.analysis.statistics import Statistics
+from satview.analysis.times.basis import Basis, Runs
+from satview.analysis.times.by_key import sum_by
 from satview.base.errors import SatviewError
 from satview.base.time import TimeWindow
-from satview.session.lanes.lane_arrangement import GroupBy, LaneGroup, SortBy
-from satview.session.lanes.lane_list import LaneList
+from satview.events.states import ABSENT, DEAD, READY, RUNNING, UNKNOWN
+from satview.session.lanes.lane_list import LaneIndex, LaneList
+from satview.session.lanes.lane_row import GroupBy, LaneGroup, SortBy
 from satview.session.name_patterns import parse_groups
 from satview.session.tasks import IsCancelled, Report, Task
-from satview.timeline.lane_tree import Timeline
+from satview.timeline.lane_tree import LaneInfo, LaneKind, Timeline
+
+# By what lanes can be sorted and grouped: figures of threads in a window of time. Arrays only, for a worker thread.
+
+
+_Ints = NDArray[np.int64]
+NOT_KNOWN: Final = -1
+_NO_WAIT: Final = (ABSENT, DEAD, READY, RUNNING, UNKNOWN)
+
+
+@dataclass(frozen=True, slots=True)
+class SortFigures:
+    """What threads and processes are sorted by, largest first.
+
+    Attributes:
+        of_thread: int64 (threads,).
+        of_process: int64 (processes,).
+    """
+
+    of_thread: _Ints
+    of_process: _Ints
+
+
+def sort_figures(basis: Basis, sort: SortBy, window: TimeWindow, is_cancelled: Callable[[], bool]) -> SortFigures:
+    """Return the figures of a window; times are cycles, a process has the sum of its threads or their highest priority.
+
+    Args:
+        basis: Of the trace.
+        sort: CPU, PRIORITY, READY or BLOCKED.
+        window: The part of the trace.
+        is_cancelled: Called now and then.
+
+    Raises:
+        Cancelled: It said so.
+    """
+    trace = basis.trace
+    process = trace.threads.process
+    if sort is SortBy.PRIORITY:
+        priority = mostly(*basis.runs_by_priority, None, len(trace.threads))
+        highest = np.full(len(trace.processes), NOT_KNOWN, np.int64)
+        np.maximum.at(highest, process, priority)
+        return SortFigures(priority, highest)
+    found = Statistics(trace, window, basis=basis, cancelled=is_cancelled)
+    if sort is SortBy.CPU:
+        cycles = found.threads.cpu_cycles
+    else:
+        states = found.states
+        counts = states.value == READY if sort is SortBy.READY else ~np.isin(states.value, _NO_WAIT)
+        cycles = sum_by(states.thread[counts], states.total_cycles[counts], len(trace.threads))
+    cycles = np.where(basis.is_idle, 0, cycles)
+    return SortFigures(cycles, sum_by(process, cycles, len(trace.processes)))
+
+
+def sorted_lanes(timeline: Timeline, sort: SortBy, figures: SortFigures | None) -> tuple[int, ...]:
+    """Return the lanes of processes and threads in another order; nothing for the order of the trace.
+
+    Args:
+        timeline: The lanes.
+        sort: By what.
+        figures: What `sort_figures` returned; None for names.
+    """
+    infos = [info for info in timeline.infos if info.kind in (LaneKind.PROCESS, LaneKind.THREAD)]
+    if sort is SortBy.TRACE:
+        return ()
+    if figures is None:
+        return tuple(info.index for info in sorted(infos, key=lambda info: (info.title.casefold(), info.index)))
+    return tuple(info.index for info in sorted(infos, key=lambda info: (-_figure(figures, info), info.index)))
+
+
+def _figure(figures: SortFigures, info: LaneInfo) -> int:
+    of_process = info.kind is LaneKind.PROCESS
+    return int(figures.of_process[info.process] if of_process else figures.of_thread[info.thread])
+
+
+def mostly(runs: Runs, value: NDArray[np.integer[Any]], window: TimeWindow | None, threads: int) -> _Ints:
+    """Return the value that each thread had for most of its time on a CPU, int64 (threads,); -1 where not known.
+
+    Args:
+        runs: Who ran when.
+        value: The value of each run; negative = not known.
+        window: Only this part of the trace; None = all of it.
+        threads: Rows of the thread table.
+    """
+    start, end = runs.start, runs.end
+    if window is not None:
+        start, end = np.maximum(start, window.start), np.minimum(end, window.end)
+    counts = np.flatnonzero((value >= 0) & (end > start))
+    out = np.full(threads, NOT_KNOWN, np.int64)
+    if not len(counts):
+        return out
+    span = int(value[counts].max()) + 1
+    pairs, pair = np.unique(runs.thread[counts] * span + value[counts], return_inverse=True)
+    cycles = sum_by(pair, (end - start)[counts], len(pairs))
+    order = np.argsort(cycles, kind="stable")  # the largest is written last
+    out[pairs[order] // span] = pairs[order] % span
+    return out
+
+
+def thread_groups(timeline: Timeline, basis: Basis, group: GroupBy, window: TimeWindow) -> tuple[LaneGroup, ...]:
+    """Return threads grouped by what they had for most of their time on a CPU; those without a value are left out.
+
+    Args:
+        timeline: The lanes.
+        basis: Of the trace.
+        group: PRIORITY, CPU or PARTITION.
+        window: For CPUs: where they ran in this part of the trace.
+    """
+    count = len(basis.trace.threads)
+    if group is GroupBy.CPU:
+        runs = basis.runs
+        value, title = mostly(runs, runs.cpu.astype(np.int64), window, count), "Mostly on CPU {}".format
+        subjects = np.unique(value).tolist()
+    elif group is GroupBy.PRIORITY:
+        value, title = mostly(*basis.runs_by_priority, None, count), "Priority {}".format
+        subjects = np.unique(value).tolist()[::-1]
+    else:
+        runs, partition, _ = basis.runs_by_partition
+        value, title = mostly(runs, partition, None, count), partial(_partition_title, partition_names(basis.trace))
+        subjects = np.unique(value).tolist()
+    lanes = LaneIndex(timeline)
+    threads = [info for info in timeline.infos if info.kind is LaneKind.THREAD]
+    return tuple(
+        LaneGroup(title(subject), lanes.keys_of(info.index for info in threads if value[info.thread] == subject))
+        for subject in subjects
+        if subject != NOT_KNOWN
+    )
+
+
+def _partition_title(names: dict[int, str], partition: int) -> str:
+    return f"Partition {partition}: {partition_title(names, partition)}"  # two may have one name
+
+
+def pattern_groups(timeline: Timeline, rules: Iterable[tuple[str, Callable[[str], bool]]]) -> tuple[LaneGroup, ...]:
+    """Return processes grouped by their names, each in the first group that it fits.
+
+    Args:
+        timeline: The lanes.
+        rules: Title of each group, and a test whether a name fits it.
+    """
+    lanes, left = LaneIndex(timeline), [info for info in timeline.infos if info.kind is LaneKind.PROCESS]
+    groups = []
+    for title, fits in rules:
+        members = [info for info in left if fits(info.title)]
+        left = [info for info in left if info not in members]
+        if members:
+            groups.append(LaneGroup(title, lanes.keys_of(info.index for info in members)))
+    return tuple(groups)
+
 
 _PATIENCE_S: Final = 0.01  # small traces have their answer by then
 _SILENT: Final = {
@@ -91,7 +244,6 @@ class LaneSorter(QObject):
             self._grouping.cancel()
             self._lanes.group_by(group, ())
             return
-        from satview.session.lanes.lane_figures import pattern_groups, thread_groups  # as in `_sorted`
 
         find: Callable[[], tuple[LaneGroup, ...]] = partial(thread_groups, timeline, basis, group, window)
         if group is GroupBy.PATTERN:
@@ -125,8 +277,6 @@ def _sorted(
     timeline: Timeline, basis: Basis, sort: SortBy, window: TimeWindow, is_cancelled: IsCancelled, _report: Report
 ) -> _Sorted:
     """Run in the task; holds no widget."""
-    from satview.session.lanes.lane_figures import sort_figures, sorted_lanes  # brings statistics
-
     needs_none = sort in (SortBy.TRACE, SortBy.NAME)
     figures = None if needs_none else sort_figures(basis, sort, window, is_cancelled)
     return _Sorted(sort, sorted_lanes(timeline, sort, figures), timeline)

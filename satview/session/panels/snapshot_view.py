@@ -9,7 +9,7 @@ from PySide6.QtCore import QObject, Slot
 from satview.analysis.reasons.snapshot import Snapshot, snapshot
 from satview.analysis.times.basis import Basis
 from satview.session.open_trace import OpenTrace
-from satview.session.questions.answer import WatchedAnswer
+from satview.session.questions import WatchedAnswer
 from satview.session.tasks import IsCancelled, Report
 from satview.store.trace import Trace
 

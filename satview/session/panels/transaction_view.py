@@ -13,7 +13,7 @@ from satview.answers.table import Table
 from satview.answers.transactions import TransactionFilter, transaction_table
 from satview.base.time import TimeWindow
 from satview.session.open_trace import OpenTrace
-from satview.session.questions.answer import Answer
+from satview.session.questions import Answer
 from satview.session.tasks import IsCancelled, Report
 from satview.store.trace import Trace
 

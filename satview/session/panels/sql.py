@@ -1,0 +1,288 @@
+"""The panel SQL: what can be typed next, a query in the background, and its rows as lanes and plots."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from satview.base.safe_text import visible_line
+from satview.base.time import Clock, TimeWindow
+from satview.filters.expressions.complete import Completion
+from satview.session.tasks import IsCancelled, Report
+from satview.store.trace import Trace
+from satview.tables.schema import SCHEMAS
+
+if TYPE_CHECKING:
+    from satview.tables.result import Result
+    from satview.tables.views import View
+
+
+# What fits at the cursor of a query: tables, views, columns of the tables that it mentions, words of SQL.
+
+
+_WORD: Final = re.compile(r"[A-Za-z_]\w*$")
+_OWNER: Final = re.compile(r"([A-Za-z_]\w*)\.$")
+_ALIAS: Final = re.compile(r"\b(?:from|join)\s+(\w+)(?:\s+(?:as\s+)?(\w+))?", re.IGNORECASE)
+_AFTER_SOURCE: Final = re.compile(r"\b(?:from|join)\s+$", re.IGNORECASE)
+_TEXT: Final = re.compile(r"'(?:[^']|'')*$")
+_MOST: Final = 60
+_KEYWORDS: Final = (
+    "select", "from", "where", "group by", "order by", "limit", "join", "using", "left join", "having", "distinct",
+    "and", "or", "not", "in", "between", "like", "is null", "as", "asc", "desc", "case", "when", "then", "else", "end",
+    "with", "union all", "over", "partition by", "describe", "summarize", "count", "sum", "min", "max", "avg",
+    "quantile_disc", "median", "first", "last", "coalesce", "cast",
+)  # fmt: skip
+
+
+def sql_completions(
+    text: str, position: int, more: Callable[[], Iterable[tuple[str, str]]] = tuple
+) -> list[Completion]:
+    """Return what fits at the cursor, the likeliest first; none within a text.
+
+    Args:
+        text: The query, finished or not.
+        position: Cursor, 0 to len(text).
+        more: Returns names of more tables, with what they hold.
+    """
+    before = text[:position]
+    if _TEXT.search(re.sub(r"'(?:[^']|'')*'", "0", before)):
+        return []
+    begun = _WORD.search(before)
+    start = begun.start() if begun else position
+    word, head = before[start:].lower(), before[:start]
+    if owner := _OWNER.search(head):
+        found = _columns(_sources(text).get(owner[1].lower(), owner[1].lower()))
+    elif _AFTER_SOURCE.search(head):
+        found = [*_tables(), *more()]
+    else:
+        names = dict.fromkeys(_sources(text).values())
+        found = [pair for name in names for pair in _columns(name)]
+        found += [*_tables(), *more()] if word else []
+        found += [(keyword, "") for keyword in _KEYWORDS] if word else []
+    fits = {name: says for name, says in reversed(found) if name.lower().startswith(word) and name.lower() != word}
+    fitting = [name for name, _ in dict.fromkeys(found) if name in fits]
+    return [Completion(name, start, position, fits[name].replace("`", "")) for name in dict.fromkeys(fitting)][:_MOST]
+
+
+def _sources(text: str) -> dict[str, str]:
+    """Return the tables and views that a query names, by their names and by the short ones that it gives them."""
+    found = {}
+    for name, alias in _ALIAS.findall(text):
+        found[name.lower()] = name.lower()
+        if alias and alias.lower() not in (word.split()[0] for word in _KEYWORDS):
+            found[alias.lower()] = name.lower()
+    return found
+
+
+def _columns(name: str) -> list[tuple[str, str]]:
+    from satview.tables.views import views  # as of `_tables`
+
+    if name in SCHEMAS:
+        return [(column.name, column.meaning) for column in SCHEMAS[name].columns]
+    return [(column, "") for column in views()[name].columns] if name in views() else []
+
+
+def _tables() -> list[tuple[str, str]]:
+    from satview.tables.views import views  # with the first letter: reads a file
+
+    tables = [(schema.name, schema.meaning) for schema in SCHEMAS.values()]
+    return [*tables, *((view.usage, view.says) for view in views().values())]
+
+
+# What can be drawn of the result of a query: values over time, or intervals of a lane.
+
+
+_Ints = NDArray[np.int64]
+_STARTS: Final = ("start_cycles", "time_cycles", "start_ns", "time_ns", "created_ns", "cause_cycles", "cause_ns")
+_ENDS: Final = ("end_cycles", "end_ns", "destroyed_ns")
+_LENGTHS: Final = ("length_cycles", "length_ns", "response_ns", "duration_ns", "round_trip_ns")
+_GROUPS: Final = ("label", "state", "name", "class", "cpu", "vector", "thread", "process", "kind")
+# Numbers of rows and things, which are no values.
+_NUMBERS: Final = frozenset(("event", "thread", "process", "cpu", "bin", "code", "client", "server", "message", "pid",
+                             "tid", "waker", "blocker", "vector", "object", "lane"))  # fmt: skip
+MOST_GROUPS: Final = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Drawing:
+    """Rows of a result that have a time, (n,) each.
+
+    Attributes:
+        row: int64, row of the result.
+        start_cycles: int64.
+        end_cycles: int64; as the start where the result has no ends.
+        has_ends: Whether they are intervals.
+        group: int64, which of `groups`.
+        groups: What the rows are grouped by; beyond the most frequent ones they are one group, the last.
+        values: float64 by column; NaN for null.
+    """
+
+    row: _Ints
+    start_cycles: _Ints
+    end_cycles: _Ints
+    has_ends: bool
+    group: _Ints
+    groups: tuple[str, ...]
+    values: dict[str, NDArray[np.float64]]
+
+
+def drawing_of(trace: Trace, found: Result) -> Drawing | str:
+    """Return what can be drawn, or why nothing can."""
+    start_name = _first(found, _STARTS)
+    if start_name is None:
+        return "No column says when: a plot needs start_ns, time_ns or their cycles."
+    start, is_known = _drawn_cycles(trace.clock, found, start_name)
+    end_name, length_name = _first(found, _ENDS), _first(found, _LENGTHS)
+    end, has_end = start, is_known
+    if end_name is not None:
+        end, has_end = _drawn_cycles(trace.clock, found, end_name)
+    elif length_name is not None:
+        length, has_end = _numbers(found, length_name)
+        whole = np.maximum(length, 0).astype(np.int64)
+        if length_name.endswith("_ns"):
+            whole = trace.clock.cycles_array(whole) - trace.clock.start_cycles
+        end = start + whole
+    rows = np.flatnonzero(is_known)
+    if not len(rows):
+        return "No row has a time."
+    group, groups = _grouped(found, rows, {start_name, end_name, length_name})
+    used = {start_name, end_name}
+    values = {}
+    for name in found.columns:
+        if name in used or name in _NUMBERS or name.endswith(("_event", "_pid")) or not _is_number(found, name):
+            continue
+        numbers, is_there = _numbers(found, name)
+        values[name] = np.where(is_there, numbers, np.nan)[rows]
+    return Drawing(
+        rows, start[rows], np.where(has_end, np.maximum(end, start), start)[rows],
+        end_name is not None or length_name is not None, group, groups, values,
+    )  # fmt: skip
+
+
+def _first(found: Result, names: tuple[str, ...]) -> str | None:
+    return next((name for name in names if name in found.columns and _is_number(found, name)), None)
+
+
+def _is_number(found: Result, name: str) -> bool:
+    kind = str(found.arrow().column(name).type)
+    return kind.startswith(("int", "uint", "float", "double", "decimal", "half"))
+
+
+def _numbers(found: Result, name: str) -> tuple[NDArray[np.float64] | _Ints, NDArray[np.bool_]]:
+    """Return a column of numbers, 0 for null, and which are there."""
+    column = found.arrow().column(name)
+    is_there = np.asarray(column.is_valid().to_numpy())
+    filled = column.fill_null(0) if column.null_count else column
+    values: NDArray[Any] = np.asarray(filled.to_numpy())
+    return values.astype(np.int64) if values.dtype.kind in "iu" else values.astype(np.float64), is_there
+
+
+def _drawn_cycles(clock: Clock, found: Result, name: str) -> tuple[_Ints, NDArray[np.bool_]]:
+    values, is_there = _numbers(found, name)
+    is_there &= np.isfinite(values) & (np.abs(values) < 1 << 62)
+    whole = np.where(is_there, values, 0).astype(np.int64)
+    return (whole if name.endswith("_cycles") else clock.cycles_array(whole)), is_there
+
+
+def _grouped(found: Result, rows: _Ints, used: set[str | None]) -> tuple[_Ints, tuple[str, ...]]:
+    """Return by what the rows are grouped: the first column of texts, else of numbers of things."""
+    names = [name for name in (*_GROUPS, *found.columns) if name in found.columns and name not in used]
+    texts = [name for name in names if str(found.arrow().column(name).type) in ("string", "large_string")
+             or str(found.arrow().column(name).type).startswith("dictionary")]  # fmt: skip
+    name = next(iter(texts or [name for name in names if name in _GROUPS]), None)
+    if name is None:
+        return np.zeros(len(rows), np.int64), ("",)
+    column = found[name][rows]
+    shown, code, counts = np.unique(column.astype(np.str_), return_inverse=True, return_counts=True)
+    if len(shown) <= MOST_GROUPS:
+        return code.astype(np.int64), tuple(f"{name} {text}" if name not in texts else text for text in shown.tolist())
+    often = np.argsort(-counts, kind="stable")[: MOST_GROUPS - 1]
+    position = np.full(len(shown), MOST_GROUPS - 1, np.int64)
+    position[np.sort(often)] = np.arange(MOST_GROUPS - 1)
+    return position[code], (*shown[np.sort(often)].tolist(), f"{len(shown) - MOST_GROUPS + 1} others")
+
+
+# Queries in SQL from the window: the task in the background, and what a row of the result is about.
+
+
+_SHOWN: Final = 1000  # rows that a query from the list of views returns
+_ANSWER_BYTES: Final = 256 << 20
+_SAMPLES: Final = {"bin_ns": "10000000", "thread_row": "1", "deadline_ns": "1000000"}
+
+
+def run_query(trace: Trace, query: str, is_cancelled: IsCancelled, _report: Report) -> Result:
+    """Return the result of a query, on a worker thread.
+
+    Raises:
+        UsageError: As `sql`.
+        Cancelled: It was stopped.
+    """
+    from satview.tables.question import Limits
+    from satview.tables.sql import sql  # with the first query: brings all analyses
+
+    return sql(trace, query, Limits(answer_bytes=_ANSWER_BYTES), is_cancelled, is_part_enough=True)
+
+
+def query_of(view: View, trace: Trace, window: TimeWindow) -> str:
+    """Return a query of a view, or of a macro with arguments that fit the visible window."""
+    clock = trace.clock
+    given = _SAMPLES | {
+        "from_ns": str(clock.ns(max(window.start, trace.window.start))),
+        "to_ns": str(clock.ns(min(window.end, trace.window.end))),
+        "at_ns": str(clock.ns(max(window.start, trace.window.start))),
+    }
+    arguments = ", ".join(given[parameter] for parameter in view.parameters)
+    source = f"{view.name}({arguments})" if arguments else view.name
+    return f"select * from {source} limit {_SHOWN}"  # noqa: S608  -- names and numbers of our own
+
+
+def event_of_row(trace: Trace, found: Result, row: int) -> int | None:
+    """Return the event that a row is about: its column `event`, else the first `..._event`; None if it has none."""
+    columns = [name for name in found.columns if name == "event" or name.endswith("_event")]
+    for name in sorted(columns, key=lambda name: name != "event"):
+        value = _number(found, name, row)
+        if value is not None and 0 <= value < len(trace.events):
+            return value
+    return None
+
+
+def window_of_row(trace: Trace, found: Result, row: int) -> TimeWindow | None:
+    """Return the range that a row is about, from its columns `start_...` and `end_...`; None if it has none.
+
+    A moment, `time_...` or a start without an end, is a range of one cycle.
+    """
+    start = _cycles(trace, found, "start", row)
+    start = _cycles(trace, found, "time", row) if start is None else start
+    if start is None:
+        return None
+    end = _cycles(trace, found, "end", row)
+    window = TimeWindow(start, max(end if end is not None else start, start) + 1)
+    limits = trace.window
+    return window if window.start < limits.end and window.end > limits.start else None
+
+
+def cell_text(value: Any) -> str:
+    """Return a value of a result for a table: on one line, null as nothing."""
+    from satview.tables.result import value_text  # as above
+
+    return visible_line(value_text(value))
+
+
+def _cycles(trace: Trace, found: Result, name: str, row: int) -> int | None:
+    cycles = _number(found, f"{name}_cycles", row)
+    if cycles is not None:
+        return cycles
+    ns = _number(found, f"{name}_ns", row)
+    return None if ns is None else trace.clock.cycles(ns)
+
+
+def _number(found: Result, name: str, row: int) -> int | None:
+    if name not in found.columns:
+        return None
+    value = found.value(row, name)
+    return value if isinstance(value, int) and not isinstance(value, bool) else None

@@ -1,0 +1,256 @@
+"""Questions asked of a trace in the background: an answer is kept as long as what it was asked of stays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, Generic, TypeVar, cast
+
+from PySide6.QtCore import QObject, QTimer, Signal, Slot
+
+from satview.analysis.reasons.why_step import WhyStep
+from satview.base.errors import SatviewError
+from satview.base.time import TimeWindow
+from satview.session.highlight import Selection
+from satview.session.tasks import IsCancelled, Report, Task, TaskFunction
+from satview.store.trace import Trace
+
+if TYPE_CHECKING:
+    from satview.answers.path import PathAnswer
+
+
+# A question about the open trace that is answered in the background.
+
+
+class Answer(QObject):
+    """What was requested last, on its way, answered, or failed; subclasses keep the result.
+
+    Attributes:
+        error: Why there is no answer; empty = there is none yet, or it is fine.
+
+    Signals:
+        changed: It was requested, answered, has failed, or is gone.
+    """
+
+    changed = Signal()
+
+    def __init__(self, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self.error = ""
+        self._job = Task(self)
+        self._job.done.connect(self._on_done)
+        self._job.failed.connect(self._on_failed)
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether the answer is being looked for."""
+        return self._job.is_busy
+
+    def close(self) -> None:
+        """Stop what runs in the background."""
+        self._job.close()
+
+    def _start(self, function: TaskFunction) -> None:
+        self.error = ""
+        self._job.start(function)
+        self.changed.emit()
+
+    def _take(self, result: object) -> None:
+        """Keep what the job returned, or that it failed (None)."""
+        raise NotImplementedError
+
+    @Slot(object)
+    def _on_done(self, result: object) -> None:
+        self._take(result)
+        self.changed.emit()
+
+    @Slot(object)
+    def _on_failed(self, error: object) -> None:
+        if not isinstance(error, (SatviewError, MemoryError)):
+            raise error if isinstance(error, Exception) else RuntimeError(str(error))
+        self.error = str(error) or "There is not enough memory"
+        self._take(None)
+        self.changed.emit()
+
+
+class WatchedAnswer(Answer):
+    """An answer that is computed while it is seen, and again once what it depends on has settled.
+
+    Args:
+        settle_ms: How long that has to stay unchanged.
+        parent: Owner.
+    """
+
+    def __init__(self, settle_ms: int, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._is_watched = False
+        self._settle = QTimer(self)
+        self._settle.setSingleShot(True)
+        self._settle.setInterval(settle_ms)
+        self._settle.timeout.connect(self._request)
+
+    @property
+    def is_pending(self) -> bool:
+        """True while the result is older than what is requested."""
+        return self.is_busy or self._settle.isActive()
+
+    def watch(self, is_watched: bool) -> None:
+        """Start or stop following the trace: the answer is seen, or is not."""
+        if is_watched != self._is_watched:
+            self._is_watched = is_watched
+            if is_watched:
+                self._request()
+            else:
+                self._settle.stop()
+                self._job.cancel()
+
+    def close(self) -> None:
+        """Stop what runs in the background."""
+        self._settle.stop()
+        super().close()
+
+    @Slot()
+    def _request(self) -> None:
+        """Start the task for what is requested now, if it is seen."""
+        raise NotImplementedError
+
+
+# The critical path of a thread through an interval: requested by a key, answered in the background.
+
+
+class PathSearch(Answer):
+    """The last path that was requested; it stays until another is, or it is dropped.
+
+    Attributes:
+        found: The path; None = none was requested, or it is not there yet.
+    """
+
+    def __init__(self, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self.found: PathAnswer | None = None
+
+    def search(self, trace: Trace, thread: int, window: TimeWindow) -> None:
+        """Look for a path.
+
+        Args:
+            trace: The events.
+            thread: Row of the thread table.
+            window: The interval, cycles.
+        """
+        self.found = None
+        self._start(partial(_find_path, trace, thread, window))
+
+    @Slot()
+    def forget(self) -> None:
+        """Drop the path."""
+        if self.found is not None or self.error or self.is_busy:
+            self._job.cancel()
+            self.found, self.error = None, ""
+            self.changed.emit()
+
+    def _take(self, result: object) -> None:
+        self.found = cast("PathAnswer | None", result)
+
+
+def _find_path(trace: Trace, thread: int, window: TimeWindow, is_cancelled: IsCancelled, _report: Report) -> PathAnswer:
+    """Run in the task; holds the trace, no widget."""
+    from satview.analysis.reasons.critical_path import critical_path  # on first use: no picture waits for it
+    from satview.answers.path import path_answer
+
+    return path_answer(trace, critical_path(trace, thread, window), is_cancelled)
+
+
+# An answer about all of the open trace: computed in the background once it is seen.
+
+
+Found = TypeVar("Found")
+Query = Callable[[Trace, IsCancelled], Found]
+
+
+class TraceAnswer(Answer, Generic[Found]):
+    """Runs the query at the first `start`, and again of a refreshed trace at the next one.
+
+    Attributes:
+        found: The answer; of the trace before until the next `start`; None = not yet known.
+    """
+
+    def __init__(self, trace: Trace, query: Query[Found], parent: QObject | None = None) -> None:
+        """Prepare the query.
+
+        Args:
+            trace: The trace.
+            query: A function without a bond to any widget; runs on the worker and returns no None. It may
+                raise `Cancelled` when its second argument says so.
+            parent: Owner.
+        """
+        super().__init__(parent)
+        self._trace, self._query = trace, query
+        self._is_of_this = False
+        self.found: Found | None = None
+
+    def start(self) -> None:
+        """Run the query, unless that is done or under way."""
+        if not self._is_of_this and not self.is_busy:
+            self._start(partial(_answer, self._query, self._trace))
+
+    def take(self, trace: Trace) -> None:
+        """Query a refreshed trace from now on; the answer of before shows until the next `start`."""
+        self._job.cancel()
+        self._trace, self._is_of_this = trace, False
+
+    def _take(self, result: object) -> None:
+        self._is_of_this = True
+        if result is not None:
+            self.found = cast(Found, result)
+
+
+def _answer(query: Query[Found], trace: Trace, is_cancelled: IsCancelled, _report: Report) -> Found:
+    """Run in the task; holds the trace, no widget."""
+    return query(trace, is_cancelled)
+
+
+# Why a thread is in its state at a moment: requested by a key, answered in the background.
+
+
+class WhySearch(Answer):
+    """The answer to the last question; it goes when something else is selected.
+
+    Attributes:
+        steps: The answer; empty = none yet.
+    """
+
+    def __init__(self, selection: Selection, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self.steps: tuple[WhyStep, ...] = ()
+        selection.changed.connect(self.forget)
+
+    def search(self, trace: Trace, thread: int, at_cycles: int) -> None:
+        """Look for the answer.
+
+        Args:
+            trace: The events.
+            thread: Row of the thread table.
+            at_cycles: The moment.
+        """
+        self.steps = ()
+        self._start(partial(_find_why, trace, thread, at_cycles))
+
+    @Slot()
+    def forget(self) -> None:
+        """Drop question and answer."""
+        if self.steps or self.error or self.is_busy:
+            self._job.cancel()
+            self.steps, self.error = (), ""
+            self.changed.emit()
+
+    def _take(self, result: object) -> None:
+        self.steps = result if isinstance(result, tuple) else ()
+
+
+def _find_why(
+    trace: Trace, thread: int, at_cycles: int, _is_cancelled: IsCancelled, _report: Report
+) -> tuple[WhyStep, ...]:
+    """Run in the task; holds the trace, no widget."""
+    from satview.analysis.reasons.why import why  # on first use: no picture waits for it
+
+    return why(trace, thread, at_cycles)

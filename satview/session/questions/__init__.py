@@ -1,1 +1,0 @@
-"""Questions about a trace that are answered in the background."""
