@@ -13,7 +13,7 @@ from typing import Final, NoReturn
 from satview import __version__
 from satview.base.errors import SatviewError, UsageError
 from satview.base.named_files import name_fault
-from satview.base.process_end import (
+from satview.base.process import (
     BAD_USE,
     FINE,
     INTERNAL,

@@ -12,9 +12,8 @@ from typing import Final
 from satview import __version__
 from satview.base import debug
 from satview.base.errors import UsageError
-from satview.base.palettes import PALETTES
-from satview.base.process_end import FINE, signals_raise
-from satview.base.resources import sample_trace
+from satview.base.installed import sample_trace
+from satview.base.process import FINE, signals_raise
 from satview.base.targets import keeps_inputs
 from satview.cli import command_names
 from satview.cli.shared.axis import add_axis_options, axis_request
@@ -23,6 +22,7 @@ from satview.cli.shared.progress import working, working_on
 from satview.cli.shared.ranges import add_range, with_times_attached
 from satview.core.library import describe
 from satview.session.lanes.lane_row import Label
+from satview.session.settings import PALETTES
 from satview.session.trace_link import TraceLink, parse_link
 from satview.timeline.lane_classes import LANE_CLASSES
 

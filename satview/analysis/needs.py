@@ -11,7 +11,7 @@ import numpy as np
 from satview.analysis.times.message_sizes import has_sizes
 from satview.analysis.trust import Mark
 from satview.analysis.whole_states import has_whole_states
-from satview.base.counts import counted
+from satview.base.safe_text import counted
 from satview.base.time_text import format_duration
 from satview.events import wire
 from satview.events.spec import Release
@@ -23,8 +23,7 @@ from satview.linkage.blockers import blockers
 from satview.linkage.mutexes import MUTEX, entries_of
 from satview.linkage.pulses import RECEIPT
 from satview.linkage.table import OPEN
-from satview.store.idle import idle_threads
-from satview.store.losses import losses
+from satview.store.losses import idle_threads, losses
 from satview.store.problems import KINDS
 from satview.store.time_ranges import TimeRanges
 from satview.store.trace import Trace

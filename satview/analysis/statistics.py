@@ -28,7 +28,7 @@ from satview.analysis.times.message_times import MessageTable, message_times
 from satview.analysis.times.scope import Mask, scope_of
 from satview.analysis.times.state_lengths import StateLengths, state_lengths
 from satview.analysis.times.state_times import StateTimes, state_times
-from satview.base.begun import Begun
+from satview.base.threads import Begun
 from satview.base.time import TimeWindow
 from satview.events.states import READY
 from satview.store.axis import Covered

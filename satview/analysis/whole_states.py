@@ -14,8 +14,7 @@ from satview.events.states import NOT_A_STATE, RUNNING
 from satview.linkage.states import following, state_ends
 from satview.linkage.table import NO_EVENT, OPEN, Rows
 from satview.linkage.whole import is_whole_on
-from satview.store.idle import idle_threads
-from satview.store.losses import losses
+from satview.store.losses import idle_threads, losses
 from satview.store.trace import Trace
 
 _Ints = NDArray[np.int64]

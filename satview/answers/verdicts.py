@@ -18,7 +18,7 @@ from satview.analysis.verdicts.thresholds import default_thresholds
 from satview.analysis.verdicts.verdict import Severity, Verdict
 from satview.answers.frames import Several, Texts
 from satview.answers.table import CERTAINTIES, Column, Kind, Known, Question, Table
-from satview.base.counts import counted
+from satview.base.safe_text import counted
 from satview.base.time import TimeWindow
 from satview.events.spec import arguments_text
 from satview.events.states import DEAD, NOT_A_STATE, READY, RUNNING

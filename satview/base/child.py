@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -79,3 +80,37 @@ def child_environment(**more: str) -> dict[str, str]:
     if (limits := folders()) is not None:
         own[FOLDERS_VARIABLE] = os.pathsep.join(limits)
     return {**own, _SAFE: "1", **more}  # for what the child itself starts
+
+
+# A picture of the window, taken by satview in a process of its own: the caller needs neither Qt nor a display.
+
+
+_PATIENCE_S: Final = 120
+
+
+def screenshot(trace: Path, path: Path, options: list[str], size: str) -> str:
+    """Have satview take a picture of a trace; return why that did not work, or nothing.
+
+    Args:
+        trace: The file.
+        path: The new PNG.
+        options: Such as `--range A..B --select N`.
+        size: `WxH` of the window.
+    """
+    arguments = [str(trace.absolute()), "--screenshot", str(path.absolute()), "--size", size, *options]
+    try:
+        done = subprocess.run(  # noqa: S603  -- this very Python
+            child_command("satview.__main__:entry", *arguments),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=_PATIENCE_S,
+            check=False,
+            env=child_environment(),
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return str(error)
+    if done.returncode not in (0, 1) or not path.exists():
+        last = done.stderr.strip().splitlines()
+        return last[-1].removeprefix("satview: ") if last else f"satview ended with {done.returncode}"
+    return ""

@@ -17,7 +17,7 @@ from contextvars import ContextVar
 from pathlib import Path
 from typing import Final
 
-from satview.base.errors import SatviewError, WriteError
+from satview.base.errors import SatviewError, UsageError, WriteError
 from satview.base.new_file import write_file
 
 VARIABLE: Final = "SATVIEW_ONLY_BELOW"
@@ -134,3 +134,29 @@ def _record(owner: Path, outside: tuple[Path, ...]) -> Path:
     key = "\0".join(map(str, (_real(owner), *sorted(outside))))
     digest = hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest()[:32]
     return user_state_path("satview", appauthor=False) / "allowed" / digest
+
+
+# Reads files that a person writes, which are never large.
+
+
+def read_small(path: Path, limit_bytes: int, too_large: str) -> bytes:
+    """Return the bytes of a file; never reads more than the limit, whatever the file is.
+
+    Args:
+        path: The file.
+        limit_bytes: How many it may have.
+        too_large: What to say if it has more.
+
+    Raises:
+        UsageError: It cannot be read, or has more bytes; names the file.
+    """
+    if fault := name_fault(str(path)):
+        raise UsageError(f"{path.name}: {fault}")
+    try:
+        with path.open("rb") as file:
+            data = file.read(limit_bytes + 1)
+    except OSError as error:
+        raise UsageError(f"{path.name}: {error.strerror or error}") from error
+    if len(data) > limit_bytes:
+        raise UsageError(f"{path.name}: {too_large}")
+    return data

@@ -9,6 +9,19 @@ from __future__ import annotations
 import re
 from typing import Final
 
+# Numbers of things in sentences.
+
+
+def counted(count: int, noun: str) -> str:
+    """Return how many there are of something, for people: `1 event`, `2,409,125 events`.
+
+    Args:
+        count: How many; may be negative, as a difference is.
+        noun: One of them, with what is said before it; its last word takes an `s` for all but one.
+    """
+    return f"{count:,} {noun}{'' if abs(count) == 1 else 's'}"
+
+
 _BREAKS: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
 _FORMULA: Final = ("=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 # Controls, and the characters that reverse the direction of writing or cannot be seen at all.

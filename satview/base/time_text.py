@@ -16,8 +16,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.base.counts import counted
 from satview.base.errors import UsageError
+from satview.base.safe_text import counted
 from satview.base.time import NS_PER_S, Clock, TimeWindow
 
 MICROSECOND: Final = "\N{MICRO SIGN}s"

@@ -5,21 +5,368 @@ Source of the payloads: kernel event trace format, sections 8.2 to 8.7.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Generator, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from typing import TYPE_CHECKING, Any, Protocol
 
-from satview.capture.emit_system import SystemEvents
-from satview.capture.gate import ON, TESTED, WIDE
+from satview.capture.gate import ON, TESTED, WIDE, Gate
 from satview.capture.sim.calls import TraceEvent
 from satview.capture.sim.parts.target import Target
 from satview.events import naming, wire
+from satview.events.catalogue import Catalogue, catalogue
+from satview.events.layout import logged_list, plan_of
 from satview.events.spec import Release
-from satview.events.wire import WireClass
-from satview.events.words import encode, name_bytes, text_words
-from satview.filters.event_context import NOT_TESTED
+from satview.events.wire import WORD_MASK, Plan, WireClass, encode, name_bytes, sigevent_words, text_words
+from satview.filters.event_context import FEATURE_PID, FEATURE_TID, NOT_TESTED, EventContext, feature_of, has_feature
 from satview.filters.external import COMM_NAMES
 
 if TYPE_CHECKING:
-    from satview.capture.sim.parts.threads import PendingCall, Process, Thread
+    from satview.capture.sim.parts.recorder import Mapping
+    from satview.capture.sim.parts.sigevent import Sigevent
+    from satview.capture.sim.parts.threads import Partition, PendingCall, Process, Thread
+
+
+# Which code and which list the simulated kernel logs an event with, ready for the encoder.
+
+
+_UNKNOWN: Plan = (("ret_val", 1), ("empty", 1))
+
+
+class CallPayloads:
+    """Codes and argument lists of the kernel calls of one release.
+
+    The form of an event depends on mode (fast, wide) and on the process (32 or 64 bits): from 7.x on an event whose
+    list holds 64-bit values carries a flag in its number.
+    """
+
+    def __init__(self, release: Release) -> None:
+        self.catalogue: Catalogue = catalogue(release)
+        self.has_flag = release in (Release.QNX_7, Release.QNX_8)
+        self._forms: dict[tuple[int, bool, bool], tuple[int, Plan]] = {}
+        self._plans: dict[tuple[int, bool], Plan] = {}
+        self._numbers: dict[str, int | None] = {}
+
+    def number(self, name: str) -> int | None:
+        """Return the number of a call by name, None if the release has none."""
+        if name not in self._numbers:
+            self._numbers[name] = self.catalogue.kernel_call_number(name)
+        return self._numbers[name]
+
+    def form(self, event: int, wide: bool, is_64bit: bool) -> tuple[int, Plan]:
+        """Return code and argument list of an entry or exit event (number, plus 128 for exits)."""
+        key = (event, wide, is_64bit)
+        found = self._forms.get(key)
+        if found is None:
+            found = self._forms[key] = self._find(event, wide, is_64bit)
+        return found
+
+    def _find(self, event: int, wide: bool, is_64bit: bool) -> tuple[int, Plan]:
+        code = wire.code(WireClass.KER_CALL, event) | (wire.KER_64BIT if is_64bit and self.has_flag else 0)
+        logged, fields = logged_list(self.catalogue.release, code, is_wide=wide)
+        return logged, plan_of(fields) if fields else _UNKNOWN
+
+    def plan(self, code: int, wide: bool = False) -> Plan:
+        """Return the argument list of any other event.
+
+        Raises:
+            ValueError: The release has no list for it.
+        """
+        found = self._plans.get((code, wide))
+        if found is None:
+            fields = logged_list(self.catalogue.release, code, is_wide=wide)[1]
+            if fields is None:
+                raise ValueError(f"{self.catalogue.release} has no list for code 0x{code:x}")
+            found = self._plans[code, wide] = plan_of(fields)
+        return found
+
+
+@cache
+def call_payloads(release: Release) -> CallPayloads:
+    """Return the lists of a release; made once."""
+    return CallPayloads(release)
+
+
+# Events of interrupts and of the system class: timers, partitions, inter-processor interrupts, path names.
+
+
+_INT_ENTER, _INT_EXIT, _HANDLER_ENTER, _HANDLER_EXIT = (wire.code(WireClass.INT, i) for i in range(1, 5))
+_INT_ENTER_64, _HANDLER_ENTER_64, _DELIVER = (wire.code(WireClass.INT, i) for i in range(5, 8))
+_SYS = {
+    name: wire.code(WireClass.SYSTEM, number)
+    for name, number in (
+        ("PATHMGR", 2),
+        ("APS_NAME", 3),
+        ("APS_BUDGETS", 4),
+        ("APS_BNKR", 5),
+        ("MMAP", 6),
+        ("MUNMAP", 7),
+        ("IPI", 16),
+        ("TIMER", 18),
+        ("IST_ATTACH", 29),
+    )
+}
+_IPI_64 = wire.code(WireClass.SYSTEM, 0x210)
+_IPI_RESCHEDULE = 0x1
+_HANDLER_AREA = 0x8060000
+
+
+class SystemEvents(Gate):
+    """The part of the emitter for interrupts and the system."""
+
+    def __init__(self, target: Target) -> None:
+        super().__init__(target)
+        self._payloads = call_payloads(target.release)
+
+    def _words(self, code: int, values: dict[str, int | bytes], wide: bool = False) -> list[int]:
+        """Return the payload of an event whose arguments have these values; others are 0, texts left out."""
+        return encode(self._payloads.plan(code, wide), values, self.byte_order)
+
+    @property
+    def _has_newer_system(self) -> bool:
+        """True from 6.6 on."""
+        return self.target.release != Release.QNX_6
+
+    # Interrupts
+
+    def interrupt_enter(self, cpu: int, time: int, vector: int, address: int) -> None:
+        """Emit the entry of an interrupt."""
+        self._enter_interrupt()
+        code = _INT_ENTER_64 if address >> 32 else _INT_ENTER
+        in_kernel_or_address = 1 if self.target.is_old else address
+        words = self._words(code, {"interrupt_number": vector, "ip": in_kernel_or_address})
+        self._interrupt(cpu, time, vector, code, words)
+
+    def interrupt_exit(self, cpu: int, time: int, vector: int, kernel_flags: int) -> None:
+        """Emit the exit of an interrupt."""
+        words = self._words(
+            _INT_EXIT, {"interrupt_number": vector, "kernel_flag": kernel_flags, "inkernel": kernel_flags}
+        )
+        self._interrupt(cpu, time, vector, _INT_EXIT, words)
+        if self.buffers is not None and self.buffers.in_interrupt:
+            self.buffers.leave_interrupt(time)
+
+    def _enter_interrupt(self) -> None:
+        if self.buffers is not None:
+            self.buffers.in_interrupt += 1
+
+    def handler_enter(self, cpu: int, time: int, process: Process, vector: int, address: int) -> None:
+        """Emit the entry of a handler: always combine."""
+        if self.target.is_old:
+            return
+        code = _HANDLER_ENTER_64 if address >> 32 else _HANDLER_ENTER
+        words = self._words(
+            code, {"pid": process.pid, "interrupt_number": vector, "ip": address, "area": _HANDLER_AREA}
+        )
+        self._interrupt(cpu, time, vector, code, words)
+
+    def handler_exit(self, cpu: int, time: int, vector: int, event: Sigevent | None) -> None:
+        """Emit the exit of a handler with the event it returned, all zero if none."""
+        if self.target.is_old:
+            return
+        structure = [0, 0, 0, 0]
+        if event is not None:
+            structure = sigevent_words(
+                event.notify, event.coid or event.signo, event.value, event.code, event.priority, self.byte_order
+            )
+        words = [*self._words(_HANDLER_EXIT, {"interrupt_number": vector}), *structure]
+        self._interrupt(cpu, time, vector, _HANDLER_EXIT, words)
+
+    def deliver_interrupt(self, cpu: int, time: int, ident: int) -> None:
+        """Emit the delivery of an interrupt to its service thread (8.0)."""
+        self._interrupt(cpu, time, ident, _DELIVER, [*self._words(_DELIVER, {"intr_id": ident}), 0])
+
+    def _interrupt(self, cpu: int, time: int, vector: int, code: int, words: Sequence[int]) -> None:
+        flags = self.vector_flags(code, vector)
+        if flags & ON and (not flags & TESTED or self.admit(cpu, code, time, words)):
+            self.put(cpu, code, time, words)
+
+    # System
+
+    def _system(
+        self, cpu: int, time: int, code: int, values: dict[str, int | bytes], tested: tuple[int, int] | None = None
+    ) -> None:
+        flags = self._flags[code] or self.find(code)
+        if not flags & ON:
+            return
+        words = self._words(code, values, bool(flags & WIDE))
+        if not flags & TESTED or self.admit(cpu, code, time, words, None, tested):
+            self.put(cpu, code, time, words)
+
+    def timer(self, cpu: int, time: int, thread: Thread, ident: int, flags: int) -> None:
+        """Emit the expiry of a timer; kernels before 6.6 do not."""
+        if self._has_newer_system:
+            self._system(cpu, time, _SYS["TIMER"], {**_owner(thread), "timer_id": ident, "flags": flags})
+
+    def ipi(self, cpu: int, time: int, thread: Thread) -> None:
+        """Emit an inter-processor interrupt; kernels before 6.6 do not."""
+        if self._has_newer_system:
+            address = 0x8048000 + thread.tid * 0x150
+            code = _IPI_64 if self.target.is_64bit else _SYS["IPI"]
+            self._system(cpu, time, code, {"ipicmd": _IPI_RESCHEDULE, "interrupted_ip": address, **_owner(thread)})
+
+    def partition_bankrupt(self, cpu: int, time: int, thread: Thread, partition: Partition) -> None:
+        """Emit the bankruptcy of a partition."""
+        pid, tid = culprit = (thread.process.pid, thread.tid)
+        values: dict[str, int | bytes] = {"pid": pid, "tid": tid, "partition_id": partition.ident}
+        if self._has_newer_system:
+            values = {"suspect_pid": pid, "suspect_tid": tid, "partition_id": partition.ident}
+        self._system(cpu, time, _SYS["APS_BNKR"], values, culprit)
+
+    def mapped(self, cpu: int, time: int, process: Process, address: int, call: Mapping) -> None:
+        """Emit that memory has been mapped; a mapping without a file has no name."""
+        values: dict[str, int | bytes] = {
+            "pid": process.pid,
+            "vaddr": address,
+            "addr": address,
+            "len": call.length,
+            "flags": call.flags,
+            "prot": call.prot,
+            "fd": 3 if call.file else WORD_MASK,
+        }
+        if call.file:
+            values["path"] = values["name"] = name_bytes(call.file)
+        self._memory(cpu, time, "MMAP", values)
+
+    def unmapped(self, cpu: int, time: int, process: Process, address: int, length: int) -> None:
+        """Emit that memory has been given back."""
+        self._memory(cpu, time, "MUNMAP", {"pid": process.pid, "vaddr": address, "addr": address, "len": length})
+
+    def _memory(self, cpu: int, time: int, name: str, values: dict[str, int | bytes]) -> None:
+        if not self.target.is_old:
+            self._system(cpu, time, _SYS[name], values)
+
+    def path(self, cpu: int, time: int, thread: Thread, text: str) -> None:
+        """Emit the resolution of a path name."""
+        name = name_bytes(text)
+        self._system(cpu, time, _SYS["PATHMGR"], {**_owner(thread), "path": name, "pathname": name})
+
+    def service_thread(self, cpu: int, time: int, thread: Thread, ident: int, interrupt_cpu: int) -> None:
+        """Emit that a thread has become an interrupt's service thread (8.0)."""
+        self._system(
+            cpu,
+            time,
+            _SYS["IST_ATTACH"],
+            {**_owner(thread), "intr_id": ident, "intr_cpu": interrupt_cpu, "ist_prio": thread.priority},
+        )
+
+    def partition(self, cpu: int, time: Callable[[], int], partition: Partition) -> None:
+        """Emit name and budget of a partition, for the state dump."""
+        ident, name = partition.ident, name_bytes(partition.name)
+        percent, critical_ms = partition.budget_percent, partition.critical_ms
+        names: dict[str, int | bytes] = {"partition_id": ident, "name": name}
+        budgets: dict[str, int | bytes] = {
+            "partition_id": ident,
+            "percentage_budget": percent,
+            "critical_budget": critical_ms,
+        }
+        if self._has_newer_system:
+            names = {"partition_id": ident, "partition_name": name}
+            budgets = {
+                "partition_id": ident,
+                "percentage_cpu_budget": percent,
+                "critical_budget_ms": critical_ms,
+                "maximum_cpu_budget": 100,
+                "budget_percent_scale": 100,
+            }
+        self._system(cpu, time(), _SYS["APS_NAME"], names)
+        self._system(cpu, time(), _SYS["APS_BUDGETS"], budgets)
+
+
+def _owner(thread: Thread) -> dict[str, int | bytes]:
+    return {"pid": thread.process.pid, "tid": thread.tid}
+
+
+# Event handlers of programs: what they get, and how the kernel calls them. Source: capture side, section 3.4.
+
+
+@dataclass(slots=True)
+class EventData:
+    """What an event handler gets, the counterpart of `event_data_t`.
+
+    Attributes:
+        header: Header word of the event, struct bits 0.
+        data_array: The user's list; filled with the payload words.
+        el_num: Words filled.
+        area: The user's, untouched.
+        feature_mask: Bits 0 and 1: `feature` holds pid and tid.
+        feature: (pid, tid).
+    """
+
+    data_array: list[int] = field(default_factory=list)
+    area: Any = None
+    header: int = 0
+    el_num: int = 0
+    feature_mask: int = 0
+    feature: list[int] = field(default_factory=lambda: [0, 0])
+
+
+EventHandler = Callable[[EventData], Any]
+RULE_DATA = object()
+"""Instead of a handler's data: the function is a dynamic rule itself, from rules that tracelogger sets."""
+
+
+class HandlerHost(Protocol):
+    """What runs a program's handlers: guards the kernel against what they do."""
+
+    def call_handler(self, handler: KernelHandler) -> int:
+        """Call the function of a handler whose data is filled in; return its answer."""
+
+
+@dataclass(slots=True, eq=False)
+class KernelHandler:
+    """An attached handler of a program, as the dynamic rule that the kernel's rule set calls.
+
+    Attributes:
+        function: The program's; a generator function may yield TraceEvent() calls.
+        data: The program's, filled again for each event.
+        pid: Process that attached it; the handler goes with it.
+        release: Decides which events have a pid and a tid.
+        host: Calls the function.
+    """
+
+    function: EventHandler
+    data: EventData
+    pid: int
+    release: Release
+    host: HandlerHost
+
+    def __call__(self, context: EventContext, /) -> int:
+        """Fill in the program's data and call its function; 0 suppresses the event."""
+        data, count = self.data, context.word_count or context.el_num
+        data.header = context.header
+        words = context.words
+        data.data_array[:count] = words if len(words) == count else words[:count]
+        data.el_num = count
+        tested = context.tested
+        if tested is not None and tested[1] >= 0 and has_feature(context.code):  # as `feature_of`, at less cost
+            data.feature_mask, data.feature[:] = FEATURE_PID | FEATURE_TID, tested
+        else:
+            data.feature_mask, feature = feature_of(context, self.release)
+            if data.feature_mask:
+                data.feature[:] = feature
+        return self.host.call_handler(self)
+
+
+def finish(running: Generator[Any, int, Any], call: Callable[[Any], int]) -> int:
+    """Run a handler that is a generator function to its end and return its answer.
+
+    Args:
+        running: What the function returned.
+        call: Carries out what it yields; what it raises is raised at the `yield`.
+    """
+    try:
+        item = next(running)
+        while True:
+            try:
+                value = call(item)
+            except OSError as error:
+                item = running.throw(error)
+            else:
+                item = running.send(value)
+    except StopIteration as end:
+        return int(end.value or 0)
+
 
 _LOW = 0xFFFFFFFF
 _EXIT, _INTERRUPTED = wire.KER_EXIT_OFFSET, wire.KER_INT_OFFSET

@@ -25,7 +25,7 @@ from satview.capture.kernel import Kernel
 from satview.capture.logger_options import LoggerOptions, Say
 from satview.capture.probe import Probe
 from satview.capture.sim.parts.target import Target
-from satview.events.kernel_buffers import BUFFER_SIZES
+from satview.events.kernel_calls import BUFFER_SIZES
 from satview.events.spec import Release
 from satview.events.wire import SLOT_BYTES
 from satview.formats.qst import layout

@@ -3,28 +3,180 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import BinaryIO
 
+import numpy as np
+
 from satview.base.errors import UsageError
 from satview.capture import control
+from satview.capture.emit import RULE_DATA
 from satview.capture.files import CaptureError, KevFile
 from satview.capture.kernel import Kernel
 from satview.capture.logger import Logger
-from satview.capture.logger_options import SET_UP_PRIORITY, LoggerOptions, LoggerReport, Say
+from satview.capture.logger_options import RULE, SET_UP_PRIORITY, LoggerOptions, LoggerReport, Say
 from satview.capture.probe import Probe
 from satview.capture.qst import QstFile, QstForm, QstTracer
-from satview.capture.report import findings, why_nothing
-from satview.capture.rules import calls_of_text
 from satview.capture.sim.machine.machine import Machine
+from satview.capture.sim.machine.programs import MAX_FAULTS
+from satview.capture.sim.parts.history import describe
+from satview.capture.sim.parts.objects import lock_state
 from satview.capture.sim.parts.target import target
-from satview.capture.sim.parts.threads import Body
+from satview.capture.sim.parts.threads import Body, Thread
 from satview.capture.sim.parts.truth import Truth
 from satview.capture.workloads.registry import Workload, find
+from satview.events.catalogue import catalogue
 from satview.events.spec import Release
-from satview.filters.rules.building import FunctionLoader
+from satview.filters.diagnostics import RuleError
+from satview.filters.expressions.expression import Expression
+from satview.filters.rules.building import FunctionLoader, build
+from satview.filters.rules.capturing import CaptureRules, for_capture
+from satview.filters.rules.rule import Rule
+from satview.filters.rules.rule_line import Processes
+from satview.filters.rules.text import parse_rules
+
+# Rule files for captures: the rules that filter a view, turned into the TraceEvent() calls that they are.
+
+
+def calls_of_text(
+    text: str, kernel: Kernel, load_function: FunctionLoader | None = None, is_wide: bool = False
+) -> tuple[list[RULE], CaptureRules]:
+    """Return the calls that a rule text represents, with process names resolved on a machine that runs.
+
+    Args:
+        text: One rule per line, as in `.satrules` files.
+        kernel: Its processes give the names their pids, its release the numbers.
+        load_function: For rules that call Python functions; None refuses those.
+        is_wide: Whether the logger makes everything wide before the rules.
+
+    Returns:
+        The calls, and what the rules become: its notes say what is captured although a view would hide it.
+
+    Raises:
+        RuleError: Faults in the text, a rule that the kernel would refuse, or one that no kernel can carry out.
+        UsageError: A function that may not be run.
+    """
+    release = kernel.target.release
+    rules = parse_rules(text, release, processes_of(kernel))
+    captured = for_capture(build(rules, release, load_function, is_wide), kernel.target.has_handlers)
+    if captured.faults:
+        raise RuleError(list(captured.faults))
+    calls = [_call(rule, captured, load_function) for rule in captured.rules]
+    calls += [("ADDCLASSEVHANDLER", (external, handler, RULE_DATA)) for external, handler in captured.handlers.items()]
+    return calls, captured
+
+
+def processes_of(kernel: Kernel) -> Processes:
+    """Return the pids behind the names of the processes that run, with and without folders."""
+    pids: dict[str, tuple[int, ...]] = {}
+    for process in kernel.machine.processes.values():
+        for name in {process.name, process.short_name}:
+            pids[name] = (*pids.get(name, ()), process.pid)
+    return pids
+
+
+def _call(rule: Rule, captured: CaptureRules, load_function: FunctionLoader | None) -> RULE:
+    assert rule.mode is not None
+    if rule.condition:
+        return rule.mode.name, (*rule.arguments(), Expression(rule.condition, captured.state.release), RULE_DATA)
+    if rule.function and load_function is not None:
+        return rule.mode.name, (*rule.arguments(), load_function(rule.function), RULE_DATA)
+    return rule.mode.name, rule.arguments()
+
+
+# What was wrong with a run: programs that misbehaved, deadlocks, threads that wait for nobody.
+
+
+_SERVICE_STATES = frozenset({"READY", "RUNNING", "DEAD", "RECEIVE", "NANOSLEEP", "INTR", "SIGWAITINFO"})
+
+
+_OURS = frozenset({"procnto-instr", "procnto-smp-instr", "tracelogger"})
+
+
+def why_nothing(kernel: Kernel, options: LoggerOptions) -> str:
+    """Return why a logger that ended without a fault saved no event, as a sentence without a full stop.
+
+    Args:
+        kernel: As it is before the logger switches everything off.
+        options: Of the logger.
+    """
+    if not kernel.control.was_started:
+        return "START was never called"
+    release, codes = kernel.target.release, kernel.emitter.rules.codes_at()
+    classes = {catalogue(release).class_name(code) for code in np.flatnonzero(codes).tolist()} - {"CONTROL"}
+    if not classes:
+        return "every class of events is off"
+    if not options.flushes_at_end and not options.is_ring:
+        return "no buffer was full, and without a flush at the end a buffer that is not full is not saved"
+    return f"of the classes that are on ({', '.join(sorted(classes))}) no event happened or passed"
+
+
+def _blocked(machine: Machine) -> list[Thread]:
+    return [
+        thread
+        for process in machine.processes.values()
+        if process.short_name not in _OURS
+        for thread in process.threads.values()
+        if thread.state not in _SERVICE_STATES
+    ]
+
+
+def _is_at_rest(machine: Machine) -> bool:
+    """Return whether nothing can ever happen again: no timer, no device, nobody running."""
+    if machine.timers.pending or any(source.is_active for source in machine.sources.values()):
+        return False
+    return not any(
+        thread.state in ("READY", "RUNNING")
+        for process in machine.processes.values()
+        if process.short_name not in _OURS
+        for thread in process.threads.values()
+    )
+
+
+def deadlocks(machine: Machine) -> list[list[Thread]]:
+    """Return the rings of threads that wait for each other, each once."""
+    rings: list[list[Thread]] = []
+    seen: set[Thread] = set()
+    for first in _blocked(machine):
+        chain: list[Thread] = []
+        thread: Thread | None = first
+        while thread is not None and thread not in chain and thread not in seen:
+            chain.append(thread)
+            owners = lock_state(thread.waiting_on)
+            thread = owners[0] if owners else None
+        if thread is not None and thread in chain:
+            rings.append(chain[chain.index(thread) :])
+        seen.update(chain)
+    return rings
+
+
+def _waits(thread: Thread) -> str:
+    owners = lock_state(thread.waiting_on)
+    whose = f" of {owners[0].label}" if owners else ""
+    location = f" at {thread.location()}" if thread.location() else ""
+    return f"{thread.label}{location} waits for {describe(thread.waiting_on)}{whose}"
+
+
+def findings(machine: Machine) -> list[str]:
+    """Return one sentence for everything that went wrong, naming thread and line."""
+    times = Counter(str(fault) for fault in machine.faults)
+    texts = [
+        text if count == 1 else f"{text} ({count} times{' or more' * (count == MAX_FAULTS)})"
+        for text, count in times.items()
+    ]
+    texts += ["deadlock: " + ", ".join(_waits(thread) for thread in ring) for ring in deadlocks(machine)]
+    in_ring = {thread for ring in deadlocks(machine) for thread in ring}
+    if _is_at_rest(machine):
+        texts += [
+            f"waits for ever: {_waits(thread)} ({thread.state})"
+            for thread in _blocked(machine)
+            if thread not in in_ring
+        ]
+    return texts
+
 
 PACE_S = 0.02  # real time between two looks at the clock of a target that runs in real time
 SHORT_GRACE_NS = 20_000_000

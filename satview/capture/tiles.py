@@ -7,6 +7,7 @@ every thread back to where the tile began, so that the seams are consistent for 
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,16 +17,38 @@ from numpy.typing import NDArray
 
 from satview.base.errors import Cancelled, UsageError
 from satview.capture import control
+from satview.capture.buffers import Buffer
 from satview.capture.files import KevFile
 from satview.capture.kernel import Kernel
-from satview.capture.report import findings
+from satview.capture.run import findings
 from satview.capture.sim.parts.target import Target, target
 from satview.capture.sim.parts.threads import Thread
-from satview.capture.sinks import MemorySink
 from satview.capture.trace_event import mode
 from satview.capture.workloads.registry import find
 from satview.events import wire
 from satview.events.spec import Release
+from satview.formats.kev.writer import slot_array
+
+# Where full kernel buffers go when no simulated logger takes them: straight into memory.
+
+
+class MemorySink:
+    """Takes every buffer at once, as an infinitely fast logger would."""
+
+    def __init__(self) -> None:
+        self._words = array("I") if array("I").itemsize == 4 else array("L")
+        self.buffers = 0
+
+    def __call__(self, buffer: Buffer) -> None:
+        """Copy a full buffer and give it back."""
+        self._words.extend(buffer.words)
+        self.buffers += 1
+        buffer.empty()
+
+    def slots(self) -> NDArray[np.uint32]:
+        """Return everything so far, shape (n, 4), uint32 in host order."""
+        return slot_array(self._words)
+
 
 ROLLOVER_CYCLES = 1 << 32
 MAX_EVENTS = 2_000_000_000

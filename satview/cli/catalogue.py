@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from satview.base.errors import SatviewError, TraceFormatError
-from satview.base.process_end import BAD_USE, FINE
+from satview.base.process import BAD_USE, FINE
 from satview.cli.shared.files import InputFile
 from satview.formats.listing.learn import proposed_rows, unlisted_rows
 from satview.formats.listing.reader import read_listing

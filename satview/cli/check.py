@@ -11,7 +11,7 @@ from satview.analysis.verdicts.find import all_kinds, kind_of
 from satview.analysis.verdicts.thresholds import default_thresholds, read_thresholds, thresholds_text
 from satview.answers.verdicts import Verdicts, find
 from satview.base.errors import UsageError
-from satview.base.process_end import COST_DATA, FINE
+from satview.base.process import COST_DATA, FINE
 from satview.base.safe_text import visible_line
 from satview.cli.shared.files import InputFile, add_user_events
 from satview.cli.shared.progress import open_trace, working, working_on

@@ -8,7 +8,7 @@ import math
 from typing import TYPE_CHECKING, Any, Final
 
 from satview.base.errors import UsageError
-from satview.base.process_end import COST_DATA, FINE
+from satview.base.process import COST_DATA, FINE
 from satview.cli.shared.files import InputFile
 from satview.cli.shared.progress import open_trace, working, working_on
 from satview.cli.shared.ranges import add_range, range_of
@@ -156,7 +156,7 @@ def _by_figure(found: list[Change]) -> dict[str, list[Change]]:
 
 def _print_worse(change: Change) -> None:
     from satview.answers.comparison import change_text, value_text
-    from satview.base.process_end import say
+    from satview.base.process import say
     from satview.base.safe_text import visible_line
 
     say(visible_line(f"worse: {change.column.title} of {change.name}: {value_text(change, change.before)} before, "

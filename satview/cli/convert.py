@@ -6,7 +6,7 @@ import argparse
 import sys
 
 from satview.base.errors import SatviewError
-from satview.base.process_end import BAD_USE, COST_DATA, FINE, say
+from satview.base.process import BAD_USE, COST_DATA, FINE, say
 from satview.base.targets import is_standard_output
 from satview.cli.shared.files import InputFile, OutputFile, add_user_events
 from satview.cli.shared.progress import open_trace, working, working_on

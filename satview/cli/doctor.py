@@ -11,7 +11,7 @@ from satview.analysis.doctor.analyses import ANALYSES
 from satview.analysis.doctor.report import Diagnosis, capture_for, doctor, grouped, notes, titles
 from satview.analysis.trust import TITLES, Mark
 from satview.base.errors import UsageError
-from satview.base.process_end import COST_DATA, FINE
+from satview.base.process import COST_DATA, FINE
 from satview.cli.shared.files import InputFile, add_user_events
 from satview.cli.shared.progress import open_trace, working, working_on
 from satview.store.trace import Trace

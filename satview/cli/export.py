@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from satview.base.errors import UsageError
-from satview.base.process_end import COST_DATA, FINE, say
+from satview.base.process import COST_DATA, FINE, say
 from satview.base.targets import is_standard_output
 from satview.cli.filter import built_rules, print_report, report_nothing, selected_events
 from satview.cli.shared.files import InputFile, OutputFile, add_user_events

@@ -12,7 +12,7 @@ import numpy as np
 
 from satview.base.errors import UsageError
 from satview.base.new_file import write_file
-from satview.base.process_end import COST_DATA, FINE, say
+from satview.base.process import COST_DATA, FINE, say
 from satview.base.safe_text import visible, visible_line
 from satview.base.targets import is_standard_output
 from satview.base.time import TimeWindow

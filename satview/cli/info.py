@@ -8,7 +8,7 @@ from typing import Any
 
 from satview.analysis.doctor.shown import summary, unanswered
 from satview.base.errors import TraceFormatError
-from satview.base.process_end import BAD_USE, COST_DATA, FINE, say
+from satview.base.process import BAD_USE, COST_DATA, FINE, say
 from satview.base.safe_text import visible_line
 from satview.base.time_text import format_duration, hex_cycles
 from satview.cli.shared.bold import bold

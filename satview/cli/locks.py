@@ -10,7 +10,7 @@ from satview.analysis.doctor.report import diagnosis
 from satview.analysis.locks import KINDS, LockTable, Waits, lock_table
 from satview.analysis.trust import TITLES, sign
 from satview.base.errors import SatviewError
-from satview.base.process_end import BAD_USE, say
+from satview.base.process import BAD_USE, say
 from satview.base.safe_text import visible_line
 from satview.base.time_text import format_duration
 from satview.cli.shared.progress import open_trace

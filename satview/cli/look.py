@@ -6,7 +6,7 @@ import argparse
 import json
 from typing import Any
 
-from satview.base.process_end import COST_DATA, FINE
+from satview.base.process import COST_DATA, FINE
 from satview.cli.shared.files import InputFile, add_user_events
 from satview.cli.shared.progress import open_trace, working, working_on
 

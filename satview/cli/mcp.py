@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from satview.base.errors import UsageError
-from satview.base.process_end import FINE
+from satview.base.process import FINE
 from satview.cli.shared.files import InputFile, add_user_events
 
 _EPILOG = """\

@@ -7,7 +7,7 @@ import json
 from typing import Any
 
 from satview.base.plugins import all_plugins
-from satview.base.process_end import FINE
+from satview.base.process import FINE
 from satview.base.safe_text import visible_line
 
 PURPOSE = "automate"

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from satview.base.errors import SatviewError
-from satview.base.process_end import BAD_USE, say
+from satview.base.process import BAD_USE, say
 from satview.base.safe_text import csv_text, visible_line
 from satview.base.time_text import format_time
 from satview.cli.shared.thread_traces import add_files, open_set, say_problems

@@ -6,9 +6,9 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from satview.base.counts import counted
 from satview.base.errors import UsageError
-from satview.base.process_end import COST_DATA, FINE, say
+from satview.base.process import COST_DATA, FINE, say
+from satview.base.safe_text import counted
 from satview.base.targets import is_standard_output
 from satview.cli.shared.files import InputFile, OutputFile, add_user_events
 from satview.cli.shared.progress import open_trace, working, working_on

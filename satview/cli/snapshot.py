@@ -7,7 +7,7 @@ import json
 from typing import Any
 
 from satview.analysis.reasons.snapshot import Snapshot, SnapshotGroup, holder_text, snapshot, state_text
-from satview.base.process_end import COST_DATA, FINE
+from satview.base.process import COST_DATA, FINE
 from satview.base.time_text import format_duration, format_moment, parse_moment_inside
 from satview.cli.shared.files import InputFile, add_user_events
 from satview.cli.shared.progress import open_trace, working, working_on

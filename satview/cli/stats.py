@@ -19,7 +19,7 @@ from satview.analysis.statistics import Statistics
 from satview.analysis.statistics_sheets import SHEETS, make_sheet, sheet_keys
 from satview.analysis.times.basis import Basis
 from satview.base.errors import UsageError
-from satview.base.process_end import COST_DATA, FINE
+from satview.base.process import COST_DATA, FINE
 from satview.base.time_text import format_duration
 from satview.cli.shared.files import InputFile, RuleFile, add_user_events
 from satview.cli.shared.progress import open_trace, working, working_on

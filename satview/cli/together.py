@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from satview.base.errors import UsageError
-from satview.base.process_end import COST_DATA, FINE
+from satview.base.process import COST_DATA, FINE
 from satview.base.safe_text import visible_line
 from satview.cli.shared.axis import add_axis_options, axis_request
 from satview.cli.shared.files import InputFile, OutputFile

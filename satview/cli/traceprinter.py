@@ -12,9 +12,8 @@ from typing import TextIO
 
 from satview.base.errors import SatviewError, UsageError
 from satview.base.new_file import new_text_file
-from satview.base.process_end import BAD_USE, COST_DATA, FINE, drop_output, say
+from satview.base.process import BAD_USE, COST_DATA, FINE, drop_output, say, standard_input
 from satview.base.safe_text import visible
-from satview.base.standard_input import standard_input
 from satview.base.targets import find_target
 from satview.base.time import TimeWindow
 from satview.base.time_text import parse_since_start

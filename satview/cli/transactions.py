@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from satview.answers.transactions import LEGS, TransactionFilter, transaction_table
 from satview.base.errors import UsageError
-from satview.base.process_end import COST_DATA, FINE
+from satview.base.process import COST_DATA, FINE
 from satview.cli.shared.files import InputFile, add_user_events
 from satview.cli.shared.numbers import number
 from satview.cli.shared.progress import open_trace, working, working_on

@@ -9,7 +9,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from satview.base.errors import UsageError
-from satview.base.process_end import FINE
+from satview.base.process import FINE
 from satview.base.safe_text import csv_text
 from satview.cli.shared.files import InputFile
 

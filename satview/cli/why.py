@@ -13,7 +13,7 @@ from satview.analysis.reasons.why import MOST_STEPS, why
 from satview.analysis.reasons.why_step import WhyStep, chain_lines
 from satview.answers.path import path_answer
 from satview.base.errors import UsageError
-from satview.base.process_end import COST_DATA, FINE
+from satview.base.process import COST_DATA, FINE
 from satview.base.safe_text import visible_line
 from satview.base.time_text import format_duration, parse_moment_inside, parse_range
 from satview.cli.shared.files import InputFile, add_user_events

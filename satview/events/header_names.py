@@ -9,10 +9,19 @@ from __future__ import annotations
 from functools import cache
 from typing import Final
 
-from satview.events import constants, naming, wire
+from satview.events import naming, rows, wire
 from satview.events.class_table import external_classes
 from satview.events.modes import PREFIX, Mode
 from satview.events.spec import Release
+
+# Names of bits and values inside payloads.
+
+
+@cache
+def flag_names(table: str) -> dict[int, str]:
+    """Return a table of bits or values of `flags.toml`: `power`, `runstate`, `able`, `path_attach`, `timer`, ..."""
+    return rows.numbers("flags", table)
+
 
 _PROCESS: Final = ("PROCCREATE", "PROCDESTROY", "PROCCREATE_NAME", "PROCDESTROY_NAME", "PROCTHREAD_NAME")
 # Spellings of the guide, and the class they mean.
@@ -61,9 +70,7 @@ def header_names(release: Release) -> dict[str, int]:
     found |= {f"{PREFIX}{name}": number for name, number in classes.items()}
     found |= {f"{PREFIX}{name}": classes[meant] for name, meant in _ALIASES.items() if meant in classes}
     found |= {f"{PREFIX}{name}": number for name, number in (*_BOUNDS.items(), *_FEATURES.items())}
-    found |= {
-        f"{PREFIX}POWER_{name}": bit for table in _FLAG_TABLES for bit, name in constants.flag_names(table).items()
-    }
+    found |= {f"{PREFIX}POWER_{name}": bit for table in _FLAG_TABLES for bit, name in flag_names(table).items()}
     found[f"{PREFIX}POWER_CPUMASK"] = _POWER_MASK
     found |= {mode.symbol: mode.word for mode in Mode}
     return found | _NEUTRINO

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Final
 
-from satview.base.resources import resource_path
+from satview.base.installed import resource_path
 
 FIND_PROCESSES: Final = "find_processes"
 """The part that is after `note_process()`, which is made from the names that the rules compare."""

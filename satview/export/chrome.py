@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-from satview.base.extras import required
+from satview.base.installed import required
 from satview.base.new_file import NewFile
 from satview.export.table_files import text_bytes
 from satview.formats.registry import source_files

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 
 from satview.events import wire
 from satview.events.catalogue import Catalogue
-from satview.events.constants import flag_names
+from satview.events.header_names import flag_names
 from satview.events.layout import Layout, Part, layout_of, printed_layout
 from satview.events.spec import EventSpec, Release, Show
 from satview.events.variants import BY_COUNT, DOUBTFUL, FAILED, FAILED_FOR_VENDOR, FAILED_UNKNOWN, LISTED

@@ -17,12 +17,12 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.base.column_table import ColumnTable
+from satview.base.column_arrays import ColumnTable
 from satview.events.linux import FIRST_TID
 from satview.events.states import ABSENT, DEAD, IDLE, READY, RUNNING, STATES, UNKNOWN, VALUE_COUNT, WAITING, StateGroup
 from satview.export.perfetto_slices import Ints, Part, in_chunks, sequenced, text_of, texts
 from satview.export.protobuf import Block, message, nested, number, text
-from satview.store.idle import idle_threads
+from satview.store.losses import idle_threads
 from satview.store.trace import Trace
 from satview.tables.table import table
 

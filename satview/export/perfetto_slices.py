@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.answers.frames import Texts
-from satview.base.column_table import ColumnTable
+from satview.base.column_arrays import ColumnTable
 from satview.base.time import TimeWindow
 from satview.export import protobuf
 from satview.export.protobuf import Block, message, nested, number, text

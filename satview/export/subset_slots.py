@@ -9,8 +9,8 @@ from typing import BinaryIO, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from satview.base.column_arrays import numbers_of
 from satview.base.errors import Cancelled
-from satview.base.ranges import numbers_of
 from satview.events.spec import Release
 from satview.events.wire import (
     BUFFER_END_COOKIE,

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
 from satview.base.errors import UsageError
-from satview.base.extras import required
+from satview.base.installed import required
 from satview.base.safe_text import csv_text
 from satview.tables.result import beyond_python, texts_of
 

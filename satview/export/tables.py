@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.base.extras import required
-from satview.base.new_file import NewFile
-from satview.base.new_folder import new_folder
+from satview.base.installed import required
+from satview.base.new_file import NewFile, new_folder
 from satview.export.table_files import Report, writer_for
 from satview.formats.registry import source_files
 from satview.store.trace import Trace

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from satview.base.errors import UsageError
-from satview.base.extras import required
+from satview.base.installed import required
 from satview.fleet.export import Exported, Plan, plan, write_skipped
 from satview.fleet.layout import Source
 from satview.fleet.one import Done, export_one

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from satview.base.child import safe_children
 from satview.base.errors import UsageError
-from satview.base.extras import required
+from satview.base.installed import required
 from satview.base.new_file import NewFile
 from satview.base.safe_text import csv_text
 from satview.events.catalogue import catalogue

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from satview.base.errors import SatviewError, one_line
-from satview.base.extras import required
+from satview.base.installed import required
 from satview.base.new_file import NewFile
 from satview.export.table_files import write_parquet
 from satview.export.tables import arrow_of

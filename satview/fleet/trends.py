@@ -15,11 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.base.errors import UsageError
-from satview.base.resources import resource_path
+from satview.base.installed import resource_path
 from satview.base.time import NS_PER_S, Clock, TimeWindow
 from satview.base.time_text import format_duration
 from satview.fleet.query import query_dataset
-from satview.store.location import Location
+from satview.store.time_ranges import Location
 from satview.tables.question import Limits
 from satview.tables.result import Result
 

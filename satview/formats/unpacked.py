@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
 from satview.base.errors import Cancelled, TraceFormatError
 from satview.base.new_file import NewFile
-from satview.base.standard_input import standard_input
+from satview.base.process import standard_input
 from satview.store.trace import Trace
 
 if TYPE_CHECKING:

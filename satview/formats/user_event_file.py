@@ -31,7 +31,7 @@ from typing import Final
 from xml.parsers import expat
 
 from satview.base.errors import UsageError
-from satview.base.small_file import read_small
+from satview.base.named_files import read_small
 from satview.events.user_events import SIZES, Descriptions, UserEvent, UserField, ValueText
 from satview.events.wire import CLASS_MASK, WireClass
 

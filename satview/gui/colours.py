@@ -14,9 +14,9 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
-from satview.base.palettes import PRINT, STANDARD
 from satview.events import states
 from satview.events.class_table import mark_colours
+from satview.session.settings import PRINT, STANDARD
 
 if TYPE_CHECKING:
     from satview.gui.theme import Theme

@@ -31,9 +31,8 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from satview.base.counts import counted
 from satview.base.memory import borrowed
-from satview.base.safe_text import tool_tip, visible_line
+from satview.base.safe_text import counted, tool_tip, visible_line
 from satview.base.time import TimeWindow
 from satview.events.spec import arguments_text
 from satview.gui.colours import class_colour

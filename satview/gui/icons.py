@@ -7,7 +7,7 @@ from functools import cache
 from PySide6.QtCore import QByteArray, QRectF, Qt
 from PySide6.QtGui import QColor, QIcon, QPainter, QPixmap, QPixmapCache
 
-from satview.base.resources import resource_path
+from satview.base.installed import resource_path
 from satview.gui.theme import Theme
 
 _SIZE_PX = 18

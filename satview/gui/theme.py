@@ -9,9 +9,8 @@ from PySide6 import QtCore
 from PySide6.QtGui import QColor, QGuiApplication, QPalette
 from PySide6.QtWidgets import QApplication, QWidget
 
-from satview.base.palettes import PRINT, STANDARD
-from satview.base.resources import resource_path
-from satview.session.settings import HATCH_ALWAYS, HATCH_PRINT, Settings
+from satview.base.installed import resource_path
+from satview.session.settings import HATCH_ALWAYS, HATCH_PRINT, PRINT, STANDARD, Settings
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ from satview.linkage.waits import Waits, waits
 from satview.linkage.wake_ups import last_sends, wake_ups
 from satview.linkage.whole import is_whole
 from satview.store.arguments import argument
-from satview.store.idle import KERNEL_PID
+from satview.store.losses import KERNEL_PID
 from satview.store.tables import UNKNOWN_THREAD
 from satview.store.trace import Trace
 

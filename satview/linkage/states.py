@@ -7,7 +7,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.base.begun import Begun
+from satview.base.threads import Begun
 from satview.core import links
 from satview.events.states import NOT_A_STATE, RUNNING
 from satview.linkage.table import NO_EVENT, OPEN

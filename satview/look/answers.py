@@ -15,8 +15,8 @@ from satview.analysis.statistics import Statistics
 from satview.analysis.verdicts.find import verdicts_of
 from satview.answers.transactions import LEGS, transaction_table
 from satview.answers.verdicts import undecided_table
-from satview.base.counts import counted
 from satview.base.errors import UsageError
+from satview.base.safe_text import counted
 from satview.base.time_text import format_duration, format_moment
 from satview.linkage.chain import connections
 from satview.linkage.trace_links import link_of
@@ -24,9 +24,8 @@ from satview.linkage.transactions import transactions
 from satview.look.handles import Handle, Subject, handle_of, process_handle, thread_handle
 from satview.session.events.event_text import Details, Line, Section, argument_names, event_details, event_name
 from satview.store.doubts import outside_words, trusted_duration_ns
-from satview.store.idle import idle_threads
-from satview.store.location import location_of
-from satview.store.losses import lost_marks
+from satview.store.losses import idle_threads, lost_marks
+from satview.store.time_ranges import location_of
 from satview.store.trace import Trace
 from satview.tables.table import table
 

@@ -3,30 +3,322 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable
+from base64 import b64encode
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Final
 
+import numpy as np
+from numpy.typing import NDArray
+
+from satview.analysis.doctor.report import may_be_more
+from satview.analysis.load import LoadBy, load_over_time
+from satview.analysis.sheets.sheet import Kind, Sheet
+from satview.analysis.statistics import Statistics
+from satview.analysis.statistics_sheets import SHEETS
+from satview.analysis.times.basis import Basis
+from satview.analysis.times.occurrences import SHARES, histogram, occurrences
+from satview.analysis.times.scope import Scope, scope_of
 from satview.analysis.verdicts.find import find_verdicts
 from satview.analysis.verdicts.rule import Thresholds
+from satview.analysis.verdicts.verdict import Verdict
+from satview.answers.latencies import latency_figures, latency_table
+from satview.answers.table import Table
+from satview.answers.verdicts import undecided_table
+from satview.base.child import screenshot
+from satview.base.installed import resource_path
 from satview.base.new_file import NewFile
-from satview.base.picture import screenshot
-from satview.base.resources import resource_path
-from satview.base.safe_text import html_text
+from satview.base.safe_text import counted, html_text
+from satview.base.time_text import format_duration, format_moment
 from satview.formats.registry import source_files
-from satview.report import sections
-from satview.store.location import location_of
+from satview.store.doubts import outside_words, trusted_duration_ns
+from satview.store.losses import lost_marks
+from satview.store.problems import KINDS
+from satview.store.time_ranges import location_of
 from satview.store.trace import Trace
+
+# Plots as SVG within a page: areas over time and histograms. Colours come from the page's style sheet.
+
+
+WIDTH: Final = 1000
+HEIGHT: Final = 150
+_LEFT: Final = 46
+_BELOW: Final = 20
+_TICKS: Final = 6
+
+
+def stacked_areas(
+    bands: NDArray[np.float64], titles: Sequence[str], length_ns: int, marks: Sequence[tuple[float, float]] = ()
+) -> str:
+    """Return bands on top of each other over time, from 0 to 1 each bin.
+
+    Args:
+        bands: float64 (bands, bins), shares of the whole.
+        titles: Name of each band.
+        length_ns: Time of the width.
+        marks: From and to, each a share of the width: ranges in which events are missing.
+    """
+    steps = np.repeat(np.arange(bands.shape[1] + 1), 2)[1:-1] / bands.shape[1] * WIDTH
+    upper, parts = np.zeros(bands.shape[1]), []
+    for number, band in enumerate(bands):
+        lower, upper = upper, upper + band
+        top = zip(steps, HEIGHT * (1 - np.repeat(upper, 2)), strict=True)
+        bottom = zip(steps[::-1], HEIGHT * (1 - np.repeat(lower, 2))[::-1], strict=True)
+        points = " ".join(f"{x:.1f},{y:.1f}" for x, y in (*top, *bottom))
+        parts.append(f'<polygon class="band band{number % 9}" points="{points}"><title>{html_text(titles[number])}'
+                     "</title></polygon>")  # fmt: skip
+    parts += [f'<rect class="lost" x="{a * WIDTH:.1f}" y="0" width="{max((b - a) * WIDTH, 1):.1f}" height="{HEIGHT}"/>'
+              for a, b in marks]  # fmt: skip
+    parts += [_tick(share * WIDTH, format_duration(round(length_ns * share)))
+              for share in np.linspace(0, 1, _TICKS).tolist()]  # fmt: skip
+    parts += [f'<text class="axis" x="-6" y="{HEIGHT * (1 - share) + 4:.0f}" text-anchor="end">{share:.0%}</text>'
+              for share in (0.0, 0.5, 1.0)]  # fmt: skip
+    return _drawn(parts, "CPU load over time")
+
+
+def histogram_bars(edges_log10: NDArray[np.float64], counts: NDArray[np.int64], title: str) -> str:
+    """Return a histogram of lengths of time, logarithmic in both directions.
+
+    Args:
+        edges_log10: float64 (bins + 1,), logarithms of nanoseconds.
+        counts: int64 (bins,).
+        title: What it is of, for those who cannot see it.
+    """
+    first, last = float(edges_log10[0]), float(edges_log10[-1])
+    x = (edges_log10 - first) / max(last - first, 1e-9) * WIDTH
+    tall = np.where(counts > 0, np.log10(np.maximum(counts, 1) * 2) / np.log10(max(int(counts.max()) * 2, 2)), 0)
+    parts = [
+        f'<rect class="bar" x="{left:.1f}" y="{HEIGHT * (1 - height):.1f}" width="{max(right - left - 1, 1):.1f}" '
+        f'height="{HEIGHT * height:.1f}"><title>{count:,}</title></rect>'
+        for left, right, height, count in zip(x[:-1], x[1:], tall, counts.tolist(), strict=True) if count
+    ]  # fmt: skip
+    decades = np.arange(np.ceil(first), np.floor(last) + 1)
+    parts += [_tick((at - first) / max(last - first, 1e-9) * WIDTH, format_duration(round(10**at)))
+              for at in decades.tolist()]  # fmt: skip
+    return _drawn(parts, title)
+
+
+def _tick(x: float, text: str) -> str:
+    anchor = "start" if x < 20 else "end" if x > WIDTH - 20 else "middle"
+    return f'<text class="axis" x="{x:.0f}" y="{HEIGHT + 15}" text-anchor="{anchor}">{html_text(text)}</text>'
+
+
+def _drawn(parts: list[str], title: str) -> str:
+    box = f"{-_LEFT} -8 {WIDTH + _LEFT + 8} {HEIGHT + _BELOW + 8}"
+    return (f'<svg role="img" aria-label="{html_text(title)}" viewBox="{box}">'
+            f'<rect class="frame" x="0" y="0" width="{WIDTH}" height="{HEIGHT}"/>{"".join(parts)}</svg>')  # fmt: skip
+
+
+# The parts of a report: what the trace is, verdicts, load, waits, threads, latencies, losses, what it cannot show.
+
+
+_BINS: Final = 250
+_MOST_ROWS: Final = 15
+_MOST_LOSSES: Final = 20
+_WAITS: Final = (
+    ("state:READY", "Wait for a CPU (READY)"),
+    ("run", "Run on a CPU"),
+    ("round_trip", "Round trip of messages"),
+    ("interrupt", "Interrupt"),
+)
+_SHEET_COLUMNS: Final = {
+    "thread": ("thread", "cpu_ns", "cpu_share", "runs", "longest_run_ns", "ready_ns", "longest_ready_ns", "preemptions",
+               "migrations"),
+    "cpu": ("cpu", "busy_ns", "busy_share", "interrupt_ns", "idle_ns", "unknown_ns"),
+}  # fmt: skip
+
+
+def head(trace: Trace) -> str:
+    """Return what the trace is, in a few lines."""
+    wall = trace.clock.wall_time(trace.window.start) if len(trace.events) else None
+    lines = (
+        ("Length", format_duration(trusted_duration_ns(trace))),
+        ("Outside", outside_words(trace)),
+        ("Begins", f"about {wall:%Y-%m-%d %H:%M:%S} UTC" if wall else ""),
+        ("Events", f"{len(trace.events):,}"),
+        ("CPUs", str(trace.cpu_count)),
+        ("Release", f"QNX {trace.header.get('SYS_RELEASE') or trace.release}"),
+        ("Target", " ".join(filter(None, (trace.header.get("NODENAME"), trace.header.get("MACHINE"))))),
+        ("Captured", trace.header.get("DATE") or ""),
+        ("With", trace.header.get("TRACELOGGER_ARGS") or ""),
+    )
+    return "<dl>" + "".join(f"<dt>{name}</dt><dd>{html_text(text)}</dd>" for name, text in lines if text) + "</dl>"
+
+
+def verdict_list(trace: Trace, found: Sequence[Verdict], pictures: dict[int, str]) -> str:
+    """Return the verdicts, each with its location, the command that opens it, and its picture if there is one.
+
+    Args:
+        trace: The trace.
+        found: The verdicts.
+        pictures: Index of a verdict to what `picture` returned.
+    """
+    if not found:
+        return "<p>Nothing wrong was found.</p>"
+    return "".join(_verdict(trace, verdict, pictures.get(i, "")) for i, verdict in enumerate(found))
+
+
+def picture(path: Path, why_not: str, says: str) -> str:
+    """Return a picture as part of the page, or why there is none.
+
+    Args:
+        path: A PNG.
+        why_not: Why it could not be taken; empty = it was.
+        says: What it shows.
+    """
+    if why_not:
+        return f'<p class="note">No picture: {html_text(why_not)}</p>'
+    data = b64encode(path.read_bytes()).decode("ascii")
+    return f'<img alt="{html_text(says)}" src="data:image/png;base64,{data}">'
+
+
+def load(trace: Trace) -> str:
+    """Return the load of the CPUs over time as a plot, and the table of the CPUs."""
+    scope = _scope(trace)
+    by_process = load_over_time(scope, LoadBy.PROCESS, _BINS)
+    whole = np.maximum(by_process.lengths * by_process.cpus, 1)
+    shares = by_process.busy_cycles / whole
+    titles = ["Others" if subject < 0 else trace.process_name(int(subject)) for subject in by_process.subjects]
+    marks = [((int(a) - trace.window.start) / trace.window.length, (int(b) - trace.window.start) / trace.window.length)
+             for a, b in lost_marks(trace)]  # fmt: skip
+    legend = "".join(
+        f'<span class="key"><i class="band{i % 9}"></i>{html_text(title)} {mean:.1%}</span>'
+        for i, (title, mean) in enumerate(zip(titles, by_process.busy_cycles.sum(axis=1) / whole.sum(), strict=True))
+    )
+    length_ns = trace.clock.duration_ns(trace.window.length)
+    return f"{stacked_areas(shares, titles, length_ns, marks)}<p>{legend}</p>{sheet(trace, 'cpu')}"
+
+
+def waits(trace: Trace) -> str:
+    """Return how long things take: a histogram and percentiles of each kind that the trace has."""
+    scope, parts = _scope(trace), []
+    for key, title in _WAITS:
+        found = occurrences(scope, key)
+        if not len(found):
+            continue
+        ns = trace.clock.durations_ns(found.cycles)
+        drawn = histogram(ns)
+        marks = [(f"p{share * 100:g}", trace.clock.duration_ns(value))
+                 for share, value in zip(SHARES, found.percentiles(), strict=True)]  # fmt: skip
+        at = int(np.argmax(found.cycles))
+        start = int(found.start[at])
+        longest = location_of(trace, start, start + int(found.cycles[at]))
+        said = ", ".join(f"{name} {format_duration(value)}" for name, value in marks)
+        parts.append(
+            f"<h3>{title}</h3>{histogram_bars(drawn.edges_log10, drawn.counts, title)}"
+            f"<p>{len(found):,} of them: {said}. The longest takes {format_duration(int(ns[at]))} "
+            f"{html_text(str(longest))}.</p>{_command(longest.command)}"
+        )
+    return "".join(parts) or "<p>The trace has no events of these.</p>"
+
+
+def sheet(trace: Trace, key: str) -> str:
+    """Return a sheet of the statistics as a table, its first rows in its usual order."""
+    found = SHEETS[key](Statistics(trace), None)
+    return _table(found, _SHEET_COLUMNS.get(key, ()))
+
+
+def latencies(trace: Trace) -> str:
+    """Return how long pulses and interrupts take until a thread answers."""
+    return _answer(latency_figures(trace, latency_table(trace)))
+
+
+def losses(trace: Trace) -> str:
+    """Return where events are missing, and what is wrong with the file."""
+    lost, clock = lost_marks(trace), trace.clock
+    parts = ["<p>No events are missing.</p>"]
+    if len(lost):
+        total = clock.duration_ns(int((lost[:, 1] - lost[:, 0]).sum()))
+        rows = [(format_moment(int(a), clock), format_duration(clock.duration_ns(int(b - a)))) for a, b in lost]
+        parts = [f"<p>Events are missing in {counted(len(lost), 'range')}, {format_duration(total)} in all.</p>",
+                 _rows(("From", "Length"), rows[:_MOST_LOSSES]), _more(len(rows), _MOST_LOSSES)]  # fmt: skip
+    counts = trace.problems.counts()
+    if counts:
+        parts.append(_rows(("Problem of the file", "Times", ""), [
+            (KINDS[slug].title, f"{count:,}", "costs data" if KINDS[slug].costs_data else "no data lost")
+            for slug, count in counts.items()]))  # fmt: skip
+    return "".join(parts)
+
+
+def limits(trace: Trace) -> str:
+    """Return what the trace cannot show, so that silence is not taken for health."""
+    missing = may_be_more(trace)
+    rows = [(row["kind"], row["reason"]) for row in undecided_table(trace).records()]
+    said = f"<p>There may be more than is listed: {html_text(missing)}.</p>" if missing else ""
+    if not rows:
+        return said or "<p>The trace has what every verdict needs.</p>"
+    return said + _rows(("Verdict", "Why the trace cannot show it"), rows)
+
+
+def _verdict(trace: Trace, verdict: Verdict, drawn: str) -> str:
+    row = verdict.evidence[0] if verdict.evidence else -1
+    location = location_of(trace, verdict.start_cycles, verdict.end_cycles, row)
+    times = f", {len(verdict.occurrences):,} times" if len(verdict.occurrences) > 1 else ""
+    sure = verdict.certainty.name.lower()
+    proof = f'<p class="note">{sure.capitalize()}. Proof: {html_text(verdict.proof)}</p>' if verdict.proof else ""
+    return (
+        f'<article class="{verdict.severity}"><h3>{verdict.severity}: {verdict.kind}{times}</h3>'
+        f"<p>{html_text(verdict.says)}</p><p>Advice: {html_text(verdict.remedy)}</p>{proof}{drawn}"
+        f"{_command(location.command)}</article>"
+    )
+
+
+def _command(text: str) -> str:
+    return f"<pre>{html_text(text)}</pre>"
+
+
+def _answer(table: Table) -> str:
+    """Return an answer as a table, its first rows, with what is not exact."""
+    if not len(table):
+        return f"<p>{html_text(table.says_why_empty)}</p>"
+    columns = table.filled()
+    rows = [[table.text(row, column.name) for column in columns] for row in range(min(len(table), _MOST_ROWS))]
+    return (_rows([column.title for column in columns], rows, [column.kind.is_words for column in columns])
+            + _more(len(table), _MOST_ROWS)
+            + "".join(f'<p class="note">{html_text(doubt)}</p>' for doubt in table.doubts()))  # fmt: skip
+
+
+def _table(found: Sheet, keys: Sequence[str]) -> str:
+    columns = [column for column in found.columns if not keys or column.key in keys]
+    is_sorted = any(column.key == found.sort_key for column in found.columns)
+    order = found.column(found.sort_key).order(descending=True).tolist() if is_sorted else list(range(len(found)))
+    columns = [column for column in columns if any(column.text(row) for row in order)]
+    if not order:
+        return f"<p>{html_text(found.empty)}</p>"
+    is_text = [column.kind is Kind.TEXT for column in columns]
+    rows = [[column.marked(row) for column in columns] for row in order[:_MOST_ROWS]]
+    notes = dict.fromkeys(column.says_of_trust for column in columns if column.says_of_trust)
+    return (_rows([column.marked_title for column in columns], rows, is_text) + _more(len(order), _MOST_ROWS)
+            + "".join(f'<p class="note">{html_text(note)}</p>' for note in notes))  # fmt: skip
+
+
+def _rows(titles: Sequence[str], rows: Iterable[Sequence[str]], is_text: Sequence[bool] = ()) -> str:
+    kinds = ["" if not is_text or text else ' class="number"' for text in (is_text or [True] * len(titles))]
+    top = "".join(f"<th{kind}>{html_text(title)}</th>" for kind, title in zip(kinds, titles, strict=True))
+    body = "".join(
+        "<tr>" + "".join(f"<td{kind}>{html_text(text)}</td>" for kind, text in zip(kinds, row, strict=True)) + "</tr>"
+        for row in rows
+    )
+    return f"<table><thead><tr>{top}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def _more(count: int, shown: int) -> str:
+    return f'<p class="note">and {count - shown:,} more</p>' if count > shown else ""
+
+
+def _scope(trace: Trace) -> Scope:
+    return scope_of(trace, None, None, Basis(trace), None)
+
 
 _SIZE: Final = "1400x760"
 _VERDICTS_SHARE: Final = 0.4  # of the time that a report takes, roughly; pictures and tables take the rest
 
 _SECTIONS: Final[tuple[tuple[str, Callable[[Trace], str]], ...]] = (
-    ("Load of the CPUs", sections.load),
-    ("Threads", lambda trace: sections.sheet(trace, "thread")),
-    ("How long things take", sections.waits),
-    ("From interrupts and pulses to threads", sections.latencies),
-    ("What the trace cannot show", sections.limits),
+    ("Load of the CPUs", load),
+    ("Threads", lambda trace: sheet(trace, "thread")),
+    ("How long things take", waits),
+    ("From interrupts and pulses to threads", latencies),
+    ("What the trace cannot show", limits),
 )
 
 
@@ -63,13 +355,13 @@ def write_report(
             location = location_of(trace, verdict.start_cycles, verdict.end_cycles, row)
             drawn[number] = _picture(trace, Path(folder), location.options, f"{verdict.kind}, {location}")
             progress(next(shares))
-    parts = [("Trace", sections.head(trace) + whole)]
+    parts = [("Trace", head(trace) + whole)]
     if len(trace.events):
-        parts.append(("Verdicts", sections.verdict_list(trace, found, drawn)))
+        parts.append(("Verdicts", verdict_list(trace, found, drawn)))
         for title, make in _SECTIONS:
             parts.append((title, make(trace)))
             progress(next(shares))
-    parts.append(("Losses and problems", sections.losses(trace)))
+    parts.append(("Losses and problems", losses(trace)))
     with NewFile(path, reading=source_files(trace.path), streams=True) as file:
         file.stream.write(_page(trace.path.name, parts).encode("utf-8", "replace"))
     return len(found)
@@ -78,7 +370,7 @@ def write_report(
 def _picture(trace: Trace, folder: Path, options: list[str], says: str) -> str:
     path = folder / "picture.png"
     path.unlink(missing_ok=True)
-    return sections.picture(path, screenshot(trace.path, path, options, _SIZE), says)
+    return picture(path, screenshot(trace.path, path, options, _SIZE), says)
 
 
 def _page(name: str, parts: list[tuple[str, str]]) -> str:

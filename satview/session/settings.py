@@ -12,9 +12,16 @@ from typing import Any, Final
 
 from PySide6.QtCore import QObject, Signal
 
-from satview.base.palettes import PALETTES, STANDARD
 from satview.base.shared_file import DamagedFileError
 from satview.session.stored_json import StoredJson
+
+# Names of the sets of colours for states; the colours themselves are in `gui.colours`.
+
+
+STANDARD: Final = "standard"
+PRINT: Final = "print"  # greys, always on white
+PALETTES: Final = (STANDARD, "colour-blind", "contrast", PRINT)
+
 
 Value = bool | int | str
 _FILE_BYTES_MAX: Final = 1 << 20

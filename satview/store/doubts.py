@@ -13,7 +13,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.base.once import Once
+from satview.base.threads import Once
 from satview.base.time import TimeWindow
 from satview.base.time_text import format_duration
 from satview.events import wire

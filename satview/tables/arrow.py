@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from satview.answers.frames import Made, arrow_array
-from satview.base.extras import required
+from satview.base.installed import required
 from satview.tables.schema import Column
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from satview.answers.latencies import latency_table
 from satview.answers.transactions import transaction_table
 from satview.answers.verdicts import find as find_verdicts
 from satview.answers.verdicts import undecided_table
-from satview.store.idle import idle_threads
+from satview.store.losses import idle_threads
 from satview.store.mark_file import stored_marks
 from satview.store.trace import Trace
 from satview.tables import communication, scheduling

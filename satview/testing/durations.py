@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.base.time import Cycles
-from satview.store.location import Location, location_of
+from satview.store.time_ranges import Location, location_of
 from satview.store.trace import Trace
 from satview.testing.figure import Claims, Figure, KevFailure, Unit
 

@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import Final, Self
 
 from satview.base.time_text import format_duration
-from satview.store.location import Location
+from satview.store.time_ranges import Location
 from satview.testing.baseline import Baseline
 
 

@@ -18,12 +18,11 @@ from satview.analysis.verdicts.rule import Thresholds
 from satview.analysis.verdicts.verdict import Verdict
 from satview.answers.table import Known
 from satview.answers.verdicts import undecided_table
-from satview.base.counts import counted
 from satview.base.errors import UsageError
-from satview.base.safe_text import visible_line
+from satview.base.safe_text import counted, visible_line
 from satview.events import wire
 from satview.events.kernel_calls import call_numbers
-from satview.events.words import text_words
+from satview.events.wire import text_words
 from satview.filters.diagnostics import did_you_mean, nearest
 from satview.filters.expressions.pattern import glob
 from satview.filters.expressions.syntax import looks_like_condition
@@ -31,8 +30,8 @@ from satview.filters.expressions.vocabulary import event_names
 from satview.linkage.rows import rows_of_codes
 from satview.linkage.whole import is_whole
 from satview.opened import OpenedTrace
-from satview.store.location import Location, location_of
 from satview.store.losses import lost_marks
+from satview.store.time_ranges import Location, location_of
 from satview.tables.table import Table
 from satview.testing.durations import Durations
 from satview.testing.figure import Claims, Figure, KevFailure, Unit

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from satview.base.child import screenshot
 from satview.base.errors import WriteError
 from satview.base.new_file import NewFile
-from satview.base.picture import screenshot
-from satview.store.location import Location
+from satview.store.time_ranges import Location
 
 MOST: Final = 20  # of one run: a broken build fails everywhere
 _SIZE: Final = "1400x860"

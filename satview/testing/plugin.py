@@ -208,7 +208,7 @@ def _summary(config: pytest.Config) -> list[str]:
 
 
 def _values(count: int) -> str:
-    from satview.base.counts import counted  # what every pytest imports stays one module
+    from satview.base.safe_text import counted  # what every pytest imports stays one module
 
     return counted(count, "value")
 

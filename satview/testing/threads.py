@@ -13,7 +13,7 @@ from satview.base.time_text import format_duration
 from satview.events.states import STATES
 from satview.filters.expressions.vocabulary import state_value
 from satview.opened import OpenedTrace
-from satview.store.location import location_of
+from satview.store.time_ranges import location_of
 from satview.tables.table import Table
 from satview.testing.durations import Durations
 from satview.testing.figure import Claims, Figure, KevFailure, Unit

@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.base.column_table import ColumnTable
+from satview.base.column_arrays import ColumnTable
 from satview.base.time import TimeWindow
 from satview.events import wire
 from satview.linkage.actors import TIMER

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.base.once import Claims
+from satview.base.plugins import PluginKind, plugins
+from satview.base.threads import Claims
 from satview.base.time import TimeWindow
 from satview.events import wire
 from satview.events.states import (
+    ABSENT,
     FIRST_PROCESS,
     IDLE,
     INTERRUPT,
@@ -24,18 +27,15 @@ from satview.events.states import (
 )
 from satview.store.axis import files_of
 from satview.store.doubts import Doubts, doubts
-from satview.store.idle import idle_threads
-from satview.store.losses import lost_marks
+from satview.store.losses import idle_threads, lost_marks
 from satview.store.trace import Trace
-from satview.timeline.event_marks import belongs, event_cells, mark_codes, marks_between
-from satview.timeline.event_views import EventClock, with_views
+from satview.timeline.event_marks import EventClock, belongs, event_cells, mark_codes, marks_between, with_views
 from satview.timeline.lane import Lane
-from satview.timeline.lane_classes import LANE_CLASS_BY_NAME, LANE_CLASSES, LaneClass
+from satview.timeline.lane_classes import LANE_CLASS_BY_NAME, LANE_CLASSES, LaneClass, Owner
 from satview.timeline.lane_info import LaneInfo, LaneKind
 from satview.timeline.levels import PixelCells, build_levels, finest_shift
-from satview.timeline.plugged import plugged_lanes
 from satview.timeline.shares import Shares, use_spans
-from satview.timeline.spans import LaneSpans, Span, constant_lane, exact_raster, pixel_edges, settled
+from satview.timeline.spans import NO_EVENT, LaneSpans, Span, constant_lane, exact_raster, pixel_edges, settled, spread
 from satview.timeline.state_lanes import (
     cpu_spans,
     idle_values,
@@ -46,10 +46,134 @@ from satview.timeline.state_lanes import (
     thread_spans,
     value_of_code,
 )
-from satview.timeline.track_lanes import track_infos
 from satview.timeline.tracks.finders import finder_of
-from satview.timeline.tracks.track import tracks_of
+from satview.timeline.tracks.track import Track, tracks_of
 from satview.timeline.tracks.user import UserLanes
+
+# Lanes that plug-ins add below those of the trace.
+
+
+COLOURS: Final = 9  # those that processes have on the lanes of CPUs
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PluggedLane:
+    """A lane as a plug-in gives it.
+
+    Attributes:
+        title: Its name.
+        start_cycles: int64 (n,), when its intervals begin, ascending; between them the lane is empty.
+        end_cycles: int64 (n,), when they end, not included; not after the next one begins.
+        texts: n, what each is called.
+        colour: int (n,), 0 to 8, one of the colours of processes; None = all 0.
+        subtitle: A few words more.
+    """
+
+    title: str
+    start_cycles: NDArray[np.int64]
+    end_cycles: NDArray[np.int64]
+    texts: Sequence[str]
+    colour: NDArray[np.integer] | None = None
+    subtitle: str = ""
+    _ends: tuple[NDArray[np.int64], NDArray[np.int64]] = field(init=False)
+    _values: NDArray[np.integer] = field(init=False)
+
+    def __post_init__(self) -> None:
+        start, end = np.asarray(self.start_cycles, np.int64), np.asarray(self.end_cycles, np.int64)
+        colour = np.zeros(len(start), np.int64) if self.colour is None else np.asarray(self.colour, np.int64)
+        if not len(start) == len(end) == len(self.texts) == len(colour):
+            raise ValueError("the columns of a lane differ in length")
+        if np.any(start >= end) or np.any(start[1:] < end[:-1]):
+            raise ValueError("the intervals of a lane are empty, overlap, or are out of order")
+        object.__setattr__(self, "_ends", (start, end))
+        object.__setattr__(self, "_values", colour % COLOURS + FIRST_PROCESS)
+
+    def within(self, trace: Trace) -> LaneSpans:
+        """Return its intervals over all of a trace.
+
+        Raises:
+            ValueError: Some are outside.
+        """
+        window, start, end = trace.window, *self._ends
+        if len(self.texts) and (int(start[0]) < window.start or int(end[-1]) > window.end):
+            raise ValueError("a lane has intervals outside the trace")
+        starts, item = spread(start, end, window)
+        values = np.where(item >= 0, self._values[item] if len(start) else ABSENT, ABSENT).astype(np.uint8)
+        texts = tuple(str(self.texts[row]) if row >= 0 else "" for row in item.tolist())
+        return LaneSpans(starts, values, np.full(len(starts), NO_EVENT, np.uint32), None, window.end, texts)
+
+
+def plugged_lanes(trace: Trace) -> tuple[PluggedLane, ...]:
+    """Return the lanes of all plug-ins, those that fail left out; called once for each trace."""
+    return trace.cached("plugged lanes", _lanes)
+
+
+def _lanes(trace: Trace) -> tuple[PluggedLane, ...]:
+    found: list[PluggedLane] = []
+    for each in plugins(PluginKind.LANE):
+        found += each.run(lambda lanes: _checked(lanes(trace), trace), [])
+    return tuple(found)
+
+
+def _checked(lanes: Sequence[PluggedLane], trace: Trace) -> list[PluggedLane]:
+    found = list(lanes)
+    for lane in found:
+        if not isinstance(lane, PluggedLane):
+            raise TypeError(f"it returned {type(lane).__name__}, no PluggedLane")
+        lane.within(trace)
+    return found
+
+
+# Lanes of events among the other lanes: under which they are, and what they are called.
+
+
+def track_infos(trace: Trace, infos: Sequence[LaneInfo], tracks: Iterable[Track]) -> list[LaneInfo]:
+    """Return the lanes of tracks, to come behind the others; those of owners that have no lane are left out.
+
+    Args:
+        trace: The trace.
+        infos: The lanes that there are.
+        tracks: What they show; those of one owner follow each other.
+    """
+    lane_of = {
+        Owner.CPU: {info.cpu: info.index for info in infos if info.kind is LaneKind.CPU},
+        Owner.THREAD: {info.thread: info.index for info in infos if info.kind is LaneKind.THREAD},
+    }
+    doubtful = doubts(trace).processes
+    found: list[LaneInfo] = []
+    whole = -1
+    for track in tracks:
+        owner_kind, index = track.found.owner_kind, len(infos) + len(found)
+        title = track.found.title if not track.depth else f"{track.found.title} {track.depth + 1}"
+        if owner_kind is Owner.PROCESS:
+            if track.is_whole:
+                whole = index
+            elif doubtful[track.owner]:
+                continue
+            process = 0 if track.is_whole else track.owner
+            name = title if track.is_whole else trace.process_name(process) if process else "not known"
+            parent = -1 if track.is_whole else whole
+            found.append(LaneInfo(index, LaneKind.TRACK, name, "", parent, process=process, track=track))
+            continue
+        parent = lane_of[owner_kind].get(track.owner, -1) if owner_kind in lane_of else -1
+        if owner_kind in lane_of and parent < 0:
+            continue
+        owner = infos[parent] if parent >= 0 else None
+        found.append(
+            LaneInfo(
+                index,
+                LaneKind.TRACK,
+                title,
+                track.found.subtitle,
+                parent,
+                cpu=owner.cpu if owner is not None else -1,
+                process=owner.process if owner is not None else 0,
+                thread=owner.thread if owner is not None else 0,
+                track=track,
+            )
+        )
+    return found
+
 
 __all__ = ["LaneInfo", "LaneKind", "Timeline"]
 

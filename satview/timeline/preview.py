@@ -7,12 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.base.ranges import numbers_of
+from satview.base.column_arrays import numbers_of
 from satview.base.time import Clock, TimeWindow
 from satview.events.spec import Release
 from satview.events.states import IDLE, IS_BUSY, VALUE_COUNT, process_values
 from satview.formats.kev.sampling import Sampled
-from satview.store.idle import idle_threads
+from satview.store.losses import idle_threads
 from satview.timeline.spans import pixel_edges
 from satview.timeline.state_lanes import run_slices
 

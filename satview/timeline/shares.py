@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from satview.base.time import TimeWindow
 from satview.core import pictures
 from satview.events.states import VALUE_COUNT
-from satview.timeline.event_views import EventTimes
+from satview.timeline.event_marks import EventTimes
 from satview.timeline.spans import NO_EVENT, LaneSpans, touching
 
 _EVERY: Final = 32

@@ -9,8 +9,8 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.base import column_room
-from satview.base.ranges import numbers_of
+from satview.base import column_arrays
+from satview.base.column_arrays import numbers_of
 from satview.base.time import TimeWindow
 from satview.core import pictures
 from satview.events.states import ABSENT, IS_BUSY, SEEN_RUNNING
@@ -43,7 +43,7 @@ class LaneSpans:
     """The intervals of a lane, in time order; each ends where the next begins.
 
     Attributes:
-        start_cycles: int64, (n,), strictly ascending. An array or a view (`event_views`), as `event` is.
+        start_cycles: int64, (n,), strictly ascending. An array or a view (`event_marks`), as `event` is.
         value: uint8, (n,), lane values; neighbours may be equal.
         event: uint32, (n,), row of the event that began it, or `NO_EVENT`.
         thread: (n,), row of the thread that ran, on CPU lanes; None elsewhere.
@@ -125,7 +125,7 @@ def settled(spans: LaneSpans) -> LaneSpans:
 
 
 def _settled(column: NDArray[Any]) -> NDArray[Any]:
-    return column_room.settled(column) if isinstance(column, np.ndarray) else column  # views stay what they are
+    return column_arrays.settled(column) if isinstance(column, np.ndarray) else column  # views stay what they are
 
 
 def pixel_edges(window: TimeWindow, width_px: int) -> NDArray[np.int64]:

@@ -12,7 +12,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.base.ranges import numbers_of
+from satview.base.column_arrays import numbers_of
 from satview.core import lanes, ordering
 from satview.core import lanes as core_lanes
 from satview.events import wire
@@ -38,8 +38,7 @@ from satview.linkage.states import following, state_values
 from satview.linkage.table import OPEN, Certainty, LinkKind
 from satview.linkage.trace_links import link_table
 from satview.store.axis import Part, files_of
-from satview.store.idle import idle_threads
-from satview.store.losses import EVERY_CPU, losses, losses_of, merged
+from satview.store.losses import EVERY_CPU, idle_threads, losses, losses_of, merged
 from satview.store.time_ranges import TimeRanges, overlaps
 from satview.store.trace import Trace
 from satview.timeline.spans import NO_EVENT, LaneSpans, constant_lane, touching

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, TextIO
 
 from satview.base.errors import TraceFormatError
-from satview.base.standard_input import standard_input
+from satview.base.process import standard_input
 from satview.base.time import Clock
 from satview.events.spec import Release
 from satview.formats.source import Source, source_of

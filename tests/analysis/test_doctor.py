@@ -16,7 +16,7 @@ from satview.analysis.verdicts.find import find_verdicts
 from satview.analysis.verdicts.rule import rules
 from satview.answers.verdicts import undecided_table
 from satview.capture.kernel import Kernel
-from satview.capture.rules import calls_of_text
+from satview.capture.run import calls_of_text
 from satview.capture.sim.parts.target import target
 from satview.capture.workloads import registry
 from satview.events.spec import Release

@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from satview.base.once import Claims, Once
+from satview.base.threads import Claims, Once
 
 
 def run_at_once(count, work):

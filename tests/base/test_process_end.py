@@ -15,7 +15,7 @@ import atexit, sys
 if {is_shown}:
     sys.modules["PySide6.QtWidgets"] = None  # as where windows were shown
 atexit.register(lambda: print("registered"))
-from satview.base.process_end import end_process
+from satview.base.process import end_process
 print("said", end="; ")
 end_process(3)
 """

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from satview.base.ranges import numbers_of
+from satview.base.column_arrays import numbers_of
 
 
 def test_one_range_after_the_other():

@@ -7,8 +7,8 @@ import os
 import pytest
 
 from satview.base.errors import UsageError, WriteError
+from satview.base.named_files import read_small
 from satview.base.shared_file import Damaged, DamagedFileError, change_shared, parsed_json, read_shared
-from satview.base.small_file import read_small
 
 
 def test_a_file_is_made_changed_and_removed(tmp_path):

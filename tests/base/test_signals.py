@@ -10,14 +10,14 @@ import time
 
 import pytest
 
-from satview.base.standard_input import standard_input
+from satview.base.process import standard_input
 from tests.helpers.ignored_signals import skip_if_ignored
 
 # The main thread does not get the signal, another one does: as if it had arrived just before the main thread's read(2).
 LATE = """
 import os, signal, sys, threading, time
-from satview.base.process_end import Ended, signals_raise
-from satview.base.standard_input import standard_input
+from satview.base.process import Ended, signals_raise
+from satview.base.process import standard_input
 ends = (signal.SIGTERM, signal.SIGHUP)
 threading.Thread(target=time.sleep, args=(60,), daemon=True).start()
 signal.pthread_sigmask(signal.SIG_BLOCK, ends)
@@ -30,7 +30,7 @@ except Ended as end:
 """
 SWALLOWED = """
 import signal, sys, time
-from satview.base.process_end import Ended, signals_raise
+from satview.base.process import Ended, signals_raise
 class Finalised:
     def __del__(self):
         print("ready", flush=True)

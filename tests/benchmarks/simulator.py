@@ -14,11 +14,10 @@ from typing import Any
 
 import psutil
 
-from satview.capture.event_data import EventData
+from satview.capture.emit import EventData
 from satview.capture.kernel import Kernel
 from satview.capture.sim.parts.target import target
-from satview.capture.sinks import MemorySink
-from satview.capture.tiles import make_tile, write_tiles
+from satview.capture.tiles import MemorySink, make_tile, write_tiles
 from satview.capture.trace_event import mode
 from satview.capture.workloads.registry import find
 from satview.events.spec import Release

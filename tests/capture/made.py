@@ -14,7 +14,7 @@ from satview.capture.files import start_of_file
 from satview.capture.kernel import Kernel
 from satview.capture.sim.parts.target import target
 from satview.capture.sim.parts.truth import Truth
-from satview.capture.sinks import MemorySink
+from satview.capture.tiles import MemorySink
 from satview.capture.trace_event import mode
 from satview.events import wire
 from satview.events.spec import Release

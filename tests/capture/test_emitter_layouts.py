@@ -6,9 +6,8 @@ from functools import cache
 import numpy as np
 import pytest
 
-from satview.capture.emit import Emitter
+from satview.capture.emit import Emitter, call_payloads
 from satview.capture.gate import ON, WIDE
-from satview.capture.payloads import call_payloads
 from satview.capture.sim.calls import Mmap
 from satview.capture.sim.parts.sigevent import Sigevent
 from satview.capture.sim.parts.target import target
@@ -18,7 +17,7 @@ from satview.events.catalogue import catalogue
 from satview.events.layout import canonical, layout_of, part_names
 from satview.events.spec import Release, Show
 from satview.events.variants import BY_COUNT, variant_of
-from satview.events.words import WORD_MASK, encode, word_bytes
+from satview.events.wire import WORD_MASK, encode, word_bytes
 from satview.filters.external import COMM_NAMES
 from satview.formats.kev.details import build, prepared
 

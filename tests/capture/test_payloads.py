@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from satview.capture.payloads import call_payloads
+from satview.capture.emit import call_payloads
 from satview.capture.workloads import registry
 from satview.events.spec import Release
-from satview.events.words import encode, name_bytes, text_words
+from satview.events.wire import encode, name_bytes, text_words
 from satview.formats.kev.reader import open_kev
 from satview.store.trace import Trace
 from tests.capture.made import events, names, traced

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from satview.__main__ import main
-from satview.capture import nto
-from satview.capture.event_data import EventData
+from satview.capture import kernel
+from satview.capture.emit import EventData
 from satview.capture.kernel import Kernel
 from satview.capture.sim.calls import (
     InterruptAttach,
@@ -56,7 +56,7 @@ def attempts(has_privilege: bool, needs_privilege: bool = True, release: Release
 
     def program() -> Program:
         if has_privilege:
-            yield ThreadCtl(nto._NTO_TCTL_IO)
+            yield ThreadCtl(kernel._NTO_TCTL_IO)
         tid = yield ThreadCreate(function)
         yield ThreadJoin(tid)
 
@@ -92,7 +92,7 @@ def test_8_0_has_no_handlers_to_ask_it_for() -> None:
 
 def test_the_option_waives_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "control.py").write_text(
-        "from satview.capture import nto\nfrom satview.capture.event_data import EventData\n"
+        "from satview.capture import nto\nfrom satview.capture.emit import EventData\n"
         "from satview.capture.sim.calls import TraceEvent\n\n"
         "def main():\n"
         "    yield TraceEvent(nto._NTO_TRACE_ADDCLASSEVHANDLER, nto._NTO_TRACE_THREAD, lambda data: 1, EventData())\n"
@@ -154,7 +154,7 @@ class TestTraceHooks:
         assert self.run([("a", 0), ("b", 0)], []) == ["b0", "a0", "b1", "a1"]
 
     def test_flags_put_it_last(self) -> None:
-        assert self.run([("a", 0), ("b", nto._NTO_INTR_FLAGS_END)], []) == ["a0", "b0", "a1", "b1"]
+        assert self.run([("a", 0), ("b", kernel._NTO_INTR_FLAGS_END)], []) == ["a0", "b0", "a1", "b1"]
 
     def test_detach_takes_one_by_its_id(self) -> None:
         assert self.run([("a", 0), ("b", 0)], ["b"]) == ["b0", "a0", "a1"]

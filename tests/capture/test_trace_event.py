@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from satview.capture.event_data import EventData
+from satview.capture.emit import EventData
 from satview.capture.gate import ON, WIDE
 from satview.capture.kernel import Kernel
 from satview.capture.sim.calls import ClockTime, Compute, Sleep, ThreadCtl, TraceEvent

@@ -23,8 +23,7 @@ from satview.capture.logger import Logger
 from satview.capture.logger_options import LoggerOptions
 from satview.capture.run import Capture, run
 from satview.capture.sim.parts.target import target
-from satview.capture.sinks import MemorySink
-from satview.capture.tiles import count_events, make_tile, write_tiles
+from satview.capture.tiles import MemorySink, count_events, make_tile, write_tiles
 from satview.capture.workloads import registry
 from satview.events.spec import Release
 from satview.formats.kev.reader import open_kev
@@ -53,7 +52,7 @@ def tracelogger(folder: Path, *options: str) -> int:
 
 HANDLER = """
 from satview.capture import nto
-from satview.capture.event_data import EventData
+from satview.capture.emit import EventData
 from satview.capture.sim.calls import Sleep, ThreadCtl, TraceEvent
 
 def stop_at_the_tenth(event):

@@ -7,7 +7,7 @@ import pytest
 from satview.events import rows, wire
 from satview.events.catalogue import catalogue
 from satview.events.class_table import external_classes, internal_classes
-from satview.events.constants import flag_names
+from satview.events.header_names import flag_names
 from satview.events.modes import Mode
 from satview.events.naming import state_numbers
 from satview.events.spec import Release, Show

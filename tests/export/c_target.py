@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from satview.capture.event_data import RULE_DATA
+from satview.capture.emit import RULE_DATA
 from satview.capture.workloads import registry
 from satview.events.modes import Mode
 from satview.events.naming import names

@@ -10,7 +10,7 @@ import random
 import numpy as np
 import pytest
 
-from satview.capture.event_data import EventData
+from satview.capture.emit import EventData
 from satview.capture.workloads import registry
 from satview.events.modes import RULE_MODES, Mode
 from satview.events.spec import Release

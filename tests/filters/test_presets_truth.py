@@ -10,7 +10,7 @@ from satview.capture.logger_options import LoggerOptions
 from satview.capture.run import Capture, run
 from satview.events.spec import Release
 from satview.filters.views import presets
-from satview.store.idle import idle_threads
+from satview.store.losses import idle_threads
 
 
 @pytest.fixture(scope="module", params=[Release.QNX_6, Release.QNX_8], ids=str)

@@ -5,7 +5,7 @@ Every field is evaluated for in every class, fast and wide, for every release th
 
 import numpy as np
 
-from satview.capture.rules import calls_of_text
+from satview.capture.run import calls_of_text
 from satview.capture.workloads import registry
 from satview.events.spec import Release
 from satview.events.wire import (

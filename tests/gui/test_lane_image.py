@@ -8,12 +8,12 @@ import pytest
 from PySide6.QtCore import QPointF
 from PySide6.QtGui import QImage, QPainter
 
-from satview.base.palettes import PALETTES
 from satview.events import states
 from satview.gui.colours import THICK, process_colour, value_colour
 from satview.gui.swimlane.lane_image import SEEN_INTERRUPT, LanePalette, LanePicture, band_edges, bands, image_of
 from satview.gui.theme import DARK, LIGHT
 from satview.session.lanes.lane_row import LaneRow
+from satview.session.settings import PALETTES
 
 ROW = LaneRow(0, 0, 0, 20, False, False, False)
 REPLY = states.STATE_BY_NAME["REPLY"].value

@@ -16,7 +16,7 @@ import satview
 from satview.capture.kernel import Kernel
 from satview.capture.sim.parts.target import target
 from satview.capture.sim.parts.truth import ThreadId
-from satview.capture.sinks import MemorySink
+from satview.capture.tiles import MemorySink
 from satview.capture.trace_event import mode
 from satview.capture.workloads import registry
 from satview.events.spec import Release

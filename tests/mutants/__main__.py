@@ -45,7 +45,7 @@ ROOMS: Final = {
             "satview/base/new_*.py",
             "satview/base/array_file.py",
             "satview/base/shared_file.py",
-            "satview/base/small_file.py",
+            "satview/base/named_files.py",
         ),
         (
             "tests/base/test_new_*.py",

@@ -15,8 +15,7 @@ from satview.base import plugins
 from satview.base.plugins import PluginKind
 from satview.opened import open_trace
 from satview.timeline.lane_info import LaneKind
-from satview.timeline.lane_tree import Timeline
-from satview.timeline.plugged import PluggedLane
+from satview.timeline.lane_tree import PluggedLane, Timeline
 from tests.helpers.kev import TraceBuilder
 from tests.helpers.plugin_fixtures import SAMPLES
 
@@ -163,9 +162,9 @@ def test_an_analysis_that_fails(package, path, code):
     [
         FAILS,
         "thing = lambda trace: [5]\n",
-        "from satview.timeline.plugged import PluggedLane\n"
+        "from satview.timeline.lane_tree import PluggedLane\n"
         "thing = lambda trace: [PluggedLane('a', [0], [10**15], ['x'])]\n",
-        "from satview.timeline.plugged import PluggedLane\n"
+        "from satview.timeline.lane_tree import PluggedLane\n"
         "thing = lambda trace: [PluggedLane('a', [5, 1], [6, 2], 'xy')]\n",
     ],
 )

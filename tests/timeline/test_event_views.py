@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from satview.timeline.event_views import EventClock, EventRows, EventTimes, with_views
+from satview.timeline.event_marks import EventClock, EventRows, EventTimes, with_views
 from satview.timeline.spans import NO_EVENT, LaneSpans
 
 TIME = np.array([10, 10, 20, 30, 30, 30, 45, 50], np.int64)

@@ -3,7 +3,7 @@
 import numpy as np
 
 from satview.tables.table import table
-from satview.timeline.plugged import PluggedLane
+from satview.timeline.lane_tree import PluggedLane
 
 MOST = 8  # colours that lanes have, less one
 

@@ -21,8 +21,7 @@ from satview.analysis.statistics import Statistics
 from satview.analysis.times.walk import walk
 from satview.analysis.trust import EXACT, Mark, Trust
 from satview.events.states import UNKNOWN
-from satview.store.idle import KERNEL_PID
-from satview.store.losses import losses, losses_of
+from satview.store.losses import KERNEL_PID, losses, losses_of
 from satview.store.time_ranges import TimeRanges
 from satview.store.trace import Trace
 

@@ -11,7 +11,7 @@ from satview.analysis.doctor.shown import NO_EVENTS, applicable, shown
 from satview.analysis.needs import NO_DAMAGE, NO_LOSS, Need
 from satview.analysis.trust import Mark, Trust
 from satview.analysis.verdicts.find import verdicts_of
-from satview.base.counts import counted
+from satview.base.safe_text import counted
 from satview.store.trace import Trace
 
 if TYPE_CHECKING:

@@ -22,8 +22,8 @@ from satview.analysis.thread_names import thread_of
 from satview.analysis.verdicts.evidence import Evidence
 from satview.analysis.verdicts.scheduling import instead, ran_instead
 from satview.analysis.verdicts.words import of_whom, waited_for
-from satview.base.counts import counted
 from satview.base.errors import UsageError
+from satview.base.safe_text import counted
 from satview.base.time import TimeWindow
 from satview.events.states import ABSENT, DEAD, READY, RUNNING, STATE_BY_VALUE, UNKNOWN
 from satview.linkage.blockers import SEND, blockers

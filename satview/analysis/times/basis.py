@@ -13,8 +13,7 @@ from satview.events.states import INTERRUPT
 from satview.filters.derived_columns import UNKNOWN as NOT_LOGGED
 from satview.filters.derived_columns import TraceDerivedColumns
 from satview.store.arguments import argument_under
-from satview.store.idle import idle_threads
-from satview.store.losses import EVERY_CPU, losses
+from satview.store.losses import EVERY_CPU, idle_threads, losses
 from satview.store.time_ranges import Cycles, TimeRanges, cut_at
 from satview.store.trace import Trace
 from satview.timeline.spans import LaneSpans

@@ -13,7 +13,7 @@ from satview.analysis.times.basis import Basis
 from satview.analysis.times.by_key import largest_by, sum_by
 from satview.analysis.times.scope import Scope
 from satview.analysis.times.walk import walk
-from satview.base.ranges import numbers_of
+from satview.base.column_arrays import numbers_of
 from satview.core.statistics import STATE_SUMS
 from satview.events import wire
 from satview.events.states import ABSENT, DEAD, READY, RUNNING, UNKNOWN, VALUE_COUNT

@@ -24,8 +24,7 @@ from satview.core.statistics import (
 from satview.events import wire
 from satview.events.spec import Release
 from satview.events.states import ABSENT, DEAD, FIRST_PROCESS, NOT_A_STATE, READY, RUNNING, STEP_OF_CODE, UNKNOWN
-from satview.store.idle import idle_threads
-from satview.store.losses import EVERY_CPU, losses
+from satview.store.losses import EVERY_CPU, idle_threads, losses
 from satview.store.time_ranges import Cycles, TimeRanges
 from satview.store.trace import Trace
 from satview.timeline.state_lanes import idle_values, value_of_code

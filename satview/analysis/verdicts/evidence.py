@@ -18,7 +18,7 @@ from satview.linkage.actors import interrupt_rows
 from satview.linkage.calls import partners
 from satview.linkage.table import NO_EVENT, Certainty, Rows
 from satview.linkage.waits import Waits
-from satview.store.idle import idle_threads
+from satview.store.losses import idle_threads
 from satview.store.time_ranges import TimeRanges, overlaps
 from satview.store.trace import Trace
 from satview.timeline.state_lanes import run_slices

@@ -15,7 +15,7 @@ from satview.analysis.verdicts.rule import Limits, verdict_rule
 from satview.analysis.verdicts.verdict import Severity, Verdict
 from satview.analysis.verdicts.words import of_whom, waited_for
 from satview.analysis.whole_states import StateSpans
-from satview.base.counts import counted
+from satview.base.safe_text import counted
 from satview.events.states import READY, RUNNING
 from satview.linkage.blockers import REPLY, RWLOCKS, SEND, Blockers, blockers
 from satview.linkage.mutexes import MUTEX

@@ -15,7 +15,7 @@ from satview.analysis.whole_states import StateSpans
 from satview.events.states import READY, RUNNING
 from satview.linkage.whole import is_whole_on
 from satview.store.axis import are_beside
-from satview.store.idle import KERNEL_PID
+from satview.store.losses import KERNEL_PID
 from satview.store.time_ranges import TimeRanges
 
 _AFFINITY: Final = "Let it run on the CPUs that are idle: widen its runmask, or the budget of its partition."

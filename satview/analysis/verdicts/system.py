@@ -12,7 +12,7 @@ from satview.analysis.needs import CALLS, INTERRUPTS
 from satview.analysis.verdicts.evidence import Evidence, counts_within, covered, groups, named
 from satview.analysis.verdicts.rule import Limits, verdict_rule
 from satview.analysis.verdicts.verdict import Severity, Verdict
-from satview.base.counts import counted
+from satview.base.safe_text import counted
 from satview.events import wire
 from satview.events.spec import Release
 from satview.events.variants import FAILURES

@@ -11,7 +11,7 @@ from typing import Final
 from satview.analysis.verdicts.rule import ENABLED, SEVERITY, THREADS, Thresholds, rules
 from satview.analysis.verdicts.verdict import Severity
 from satview.base.errors import UsageError
-from satview.base.small_file import read_small
+from satview.base.named_files import read_small
 
 _MOST_BYTES: Final = 1 << 16
 _MOST: Final = 1e9

@@ -21,20 +21,167 @@ from satview.capture.sim.calls import (
     MsgSendPulse,
     MutexLock,
     MutexUnlock,
+    SchedSet,
     SemPost,
     SemWait,
     Sigevent,
     Sleep,
+    Spawn,
     ThreadCreate,
     ThreadCtl,
+    ThreadName,
     TraceEvent,
+    WaitPid,
 )
 from satview.capture.sim.calls.delivery import Received
+from satview.capture.sim.parts.objects import Condvar, Mutex, Semaphore
 from satview.capture.sim.parts.threads import Policy, Program
 from satview.capture.trace_event import mode
-from satview.capture.workloads import car_apps
-from satview.capture.workloads.car import Car
 from satview.capture.workloads.parts import MS, US, Address, periodic, replying, server
+
+# What the programs of the simulated car share.
+
+
+class Car:
+    """What the programs of the car share."""
+
+    def __init__(self, kernel: Kernel) -> None:
+        self.kernel = kernel
+        self.random = kernel.machine.random
+        self.slog, self.disk, self.can, self.camera, self.fusion, self.screen, self.net = (Address() for _ in range(7))
+        self.map_lock = Mutex("map")
+        self.config_lock = Mutex("config", inherit=False)
+        self.task_lock, self.task_ready = Mutex("work"), Condvar("work")
+        self.tasks: list[int] = []
+        self.frame = Semaphore("frame")
+        self.blocks = Semaphore("blocks")
+        self.finished = Semaphore("disk-done")
+
+    def vary(self, low: int, high: int) -> int:
+        """Return a time between the bounds, mostly near the lower one."""
+        return low + int((high - low) * self.random.random() ** 2)
+
+    def gaps(self, mean_ns: int, spread: float = 0.4) -> int:
+        """Return the time to the next interrupt of a device."""
+        return int(mean_ns * (1 + spread * (2 * self.random.random() - 1)))
+
+    def pid_of(self, name: str) -> int:
+        """Return the pid of a program by its short name."""
+        return next(p.pid for p in self.kernel.machine.processes.values() if p.short_name == name)
+
+
+# Display, sound and housekeeping of the simulated car.
+
+
+def hmi(car: Car) -> Program:
+    """Render frames that the composer requests."""
+    screen = yield from car.screen.connect()
+    yield ThreadCreate(_hmi_frames, (car, screen), 18, Policy.RR, "compose")
+    yield ThreadCreate(_hmi_input, (car,), 20, Policy.RR, "touch")
+    while True:
+        yield SemWait(car.frame)
+        yield Compute(car.vary(2 * MS, 5 * MS))
+        for _ in range(2):
+            yield MsgSend(screen, b"BLIT")
+
+
+def _hmi_frames(car: Car, screen: int) -> Program:
+    while True:
+        yield Sleep(16 * MS)
+        yield MsgSend(screen, b"VSYN")
+        yield SemPost(car.frame)
+
+
+def _hmi_input(car: Car) -> Program:
+    log = yield from car.slog.connect()
+    while True:
+        yield Sleep(car.vary(60 * MS, 300 * MS))
+        yield Compute(car.vary(50 * US, 300 * US))
+        yield MsgSend(log, b"touch event\0")
+
+
+def audio(car: Car) -> Program:
+    """Mix sound every 10 ms."""
+
+    def cycle(_count: int) -> Program:
+        yield Compute(car.vary(150 * US, 450 * US))
+
+    yield from periodic(10 * MS, cycle, priority=35, offset_ns=2 * MS)
+
+
+def logger(car: Car) -> Program:
+    """Write the log to disk; holds the configuration now and then."""
+    disk = yield from car.disk.connect()
+    log = yield from car.slog.connect()
+    yield ThreadCreate(_log_rotate, (car,), 10, Policy.RR, "rotate")
+    while True:
+        yield Sleep(car.vary(9 * MS, 30 * MS))
+        yield MsgSend(log, b"read\0")
+        yield MutexLock(car.config_lock)
+        yield Compute(car.vary(100 * US, 2 * MS))
+        yield MutexUnlock(car.config_lock)
+        yield MsgSend(disk, b"W" + bytes(31))
+
+
+def _log_rotate(car: Car) -> Program:
+    disk = yield from car.disk.connect()
+    while True:
+        yield Sleep(car.vary(80 * MS, 200 * MS))
+        for _ in range(4):
+            yield MsgSend(disk, b"R" + bytes(15))
+            yield Compute(car.vary(50 * US, 700 * US))
+
+
+def map_update(car: Car) -> Program:
+    """Two hogs of equal priority: their time slices show."""
+    yield ThreadCreate(_tiles, (car,), 8, Policy.RR, "tiles-2")
+    yield ThreadCreate(_tiles, (car,), 8, Policy.RR, "tiles-3")
+    yield from _tiles(car)
+
+
+def _tiles(car: Car) -> Program:
+    net = yield from car.net.connect()
+    while True:
+        for _ in range(6):
+            yield MsgSend(net, b"RECV")
+            yield Compute(car.vary(200 * US, 900 * US))
+        yield Compute(car.vary(8 * MS, 40 * MS))
+        yield Sleep(car.vary(20 * MS, 70 * MS))
+
+
+def watchdog(car: Car) -> Program:
+    """Kick the watchdog, under sporadic scheduling."""
+    yield SchedSet(60, Policy.SPORADIC, low_priority=11, budget_ns=2 * MS, period_ns=50 * MS)
+    while True:
+        yield Sleep(100 * MS)
+        yield Compute(car.vary(40 * US, 3 * MS))
+
+
+def diag(car: Car) -> Program:
+    """Read the trouble codes: a process of its own each time."""
+    yield Sleep(1200 * MS)
+    while True:
+        pid = yield Spawn("usr/bin/dtc_dump", _dtc_dump, (car,))
+        yield WaitPid(pid)
+        yield Sleep(4000 * MS)
+
+
+def _dtc_dump(car: Car) -> Program:
+    yield ThreadName("dump")
+    can = yield from car.can.connect()
+    helper = yield ThreadCreate(_dtc_helper, (car,), 12, Policy.RR, "format")
+    for i in range(40):
+        yield MsgSend(can, b"DTC?" + i.to_bytes(4, "little"))
+        yield Compute(car.vary(200 * US, MS))
+        yield Sleep(5 * MS)
+    return helper
+
+
+def _dtc_helper(car: Car) -> Program:
+    for _ in range(20):
+        yield Sleep(9 * MS)
+        yield Compute(car.vary(100 * US, 800 * US))
+
 
 CAN_VECTOR, NET_VECTOR, DISK_VECTOR, CAMERA_VECTOR = 12, 10, 11, 14
 MARK_CYCLE_BEGIN, MARK_CYCLE_END, MARK_DEADLINE, MARK_NOTE = 100, 101, 110, 120
@@ -55,12 +202,12 @@ def setup(kernel: Kernel) -> None:
     serve("usr/sbin/screen", car.screen, 3, replying(60 * US, 400 * US, car.vary), 20)
     kernel.spawn("opt/adas/vehicle_control", _control, car, priority=40, policy=Policy.FIFO, thread_name="control-10ms")
     kernel.spawn("opt/adas/planner", _planner, car, priority=25, thread_name="plan-50ms")
-    kernel.spawn("opt/hmi/hmi", car_apps.hmi, car, priority=18, thread_name="render")
-    kernel.spawn("opt/media/audio_server", car_apps.audio, car, priority=35, policy=Policy.FIFO, thread_name="mix-5ms")
-    kernel.spawn("usr/bin/logger", car_apps.logger, car, priority=9, thread_name="writer", bits=32)
-    kernel.spawn("opt/nav/map_update", car_apps.map_update, car, priority=8, thread_name="tiles-1")
-    kernel.spawn("usr/sbin/watchdog", car_apps.watchdog, car, priority=60, policy=Policy.FIFO, thread_name="kick")
-    kernel.spawn("usr/bin/diag", car_apps.diag, car, priority=12, thread_name="dtc")
+    kernel.spawn("opt/hmi/hmi", hmi, car, priority=18, thread_name="render")
+    kernel.spawn("opt/media/audio_server", audio, car, priority=35, policy=Policy.FIFO, thread_name="mix-5ms")
+    kernel.spawn("usr/bin/logger", logger, car, priority=9, thread_name="writer", bits=32)
+    kernel.spawn("opt/nav/map_update", map_update, car, priority=8, thread_name="tiles-1")
+    kernel.spawn("usr/sbin/watchdog", watchdog, car, priority=60, policy=Policy.FIFO, thread_name="kick")
+    kernel.spawn("usr/bin/diag", diag, car, priority=12, thread_name="dtc")
     kernel.device(CAN_VECTOR, lambda: car.gaps(3_100 * US), cpu=0)
     kernel.device(NET_VECTOR, lambda: car.gaps(5_300 * US, 0.8), cpu=1)
     kernel.device(CAMERA_VECTOR, lambda: car.gaps(33_333 * US, 0.01), cpu=2)

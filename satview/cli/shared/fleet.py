@@ -6,7 +6,7 @@ import argparse
 import os
 
 from satview.base.errors import UsageError
-from satview.base.process_end import COST_DATA, FINE, say
+from satview.base.process import COST_DATA, FINE, say
 from satview.base.safe_text import visible_line
 from satview.cli.shared.progress import working, working_on
 from satview.fleet.export import Exported, export_folder

@@ -14,7 +14,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from satview.base.process_end import say
+from satview.base.process import say
 from satview.base.safe_text import visible_line
 from satview.cli.shared.bold import NO_TERMINALS
 

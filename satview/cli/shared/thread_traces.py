@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import Final
 
-from satview.base.process_end import COST_DATA, FINE, say
+from satview.base.process import COST_DATA, FINE, say
 from satview.cli.shared.files import InputFile
 from satview.formats.unixware.reader import open_thread_trace
 from satview.formats.unpacked import opened_plain

@@ -30,7 +30,7 @@ from types import CodeType
 from typing import Any, Final
 
 from satview.base.errors import UsageError, one_line
-from satview.base.small_file import read_small
+from satview.base.named_files import read_small
 from satview.base.watchdog import Stuck, Watchdog
 from satview.events.catalogue import catalogue
 from satview.events.spec import Release

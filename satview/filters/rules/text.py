@@ -21,8 +21,8 @@ from pathlib import Path
 from typing import Final
 
 from satview.base.errors import UsageError
+from satview.base.named_files import read_small
 from satview.base.new_file import write_file
-from satview.base.small_file import read_small
 from satview.base.targets import Sources
 from satview.events.spec import Release
 from satview.filters.diagnostics import Diagnostic, RuleError

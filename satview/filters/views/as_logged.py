@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.base.once import Once
+from satview.base.threads import Once
 from satview.events.layout import logged_list
 from satview.events.spec import Payload
 from satview.events.user_events import UserEvent
@@ -23,8 +23,7 @@ from satview.filters.derived_columns import TraceDerivedColumns
 from satview.filters.expressions.columns import RowColumns
 from satview.filters.rules.fastwide import as_logged, has_two_forms
 from satview.filters.rules.inserted import inserted_codes
-from satview.store.payload_source import PayloadSource
-from satview.store.trace import Trace
+from satview.store.trace import PayloadSource, Trace
 
 _COUNT_BITS = 16
 _SLOT_WORDS = 2

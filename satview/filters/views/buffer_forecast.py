@@ -14,7 +14,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.events.kernel_buffers import BUFFER_SIZES, BufferSizes
+from satview.events.kernel_calls import BUFFER_SIZES, BufferSizes
 from satview.events.spec import Release
 from satview.events.wire import WireClass, code
 

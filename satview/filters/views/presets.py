@@ -11,7 +11,7 @@ from satview.filters.rows import Bools
 from satview.linkage.rows import rows_of_codes, thread_rows
 from satview.linkage.table import LinkKind
 from satview.linkage.trace_links import link_table
-from satview.store.idle import idle_threads
+from satview.store.losses import idle_threads
 from satview.store.trace import Trace
 
 _SEND, _RECEIVE, _REPLY, _ERROR = (code(WireClass.COMM, event) for event in (0, 2, 10, 11))

@@ -15,9 +15,9 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from satview.base.column_arrays import numbers_of
 from satview.base.errors import TraceFormatError
-from satview.base.once import Once
-from satview.base.ranges import numbers_of
+from satview.base.threads import Once
 from satview.base.time import Clock
 from satview.base.time_text import format_duration
 from satview.events.catalogue import Catalogue

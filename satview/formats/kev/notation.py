@@ -10,7 +10,7 @@ from typing import Any
 
 from satview.base.safe_text import byte_text
 from satview.events.catalogue import Catalogue
-from satview.events.constants import flag_names
+from satview.events.header_names import flag_names
 from satview.events.layout import SIGEVENT_WORDS, Part
 from satview.events.spec import Argument, EventSpec, Release
 

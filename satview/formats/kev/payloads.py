@@ -15,9 +15,9 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.base.begun import Begun
+from satview.base.column_arrays import numbers_of
 from satview.base.errors import SatviewError, SourceChangedError
-from satview.base.ranges import numbers_of
+from satview.base.threads import Begun
 from satview.core import links
 from satview.events.catalogue import Catalogue
 from satview.events.spec import Argument, Payload

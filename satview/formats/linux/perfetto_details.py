@@ -14,7 +14,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.base.column_table import ColumnTable
+from satview.base.column_arrays import ColumnTable
 from satview.formats.linux.schedule import Ints
 from satview.formats.linux.wire_format import TextColumn, fields_of
 

@@ -14,13 +14,13 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.base.column_table import ColumnTable
+from satview.base.column_arrays import ColumnTable
 from satview.events import linux, wire
 from satview.events.states import DEAD, READY, RUNNING, STATE_BY_NAME, UNKNOWN
 from satview.formats.linux.perfetto_details import FREQUENCY, RecordSpans
 from satview.formats.linux.schedule import Ints, Points, States, Tasks
 from satview.formats.linux.wire_format import Fields, TextColumn
-from satview.store.idle import KERNEL_PID
+from satview.store.losses import KERNEL_PID
 from satview.store.problems import Problems
 
 NOBODY_PID: Final = linux.FIRST_TID - 1  # what runs where satview's exports do not know who does

@@ -8,7 +8,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.base.column_table import ColumnTable
+from satview.base.column_arrays import ColumnTable
 
 Ints = NDArray[np.int64]
 

@@ -28,7 +28,7 @@ from satview.gui.widgets import LowGrid, MessageLine, PlainLabel
 from satview.session.filtering.filter_stack import count_hits, make_columns_ready
 from satview.session.open_trace import OpenTrace
 from satview.session.tasks import IsCancelled, Report, Task
-from satview.store.idle import idle_threads
+from satview.store.losses import idle_threads
 from satview.store.trace import Trace
 
 # What the trees of the filter panel list: classes with their events, processes with their threads.

@@ -28,9 +28,8 @@ from PySide6.QtWidgets import (
 from satview.analysis.load import LoadBy
 from satview.analysis.times.occurrences import measures
 from satview.analysis.trust import EXACT, Trust, sign
-from satview.base.counts import counted
 from satview.base.errors import WriteError
-from satview.base.safe_text import tool_tip, visible_line
+from satview.base.safe_text import counted, tool_tip, visible_line
 from satview.base.time_text import format_duration
 from satview.formats.registry import source_files
 from satview.gui import dialogs
@@ -86,7 +85,7 @@ def whose(plotted: DurationsPlotted) -> str:
 # Imports what draws plots beside the window: pyqtgraph takes 0.2 s, for which nothing may be held.
 
 
-_MODULES: Final = tuple(f"satview.gui.plots.{name}_plot" for name in ("count", "duration", "load", "result"))
+_MODULES: Final = tuple(f"satview.gui.plots.{name}_plot" for name in ("duration", "time"))
 
 
 def are_imported() -> bool:

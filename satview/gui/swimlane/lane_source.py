@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 from PySide6.QtCore import QObject, QTimer, Signal, Slot
 
-from satview.base.begun import Begun
 from satview.base.debug import timed
 from satview.base.memory import give_back
+from satview.base.threads import Begun
 from satview.base.time import TimeWindow
 from satview.events.states import SEEN_EVENT
 from satview.session.lanes.lane_overlay import LaneOverlay

@@ -31,7 +31,7 @@ from PySide6.QtWidgets import QApplication
 
 from satview import __version__
 from satview.base.errors import SatviewError, SourceChangedError
-from satview.base.process_end import Ended, internal_report, say
+from satview.base.process import Ended, internal_report, say
 from satview.gui import theme as themes
 from satview.gui.garbage import GuiThreadCollector
 from satview.gui.windows.command_window import Shared

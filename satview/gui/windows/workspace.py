@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, Final, TypeVar
 from PySide6.QtCore import QPoint, Qt, QTimer, Signal, Slot
 from PySide6.QtWidgets import QDockWidget, QMainWindow, QStackedWidget, QStatusBar, QToolButton, QVBoxLayout, QWidget
 
-from satview.base.counts import counted
 from satview.base.errors import UsageError
 from satview.base.memory import borrowed
 from satview.base.plugins import newly_switched_off
-from satview.base.safe_text import menu_text, tool_tip, visible_line
+from satview.base.safe_text import counted, menu_text, tool_tip, visible_line
 from satview.base.time import TimeWindow
 from satview.base.time_text import format_duration, format_moment
 from satview.gui.comparison.beside import Beside

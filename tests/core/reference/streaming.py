@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from satview.base.ranges import numbers_of
+from satview.base.column_arrays import numbers_of
 from satview.core.streaming import Columns, Groups
 from satview.events import wire
 from satview.formats.kev.open_events import cpus_of

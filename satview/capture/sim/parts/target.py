@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from satview.base.errors import UsageError
 from satview.events.catalogue import catalogue, release_of
-from satview.events.kernel_buffers import BUFFER_SIZES
+from satview.events.kernel_calls import BUFFER_SIZES
 from satview.events.spec import Release
 
 

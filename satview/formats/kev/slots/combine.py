@@ -18,7 +18,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.base.column_table import ColumnTable
+from satview.base.column_arrays import ColumnTable
 from satview.events.wire import CPU_MASK, CPU_SHIFT
 from satview.formats.kev.clocks.rollover import ROLLOVER
 

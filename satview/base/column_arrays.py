@@ -1,8 +1,4 @@
-"""Room for the columns of traces: memory up to a bound, beyond it pages of files without a name.
-
-Such pages are the system's: it writes them to the disk and takes them back when memory is short, so that a trace larger
-than memory can be open. The bound holds for all traces of the process together.
-"""
+"""Columns that grow and that lie beside each other: room for them, tables of them, ranges of rows as indices."""
 
 from __future__ import annotations
 
@@ -10,12 +6,16 @@ import mmap
 import os
 import threading
 import weakref
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Any, Final, Self, TypeVar
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
+
+# Room for the columns of traces: memory up to a bound, beyond it pages of files without a name.
+
 
 SWITCH: Final = "SATVIEW_MEMORY_MB"  # environment; megabytes, 0 or nothing = no bound
 MEGABYTE: Final = 1_000_000
@@ -150,3 +150,41 @@ def _pages(size: int) -> mmap.mmap:
             for at in range(0, size, len(blank)):
                 file.write(blank[: size - at])
         return mmap.mmap(file.fileno(), size)  # it keeps the file
+
+
+# Records whose fields are columns of one length.
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnTable:
+    """A table of columns: subclasses are frozen dataclasses whose fields are all arrays of shape (n,)."""
+
+    def taken(self, rows: NDArray[Any] | slice) -> Self:
+        """Return some rows.
+
+        Args:
+            rows: Their positions, intp (k,), in any order; or bool (n,); or a range of them.
+        """
+        return type(self)(*(getattr(self, column.name)[rows] for column in fields(self)))
+
+    @classmethod
+    def concatenated(cls, tables: Sequence[Self]) -> Self:
+        """Return the rows of several tables as one; of one table at least, whose types the columns have."""
+        return cls(*(np.concatenate([getattr(table, column.name) for table in tables]) for column in fields(cls)))
+
+
+# Ranges of whole numbers, many at a time.
+
+
+def numbers_of(first: NDArray[np.integer[Any]], size: NDArray[np.integer[Any]]) -> NDArray[np.int64]:
+    """Return the numbers of all ranges, one range after the other, int64 (size.sum(),).
+
+    Args:
+        first: (n,), where they begin.
+        size: (n,), how many numbers each has, 0 or more.
+    """
+    first, size = first.astype(np.int64, copy=False), size.astype(np.int64, copy=False)
+    ahead = np.cumsum(size) - size  # how far counting all of them is ahead of each first number
+    numbers: NDArray[np.int64] = np.arange(int(size.sum()), dtype=np.int64)
+    numbers += np.repeat(first - ahead, size)
+    return numbers
