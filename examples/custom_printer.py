@@ -16,7 +16,7 @@ from satview.traceparser.api import (
     traceparser_init,
 )
 from satview.traceparser.constants import Info
-from satview.traceparser.state import State
+from satview.traceparser.api import State
 
 KERCALLENTER, THREAD, COMM = 3, 10, 14
 THRUNNING, SMSG = 1 << 1, 0

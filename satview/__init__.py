@@ -58,13 +58,12 @@ from importlib import import_module  # noqa: E402  -- from Python's own folder
 from typing import TYPE_CHECKING, Any  # noqa: E402
 
 if TYPE_CHECKING:
-    from satview.analysis.doctor.report import Diagnosis, doctor
+    from satview.analysis.doctor import Diagnosis, doctor
     from satview.analysis.reasons.critical_path import CriticalPath, critical_path
     from satview.analysis.reasons.snapshot import snapshot
-    from satview.analysis.reasons.why import why
-    from satview.analysis.reasons.why_step import WhyStep
+    from satview.analysis.reasons.why import WhyStep, why
     from satview.analysis.statistics import Statistics
-    from satview.analysis.trust import Mark
+    from satview.analysis.times.basis import Mark
     from satview.analysis.verdicts.find import find_verdicts as check
     from satview.analysis.verdicts.thresholds import read_thresholds
     from satview.analysis.verdicts.verdict import Verdict
@@ -114,13 +113,13 @@ __all__ = [
 ]
 _HOMES = {
     "CriticalPath": "satview.analysis.reasons.critical_path",
-    "Diagnosis": "satview.analysis.doctor.report",
+    "Diagnosis": "satview.analysis.doctor",
     "Event": "satview.store.trace",
     "EventTable": "satview.store.tables",
     "Limits": "satview.tables.question",
     "Links": "satview.linkage.accessor",
     "OpenedTrace": "satview.opened",
-    "Mark": "satview.analysis.trust",
+    "Mark": "satview.analysis.times.basis",
     "RuleSet": "satview.filters.rules.rule_set",
     "SatviewError": "satview.base.errors",
     "Statistics": "satview.analysis.statistics",
@@ -132,7 +131,7 @@ _HOMES = {
     "WhyStep": "satview.analysis.reasons.why",
     "check": "satview.analysis.verdicts.find",
     "critical_path": "satview.analysis.reasons.critical_path",
-    "doctor": "satview.analysis.doctor.report",
+    "doctor": "satview.analysis.doctor",
     "latencies": "satview.linkage.latencies",
     "links": "satview.linkage.accessor",
     "open_trace": "satview.opened",

@@ -11,11 +11,10 @@ from typing import Final, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.analysis.doctor.report import Diagnosis, doctor
+from satview.analysis.doctor import Diagnosis, doctor
 from satview.analysis.reasons.critical_path import CriticalPath, critical_path
 from satview.analysis.reasons.snapshot import Snapshot, snapshot
-from satview.analysis.reasons.why import why
-from satview.analysis.reasons.why_step import WhyStep
+from satview.analysis.reasons.why import WhyStep, why
 from satview.analysis.statistics import Statistics
 from satview.analysis.verdicts.find import find_verdicts
 from satview.analysis.verdicts.rule import Thresholds

@@ -68,7 +68,7 @@ NOT_RUN = {
     "$ pytest --kev": "names a nightly trace that nobody has; tests/testing/test_plugin.py",
     "# Polars": "needs Spark in its second half; tests/fleet/test_fleet.py reads with polars",
     "from satview.testing.units": "needs a project of its own; tests/testing/test_plugin.py",
-    "from satview.fleet.cluster": "needs dask; tests/fleet/test_cluster.py",
+    "from satview.fleet.export": "needs dask; tests/fleet/test_cluster.py",
 }  # fmt: skip
 FOUND_SOMETHING, UNDECIDED = 3, 4
 

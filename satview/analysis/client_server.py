@@ -15,9 +15,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.analysis.times.by_key import sum_by
-from satview.analysis.times.run_sums import RunSums
-from satview.analysis.times.scope import Scope
+from satview.analysis.times.basis import Scope, sum_by
+from satview.analysis.times.message_times import RunSums
 from satview.linkage.services import services
 from satview.store.time_ranges import Cycles, overlaps
 

@@ -5,6 +5,7 @@ Busy time is that of `cpu_times`: runs of threads without the interrupts handled
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
@@ -12,13 +13,12 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.analysis.times.basis import Basis, Runs
-from satview.analysis.times.by_key import sum_by
-from satview.analysis.times.scope import Scope
+from satview.analysis.times.basis import Basis, Runs, Scope, sum_by
 from satview.base.time import TimeWindow
 from satview.events.states import FIRST_PROCESS, IDLE, KERNEL_CALL
 from satview.store.axis import covered_by_cpus
 from satview.store.time_ranges import Cycles, cut_at
+from satview.store.trace import Trace
 
 LARGEST: Final = 8  # processes, or threads, with a band of their own
 NOBODY: Final = 0  # subject of a process or thread band: row 0 of the tables, the thread is not known
@@ -201,3 +201,42 @@ def _largest(owner: NDArray[np.int64], net: Cycles, count: int) -> NDArray[np.in
     if np.count_nonzero(total[small]) == 1:  # "others" would take its position for one
         small[ranked[LARGEST]] = False
     return np.where(small[owner], OTHERS, owner)
+
+
+# How many events of some kinds there are in each of many divisions of a window.
+
+
+@dataclass(frozen=True, slots=True)
+class Divisions:
+    """Counts of events.
+
+    Attributes:
+        edges: int64, (divisions + 1,), cycles; they are equally long but for one cycle.
+        counts: int64, (kinds, divisions).
+        first: int64, (kinds, divisions), row of the first event of the kind in each; -1 without one.
+    """
+
+    edges: Cycles
+    counts: NDArray[np.int64]
+    first: NDArray[np.int64]
+
+
+def divisions(trace: Trace, window: TimeWindow, count: int, kinds: Sequence[NDArray[np.unsignedinteger]]) -> Divisions:
+    """Return the counts.
+
+    Args:
+        trace: The trace.
+        window: The whole; the event at its end does not count.
+        count: How many divisions at most, as for `bin_edges`.
+        kinds: Rows of the events of each kind, ascending.
+    """
+    edges = bin_edges(window, count)
+    at = np.searchsorted(trace.events.time_cycles, edges)  # the first event of each division
+    counts = np.zeros((len(kinds), len(edges) - 1), np.int64)
+    first = np.full(counts.shape, -1, np.int64)
+    for kind, rows in enumerate(kinds):
+        bounds = np.searchsorted(rows, at)
+        counts[kind] = np.diff(bounds)
+        has = np.flatnonzero(counts[kind])
+        first[kind, has] = rows[bounds[has]]
+    return Divisions(edges, counts, first)

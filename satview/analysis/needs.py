@@ -8,9 +8,9 @@ from typing import Final
 
 import numpy as np
 
-from satview.analysis.times.message_sizes import has_sizes
-from satview.analysis.trust import Mark
-from satview.analysis.whole_states import has_whole_states
+from satview.analysis.times.basis import Mark
+from satview.analysis.times.message_times import has_sizes
+from satview.analysis.wait_graph import has_whole_states
 from satview.base.safe_text import counted
 from satview.base.time_text import format_duration
 from satview.events import wire

@@ -14,9 +14,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.analysis.times.basis import Basis
-from satview.analysis.times.by_key import sum_by
-from satview.analysis.times.scope import Scope
+from satview.analysis.times.basis import Basis, Scope, sum_by
 from satview.events import wire
 from satview.linkage.rows import rows_of_codes, thread_rows
 from satview.store.arguments import argument, argument_under

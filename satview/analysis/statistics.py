@@ -17,23 +17,63 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.analysis.client_server import ClientServer, client_server
-from satview.analysis.cpu_messages import CpuMessages, cpu_messages
 from satview.analysis.partitions import Bankruptcies, PartitionTable, bankruptcies, partition_times
-from satview.analysis.times.basis import Basis
-from satview.analysis.times.call_times import CallTable, InterruptTable, call_times, interrupt_times
-from satview.analysis.times.cpu_times import CpuTable, Migrations, RunTimes, cpu_times, migrations
-from satview.analysis.times.event_counts import EventKinds, ThreadCounts, event_counts
-from satview.analysis.times.measured_cpu import measured_cpu
-from satview.analysis.times.message_times import MessageTable, message_times
-from satview.analysis.times.scope import Mask, scope_of
-from satview.analysis.times.state_lengths import StateLengths, state_lengths
-from satview.analysis.times.state_times import StateTimes, state_times
+from satview.analysis.times.basis import Basis, Mask, Scope, scope_of
+from satview.analysis.times.cpu_times import CpuTable, Migrations, RunTimes, cpu_times, measured_cpu, migrations
+from satview.analysis.times.message_times import (
+    IS_SEND,
+    CallTable,
+    EventKinds,
+    InterruptTable,
+    MessageTable,
+    ThreadCounts,
+    call_times,
+    event_counts,
+    interrupt_times,
+    message_times,
+)
+from satview.analysis.times.state_times import StateLengths, StateTimes, state_lengths, state_times
 from satview.base.threads import Begun
 from satview.base.time import TimeWindow
 from satview.events.states import READY
+from satview.linkage.messages import messages
+from satview.linkage.table import NO_EVENT
 from satview.store.axis import Covered
 from satview.store.time_ranges import Cycles
 from satview.store.trace import Trace
+
+# From which CPU to which messages go: sent on one, received on the same or another.
+
+
+@dataclass(frozen=True, slots=True)
+class CpuMessages:
+    """Messages by the CPUs of their ends. Source: formula 3 of the reference; replies do not count.
+
+    Attributes:
+        count: int64, (cpus, cpus), messages sent on the CPU of the row and received on that of the column.
+        unknown: int64, (cpus,), messages sent on a CPU of which the trace has no receipt, or is not sure which it is.
+    """
+
+    count: NDArray[np.int64]
+    unknown: NDArray[np.int64]
+
+    @property
+    def elsewhere(self) -> NDArray[np.int64]:
+        """Messages sent on each CPU and received on another, int64 (cpus,)."""
+        return np.asarray(self.count.sum(axis=1) - np.diagonal(self.count))
+
+
+def cpu_messages(scope: Scope) -> CpuMessages:
+    """Return where the messages that were sent within the range, and count, were received, whenever that was."""
+    sends, cpu, cpus = scope.selected(IS_SEND), scope.trace.events.cpu, scope.trace.cpu_count
+    sends = sends[cpu[sends] < cpus]  # damaged events name CPUs that the target does not have
+    received = messages(scope.trace).ends_of(sends)
+    known = received != NO_EVENT
+    known[known] = cpu[received[known]] < cpus
+    pair = cpu[sends[known]].astype(np.int64) * cpus + cpu[received[known]]
+    return CpuMessages(
+        np.bincount(pair, minlength=cpus * cpus).reshape(cpus, cpus), np.bincount(cpu[sends[~known]], minlength=cpus)
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from satview.analysis.needs import PULSES
 from satview.analysis.thread_names import are_named
-from satview.analysis.times.by_key import percentiles_by
-from satview.analysis.times.call_times import Durations
+from satview.analysis.times.basis import percentiles_by
+from satview.analysis.times.message_times import Durations
 from satview.answers.frames import Texts
 from satview.answers.table import (
     CERTAINTIES,

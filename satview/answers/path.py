@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 
 from satview.analysis.reasons.critical_path import PIECE_WORDS, CriticalPath, PathWords, PieceKind
-from satview.analysis.reasons.rounds import Rounds, find_rounds
+from satview.analysis.reasons.why import Rounds, find_rounds
 from satview.answers.frames import Texts
 from satview.answers.table import CERTAINTIES, SHARE, Column, Kind, Question, Table
 from satview.base.errors import Cancelled

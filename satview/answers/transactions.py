@@ -12,9 +12,8 @@ from numpy.typing import NDArray
 
 from satview.analysis.needs import MESSAGES
 from satview.analysis.thread_names import are_named, processes_named
-from satview.analysis.times.basis import Basis
+from satview.analysis.times.basis import Basis, scope_of
 from satview.analysis.times.message_times import sent_messages
-from satview.analysis.times.scope import scope_of
 from satview.answers.frames import Texts
 from satview.answers.table import CERTAINTIES, Column, Kind, Known, Question, Table, known_by_certainty
 from satview.base.time import TimeWindow

@@ -8,10 +8,10 @@ from typing import Any, Final
 
 from satview.base.errors import UsageError
 from satview.capture.emit import Emitter
-from satview.capture.sim.calls.lifecycle import add_thread, new_process, start
+from satview.capture.sim.calls.processes import add_thread, new_process, start
 from satview.capture.sim.machine.machine import Machine
-from satview.capture.sim.machine.manager import boot
-from satview.capture.sim.machine.partitions import PartitionScheduler
+from satview.capture.sim.machine.programs import boot
+from satview.capture.sim.machine.scheduler import PartitionScheduler
 from satview.capture.sim.parts.cpu import Cpu
 from satview.capture.sim.parts.interrupt_sources import InterruptSource
 from satview.capture.sim.parts.target import Target

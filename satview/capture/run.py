@@ -22,11 +22,10 @@ from satview.capture.probe import Probe
 from satview.capture.qst import QstFile, QstForm, QstTracer
 from satview.capture.sim.machine.machine import Machine
 from satview.capture.sim.machine.programs import MAX_FAULTS
-from satview.capture.sim.parts.history import describe
 from satview.capture.sim.parts.objects import lock_state
 from satview.capture.sim.parts.target import target
 from satview.capture.sim.parts.threads import Body, Thread
-from satview.capture.sim.parts.truth import Truth
+from satview.capture.sim.parts.truth import Truth, describe
 from satview.capture.workloads.registry import Workload, find
 from satview.events.catalogue import catalogue
 from satview.events.spec import Release

@@ -14,9 +14,9 @@ from satview.capture.buffers import Buffer
 from satview.capture.emit import RULE_DATA, Emitter, EventData, KernelHandler, finish
 from satview.capture.gate import ON
 from satview.capture.sim.calls import TraceEvent
-from satview.capture.sim.calls.privilege import MISSING
+from satview.capture.sim.calls.call import MISSING
 from satview.capture.sim.parts.errors import Errno, QnxError, location_of
-from satview.capture.sim.parts.forgotten import WATCH
+from satview.capture.sim.parts.recorder import WATCH
 from satview.events import wire
 from satview.events.modes import NOT_NUMBERS, NUMBER_MASK, Mode, mode_of
 from satview.events.spec import Release

@@ -7,9 +7,8 @@ import json
 import sys
 from typing import Any, Final
 
-from satview.analysis.doctor.analyses import ANALYSES
-from satview.analysis.doctor.report import Diagnosis, capture_for, doctor, grouped, notes, titles
-from satview.analysis.trust import TITLES, Mark
+from satview.analysis.doctor import ANALYSES, Diagnosis, capture_for, doctor, grouped, notes, titles
+from satview.analysis.times.basis import TITLES, Mark
 from satview.base.errors import UsageError
 from satview.base.process import COST_DATA, FINE
 from satview.cli.shared.files import InputFile, add_user_events

@@ -6,7 +6,7 @@ import argparse
 import json
 from typing import Any
 
-from satview.analysis.doctor.shown import summary, unanswered
+from satview.analysis.doctor import summary, unanswered
 from satview.base.errors import TraceFormatError
 from satview.base.process import BAD_USE, COST_DATA, FINE, say
 from satview.base.safe_text import visible_line

@@ -6,9 +6,9 @@ import argparse
 import json
 from typing import Any, Final
 
-from satview.analysis.doctor.report import diagnosis
+from satview.analysis.doctor import diagnosis
 from satview.analysis.locks import KINDS, LockTable, Waits, lock_table
-from satview.analysis.trust import TITLES, sign
+from satview.analysis.times.basis import TITLES, sign
 from satview.base.errors import SatviewError
 from satview.base.process import BAD_USE, say
 from satview.base.safe_text import visible_line

@@ -49,8 +49,11 @@ def run(args: argparse.Namespace) -> int:
         UsageError: One is no handle, or the trace has nothing of that number.
     """
     trace = open_trace(args.file, args.user_events, says_outside=False)
-    from satview.look.answers import look  # brings numpy; --help needs none
-    from satview.look.text import as_record, as_text
+    from satview.look.answers import (
+        as_record,
+        as_text,
+        look,  # brings numpy; --help needs none
+    )
 
     with working(working_on("looking at", trace.path)):
         found = [look(trace, handle) for handle in args.handle or [""]]

@@ -13,10 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.analysis.needs import lost_words
-from satview.analysis.sheets.served_sheets import client_server_sheet
-from satview.analysis.sheets.sheet import Kind, Sheet
+from satview.analysis.sheet import Kind, Sheet
 from satview.analysis.statistics import Statistics
-from satview.analysis.statistics_sheets import SHEETS, make_sheet, sheet_keys
+from satview.analysis.statistics_sheets import SHEETS, client_server_sheet, make_sheet, sheet_keys
 from satview.analysis.times.basis import Basis
 from satview.base.errors import UsageError
 from satview.base.process import COST_DATA, FINE

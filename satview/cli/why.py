@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from satview.analysis.reasons.critical_path import count_of_pieces, critical_path
-from satview.analysis.reasons.why import MOST_STEPS, why
-from satview.analysis.reasons.why_step import WhyStep, chain_lines
+from satview.analysis.reasons.why import MOST_STEPS, WhyStep, chain_lines, why
 from satview.answers.path import path_answer
 from satview.base.errors import UsageError
 from satview.base.process import COST_DATA, FINE

@@ -17,7 +17,7 @@ from typing import Final
 import numpy as np
 
 from satview.analysis.load import LoadBy, load_over_time
-from satview.analysis.times.scope import scope_of
+from satview.analysis.times.basis import scope_of
 from satview.answers.frames import Texts
 from satview.base.errors import UsageError
 from satview.base.new_file import NewFile

@@ -5,24 +5,122 @@ from __future__ import annotations
 import csv
 import io
 import multiprocessing
+import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
 
 from satview.base.child import safe_children
-from satview.base.errors import UsageError
+from satview.base.errors import SatviewError, UsageError, one_line
 from satview.base.installed import required
 from satview.base.new_file import NewFile
 from satview.base.safe_text import csv_text
 from satview.events.catalogue import catalogue
 from satview.events.spec import Release
-from satview.fleet.layout import DEFAULT_TABLES, RECORD, SKIPPED, Dataset, Source, begin_dataset, find_sources
-from satview.fleet.one import Done, export_one
+from satview.export.table_files import write_parquet
+from satview.export.tables import arrow_of
+from satview.fleet.layout import (
+    DEFAULT_TABLES,
+    RECORD,
+    SKIPPED,
+    Dataset,
+    Source,
+    begin_dataset,
+    find_sources,
+    record_metadata,
+)
+from satview.formats.registry import open_trace
+from satview.store.trace import Trace
 from satview.tables.arguments import kinds_of
 from satview.tables.schema import SCHEMAS
 from satview.tables.views import near_tables
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+# One trace into a data set: what a worker does.
+
+
+_ONE_TYPE: Final = {"uint16": "uint32"}  # rows of threads are as wide as each trace needs; a data set has one type
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """What became of one trace.
+
+    Attributes:
+        name: Of the trace.
+        events: How many it has.
+        costs_data: Problems of the file cost data.
+        fault: Why it is not in the data set; empty = it is.
+    """
+
+    name: str
+    events: int = 0
+    costs_data: bool = False
+    fault: str = ""
+
+
+def export_one(source: Source, dataset: Dataset, tables: tuple[str, ...]) -> Done:
+    """Write the tables of one trace; whatever is wrong with its file becomes the fault of the result."""
+    try:
+        return _exported(source, dataset, tables)
+    except (SatviewError, OSError) as error:
+        return Done(source.name, fault=" ".join(str(error).split()))
+    except Exception as error:  # noqa: BLE001  -- one file must not end the export of hundreds
+        return Done(source.name, fault=f"an error inside satview: {one_line(error)}")
+
+
+def _exported(source: Source, dataset: Dataset, tables: tuple[str, ...]) -> Done:
+    record = dataset.part(RECORD, source.name)
+    record.unlink(missing_ok=True)
+    trace = open_trace(source.path)
+    for name in tables:
+        _write(_one_type(arrow_of(trace, name)), dataset, name, source)
+    _write(_record(trace, source, tables), dataset, RECORD, source)
+    return Done(source.name, len(trace.events), trace.problems.cost_data)
+
+
+def _write(found: pa.Table, dataset: Dataset, name: str, source: Source) -> None:
+    path = dataset.part(name, source.name)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    # The record alone waits for the disk: a file beside it that a power cut damages is found when it is read.
+    with NewFile(path, is_durable=name == RECORD) as file:
+        write_parquet(found, file.stream)
+
+
+def _one_type(found: pa.Table) -> pa.Table:
+    pyarrow = required("pyarrow")
+    for position, column in enumerate(found.schema):
+        if str(column.type) in _ONE_TYPE:
+            wide = pyarrow.type_for_alias(_ONE_TYPE[str(column.type)])
+            found = found.set_column(position, column.name, found.column(position).cast(wide))
+    return found
+
+
+def _record(trace: Trace, source: Source, tables: tuple[str, ...]) -> pa.Table:
+    """Return the row of the table `trace`, with what only many traces need."""
+    pyarrow = required("pyarrow")
+    found = _one_type(arrow_of(trace, RECORD))
+    begin = trace.clock.wall_time(trace.window.start) if len(trace.events) else None
+    more: dict[str, Any] = {
+        "path": pyarrow.array([os.fsencode(source.path.resolve()).decode("utf-8", "replace")], pyarrow.string()),
+        "begin": pyarrow.array([begin], pyarrow.timestamp("us", "UTC")),
+        "node": pyarrow.array([trace.header.get("NODENAME") or ""], pyarrow.string()),
+        "machine": pyarrow.array([trace.header.get("MACHINE") or ""], pyarrow.string()),
+        "problems": pyarrow.array([sum(trace.problems.counts().values())], pyarrow.int64()),
+        "costs_data": pyarrow.array([trace.problems.cost_data], pyarrow.bool_()),
+    }
+    for name, column in more.items():
+        found = found.append_column(name, column)
+    metadata = {**(found.schema.metadata or {}), **record_metadata(source, tables)}
+    return found.replace_schema_metadata(metadata)
+
 
 Report = Callable[[Done, int, int], None]
 
@@ -181,3 +279,53 @@ def _alone(source: Source, todo: Plan) -> Done:
 def _pool(jobs: int) -> ProcessPoolExecutor:
     # Not by fork: Arrow and Qt have threads.
     return ProcessPoolExecutor(jobs, mp_context=multiprocessing.get_context("spawn"))
+
+
+# The same export as a bag of Dask, for clusters; the workers see the same folders, and have the extra `dask`.
+
+
+def fleet_bag(todo: Plan) -> Any:
+    """Return a bag whose items, once computed, are what became of each trace (`Done`).
+
+    Args:
+        todo: What is to be done, of `plan`.
+
+    Raises:
+        UsageError: Dask is not installed.
+    """
+    bag = required("dask.bag")
+    return bag.from_sequence(todo.sources, partition_size=1).map(partial(_one, todo=todo))
+
+
+def export_on_cluster(
+    folder: Path | str, out: Path | str, address: Any, tables: Sequence[str] = (), patterns: Sequence[str] = ()
+) -> Exported:
+    """Write the traces below a folder as one data set, on a cluster of Dask; otherwise as `export_folder`.
+
+    Args:
+        folder: Where the traces are, on every worker.
+        out: Folder of the data set, on every worker.
+        address: Of the scheduler, such as `tcp://10.0.0.1:8786`, or a cluster object.
+        tables: As of `export_folder`.
+        patterns: The same.
+
+    Raises:
+        UsageError: As of `export_folder`; or no scheduler answers.
+    """
+    distributed = required("distributed")
+    todo = plan(Path(folder).resolve(), Path(out).resolve(), tables, patterns)
+    found = Exported(todo.dataset, unchanged=todo.unchanged)
+    if todo.sources:
+        try:
+            client = distributed.Client(address, timeout=10, set_as_default=False)
+        except (OSError, ValueError, TimeoutError) as error:
+            raise UsageError(f"no scheduler of Dask answers at {address}: {error}") from error
+        with client:
+            for each in client.compute(fleet_bag(todo)).result():
+                found.add(each)
+    write_skipped(found)
+    return found
+
+
+def _one(source: Source, todo: Plan) -> Done:
+    return export_one(source, todo.dataset, todo.tables)

@@ -40,7 +40,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from satview.analysis.sheets.sheet import Sheet
+from satview.analysis.sheet import Sheet
 from satview.answers.table import Column, Kind, Known, Table
 from satview.base.memory import borrowed
 from satview.base.safe_text import tool_tip, visible_line

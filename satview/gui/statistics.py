@@ -38,9 +38,9 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from satview.analysis.sheets.sheet import Column, Kind, Sheet, Subject
+from satview.analysis.sheet import Column, Kind, Sheet, Subject
 from satview.analysis.statistics_sheets import sheet_titles
-from satview.analysis.trust import TITLES
+from satview.analysis.times.basis import TITLES
 from satview.base.safe_text import tool_tip, visible_line
 from satview.base.time import TimeWindow
 from satview.gui.answer_table import SheetExport

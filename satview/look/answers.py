@@ -2,32 +2,145 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
-from dataclasses import replace
-from typing import Final
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Any, Final
 
 import numpy as np
 
-from satview.analysis.doctor.report import may_be_more
-from satview.analysis.reasons.why import why
-from satview.analysis.reasons.why_step import chain_lines
+from satview.analysis.doctor import may_be_more
+from satview.analysis.reasons.why import chain_lines, why
 from satview.analysis.statistics import Statistics
 from satview.analysis.verdicts.find import verdicts_of
 from satview.answers.transactions import LEGS, transaction_table
 from satview.answers.verdicts import undecided_table
 from satview.base.errors import UsageError
-from satview.base.safe_text import counted
+from satview.base.safe_text import counted, visible_line
 from satview.base.time_text import format_duration, format_moment
 from satview.linkage.chain import connections
 from satview.linkage.trace_links import link_of
 from satview.linkage.transactions import transactions
-from satview.look.handles import Handle, Subject, handle_of, process_handle, thread_handle
 from satview.session.events.event_text import Details, Line, Section, argument_names, event_details, event_name
 from satview.store.doubts import outside_words, trusted_duration_ns
 from satview.store.losses import idle_threads, lost_marks
 from satview.store.time_ranges import location_of
 from satview.store.trace import Trace
 from satview.tables.table import table
+
+# Short names of what is in a trace: `t-7` a thread, `e-28700` an event. The same file has the same ones each time.
+
+
+_HANDLE: Final = re.compile(r"([a-z])-?([0-9]{1,12})", re.ASCII)
+
+
+class Subject(StrEnum):
+    """What a handle can name; the value is its letter."""
+
+    THREAD = "t"
+    """Row of the table `thread`."""
+    PROCESS = "p"
+    """Row of the table `process`."""
+    CPU = "c"
+    """Number of the CPU, from 0."""
+    EVENT = "e"
+    """Number of the event, from 1, as the window and the other commands have it; its row in tables is one less."""
+    VERDICT = "v"
+    """Number of the verdict in the order of `satview check`, from 1."""
+    MESSAGE = "m"
+    """Row of the table `message`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Handle:
+    """One of them.
+
+    Attributes:
+        subject: What it names.
+        number: As it is written.
+    """
+
+    subject: Subject
+    number: int
+
+    def __str__(self) -> str:
+        return f"{self.subject.value}-{self.number}"
+
+
+def handle_of(text: str) -> Handle:
+    """Return what somebody typed as a handle.
+
+    Raises:
+        UsageError: It is none.
+    """
+    found = _HANDLE.fullmatch(text.strip().lower())
+    if found is None or found[1] not in list(Subject):
+        kinds = ", ".join(f"{subject.value}-N ({subject.name.lower()})" for subject in Subject)
+        raise UsageError(f"{text.strip()[:40]!r} is no handle; there are {kinds}")
+    return Handle(Subject(found[1]), int(found[2]))
+
+
+def thread_handle(row: int) -> str:
+    """Return the handle of a thread."""
+    return str(Handle(Subject.THREAD, row))
+
+
+def process_handle(row: int) -> str:
+    """Return the handle of a process."""
+    return str(Handle(Subject.PROCESS, row))
+
+
+def event_handle(row: int) -> str:
+    """Return the handle of an event, given its row."""
+    return str(Handle(Subject.EVENT, row + 1))
+
+
+# Answers as lines of text, with the handles that lead on; and as plain values for programs.
+
+
+def as_text(details: Details) -> str:
+    """Return an answer as text: a title, then sections of names and values; `[e-12]` behind a line leads on."""
+    lines = [visible_line(details.title)]
+    if details.subtitle:
+        lines.append(visible_line(details.subtitle))
+    for section in details.sections:
+        lines += ["", section.title]
+        width = max((len(line.name) for line in section.lines), default=0)
+        lines += [f"  {visible_line(line.name):<{width}}  {_value(line)}".rstrip() for line in section.lines]
+    return "\n".join(lines)
+
+
+def as_record(details: Details) -> dict[str, Any]:
+    """Return an answer as plain values."""
+    return {
+        "title": details.title,
+        "subtitle": details.subtitle,
+        "kind": details.kind,
+        "sections": [
+            {"title": section.title, "lines": [_record(line) for line in section.lines]} for section in details.sections
+        ],
+    }
+
+
+def leads_to(line: Line) -> list[str]:
+    """Return the handles of what a line is about."""
+    found = [event_handle(line.event)] if line.event is not None else []
+    found += [thread_handle(line.thread)] if line.thread else []
+    return found + ([process_handle(line.process)] if line.process else [])
+
+
+def _value(line: Line) -> str:
+    note = f" ({line.note})" if line.note else ""
+    means = f"  {line.means}" if line.means else ""
+    handles = "".join(f" [{handle}]" for handle in leads_to(line))
+    return visible_line(f"{line.text}{means}{note}{handles}")
+
+
+def _record(line: Line) -> dict[str, Any]:
+    found = {"name": line.name, "text": line.text, "means": line.means, "note": line.note}
+    return {key: value for key, value in found.items() if value} | {"handles": leads_to(line)}
+
 
 _MOST: Final = 10
 _MOST_EVIDENCE: Final = 24

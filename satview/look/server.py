@@ -27,9 +27,7 @@ from satview.base.safe_text import visible_line
 from satview.base.time_text import parse_moment_inside
 from satview.events.user_events import UserEvent
 from satview.formats.registry import open_trace
-from satview.look.answers import look
-from satview.look.handles import Subject, handle_of
-from satview.look.text import as_text
+from satview.look.answers import Subject, as_text, handle_of, look
 from satview.session.events.event_text import why_details
 from satview.store.arguments import describe_events
 from satview.store.trace import Trace

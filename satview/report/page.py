@@ -11,14 +11,13 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.analysis.doctor.report import may_be_more
+from satview.analysis.doctor import may_be_more
 from satview.analysis.load import LoadBy, load_over_time
-from satview.analysis.sheets.sheet import Kind, Sheet
+from satview.analysis.sheet import Kind, Sheet
 from satview.analysis.statistics import Statistics
 from satview.analysis.statistics_sheets import SHEETS
-from satview.analysis.times.basis import Basis
+from satview.analysis.times.basis import Basis, Scope, scope_of
 from satview.analysis.times.occurrences import SHARES, histogram, occurrences
-from satview.analysis.times.scope import Scope, scope_of
 from satview.analysis.verdicts.find import find_verdicts
 from satview.analysis.verdicts.rule import Thresholds
 from satview.analysis.verdicts.verdict import Verdict

@@ -13,8 +13,7 @@ from PySide6.QtCore import QObject, Signal, Slot
 from satview.analysis.alignment import anchor_of, offset_ps
 from satview.analysis.statistics import Statistics
 from satview.analysis.times.basis import Basis
-from satview.answers.comparison import Change, by_weight, compare_statistics
-from satview.answers.comparison_durations import durations, has_durations
+from satview.answers.comparison import Change, by_weight, compare_statistics, durations, has_durations
 from satview.base.errors import Cancelled, UsageError
 from satview.base.memory import borrowed
 from satview.base.time import NS_PER_S, TimeWindow

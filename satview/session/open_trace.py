@@ -38,7 +38,7 @@ from satview.timeline.lane_tree import LaneKind, Timeline
 from satview.timeline.preview import Preview
 
 if TYPE_CHECKING:
-    from satview.analysis.doctor.report import Diagnosis
+    from satview.analysis.doctor import Diagnosis
 
 
 class OpenTrace(QObject):
@@ -341,6 +341,6 @@ def _verdicts_of(trace: Trace, is_cancelled: IsCancelled) -> Verdicts:
 
 
 def _diagnoses(trace: Trace, _is_cancelled: IsCancelled) -> tuple[Diagnosis, ...]:
-    from satview.analysis.doctor.report import doctor  # on first use: no picture waits for it
+    from satview.analysis.doctor import doctor  # on first use: no picture waits for it
 
     return doctor(trace)

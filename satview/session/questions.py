@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar, cast
 
 from PySide6.QtCore import QObject, QTimer, Signal, Slot
 
-from satview.analysis.reasons.why_step import WhyStep
+from satview.analysis.reasons.why import WhyStep
 from satview.base.errors import SatviewError
 from satview.base.time import TimeWindow
 from satview.session.highlight import Selection

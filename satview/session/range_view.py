@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 from PySide6.QtCore import QObject, Slot
 
-from satview.analysis.sheets.sheet import Column, Sheet
+from satview.analysis.sheet import Column, Sheet
 from satview.analysis.times.basis import Basis
 from satview.base.memory import borrowed
 from satview.base.time import TimeWindow

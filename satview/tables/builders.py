@@ -2,23 +2,350 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Final
+from collections.abc import Callable, Sequence
+from typing import Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from satview.analysis.client_server import client_server
+from satview.analysis.times.basis import Basis, Scope, scope_of
+from satview.analysis.times.cpu_times import CutRuns, cut_runs, migrations, switches
+from satview.analysis.times.message_times import interrupts, kernel_calls
+from satview.analysis.times.state_times import activations, runs_are_cut, state_spans, states_are_cut
 from satview.answers.frames import Made, Texts
 from satview.answers.latencies import latency_table
 from satview.answers.transactions import transaction_table
 from satview.answers.verdicts import find as find_verdicts
 from satview.answers.verdicts import undecided_table
-from satview.store.losses import idle_threads
+from satview.base.time import Cycles
+from satview.events.states import ABSENT, IDLE, KERNEL_CALL, STATES, UNKNOWN, VALUE_COUNT, WAITING
+from satview.events.wire import CODE_COUNT
+from satview.linkage.blockers import blockers
+from satview.linkage.pulses import SENDS, pulses
+from satview.linkage.rows import comm_words, rows_of_codes
+from satview.linkage.table import OPEN
+from satview.linkage.wake_ups import wake_ups
+from satview.store.losses import EVERY_CPU, idle_threads, losses
 from satview.store.mark_file import stored_marks
+from satview.store.time_ranges import TimeRanges
 from satview.store.trace import Trace
-from satview.tables import communication, scheduling
 from satview.tables.arguments import argument_made
-from satview.tables.cells import column, event_names, whole_scope
+from satview.timeline.state_lanes import run_slices
+
+# What the builders of tables share: names of states and events, times of event rows, certainties.
+
+
+Ints = NDArray[np.int64]
+CERTAINTIES: Final = ("", "guess", "inferred", "exact")  # by `Certainty`; 0 = there is nothing to be certain of
+
+
+def state_names() -> tuple[str, ...]:
+    """Return what the table `state` calls lane values, by value."""
+    names = [""] * VALUE_COUNT
+    names[ABSENT], names[UNKNOWN], names[IDLE], names[WAITING] = "ABSENT", "UNKNOWN", "IDLE", "WAITING"
+    for state in STATES:
+        names[state.value] = state.name
+    return tuple(names)
+
+
+def whole_scope(trace: Trace) -> Scope:
+    """Return the whole trace as the range that analyses look at."""
+    return scope_of(trace, None, None, Basis(trace), None)
+
+
+def event_names(trace: Trace) -> tuple[str, ...]:
+    """Return the names of all codes that events have, of 32,768, by code; empty of the others. Made once per trace."""
+    return trace.cached("tables.event_names", _event_names)
+
+
+def _event_names(trace: Trace) -> tuple[str, ...]:
+    names = [""] * CODE_COUNT
+    for code in np.flatnonzero(trace.code_counts).tolist():
+        names[code] = trace.catalogue.name(code)
+    return tuple(names)
+
+
+def certainty_texts(values: NDArray[np.integer[Any]]) -> Texts:
+    """Return certainties as texts.
+
+    Args:
+        values: Integers (n,), of `Certainty`; 0 = there is no answer.
+    """
+    return Texts(values.astype(np.uint8), CERTAINTIES)
+
+
+def event_rows(rows: NDArray[np.unsignedinteger[Any]]) -> Ints:
+    """Return rows of the event table as int64 (n,), -1 for none."""
+    return np.where(rows >= OPEN, -1, rows.astype(np.int64))
+
+
+def times_of(trace: Trace, rows: Ints) -> Cycles:
+    """Return when events were logged, in cycles, int64 (n,); -1 where the row is -1."""
+    out = np.full(len(rows), -1, np.int64)
+    known = rows >= 0
+    out[known] = trace.events.time_cycles[rows[known]]
+    return out
+
+
+def column(values: Sequence[int]) -> Ints:
+    """Return numbers as int64 (n,)."""
+    return np.array(values, np.int64)
+
+
+# Tables of what threads and the kernel did with each other: calls, messages, pulses, wake-ups, waits, interrupts.
+
+
+def call(trace: Trace) -> Made:
+    """Return the table `call`: one row for each kernel call."""
+    calls, events = kernel_calls(whole_scope(trace)), trace.events
+    return {
+        "event": calls.row,
+        "exit_event": calls.exit_row,
+        "cpu": events.cpu[calls.row],
+        "thread": events.thread[calls.row].astype(np.int64),
+        "name": Texts(events.code[calls.row], event_names(trace)),
+        "start_cycles": events.time_cycles[calls.row],
+        "end_cycles": times_of(trace, calls.exit_row),
+        "length_cycles": calls.cycles,
+        "running_cycles": calls.running_cycles,
+        "is_interrupted": calls.is_interrupted,
+        "is_failed": calls.is_failed,
+        "errno": np.where(calls.is_failed, calls.error, -1),
+    }
+
+
+def pulse(trace: Trace) -> Made:
+    """Return the table `pulse`: one row for each pulse that was sent."""
+    events = trace.events
+    rows = rows_of_codes(trace, *SENDS) if trace.pairs is None else np.empty(0, np.uint32)
+    table = pulses(trace)
+    link = table.begun_by(rows)
+    received, certainty = np.full(len(rows), -1, np.int64), np.zeros(len(rows), np.uint8)
+    known = link >= 0
+    received[known], certainty[known] = table.to_row[link[known]], table.certainty[link[known]]
+    queued, receiver = times_of(trace, received), np.full(len(rows), -1, np.int64)
+    queued[known] -= events.time_cycles[rows[known]]
+    receiver[known] = events.thread[received[known]]
+    scoid, pid = comm_words(trace, rows) if len(rows) else (rows, rows)
+    return {
+        "event": rows.astype(np.int64),
+        "name": Texts(events.code[rows], event_names(trace)),
+        "cpu": events.cpu[rows],
+        "thread": events.thread[rows].astype(np.int64),
+        "scoid": scoid.astype(np.int64),
+        "server_pid": pid.view(np.int32).astype(np.int64),
+        "time_cycles": events.time_cycles[rows],
+        "receive_event": received,
+        "receiver": np.where(receiver > 0, receiver, -1),
+        "queued_cycles": queued,
+        "certainty": certainty_texts(certainty),
+    }
+
+
+def interrupt(trace: Trace) -> Made:
+    """Return the table `interrupt`: one row for each interrupt."""
+    found, events = interrupts(whole_scope(trace)), trace.events
+    return {
+        "event": found.row,
+        "exit_event": found.exit_row,
+        "handler_event": found.handler_row,
+        "cpu": events.cpu[found.row],
+        "thread": events.thread[found.row].astype(np.int64),
+        "vector": found.vector,
+        "start_cycles": events.time_cycles[found.row],
+        "end_cycles": times_of(trace, found.exit_row),
+        "length_cycles": found.cycles,
+        "handler_entry_cycles": found.latency_cycles,
+    }
+
+
+def wake_up(trace: Trace) -> Made:
+    """Return the table `wake_up`: one row for each thread that somebody made ready."""
+    table, events = wake_ups(trace), trace.events
+    return {
+        "cause_event": table.from_row.astype(np.int64),
+        "event": table.to_row.astype(np.int64),
+        "waker": events.thread[table.from_row].astype(np.int64),
+        "thread": events.thread[table.to_row].astype(np.int64),
+        "cpu": events.cpu[table.from_row],
+        "cause_cycles": events.time_cycles[table.from_row],
+        "time_cycles": events.time_cycles[table.to_row],
+        "certainty": certainty_texts(table.certainty),
+    }
+
+
+def wait(trace: Trace) -> Made:
+    """Return the table `wait`: one row for each wait of a thread."""
+    found = blockers(trace)
+    waits = found.waits
+    start, end_row = trace.events.time_cycles[waits.row], event_rows(waits.end_row)
+    end = times_of(trace, end_row)
+    return {
+        "thread": waits.thread,
+        "state": Texts(waits.value, state_names()),
+        "start_cycles": start,
+        "end_cycles": end,
+        "length_cycles": np.where(end_row >= 0, end, trace.window.end) - start,
+        "event": waits.row.astype(np.int64),
+        "end_event": end_row,
+        "call_event": event_rows(waits.call_row),
+        "object": np.where(waits.has_object, waits.object, -1),
+        "blocker": found.thread,
+        "blocker_pid": found.pid,
+        "certainty": certainty_texts(found.certainty),
+    }
+
+
+# Tables of who had the CPUs and who waited for one: states, runs, CPUs, activations, losses.
+
+
+_KINDS: Final = ("unknown", "thread", "idle", "kernel call", "interrupt")
+_INTERRUPTED: Final = 4
+
+
+def state(trace: Trace) -> Made:
+    """Return the table `state`: one row for each interval of a state of a thread."""
+    parts: list[tuple[NDArray[Any], ...]] = []
+    for spans in state_spans(whole_scope(trace)):
+        before = np.append(np.uint8(VALUE_COUNT - 1), spans.value[:-1])
+        before[np.append(True, spans.thread[1:] != spans.thread[:-1])] = VALUE_COUNT - 1  # has no name
+        parts.append((spans.thread.astype(np.int64), spans.value, before, spans.start, spans.end,
+                      event_rows(spans.event), states_are_cut(trace, spans)))  # fmt: skip
+    types = (np.int64, np.uint8, np.uint8, np.int64, np.int64, np.int64, np.bool_)
+    thread, value, before, start, end, event, is_cut = (
+        np.concatenate([np.empty(0, kind), *(part[i] for part in parts)]) for i, kind in enumerate(types)
+    )
+    names = state_names()
+    return {
+        "thread": thread,
+        "state": Texts(value, names),
+        "state_before": Texts(before, names),
+        "start_cycles": start,
+        "end_cycles": end,
+        "length_cycles": end - start,
+        "event": event,
+        "is_cut": is_cut,
+    }
+
+
+def run(trace: Trace) -> Made:
+    """Return the table `run`: one row for each interval in which a CPU ran a thread."""
+    scope = whole_scope(trace)
+    times = cut_runs(scope)
+    runs, at = times.runs, np.flatnonzero(times.runs.thread > 0)
+    event = _first_events(trace, times, at)
+    priority = np.full(len(at), -1, np.int64)
+    logged = np.flatnonzero(event >= 0)
+    priority[logged] = scope.basis.derived.priority(event[logged])
+    is_migration, from_cpu = _moves(scope, times)
+    return {
+        "cpu": runs.cpu[at],
+        "thread": runs.thread[at],
+        "start_cycles": runs.start[at],
+        "end_cycles": runs.end[at],
+        "length_cycles": (runs.end - runs.start)[at],
+        "cpu_cycles": times.net[at],
+        "interrupted_cycles": times.interrupted[at],
+        "is_idle": scope.basis.is_idle[runs.thread[at]],
+        "is_start": times.begins[at],
+        "is_switch": (times.begins & switches(runs))[at],
+        "is_migration": is_migration[at],
+        "from_cpu": from_cpu[at],
+        "priority": priority,
+        "event": event,
+        "is_cut": runs_are_cut(trace, runs.cpu[at], runs.start[at], runs.end[at]),
+    }
+
+
+def _first_events(trace: Trace, times: CutRuns, at: NDArray[np.intp]) -> Ints:
+    """Return the events RUNNING that begin runs, -1 for runs that none begins: the opening dump reported them."""
+    rows, _ = run_slices(trace)
+    order = np.argsort(trace.events.cpu[rows], kind="stable")
+    rows = rows[order]
+    cpu, time, out = trace.events.cpu[rows], trace.events.time_cycles[rows], np.full(len(at), -1, np.int64)
+    for number in range(trace.cpu_count):
+        first, last = np.searchsorted(cpu, (number, number + 1))
+        mine = np.flatnonzero(times.runs.cpu[at] == number)
+        start = times.runs.start[at[mine]]
+        position = np.searchsorted(time[first:last], start, side="right") - 1 + first
+        fits = position >= first
+        fits[fits] = time[position[fits]] == start[fits]
+        out[mine[fits]] = rows[position[fits]]
+    return out
+
+
+def _moves(scope: Scope, times: CutRuns) -> tuple[NDArray[np.bool_], Ints]:
+    """Return which runs begin on another CPU than the thread's run before, and on which that was; -1 = not sure."""
+    runs, moved = times.runs, migrations(scope)
+    is_migration, from_cpu = np.zeros(len(runs.cpu), np.bool_), np.full(len(runs.cpu), -1, np.int64)
+    for number in range(scope.trace.cpu_count):
+        first, last = np.searchsorted(runs.cpu, (number, number + 1))
+        mine = np.flatnonzero(moved.to_cpu == number)
+        position = np.searchsorted(runs.start[first:last], moved.time_cycles[mine]) + first
+        is_migration[position], from_cpu[position] = True, moved.from_cpu[mine]
+    return is_migration, from_cpu
+
+
+def cpu_state(trace: Trace) -> Made:
+    """Return the table `cpu_state`: one row for each interval of a CPU: thread, idle, kernel call, interrupt."""
+    times = cut_runs(whole_scope(trace))
+    basis = Basis(trace)
+    parts = [_pieces(times, cpu, handled) for cpu, handled in enumerate(basis.interrupts)]
+    cpu, kind, thread, start, end = (np.concatenate([part[i] for part in parts]) for i in range(5))
+    return {
+        "cpu": cpu,
+        "kind": Texts(kind, _KINDS),
+        "thread": thread,
+        "start_cycles": start,
+        "end_cycles": end,
+        "length_cycles": end - start,
+    }
+
+
+def _pieces(times: CutRuns, cpu: int, handled: TimeRanges) -> tuple[NDArray[Any], ...]:
+    """Return CPU, kind, thread, start and end of the intervals of a CPU: its runs, cut where it handled interrupts."""
+    runs = times.runs
+    first, last = np.searchsorted(runs.cpu, (cpu, cpu + 1))
+    start, bound = runs.start[first:last], int(runs.end[last - 1])
+    edges = np.concatenate((start, handled.start, handled.end))
+    edges = np.unique(edges[(edges >= start[0]) & (edges < bound)])
+    position = np.searchsorted(start, edges, side="right") - 1 + first
+    number = np.searchsorted(handled.start, edges, side="right")
+    is_handled = edges < np.append(np.iinfo(np.int64).min, handled.end)[number]
+    value = runs.value[position]
+    kind = np.where(times.is_busy[position], 1, 0).astype(np.uint8)
+    kind[value == IDLE], kind[value == KERNEL_CALL] = 2, 3
+    kind[is_handled] = _INTERRUPTED
+    end = np.append(edges[1:], bound)
+    return np.full(len(edges), cpu, np.uint8), kind, runs.thread[position], edges, end
+
+
+def activation(trace: Trace) -> Made:
+    """Return the table `activation`: one row for each activation of a thread."""
+    found = activations(whole_scope(trace))
+    return {
+        "thread": found.thread,
+        "start_cycles": found.start,
+        "end_cycles": found.end,
+        "response_cycles": found.end - found.start,
+        "running_cycles": found.running_cycles,
+        "period_cycles": found.period_cycles,
+        "event": event_rows(found.event),
+        "is_cut": found.is_cut,
+    }
+
+
+def loss(trace: Trace) -> Made:
+    """Return the table `loss`: one row for each time in which events were lost."""
+    lost = losses(trace)
+    return {
+        "cpu": np.where(lost[:, 2] == EVERY_CPU, -1, lost[:, 2]),
+        "start_cycles": lost[:, 0].copy(),
+        "end_cycles": lost[:, 1].copy(),
+        "length_cycles": lost[:, 1] - lost[:, 0],
+    }
+
 
 Builder = Callable[[Trace], Made]
 
@@ -118,21 +445,21 @@ def _trace(trace: Trace) -> Made:
 BUILDERS: Final[dict[str, Builder]] = {
     "event": _event,
     "argument": argument_made,
-    "state": scheduling.state,
-    "run": scheduling.run,
-    "cpu_state": scheduling.cpu_state,
-    "call": communication.call,
+    "state": state,
+    "run": run,
+    "cpu_state": cpu_state,
+    "call": call,
     "message": lambda trace: transaction_table(trace).values(),
-    "pulse": communication.pulse,
+    "pulse": pulse,
     "latency": lambda trace: latency_table(trace).values(),
-    "interrupt": communication.interrupt,
-    "wake_up": communication.wake_up,
-    "wait": communication.wait,
-    "activation": scheduling.activation,
+    "interrupt": interrupt,
+    "wake_up": wake_up,
+    "wait": wait,
+    "activation": activation,
     "thread": _thread,
     "process": _process,
     "cpu": _cpu,
-    "loss": scheduling.loss,
+    "loss": loss,
     "verdict": lambda trace: find_verdicts(trace).table.values(),
     "undecided": lambda trace: undecided_table(trace).values(),
     "mark": _mark,

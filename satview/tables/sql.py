@@ -9,13 +9,12 @@ from satview.base.time import NS_PER_S
 from satview.store.arguments import was_described
 from satview.store.trace import Trace
 from satview.tables.arguments import argument_chunks, argument_table, kind_rows, kinds
-from satview.tables.arrow import arrow_table
 from satview.tables.builders import NOT_CACHED
 from satview.tables.query_process import owner_number
 from satview.tables.question import Limits, Query, Question
 from satview.tables.result import Result
 from satview.tables.schema import SCHEMAS, Column, TableSchema
-from satview.tables.table import Table, table
+from satview.tables.table import Table, arrow_table, table
 from satview.tables.views import clock_macros, definition, mentioned, views, with_list
 
 if TYPE_CHECKING:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.answers.frames import Frames, Made, Partial, Texts, Values, html_rows
+from satview.answers.frames import Frames, Made, Partial, Texts, Values, arrow_array, html_rows
 from satview.base.errors import UsageError
+from satview.base.installed import required
 from satview.base.safe_text import visible_line
 from satview.store.trace import Trace
 from satview.tables import builders
@@ -19,6 +21,26 @@ from satview.tables.views import near_tables
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+
+# Columns as Arrow arrays over the same memory.
+
+
+def arrow_table(columns: Sequence[Column], values: Made) -> pa.Table:
+    """Return a table of Arrow; numbers stay where they are, only the bits that say what is null are made.
+
+    Args:
+        columns: Which, in order.
+        values: At least the values of these, by name.
+
+    Raises:
+        UsageError: The package pyarrow is not installed.
+    """
+    pyarrow = required("pyarrow")
+    return pyarrow.table(
+        {column.name: arrow_array(values[column.name], is_nullable=column.is_nullable) for column in columns}
+    )
+
 
 _SHOWN_ROWS: Final = 10
 
@@ -98,8 +120,6 @@ class Table(Frames):
         Raises:
             UsageError: The package pyarrow is not installed.
         """
-        from satview.tables.arrow import arrow_table
-
         return arrow_table(self.schema.columns, {column.name: self.values(column) for column in self.schema.columns})
 
     def values(self, column: Column) -> Values:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from satview.threadtrace import codes, state, threads, times, waiting
+from satview.threadtrace import codes, locks, state, threads, times
 from satview.threadtrace.locks import TracedLock, TracedRLock
 from satview.threadtrace.recorder import Recorder, RecordOptions
 
@@ -53,7 +53,7 @@ def install(settings: RecordOptions, program: str = "") -> Recorder:
 
 
 def _replacements(categories: frozenset[str]) -> list[tuple[Any, str, Any]]:
-    found: list[tuple[Any, str, Any]] = list(waiting.patches(categories))
+    found: list[tuple[Any, str, Any]] = list(locks.patches(categories))
     if "thread" in categories:
         found += threads.patches()
     if "mutex" in categories:
@@ -61,7 +61,7 @@ def _replacements(categories: frozenset[str]) -> list[tuple[Any, str, Any]]:
     if "rmutex" in categories:
         found.append((threading, "RLock", TracedRLock))
     if "sema" in categories:
-        found.append((queue, "SimpleQueue", waiting.TracedSimpleQueue))
+        found.append((queue, "SimpleQueue", locks.TracedSimpleQueue))
     if "time" in categories:
         found += times.patches()
     return found

@@ -8,8 +8,8 @@ from collections.abc import Callable
 from typing import Any
 
 from satview.threadtrace import codes, state
+from satview.threadtrace.locks import Patch, quietly
 from satview.threadtrace.log import now
-from satview.threadtrace.waiting import Patch, quietly
 
 _TID = "_trace_tid"
 _DAEMON_FLAG = 0x100  # THR_DAEMON; the page gives no numbers, so this one only distinguishes daemons

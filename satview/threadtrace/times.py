@@ -19,8 +19,8 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from satview.threadtrace import codes, state
+from satview.threadtrace.locks import quietly
 from satview.threadtrace.log import Log, now
-from satview.threadtrace.waiting import quietly
 
 _SYSTEM_CALLS: Final = {
     "read": codes.READ,

@@ -17,19 +17,297 @@ from __future__ import annotations
 
 import errno
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO, TextIO
+
+import numpy as np
+from numpy.typing import NDArray
 
 from satview.base.errors import TraceFormatError
 from satview.base.process import standard_input
 from satview.base.time import Clock
+from satview.events import wire
+from satview.events.class_table import external_classes, plain_classes
 from satview.events.spec import Release
+from satview.events.wire import WireClass
+from satview.formats.kev.slots.batch import Batch
+from satview.formats.listing import head
 from satview.formats.source import Source, source_of
-from satview.traceparser.constants import ERROR_TEXTS, Error, Info, Sort, info_key
-from satview.traceparser.delivery import deliver, say_head
-from satview.traceparser.registry import RegistrationError, codes_of, codes_of_range
-from satview.traceparser.state import Callback, Registration, State
+from satview.traceparser.constants import ERROR_TEXTS, Debug, Error, Info, Sort, info_key
+
+# The state of a parse: what the C library keeps behind its opaque pointer.
+
+
+Callback = Callable[["State", Any, int, int, "NDArray[np.uint32] | None", int], int | None]
+
+
+@dataclass(slots=True)
+class Registration:
+    """A callback and the user data it was registered with."""
+
+    function: Callback
+    userdata: Any
+
+
+@dataclass(slots=True)
+class State:
+    """State of a parse; made by `traceparser_init`.
+
+    Attributes:
+        release: Whose external classes and events are meant: 8.0 numbers thread states, others give them as bits.
+        is_strict: Refuse what the vendor's library refuses: files below version 1.01, unclear byte order.
+        errno: Error number of the C library after a call that failed.
+    """
+
+    release: Release = Release.QNX_7
+    is_strict: bool = False
+    errno: int = 0
+    error: Error = Error.UNKNOWN_CLASS
+    debug_stream: TextIO | None = None
+    debug_flags: int = 0
+    sort: Sort = Sort.NOSORT
+    registrations: dict[int, Registration] = field(default_factory=dict)
+    source: Source | None = None
+    now: tuple[int, int] = (0, 0)
+    previous: tuple[int, int] = (0, 0)
+    previous_return: int = 0
+    time_cycles: int = 0
+    previous_time_cycles: int = 0
+    first_cycles: int = 0
+    file: BinaryIO | None = None
+
+    def fail(self, error: Error) -> int:
+        """Note an error and return -1."""
+        self.error, self.errno = error, errno.EINVAL
+        self.say(Debug.ERRORS, f"TRACEPARSER: {ERROR_TEXTS.get(error, error.name)}\n")
+        return -1
+
+    def say(self, flag: int, text: str) -> None:
+        """Write to the debug stream if all bits of a flag are on."""
+        if self.debug_stream is not None and self.debug_flags & flag == flag:
+            self.debug_stream.write(text)
+
+
+# Delivers events to callbacks, in file order or sorted, with the debug output of the library between them.
+
+
+def say_head(state: State, source: Source) -> None:
+    """Write header and system page to the debug stream, as far as its flags request them."""
+    state.say(Debug.HEADER, head.LIBRARY_BANNER + head.HEADER_TITLE)
+    is_all = state.debug_flags & Debug.ALL == Debug.ALL
+    if state.debug_flags and state.debug_stream is not None:
+        state.debug_stream.writelines(head.header_lines(source.header, is_vendor=True, is_verbose=is_all))
+    if is_all:
+        state.say(Debug.ALL, head.SYSPAGE_TITLE)
+        if source.system is not None:
+            state.say(Debug.ALL, "".join(head.syspage_lines(source.system, source.byte_order)))
+
+
+def deliver(state: State, userdata: Any, source: Source) -> None:
+    """Call back for every registered event."""
+    start = state.registrations.get(0)
+    if start is not None:
+        _call(state, start, userdata, 0, 0, None)
+    state.say(Debug.HEADER, head.EVENTS_TITLE)
+    requested = np.zeros(wire.CODE_COUNT, np.bool_)
+    requested[[code for code in state.registrations if code]] = True
+    is_first = True
+    selected: list[tuple[Batch, NDArray[np.intp]]] = []
+    for batch in source.events:
+        if is_first and len(batch):
+            state.first_cycles = state.previous_time_cycles = state.time_cycles = int(batch.time_cycles[0])
+            is_first = False
+        rows = np.flatnonzero(requested[batch.code])
+        if start is not None:
+            rows = _with_empty(batch, rows)
+        if state.sort == Sort.SORT:
+            selected.append((batch, rows))
+        elif state.debug_flags & Debug.ALL == Debug.ALL:
+            _deliver_with_slots(state, userdata, source, batch, rows)
+        else:
+            _deliver_rows(state, userdata, source, batch, rows)
+    if selected:
+        _deliver_sorted(state, userdata, source, selected)
+
+
+def _deliver_rows(state: State, userdata: Any, source: Source, batch: Batch, rows: NDArray[np.intp]) -> None:
+    """Call back for some events of a batch."""
+    words = _as_in_file(batch.words, source)
+    code, times = batch.code, batch.time_cycles
+    for row in rows.tolist():
+        if row < 0:
+            _deliver_empty(state, userdata, source, batch, ~row)
+            continue
+        state.time_cycles = int(times[row])
+        buffer = words[batch.start[row] : batch.start[row + 1]]
+        registration = state.registrations[int(code[row])]
+        _call(state, registration, userdata, int(batch.header[row]), int(batch.stamp[row]), buffer)
+        state.previous_time_cycles = state.time_cycles
+
+
+def _deliver_empty(state: State, userdata: Any, source: Source, batch: Batch, slot: int) -> None:
+    """Call back for a slot of class EMPTY, which is no event: its time is that of the event before it."""
+    header, stamp = batch.slots[slot, :2].tolist()
+    words = _as_in_file(batch.slots[slot, 2:4], source)
+    _call(state, state.registrations[0], userdata, header, stamp, words)
+
+
+def _with_empty(batch: Batch, rows: NDArray[np.intp]) -> NDArray[np.intp]:
+    """Return rows and, as ~position, the empty slots of a batch, in the order of the file."""
+    empty = np.flatnonzero(batch.slots[:, 0] == 0)
+    order = np.argsort(np.concatenate((batch.last_slot[rows], empty)), kind="stable")
+    return np.concatenate((rows, ~empty))[order]
+
+
+def _deliver_with_slots(state: State, userdata: Any, source: Source, batch: Batch, rows: NDArray[np.intp]) -> None:
+    """Write every slot to the debug stream, and call back for the event that it completes."""
+    texts = head.slot_lines(batch.slots, source.byte_order)
+    for slot in batch.stray_tails.tolist():
+        texts[slot] += head.stray_line(int(batch.slots[slot, 0]))
+    done = 0
+    for row in rows.tolist():
+        last = (int(batch.last_slot[row]) if row >= 0 else ~row) + 1
+        state.say(Debug.ALL, "".join(texts[done:last]))
+        done = last
+        _deliver_rows(state, userdata, source, batch, np.array([row]))
+    state.say(Debug.ALL, "".join(texts[done:]))
+
+
+def _deliver_sorted(
+    state: State, userdata: Any, source: Source, selected: list[tuple[Batch, NDArray[np.intp]]]
+) -> None:
+    times = np.concatenate([_times_of(batch, rows) for batch, rows in selected])
+    positions = [(batch, int(row)) for batch, rows in selected for row in rows]
+    for at in np.argsort(times, kind="stable").tolist():
+        batch, row = positions[at]
+        _deliver_rows(state, userdata, source, batch, np.array([row]))
+
+
+def _times_of(batch: Batch, rows: NDArray[np.intp]) -> NDArray[np.int64]:
+    """Return the times of what is delivered of a batch; an empty slot has that of what is before it."""
+    if not len(batch):
+        return np.zeros(len(rows), np.int64)
+    times = batch.time_cycles[np.maximum(rows, 0)]
+    before = np.maximum.accumulate(np.where(rows >= 0, np.arange(len(rows)), -1))
+    return np.where((rows >= 0) | (before < 0), times, times[np.maximum(before, 0)])
+
+
+def _as_in_file(words: NDArray[np.uint32], source: Source) -> NDArray[np.uint32]:
+    """Return payload words as a C program finds them in memory: those of a foreign byte order are not swapped."""
+    unswapped = words.byteswap() if source.byte_order != sys.byteorder else words.view()
+    unswapped.setflags(write=False)
+    return unswapped
+
+
+def _call(
+    state: State, registration: Registration, userdata: Any, header: int, time: int, buffer: NDArray[np.uint32] | None
+) -> None:
+    state.now = (wire.class_of(header), wire.event_of(header))
+    data = registration.userdata if registration.userdata is not None else userdata
+    result = registration.function(state, data, header, time, buffer, 0 if buffer is None else len(buffer))
+    state.previous, state.previous_return = state.now, int(result or 0)
+
+
+# From external classes and events, which programs name, to the internal numbers of the header word.
+
+
+ALL_EVENTS = 0xFFFFFFFF
+_PLAIN = {
+    "CONTROL": WireClass.CONTROL,
+    "SYSTEM": WireClass.SYSTEM,
+    "USER": WireClass.USER,
+    "COMM": WireClass.COMM,
+} | {plain.name: WireClass(plain.internal) for plain in plain_classes()}
+_KERNEL = {
+    "KERCALL": (0, wire.KER_EXIT_OFFSET),
+    "KERCALLENTER": (0,),
+    "KERCALLEXIT": (wire.KER_EXIT_OFFSET,),
+    "KERCALLINT": (wire.KER_INT_OFFSET,),
+}
+_INTERRUPT = {
+    "INT": range(wire.EVENT_MASK + 1),  # with forms that no table names
+    "INTENTER": (1, 5),
+    "INTEXIT": (2,),
+    "INT_HANDLER_ENTER": (3, 6),
+    "INT_HANDLER_EXIT": (4,),
+}
+
+
+class RegistrationError(ValueError):
+    """A class or event that the library does not take."""
+
+
+def class_name(number: int, release: Release) -> str:
+    """Return the name of an external class.
+
+    Raises:
+        RegistrationError: The release has none of that number.
+    """
+    for name, known in external_classes(release).items():
+        if known == number:
+            return name
+    raise RegistrationError(f"release {release} has no class {number}")
+
+
+def codes_of(number: int, event: int, release: Release) -> list[int]:
+    """Return the internal codes of one external event.
+
+    Raises:
+        RegistrationError: The class cannot be registered event by event, or there is no such event.
+    """
+    name = class_name(number, release)
+    if name in _INTERRUPT:
+        raise RegistrationError("interrupt classes are registered as a whole range only")
+    return list(_codes(name, event, event, release))
+
+
+def codes_of_range(number: int, first: int, last: int, release: Release) -> list[int]:
+    """Return the internal codes of a range of external events, both ends included.
+
+    Raises:
+        RegistrationError: As for `codes_of`; interrupt classes take 0 to 0xffffffff only.
+    """
+    name = class_name(number, release)
+    if name in _INTERRUPT:
+        if (first, last) != (0, ALL_EVENTS):
+            raise RegistrationError("interrupt classes take the range 0 to 0xffffffff only")
+        return [wire.code(WireClass.INT, event) for event in _INTERRUPT[name]]
+    return list(_codes(name, first, last, release))
+
+
+def _codes(name: str, first: int, last: int, release: Release) -> Iterator[int]:
+    if name == "EMPTY":
+        if (first, last) != (0, 0):
+            raise RegistrationError("class 0 has event 0 only")
+        yield 0
+        return
+    for offset in _KERNEL.get(name, ()):
+        yield from _span(WireClass.KER_CALL, first + offset, last + offset)
+    if name in _PLAIN:
+        yield from _span(_PLAIN[name], first, last)
+    if name in ("THREAD", "VTHREAD"):
+        offset = wire.VTHREAD_OFFSET if name == "VTHREAD" else 0
+        # 8.0 numbers states; before, an event is one bit.
+        ends = (first, last) if release == Release.QNX_8 else (_bit(first), _bit(last))
+        yield from _span(WireClass.PR_TH, ends[0] + offset, ends[1] + offset)
+    if name == "PROCESS":
+        yield from _span(WireClass.PR_TH, (_bit(first) + 1) << 6, (_bit(last) + 1) << 6)
+
+
+def _span(wire_class: int, first: int, last: int) -> Iterator[int]:
+    if not 0 <= first <= wire.EVENT_MASK or not 0 <= last <= wire.EVENT_MASK:
+        raise RegistrationError("events go from 0 to 1023")
+    return (wire.code(wire_class, event) for event in range(first, last + 1))
+
+
+def _bit(value: int) -> int:
+    """Return the number of the lowest set bit."""
+    if value <= 0:
+        raise RegistrationError("an event of this class is one bit")
+    return (value & -value).bit_length() - 1
+
 
 _FIRST_VERSION = (1, 1)
 _NEW_MODES = (Info.ERROR_STR, Info.CLK_MSB, Info.CLK_INTIAL, Info.CLK, Info.CLK_DELTA, Info.TIME_DELTA)

@@ -38,7 +38,7 @@ from satview.capture.sim.calls import (
     TimerCreate,
     TimerSettime,
 )
-from satview.capture.sim.calls.semaphores import BarrierWait
+from satview.capture.sim.calls.mutexes import BarrierWait
 from satview.capture.sim.parts.objects import Barrier, Condvar, Mutex, RwLock, Semaphore
 from satview.capture.sim.parts.threads import Policy, Program
 from satview.capture.workloads.parts import MS, US, Address

@@ -8,8 +8,7 @@ import pytest
 
 from satview.analysis.statistics import Statistics
 from satview.analysis.times.basis import Basis
-from satview.answers.comparison import by_weight, compare_statistics
-from satview.answers.comparison_durations import durations
+from satview.answers.comparison import by_weight, compare_statistics, durations
 from satview.base.time import TimeWindow
 from satview.capture.sim.calls import Compute
 from satview.capture.sim.parts.threads import Policy

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from satview.analysis.reasons.critical_path import CriticalPath, PathWords, PieceKind, critical_path
-from satview.analysis.reasons.rounds import Rounds, find_rounds
+from satview.analysis.reasons.why import Rounds, find_rounds
 from satview.answers.path import path_answer
 from satview.base.errors import UsageError
 from satview.base.time import TimeWindow

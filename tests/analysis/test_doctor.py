@@ -8,10 +8,8 @@ from pathlib import Path
 import pytest
 
 import satview
-from satview.analysis.doctor.analyses import ANALYSES
-from satview.analysis.doctor.report import Diagnosis, capture_for, diagnosis, doctor, notes
-from satview.analysis.doctor.shown import summary
-from satview.analysis.trust import Mark, Trust
+from satview.analysis.doctor import ANALYSES, Diagnosis, capture_for, diagnosis, doctor, notes, summary
+from satview.analysis.times.basis import Mark, Trust
 from satview.analysis.verdicts.find import find_verdicts
 from satview.analysis.verdicts.rule import rules
 from satview.answers.verdicts import undecided_table

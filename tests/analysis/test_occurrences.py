@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import satview
+from satview.analysis.times.basis import scope_of
 from satview.analysis.times.occurrences import event_of, histogram, measures, occurrences
-from satview.analysis.times.scope import scope_of
 from satview.base.time import TimeWindow
 from satview.events.states import READY
 from tests.helpers.scene import scene

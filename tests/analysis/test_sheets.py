@@ -7,7 +7,7 @@ import json
 import numpy as np
 import pytest
 
-from satview.analysis.sheets.sheet import Column, Kind
+from satview.analysis.sheet import Column, Kind
 from satview.analysis.statistics import Statistics
 from satview.analysis.statistics_sheets import SHEETS, TITLES, call_sheet, event_sheet, thread_sheet
 from satview.formats.kev.reader import open_kev

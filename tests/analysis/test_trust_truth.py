@@ -9,10 +9,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from satview.analysis.sheets.sheet import Sheet
+from satview.analysis.sheet import Sheet
 from satview.analysis.statistics import Statistics
 from satview.analysis.statistics_sheets import SHEETS
-from satview.analysis.trust import Mark
+from satview.analysis.times.basis import Mark
 from satview.base.time import TimeWindow
 from satview.capture.kernel import Kernel
 from satview.capture.workloads import registry

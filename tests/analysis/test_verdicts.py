@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import satview
-from satview.analysis.doctor.report import may_be_more
+from satview.analysis.doctor import may_be_more
 from satview.analysis.verdicts.find import find_verdicts
 from satview.analysis.verdicts.rule import rules
 from satview.analysis.verdicts.verdict import Severity, Verdict

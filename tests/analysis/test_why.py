@@ -12,8 +12,7 @@ import pytest
 
 import satview
 from satview.__main__ import main
-from satview.analysis.reasons.why import MOST_STEPS, why
-from satview.analysis.reasons.why_step import WhyStep, chain_lines
+from satview.analysis.reasons.why import MOST_STEPS, WhyStep, chain_lines, why
 from satview.analysis.thread_names import thread_of
 from satview.base.errors import UsageError
 from satview.base.time_text import format_moment

@@ -23,7 +23,7 @@ import numpy as np
 
 from satview.__main__ import main as satview
 from satview.analysis.statistics import Statistics
-from satview.analysis.whole_states import runs_and_overlaps
+from satview.analysis.wait_graph import runs_and_overlaps
 from satview.capture.workloads import registry
 from satview.events.spec import Release
 from satview.formats.kev.head.header import header_bytes

@@ -8,7 +8,7 @@ from collections import Counter, defaultdict
 from functools import partial
 from pathlib import Path
 
-from satview.analysis.doctor.report import may_be_more
+from satview.analysis.doctor import may_be_more
 from satview.analysis.verdicts.find import find_verdicts
 from satview.analysis.verdicts.verdict import Severity
 from satview.answers.verdicts import undecided_table

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 
 from satview.analysis.statistics import Statistics
-from satview.analysis.times.event_counts import IS_CALL
-from satview.analysis.times.scope import scope_of
+from satview.analysis.times.basis import scope_of
+from satview.analysis.times.message_times import IS_CALL
 from satview.base.time import TimeWindow
 from satview.events.spec import Release
 from satview.events.states import ABSENT, DEAD, UNKNOWN

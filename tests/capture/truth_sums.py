@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 
-from satview.analysis.times.call_times import Durations
+from satview.analysis.times.message_times import Durations
 from satview.base.time import TimeWindow
 from satview.capture.sim.parts.truth import CallSpan, InterruptSpan, Message, ThreadId
 from satview.events.states import ABSENT, NOT_A_STATE, RUNNING, STATE_BY_NAME

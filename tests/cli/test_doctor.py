@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from satview.__main__ import main
-from satview.analysis.doctor.analyses import ANALYSES
+from satview.analysis.doctor import ANALYSES
 from satview.capture.logger_options import LoggerOptions
 from satview.capture.run import Capture, run
 from tests.helpers.kev import TraceBuilder

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from satview.analysis.whole_states import runs_and_overlaps, whole_states
+from satview.analysis.wait_graph import runs_and_overlaps, whole_states
 from satview.core import lanes
 from satview.events.spec import Release
 from satview.events.states import ABSENT, READY, RUNNING, UNKNOWN, WAITING

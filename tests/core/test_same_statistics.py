@@ -8,11 +8,11 @@ from dataclasses import fields
 import numpy as np
 import pytest
 
-from satview.analysis.doctor.figures import trust_in_load
+from satview.analysis.doctor_figures import trust_in_load
 from satview.analysis.statistics import Statistics
 from satview.analysis.times.basis import Basis
-from satview.analysis.times.walk import walk
-from satview.analysis.whole_states import runs_and_overlaps
+from satview.analysis.times.state_times import walk
+from satview.analysis.wait_graph import runs_and_overlaps
 from satview.base.time import TimeWindow
 from satview.events import wire
 from satview.events.spec import Release

@@ -29,7 +29,7 @@ from satview.events.spec import Release
 from satview.filters.expressions.expression import select
 from satview.filters.external import external_of
 from satview.gui.colours import class_colour
-from satview.traceparser.registry import codes_of
+from satview.traceparser.api import codes_of
 from tests.helpers.kev import TraceBuilder
 
 CODE = wire.code(12, 0)

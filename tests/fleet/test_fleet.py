@@ -15,7 +15,7 @@ import pytest
 
 from satview.__main__ import main
 from satview.base.errors import UsageError
-from satview.fleet import cluster, export, trends
+from satview.fleet import export, trends
 from satview.fleet.layout import DEFAULT_TABLES, MARK, Dataset, find_sources, is_dataset
 from satview.fleet.query import query_dataset
 from satview.opened import open_trace
@@ -63,9 +63,9 @@ def test_every_trace_has_its_part(traces, out):
     )
     assert rows.rows() == [("a.kev", 100), ("board 1/b.kev", 200), ("board 1/c=%.kev", 300)]
     for name in TABLES:
-        one = open_trace(traces / "a.kev").table(name)
+        alone = open_trace(traces / "a.kev").table(name)
         query = f"select count(*) from {name} where trace = 'a.kev'"
-        assert query_dataset(out, query).rows() == [(len(one),)]
+        assert query_dataset(out, query).rows() == [(len(alone),)]
 
 
 def test_times_of_events_are_those_of_each_trace(traces, out):
@@ -95,9 +95,9 @@ def test_every_view_says_of_each_trace_what_it_says_of_it_alone(traces, out):
         found = query_dataset(out, query)
         expected = []
         for name, trace in alone.items():
-            one = sql(trace, query)
-            kept = [at for at, column in enumerate(one.columns) if not column.endswith("_cycles")]
-            expected += [(name, *(row[at] for at in kept)) for row in one.rows()]
+            export = sql(trace, query)
+            kept = [at for at, column in enumerate(export.columns) if not column.endswith("_cycles")]
+            expected += [(name, *(row[at] for at in kept)) for row in export.rows()]
         assert sorted(found.rows(), key=str) == sorted(expected, key=str), view.name
         assert found.columns[0] == "trace"
 
@@ -220,14 +220,14 @@ def test_damaged_files_are_reported_and_skipped(traces, out, capsys):
 
 
 def test_an_error_inside_costs_one_trace(traces, out, monkeypatch):
-    from satview.fleet import one
+    from satview.fleet import export
 
     def fail(path):
         if path.name == "a.kev":
             raise RuntimeError("oh\nno")
         return open_trace(path)
 
-    monkeypatch.setattr(one, "open_trace", fail)
+    monkeypatch.setattr(export, "open_trace", fail)
     found = export.export_folder(traces, out, TABLES)
     assert [(each.name, each.fault) for each in found.skipped] == [
         ("a.kev", "an error inside satview: RuntimeError: oh")
@@ -332,7 +332,7 @@ def test_other_names_of_files(traces, tmp_path):
 def test_a_bag_of_dask(traces, out):
     """Here by threads of this process; a cluster of processes is the next test."""
     todo = export.plan(traces, out, TABLES)
-    done = cluster.fleet_bag(todo).compute(scheduler="sync")
+    done = export.fleet_bag(todo).compute(scheduler="sync")
     assert sorted(each.name for each in done) == ["a.kev", "board 1/b.kev", "board 1/c=%.kev"]
     assert query_dataset(out, "select count(*) from trace").rows() == [(3,)]
 
@@ -345,7 +345,7 @@ def test_a_cluster_of_processes(traces, out):
     (traces / "bad.kev").write_bytes(b"x")
     with LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None) as local:
         pids = {worker.pid for worker in local.workers.values() if hasattr(worker, "pid")}
-        found = cluster.export_on_cluster(traces, out, local.scheduler_address, TABLES)
+        found = export.export_on_cluster(traces, out, local.scheduler_address, TABLES)
     assert os.getpid() not in pids
     assert (len(found.done), [each.name for each in found.skipped]) == (3, ["bad.kev"])
     assert query_dataset(out, "select count(*) from trace").rows() == [(3,)]
@@ -357,7 +357,7 @@ def test_a_missing_package_is_named(traces, out, package, monkeypatch, capsys):
     if package == "dask":
         monkeypatch.setitem(sys.modules, "dask.bag", None)
         with pytest.raises(UsageError, match=r"pip install 'dask>="):
-            cluster.fleet_bag(export.plan(traces, out, TABLES))
+            export.fleet_bag(export.plan(traces, out, TABLES))
         return
     assert main(["export", str(traces), "-o", str(out), "--dask", "tcp://127.0.0.1:1"]) == 2
     assert "pip install 'distributed>=" in capsys.readouterr().err

@@ -11,8 +11,7 @@ from satview.analysis.alignment import common_events, offsets_ps
 from satview.analysis.load import LoadBy, load_over_time
 from satview.analysis.partitions import partition_names, partition_title
 from satview.analysis.statistics import Statistics
-from satview.analysis.times.basis import Basis
-from satview.analysis.times.scope import Scope
+from satview.analysis.times.basis import Basis, Scope
 from satview.analysis.verdicts.find import find_verdicts
 from satview.base.errors import TraceFormatError, UsageError
 from satview.capture.workloads import registry

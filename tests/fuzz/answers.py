@@ -6,7 +6,7 @@ import json
 import random
 from pathlib import Path
 
-from satview.analysis.doctor.report import doctor
+from satview.analysis.doctor import doctor
 from satview.analysis.reasons.why import MOST_STEPS, why
 from satview.analysis.statistics import Statistics
 from satview.analysis.statistics_sheets import SHEETS

@@ -7,7 +7,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtTest import QTest
 
-from satview.analysis.doctor.report import capture_for
+from satview.analysis.doctor import capture_for
 from satview.gui.capture.dialog import NewCaptureDialog
 from satview.gui.theme import DARK, LIGHT
 from tests.helpers.kev import TraceBuilder

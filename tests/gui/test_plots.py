@@ -16,8 +16,8 @@ from PySide6.QtWidgets import QApplication
 
 import satview
 from satview.analysis.load import LoadBy
-from satview.analysis.times.activations import activations
-from satview.analysis.times.scope import scope_of
+from satview.analysis.times.basis import scope_of
+from satview.analysis.times.state_times import activations
 from satview.base.time import TimeWindow
 from satview.events.states import process_value
 from satview.gui import dialogs

@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 
 from satview.analysis.statistics import Statistics
-from satview.analysis.times.event_counts import IS_CALL
-from satview.analysis.times.scope import scope_of
+from satview.analysis.times.basis import scope_of
+from satview.analysis.times.message_times import IS_CALL
 from satview.capture.workloads import registry
 from satview.events import wire
 from satview.events.kernel_calls import never_block

@@ -11,9 +11,7 @@ from satview.__main__ import command_names, main
 from satview.base.errors import UsageError
 from satview.capture.logger_options import LoggerOptions
 from satview.capture.run import Capture, run
-from satview.look.answers import look
-from satview.look.handles import Handle, Subject, handle_of
-from satview.look.text import as_text
+from satview.look.answers import Handle, Subject, as_text, handle_of, look
 from satview.opened import open_trace
 from tests.helpers.kev import TraceBuilder
 from tests.helpers.scene import scene

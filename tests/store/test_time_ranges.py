@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from satview.analysis.times.by_key import largest_by, percentile_by, sum_by
+from satview.analysis.times.basis import largest_by, percentile_by, sum_by
 from satview.store.time_ranges import TimeRanges
 
 PAIRS = st.lists(st.tuples(st.integers(0, 60), st.integers(0, 60)), max_size=12)

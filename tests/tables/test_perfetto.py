@@ -8,7 +8,7 @@ import pytest
 
 from satview.__main__ import main
 from satview.analysis.load import LoadBy, load_over_time
-from satview.analysis.times.scope import scope_of
+from satview.analysis.times.basis import scope_of
 from satview.events.states import STATE_BY_NAME
 from satview.export import chrome, perfetto, protobuf
 from satview.export.chrome import write_chrome
@@ -17,7 +17,7 @@ from satview.export.perfetto_schedule import NOBODY_PID, thread_numbers
 from satview.export.perfetto_slices import overlaps
 from satview.opened import with_answers
 from satview.store.losses import losses
-from satview.tables.cells import state_names
+from satview.tables.builders import state_names
 from tests.helpers.extent import fewer
 from tests.helpers.kev import TraceBuilder
 from tests.tables.conftest import CASES, DRAWN

@@ -9,9 +9,9 @@ import pytest
 
 from satview.analysis.reasons.snapshot import snapshot
 from satview.analysis.statistics import Statistics
-from satview.analysis.times.event_counts import IS_CALL
+from satview.analysis.times.basis import scope_of
+from satview.analysis.times.message_times import IS_CALL
 from satview.analysis.times.occurrences import SHARES, occurrences
-from satview.analysis.times.scope import scope_of
 from satview.base.time import TimeWindow
 from satview.events import wire
 from satview.linkage.blockers import blockers
@@ -21,7 +21,7 @@ from satview.linkage.transactions import transactions
 from satview.linkage.wake_ups import wake_ups
 from satview.opened import with_answers
 from satview.store.losses import losses
-from satview.tables.cells import state_names
+from satview.tables.builders import state_names
 from satview.tables.views import views
 from tests.helpers.extent import fewer
 from tests.tables.conftest import CASES, QUERIED

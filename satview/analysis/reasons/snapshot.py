@@ -15,8 +15,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.analysis.times.basis import Basis
-from satview.analysis.times.scope import Scope, scope_of
+from satview.analysis.times.basis import Basis, Scope, scope_of
 from satview.analysis.times.state_times import state_spans
 from satview.analysis.verdicts.evidence import Evidence
 from satview.analysis.verdicts.words import waited_for

@@ -6,22 +6,24 @@ questions.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Final
 
 import numpy as np
 
 from satview.analysis.partitions import has_partitions, partition_names
 from satview.analysis.reasons.causes import Causes
-from satview.analysis.reasons.why_step import IN_NO_STATE, WhyStep
 from satview.analysis.thread_names import thread_of
 from satview.analysis.verdicts.evidence import Evidence
 from satview.analysis.verdicts.scheduling import ran_instead
 from satview.analysis.verdicts.words import of_whom, waited_for
 from satview.analysis.wait_graph import RECEIVE
 from satview.base.errors import UsageError
+from satview.base.time_text import format_duration, format_moment
 from satview.events import wire
-from satview.events.states import ABSENT, READY, RUNNING, STATE_BY_VALUE, UNKNOWN
+from satview.events.states import ABSENT, DEAD, READY, RUNNING, STATE_BY_VALUE, UNKNOWN
 from satview.linkage.blockers import REPLY, SEND, blockers
 from satview.linkage.messages import messages
 from satview.linkage.rows import last_before, rows_by_cpu
@@ -35,8 +37,169 @@ from satview.store.trace import Trace
 from satview.timeline.spans import LaneSpans
 from satview.timeline.state_lanes import thread_spans, value_of_code
 
-MOST_STEPS: Final = 32
+# Steps that come again and again: where a chain or a path goes round, and how often.
+
+
+_MOST_STEPS: Final = 16  # in one round
+_LEAST_ROUNDS: Final = 4  # of less there is nothing to fold: the first and the last one are shown
+
+
+@dataclass(frozen=True, slots=True)
+class Rounds:
+    """Steps that come several times, one round right after the other.
+
+    Attributes:
+        first: Number of the first step of the first round, from 0.
+        size: Steps in a round.
+        count: Rounds.
+    """
+
+    first: int
+    size: int
+    count: int
+
+    @property
+    def folded(self) -> range:
+        """The steps of all rounds but the first and the last."""
+        return range(self.first + self.size, self.first + self.size * (self.count - 1))
+
+
+def find_rounds(steps: Sequence[Hashable]) -> list[Rounds]:
+    """Return where four rounds or more of the same steps follow each other, in order; none of them overlap.
+
+    Where several sizes of a round fit, that which covers most steps is taken, of those the smallest.
+
+    Args:
+        steps: What each step is; equal ones are the same.
+    """
+    numbers: dict[Hashable, int] = {}
+    number = np.array([numbers.setdefault(step, len(numbers)) for step in steps], np.int64)
+    covered = np.zeros((_MOST_STEPS + 1, len(steps)), np.int64)
+    for size in range(1, min(_MOST_STEPS, len(steps) // _LEAST_ROUNDS) + 1):
+        differs = np.append(np.flatnonzero(number[:-size] != number[size:]), len(steps) - size)
+        at = np.arange(len(steps) - size)
+        rounds = (differs[np.searchsorted(differs, at)] - at) // size + 1
+        covered[size, : len(at)] = np.where(rounds >= _LEAST_ROUNDS, rounds * size, 0)
+    sizes, out = covered.argmax(axis=0).tolist(), list[Rounds]()
+    step = 0
+    while step < len(steps):
+        size = int(sizes[step])
+        count = int(covered[size, step]) // size if size else 0
+        if count:
+            out.append(Rounds(step, size, count))
+        step += size * count or 1
+    return out
+
+
+# Steps of an answer to why a thread is in its state: plain values, the sentence of each, and the chain for people.
+
+
 _NONE: Final = -1
+
+IN_NO_STATE: Final = {
+    ABSENT: "is not in the trace then",
+    UNKNOWN: "is in a state that the trace does not show",
+    DEAD: "is dead",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class WhyStep:
+    """The state of one thread at one moment, and why it is in it.
+
+    Rows are -1 where the trace does not show them, or where there is nothing of that kind.
+
+    Attributes:
+        thread: Row of the thread table.
+        at_cycles: The moment that is looked at.
+        value: Its state as lane value (`events.states`).
+        state: The state's name; UNKNOWN where the trace does not show it, ABSENT where the thread does not exist.
+        since_cycles, until_cycles: How long it is in that state; the end of the trace if that comes before.
+        row: The event that begins the state.
+        priority: Its priority then, -1 if no wide event shows it.
+        waits_for: What it waits for, in words; empty if it does not.
+        holder: Row of the thread that holds or serves that.
+        may_receive: Rows of the threads of the server, any of which may receive the message that it waits in SEND with,
+            or may have it where the one that received it receives again and nobody replies.
+        serves: Row of the client whose message it has received and not answered yet, of several the one received last.
+        receive_row: The event by which it received that message.
+        wait_row: Of a thread that runs or is ready: the event by which it began to wait the last time before.
+        ready_row: The event that ended that wait: ready, or running at once.
+        cause_row: What ended the wait: a message, pulse, reply, kernel call, timer or interrupt.
+        waker: Row of the thread that did that; -1 for timers and interrupts too.
+        before: Row of the thread that had the CPU before.
+        on_cpus: (CPU, thread, priority or -1, since when in cycles) of those that have the CPUs while it is ready.
+        ran_instead: (thread, priority or -1, cycles) of the threads that had the CPUs since it was ready.
+        certainty: Of the holder or the cause; EXACT if there is none.
+        says: All that as one sentence.
+    """
+
+    thread: int
+    at_cycles: int
+    value: int
+    state: str
+    since_cycles: int
+    until_cycles: int
+    row: int = _NONE
+    priority: int = _NONE
+    waits_for: str = ""
+    holder: int = _NONE
+    may_receive: tuple[int, ...] = ()
+    serves: int = _NONE
+    receive_row: int = _NONE
+    wait_row: int = _NONE
+    ready_row: int = _NONE
+    cause_row: int = _NONE
+    waker: int = _NONE
+    before: int = _NONE
+    on_cpus: tuple[tuple[int, int, int, int], ...] = ()
+    ran_instead: tuple[tuple[int, int, int], ...] = ()
+    certainty: Certainty = Certainty.EXACT
+    says: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ChainLine:
+    """Steps as they are shown: those of rounds that repeat are one line.
+
+    Attributes:
+        step: Number of the step that is shown, or of the first one that is not, from 0.
+        says: What it says, or how often the same follows.
+        is_folded: It stands for several steps.
+    """
+
+    step: int
+    says: str
+    is_folded: bool = False
+
+
+def chain_lines(trace: Trace, steps: Sequence[WhyStep]) -> list[ChainLine]:
+    """Return a chain for people: of four rounds of the same steps or more only the first and the last are shown.
+
+    Steps are the same if they are of one process in one state.
+
+    Args:
+        trace: The trace.
+        steps: The chain, as `why` returns it.
+    """
+    process, lines, next_step = trace.threads.process, list[ChainLine](), 0
+    for rounds in find_rounds([(int(process[step.thread]), step.value) for step in steps]):
+        lines += [ChainLine(at, steps[at].says) for at in range(next_step, rounds.folded.start)]
+        # A chain goes back in time: a round lasts from its last step to where the round before it began.
+        edges = [steps[at].at_cycles for at in range(rounds.folded.start, rounds.folded.stop + 1, rounds.size)]
+        length = [newer - older for newer, older in pairwise(edges)]
+        worst, clock = max(range(len(length)), key=length.__getitem__), trace.clock
+        what = f"the same {rounds.size} steps" if rounds.size > 1 else "the same step"
+        lines.append(ChainLine(
+            rounds.folded.start,
+            f"Before that {what} {rounds.count - 2} more times, back to {format_moment(edges[-1], clock)}; the longest "
+            f"round took {format_duration(clock.duration_ns(length[worst]))} up to "
+            f"{format_moment(edges[worst], clock)}.", is_folded=True))  # fmt: skip
+        next_step = rounds.folded.stop
+    return lines + [ChainLine(at, steps[at].says) for at in range(next_step, len(steps))]
+
+
+MOST_STEPS: Final = 32
 _WIDE_SLOTS: Final = 2
 _MOST_SERVERS: Final = 4  # threads of a server that are reported besides the one that receives the message in the end
 _MOST_SERVED: Final = 64  # messages that a thread has not answered, looked at from the newest on

@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
 from functools import cached_property
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from satview.base.errors import Cancelled, UsageError
+from satview.base.time import TimeWindow
+from satview.events import wire
 from satview.events.states import INTERRUPT
 from satview.filters.derived_columns import UNKNOWN as NOT_LOGGED
 from satview.filters.derived_columns import TraceDerivedColumns
+from satview.linkage.table import OPEN, LinkKind
+from satview.linkage.trace_links import ends_of
 from satview.store.arguments import argument_under
+from satview.store.axis import Covered, covered
+from satview.store.doubts import trusted_window
 from satview.store.losses import EVERY_CPU, idle_threads, losses
 from satview.store.time_ranges import Cycles, TimeRanges, cut_at
 from satview.store.trace import Trace
@@ -148,3 +157,245 @@ def _handled(spans: LaneSpans) -> TimeRanges:
     end = np.append(spans.start_cycles[1:], spans.end_cycles)
     mine = spans.value == INTERRUPT
     return TimeRanges.of(spans.start_cycles[mine], end[mine])
+
+
+# What statistics are about: a trace, a range of time, the events that count, and what is not known of the range.
+
+
+Mask = NDArray[np.bool_]
+Rows = NDArray[np.integer]
+_CHUNK: Final = 1 << 17
+
+
+def _never() -> bool:
+    return False
+
+
+@dataclass
+class Scope:
+    """A trace, a range, and the events that count.
+
+    Attributes:
+        trace: The data.
+        window: The range, within the trace.
+        passes: bool (events,), events that count; None = all.
+        basis: What is the same for every range.
+        is_cancelled: Called now and then.
+    """
+
+    trace: Trace
+    window: TimeWindow
+    passes: Mask | None
+    basis: Basis
+    is_cancelled: Callable[[], bool] = field(default=_never)
+
+    @cached_property
+    def rows(self) -> slice:
+        """Events in the range."""
+        return self.trace.rows_between(self.window)
+
+    @property
+    def is_whole(self) -> bool:
+        """True if the range has all events of the trace."""
+        return (self.rows.start, self.rows.stop) == (0, len(self.trace.events))
+
+    @cached_property
+    def covered(self) -> Covered:
+        """How much of the range the file of each thread, process and CPU covers."""
+        return covered(self.trace, self.window)
+
+    @property
+    def length_s(self) -> float:
+        """Seconds of the range."""
+        return self.window.length / self.trace.clock.cycles_per_s
+
+    def check(self) -> None:
+        """Stop if somebody said so.
+
+        Raises:
+            Cancelled: Somebody did.
+        """
+        if self.is_cancelled():
+            raise Cancelled("the statistics were stopped")
+
+    def chunks(self) -> Iterator[slice]:
+        """Yield the events of the range in parts that fit the processor's cache."""
+        for start in range(self.rows.start, self.rows.stop, _CHUNK):
+            self.check()
+            yield slice(start, min(start + _CHUNK, self.rows.stop))
+
+    def selected(self, table: Mask) -> Rows:
+        """Return the events of the range that count and whose code is in a table, int64 rows, ascending.
+
+        Args:
+            table: bool (32768,), codes.
+        """
+        found = []
+        for part in self.chunks():
+            fits = table[self.trace.events.code[part]]
+            if self.passes is not None:
+                fits &= self.passes[part]
+            found.append(np.flatnonzero(fits) + part.start)
+        return np.concatenate(found) if found else np.empty(0, np.int64)
+
+    def cut(self, start: Cycles, end: Cycles) -> tuple[Cycles, Cycles]:
+        """Return spans cut at the ends of the range; what is outside comes out empty."""
+        start = np.clip(start, self.window.start, self.window.end)
+        return start, np.maximum(np.clip(end, self.window.start, self.window.end), start)
+
+    def lengths(self, begins: Rows, kind: LinkKind = LinkKind.CALL) -> tuple[Cycles, NDArray[np.int64]]:
+        """Return how long the links of a kind last that some events begin, and the events that end them.
+
+        Args:
+            begins: (n,), rows of the event table.
+            kind: What sort of links.
+
+        Returns:
+            Two columns, int64 (n,); -1 where the end is not in the trace or not sure.
+        """
+        ends = ends_of(self.trace, kind, begins).astype(np.int64)
+        time = self.trace.events.time_cycles
+        ends[ends >= OPEN] = -1
+        known = np.flatnonzero(ends >= 0)
+        cycles = np.full(len(ends), -1, np.int64)
+        cycles[known] = time[ends[known]] - time[begins[known]]
+        return cycles, ends
+
+
+def scope_of(
+    trace: Trace,
+    window: TimeWindow | None,
+    passes: Mask | None,
+    basis: Basis | None,
+    is_cancelled: Callable[[], bool] | None,
+) -> Scope:
+    """Return a scope; `Statistics` says what the arguments mean.
+
+    Raises:
+        UsageError: The range is outside the trace, or the mask is that of another trace.
+    """
+    whole = trace.window
+    if window is None:
+        window = trusted_window(trace)
+    elif window.end <= whole.start or window.start >= whole.end:
+        raise UsageError("the range is outside the trace")
+    if passes is not None and passes.shape != trace.events.time_cycles.shape:
+        raise UsageError(f"the mask has {len(passes):,} rows, the trace {len(trace.events):,} events")
+    inside = TimeWindow(max(window.start, whole.start), min(window.end, whole.end))
+    return Scope(trace, inside, passes, basis or Basis(trace), is_cancelled or _never)
+
+
+def codes_where(test: Callable[[NDArray[np.int64], NDArray[np.int64]], Mask]) -> Mask:
+    """Return a table over codes, bool (32768,), from a test of internal class and event number."""
+    codes = np.arange(wire.CODE_COUNT)
+    return test(codes >> wire.CLASS_SHIFT, codes & wire.EVENT_MASK)
+
+
+# Sums, maxima and percentiles of values that belong to keys: all in whole cycles.
+
+
+Keys = NDArray[np.integer[Any]]
+
+
+def sum_by(keys: Keys, values: Cycles, count: int) -> Cycles:
+    """Return the sum of the values of each key below `count`, exact, int64 (count,)."""
+    total = np.zeros(count, np.int64)
+    np.add.at(total, keys, values)
+    return total
+
+
+def largest_by(keys: Keys, values: Cycles, count: int) -> tuple[Cycles, Cycles]:
+    """Return the largest value of each key and where it first is, int64 (count,); 0 and -1 for keys without one."""
+    largest, position = np.zeros(count, np.int64), np.full(count, -1, np.int64)
+    np.maximum.at(largest, keys, values)
+    found = np.flatnonzero(values == largest[keys])[::-1]  # backwards, so that the first of equals is written last
+    position[keys[found]] = found
+    return largest, position
+
+
+def percentile_by(keys: Keys, values: Cycles, count: int, share: float) -> Cycles:
+    """Return the value of each key that a share of its values do not exceed, int64 (count,); 0 for keys without one."""
+    return percentiles_by(keys, values, count, (share,))[0]
+
+
+def percentiles_by(keys: Keys, values: Cycles, count: int, shares: Sequence[float]) -> tuple[Cycles, ...]:
+    """Return what `percentile_by` does for several shares; the values are sorted once."""
+    order = np.argsort(values)
+    by_key = keys[order].astype(np.uint16) if count <= 1 << 16 else keys[order]  # short keys sort fast
+    order = order[np.argsort(by_key, kind="stable")]
+    size = np.bincount(keys, minlength=count)
+    start, ascending = np.cumsum(size) - size, np.append(values[order], 0)
+    ranks = (np.maximum(np.ceil(share * size).astype(np.int64) - 1, 0) for share in shares)
+    return tuple(ascending[np.where(size > 0, start + rank, len(values))] for rank in ranks)
+
+
+# Marks: how far a figure or an answer can be trusted.
+
+
+class Mark(StrEnum):
+    """How far something that is worked out from a trace can be trusted; the most trusted first."""
+
+    EXACT = "exact"
+    """As good as the trace: nothing that it rests on is missing."""
+    LOWER_BOUND = "lower-bound"
+    """At least this: events are missing, and with them there can only be more."""
+    ESTIMATE = "estimate"
+    """Of the part that the trace has: the whole may be more or less."""
+    NEEDS_WIDE = "needs-wide"
+    """Not reported: the arguments that it rests on are in wide events only."""
+    NEEDS_CLASS = "needs-class"
+    """Not reported: the events that it rests on were not captured."""
+    NOT_LOGGED = "not-logged"
+    """Not reported: the kernel of this release logs nothing of it, or the trace is not that of a kernel."""
+
+    @property
+    def is_answer(self) -> bool:
+        """True if there is an answer at all."""
+        return self in (Mark.EXACT, Mark.LOWER_BOUND, Mark.ESTIMATE)
+
+
+TITLES: Final = {
+    Mark.EXACT: "Exact",
+    Mark.LOWER_BOUND: "Lower bound",
+    Mark.ESTIMATE: "Estimate",
+    Mark.NEEDS_WIDE: "Needs wide events",
+    Mark.NEEDS_CLASS: "Needs other events",
+    Mark.NOT_LOGGED: "Not logged",
+}
+SIGNS: Final = {Mark.EXACT: "", Mark.LOWER_BOUND: "\N{GREATER-THAN OR EQUAL TO}"}
+_DOUBTFUL: Final = "\N{ALMOST EQUAL TO}"
+
+
+def sign(mark: Mark) -> str:
+    """Return what is before a value: nothing, the sign for "at least", or the one for "about"."""
+    return SIGNS.get(mark, _DOUBTFUL)
+
+
+@dataclass(frozen=True, slots=True)
+class Trust:
+    """A mark with its reason.
+
+    Attributes:
+        mark: How far it can be trusted.
+        reason: Why no further, without a full stop; empty if it is exact.
+    """
+
+    mark: Mark = Mark.EXACT
+    reason: str = ""
+
+    def at_worst(self, other: Trust) -> Trust:
+        """Return the one of both that is trusted less, itself if neither is."""
+        order = tuple(Mark)
+        return other if order.index(other.mark) > order.index(self.mark) else self
+
+    @property
+    def says(self) -> str:
+        """The sign, the mark and the reason on one line; empty if it is exact."""
+        return f"{sign(self.mark)} {TITLES[self.mark]}: {self.reason}" if self.mark is not Mark.EXACT else ""
+
+    def as_record(self) -> dict[str, str]:
+        """Return it as plain values, the reason only where there is one."""
+        return {"mark": str(self.mark)} | ({"reason": self.reason} if self.reason else {})
+
+
+EXACT: Final = Trust()

@@ -13,13 +13,9 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.analysis.times.activations import activations
-from satview.analysis.times.by_key import percentiles_by
-from satview.analysis.times.call_times import CALL_NUMBERS, IS_INTERRUPT
-from satview.analysis.times.event_counts import IS_CALL
-from satview.analysis.times.scope import Mask, Scope
-from satview.analysis.times.state_times import state_spans
-from satview.analysis.times.whole_intervals import runs_are_cut, states_are_cut
+from satview.analysis.times.basis import Mask, Scope, percentiles_by
+from satview.analysis.times.message_times import CALL_NUMBERS, IS_CALL, IS_INTERRUPT
+from satview.analysis.times.state_times import activations, runs_are_cut, state_spans, states_are_cut
 from satview.events import wire
 from satview.events.states import DEAD, FIRST_PROCESS, READY, RUNNING, STATE_BY_NAME, STATE_BY_VALUE
 from satview.linkage.table import LinkKind

@@ -9,20 +9,145 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.analysis.times.basis import Basis
-from satview.analysis.times.by_key import largest_by, sum_by
-from satview.analysis.times.scope import Scope
-from satview.analysis.times.walk import walk
+from satview.analysis.times.basis import Basis, Mask, Scope, largest_by, percentiles_by, sum_by
 from satview.base.column_arrays import numbers_of
-from satview.core.statistics import STATE_SUMS
+from satview.core.statistics import (
+    CPU_SUMS,
+    IS_ENTRY,
+    IS_EXIT,
+    IS_RUN,
+    IS_STATE,
+    RUN_SUMS,
+    STATE_SUMS,
+    Missing,
+    Rules,
+    Sums,
+    scheduling,
+)
 from satview.events import wire
-from satview.events.states import ABSENT, DEAD, READY, RUNNING, UNKNOWN, VALUE_COUNT
+from satview.events.spec import Release
+from satview.events.states import (
+    ABSENT,
+    DEAD,
+    FIRST_PROCESS,
+    NOT_A_STATE,
+    READY,
+    RUNNING,
+    STEP_OF_CODE,
+    UNKNOWN,
+    VALUE_COUNT,
+)
 from satview.store.axis import files_of
+from satview.store.losses import EVERY_CPU, idle_threads, losses, losses_of
 from satview.store.tables import StateIndex
-from satview.store.time_ranges import Cycles
+from satview.store.time_ranges import Cycles, TimeRanges
 from satview.store.trace import Trace
 from satview.timeline.spans import NO_EVENT
 from satview.timeline.state_lanes import contradicted_runs, idle_values, thread_spans, value_of_code
+
+# What statistics of a whole trace add up, from one walk of the compiled core over its events.
+
+
+Sum = dict[str, NDArray[np.int64]]
+_MOST_THREADS: Final = 1 << 16  # each has a sum for every state and CPU: bounds the memory, whatever the trace
+
+
+@dataclass(frozen=True, slots=True)
+class CpuSums:
+    """Who had the CPUs.
+
+    Attributes:
+        threads: `statistics.RUN_SUMS` by name, int64 (threads,).
+        cpus: `statistics.CPU_SUMS` by name, int64 (cpus,).
+        busiest: int64 (cpus,), the thread that had most of each, 0 = none.
+        busiest_cycles: int64 (cpus,), how much.
+        works: Runs of threads that are no idle threads.
+        overlaps: Of these, those that begin on a CPU that the one before has not left, though no event is missing.
+    """
+
+    threads: Sum
+    cpus: Sum
+    busiest: NDArray[np.int64]
+    busiest_cycles: Cycles
+    works: int
+    overlaps: int
+
+
+@dataclass(frozen=True, slots=True)
+class Walk:
+    """What was added up.
+
+    Attributes:
+        thread, value: int64 (n,), rows of the thread table and the lane values of states they were in.
+        states: `statistics.STATE_SUMS` of these by name, int64 (n,).
+        preemptions: int64 (threads,).
+        cpus: Who had the CPUs; None where that takes more than the events of states.
+    """
+
+    thread: NDArray[np.int64]
+    value: NDArray[np.int64]
+    states: Sum
+    preemptions: NDArray[np.int64]
+    cpus: CpuSums | None
+
+
+def walk(trace: Trace) -> Walk | None:
+    """Return what a whole trace adds up to; None where this code cannot tell: then lanes are added up.
+
+    It can where no CPU loses events for itself. Made at the first call and cached with the
+    trace.
+    """
+    is_plain = trace.axis is None and trace.pairs is None and trace.release is not Release.UNIXWARE
+    is_small = len(trace.events) > 0 and len(trace.threads) <= _MOST_THREADS
+    if not (is_plain and is_small) or np.any(losses(trace)[:, 2] != EVERY_CPU):
+        return None
+    return trace.cached("analysis.walk", _walked)
+
+
+def _walked(trace: Trace) -> Walk | None:
+    events, cut = trace.events, losses(trace)[:, 0]
+    lost = TimeRanges.of_rows(losses(trace))
+    columns = events.code, events.thread, events.cpu, events.time_cycles
+    sums = scheduling(_rules(trace), *columns, idle_threads(trace), trace.cpu_count,
+                      Missing(cut, lost.start, lost.end))  # fmt: skip
+    # What is of which thread is also in the index of states: a trace in which they differ is walked by that.
+    if sums is None or not np.array_equal(sums.events, np.diff(trace.states.start)):
+        return None
+    sums.states[0] = 0  # row 0 is nobody
+    thread, value = np.nonzero(sums.states[..., STATE_SUMS.index("total")])
+    runs = _named(RUN_SUMS, sums.runs)
+    states = _named(STATE_SUMS, sums.states[thread, value])
+    return Walk(thread, value, states, runs["preemptions"], _of_cpus(trace, runs, sums))
+
+
+def _of_cpus(trace: Trace, runs: Sum, sums: Sums) -> CpuSums | None:
+    cpus = _named(CPU_SUMS, sums.cpus)
+    is_silent = cpus["events"] == 0
+    if is_silent.any() and np.bincount(trace.events.cpu, minlength=len(is_silent))[: len(is_silent)][is_silent].any():
+        return None  # kernel calls may show when such a CPU was busy
+    busiest = np.argmax(sums.busy, axis=1)
+    most = sums.busy[np.arange(len(busiest)), busiest]
+    works, overlaps = sums.known.tolist()
+    return CpuSums(runs, cpus, np.where(most < 0, 0, busiest), np.maximum(most, 0), works, overlaps)
+
+
+def _rules(trace: Trace) -> Rules:
+    states, values = trace.catalogue.state_value_of_code, value_of_code(trace)
+    kind = (states != NOT_A_STATE) * np.uint8(IS_STATE)
+    kind[[wire.THREAD_CREATE, wire.THREAD_DESTROY]] = IS_STATE
+    kind[states == RUNNING] |= IS_RUN
+    kind[STEP_OF_CODE > 0] = IS_ENTRY
+    kind[STEP_OF_CODE < 0] = IS_EXIT
+    return Rules(
+        kind, np.stack((values, idle_values(values))), wire.THREAD_DESTROY, wire.THREAD_CREATE, RUNNING, READY, DEAD,
+        ABSENT, UNKNOWN, trace.dump_end_cycles, trace.window.start, trace.window.end, FIRST_PROCESS,
+    )  # fmt: skip
+
+
+def _named(names: tuple[str, ...], sums: NDArray[np.int64]) -> Sum:
+    """Return the columns of sums by name, each in memory of its own."""
+    return dict(zip(names, np.ascontiguousarray(sums.T), strict=True))
+
 
 _BLOCK_ROWS: Final = 1 << 19  # state events looked at together: bounds the scratch, whatever the trace
 
@@ -261,3 +386,160 @@ def _added_up(scope: Scope, spans: StateSpans) -> tuple[Cycles, ...]:
         longest[seen],
         np.append(start, -1)[position[seen]],
     )
+
+
+# How long single intervals of states are: what percentiles of them, by thread and over all threads, are made of.
+
+
+SHARES: Final = (0.5, 0.9, 0.99)
+
+
+@dataclass(frozen=True, slots=True)
+class StateLengths:
+    """Every interval of a state that meets a range, cut at it; by thread, then in time order.
+
+    Attributes:
+        thread: int64, (n,), row of the thread table.
+        value: uint8, state as lane value.
+        start: int64, cycles.
+        cycles: int64, length, above 0.
+    """
+
+    thread: NDArray[np.int64]
+    value: NDArray[np.uint8]
+    start: Cycles
+    cycles: Cycles
+
+    def percentiles_of(self, states: StateTimes) -> tuple[Cycles, ...]:
+        """Return lengths that `SHARES` of the intervals do not exceed, int64 (rows,) each.
+
+        Args:
+            states: The same intervals added up by thread and state; one value for each of its rows.
+        """
+        keys = np.searchsorted(states.thread * VALUE_COUNT + states.value, self.thread * VALUE_COUNT + self.value)
+        return percentiles_by(keys, self.cycles, len(states), SHARES)
+
+
+def state_lengths(scope: Scope) -> StateLengths:
+    """Return the intervals of all threads but row 0, which is nobody."""
+    parts = []
+    for spans in state_spans(scope):
+        start, end = scope.cut(spans.start, spans.end)
+        keep = np.flatnonzero(end > start)
+        parts.append((spans.thread[keep], spans.value[keep], start[keep], (end - start)[keep]))
+    if not parts:
+        none = np.empty(0, np.int64)
+        return StateLengths(none, np.empty(0, np.uint8), none, none)
+    thread, value, start, cycles = (np.concatenate(column) for column in zip(*parts, strict=True))
+    return StateLengths(thread, value, start, cycles)
+
+
+# Which intervals the trace holds from their begin to their end.
+
+
+def states_are_cut(trace: Trace, spans: StateSpans, mine: NDArray[np.intp] | None = None) -> Mask:
+    """Return for which intervals in a state the trace does not hold both ends, bool (n,).
+
+    Args:
+        trace: The trace.
+        spans: Intervals of threads.
+        mine: (n,), the intervals queried about; None = all.
+    """
+    mine = np.arange(len(spans.value)) if mine is None else mine
+    after = np.minimum(mine + 1, len(spans.value) - 1)
+    is_cut = _is_cut(trace, spans.start[mine], spans.end[mine])
+    return np.asarray(is_cut | (spans.thread[after] == spans.thread[mine]) & (spans.value[after] == UNKNOWN))
+
+
+def runs_are_cut(trace: Trace, cpu: NDArray[np.uint8], start: Cycles, end: Cycles) -> Mask:
+    """Return for which runs of threads the trace does not hold both ends, bool (n,).
+
+    Args:
+        trace: The trace.
+        cpu: uint8 (n,).
+        start: int64 (n,), cycles.
+        end: int64 (n,), cycles.
+    """
+    lost, is_cut = losses(trace), _is_cut(trace, start, end)
+    for number in range(trace.cpu_count if len(lost) else 0):
+        here = cpu == number
+        # A run that a loss cuts ends a cycle after the last event before it.
+        is_cut[here] |= TimeRanges.of_rows(losses_of(lost, number)).meet(end[here] - 1, end[here])
+    return is_cut
+
+
+def _is_cut(trace: Trace, start: Cycles, end: Cycles) -> Mask:
+    """Return which intervals begin before the trace does, end after it, or are reported by its opening dump only."""
+    begins_before = (start <= trace.window.start) | (start <= trace.dump_end_cycles)
+    return np.asarray(begins_before | (end >= trace.window.end))
+
+
+# Activations of threads: from when a wait is over until the next one begins; periods and response times are theirs.
+
+
+@dataclass(frozen=True, slots=True)
+class Activations:
+    """Times in which a thread was READY or RUNNING without a wait, by thread, then in time order; columns (n,).
+
+    Idle threads have none.
+
+    Attributes:
+        thread: int64, row of the thread table.
+        start: int64, cycles, when it became ready, or ran at once.
+        end: int64, cycles, when it began to wait again, or ended.
+        running_cycles: int64, of that, it ran.
+        period_cycles: int64, from the start of the thread's activation before; -1 without one, or where the state of
+            the thread is unknown in between.
+        event: uint32, row of the event that begins it; `NO_EVENT` if none did.
+        is_cut: bool, the trace does not hold both ends.
+    """
+
+    thread: NDArray[np.int64]
+    start: Cycles
+    end: Cycles
+    running_cycles: Cycles
+    period_cycles: Cycles
+    event: NDArray[np.uint32]
+    is_cut: NDArray[np.bool_]
+
+    def __len__(self) -> int:
+        return len(self.thread)
+
+
+def activations(scope: Scope) -> Activations:
+    """Return the activations of all threads that the range meets, whole."""
+    parts = [_of_spans(scope, spans) for spans in state_spans(scope)]
+    none = np.empty(0, np.int64)
+    columns = {
+        name: np.concatenate([none[:0].astype(kind), *(getattr(part, name) for part in parts)])
+        for name, kind in zip(
+            Activations.__slots__,
+            (np.int64, np.int64, np.int64, np.int64, np.int64, np.uint32, np.bool_),
+            strict=True,
+        )
+    }
+    return Activations(**columns)
+
+
+def _of_spans(scope: Scope, spans: StateSpans) -> Activations:
+    value, thread = spans.value, spans.thread
+    is_active = (value == READY) | (value == RUNNING)
+    is_first = np.append(True, thread[1:] != thread[:-1])[: len(thread)]
+    begins = np.flatnonzero(is_active & (is_first | ~np.append(False, is_active[:-1])[: len(thread)]))
+    is_last = np.append(is_first[1:], True)[: len(thread)]
+    ends = np.flatnonzero(is_active & (is_last | ~np.append(is_active[1:], False)[: len(thread)]))
+    number = np.cumsum(np.bincount(begins, minlength=len(thread))) - 1
+    running = np.flatnonzero(value == RUNNING)
+    length = sum_by(number[running], (spans.end - spans.start)[running], len(begins))
+    is_cut = states_are_cut(scope.trace, spans)
+    is_unknown = is_first | (np.append(UNKNOWN, value[:-1])[: len(thread)] == UNKNOWN)
+    unknown_so_far = np.cumsum((value == UNKNOWN) | is_first)
+    start, who = spans.start[begins], thread[begins]
+    period = np.full(len(begins), -1, np.int64)
+    follows = np.flatnonzero(unknown_so_far[begins[1:]] == unknown_so_far[begins[:-1]]) + 1
+    follows = follows[~(is_cut | is_unknown)[begins[follows - 1]]]
+    period[follows] = start[follows] - start[follows - 1]
+    return Activations(
+        who, start, spans.end[ends], length, period, spans.event[begins],
+        np.asarray(is_cut[begins] | is_cut[ends] | is_unknown[begins]),
+    )  # fmt: skip

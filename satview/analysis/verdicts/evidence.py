@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.analysis.verdicts.verdict import Occurrence, Severity, Verdict
-from satview.analysis.wait_graph import WaitGraph
-from satview.analysis.whole_states import StateSpans, end_rows, has_whole_states, whole_states
+from satview.analysis.wait_graph import StateSpans, WaitGraph, end_rows, has_whole_states, whole_states
 from satview.base.time_text import format_duration, format_moment
 from satview.filters.derived_columns import TraceDerivedColumns
 from satview.linkage.actors import interrupt_rows

@@ -14,7 +14,7 @@ from satview.analysis.verdicts.evidence import Evidence, groups, named
 from satview.analysis.verdicts.rule import Limits, verdict_rule
 from satview.analysis.verdicts.verdict import Severity, Verdict
 from satview.analysis.verdicts.words import of_whom, waited_for
-from satview.analysis.whole_states import StateSpans
+from satview.analysis.wait_graph import StateSpans
 from satview.base.safe_text import counted
 from satview.events.states import READY, RUNNING
 from satview.linkage.blockers import REPLY, RWLOCKS, SEND, Blockers, blockers

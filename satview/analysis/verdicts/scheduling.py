@@ -11,7 +11,7 @@ from satview.analysis.needs import STATES
 from satview.analysis.verdicts.evidence import Evidence, counts_within, covered, episodes, groups, named
 from satview.analysis.verdicts.rule import Limits, verdict_rule
 from satview.analysis.verdicts.verdict import Severity, Verdict
-from satview.analysis.whole_states import StateSpans
+from satview.analysis.wait_graph import StateSpans
 from satview.events.states import READY, RUNNING
 from satview.linkage.whole import is_whole_on
 from satview.store.axis import are_beside

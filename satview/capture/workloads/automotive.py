@@ -33,7 +33,7 @@ from satview.capture.sim.calls import (
     TraceEvent,
     WaitPid,
 )
-from satview.capture.sim.calls.delivery import Received
+from satview.capture.sim.calls.messages import Received
 from satview.capture.sim.parts.objects import Condvar, Mutex, Semaphore
 from satview.capture.sim.parts.threads import Policy, Program
 from satview.capture.trace_event import mode

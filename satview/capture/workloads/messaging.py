@@ -18,7 +18,7 @@ from satview.capture.sim.calls import (
     Sleep,
     ThreadCreate,
 )
-from satview.capture.sim.calls.delivery import Received
+from satview.capture.sim.calls.messages import Received
 from satview.capture.sim.parts.objects import Condvar, Mutex, Semaphore
 from satview.capture.sim.parts.threads import Policy, Program
 from satview.capture.workloads.parts import MS, US, Address, server

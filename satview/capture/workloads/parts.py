@@ -17,7 +17,7 @@ from satview.capture.sim.calls import (
     TimerCreate,
     TimerSettime,
 )
-from satview.capture.sim.calls.delivery import Received
+from satview.capture.sim.calls.messages import Received
 from satview.capture.sim.parts.threads import Policy, Program
 
 MS = 1_000_000

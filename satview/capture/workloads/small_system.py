@@ -24,7 +24,7 @@ from satview.capture.sim.calls import (
     ThreadCtl,
     WaitPid,
 )
-from satview.capture.sim.calls.delivery import Received
+from satview.capture.sim.calls.messages import Received
 from satview.capture.sim.parts.objects import Condvar, Mutex
 from satview.capture.sim.parts.threads import Policy, Process, Program
 from satview.capture.workloads.parts import MS, US, Address, server

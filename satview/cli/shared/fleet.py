@@ -33,7 +33,7 @@ def export(args: argparse.Namespace) -> int:
     if args.arguments and "argument" not in tables:
         tables = [*(tables or DEFAULT_TABLES), "argument"]
     if args.dask:
-        from satview.fleet.cluster import export_on_cluster
+        from satview.fleet.export import export_on_cluster
 
         with working(working_on("exporting", args.file)):
             found = export_on_cluster(args.file, args.output, args.dask, tables, args.pattern)

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.analysis.sheets.sheet import Column, Kind, Sheet
-from satview.analysis.trust import sign
+from satview.analysis.sheet import Column, Kind, Sheet
+from satview.analysis.times.basis import sign
 from satview.base.safe_text import csv_text, visible_line
 from satview.cli.shared.bold import bold, dim
 from satview.cli.shared.progress import working

@@ -19,9 +19,8 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from satview.analysis.doctor.capture_line import CaptureLine
-from satview.analysis.doctor.report import Diagnosis, capture_for, notes
-from satview.analysis.trust import TITLES, Mark, sign
+from satview.analysis.doctor import CaptureLine, Diagnosis, capture_for, notes
+from satview.analysis.times.basis import TITLES, Mark, sign
 from satview.base.safe_text import tool_tip, visible_line
 from satview.gui.panel import Panel, PanelContext
 from satview.gui.theme import Theme, colour

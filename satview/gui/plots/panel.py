@@ -26,8 +26,8 @@ from PySide6.QtWidgets import (
 )
 
 from satview.analysis.load import LoadBy
+from satview.analysis.times.basis import EXACT, Trust, sign
 from satview.analysis.times.occurrences import measures
-from satview.analysis.trust import EXACT, Trust, sign
 from satview.base.errors import WriteError
 from satview.base.safe_text import counted, tool_tip, visible_line
 from satview.base.time_text import format_duration

@@ -41,7 +41,7 @@ from satview.store.mark_file import Mark
 from satview.store.trace import Trace
 
 if TYPE_CHECKING:
-    from satview.analysis.doctor.capture_line import CaptureLine
+    from satview.analysis.doctor import CaptureLine
 
 
 # What is instead of the lanes of a trace that has none: why, and what to capture to have them.
@@ -162,7 +162,7 @@ def _classes(trace: Trace) -> str:
 
 
 def _capture_line(trace: Trace) -> CaptureLine | None:
-    from satview.analysis.doctor.report import diagnosis  # on first use: most traces have states
+    from satview.analysis.doctor import diagnosis  # on first use: most traces have states
 
     return diagnosis(trace, _ANALYSIS, is_quick=True).capture
 

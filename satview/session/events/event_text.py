@@ -9,8 +9,8 @@ from typing import Final
 
 import numpy as np
 
-from satview.analysis.reasons.why_step import WhyStep, chain_lines
-from satview.analysis.trust import EXACT, Mark, Trust, sign
+from satview.analysis.reasons.why import WhyStep, chain_lines
+from satview.analysis.times.basis import EXACT, Mark, Trust, sign
 from satview.base.safe_text import visible_line
 from satview.base.time import NS_PER_S
 from satview.base.time_text import format_duration, format_moment, format_time, hex_cycles

@@ -13,8 +13,7 @@ from PySide6.QtCore import QObject, Signal, Slot
 
 from satview.analysis.partitions import partition_names, partition_title
 from satview.analysis.statistics import Statistics
-from satview.analysis.times.basis import Basis, Runs
-from satview.analysis.times.by_key import sum_by
+from satview.analysis.times.basis import Basis, Runs, sum_by
 from satview.base.errors import SatviewError
 from satview.base.time import TimeWindow
 from satview.events.states import ABSENT, DEAD, READY, RUNNING, UNKNOWN

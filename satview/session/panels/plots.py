@@ -14,15 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 from PySide6.QtCore import QObject, Slot
 
-from satview.analysis.doctor.figures import trust_in_durations, trust_in_load
-from satview.analysis.event_divisions import Divisions, divisions
-from satview.analysis.load import NOT_LOGGED, OTHERS, Load, LoadBy, load_over_time
+from satview.analysis.doctor_figures import trust_in_durations, trust_in_load
+from satview.analysis.load import NOT_LOGGED, OTHERS, Divisions, Load, LoadBy, divisions, load_over_time
 from satview.analysis.partitions import partition_names, partition_title
 from satview.analysis.statistics import Statistics
-from satview.analysis.times.basis import Basis
+from satview.analysis.times.basis import EXACT, Basis, Trust, scope_of
 from satview.analysis.times.occurrences import SHARES, Histogram, Measure, Occurrences, histogram, measures, occurrences
-from satview.analysis.times.scope import scope_of
-from satview.analysis.trust import EXACT, Trust
 from satview.base.errors import Cancelled
 from satview.base.memory import borrowed
 from satview.base.new_file import new_text_file

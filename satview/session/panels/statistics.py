@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from PySide6.QtCore import QObject, Slot
 
 from satview.analysis.needs import lost_words
-from satview.analysis.sheets.sheet import Sheet
+from satview.analysis.sheet import Sheet
 from satview.analysis.statistics import Statistics
 from satview.analysis.statistics_sheets import make_sheet
 from satview.analysis.times.basis import Basis

@@ -23,6 +23,55 @@ __all__ = [
     "code_address",
 ]
 
+
+# Priority inheritance: the priority that a thread is due because of those it keeps waiting.
+
+
+def effective_priority(thread: Thread) -> int:
+    """Return the priority a thread is due: its own, or that of the most urgent one it keeps waiting."""
+    waiting = [waiter.priority for lock in thread.held if lock.inherit for waiter in lock.waiters]
+    channel = thread.received_from
+    if channel is not None and not channel.fixed_priority and thread.state != "RECEIVE":
+        waiting += [message.client.priority for message in channel.senders]
+        waiting += [pulse.priority for pulse in channel.pulses]
+    return int(max([thread.base_priority, *waiting]))
+
+
+def pass_on_priority(kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
+    """Give a thread the priority it is due, and so on along the chain of those it waits for."""
+    for _ in range(64):  # a deadlock is a ring; it must not hold the kernel
+        due = effective_priority(thread)
+        if due == thread.priority:
+            return
+        kernel.scheduler.set_priority(cpu, thread, due)
+        owner = getattr(thread.waiting_on, "owner", None)
+        if thread.state != "MUTEX" or owner is None:
+            return
+        thread = owner
+
+
+# I/O privilege: what a thread needs for handlers, as on a target where root alone is not enough.
+
+
+TCTL_IO = 1  # _NTO_TCTL_IO
+MISSING = "it needs I/O privilege: ThreadCtl(_NTO_TCTL_IO) first"
+
+
+def has_io(kernel: KernelServices, thread: Thread) -> bool:
+    """Return whether a thread has I/O privilege, or the target does not require it."""
+    return thread.has_io or not kernel.target.needs_privilege
+
+
+def check_io(kernel: KernelServices, thread: Thread) -> None:
+    """Refuse the call of a thread without I/O privilege.
+
+    Raises:
+        QnxError: EPERM; it has none, and the target requires it.
+    """
+    if not has_io(kernel, thread):
+        raise QnxError(Errno.EPERM, MISSING)
+
+
 SIDE_CHANNEL = 0x40000000  # connection number of the process manager, and flag of side channels
 CLOCK_MONOTONIC = 2
 SIGTERM, SIGUSR1, SIGALRM, SIGCHLD = 15, 16, 14, 18

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from satview.capture.sim.calls.call import SIDE_CHANNEL, Call
-from satview.capture.sim.calls.delivery import Envelope
+from satview.capture.sim.calls.messages import Envelope
 from satview.capture.sim.parts.cpu import Cpu
 from satview.capture.sim.parts.errors import Errno, QnxError
 from satview.capture.sim.parts.services import KernelServices

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from satview.capture.sim.calls.call import Call, code_address
-from satview.capture.sim.calls.privilege import check_io
+from satview.capture.sim.calls.call import Call, check_io, code_address
 from satview.capture.sim.calls.pulses import deliver
 from satview.capture.sim.parts.cpu import Cpu
 from satview.capture.sim.parts.errors import Errno, QnxError

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from satview.capture.sim.calls.call import SIDE_CHANNEL, Call
-from satview.capture.sim.calls.delivery import (
+from satview.capture.sim.calls.messages import (
     PulseInFlight,
     adopt_priority,
     hurry,

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from satview.capture.sim.calls.call import SECOND_NS, Call
-from satview.capture.sim.calls.inheritance import effective_priority
-from satview.capture.sim.calls.thread_calls import find_thread
+from satview.capture.sim.calls.call import SECOND_NS, Call, effective_priority
+from satview.capture.sim.calls.processes import find_thread
 from satview.capture.sim.parts.cpu import Cpu
 from satview.capture.sim.parts.errors import Errno, QnxError
 from satview.capture.sim.parts.services import KernelServices

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from satview.capture.sim.calls.call import Call, code_address
-from satview.capture.sim.calls.lifecycle import kill
-from satview.capture.sim.calls.timeouts import unblock
+from satview.capture.sim.calls.processes import kill
+from satview.capture.sim.calls.timers import unblock
 from satview.capture.sim.parts.cpu import Cpu
 from satview.capture.sim.parts.errors import Errno, QnxError
 from satview.capture.sim.parts.services import KernelServices

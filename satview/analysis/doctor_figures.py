@@ -13,13 +13,12 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.analysis.doctor.analyses import ANALYSES
-from satview.analysis.doctor.report import diagnosis
+from satview.analysis.doctor import ANALYSES, diagnosis
 from satview.analysis.needs import IDLE, INTERRUPTED, NO_DAMAGE, NO_LOSS, Need
-from satview.analysis.sheets.sheet import Column, Kind, Sheet
+from satview.analysis.sheet import Column, Kind, Sheet
 from satview.analysis.statistics import Statistics
-from satview.analysis.times.walk import walk
-from satview.analysis.trust import EXACT, Mark, Trust
+from satview.analysis.times.basis import EXACT, Mark, Trust
+from satview.analysis.times.state_times import walk
 from satview.events.states import UNKNOWN
 from satview.store.losses import KERNEL_PID, losses, losses_of
 from satview.store.time_ranges import TimeRanges

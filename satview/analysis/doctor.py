@@ -1,0 +1,346 @@
+"""What a trace can show: for every analysis a mark, the reason, and what to capture for a better answer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final
+
+from satview.analysis import needs as need
+from satview.analysis.needs import NO_DAMAGE, NO_LOSS, Need, has_class
+from satview.analysis.times.basis import EXACT, Mark, Trust
+from satview.analysis.verdicts.find import verdicts_of
+from satview.analysis.verdicts.rule import rules
+from satview.base.safe_text import counted
+from satview.events.modes import Mode
+from satview.events.spec import Release
+from satview.events.wire import WireClass
+from satview.filters.external import ExternalClass as C
+from satview.filters.external import classes_of
+from satview.filters.rules.building import build
+from satview.filters.rules.rule import Rule
+from satview.filters.rules.tracelogger_command import logger_numbers, tracelogger_command
+from satview.store.trace import Trace
+
+# Every analysis, one row each: what it answers, without what it has no answer, without what only a bound.
+
+
+@dataclass(frozen=True, slots=True)
+class Analysis:
+    """One analysis.
+
+    Attributes:
+        key: Its name in files and on the command line; of a verdict its kind.
+        title: For people.
+        question: What it answers.
+        needs: Without any of these it has no answer, or not a whole one; the first that is not met is named first.
+        bounds: Without any of these the answer is a bound.
+        is_verdict: True if it looks for something wrong (`satview check`).
+    """
+
+    key: str
+    title: str
+    question: str
+    needs: tuple[Need, ...] = ()
+    bounds: tuple[Need, ...] = (need.NO_DAMAGE, need.NO_LOSS)
+    is_verdict: bool = False
+
+    @property
+    def all_needs(self) -> tuple[Need, ...]:
+        """Needs of both sorts."""
+        return self.needs + self.bounds
+
+
+_ALL: Final = (need.NO_DAMAGE, need.NO_LOSS, need.OPENING)  # states are known from an event on
+_EVENTS: Final = (need.NO_DAMAGE, need.NO_LOSS)
+
+_ROWS: Final = (
+    Analysis("cpu", "Who used the CPUs", "How long did each thread and process run?", (need.STATES,),
+             (need.INTERRUPTED, need.IDLE, *_ALL)),
+    Analysis("states", "States of threads", "How long was each thread in which state?", (need.STATES,),
+             (need.IDLE, *_ALL)),
+    Analysis("ready", "Waits for a CPU", "How long was each thread ready, and did not run?", (need.STATES,),
+             (need.IDLE, *_ALL)),
+    Analysis("migrations", "Migrations", "How often did a thread run on another CPU than before?",
+             (need.STATES,), _ALL),
+    Analysis("events", "Events", "How many events of which kind are there?"),
+    Analysis("calls", "Kernel calls", "How long did each kernel call take, and did it fail?",
+             (need.KERNEL, need.CALLS, need.EXITS, need.CALLERS)),
+    Analysis("messages", "Messages", "Who sends to whom, and how long does each message take?",
+             (need.KERNEL, need.MESSAGES), (need.STATES, *_EVENTS)),
+    Analysis("message-sizes", "Sizes of messages", "How many bytes have messages?",
+             (need.KERNEL, need.MESSAGES, need.CALLS, need.SIZES)),
+    Analysis("pulses", "Pulses", "Who sends pulses, and when are they received?", (need.KERNEL, need.PULSES)),
+    Analysis("wake-ups", "Wake-ups", "Who made a thread ready: another thread, a timer, an interrupt?",
+             (need.KERNEL, need.STATES), (need.CALLS, need.MESSAGES_SENT, need.INTERRUPTS, need.TIMERS, *_EVENTS)),
+    Analysis("holders", "Holders of mutexes", "Who holds the mutex that a thread waits for?",
+             (need.KERNEL, need.STATES, need.CALLS, need.SOME_HOLDER), (need.ALL_HOLDERS, *_EVENTS)),
+    Analysis("priorities", "Priorities", "At which priority does each thread run?",
+             (need.KERNEL, need.STATES, need.PRIORITIES), _ALL),
+    Analysis("interrupts", "Interrupts", "How often does each interrupt come, how late and how long is it handled?",
+             (need.KERNEL, need.INTERRUPTS, need.LOGGED_INTERRUPTS, need.INTERRUPT_EXITS)),
+    Analysis("partitions", "Partitions", "How much of its budget does each partition use?",
+             (need.KERNEL, need.STATES, need.BUDGETS, need.PRIORITIES), _ALL),
+    Analysis("periods", "Periods", "Does each periodic thread run in time?", (need.KERNEL, need.PULSES)),
+    Analysis("locks", "Locks of a threads library", "Who waited for which lock, and who held it?", (), _EVENTS),
+    Analysis("names", "Names", "What are the processes called?", (need.SOME_NAME,), (need.NAMES,)),
+)  # fmt: skip
+
+ANALYSES: Final[dict[str, Analysis]] = {row.key: row for row in _ROWS} | {
+    kind: Analysis(kind, rule.title, rule.question, rule.needs, rule.bounds, True) for kind, rule in rules().items()
+}
+
+
+# How far a trace can show what each analysis answers, without the captures that `report` proposes.
+
+
+_NOT_THERE = (Mark.NEEDS_WIDE, Mark.NEEDS_CLASS, Mark.NOT_LOGGED)
+NO_EVENTS = Trust(Mark.NEEDS_CLASS, "the trace has no events")
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """How far a trace shows what an analysis answers.
+
+    Attributes:
+        analysis: Its row of the table.
+        trust: How far its answers can be trusted, and why no further.
+        limits: Needs that the trace does not meet; empty if it is exact.
+        is_bound: True if there is an answer without them.
+    """
+
+    analysis: Analysis
+    trust: Trust
+    limits: tuple[Need, ...] = ()
+    is_bound: bool = False
+
+
+def shown(trace: Trace, key: str, is_quick: bool = False) -> Shown:
+    """Return how far a trace shows what an analysis answers.
+
+    Args:
+        trace: The events.
+        key: Of the analysis.
+        is_quick: Leave out what takes as long as `satview check`: whether the holders of mutexes are known.
+    """
+    analysis = ANALYSES[key]
+    if not len(trace.events):
+        return Shown(analysis, NO_EVENTS)
+    unmet = _unmet(trace, analysis.needs, is_quick)
+    # What is missing altogether explains why it is not a bound either.
+    bounds = tuple(need for need in analysis.bounds if trace.release.is_qnx or need.lack not in _NOT_THERE)
+    limits = unmet or _unmet(trace, bounds, is_quick)
+    if not limits:
+        return Shown(analysis, EXACT)
+    return Shown(analysis, _trust(trace, limits, is_bound=not unmet), limits, not unmet)
+
+
+def applicable(trace: Trace) -> tuple[str, ...]:
+    """Return the keys of the analyses that look at what traces of this kind can have."""
+    return tuple(key for key, row in ANALYSES.items() if _applies(trace, row))
+
+
+def unanswered(trace: Trace) -> tuple[Shown, ...]:
+    """Return what a trace cannot show at all; without what takes long to find out."""
+    found = (shown(trace, key, is_quick=True) for key in applicable(trace))
+    return tuple(each for each in found if not each.trust.mark.is_answer)
+
+
+def summary(trace: Trace) -> str:
+    """Return in one line what a trace cannot show, by reason, without verdicts; empty if it shows everything.
+
+    Most targets have no partitions: that nothing reports them is worth a line only where it was not captured.
+    """
+    has_none = has_class(trace, WireClass.SYSTEM)
+    by_reason: dict[str, list[str]] = {}
+    for found in unanswered(trace):
+        if not found.analysis.is_verdict and not (has_none and found.analysis.key == "partitions"):
+            title = found.analysis.title
+            by_reason.setdefault(found.trust.reason, []).append(title[0].lower() + title[1:])
+    return "; ".join(f"{', '.join(logged)} ({reason})" for reason, logged in by_reason.items())
+
+
+def _trust(trace: Trace, unmet: tuple[Need, ...], *, is_bound: bool) -> Trust:
+    """Return the worst of what is lacking; what makes a bound of an answer is never worse than an estimate."""
+    if not is_bound:
+        return Trust(unmet[0].lack, unmet[0].reason(trace))
+    mark = Mark.ESTIMATE if any(need.lack is Mark.ESTIMATE for need in unmet) else Mark.LOWER_BOUND
+    return Trust(mark, "; ".join(need.reason(trace) for need in unmet))
+
+
+def _applies(trace: Trace, analysis: Analysis) -> bool:
+    """Return whether traces of this kind can have what an analysis looks at.
+
+    Locks are reported by threads libraries only; what needs calls, messages or interrupts of QNX is nothing for Linux.
+    """
+    if trace.release is Release.LINUX:
+        return analysis.key != "locks" and not any(
+            need.lack in _NOT_THERE and need.reason(trace) for need in analysis.needs
+        )
+    return analysis.key != "locks" or trace.release is Release.UNIXWARE
+
+
+def _unmet(trace: Trace, needs: tuple[Need, ...], is_quick: bool) -> tuple[Need, ...]:
+    return tuple(need for need in needs if not (is_quick and need.is_slow) and need.reason(trace))
+
+
+# How to capture what an analysis needs: rules, and the command line of tracelogger that does the same.
+
+
+_LEFT_OUT: Final = (C.KERCALL, C.INT, C.VTHREAD, C.COMM, C.SYSTEM)  # PROCESS names things, THREAD shows who runs
+_KERNEL_BUFFERS, _LOGGER_BUFFERS = 32, 64  # defaults of tracelogger, section 7.1
+_MOST_BUFFERS: Final = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class CaptureLine:
+    """A capture.
+
+    Attributes:
+        rules: The same as rules, one a line, for `satview tracelogger --rules` and for New capture.
+        command: Command line for the target.
+    """
+
+    rules: str
+    command: str
+
+
+def capture_line(trace: Trace, needs: Iterable[Need], *, is_wide: bool = False) -> CaptureLine | None:
+    """Return a capture that meets needs, of all classes that take part in them and no others; None if none can.
+
+    Classes PROCESS and THREAD are always in it: without them nothing has a name or an owner.
+
+    Args:
+        trace: The trace that does not meet them; its release says which options there are.
+        needs: All needs of an analysis, met or not.
+        is_wide: All events wide, whether a need asks for it or not.
+    """
+    if not trace.release.is_qnx:
+        return None
+    needs = tuple(needs)
+    requested = {external for need in needs for external in need.classes}
+    release = trace.release
+    rules = [Rule(Mode.ADDALLCLASSES)]
+    rules += [Rule(Mode.DELCLASS, external) for external in _LEFT_OUT
+              if external in classes_of(release) and external not in requested]  # fmt: skip
+    is_wide |= any(need.is_wide for need in needs)
+    rules.append(Rule(Mode.SETALLCLASSESWIDE if is_wide else Mode.SETALLCLASSESFAST))
+    command = tracelogger_command(build(rules, release)).text
+    if NO_LOSS in needs and NO_LOSS.reason(trace):
+        command = command.replace("tracelogger", f"tracelogger {_more_buffers(trace)}", 1)
+    return CaptureLine("".join(f"{rule.text(release)}\n" for rule in rules), command)
+
+
+def _more_buffers(trace: Trace) -> str:
+    """Return options for four times the buffers that were too few."""
+    given = logger_numbers(trace.header.get("TRACELOGGER_ARGS"))
+    kernel, logger = given.get("k", _KERNEL_BUFFERS), given.get("b", _LOGGER_BUFFERS)
+    return f"-k {min(4 * kernel, _MOST_BUFFERS)} -b {min(4 * logger, _MOST_BUFFERS)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnosis:
+    """What a trace can show of one analysis.
+
+    Attributes:
+        analysis: Its row of the table.
+        trust: How far its answers can be trusted, and why no further.
+        remedy: What to do for better ones, in the imperative; empty if nothing would help.
+        capture: How to capture what it needs; None if it is exact, or no capture would help.
+    """
+
+    analysis: Analysis
+    trust: Trust
+    remedy: str = ""
+    capture: CaptureLine | None = None
+
+    @property
+    def says(self) -> str:
+        """The reason and the remedy as one sentence without a full stop; empty if it is exact."""
+        return "; ".join(filter(None, (self.trust.reason, self.remedy)))
+
+
+def doctor(trace: Trace, is_quick: bool = False) -> tuple[Diagnosis, ...]:
+    """Return what a trace can show exactly, what as a bound and what not at all, one entry for each analysis.
+
+    The rules are the rows of `satview.analysis.doctor`; which classes and forms hold what is in the format
+    description, section 8.
+
+    Args:
+        trace: The events.
+        is_quick: Leave out what takes as long as `satview check`: what links decide.
+    """
+    return tuple(diagnosis(trace, key, is_quick) for key in applicable(trace))
+
+
+def diagnosis(trace: Trace, key: str, is_quick: bool = False) -> Diagnosis:
+    """Return what a trace can show of one analysis.
+
+    Args:
+        trace: The events.
+        key: Of the analysis.
+        is_quick: As of `doctor`.
+    """
+    found = shown(trace, key, is_quick)
+    analysis, trust = found.analysis, found.trust
+    if trust is NO_EVENTS:
+        return Diagnosis(analysis, trust, "", _capture(trace, analysis.all_needs))
+    if not found.limits:
+        proofs = [] if is_quick or not analysis.is_verdict else [
+            verdict.proof for verdict in verdicts_of(trace) if verdict.kind == key and verdict.proof]  # fmt: skip
+        if proofs:  # all events are there, and still they do not decide it
+            rest = f"{counted(len(proofs), 'verdict')} of this kind {'rests' if len(proofs) == 1 else 'rest'}"
+            proof = f"{proofs[0][:1].lower()}{proofs[0][1:].rstrip('.')}"
+            return Diagnosis(analysis, Trust(Mark.ESTIMATE, f"{rest} on links that no event shows"), proof)
+        return Diagnosis(analysis, trust)
+    remedies = dict.fromkeys(need.remedy for need in found.limits[: None if found.is_bound else 1] if need.remedy)
+    if not trace.release.is_qnx:  # remedies are captures of QNX
+        remedies = {}
+    line = None if trust.mark is Mark.NOT_LOGGED else _capture(trace, analysis.all_needs)
+    return Diagnosis(analysis, trust, "; ".join(remedies), line)
+
+
+def grouped(found: Iterable[Diagnosis]) -> list[list[Diagnosis]]:
+    """Return diagnoses of the same mark, reason and remedy together, the worst first, else in their order."""
+    groups: dict[tuple[Trust, str], list[Diagnosis]] = {}
+    for one in found:
+        groups.setdefault((one.trust, one.remedy), []).append(one)
+    order = tuple(Mark)
+    return sorted(groups.values(), key=lambda group: -order.index(group[0].trust.mark))
+
+
+def capture_for(trace: Trace, found: Iterable[Diagnosis]) -> CaptureLine | None:
+    """Return a capture that meets the needs of several analyses; None if none of them gains by one.
+
+    Args:
+        trace: The trace.
+        found: What it can show of them; those that are exact and those that no capture helps are left out.
+    """
+    needs = [need for one in found if one.capture for need in one.analysis.all_needs]
+    return _capture(trace, dict.fromkeys(needs)) if needs else None
+
+
+def titles(found: Iterable[Diagnosis]) -> str:
+    """Return what analyses are called, verdicts behind the others."""
+    found = tuple(found)
+    plain = [one.analysis.title for one in found if not one.analysis.is_verdict]
+    verdicts = [one.analysis.title.lower() for one in found if one.analysis.is_verdict]
+    logged = f"{'verdicts' if plain else 'Verdicts'} ({', '.join(verdicts)})"
+    return ", ".join([*plain, *([logged] if verdicts else [])])
+
+
+def may_be_more(trace: Trace) -> str:
+    """Return why verdicts may be missing whatever they look for; empty if none are."""
+    return "; ".join(filter(None, (need.reason(trace) for need in (NO_LOSS, NO_DAMAGE))))
+
+
+def notes(trace: Trace) -> tuple[str, ...]:
+    """Return what the command line of the capture says of what may be missing; one sentence each, no full stops."""
+    from satview.filters.rules.tracelogger_command import from_tracelogger_args  # as in `_capture`
+
+    return from_tracelogger_args(trace.header.get("TRACELOGGER_ARGS"), trace.release).notes
+
+
+def _capture(trace: Trace, needs: Iterable[Need]) -> CaptureLine | None:
+    """Return a capture that meets needs; None if none can."""
+    return capture_line(trace, needs)

@@ -1,1 +1,0 @@
-"""Tables of figures: their columns, and the rows of each."""

@@ -1,0 +1,463 @@
+"""Kernel calls by which threads start, await, name, bind, cancel and privilege each other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from satview.capture.sim.calls.call import SIDE_CHANNEL, TCTL_IO, Call, code_address
+from satview.capture.sim.calls.channels import close_channel
+from satview.capture.sim.calls.messages import MsgSend, MsgSendnc
+from satview.capture.sim.calls.pulses import send_pulse
+from satview.capture.sim.parts.cpu import Cpu
+from satview.capture.sim.parts.errors import Errno, QnxError
+from satview.capture.sim.parts.services import KernelServices
+from satview.capture.sim.parts.threads import ANY_CPU, Body, Connection, Policy, Process, Program, Thread
+
+__all__ = [
+    "Mmap",
+    "Munmap",
+    "Ring0",
+    "Spawn",
+    "ThreadCancel",
+    "ThreadCreate",
+    "ThreadCtl",
+    "ThreadDetach",
+    "ThreadJoin",
+    "ThreadName",
+    "ThreadRunmask",
+    "WaitPid",
+]
+
+
+# Calls of the process manager: library functions that are messages to it, and Ring0().
+
+
+@dataclass(slots=True)
+class ManagerCall(Call):
+    """A library function that is a message to the process manager, with the call itself as its payload.
+
+    Attributes:
+        message_type: First byte of the message.
+        send: The kernel call that sends it.
+    """
+
+    message_type: ClassVar[int] = 0
+    send: ClassVar[type[MsgSend]] = MsgSend
+
+    def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
+        """Send the message."""
+        message = bytes((self.message_type,)).ljust(64, b"\0")
+        self.send(SIDE_CHANNEL, message, payload=self).carry_out(kernel, cpu, thread)
+
+
+@dataclass(slots=True)
+class Spawn(ManagerCall):
+    """Start a process: a message to the process manager, which does it. Result: pid."""
+
+    name = "MSG_SENDV"
+    message_type = 0x0E
+    program: str
+    body: Body
+    args: tuple[Any, ...] = ()
+    priority: int = -1
+    bits: int = 0  # 0 = that of the caller
+
+
+@dataclass(slots=True)
+class WaitPid(ManagerCall):
+    """Wait for a child process to end; result: its value."""
+
+    name = "MSG_SENDV"
+    message_type = 0x0F
+    pid: int
+
+
+@dataclass(slots=True)
+class Mmap(ManagerCall):
+    """Map memory, a file if `file` names one: a message to the process manager. Result: the address."""
+
+    name = "MSG_SENDVNC"
+    message_type = 0x40
+    send = MsgSendnc
+    length: int
+    file: str = ""
+    flags: int = 0x000800A2  # as a 7.1 listing shows for the text of a library
+    prot: int = 0x500  # read and execute
+
+
+@dataclass(slots=True)
+class Munmap(ManagerCall):
+    """Give memory back: a message to the process manager."""
+
+    name = "MSG_SENDVNC"
+    message_type = 0x41
+    send = MsgSendnc
+    address: int
+    length: int
+
+
+@dataclass(slots=True)
+class Ring0(Call):
+    """The process manager runs a function in the kernel's mode; the callable gets kernel and CPU."""
+
+    name = "RING0"
+    function: Callable[[KernelServices, Cpu], Any]
+
+    def arguments(self, thread: Thread) -> dict[str, int]:
+        """Return addresses."""
+        return {"func_p": code_address(self.function, thread), "arg_p": 0}
+
+    def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
+        """Run a function of the process manager in the kernel's mode."""
+        kernel.enter(cpu, thread, self)
+        value = kernel.guard(thread, "Ring0 function", lambda: self.function(kernel, cpu))
+        kernel.complete(thread, value, ret_val=value if isinstance(value, int) else 0)
+
+
+# Threads and processes come and go.
+
+
+MANAGER_PRIORITY = 10
+_DEATH = 2  # pulse code by which the kernel shows the manager of a process without threads
+
+
+@dataclass(slots=True)
+class ThreadDestroy(Call):
+    """A thread ends itself."""
+
+    name = "THREAD_DESTROY"
+
+    def arguments(self, _thread: Thread) -> dict[str, int]:
+        """Return -1 for the caller."""
+        return {"tid": -1, "priority": -1, "status_p": 0}
+
+
+@dataclass(slots=True)
+class ThreadDestroyAll(Call):
+    """The last thread of a process ends itself; up to 7.x."""
+
+    name = "THREAD_DESTROYALL"
+
+
+def add_process(kernel: KernelServices, name: str, parent: int = 0, bits: int = 0, pid: int = 0) -> Process:
+    """Add a process without threads."""
+    pid = pid or _new_pid(kernel)
+    bits = bits or (64 if kernel.target.is_64bit else 32)
+    process = Process(pid, parent, name, bits, kernel.partitions[0] if kernel.partitions else None)
+    kernel.processes[pid] = process
+    return process
+
+
+def _new_pid(kernel: KernelServices) -> int:
+    """Return a number as QNX makes them: index in the low bits, a growing count above, so none comes back soon."""
+    index = len(kernel.processes) + 1
+    return index if index < 4 else index + 4096 * (index + kernel.random.randrange(1, 30))
+
+
+def add_thread(
+    process: Process,
+    program: Program,
+    priority: int,
+    policy: Policy = Policy.RR,
+    name: str = "",
+    runmask: int = ANY_CPU,
+) -> Thread:
+    """Add a thread to a process; it is nowhere until it is started."""
+    thread = Thread(process, process.next_tid, program, priority, policy, name, runmask)
+    process.next_tid += 1
+    process.threads[thread.tid] = thread
+    return thread
+
+
+def new_process(kernel: KernelServices, name: str, parent: int = 1, bits: int = 0) -> Process:
+    """Make a process without threads that is connected to the process manager."""
+    process = add_process(kernel, name, parent, bits)
+    manager = kernel.processes[1].channels[1]
+    manager.process.scoids += 1
+    process.connections[SIDE_CHANNEL] = Connection(process, SIDE_CHANNEL, manager, manager.process.scoids)
+    process.next_coid = 1
+    return process
+
+
+def create(kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
+    """Report a new thread; its first state follows."""
+    _report(kernel, cpu, thread, "CREATE")
+
+
+def _report(kernel: KernelServices, cpu: Cpu, thread: Thread, event: str) -> None:
+    time = kernel.stamp()
+    kernel.history.life(time, thread, event, cpu.index)
+    kernel.record.thread_life(cpu.index, time, thread, event)
+    if event == "DESTROY":
+        kernel.history.cause = time
+
+
+def start(kernel: KernelServices, cpu: Cpu, thread: Thread, is_boot: bool = False) -> None:
+    """Bring a new thread to life: created, named, ready."""
+    create(kernel, cpu, thread)
+    if thread.name and not is_boot:
+        kernel.record.thread_name(cpu.index, kernel.stamp(), thread)
+    kernel.scheduler.make_ready(cpu, thread)
+
+
+def end_of_program(kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
+    """A thread's program has ended: the thread dies, with it perhaps its process."""
+    process = thread.process
+    kernel.enter(cpu, thread, ThreadDestroy())
+    is_last = all(t is thread or t.state == "DEAD" for t in process.threads.values())
+    if is_last and not kernel.target.has_buffer_end:
+        kernel.fail(thread, Errno.ENOTSUP)
+        kernel.finish_silently(thread)
+        kernel.enter(cpu, thread, ThreadDestroyAll())
+    bury(kernel, cpu, thread)
+    if is_last:
+        _end_process(kernel, cpu, process)
+
+
+def bury(kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
+    """Take a thread out of life, wherever it is."""
+    _report(kernel, cpu, thread, "DESTROY")
+    if thread.cpu >= 0:
+        kernel.scheduler.release(kernel.cpus[thread.cpu], thread)
+    elif thread.state == "READY":
+        kernel.scheduler.forget(thread)
+    thread.call = thread.finish = None
+    kernel.set_state(cpu, thread, "DEAD")
+    for envelope in list(thread.serving.values()):
+        if not envelope.dropped:
+            kernel.fail(envelope.client, Errno.ESRCH)
+            envelope.dropped = True
+            kernel.wake(cpu, envelope.client, outcome="dead")
+    thread.serving.clear()
+    if thread.joiner is not None:
+        kernel.complete(thread.joiner, thread.exit_value)
+        kernel.wake(cpu, thread.joiner, waker=thread)
+
+
+def _end_process(kernel: KernelServices, cpu: Cpu, process: Process) -> None:
+    process.is_dead = True
+    main = min(process.threads)
+    process.exit_value = process.threads[main].exit_value
+    for channel in process.channels.values():
+        close_channel(kernel, cpu, channel)
+    for timer in process.timers.values():
+        timer.generation += 1
+    kernel.interrupts.detach_all(process)
+    for notify in kernel.on_death:
+        notify(process)
+    manager = kernel.processes[1]
+    link = Connection(process, 0, manager.channels[1], 0)
+    send_pulse(kernel, cpu, link, "SPULSE_DEA", MANAGER_PRIORITY, _DEATH, process.pid)
+
+
+def kill(kernel: KernelServices, cpu: Cpu, process: Process, signo: int) -> None:
+    """End a process with all its threads by a signal without a handler."""
+    if process.pid == 1 or process.is_dead:
+        return
+    cause = kernel.history.cause
+    for thread in process.threads.values():
+        if thread.state != "DEAD":
+            thread.exit_value = -signo
+            kernel.history.cause = cause
+            kernel.stop_waiting(cpu, thread)
+            bury(kernel, cpu, thread)
+    _end_process(kernel, cpu, process)
+
+
+def find_thread(kernel: KernelServices, thread: Thread, pid: int, tid: int) -> Thread:
+    """Return a thread by its ids; pid 0 = of the caller's process, tid 0 = the caller, or any of another process.
+
+    Raises:
+        QnxError: ESRCH; there is none, or it is dead.
+    """
+    process = kernel.processes.get(pid) if pid else thread.process
+    found = process.threads.get(tid) if process is not None and tid else thread if not pid else None
+    if process is not None and found is None and not tid:
+        found = next(iter(process.threads.values()), None)
+    if found is None or found.state == "DEAD":
+        raise QnxError(Errno.ESRCH, f"no thread {tid} in process {pid}" if pid else f"no thread {tid}")
+    return found
+
+
+@dataclass(slots=True)
+class ThreadCreate(Call):
+    """Start a thread in the caller's process; result: its tid."""
+
+    name = "THREAD_CREATE"
+    body: Body
+    args: tuple[Any, ...] = ()
+    priority: int = -1  # -1 = that of the caller
+    policy: Policy = Policy.RR
+    thread_name: str = ""
+    runmask: int = ANY_CPU
+
+    def arguments(self, thread: Thread) -> dict[str, int]:
+        """Return addresses, policy and priority."""
+        priority = self.priority if self.priority >= 0 else thread.base_priority
+        return {
+            "func_p": code_address(self.body, thread),
+            "arg_p": 0x8047F30,
+            "stacksize": 0x20000,
+            "policy": self.policy,
+            "sched_priority": priority,
+            "sched_curpriority": priority,
+        }
+
+    def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
+        """Start a thread in the caller's process.
+
+        Raises:
+            QnxError: EINVAL (the body is no generator function).
+        """
+        kernel.enter(cpu, thread, self)
+        program = self.body(*self.args)
+        if not hasattr(program, "send"):
+            name = getattr(self.body, "__name__", self.body)
+            kernel.fault(thread, f"{name} is no generator function", thread.location())
+            raise QnxError(Errno.EINVAL)
+        priority = self.priority if self.priority >= 0 else thread.base_priority
+        new = add_thread(thread.process, program, priority, self.policy, self.thread_name, self.runmask)
+        new.partition = new.own_partition = thread.own_partition
+        new.has_io = thread.has_io
+        start(kernel, cpu, new)
+        kernel.complete(thread, new.tid, thread_id=new.tid, owner=new.tid << 16 | thread.process.pid & 0xFFFF)
+
+
+@dataclass(slots=True)
+class ThreadJoin(Call):
+    """Wait for a thread of this process to end; result: its value."""
+
+    name = "THREAD_JOIN"
+    tid: int
+
+    def arguments(self, _thread: Thread) -> dict[str, int]:
+        """Return tid."""
+        return {"tid": self.tid, "status_p": 0x8047E40}
+
+    def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
+        """Wait for another thread's end.
+
+        Raises:
+            QnxError: ESRCH if other is None else EDEADLK (thread); EINVAL (thread the mutex is detached, or joined by
+                another thread).
+        """
+        kernel.enter(cpu, thread, self)
+        other = thread.process.threads.get(self.tid)
+        if other is None or other is thread:
+            raise QnxError(Errno.ESRCH if other is None else Errno.EDEADLK, f"thread {self.tid}")
+        if other.is_detached or other.joiner is not None:
+            raise QnxError(Errno.EINVAL, f"thread {self.tid} is detached, or joined by another thread")
+        kernel.complete(thread, other.exit_value)
+        if other.state == "DEAD":
+            del thread.process.threads[self.tid]
+            return
+        other.joiner = thread
+        kernel.block(cpu, thread, "JOIN", f"end of {other.label}", (other,))
+
+
+@dataclass(slots=True)
+class ThreadName(Call):
+    """Name the calling thread."""
+
+    name = "THREAD_CTL"
+    text: str
+
+    def arguments(self, _thread: Thread) -> dict[str, int]:
+        """Return the command."""
+        return {"cmd": 11, "data_p": 0x8047D90}
+
+    def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
+        """Name the caller."""
+        kernel.enter(cpu, thread, self)
+        thread.name = self.text[:100]
+        kernel.record.thread_name(cpu.index, kernel.stamp(), thread)
+        kernel.complete(thread)
+
+
+@dataclass(slots=True)
+class ThreadRunmask(Call):
+    """Restrict the calling thread to some CPUs, one bit each."""
+
+    name = "THREAD_CTL"
+    mask: int
+
+    def arguments(self, _thread: Thread) -> dict[str, int]:
+        """Return the command and the mask."""
+        return {"cmd": 4, "data_p": self.mask & 0xFFFFFFFF}
+
+    def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
+        """Restrict the caller to some CPUs.
+
+        Raises:
+            QnxError: EINVAL (runmask names no CPU of this machine).
+        """
+        kernel.enter(cpu, thread, self)
+        mask = self.mask & (1 << len(kernel.cpus)) - 1
+        if not mask:
+            raise QnxError(Errno.EINVAL, f"runmask {self.mask:#x} names no CPU of this machine")
+        kernel.complete(thread)
+        thread.runmask = self.mask
+        if not mask >> cpu.index & 1:
+            kernel.scheduler.release(cpu, thread)
+            kernel.scheduler.make_ready(cpu, thread)
+
+
+@dataclass(slots=True)
+class ThreadDetach(Call):
+    """Let a thread end without anybody joining it; tid 0 = the caller."""
+
+    name = "THREAD_DETACH"
+    tid: int = 0
+
+    def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
+        """Mark the thread; a second time is an error.
+
+        Raises:
+            QnxError: EINVAL (it is detached already).
+        """
+        kernel.enter(cpu, thread, self)
+        other = find_thread(kernel, thread, 0, self.tid)
+        if other.is_detached:
+            raise QnxError(Errno.EINVAL, f"thread {self.tid} is detached already")
+        other.is_detached = True
+        if other.joiner is not None:
+            kernel.fail(other.joiner, Errno.EINVAL)
+            kernel.wake(cpu, other.joiner, waker=thread)
+            other.joiner = None
+        kernel.complete(thread)
+
+
+@dataclass(slots=True)
+class ThreadCancel(Call):
+    """Let a thread end itself as soon as it waits; its program gets `ThreadCancelled` at the `yield`."""
+
+    name = "THREAD_CANCEL"
+    tid: int
+    canstub_p: int = 0x78120
+
+    def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
+        """Take the thread out of its wait, or note it for the next one."""
+        kernel.enter(cpu, thread, self)
+        kernel.cancel(cpu, find_thread(kernel, thread, 0, self.tid))
+        kernel.complete(thread)
+
+
+@dataclass(slots=True)
+class ThreadCtl(Call):
+    """Change how a thread runs. `_NTO_TCTL_IO`, the default, gives the caller I/O privilege.
+
+    Names and CPUs have calls of their own; the other commands have no effect.
+    """
+
+    name = "THREAD_CTL"
+    cmd: int = TCTL_IO
+    data_p: int = 0
+
+    def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
+        """Grant I/O privilege: everybody is root here."""
+        kernel.enter(cpu, thread, self)
+        if self.cmd == TCTL_IO:
+            thread.has_io = True
+        kernel.complete(thread)
