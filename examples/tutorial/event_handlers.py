@@ -10,7 +10,7 @@ from __future__ import annotations
 import sys
 
 from satview.__main__ import main as satview
-from satview.capture import kernel
+from satview.capture import nto
 from satview.capture.emit import EventData
 from satview.capture.sim.calls import Sleep, ThreadCtl, TraceEvent
 from satview.capture.sim.parts.threads import Program
@@ -45,30 +45,30 @@ def main() -> Program:
     turns = Turns()
     first, second = EventData(), EventData()
     # Whatever was set before: start from a known state.
-    yield TraceEvent(kernel._NTO_TRACE_DELALLCLASSES)
-    yield TraceEvent(kernel._NTO_TRACE_CLRCLASSPID, kernel._NTO_TRACE_KERCALL)
-    yield TraceEvent(kernel._NTO_TRACE_CLRCLASSTID, kernel._NTO_TRACE_KERCALL)
-    yield TraceEvent(kernel._NTO_TRACE_CLRCLASSPID, kernel._NTO_TRACE_THREAD)
-    yield TraceEvent(kernel._NTO_TRACE_CLRCLASSTID, kernel._NTO_TRACE_THREAD)
+    yield TraceEvent(nto._NTO_TRACE_DELALLCLASSES)
+    yield TraceEvent(nto._NTO_TRACE_CLRCLASSPID, nto._NTO_TRACE_KERCALL)
+    yield TraceEvent(nto._NTO_TRACE_CLRCLASSTID, nto._NTO_TRACE_KERCALL)
+    yield TraceEvent(nto._NTO_TRACE_CLRCLASSPID, nto._NTO_TRACE_THREAD)
+    yield TraceEvent(nto._NTO_TRACE_CLRCLASSTID, nto._NTO_TRACE_THREAD)
 
-    yield TraceEvent(kernel._NTO_TRACE_SETALLCLASSESFAST)
+    yield TraceEvent(nto._NTO_TRACE_SETALLCLASSESFAST)
     # Event handlers need I/O privilege.
-    yield ThreadCtl(kernel._NTO_TCTL_IO)
-    yield TraceEvent(kernel._NTO_TRACE_ADDEVENT, kernel._NTO_TRACE_KERCALLENTER, kernel.__KER_RING0)
+    yield ThreadCtl(nto._NTO_TCTL_IO)
+    yield TraceEvent(nto._NTO_TRACE_ADDEVENT, nto._NTO_TRACE_KERCALLENTER, nto.__KER_RING0)
     yield TraceEvent(
-        kernel._NTO_TRACE_ADDEVENTHANDLER, kernel._NTO_TRACE_KERCALLENTER, kernel.__KER_RING0, turns.ring0_call, first
+        nto._NTO_TRACE_ADDEVENTHANDLER, nto._NTO_TRACE_KERCALLENTER, nto.__KER_RING0, turns.ring0_call, first
     )
-    yield TraceEvent(kernel._NTO_TRACE_ADDEVENT, kernel._NTO_TRACE_THREAD, kernel._NTO_TRACE_THRUNNING)
+    yield TraceEvent(nto._NTO_TRACE_ADDEVENT, nto._NTO_TRACE_THREAD, nto._NTO_TRACE_THRUNNING)
     yield TraceEvent(
-        kernel._NTO_TRACE_ADDEVENTHANDLER, kernel._NTO_TRACE_THREAD, kernel._NTO_TRACE_THRUNNING, turns.thread_runs, second
+        nto._NTO_TRACE_ADDEVENTHANDLER, nto._NTO_TRACE_THREAD, nto._NTO_TRACE_THRUNNING, turns.thread_runs, second
     )
-    yield TraceEvent(kernel._NTO_TRACE_START)
+    yield TraceEvent(nto._NTO_TRACE_START)
     yield Sleep(ONE_SECOND)
-    yield TraceEvent(kernel._NTO_TRACE_STOP)
+    yield TraceEvent(nto._NTO_TRACE_STOP)
     # The last buffer is not full: hand it over.
-    yield TraceEvent(kernel._NTO_TRACE_FLUSHBUFFER)
-    yield TraceEvent(kernel._NTO_TRACE_DELEVENTHANDLER, kernel._NTO_TRACE_KERCALLENTER, kernel.__KER_RING0)
-    yield TraceEvent(kernel._NTO_TRACE_DELEVENTHANDLER, kernel._NTO_TRACE_THREAD, kernel._NTO_TRACE_THRUNNING)
+    yield TraceEvent(nto._NTO_TRACE_FLUSHBUFFER)
+    yield TraceEvent(nto._NTO_TRACE_DELEVENTHANDLER, nto._NTO_TRACE_KERCALLENTER, nto.__KER_RING0)
+    yield TraceEvent(nto._NTO_TRACE_DELEVENTHANDLER, nto._NTO_TRACE_THREAD, nto._NTO_TRACE_THRUNNING)
     # The handlers' memory must outlive what the kernel still does with it.
     yield Sleep(ONE_SECOND)
 

@@ -12,7 +12,7 @@ import sys
 from functools import partial
 
 from satview.__main__ import main as satview
-from satview.capture import kernel
+from satview.capture import nto
 from satview.capture.sim.calls import TraceEvent
 from satview.capture.sim.parts.threads import Program
 from satview.capture.tutorial import run_tutorial
@@ -24,19 +24,19 @@ SEED = 4
 def main(number: int = -1) -> Program:
     """Log the class THREAD and one kernel call, or all."""
     # Whatever was set before: start from a known state.
-    yield TraceEvent(kernel._NTO_TRACE_DELALLCLASSES)
-    yield TraceEvent(kernel._NTO_TRACE_CLRCLASSPID, kernel._NTO_TRACE_KERCALL)
-    yield TraceEvent(kernel._NTO_TRACE_CLRCLASSTID, kernel._NTO_TRACE_KERCALL)
-    yield TraceEvent(kernel._NTO_TRACE_CLRCLASSPID, kernel._NTO_TRACE_THREAD)
-    yield TraceEvent(kernel._NTO_TRACE_CLRCLASSTID, kernel._NTO_TRACE_THREAD)
+    yield TraceEvent(nto._NTO_TRACE_DELALLCLASSES)
+    yield TraceEvent(nto._NTO_TRACE_CLRCLASSPID, nto._NTO_TRACE_KERCALL)
+    yield TraceEvent(nto._NTO_TRACE_CLRCLASSTID, nto._NTO_TRACE_KERCALL)
+    yield TraceEvent(nto._NTO_TRACE_CLRCLASSPID, nto._NTO_TRACE_THREAD)
+    yield TraceEvent(nto._NTO_TRACE_CLRCLASSTID, nto._NTO_TRACE_THREAD)
 
-    yield TraceEvent(kernel._NTO_TRACE_SETALLCLASSESWIDE)
-    yield TraceEvent(kernel._NTO_TRACE_ADDCLASS, kernel._NTO_TRACE_THREAD)
+    yield TraceEvent(nto._NTO_TRACE_SETALLCLASSESWIDE)
+    yield TraceEvent(nto._NTO_TRACE_ADDCLASS, nto._NTO_TRACE_THREAD)
     if number >= 0:
-        yield TraceEvent(kernel._NTO_TRACE_ADDEVENT, kernel._NTO_TRACE_KERCALL, number)
+        yield TraceEvent(nto._NTO_TRACE_ADDEVENT, nto._NTO_TRACE_KERCALL, number)
     else:
-        yield TraceEvent(kernel._NTO_TRACE_ADDCLASS, kernel._NTO_TRACE_KERCALL)
-    yield TraceEvent(kernel._NTO_TRACE_START)
+        yield TraceEvent(nto._NTO_TRACE_ADDCLASS, nto._NTO_TRACE_KERCALL)
+    yield TraceEvent(nto._NTO_TRACE_START)
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ from __future__ import annotations
 import sys
 
 from satview.__main__ import main as satview
-from satview.capture import kernel
+from satview.capture import nto
 from satview.capture.sim.calls import TraceEvent
 from satview.capture.sim.parts.threads import Program
 from satview.capture.tutorial import run_tutorial
@@ -19,16 +19,16 @@ from satview.capture.tutorial import run_tutorial
 def main() -> Program:
     """Log the class THREAD."""
     # Whatever was set before: start from a known state.
-    yield TraceEvent(kernel._NTO_TRACE_DELALLCLASSES)
-    yield TraceEvent(kernel._NTO_TRACE_CLRCLASSPID, kernel._NTO_TRACE_KERCALL)
-    yield TraceEvent(kernel._NTO_TRACE_CLRCLASSTID, kernel._NTO_TRACE_KERCALL)
-    yield TraceEvent(kernel._NTO_TRACE_CLRCLASSPID, kernel._NTO_TRACE_THREAD)
-    yield TraceEvent(kernel._NTO_TRACE_CLRCLASSTID, kernel._NTO_TRACE_THREAD)
+    yield TraceEvent(nto._NTO_TRACE_DELALLCLASSES)
+    yield TraceEvent(nto._NTO_TRACE_CLRCLASSPID, nto._NTO_TRACE_KERCALL)
+    yield TraceEvent(nto._NTO_TRACE_CLRCLASSTID, nto._NTO_TRACE_KERCALL)
+    yield TraceEvent(nto._NTO_TRACE_CLRCLASSPID, nto._NTO_TRACE_THREAD)
+    yield TraceEvent(nto._NTO_TRACE_CLRCLASSTID, nto._NTO_TRACE_THREAD)
 
     # ADDCLASS sets every bit of the thread mask, the one for "wide" too; the fast mode requested after it clears that.
-    yield TraceEvent(kernel._NTO_TRACE_ADDCLASS, kernel._NTO_TRACE_THREAD)
-    yield TraceEvent(kernel._NTO_TRACE_SETALLCLASSESFAST)
-    yield TraceEvent(kernel._NTO_TRACE_START)
+    yield TraceEvent(nto._NTO_TRACE_ADDCLASS, nto._NTO_TRACE_THREAD)
+    yield TraceEvent(nto._NTO_TRACE_SETALLCLASSESFAST)
+    yield TraceEvent(nto._NTO_TRACE_START)
 
 
 if __name__ == "__main__":

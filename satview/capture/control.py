@@ -13,7 +13,7 @@ from typing import Any
 
 from satview.base.errors import SatviewError, UsageError, one_line
 from satview.base.watchdog import Stuck, Watchdog
-from satview.capture import kernel
+from satview.capture import nto
 from satview.capture.files import CaptureError
 from satview.capture.sim.machine.machine import Machine
 from satview.capture.sim.parts.errors import location_of
@@ -34,7 +34,7 @@ def load(path: str | Path, release: Release = Release.QNX_7) -> Body:
         UsageError: The file cannot be read or run, or defines no main().
     """
     path = Path(path)
-    kernel.set_release(release)
+    nto.set_release(release)
     main = run_file(path, "satview_control").get("main")
     if not callable(main):
         raise UsageError(f"{path.name}: defines no main()")

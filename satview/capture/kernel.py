@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextvars import ContextVar
-from typing import Any, Final
+from typing import Any
 
 from satview.base.errors import UsageError
 from satview.capture.emit import Emitter
+from satview.capture.nto import set_release
 from satview.capture.sim.calls.processes import add_thread, new_process, start
 from satview.capture.sim.machine.machine import Machine
 from satview.capture.sim.machine.programs import boot
@@ -17,28 +17,6 @@ from satview.capture.sim.parts.interrupt_sources import InterruptSource
 from satview.capture.sim.parts.target import Target
 from satview.capture.sim.parts.threads import ANY_CPU, Body, Partition, Policy, Process
 from satview.capture.trace_event import TraceControl
-from satview.events.header_names import number_of
-from satview.events.spec import Release
-
-# Names of the trace interface as C programs spell them, for control programs that read like the guide's.
-
-
-_release: Final = ContextVar("satview_nto_release", default=Release.QNX_7)
-
-
-def set_release(release: Release) -> None:
-    """Let names mean what they mean in a release; a kernel that boots does so, and what loads a control program."""
-    _release.set(release)
-
-
-def __getattr__(name: str) -> int:
-    """Return the number behind a name in the release in force."""
-    release = _release.get()
-    found = number_of(name, release) if "_NTO_" in name or "__KER_" in name else None
-    if found is None:
-        raise AttributeError(f"the trace interface of {release} has no {name}")
-    return found
-
 
 MAX_PRIORITY = 255
 BOOT_SECONDS = 341.7  # simulations begin so long after boot, so that stamps look like those of a running system

@@ -360,9 +360,9 @@ def test_a_capture_without_all_events_of_threads_shows_nothing_of_states(tmp_pat
 
 
 def target_class(name: str) -> int:
-    from satview.capture import kernel
+    from satview.capture import nto
 
-    return int(getattr(kernel, f"_NTO_TRACE_{name}"))
+    return int(getattr(nto, f"_NTO_TRACE_{name}"))
 
 
 def test_kinds_and_switches(tmp_path: Path) -> None:

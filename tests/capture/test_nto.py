@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from satview.__main__ import main
-from satview.capture import control, kernel
+from satview.capture import control, nto
 from satview.capture.kernel import Kernel
 from satview.capture.sim.calls import TraceEvent
 from satview.capture.sim.parts.target import target
@@ -33,7 +33,7 @@ NO_NAMES = {
 @pytest.fixture(autouse=True)
 def _default_release():
     yield
-    kernel.set_release(Release.QNX_7)
+    nto.set_release(Release.QNX_7)
 
 
 def test_every_name_of_the_descriptions_is_there():
@@ -69,28 +69,28 @@ def test_every_name_of_the_descriptions_is_there():
 )
 def test_numbers(name, number_7, number_8):
     for release, number in ((Release.QNX_7, number_7), (Release.QNX_8, number_8)):
-        kernel.set_release(release)
-        assert getattr(kernel, name, None) == number
+        nto.set_release(release)
+        assert getattr(nto, name, None) == number
 
 
 def test_a_kernel_sets_the_release():
     Kernel(target(Release.QNX_8, 1), 1)
-    assert kernel._NTO_TRACE_THRUNNING == 1
+    assert nto._NTO_TRACE_THRUNNING == 1
     Kernel(target(Release.QNX_6, 1), 1)
-    assert kernel._NTO_TRACE_THRUNNING == 2
+    assert nto._NTO_TRACE_THRUNNING == 2
 
 
 class Watch:
     """Python puts `_Watch` before names of two underscores in here."""
 
-    mode = kernel._NTO_TRACE_START
+    mode = nto._NTO_TRACE_START
 
     class Inner:
-        number = kernel.__KER_MSG_SENDV
+        number = nto.__KER_MSG_SENDV
 
         def call(self):
             def nested():
-                return TraceEvent(kernel._NTO_TRACE_ADDEVENT, kernel._NTO_TRACE_KERCALLENTER, kernel.__KER_MSG_SENDV)
+                return TraceEvent(nto._NTO_TRACE_ADDEVENT, nto._NTO_TRACE_KERCALLENTER, nto.__KER_MSG_SENDV)
 
             return nested()
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from satview.__main__ import main
-from satview.capture import kernel
+from satview.capture import nto
 from satview.capture.emit import EventData
 from satview.capture.kernel import Kernel
 from satview.capture.sim.calls import (
@@ -56,7 +56,7 @@ def attempts(has_privilege: bool, needs_privilege: bool = True, release: Release
 
     def program() -> Program:
         if has_privilege:
-            yield ThreadCtl(kernel._NTO_TCTL_IO)
+            yield ThreadCtl(nto._NTO_TCTL_IO)
         tid = yield ThreadCreate(function)
         yield ThreadJoin(tid)
 
@@ -154,7 +154,7 @@ class TestTraceHooks:
         assert self.run([("a", 0), ("b", 0)], []) == ["b0", "a0", "b1", "a1"]
 
     def test_flags_put_it_last(self) -> None:
-        assert self.run([("a", 0), ("b", kernel._NTO_INTR_FLAGS_END)], []) == ["a0", "b0", "a1", "b1"]
+        assert self.run([("a", 0), ("b", nto._NTO_INTR_FLAGS_END)], []) == ["a0", "b0", "a1", "b1"]
 
     def test_detach_takes_one_by_its_id(self) -> None:
         assert self.run([("a", 0), ("b", 0)], ["b"]) == ["b0", "a0", "a1"]

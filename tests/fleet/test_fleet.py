@@ -95,9 +95,9 @@ def test_every_view_says_of_each_trace_what_it_says_of_it_alone(traces, out):
         found = query_dataset(out, query)
         expected = []
         for name, trace in alone.items():
-            export = sql(trace, query)
-            kept = [at for at, column in enumerate(export.columns) if not column.endswith("_cycles")]
-            expected += [(name, *(row[at] for at in kept)) for row in export.rows()]
+            answer = sql(trace, query)
+            kept = [at for at, column in enumerate(answer.columns) if not column.endswith("_cycles")]
+            expected += [(name, *(row[at] for at in kept)) for row in answer.rows()]
         assert sorted(found.rows(), key=str) == sorted(expected, key=str), view.name
         assert found.columns[0] == "trace"
 

@@ -1,0 +1,30 @@
+"""Names of the trace interface as C programs spell them, for control programs that read like the guide's.
+
+`_NTO_TRACE_START`, `_NTO_TRACE_THREAD`, `_NTO_TRACE_THRUNNING`, `__KER_MSG_READV`, ... are attributes of this module
+(`from satview.capture import nto`). Their numbers are those of the release that the program runs on:
+`_NTO_TRACE_THRUNNING` is a bit up to 7.x and a number in 8.0. A capture sets the release; outside of one it is 7.x.
+"""
+
+from __future__ import annotations
+
+from contextvars import ContextVar
+from typing import Final
+
+from satview.events.header_names import number_of
+from satview.events.spec import Release
+
+_release: Final = ContextVar("satview_nto_release", default=Release.QNX_7)
+
+
+def set_release(release: Release) -> None:
+    """Let names mean what they mean in a release; a kernel that boots does so, and what loads a control program."""
+    _release.set(release)
+
+
+def __getattr__(name: str) -> int:
+    """Return the number behind a name in the release in force."""
+    release = _release.get()
+    found = number_of(name, release) if "_NTO_" in name or "__KER_" in name else None
+    if found is None:
+        raise AttributeError(f"the trace interface of {release} has no {name}")
+    return found
