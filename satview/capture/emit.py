@@ -17,7 +17,8 @@ from satview.events import naming, wire
 from satview.events.catalogue import Catalogue, catalogue
 from satview.events.layout import logged_list, plan_of
 from satview.events.spec import Release
-from satview.events.wire import WORD_MASK, Plan, WireClass, encode, name_bytes, sigevent_words, text_words
+from satview.events.wire import WireClass
+from satview.events.words import WORD_MASK, Plan, encode, name_bytes, sigevent_words, text_words
 from satview.filters.event_context import FEATURE_PID, FEATURE_TID, NOT_TESTED, EventContext, feature_of, has_feature
 from satview.filters.external import COMM_NAMES
 

@@ -19,7 +19,8 @@ from satview.events.catalogue import catalogue
 from satview.events.spec import EventSpec, Field, Release, Show
 from satview.events.user_events import UserEvent
 from satview.events.variants import BY_COUNT
-from satview.events.wire import CODE_COUNT, KER_64BIT, THREAD_CREATE, THREAD_DESTROY, Plan, WireClass, class_of
+from satview.events.wire import CODE_COUNT, KER_64BIT, THREAD_CREATE, THREAD_DESTROY, WireClass, class_of
+from satview.events.words import Plan
 
 SIGEVENT_WORDS: Final = 4  # of 6.x; later layouts are not known
 _SIGEVENT: Final = (  # member, its word, its first byte there, its bytes if these are less than the word

@@ -6,9 +6,8 @@ Source: kernel event trace format, sections 3 and 7. Names of events and their a
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from enum import IntEnum
-from typing import Any, Final, Literal, TypeVar, cast
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,73 +15,6 @@ from numpy.typing import NDArray
 from satview.events.class_table import plain_classes
 
 # How values fall into the 32-bit words of a payload: 64-bit numbers, text, whole argument lists.
-
-
-WORD_MASK: Final = 0xFFFFFFFF
-NAME_BYTES: Final = 126  # as far as the kernel writes names
-
-# A list ready for `encode`: name and words of each argument; 0 words = text up to the end.
-Plan = tuple[tuple[str, int], ...]
-Halves = TypeVar("Halves", int, NDArray[np.uint64], NDArray[np.int64])
-
-
-def split64(value: int, byte_order: str) -> tuple[int, int]:
-    """Return the two payload words of a 64-bit value, in payload order."""
-    low, high = value & WORD_MASK, value >> 32 & WORD_MASK
-    return (low, high) if byte_order == "little" else (high, low)
-
-
-def join64(first: Halves, second: Halves, byte_order: str) -> Halves:
-    """Return the 64-bit value of two words in payload order: numbers, or columns of 64-bit integers."""
-    low, high = (first, second) if byte_order == "little" else (second, first)
-    result: Halves = low | cast(Any, high) << 32  # the type of a shifted column differs between versions of numpy
-    return result
-
-
-def text_words(text: bytes, byte_order: str) -> list[int]:
-    """Return a text with its NUL, zero-filled to a whole word."""
-    raw = text + b"\0"
-    raw += bytes(-len(raw) % 4)
-    order = cast(Literal["little", "big"], byte_order)
-    return [int.from_bytes(raw[at : at + 4], order) for at in range(0, len(raw), 4)]
-
-
-def name_bytes(text: str) -> bytes:
-    """Return a name as the kernel writes it: UTF-8, cut after 126 bytes."""
-    return text.encode("utf-8", "replace")[:NAME_BYTES]
-
-
-def encode(plan: Plan, values: Mapping[str, int | bytes], byte_order: str) -> list[int]:
-    """Return the words of a payload, without padding.
-
-    Args:
-        plan: Names and widths in payload order, as `layout.plan_of` makes them.
-        values: By name, texts as bytes; a number without a value is 0, a text without one is left out.
-        byte_order: Of the target.
-    """
-    words: list[int] = []
-    get = values.get
-    for name, width in plan:
-        value = get(name, 0)
-        if width == 1:
-            words.append(value & WORD_MASK)  # type: ignore[operator]  # only texts are bytes, and their width is 0
-        elif width:
-            words += split64(cast(int, value), byte_order)
-        elif isinstance(value, bytes):
-            words += text_words(value, byte_order)
-    return words
-
-
-def sigevent_words(notify: int, number: int, value: int, code: int, priority: int, byte_order: str) -> list[int]:
-    """Return the event structure of 6.x: code and priority share the last word, in memory order (section 8.6)."""
-    halves = (code & 0xFFFF, priority & 0xFFFF)
-    low, high = halves if byte_order == "little" else halves[::-1]
-    return [notify & WORD_MASK, number & WORD_MASK, value & WORD_MASK, low | high << 16]
-
-
-def word_bytes(words: Sequence[int], byte_order: str) -> bytes:
-    """Return payload words as the target's bytes."""
-    return np.array(words, np.uint32).astype("<u4" if byte_order == "little" else ">u4").tobytes()
 
 
 SLOT_BYTES: Final = 16

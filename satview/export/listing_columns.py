@@ -14,7 +14,7 @@ from satview.core.printing import Field
 from satview.events.layout import SIGEVENT_WORDS, Part
 from satview.events.user_events import UserEvent
 from satview.events.variants import has_letters, is_user, user_text
-from satview.events.wire import join64
+from satview.events.words import join64
 from satview.formats.kev.notation import plain_text, sigevent_text, vendor_text
 
 _FAST_WORDS = 2

@@ -16,8 +16,8 @@ from satview.events.wire import (
     THREAD_CREATE,
     THREAD_DESTROY,
     THREAD_RUNNING,
-    name_bytes,
 )
+from satview.events.words import name_bytes
 from satview.filters.derived_columns import state_rows
 from satview.formats.kev.writer import SlotWriter
 from satview.linkage.rows import rows_of_codes

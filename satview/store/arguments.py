@@ -30,7 +30,8 @@ from satview.events.layout import (
 from satview.events.spec import Release
 from satview.events.user_events import UserEvent
 from satview.events.variants import BY_COUNT, TEXT, USER_CLASSES, user_texts, variants
-from satview.events.wire import CLASS_SHIFT, CODE_COUNT, join64
+from satview.events.wire import CLASS_SHIFT, CODE_COUNT
+from satview.events.words import join64
 from satview.store.axis import FileAxis, files_of
 from satview.store.axis import Part as FilePart
 from satview.store.trace import Trace

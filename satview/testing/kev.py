@@ -22,7 +22,7 @@ from satview.base.errors import UsageError
 from satview.base.safe_text import counted, visible_line
 from satview.events import wire
 from satview.events.kernel_calls import call_numbers
-from satview.events.wire import text_words
+from satview.events.words import text_words
 from satview.filters.diagnostics import did_you_mean, nearest
 from satview.filters.expressions.pattern import glob
 from satview.filters.expressions.syntax import looks_like_condition

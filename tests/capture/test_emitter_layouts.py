@@ -17,7 +17,7 @@ from satview.events.catalogue import catalogue
 from satview.events.layout import canonical, layout_of, part_names
 from satview.events.spec import Release, Show
 from satview.events.variants import BY_COUNT, variant_of
-from satview.events.wire import WORD_MASK, encode, word_bytes
+from satview.events.words import WORD_MASK, encode, word_bytes
 from satview.filters.external import COMM_NAMES
 from satview.formats.kev.details import build, prepared
 

@@ -14,7 +14,8 @@ from satview.events import wire
 from satview.events.catalogue import catalogue
 from satview.events.spec import Release, Show
 from satview.events.variants import user_text
-from satview.events.wire import WireClass, text_words
+from satview.events.wire import WireClass
+from satview.events.words import text_words
 from satview.export.listing import Printer, TextRows, default_time, layout_of
 from satview.export.listing_columns import message_texts
 from satview.export.listing_forms import Style

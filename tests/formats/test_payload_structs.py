@@ -24,7 +24,7 @@ from satview.events.layout import (
     printed_layout,
 )
 from satview.events.spec import Release, Show
-from satview.events.wire import encode, text_words
+from satview.events.words import encode, text_words
 from satview.export import listing_columns
 from satview.filters.derived_columns import TraceDerivedColumns, event_contexts
 from satview.filters.expressions.columns import RowColumns

@@ -11,7 +11,8 @@ from PySide6.QtTest import QTest
 
 from satview.base.time import TimeWindow
 from satview.events import wire
-from satview.events.wire import KER_64BIT, WireClass, text_words
+from satview.events.wire import KER_64BIT, WireClass
+from satview.events.words import text_words
 from satview.gui import dialogs
 from satview.gui.quick_pick import LinePrompt
 from satview.gui.swimlane.mouse import hover_text

@@ -18,7 +18,7 @@ from satview.events.catalogue import catalogue
 from satview.events.layout import is_same_name
 from satview.events.spec import Release
 from satview.events.user_events import UserEvent, UserField
-from satview.events.wire import sigevent_words, text_words
+from satview.events.words import sigevent_words, text_words
 from satview.filters.derived_columns import event_contexts
 from satview.filters.expressions.expression import Expression
 from satview.formats.user_event_file import read_user_events

@@ -8,7 +8,8 @@ import pytest
 from satview.base.time import TimeWindow
 from satview.events import wire
 from satview.events.states import ABSENT, SEEN_EVENT
-from satview.events.wire import KER_64BIT, WireClass, text_words
+from satview.events.wire import KER_64BIT, WireClass
+from satview.events.words import text_words
 from satview.timeline import lane_tree
 from satview.timeline.lane import Counter
 from satview.timeline.lane_classes import LANE_CLASS_BY_NAME, LANE_CLASSES, classes_in

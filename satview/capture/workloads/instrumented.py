@@ -15,7 +15,8 @@ from satview.capture.sim.parts.threads import Program
 from satview.capture.workloads.parts import MS, US
 from satview.events.modes import Mode
 from satview.events.spec import Release
-from satview.events.wire import KER_64BIT, WireClass, text_words
+from satview.events.wire import KER_64BIT, WireClass
+from satview.events.words import text_words
 
 QUEUE, REQUEST_BEGIN, REQUEST_END, NOTE = 10, 41, 42, 50  # user events
 PLAN, SEARCH, CHECK, STORE = 0x8049000, 0x8049100, 0x8049240, 0x8049380  # functions

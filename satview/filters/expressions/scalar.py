@@ -16,7 +16,8 @@ from satview.events.variants import (
     user_text,
     variant_of,
 )
-from satview.events.wire import WireClass, class_of, event_of, join64
+from satview.events.wire import WireClass, class_of, event_of
+from satview.events.words import join64
 from satview.filters.event_context import EventContext, signed_word
 from satview.filters.expressions import nodes
 from satview.filters.expressions.operators import ARITHMETIC, COMPARISONS, FUNCTIONS, of_numbers, wrapped

@@ -19,7 +19,7 @@ from satview.events.catalogue import Catalogue
 from satview.events.layout import Layout, Part, layout_of, part_names
 from satview.events.spec import Argument, EventSpec, Payload, Release, Show
 from satview.events.user_events import UserEvent
-from satview.events.wire import join64
+from satview.events.words import join64
 from satview.formats.kev import notation
 
 SLOT_PAYLOAD_BYTES = 8

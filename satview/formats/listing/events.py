@@ -18,7 +18,8 @@ from satview.events.layout import Part, layout_of, learn_list, one_spelling, pla
 from satview.events.rows import lists
 from satview.events.spec import EventSpec, Field, Release, Show
 from satview.events.variants import BY_COUNT
-from satview.events.wire import WireClass, encode, word_bytes
+from satview.events.wire import WireClass
+from satview.events.words import encode, word_bytes
 from satview.formats.kev.notation import plain_text, vendor_text
 from satview.formats.listing.numbers import BARE_HEX, NUMBER, bare_value, is_wide, printed_as, value_of
 from satview.formats.listing.patterns import ListPattern, Words, compile_list, listed_text

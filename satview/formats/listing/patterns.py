@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from satview.events.spec import Field, Show
-from satview.events.wire import WORD_MASK, split64, text_words
+from satview.events.words import WORD_MASK, split64, text_words
 from satview.formats.listing.numbers import BARE_HEX, NUMBER, printed_as, value_of
 
 # The text ends at a quote that the numbers follow; it may hold other quotes.

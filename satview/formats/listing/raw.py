@@ -13,7 +13,7 @@ from typing import Final
 
 from satview.events.layout import Part, one_spelling, word_count
 from satview.events.spec import Field, Show
-from satview.events.wire import WORD_MASK, split64
+from satview.events.words import WORD_MASK, split64
 from satview.formats.listing.numbers import NUMBER, printed_as, value_of
 from satview.formats.listing.patterns import listed_text
 

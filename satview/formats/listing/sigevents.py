@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from satview.events.header_names import flag_names
-from satview.events.wire import sigevent_words
+from satview.events.words import sigevent_words
 from satview.formats.listing.numbers import BARE_HEX, NUMBER, bare_value, value_of
 from satview.formats.listing.patterns import Words
 
