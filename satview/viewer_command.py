@@ -16,8 +16,7 @@ from satview.base.installed import sample_trace
 from satview.base.process import FINE, signals_raise
 from satview.base.targets import keeps_inputs
 from satview.cli import command_names
-from satview.cli.shared.axis import add_axis_options, axis_request
-from satview.cli.shared.files import InputFile, OutputFile, files_read
+from satview.cli.shared.files import InputFile, OutputFile, add_axis_options, axis_request, files_read
 from satview.cli.shared.progress import working, working_on
 from satview.cli.shared.ranges import add_range, with_times_attached
 from satview.core.library import describe
@@ -80,7 +79,7 @@ def run_viewer(arguments: list[str]) -> int:
 
 def whole_parser() -> argparse.ArgumentParser:
     """Return the whole command line, for shell completion and the manual page."""
-    from satview.cli.shared.whole import with_commands
+    from satview.cli.shared.files import with_commands
 
     return with_commands(viewer_parser(), command_names())
 
@@ -315,7 +314,7 @@ def _set_up(options: argparse.Namespace) -> int:
     if options.files or options.sample:
         raise UsageError("--install-desktop, --uninstall-desktop and --print-completion go without a FILE")
     if options.print_completion:
-        from satview.cli.shared.whole import completion
+        from satview.cli.shared.files import completion
 
         print(completion(whole_parser(), options.print_completion))
         return FINE

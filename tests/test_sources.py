@@ -17,7 +17,7 @@ ROOT = Path(__file__).parents[1]
 FOLDERS = ("satview", "tests", "tools", "examples", "sample_traces", "resources")
 LOOKS_POSSESSIVE = re.compile(r"[*+?}][+]|\(\?>")
 REFUSED = {"POSSESSIVE_REPEAT", "ATOMIC_GROUP"}
-PROGRAMS_IN_C = "satview/export/c_frame.py"
+PROGRAMS_IN_C = "satview/export/c_program.py"
 NO_PATTERNS = {"Shift++", r"ab()[]{}*+?|^$\.,-0123d"}  # a key, and letters that patterns are made of
 
 

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import satview
-from satview.cli.shared.whole import actions
+from satview.cli.shared.files import actions
 from satview.events.catalogue import catalogue
 from satview.events.spec import EventSpec, Field, Release
 from satview.filters.expressions.operators import FUNCTIONS

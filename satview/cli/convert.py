@@ -10,7 +10,7 @@ from satview.base.process import BAD_USE, COST_DATA, FINE, say
 from satview.base.targets import is_standard_output
 from satview.cli.shared.files import InputFile, OutputFile, add_user_events
 from satview.cli.shared.progress import open_trace, working, working_on
-from satview.export.verbatim import without_names, write_verbatim
+from satview.export.by_ending import without_names, write_verbatim
 
 PURPOSE = "convert"
 

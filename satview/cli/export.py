@@ -76,11 +76,11 @@ def add_parser(subparsers: Any) -> None:
     add_range(add, "only events of this part of the trace")
     add("-e", "--filter", dest="expression", metavar="EXPR", action="append", default=[],
         help="only events for which this condition holds; several must all hold")  # fmt: skip
-    fleet = parser.add_argument_group("of a folder of traces")
-    fleet.add_argument("--jobs", type=int, metavar="N", help="processes at once (default: one a processor)")
-    fleet.add_argument("--pattern", action="append", default=[], metavar="GLOB",
+    files = parser.add_argument_group("of a folder of traces")
+    files.add_argument("--jobs", type=int, metavar="N", help="processes at once (default: one a processor)")
+    files.add_argument("--pattern", action="append", default=[], metavar="GLOB",
                        help="names of files, such as '*.txt'; repeatable (default: .kev, compressed too)")  # fmt: skip
-    fleet.add_argument("--dask", metavar="ADDRESS", help="scheduler of a Dask cluster that sees the same folders")
+    files.add_argument("--dask", metavar="ADDRESS", help="scheduler of a Dask cluster that sees the same folders")
     add_user_events(parser.add_argument)
     parser.set_defaults(run=run)
 
@@ -97,9 +97,9 @@ def run(args: argparse.Namespace) -> int:
     if args.output is None:
         raise UsageError("-o OUT is missing; its ending says what is written, such as -o events.csv")
     if is_folder_of_traces(args.file):
-        from satview.cli.shared import fleet
+        from satview.cli.shared import files
 
-        return fleet.export(args)
+        return files.export(args)
     if args.jobs is not None or args.pattern or args.dask:
         raise UsageError("--jobs, --pattern and --dask are for a folder of traces")
     trace = open_trace(args.file, args.user_events)

@@ -20,9 +20,9 @@ from satview.cli.shared.files import InputFile, OutputFile, RuleFile, add_user_e
 from satview.cli.shared.progress import open_trace, working, working_on
 from satview.cli.shared.ranges import add_range, window_of
 from satview.events.spec import Release
+from satview.export.by_ending import without_names
 from satview.export.c_program import c_program
 from satview.export.subset import SubsetReport, write_subset
-from satview.export.verbatim import without_names
 from satview.filters.derived_columns import TraceDerivedColumns
 from satview.filters.diagnostics import RuleError
 from satview.filters.expressions.expression import Expression, possible

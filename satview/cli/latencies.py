@@ -9,9 +9,8 @@ from satview.answers.latencies import LEGS, LatencyFilter, latency_figures, late
 from satview.base.errors import UsageError
 from satview.base.process import COST_DATA, FINE
 from satview.cli.shared.files import InputFile, add_user_events
-from satview.cli.shared.numbers import number
 from satview.cli.shared.progress import open_trace, working, working_on
-from satview.cli.shared.ranges import add_range, range_of
+from satview.cli.shared.ranges import add_range, number, range_of
 from satview.cli.shared.table_output import FORMATS, print_table
 from satview.store.losses import lost_marks
 

@@ -169,7 +169,7 @@ def _write(found: Result, kind: str, file: NewFile) -> None:
     if kind == "json":
         file.stream.write((json.dumps(list(_json_rows(found)), indent=1, ensure_ascii=True) + "\n").encode())
         return
-    from satview.export.table_files import writer_for
+    from satview.export.tables import writer_for
 
     writer_for(kind)(found.arrow(), file.stream)
 

@@ -9,8 +9,7 @@ from typing import Any, Final
 from satview.base.errors import UsageError
 from satview.base.process import COST_DATA, FINE
 from satview.base.safe_text import visible_line
-from satview.cli.shared.axis import add_axis_options, axis_request
-from satview.cli.shared.files import InputFile, OutputFile
+from satview.cli.shared.files import InputFile, OutputFile, add_axis_options, axis_request
 
 _EPILOG: Final = """\
 What comes out names the files and says where each begins; every command and the window open it like a trace, in which

@@ -22,11 +22,9 @@ from satview.cli.shared.progress import working, working_on
 from satview.cli.shared.ranges import add_range, window_of
 from satview.events.user_events import UserEvent
 from satview.events.wire import SLOT_BYTES
-from satview.export.listing import TIMES, Printer, TextRows, default_time, layout_of
-from satview.export.listing_format import EventFormat
+from satview.export.listing import TIMES, EventFormat, Printer, Selection, TextRows, default_time, layout_of
 from satview.export.listing_forms import Style
-from satview.export.listing_records import FORMATS, RecordRows
-from satview.export.listing_select import Selection
+from satview.export.listing_lines import FORMATS, RecordRows
 from satview.formats.source import Source, opened
 from satview.store.problems import Problems
 

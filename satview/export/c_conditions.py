@@ -8,21 +8,326 @@ guessed: it is listed in `Condition.unwritten`, and the program does not compile
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from typing import Final
 
+import numpy as np
+from numpy.typing import NDArray
+
+from satview.events import variants
 from satview.events.layout import USER_TEXT, Part, argument_part, codes_of_argument, text_offset
+from satview.events.spec import Release
 from satview.events.variants import is_user
-from satview.export.c_offsets import Find, code_ranges, offset_rows
-from satview.export.c_tables import Tables
-from satview.export.c_text import byte_count, literal
 from satview.filters.expressions import nodes
 from satview.filters.expressions.operators import ARITHMETIC, COMPARISONS, FUNCTIONS, wrapped
+from satview.filters.expressions.pattern import Pattern
+from satview.filters.expressions.pattern_syntax import PatternNode, Ranges
 from satview.filters.expressions.reach import has_argument
 from satview.filters.expressions.semantics import CodeTest
 from satview.filters.expressions.vocabulary import FIELDS, Domain, FieldKind
 from satview.filters.rules.switch_state import C
+
+# Foreign text in C source: the only two ways for it to get there.
+
+
+_LINE: Final = 100
+_COMMENT_LIMIT: Final = 4000
+_MARKS: Final = re.compile(r"\*(?=/)|/(?=\*)|\?(?=\?)")
+_PLAIN_TEXT: Final = re.compile(r"[ !#->@-\[\]-~]")  # printable ASCII without quotation mark, question mark, backslash
+
+
+def comment(text: str, indent: str = "") -> list[str]:
+    """Return text as C comments, one per line, each closed on its line.
+
+    What is not printable ASCII becomes its number in brackets; long text is cut.
+    """
+    shown = "".join(char if " " <= char <= "~" else f"<{ord(char):x}>" for char in text[:_COMMENT_LIMIT])
+    shown += " ..." if len(text) > _COMMENT_LIMIT else ""
+    shown = _MARKS.sub(lambda found: found.group() + " ", shown)
+    # Cutting makes no new marks: every piece has a blank on both sides.
+    return [f"{indent}/* {shown[i : i + _LINE]} */" for i in range(0, len(shown), _LINE)]
+
+
+def literal(text: str) -> str:
+    """Return text as a C string literal of its UTF-8 bytes, quotation marks included.
+
+    Every byte that is not plain ASCII is written as three octal digits, which no digit after them can change.
+    """
+    data = text.encode("utf-8", "replace").decode("latin-1")
+    shown = (char if _PLAIN_TEXT.fullmatch(char) else f"\\{ord(char):03o}" for char in data)
+    return f'"{"".join(shown)}"'
+
+
+def byte_count(text: str) -> int:
+    """Return how many bytes `literal()` of a text represents, without the closing NUL."""
+    return len(text.encode("utf-8", "replace"))
+
+
+def constants(declaration: str, values: Sequence[str]) -> list[str]:
+    """Return the definition of a constant table; the values are numbers and lists of numbers."""
+    lines = [""]
+    for value in values:
+        if len(lines[-1]) + len(value) > _LINE and lines[-1]:
+            lines.append("")
+        lines[-1] += f"{' ' if lines[-1] else ''}{value},"
+    if len(lines) == 1 and len(declaration) + len(lines[0]) < _LINE:
+        return [f"static const {declaration} = {{{lines[0].removesuffix(',')}}};"]
+    return [f"static const {declaration} = {{", *(f"    {line}" for line in lines), "};"]
+
+
+# Where arguments are in payloads, as tables for C: what `satview.events` decides, requested every size and variant.
+
+
+_MOST_WORDS: Final = 64  # payloads longer than this end in a text: their arguments are where those of this size are
+_ENDLESS: Final = 0xFFFF
+
+Find = Callable[[int, int, int], Part | None]
+
+
+def offset_rows(release: Release, codes: Iterable[int], find: Find) -> list[str]:
+    """Return the rows of a `struct position` table.
+
+    Args:
+        release: Of the events.
+        codes: The events, ascending.
+        find: Says where the argument is, for a code, a word count and a variant.
+    """
+    alike: list[tuple[int, int, list[str]]] = []  # first and last code, where it is
+    for code in codes:
+        rows = [*_rows_of(release, code, find)]
+        if alike and alike[-1][1] == code - 1 and alike[-1][2] == rows:
+            alike[-1] = (alike[-1][0], code, rows)
+        elif rows:
+            alike.append((code, code, rows))
+    return [f"{{0x{first:x}, 0x{last:x}, {row}}}" for first, last, rows in alike for row in rows]
+
+
+def _rows_of(release: Release, code: int, find: Find) -> Iterator[str]:
+    """Yield variant, least and most words of payloads that have something at one position, and the position."""
+    for variant in _variants_of(release, code):
+        least, before = 2, _position(find(code, 2, variant))
+        for count in (*range(4, _MOST_WORDS + 2, 2), 0):
+            position = _position(find(code, count, variant)) if count else ""
+            if position == before and count:
+                continue
+            if before:
+                yield f"{variant}, {least}, {count - 2 if count else _ENDLESS}, {before}"
+            least, before = count, position
+
+
+def _variants_of(release: Release, code: int) -> tuple[int, ...]:
+    if variants.is_exit(code):
+        return (variants.BY_COUNT, *variants.FAILURES)
+    counted, most = variants.counted_call(release)
+    return tuple(range(most + 1)) if code == counted else (variants.BY_COUNT,)
+
+
+def _position(part: Part | None) -> str:
+    return "" if part is None else f"{part.word}, {part.words}, {int(part.is_signed)}"
+
+
+def code_ranges(table: NDArray[np.bool_]) -> list[str]:
+    """Return the first and the last code of every range that is set in a table of codes, as rows for C."""
+    edges = np.flatnonzero(np.diff(np.concatenate(([0], table.view(np.int8), [0]))))
+    pairs = zip(edges[::2].tolist(), (edges[1::2] - 1).tolist(), strict=True)
+    return [f"{{0x{first:x}, 0x{last:x}}}" for first, last in pairs]
+
+
+def variant_tables(release: Release) -> list[str]:
+    """Return what `variant_of()` needs to know of a release."""
+    exits_64, values_64 = variants.wide_exits(release)
+    counted, most = variants.counted_call(release)
+    names = ("BY_COUNT", "FAILED", "FAILED_64", "FAILED_UNKNOWN", "DOUBTFUL", "LAST_ERRNO")
+    known = {name: getattr(variants, name) for name in names} | {"COUNTED_CALL": counted, "COUNTED_MOST": most}
+    nothing = ["{1, 0}"]  # C has no empty tables
+    return [
+        f"enum {{ {', '.join(f'{name} = {value}' for name, value in known.items())} }};",
+        "/* Exits of calls with 64-bit values, and those whose first value is one. */",
+        *constants("uint16_t exits_64[][2]", code_ranges(exits_64) or nothing),
+        *constants("uint16_t values_64[][2]", code_ranges(values_64) or nothing),
+        "",
+    ]
+
+
+# The automaton of a pattern: states that each wait for one character (Thompson's construction).
+
+
+_CHAR, _SPLIT, _START, _END, _MATCH = range(5)
+
+
+class Automaton:
+    """The states of a pattern and what leads from one to the next.
+
+    Attributes:
+        code: Instructions: (operation, ranges, next, other); 0 is the end of the pattern.
+        entry: Instruction where it begins.
+        characters: The instructions that read a character: index, what it reads, where it goes on.
+    """
+
+    def __init__(self, root: PatternNode) -> None:
+        self.code: list[tuple[int, Ranges, int, int]] = [(_MATCH, (), 0, 0)]
+        self.entry = self.build(root, 0)
+        self.characters = [(i, ranges, after) for i, (op, ranges, after, _) in enumerate(self.code) if op == _CHAR]
+
+    def add(self, operation: int, following: int, ranges: Ranges = (), other: int = 0) -> int:
+        """Add an instruction; return its index."""
+        self.code.append((operation, ranges, following, other))
+        return len(self.code) - 1
+
+    def build(self, node: PatternNode, following: int) -> int:
+        """Add the instructions of a node that go on at `following`; return where it begins."""
+        if node.kind == "set":
+            return self.add(_CHAR, following, node.ranges)
+        if node.kind in ("start", "end"):
+            return self.add(_START if node.kind == "start" else _END, following)
+        if node.kind == "cat":
+            for part in reversed(node.parts):
+                following = self.build(part, following)
+            return following
+        if node.kind == "alt":
+            branches = [self.build(part, following) for part in node.parts]
+            entry = branches[-1]
+            for branch in reversed(branches[:-1]):
+                entry = self.add(_SPLIT, branch, other=entry)
+            return entry
+        return self.repeat(node, following)
+
+    def repeat(self, node: PatternNode, following: int) -> int:
+        """Add the instructions of a repetition, written out; return where it begins."""
+        body, entry = node.parts[0], following
+        if node.high < 0:
+            loop = self.add(_SPLIT, 0, other=following)
+            inner = self.build(body, loop)
+            self.code[loop] = (_SPLIT, (), inner, following)
+            entry = loop
+        else:
+            for _ in range(node.high - node.low):
+                entry = self.add(_SPLIT, self.build(body, entry), other=following)
+        for _ in range(node.low):
+            entry = self.build(body, entry)
+        return entry
+
+    def closure(self, entries: list[int], at_start: bool, at_end: bool) -> frozenset[int]:
+        """Return all instructions reachable without reading a character; 0 is the end of the pattern."""
+        seen: set[int] = set()
+        open_ = list(entries)
+        while open_:
+            index = open_.pop()
+            if index in seen:
+                continue
+            seen.add(index)
+            op, _, following, other = self.code[index]
+            if op == _SPLIT:
+                open_ += (following, other)
+            elif (op == _START and at_start) or (op == _END and at_end):
+                open_.append(following)
+        return frozenset(seen)
+
+
+# Globs and regular expressions as tables for C: an automaton of the tree that RE2 gets, with its transitions computed.
+
+
+_WORD_BITS: Final = 64
+_NONE: Final[Ranges] = ((1, 0),)  # C has no empty tables; no character is in this
+
+
+def pattern_table(name: str, pattern: Pattern) -> list[str]:
+    """Return the C definition of a pattern's tables under a name."""
+    automaton = Automaton(pattern.root)
+    characters = automaton.characters
+    number = {index: bit for bit, (index, _, _) in enumerate(characters, 1)} | {0: 0}
+    count = max(1, len(characters))  # C has no empty tables: a state that nothing reaches represents none
+    words = -(-(count + 1) // _WORD_BITS)
+
+    def mask(states: Iterable[int]) -> str:
+        bits = sum(1 << number[state] for state in states if state in number)
+        return ", ".join(f"0x{bits >> _WORD_BITS * i & (1 << _WORD_BITS) - 1:x}ULL" for i in range(words))
+
+    def reached(entries: list[int], at_start: bool, at_end: bool) -> str:
+        return mask(automaton.closure(entries, at_start=at_start, at_end=at_end))
+
+    begin = [automaton.entry]
+    again = [] if pattern.is_whole else begin
+    ranges = [item or _NONE for _, item, _ in characters] or [_NONE]
+    following = [[entry] for _, _, entry in characters] or [[]]
+    starts = [sum(len(item) for item in ranges[:i]) for i in range(count + 1)]
+    pairs = [f"{{0x{low:x}, 0x{high:x}}}" for item in ranges for low, high in item]
+    nexts = [reached(entries, False, at_end) for entries in following for at_end in (False, True)]
+    return [
+        *constants(f"uint32_t {name}_ranges[][2]", pairs),
+        *constants(f"uint16_t {name}_starts[]", [str(start) for start in starts]),
+        *constants(f"uint64_t {name}_nexts[]", nexts),
+        *constants(f"uint64_t {name}_begins[]", [reached(begin, True, False), reached(begin, True, True)]),
+        *constants(f"uint64_t {name}_again[]", [reached(again, False, False), reached(again, False, True)]),
+        f"static const struct pattern {name} = {{",
+        f"    {name}_ranges, {name}_starts, {name}_nexts, {name}_begins, {name}_again, {count}, {words}, "
+        f"{int(pattern.is_whole)}",
+        "};",
+    ]
+
+
+# What the handlers of an exported program share: the functions they call, and tables of constants.
+
+
+@dataclass(slots=True)
+class Tables:
+    """Everything that the conditions of a program share; equal tables are one.
+
+    Attributes:
+        release: Whose events they are.
+        parts: Names of the C functions that are called.
+        lines: Definitions of tables.
+        named: C conditions over `full` and `own`, by the name of the list of processes that fit.
+        pattern_words: 64-bit words of the largest pattern's sets.
+    """
+
+    release: Release
+    parts: set[str] = field(default_factory=set)
+    lines: list[str] = field(default_factory=list)
+    named: dict[str, str] = field(default_factory=dict)
+    pattern_words: int = 1
+    _known: dict[object, str] = field(default_factory=dict)
+
+    def use(self, part: str, *arguments: str) -> str:
+        """Return a call of a part."""
+        self.parts.add(part)
+        return f"{part}({', '.join(arguments)})"
+
+    def table(self, kind: str, declaration: str, rows: Sequence[str], shown: str = "") -> str:
+        """Return the name of a constant table with given rows, at least one."""
+        key = (kind, tuple(rows))
+        name = self._known.get(key)
+        if name is None:
+            name = self._name(key, kind)
+            self.lines += [*comment(shown), *constants(declaration.format(name), rows)]
+        return name
+
+    def pattern(self, pattern: Pattern) -> str:
+        """Return the name of a pattern."""
+        key = (pattern.text, pattern.ignores_case, pattern.is_whole)
+        name = self._known.get(key)
+        if name is None:
+            name = self._name(key, "pattern")
+            self.parts.add("pattern")
+            self.lines += [*comment(pattern.text), *pattern_table(name, pattern)]
+            self.pattern_words = max(self.pattern_words, len(Automaton(pattern.root).characters) // 64 + 1)
+        return name
+
+    def processes(self, test: str, shown: str) -> str:
+        """Return the name of the list of processes for which a test of `full` or `own` holds."""
+        name = self._known.get(test)
+        if name is None:
+            name = self._name(test, "named")
+            self.named[name] = test
+            self.lines += [*comment(shown), f"static struct named {name};"]
+        return name
+
+    def _name(self, key: object, kind: str) -> str:
+        number = 1 + sum(known.startswith(f"{kind}_") for known in self._known.values())
+        self._known[key] = f"{kind}_{number}"
+        return self._known[key]
+
 
 NAMES_THREAD: Final = frozenset({C.KERCALLENTER, C.KERCALLEXIT, C.THREAD})
 """Classes whose events the kernel gives to a handler with the thread that they belong to."""

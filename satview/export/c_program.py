@@ -6,20 +6,28 @@ becomes `#error` where it belongs, so that no program that does less than its ru
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
+from typing import Final
 
 import numpy as np
 
+from satview.base.installed import resource_path
 from satview.events.naming import names
 from satview.events.spec import Release
 from satview.events.wire import THREAD_RUNNING
-from satview.export.c_conditions import NAMES_THREAD, Condition, HandledCodes, needs_thread
-from satview.export.c_frame import handler_data, head, main, name_lookup
-from satview.export.c_offsets import variant_tables
-from satview.export.c_parts import FIND_PROCESSES, ordered, parts
-from satview.export.c_tables import Tables
-from satview.export.c_text import comment, literal
+from satview.export.c_conditions import (
+    NAMES_THREAD,
+    Condition,
+    HandledCodes,
+    Tables,
+    comment,
+    literal,
+    needs_thread,
+    variant_tables,
+)
 from satview.filters.diagnostics import Diagnostic
 from satview.filters.expressions.expression import Expression
 from satview.filters.external import (
@@ -37,6 +45,141 @@ from satview.filters.rules.rule import Rule
 from satview.filters.rules.rule_set import RuleSet
 from satview.filters.rules.switch_state import C
 from satview.filters.rules.writing import handler_rules, rules_of
+
+# The C functions that exported programs are made of: `resources/export/handlers.c`, cut into parts.
+
+
+FIND_PROCESSES: Final = "find_processes"
+"""The part that is after `note_process()`, which is made from the names that the rules compare."""
+
+_PART: Final = re.compile(r"^/// (\w+):([ \w]*)\n", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A piece of C.
+
+    Attributes:
+        lines: Its text.
+        needs: Names of the parts that have to are before it.
+    """
+
+    lines: tuple[str, ...]
+    needs: tuple[str, ...]
+
+
+@cache
+def parts() -> Mapping[str, Part]:
+    """Return every part by name, in an order in which each is after those it needs."""
+    text = resource_path("export/handlers.c").read_text(encoding="ascii")
+    _, *pieces = _PART.split(text)
+    rows = zip(pieces[::3], pieces[1::3], pieces[2::3], strict=True)
+    return {name: Part((*source.strip("\n").split("\n"), ""), tuple(needs.split())) for name, needs, source in rows}
+
+
+def ordered(requested: Iterable[str]) -> list[str]:
+    """Return the names of parts with all that they need, in an order that C accepts."""
+    found: set[str] = set()
+    open_ = list(requested)
+    while open_:
+        name = open_.pop()
+        if name not in found:
+            found.add(name)
+            open_ += parts()[name].needs
+    return [name for name in parts() if name in found]
+
+
+# What is around the functions of an exported program: its first lines, and main().
+
+
+_DATA_WORDS: Final = 512  # room for the payload words of one event; the kernel fills in as many as there are
+
+
+def head(title: str, has_handlers: bool, has_names: bool) -> list[str]:
+    """Return what comes first: what the program is, headers, the macro that carries out a mode."""
+    headers = {"errno.h", "stdio.h", "string.h", "sys/kercalls.h", "sys/neutrino.h", "sys/trace.h"}
+    if has_handlers:
+        headers |= {"stddef.h", "stdint.h", "unistd.h"}
+    if has_names:
+        headers |= {"devctl.h", "dirent.h", "fcntl.h", "stdlib.h", "sys/procfs.h"}
+    return [
+        "/* Sets a filter of the instrumented kernel. Written by satview. Run it as root:",
+        "     tracelogger -d1 -n 0 -f /dev/shmem/tracebuffer.kev &",
+        "     this_program */",
+        *comment(title),
+        "",
+        *(f"#include <{header}>" for header in sorted(headers)),
+        "",
+        "static int failures;",
+        "",
+        "/* Carries out one mode; a refused one is reported and the rest goes on. */",
+        "#define SET(...) \\",
+        "    do { \\",
+        "        if (TraceEvent(__VA_ARGS__) == -1) { \\",
+        '            fprintf(stderr, "line %d: %s\\n", __LINE__, strerror(errno)); \\',
+        "            ++failures; \\",
+        "        } \\",
+        "    } while (0)",
+        "",
+    ]
+
+
+def handler_data(number: int) -> list[str]:
+    """Return what the kernel fills in for one attached handler; each has its own, since interrupts nest."""
+    return [
+        f"static uint32_t words_{number}[{_DATA_WORDS}];",
+        f"static event_data_t data_{number} = {{.data_array = words_{number}}};",
+    ]
+
+
+def name_lookup(named: Mapping[str, str]) -> list[str]:
+    """Return the functions that fill lists of processes; empty without lists.
+
+    Args:
+        named: Per list a C condition over the texts `full` and `own`: the path, and the name without folders.
+    """
+    if not named:
+        return []
+    lines = [
+        "/* Takes note of a process by its path and by its name without folders. */",
+        "static void note_process(int32_t pid, const char *path)",
+        "{",
+        "    const char *const slash = strrchr(path, '/'), *const name = slash == NULL ? path : slash + 1;",
+        "    const struct text full = as_text(path, strlen(path)), own = as_text(name, strlen(name));",
+        "    if (*path == '\\0')",
+        "        return;",
+    ]
+    for name, test in named.items():
+        lines += [f"    if ({test})", f"        remember(&{name}, pid);"]
+    return [*lines, "}", "", *parts()[FIND_PROCESSES].lines]
+
+
+def main(calls: Sequence[str], has_handlers: bool, has_names: bool) -> list[str]:
+    """Return the main function: privileges, names, the calls, START."""
+    lines = ["int main(void)", "{"]
+    if has_handlers:
+        lines += [
+            "    /* Handlers run inside the kernel, so they need the right to touch hardware. */",
+            "    if (ThreadCtl(_NTO_TCTL_IO, 0) == -1) {",
+            '        fprintf(stderr, "no I/O privilege: %s\\n", strerror(errno));',
+            "        return 1;",
+            "    }",
+        ]
+    if has_names:
+        lines.append("    find_processes();")
+    lines += [
+        *calls,
+        "    if (TraceEvent(_NTO_TRACE_START) == -1) {",
+        '        fprintf(stderr, "cannot start: %s\\n", strerror(errno));',
+        "        return 1;",
+        "    }",
+    ]
+    if has_handlers:
+        lines += [
+            "    /* The kernel drops the handlers when this process ends: stop it with a signal. */",
+            "    pause();",
+        ]
+    return [*lines, "    return failures != 0;", "}"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,26 +5,263 @@ One pass, chunk by chunk: `listing_lines` makes the lines of a chunk. Only one c
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+import dataclasses
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
 
 from satview.base.errors import UsageError
-from satview.base.time import NS_PER_S, Clock
+from satview.base.time import NS_PER_S, Clock, TimeWindow
+from satview.events import wire
+from satview.events.catalogue import Catalogue
 from satview.events.spec import EventSpec, Release
 from satview.events.user_events import UserEvent
 from satview.export.listing_columns import fields_column
-from satview.export.listing_format import EventFormat, arguments_form
 from satview.export.listing_forms import Form, Style, make_form
 from satview.export.listing_lines import CoreLines, Head, Lines, Rows
-from satview.export.listing_select import Selection, Selector
 from satview.formats.kev.slots.batch import Batch
 from satview.formats.listing.head import head_lines, slot_lines, stray_line
 from satview.formats.source import Source
+
+# Which events a listing shows: by class, event, thread, CPU and time.
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """What to show; an empty set shows everything of its kind.
+
+    Attributes:
+        classes: Printed class names, any case.
+        events: Event names as `Catalogue.find` takes them.
+        pids: Processes.
+        tids: Threads, by number within their process.
+        cpus: CPUs.
+        from_ns: Earliest time, nanoseconds since the first event of the trace, exactly; None = no limit.
+        to_ns: Latest time, not included.
+        window: The same in cycles of the trace's counter; None = no limit.
+    """
+
+    classes: frozenset[str] = frozenset()
+    events: frozenset[str] = frozenset()
+    pids: frozenset[int] = frozenset()
+    tids: frozenset[int] = frozenset()
+    cpus: frozenset[int] = frozenset()
+    from_ns: Fraction | None = None
+    to_ns: Fraction | None = None
+    window: TimeWindow | None = None
+
+
+@dataclass(slots=True)
+class Selector:
+    """A selection made ready for the events of one release."""
+
+    selection: Selection
+    names: Catalogue
+    cycles_per_s: int
+    _codes: NDArray[np.bool_] = dataclasses.field(init=False)
+
+    def __post_init__(self) -> None:
+        self._codes = self._code_table()
+
+    def _code_table(self) -> NDArray[np.bool_]:
+        selected = self.selection
+        table = np.ones(wire.CODE_COUNT, np.bool_)
+        if selected.classes:
+            known = {spec.name: index for index, spec in enumerate(self.names.classes)}
+            table = np.isin(self.names.class_index_of_code, [known[name] for name in self._known_classes(known)])
+        if selected.events:
+            events = np.zeros(wire.CODE_COUNT, np.bool_)
+            for name in sorted(selected.events):
+                events[list(self._known_event(name))] = True
+            table = table & events if selected.classes else events
+        return table
+
+    def _known_classes(self, known: Iterable[str]) -> list[str]:
+        names = set(known)
+        requested = [name.upper() for name in sorted(self.selection.classes)]
+        if unknown := [name for name in requested if name not in names]:
+            listed = ", ".join(name for name in known if not name.startswith("CLASS "))
+            raise UsageError(f"no class {unknown[0]}; there are {listed}")
+        return requested
+
+    def _known_event(self, name: str) -> tuple[int, ...]:
+        codes = self.names.find(name)
+        if not codes:
+            near = self.names.suggest(name)
+            hint = f"; perhaps {', '.join(near)}" if near else ""
+            raise UsageError(f"release {self.names.release} has no event {name}{hint}")
+        return codes
+
+    @property
+    def is_everything(self) -> bool:
+        """True if nothing is left out."""
+        return self.selection == Selection()
+
+    def rows(
+        self, batch: Batch, start_cycles: int, ids: tuple[NDArray[np.int32], NDArray[np.int32]]
+    ) -> NDArray[np.int64]:
+        """Return the selected events of a batch, ascending.
+
+        Args:
+            batch: Events.
+            start_cycles: Time of the first event of the trace.
+            ids: pid and tid by thread number.
+
+        Returns:
+            int64 (n,), rows within the batch.
+        """
+        selected = self.selection
+        shown = self._codes[batch.code]
+        if selected.cpus:
+            shown &= np.isin(batch.cpu, list(selected.cpus))
+        for requested, values in ((selected.pids, ids[0]), (selected.tids, ids[1])):
+            if requested:
+                shown &= np.isin(values, list(requested))[batch.thread]
+        # Whole cycles: the first one that is not before the limit.
+        if selected.from_ns is not None:
+            shown &= batch.time_cycles >= start_cycles - (-selected.from_ns * self.cycles_per_s // NS_PER_S)
+        if selected.to_ns is not None:
+            shown &= batch.time_cycles < start_cycles - (-selected.to_ns * self.cycles_per_s // NS_PER_S)
+        if selected.window is not None:
+            shown &= (batch.time_cycles >= selected.window.start) & (batch.time_cycles < selected.window.end)
+        return np.flatnonzero(shown)
+
+
+# `traceprinter -p fmt`: what is before the arguments, as a `printf()` format. Listing format, section 1.1.
+
+
+_CLASS_COLUMN = 17  # of the layouts from 7.x on: padded to 15, a blank, a colon
+_EVENT_COLUMN = 18
+_SPEC = re.compile(r"%([-+ #0]*)(\d{1,4})?(?:\.(-?\d{1,4}))?([A-Za-z%])")
+_FIELDS = "cCetZz%"
+_NAME = re.compile(r"(?:EVENT|state) \d+|[A-Za-z_]\w*(?:/\d+|:\d+)?")
+
+
+@dataclass(frozen=True, slots=True)
+class _Field:
+    """One conversion, or literal text where `letter` is empty."""
+
+    letter: str
+    text: str = ""
+    flags: str = ""
+    width: int = 0
+    precision: int | None = None
+
+    @property
+    def is_padded(self) -> bool:
+        """True if `shown` may change a time: zeros fill no text, so `%014t` is as long as the time."""
+        return "0" not in self.flags and (self.width > 0 or self.precision is not None)
+
+    def shown(self, text: str) -> str:
+        """Return a text cut and padded; a negative precision cuts leading characters."""
+        if self.precision is not None:
+            count = abs(self.precision)
+            text = text[:count] if self.precision >= 0 else text[max(len(text) - count, 0) :]
+        return text.ljust(self.width) if "-" in self.flags else text.rjust(self.width)
+
+
+@dataclass(frozen=True, slots=True)
+class EventFormat:
+    """A format of `-p`.
+
+    Attributes:
+        fields: Literal text and conversions in order.
+    """
+
+    fields: tuple[_Field, ...]
+
+    @classmethod
+    def parse(cls, text: str) -> EventFormat:
+        """Return the format of a text.
+
+        Raises:
+            UsageError: It has a conversion that the printer does not know, or control characters.
+        """
+        if not text.isprintable():
+            raise UsageError("-p: the format holds control characters")
+        return cls(tuple(_fields(text)))
+
+    def begin(self, form: Form) -> str:
+        """Return a `%` template for the events of one kind.
+
+        Args:
+            form: The kind, as `arguments_form` returns it.
+        """
+        return "".join(self._template(field, form) for field in self.fields)
+
+    @staticmethod
+    def _template(field: _Field, form: Form) -> str:
+        class_name, event_name = form.names
+        literal = {"": field.text, "%": "%", "Z": class_name, "z": event_name}.get(field.letter)
+        if literal is not None:
+            return (field.shown(literal) if field.letter in ("Z", "z") else literal).replace("%", "%%")
+        if field.letter == "t":
+            return "%s" if field.is_padded else "%d.%03d.%03dus"
+        return (_number(field) % form.event).replace("%", "%%") if field.letter == "e" else _number(field)
+
+    def heads(self, batch: Batch, rows: NDArray[np.int64], clock: Clock) -> list[Head]:
+        """Return the columns that fill the templates.
+
+        Args:
+            batch: Where the events are.
+            rows: Which of the batch.
+            clock: Counts from the first event.
+        """
+        columns: list[Head] = []
+        for field in self.fields:
+            if field.letter == "t":
+                us = clock.ns_array(batch.time_cycles[rows]) // 1000
+                parts = [us // 1_000_000, us // 1000 % 1000, us % 1000]
+                if field.is_padded:
+                    texts = map("{}.{:03d}.{:03d}us".format, *(part.tolist() for part in parts))
+                    columns.append(Head(np.arange(len(rows)), [field.shown(text) for text in texts]))
+                else:
+                    columns += map(Head, parts)
+            elif field.letter in ("c", "C"):
+                columns.append(Head(batch.time_cycles[rows] if field.letter == "c" else batch.cpu[rows]))
+        return columns
+
+
+def arguments_form(form: Form, spec: EventSpec) -> Form:
+    """Return a form of the layouts from 7.x on without its class and event columns; interrupts have no name there."""
+    text = form.template[_CLASS_COLUMN:]
+    found = _NAME.match(text)
+    name, rest = (found[0], text[max(_EVENT_COLUMN, found.end()) :]) if found else ("", text)
+    if not rest.startswith((" ", "\n")):
+        rest = f" {rest}"
+    return replace(form, template=rest, names=(spec.class_name, name), event=wire.event_of(spec.code))
+
+
+def _fields(text: str) -> Iterator[_Field]:
+    at = 0
+    while at < len(text):
+        found = _SPEC.match(text, at) if text[at] == "%" else None
+        if found is None:
+            if text[at] == "%":
+                raise UsageError(f"-p: {text[at : at + 8]!a} is no conversion; there are %c %C %e %t %Z %z %%")
+            end = text.find("%", at)
+            end = len(text) if end < 0 else end
+            yield _Field("", text[at:end])
+            at = end
+            continue
+        if found[4] not in _FIELDS:
+            raise UsageError(f"-p: %{found[4]} is no conversion; there are %c %C %e %t %Z %z %%")
+        precision = int(found[3]) if found[3] is not None else None
+        yield _Field(found[4], "", found[1], int(found[2] or 0), precision)
+        at = found.end()
+
+
+def _number(field: _Field) -> str:
+    """Return the template of a count of cycles in hexadecimal, or of a CPU or event in decimal."""
+    precision = f".{field.precision}" if field.precision is not None and field.precision >= 0 else ""
+    return f"%{field.flags}{field.width or ''}{precision}{'x' if field.letter == 'c' else 'd'}"
+
 
 _Made = tuple[Batch, NDArray[np.int64], Callable[[], Lines]]  # events, which of them are printed, their lines
 
@@ -63,7 +300,7 @@ class TextRows:
     start_cycles: int = 0
     format: EventFormat | None = None
     separator: str = ""
-    described: Mapping[int, UserEvent] = field(default_factory=dict)
+    described: Mapping[int, UserEvent] = dataclasses.field(default_factory=dict)
 
     @property
     def minus_one_fails(self) -> bool:
@@ -181,7 +418,7 @@ class Printer:
 
     source: Source
     rows: Rows
-    selection: Selection = field(default_factory=Selection)
+    selection: Selection = dataclasses.field(default_factory=Selection)
     is_verbose: bool = False
     rows_to_print: Callable[[Batch], NDArray[np.int64]] | None = None
     is_ahead: bool = False

@@ -21,8 +21,7 @@ from satview.base.new_file import NewFile
 from satview.base.safe_text import csv_text
 from satview.events.catalogue import catalogue
 from satview.events.spec import Release
-from satview.export.table_files import write_parquet
-from satview.export.tables import arrow_of
+from satview.export.tables import arrow_of, write_parquet
 from satview.fleet.layout import (
     DEFAULT_TABLES,
     RECORD,

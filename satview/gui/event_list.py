@@ -40,8 +40,8 @@ from satview.gui.panel import PanelContext, TablePanel, Value, select_row, selec
 from satview.gui.theme import Theme, colour
 from satview.gui.widgets import CutLabel, PlainLabel, paint_next_frame
 from satview.session.events.event_text import COLUMNS, arguments_as, list_row
-from satview.session.extent import frequency_text, length_text
 from satview.session.open_trace import OpenTrace
+from satview.session.range_view import frequency_text, length_text
 from satview.store.trace import Trace
 
 # The item model of the event list: rows are formatted when they show, once, and cached for a while.

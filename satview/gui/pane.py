@@ -10,9 +10,8 @@ from PySide6.QtWidgets import QSplitter, QWidget
 from satview.gui.swimlane.area import Motion, SwimlaneArea
 from satview.gui.swimlane.view import FRAME_S
 from satview.gui.theme import Theme
-from satview.session.navigation import Navigation
+from satview.session.navigation import Navigation, SecondView
 from satview.session.open_trace import OpenTrace
-from satview.session.second_view import SecondView
 from satview.session.settings import Settings
 from satview.session.tasks import dismantle
 

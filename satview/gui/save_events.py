@@ -27,8 +27,8 @@ from satview.export.listing_part import write_event_list, write_listing
 from satview.export.subset import write_subset
 from satview.gui import dialogs
 from satview.gui.widgets import MessageLine, PlainLabel, keep_quiet
-from satview.session.extent import length_text
 from satview.session.open_trace import OpenTrace
+from satview.session.range_view import length_text
 from satview.session.tasks import IsCancelled, Report, Task
 from satview.store.trace import Trace
 

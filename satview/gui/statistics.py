@@ -44,15 +44,14 @@ from satview.analysis.times.basis import TITLES
 from satview.base.safe_text import tool_tip, visible_line
 from satview.base.time import TimeWindow
 from satview.gui.answer_table import SheetExport
-from satview.gui.icons import icon
 from satview.gui.panel import Panel, PanelContext, Value, add_copy_and_export, select_row, set_up_rows
 from satview.gui.swimlane.shares import longest_of
-from satview.gui.theme import Theme, colour
+from satview.gui.theme import Theme, colour, icon
 from satview.gui.widgets import PlainLabel
-from satview.session.extent import NO_RANGE, Extent
 from satview.session.navigation import Navigation
 from satview.session.open_trace import OpenTrace
 from satview.session.panels.statistics import StatisticsView, sheet_text
+from satview.session.range_view import NO_RANGE, Extent
 from satview.timeline.lane_tree import LaneKind
 
 # The item model of a sheet: sorted by any column, written when it shows.

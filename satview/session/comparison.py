@@ -18,9 +18,9 @@ from satview.base.errors import Cancelled, UsageError
 from satview.base.memory import borrowed
 from satview.base.time import NS_PER_S, TimeWindow
 from satview.base.time_text import format_exactly, parse_length
-from satview.session.extent import Extent, ExtentAnswer
 from satview.session.open_trace import OpenTrace
 from satview.session.questions import WatchedAnswer
+from satview.session.range_view import Extent, ExtentAnswer
 from satview.session.tasks import IsCancelled, Report, Task
 from satview.session.viewport import with_margin
 from satview.store.trace import Trace

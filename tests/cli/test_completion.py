@@ -8,7 +8,7 @@ import subprocess
 import pytest
 
 from satview.__main__ import command_names, main
-from satview.cli.shared.whole import SHELLS, actions
+from satview.cli.shared.files import SHELLS, actions
 from satview.viewer_command import whole_parser
 
 

@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from satview.__main__ import main
-from satview.cli.shared.files import InputFile, OutputFile
-from satview.cli.shared.whole import actions
+from satview.cli.shared.files import InputFile, OutputFile, actions
 from satview.store.axis_file import AxisEntry, write_axis
 from satview.viewer_command import whole_parser
 from tests.helpers.commands import ROOT, SAMPLE, satview

@@ -13,11 +13,9 @@ from satview.base.errors import SatviewError
 from satview.events import wire
 from satview.events.catalogue import catalogue
 from satview.events.spec import Release
-from satview.export.listing import Printer, TextRows
-from satview.export.listing_format import EventFormat
+from satview.export.listing import EventFormat, Printer, Selection, TextRows
 from satview.export.listing_forms import Style
-from satview.export.listing_records import FORMATS, RecordRows
-from satview.export.listing_select import Selection
+from satview.export.listing_lines import FORMATS, RecordRows
 from satview.formats.kev.growth.stream import EventStream
 from satview.formats.kev.head.header import header_bytes
 from satview.formats.kev.writer import SlotWriter

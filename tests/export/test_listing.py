@@ -16,11 +16,10 @@ from satview.events.spec import Release, Show
 from satview.events.variants import user_text
 from satview.events.wire import WireClass
 from satview.events.words import text_words
-from satview.export.listing import Printer, TextRows, default_time, layout_of
+from satview.export.listing import Printer, Selection, TextRows, default_time, layout_of
 from satview.export.listing_columns import message_texts
 from satview.export.listing_forms import Style
-from satview.export.listing_records import RecordRows
-from satview.export.listing_select import Selection
+from satview.export.listing_lines import RecordRows
 from satview.formats.kev.details import decode_payload
 from satview.formats.kev.growth.stream import CHUNK_SLOTS
 from satview.formats.kev.head.header import header_bytes

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from satview.events.spec import Release
-from satview.export.c_automaton import Automaton
+from satview.export.c_conditions import Automaton
 from satview.filters.diagnostics import ExpressionError
 from satview.filters.expressions.expression import Expression
 from satview.filters.expressions.pattern import glob, regex

@@ -6,8 +6,8 @@ import gc
 import threading
 import weakref
 
-from satview.gui import garbage
-from satview.gui.garbage import GuiThreadCollector
+from satview.gui.windows import command_window
+from satview.gui.windows.command_window import GuiThreadCollector
 
 
 class Node:
@@ -25,20 +25,20 @@ def test_while_the_program_starts_nothing_is_collected(application, monkeypatch)
     threads: list[int] = []
     cycle(threads)
     frozen = []
-    monkeypatch.setattr(garbage.time, "process_time", lambda: 1.0)
-    monkeypatch.setattr(garbage.gc, "freeze", lambda: frozen.append(True))
-    monkeypatch.setattr(garbage.gc, "get_count", lambda: (10**9, 0, 0))
-    garbage.set_apart.cache_clear()
+    monkeypatch.setattr(command_window.time, "process_time", lambda: 1.0)
+    monkeypatch.setattr(command_window.gc, "freeze", lambda: frozen.append(True))
+    monkeypatch.setattr(command_window.gc, "get_count", lambda: (10**9, 0, 0))
+    command_window.set_apart.cache_clear()
     application.findChild(GuiThreadCollector).collect()
     assert (frozen, threads) == ([True], [])
-    garbage.set_apart()
+    command_window.set_apart()
     application.findChild(GuiThreadCollector).collect()
     assert threads == [threading.get_ident()]
 
 
 def test_a_worker_that_allocates_collects_nothing(application, qtbot):
     assert not gc.isenabled()
-    garbage.set_apart()
+    command_window.set_apart()
     threads: list[int] = []
     cycle(threads)
     worker = threading.Thread(target=lambda: [[object()] for _ in range(200_000)])

@@ -23,8 +23,8 @@ from satview.events.states import process_value
 from satview.gui import dialogs
 from satview.gui.colours import value_colour
 from satview.gui.theme import DARK
-from satview.session.extent import Extent
 from satview.session.panels.plots import PlotKind
+from satview.session.range_view import Extent
 from tests.helpers.scene import scene
 
 LEFT = Qt.MouseButton.LeftButton

@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QDialogButtonBox
 
 from satview.gui import dialogs
 from satview.gui.quick_pick import QuickPick
-from satview.gui.session_dialog import SaveSessionDialog
+from satview.gui.settings_dialog import SaveSessionDialog
 from satview.session.state_files import SUFFIX, StateFiles
 from satview.session.trace_link import TraceLink
 from tests.gui.conftest import settle

@@ -12,7 +12,7 @@ from satview.events import wire
 from satview.gui import dialogs
 from satview.gui.statistics import FrozenColumn
 from satview.gui.theme import DARK
-from satview.session.extent import Extent
+from satview.session.range_view import Extent
 from tests.helpers.kev import START, TraceBuilder, from_lanes
 from tests.helpers.scene import CLIENT, SERVER
 

@@ -7,7 +7,7 @@ from PySide6.QtCore import Qt
 
 from satview.gui.windows.workspace import PanelSet
 from satview.session.commands import PANELS
-from satview.session.extent import Extent
+from satview.session.range_view import Extent
 
 
 def made(window):

@@ -10,8 +10,8 @@ import pytest
 
 from satview.base.errors import UsageError
 from satview.base.time import TimeWindow
-from satview.session.extent import Extent
 from satview.session.panels.statistics import StatisticsView, write_sheet
+from satview.session.range_view import Extent
 from tests.helpers.scene import CLIENT
 
 

@@ -12,7 +12,7 @@ from satview.__main__ import main
 from satview.base.errors import WriteError
 from satview.events import wire
 from satview.export import tables
-from satview.export.table_files import WRITERS, write_csv
+from satview.export.tables import WRITERS, write_csv
 from satview.opened import open_trace
 from satview.tables.schema import SCHEMAS
 from tests.helpers.kev import TraceBuilder

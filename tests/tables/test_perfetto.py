@@ -10,11 +10,9 @@ from satview.__main__ import main
 from satview.analysis.load import LoadBy, load_over_time
 from satview.analysis.times.basis import scope_of
 from satview.events.states import STATE_BY_NAME
-from satview.export import chrome, perfetto, protobuf
-from satview.export.chrome import write_chrome
-from satview.export.perfetto import write_perfetto
-from satview.export.perfetto_schedule import NOBODY_PID, thread_numbers
-from satview.export.perfetto_slices import overlaps
+from satview.export import perfetto, perfetto_tracks
+from satview.export.perfetto import write_chrome, write_perfetto
+from satview.export.perfetto_tracks import NOBODY_PID, overlaps, thread_numbers
 from satview.opened import with_answers
 from satview.store.losses import losses
 from satview.tables.builders import state_names
@@ -141,9 +139,9 @@ def test_numbers_of_protobuf(values):
             if not value:
                 return out
 
-    found = protobuf.number(20, np.array(values, np.int64))
+    found = perfetto_tracks.number(20, np.array(values, np.int64))
     assert found.to_bytes() == b"".join(b"\xa0\x01" + by_hand(value) for value in values)
-    inner = protobuf.nested(1, protobuf.text(2, np.array([1, 0]), ["a", "\u00e4b"]))
+    inner = perfetto_tracks.nested(1, perfetto_tracks.text(2, np.array([1, 0]), ["a", "\u00e4b"]))
     assert inner.to_bytes() == b"\x0a\x05\x12\x03\xc3\xa4b" + b"\x0a\x03\x12\x01a"
 
 
@@ -168,7 +166,7 @@ def test_chrome(trace, tmp_path):
     both = (table["queued_cycles"] >= 0) & (table["client"] > 0) & (table["server"] > 0)
     assert sent == received == np.flatnonzero(both).tolist()
     threads = {event["tid"]: event["args"]["name"] for event in by_kind["M", None]
-               if event["name"] == "thread_name" and event["pid"] and event["tid"] < chrome.CALLS}  # fmt: skip
+               if event["name"] == "thread_name" and event["pid"] and event["tid"] < perfetto.CALLS}  # fmt: skip
     assert threads == {row: trace.thread_name(row) for row in range(1, len(trace.threads)) if trace.threads.pid[row]}
 
 

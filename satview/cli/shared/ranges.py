@@ -13,6 +13,22 @@ if TYPE_CHECKING:
     from satview.base.time import TimeWindow
     from satview.store.trace import Trace
 
+
+# Numbers among the arguments of commands.
+
+
+def number(text: str) -> int:
+    """Return a number written in decimal, or with 0x in hexadecimal.
+
+    Raises:
+        argparse.ArgumentTypeError: It is neither.
+    """
+    try:
+        return int(text, 16) if text[:2].lower() == "0x" else int(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text[:40]!r} is no number such as 256 or 0x100") from None
+
+
 RANGES: Final = "1.2s..1.5s, -5s.. (the end), 25%%..50%%, #1200..#1300 (events), 06:19:01..06:19:02, 0x1f00c.. (cycles)"
 _OPTIONS: Final = frozenset({"--range", "--at", "--from", "--to"})
 _FROM_THE_END: Final = re.compile(r"-\s*[0-9.]")

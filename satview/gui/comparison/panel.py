@@ -34,9 +34,9 @@ from satview.gui.statistics import Positions
 from satview.gui.theme import Theme, colour
 from satview.gui.widgets import Notice, PlainLabel
 from satview.session.comparison import ChangesView, Overlaid, OverlaidView
-from satview.session.extent import NO_RANGE, Extent
 from satview.session.navigation import Navigation
 from satview.session.open_trace import OpenTrace
+from satview.session.range_view import NO_RANGE, Extent
 
 # The table of what changed between two traces.
 

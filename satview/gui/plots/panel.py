@@ -37,7 +37,6 @@ from satview.gui.panel import Panel, PanelContext
 from satview.gui.pictures import save_drawing, save_png
 from satview.gui.theme import Theme
 from satview.gui.widgets import Notice, PlainLabel
-from satview.session.extent import NO_RANGE, Extent
 from satview.session.panels.plots import (
     CountsPlotted,
     DurationsPlotted,
@@ -47,6 +46,7 @@ from satview.session.panels.plots import (
     Plotted,
     write_csv,
 )
+from satview.session.range_view import NO_RANGE, Extent
 from satview.session.tasks import IsCancelled, Report, Task
 
 if TYPE_CHECKING:

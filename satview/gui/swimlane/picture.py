@@ -12,8 +12,8 @@ from satview.base.safe_text import visible_line
 from satview.base.time_text import format_moment
 from satview.gui.swimlane.legend import Legend
 from satview.gui.theme import Theme, colour
-from satview.session.extent import length_text
 from satview.session.open_trace import OpenTrace
+from satview.session.range_view import length_text
 
 _MARGIN_PX: Final = 12
 _HEAD_PX: Final = 50

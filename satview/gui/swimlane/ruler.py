@@ -16,8 +16,8 @@ from satview.base.time_text import UNITS, format_moment
 from satview.gui.swimlane.marks import draw_lost, lost_spans
 from satview.gui.swimlane.scale import TimeScale
 from satview.gui.theme import Theme, colour
-from satview.session.extent import length_texts
 from satview.session.open_trace import OpenTrace
+from satview.session.range_view import length_texts
 from satview.session.snapping import SNAP_PX, Moved, snapped
 from satview.store.mark_file import Mark
 

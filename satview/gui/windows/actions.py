@@ -9,8 +9,7 @@ from PySide6.QtGui import QAction, QKeySequence
 from PySide6.QtWidgets import QMainWindow, QMenu, QToolBar, QWidget
 
 from satview.base.safe_text import tool_tip
-from satview.gui.icons import icon
-from satview.gui.theme import Theme
+from satview.gui.theme import Theme, icon
 from satview.session.commands import Binding, Command, CommandRegistry, KeyBindings, Menu, Needs, Scope
 
 

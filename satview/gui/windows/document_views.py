@@ -27,9 +27,8 @@ from satview.base.errors import TraceFormatError, WriteError
 from satview.base.memory import borrowed
 from satview.base.safe_text import menu_text, tool_tip
 from satview.gui import dialogs
-from satview.gui.garbage import set_apart
 from satview.gui.widgets import PlainLabel
-from satview.gui.windows.command_window import CommandWindow
+from satview.gui.windows.command_window import CommandWindow, set_apart
 from satview.session.commands import PANELS, Side
 from satview.session.loading.loading_tasks import Prepare
 from satview.session.loading.recent_files import RecentFiles

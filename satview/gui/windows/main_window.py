@@ -347,7 +347,7 @@ class SessionCommands:
         registry.bind("file.remove_session", self._choose_to_remove)
 
     def _save(self) -> None:
-        from satview.gui.session_dialog import SaveSessionDialog  # on first use; brings numpy
+        from satview.gui.settings_dialog import SaveSessionDialog  # on first use; brings numpy
         from satview.gui.windows.workspace_keeper import taken
 
         window = self._window

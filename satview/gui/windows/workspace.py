@@ -26,10 +26,10 @@ from satview.gui.theme import Theme, restyle
 from satview.gui.widgets import FRAME_MS, CutLabel, PlainLabel, keep_quiet
 from satview.session.commands import PANELS, Side
 from satview.session.comparison import Comparison
-from satview.session.extent import length_text
 from satview.session.lanes.class_loader import FILE_KEY as USER_EVENTS
 from satview.session.navigation import Navigation
 from satview.session.open_trace import OpenTrace
+from satview.session.range_view import length_text
 from satview.session.settings import Settings
 from satview.session.stored_json import Stored, StoredJson
 from satview.session.tasks import dismantle

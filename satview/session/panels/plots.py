@@ -25,10 +25,10 @@ from satview.base.memory import borrowed
 from satview.base.new_file import new_text_file
 from satview.base.safe_text import csv_text
 from satview.base.time import TimeWindow
-from satview.session.extent import Extent, ExtentAnswer
 from satview.session.filtering.filter_stack import FilterEvaluator
 from satview.session.filtering.search import task_for
 from satview.session.open_trace import OpenTrace
+from satview.session.range_view import Extent, ExtentAnswer
 from satview.session.tasks import IsCancelled, Report
 from satview.store.trace import Trace
 
