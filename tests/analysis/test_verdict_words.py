@@ -121,7 +121,15 @@ def test_how_much_of_windows_intervals_cover():
     at, sums = covered(np.array([10, 15]) + far, np.array([20, 40]) + far, 100)
     assert dict(zip((at - far).tolist(), sums.tolist(), strict=True)) == {10: 35, 15: 30}
     assert counts_within(np.array([0, 5, 10, 15]), 10).tolist() == [2, 2, 2, 1]
-    assert [(key, rows.tolist()) for key, rows in groups(np.array([7, 3, 7, 3]))] == [(3, [1, 3]), (7, [0, 2])]
+
+
+def test_positions_by_the_numbers_of_columns():
+    def grouped(*columns):
+        return [(numbers, own.tolist()) for numbers, own in groups(*columns)]
+
+    assert grouped(np.array([7, 3, 7, 3])) == [((3,), [1, 3]), ((7,), [0, 2])]
+    assert grouped(np.array([2, 1, 2, 2, 1]), np.array([5, 0xFFFFFFFF, 4, 5, 0], np.uint32)) == [
+        ((1, 0), [4]), ((1, 0xFFFFFFFF), [1]), ((2, 4), [2]), ((2, 5), [0, 3])]  # fmt: skip
     assert groups(np.empty(0, np.int64)) == []
 
 

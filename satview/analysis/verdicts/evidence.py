@@ -331,14 +331,18 @@ def episodes(begin: _Ints, window: int) -> TimeRanges:
     return TimeRanges.of(begin, begin + window)
 
 
-def groups(key: NDArray[np.integer]) -> list[tuple[int, NDArray[np.intp]]]:
-    """Return every key with the positions where it is, ascending; there must be few keys.
+def groups(*columns: NDArray[np.integer]) -> list[tuple[tuple[int, ...], NDArray[np.intp]]]:
+    """Return every different row of some columns with the positions where it is, ascending; there must be few.
+
+    Args:
+        columns: One or more of the same length.
 
     Returns:
-        Keys, each with intp (n,).
+        A number of each column, the rows in ascending order; each with intp (n,).
     """
-    if not len(key):
+    if not len(columns[0]):
         return []
-    order = np.argsort(key, kind="stable")
-    found, first = np.unique(key[order], return_index=True)
-    return list(zip(found.tolist(), np.split(order, first[1:]), strict=True))
+    order = np.lexsort(columns[::-1])
+    is_new = np.any([np.diff(column[order]) for column in columns], axis=0)
+    positions = np.split(order, np.flatnonzero(is_new) + 1)
+    return [(tuple(int(column[own[0]]) for column in columns), own) for own in positions]

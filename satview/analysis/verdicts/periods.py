@@ -58,7 +58,7 @@ def _late_pulses(evidence: Evidence, limits: Limits) -> list[Verdict]:
         return []
     scoid, pid = comm_words(trace, sent)
     verdicts = []
-    for _, mine in groups(pid.astype(np.int64) << 32 | scoid):
+    for _, mine in groups(pid, scoid):
         period = _period(evidence, limits, sent[mine])
         late = evidence.lengths(sent[mine], received[mine])
         bad = np.flatnonzero(late >= period * limits.number("late_percent") / 100)
@@ -92,7 +92,7 @@ def _late_sleepers(evidence: Evidence, limits: Limits) -> list[Verdict]:
     begins = np.flatnonzero((states.value[1:] == READY) & (states.value[:-1] == NANOSLEEP)
                             & (states.thread[1:] == states.thread[:-1])) + 1  # fmt: skip
     verdicts = []
-    for thread, mine in groups(states.thread[begins]):
+    for (thread,), mine in groups(states.thread[begins]):
         due, end = states.row[begins[mine]], states.end_row[begins[mine]]
         is_seen = evidence.times[due] >= evidence.all_cpus_cycles
         due, end = due[is_seen], end[is_seen]

@@ -237,7 +237,7 @@ def busy_loops(evidence: Evidence, limits: Limits) -> list[Verdict]:
         ran[at] = evidence.lengths(inside.row, inside.end_row).sum()
     long = long[ran[long] >= limits.number("used_percent") / 100 * total[long]]
     verdicts = []
-    for thread, mine in groups(states.thread[first[long]]):
+    for (thread,), mine in groups(states.thread[first[long]]):
         worst = int(long[mine[np.argmax(total[long[mine]])]])
         stretch = slice(first[worst], last[worst] + 1)
         start, end = int(evidence.times[states.row[first[worst]]]), int(evidence.times[states.end_row[last[worst]]])
@@ -279,7 +279,7 @@ def ping_pongs(evidence: Evidence, limits: Limits) -> list[Verdict]:
         back &= thread[1:-1] != thread[:-2]
         at = np.flatnonzero(back) + 1
         low, high = np.minimum(thread[at], thread[at - 1]), np.maximum(thread[at], thread[at - 1])
-        for pair, positions in groups(low << 32 | high):
+        for pair, positions in groups(low, high):
             moments = start[at[positions]]
             count = counts_within(moments, window)
             bad = np.flatnonzero(count >= limits.number("least_count"))
@@ -288,13 +288,12 @@ def ping_pongs(evidence: Evidence, limits: Limits) -> list[Verdict]:
             worst = int(bad[np.argmax(count[bad])])
             span = episodes(moments[bad], window)
             which = int(np.searchsorted(span.start, moments[worst], side="right")) - 1
-            threads = [pair >> 32, pair & 0xFFFFFFFF]
             inside = at[positions[worst : worst + int(count[worst])]]
             used = int((end - start)[inside].sum()) // len(inside)
             verdicts.append(evidence.verdict(
-                Severity.INFO, (int(span.start[which]), min(int(span.end[which]), trace.window.end)), threads,
+                Severity.INFO, (int(span.start[which]), min(int(span.end[which]), trace.window.end)), list(pair),
                 [trace.cpu_title(cpu)], mine[inside],
-                (f"{evidence.name(threads[0])} and {evidence.name(threads[1])} hand {trace.cpu_title(cpu)} to and fro "
+                (f"{evidence.name(pair[0])} and {evidence.name(pair[1])} hand {trace.cpu_title(cpu)} to and fro "
                  f"{int(count[worst])} times within {evidence.length(window)} from "
                  f"{evidence.moment(int(moments[worst]))}, {evidence.length(used)} at a time.",
                  "Do more work at a time: put messages together, or let one of them wait for an event."),
@@ -317,4 +316,4 @@ def groups_at(key: _Ints, at: NDArray[np.intp]) -> list[tuple[int, NDArray[np.in
     Returns:
         Keys, each with intp (n,), a part of the given positions.
     """
-    return [(number, at[mine]) for number, mine in groups(key[at])]
+    return [(number, at[mine]) for (number,), mine in groups(key[at])]

@@ -58,9 +58,8 @@ def _passed_over(evidence: Evidence, limits: Limits) -> list[Verdict]:
     own = messages.messages(trace).ends_of(last_sends(trace, waiting.thread[at].astype(np.int64), waiting.row[at]))
     is_received = (own > waiting.row[at]) & (own < end[at])  # by which its own wait in SEND ends
     verdicts = []
-    for _, mine in groups(waiting.thread[at].astype(np.int64) << 32 | found.pid[at]):
+    for (thread, pid), mine in groups(waiting.thread[at], found.pid[at]):
         waits = at[mine].tolist()
-        pid, thread = int(found.pid[waits[0]]), int(waiting.thread[waits[0]])
         rows = receipts[receiver == pid]
         others = np.searchsorted(rows, end[waits]) - np.searchsorted(rows, waiting.row[waits]) - is_received[mine]
         happens = [evidence.span_of_wait(waiting, i) for i, count in zip(waits, others, strict=True) if count > 1]
@@ -91,7 +90,7 @@ def _queues(evidence: Evidence, limits: Limits) -> list[Verdict]:
                         & (queued >= limits.cycles("least_us")))  # fmt: skip
     begin, end = evidence.times[sent.send_row[at]], evidence.times[sent.receive_row[at]]
     verdicts = []
-    for pid, mine in groups(trace.threads.pid[sent.server[at]]):
+    for (pid,), mine in groups(trace.threads.pid[sent.server[at]]):
         first, last = begin[mine], end[mine]
         if len(mine) < least_count or int((last - first).sum()) < least:
             continue
@@ -175,7 +174,7 @@ def growing_queues(evidence: Evidence, limits: Limits) -> list[Verdict]:
     number, pid = comm_words(trace, rows)
     step = np.where(trace.events.code[rows] == RECEIPT, -1, 1)
     verdicts = []
-    for _, mine in groups(pid.astype(np.int64) << 32 | number):
+    for (to, _), mine in groups(pid.astype(np.int32), number):
         depth = np.cumsum(step[mine])
         depth -= min(0, int(depth.min()))  # that many waited before the trace, or the loss
         waiting = int(depth[-1])
@@ -188,7 +187,6 @@ def growing_queues(evidence: Evidence, limits: Limits) -> list[Verdict]:
             continue
         inside = mine[since:]
         sent, received = rows[inside[step[inside] > 0]], rows[inside[step[inside] < 0]]
-        to = int(pid[mine[0]].astype(np.int32))
         before = rows[mine[:since]]
         last = received[-1:] if len(received) else before[trace.events.code[before] == RECEIPT][-1:]
         receivers = np.unique(trace.events.thread[received if len(received) else last].astype(np.int64))

@@ -58,10 +58,9 @@ def floods(evidence: Evidence, limits: Limits) -> list[Verdict]:
         return []
     rows = interrupt_rows(trace)
     window = limits.cycles("window_ms")
-    key = trace.events.cpu[rows].astype(np.int64) << 32 | trace.payloads.column(rows, 0)
     woken_by = _causes_of_slices(evidence) if trace.release is Release.QNX_8 and evidence.has_states else None
     verdicts = []
-    for source, mine in groups(key):
+    for (cpu, number), mine in groups(trace.events.cpu[rows], trace.payloads.column(rows, 0)):
         times = evidence.times[rows[mine]]
         handled = _handled(evidence, rows[mine], woken_by)
         if handled is not None:
@@ -84,12 +83,12 @@ def floods(evidence: Evidence, limits: Limits) -> list[Verdict]:
             starts = np.maximum(starts, handled.start[np.searchsorted(handled.end, starts, side="right")])
         span = int(starts[which]), min(int(positions.end[which]), trace.window.end)
         inside = rows[mine[(times >= span[0]) & (times < span[1])]]
-        cpu, number = trace.cpu_title(source >> 32), source & 0xFFFFFFFF
+        cpu_title = trace.cpu_title(cpu)
         happens = [(int(begin), int(end), -1) for begin, end in zip(starts, positions.end, strict=True)]
         again = f", and so {counted(len(happens) - 1, 'more time')}" if len(happens) > 1 else ""
         each = evidence.length((span[1] - span[0]) // max(len(inside), 1))
         every = f", one every {each}" if len(inside) > 1 else ""
-        text = (f"Interrupt 0x{number:x} comes {counted(len(inside), 'time')} on {cpu} within "
+        text = (f"Interrupt 0x{number:x} comes {counted(len(inside), 'time')} on {cpu_title} within "
                 f"{evidence.length(span[1] - span[0])} from {evidence.moment(span[0])}{every}")  # fmt: skip
         threads: list[int] = []
         severity = Severity.WARNING
@@ -105,7 +104,7 @@ def floods(evidence: Evidence, limits: Limits) -> list[Verdict]:
         else:
             text += f"{again}; how long it is handled is not logged."
         verdicts.append(evidence.verdict(
-            severity, span, threads, [f"interrupt 0x{number:x}", cpu], inside,
+            severity, span, threads, [f"interrupt 0x{number:x}", cpu_title], inside,
             (text, "Let the device collect events before it interrupts, do less in the handler, or mask the interrupt "
              "and poll while there is much to do."),
             Certainty.GUESS if handled is None else Certainty.EXACT if handled.is_stolen else Certainty.INFERRED,
@@ -202,7 +201,7 @@ def restarted_calls(evidence: Evidence, limits: Limits) -> list[Verdict]:
     again = again[is_whole(trace, entered[again], after[again])]
     window, least = limits.cycles("window_ms"), limits.number("least_count")
     verdicts = []
-    for source, mine in groups(thread[again] << 8 | number[again]):
+    for (who, _), mine in groups(thread[again], number[again]):
         rows = entered[again[mine]]
         times = evidence.times[rows]
         count = counts_within(times, window)
@@ -211,7 +210,7 @@ def restarted_calls(evidence: Evidence, limits: Limits) -> list[Verdict]:
             continue
         worst = int(bad[np.argmax(count[bad])])
         inside = rows[worst : worst + int(count[worst])]
-        who, call = source >> 8, trace.catalogue.name(int(trace.events.code[rows[0]]))
+        call = trace.catalogue.name(int(trace.events.code[rows[0]]))
         verdicts.append(evidence.verdict(
             Severity.WARNING, (int(times[worst]), int(evidence.times[inside[-1]]) + 1), [who], [call], inside,
             (f"{call} of {evidence.name(who)} is interrupted {int(count[worst])} times within "
@@ -247,7 +246,7 @@ def leaks(evidence: Evidence, limits: Limits) -> list[Verdict]:
         made, given = _succeeded(evidence, entries_of(trace, makes)), entries_of(trace, gives)
         rows = np.concatenate((made, given)).astype(np.int64)
         process = trace.threads.process[trace.events.thread[rows]].astype(np.int64)
-        for who, mine in groups(process):
+        for (who,), mine in groups(process):
             order = mine[np.argsort(rows[mine])]
             run = _longest_run(evidence, rows[order], order < len(made))
             if not who or len(run) < max(least, 2) or int(np.ptp(evidence.times[run])) < spread:

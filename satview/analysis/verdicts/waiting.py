@@ -354,10 +354,9 @@ def _kept_holders(evidence: Evidence, limits: Limits) -> list[Verdict]:
     kept = np.bincount(mine, evidence.lengths(first, last), len(at)).astype(np.int64)
     at, kept = at[kept >= least], kept[kept >= least]
     verdicts = []
-    for _, group in groups(waiting.thread[at] << 32 | found.thread[at]):
+    for (thread, holder), group in groups(waiting.thread[at], found.thread[at]):
         happens = [evidence.span_of_wait(waiting, i) for i in at[group].tolist()]
         wait, span = int(at[group[0]]), happens[0][:2]
-        thread, holder = int(waiting.thread[wait]), int(found.thread[wait])
         who = ran_instead(evidence, span, holder)
         again = evidence.again("so", happens)
         verdicts.append(evidence.verdict(
