@@ -222,6 +222,23 @@ def test_a_plug_in_speaks_of_what_the_trace_has(row, thread, says, tmp_path):
         _plugged(Evidence(trace), "mine", lambda _trace: [7])
 
 
+@pytest.mark.parametrize(("rows", "threads", "says"), [
+    ((7, 10), (1,), "evidence"), ((7, -1), (1,), "evidence"), ((7,), (1, 4), "threads"), ((7,), (3, 0), "threads"),
+])  # fmt: skip
+def test_all_that_a_plug_in_speaks_of_must_be_there(rows, threads, says, tmp_path):
+    def plugged(rows, threads):
+        made = Verdict("", Severity.INFO, START + 3, START + 4, threads, (), rows, "a", "b")
+        return _plugged(Evidence(trace), "mine", lambda _trace: [made])
+
+    trace = circle(5).open(tmp_path)
+    with pytest.raises(ValueError, match=f"its {says} "):
+        plugged(rows, threads)
+    [found] = plugged((7, 3), (1, 3))
+    assert found.occurrences == (Occurrence(START + 3, START + 4, 7),)
+    [found] = plugged((), ())
+    assert found.occurrences == (Occurrence(START + 3, START + 4, -1),)
+
+
 class Plugged:
     """A plug-in that finds one thing; the finder asks it for a function of the trace."""
 
