@@ -170,6 +170,12 @@ def kept(*waits):
     return scene.event(END, 400 * len(waits) + 50)
 
 
+def kept_server():
+    """5.1 waits for the reply of 6.1, which is ready from 120 to 320 while 7.1 runs."""
+    scene = exchange(dump((5, 1), (6, 1)), 90, (5, 1), (6, 1), 0x10001).swap(120, (6, 1), "READY", (7, 1))
+    return scene.swap(320, (7, 1), "NANOSLEEP", (6, 1)).event(REPLY, 390, (1, 5)).state("READY", 391, 5, 1)
+
+
 def could_run(length=100, again="", others=()):
     return verdict(
         "pid 5 1 waits 300.0 µs from 0.000 100 000 s for mutex 0x1000 (process pid 5), held by pid 5 2, which could "
@@ -460,12 +466,12 @@ TAKEN = verdict(
 )  # fmt: skip
 
 
-def handled_long(*, is_last):
-    """Interrupt 0x1f takes 300 from 100 on, three windows, and 5 from 600 on unless that is the last one."""
+def handled_long(*later):
+    """Interrupt 0x1f takes 300 from 100 on, three windows; and again later, as given by begin and length."""
     scene = Scene().time_event(0).state("RUNNING", 1, 5, 1).event(INTERRUPT, 100, (0x1F, 0))
     scene.event(INTERRUPT_EXIT, 400, (0x1F, 0))
-    if not is_last:
-        scene.event(INTERRUPT, 600, (0x1F, 0)).event(INTERRUPT_EXIT, 605, (0x1F, 0))
+    for begin, length in later:
+        scene.event(INTERRUPT, begin, (0x1F, 0)).event(INTERRUPT_EXIT, begin + length, (0x1F, 0))
     return scene.event(END, 900)
 
 
@@ -474,6 +480,12 @@ HANDLED_LONG = verdict(
     "takes that time from pid 5 1 300.0 µs.", "error", (100, 400), threads=["pid 5 1"],
     objects=["interrupt 0x1f", "CPU 0"], events=[(100, "")],
 )  # fmt: skip
+
+
+TWICE_LONG = {
+    **HANDLED_LONG, "says": HANDLED_LONG["says"].replace(
+        "300.0 µs.", "300.0 µs, and so 1 more time."), "occurrences": [(100, 400, None), (500, 800, None)],
+}  # fmt: skip
 
 
 def handled_by_thread():
@@ -507,6 +519,22 @@ def beside_idle(idle):
     if idle < 300:
         scene.swap(100 + idle, (1, 2), "READY", (7, 1), 1)
     return scene.swap(400, (6, 1), "RECEIVE", (5, 1)).event(END, 500)
+
+
+def beside_interrupts(*lengths):
+    """5.1 is ready from 100 to 400 while 6.1 runs; interrupts 0x21 take some of that."""
+    scene = Scene().time_event(0).state("RUNNING", 1, 6, 1).state("READY", 100, 5, 1)
+    for number, length in enumerate(lengths):
+        scene.event(INTERRUPT, 150 + 10 * number, (0x21, 0)).event(
+            INTERRUPT_EXIT, 150 + 10 * number + length, (0x21, 0)
+        )
+    return scene.swap(400, (6, 1), "RECEIVE", (5, 1)).event(END, 500)
+
+
+def interrupted_by(taken=""):
+    plain = waits_beside("")
+    says = plain["says"].replace(" (interrupt 0x21 42.00 µs, interrupt 0x20 3.000 µs of it)", taken)
+    return {**plain, "says": says}
 
 
 def waits_beside(others, idle=None, who=()):
@@ -574,6 +602,7 @@ FLOOD = {"window_ms": 0.1, "taken_percent": 40}
     ("lock-contention", kept([(120, 220)]), {**KEPT, "kept_ms": 0.3}, []),
     ("lock-contention", kept([(120, 220)], [(520, 720)]), KEPT,
      [could_run(again=", and so once more", others=[(500, 800, 500)])]),
+    ("lock-contention", kept_server(), KEPT, []),
     ("deadlock", senders(), FOR_EVER, [SENDERS]),
     ("deadlock", mixed(), FOR_EVER, [MIXED]),
     ("deadlock", semaphore_and_mutex(), FOR_EVER, [SEMAPHORE_AND_MUTEX]),
@@ -620,13 +649,19 @@ FLOOD = {"window_ms": 0.1, "taken_percent": 40}
         becomes_ready("pid 5 5", 100, pid_6_1=300, pid_7_1=300)]),
     ("interrupt-flood", taken_from(), FLOOD, [TAKEN]),
     ("interrupt-flood", taken_from(), {**FLOOD, "taken_percent": 40.001}, []),
-    ("interrupt-flood", handled_long(is_last=True), {"window_ms": 0.1, "taken_percent": 100}, [HANDLED_LONG]),
-    ("interrupt-flood", handled_long(is_last=False), {"window_ms": 0.1, "taken_percent": 100}, [HANDLED_LONG]),
+    ("interrupt-flood", taken_from(), {**FLOOD, "serious_percent": 40}, [{**TAKEN, "severity": "error"}]),
+    ("interrupt-flood", taken_from(), {**FLOOD, "serious_percent": 40.001}, [TAKEN]),
+    ("interrupt-flood", handled_long(), {"window_ms": 0.1, "taken_percent": 100}, [HANDLED_LONG]),
+    ("interrupt-flood", handled_long((600, 5)), {"window_ms": 0.1, "taken_percent": 100}, [HANDLED_LONG]),
+    ("interrupt-flood", handled_long((500, 300)), {"window_ms": 0.1, "taken_percent": 100}, [TWICE_LONG]),
     ("interrupt-flood", handled_by_thread(), FLOOD, [HANDLED]),
     ("long-ready", beside_idle(200), {"least_ms": 0.3}, [
         waits_beside(", pid 7 1 100.0 µs", idle=200, who=["pid 7 1"])]),
     ("long-ready", beside_idle(150), {"least_ms": 0.3}, [waits_beside(", pid 7 1 150.0 µs", who=["pid 7 1"])]),
     ("long-ready", beside_idle(300), {"least_ms": 0.3}, [waits_beside("", idle=300)]),
+    ("long-ready", beside_interrupts(2, 1), {"least_ms": 0.3}, [
+        interrupted_by(" (interrupt 0x21 3.000 µs of it)")]),
+    ("long-ready", beside_interrupts(2, 0.999), {"least_ms": 0.3}, [interrupted_by()]),
     ("data-loss", dropped(), {}, [DROPPED]),
 ])  # fmt: skip
 def test_what_a_rule_says(kind, scene, limits, expected, tmp_path):

@@ -14,6 +14,7 @@ from satview.analysis.verdicts.inversions import _priority, _remedy, _row_before
 from satview.analysis.verdicts.on_axis import on_axis
 from satview.analysis.verdicts.rule import Limits, Thresholds, rules
 from satview.analysis.verdicts.servers import _does
+from satview.analysis.verdicts.system import leaks
 from satview.analysis.verdicts.thresholds import default_thresholds
 from satview.analysis.verdicts.verdict import Occurrence, Severity, Verdict
 from satview.analysis.verdicts.waiting import _way_out
@@ -384,4 +385,5 @@ def test_thresholds_of_a_rule_are_in_cycles_of_the_trace(tmp_path):
     assert (nothing.cycles("spread_ms"), nothing.number("least_count"), nothing.number("part_percent")) == (1, 1, 0)
     assert rules()["waits-for-ever"].title == "Waits for ever"
     assert list(rules()) == sorted(rules())
+    assert rules()["leak"].search is leaks
     assert {need.key for need in rules()["ping-pong"].needs} == {"kernel", "states"}

@@ -331,6 +331,11 @@ def episodes(begin: _Ints, window: int) -> TimeRanges:
     return TimeRanges.of(begin, begin + window)
 
 
+def episode_of(ranges: TimeRanges, moment: int) -> int:
+    """Return which of some ranges a moment is in."""
+    return int(np.searchsorted(ranges.start, moment, side="right")) - 1
+
+
 def groups(*columns: NDArray[np.integer]) -> list[tuple[tuple[int, ...], NDArray[np.intp]]]:
     """Return every different row of some columns with the positions where it is, ascending; there must be few.
 

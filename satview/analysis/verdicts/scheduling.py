@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.analysis.needs import STATES
-from satview.analysis.verdicts.evidence import Evidence, counts_within, covered, episodes, groups, named
+from satview.analysis.verdicts.evidence import Evidence, counts_within, covered, episode_of, episodes, groups, named
 from satview.analysis.verdicts.rule import Limits, verdict_rule
 from satview.analysis.verdicts.verdict import Severity, Verdict
 from satview.analysis.whole_states import StateSpans
@@ -287,11 +287,11 @@ def ping_pongs(evidence: Evidence, limits: Limits) -> list[Verdict]:
                 continue
             worst = int(bad[np.argmax(count[bad])])
             span = episodes(moments[bad], window)
-            which = int(np.searchsorted(span.start, moments[worst], side="right")) - 1
+            which = episode_of(span, moments[worst])
             inside = at[positions[worst : worst + int(count[worst])]]
             used = int((end - start)[inside].sum()) // len(inside)
             verdicts.append(evidence.verdict(
-                Severity.INFO, (int(span.start[which]), min(int(span.end[which]), trace.window.end)), list(pair),
+                Severity.INFO, (int(span.start[which]), int(span.end[which])), list(pair),
                 [trace.cpu_title(cpu)], mine[inside],
                 (f"{evidence.name(pair[0])} and {evidence.name(pair[1])} hand {trace.cpu_title(cpu)} to and fro "
                  f"{int(count[worst])} times within {evidence.length(window)} from "

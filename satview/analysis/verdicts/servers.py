@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.analysis.needs import MESSAGES, NO_DAMAGE, NO_LOSS, PULSES, STATES
-from satview.analysis.verdicts.evidence import Evidence, covered, episodes, groups
+from satview.analysis.verdicts.evidence import Evidence, covered, episode_of, episodes, groups
 from satview.analysis.verdicts.rule import Limits, verdict_rule
 from satview.analysis.verdicts.verdict import Severity, Verdict
 from satview.events.states import STATE_BY_VALUE
@@ -101,15 +101,14 @@ def _queues(evidence: Evidence, limits: Limits) -> list[Verdict]:
             continue
         worst = int(bad[np.argmax(waited[bad])])
         positions = episodes(begins[bad], window)
-        which = int(np.searchsorted(positions.start, begins[worst], side="right")) - 1
-        span = max(int(positions.start[which]), trace.window.start), min(int(positions.end[which]), trace.window.end)
+        which = episode_of(positions, begins[worst])
+        start, stop = int(positions.start[which]), int(positions.end[which])
         inside = at[mine[(first < begins[worst] + window) & (last > begins[worst])]]
         servers, clients = np.unique(sent.server[inside]), np.unique(sent.client[inside])
         clients = clients[clients > 0]
         name = evidence.process_of(pid)
         each, needed = (evidence.length(int(np.median(cycles[inside]))) for cycles in (queued, service))
-        since = max(span[0], int(first[last > span[0]].min()))
-        span, moment = (since, span[1]), evidence.moment(int(begins[worst]))
+        since, moment = max(start, int(first[last > start].min())), evidence.moment(int(begins[worst]))
         by = f"its {len(servers)} threads are in" if len(servers) > 1 else f"{evidence.name(int(servers[0]))} is in"
         does = _does(evidence, servers, (int(begins[worst]), int(begins[worst]) + window))
         meanwhile = f"; meanwhile {by} {does}" if does else ""
@@ -117,7 +116,7 @@ def _queues(evidence: Evidence, limits: Limits) -> list[Verdict]:
         waits = np.maximum(sent.blocked_row[inside], sent.send_row[inside]).tolist()
         receipts = sent.receive_row[inside].tolist()
         verdicts.append(evidence.verdict(
-            Severity.WARNING, span, [*clients.tolist(), *servers.tolist()], [f"server {name}"],
+            Severity.WARNING, (since, stop), [*clients.tolist(), *servers.tolist()], [f"server {name}"],
             [*waits, *receipts],
             (f"Since {evidence.moment(since)} messages queue for {name} longer than they are served, most of all in "
              f"the {evidence.length(window)} from {moment}: {int(count[worst])} messages of {len(clients)} clients, "

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.analysis.needs import CALLS, INTERRUPTS
-from satview.analysis.verdicts.evidence import Evidence, counts_within, covered, groups, named
+from satview.analysis.verdicts.evidence import Evidence, counts_within, covered, episode_of, groups, named
 from satview.analysis.verdicts.rule import Limits, verdict_rule
 from satview.analysis.verdicts.verdict import Severity, Verdict
 from satview.base.counts import counted
@@ -77,10 +77,10 @@ def floods(evidence: Evidence, limits: Limits) -> list[Verdict]:
             is_long = handled.end - handled.start > window
             starts, ends = np.append(starts, handled.start[is_long]), np.append(ends, handled.end[is_long])
         positions = TimeRanges.of(starts, ends)
-        which = int(np.searchsorted(positions.start, begins[worst], side="right")) - 1
+        which = episode_of(positions, begins[worst])
         starts = positions.start
         if handled is not None:  # a window may begin before its first interrupt
-            starts = np.maximum(starts, handled.start[np.searchsorted(handled.end, starts, side="right")])
+            starts = np.maximum(starts, handled.start[np.searchsorted(handled.end, starts)])
         span = int(starts[which]), min(int(positions.end[which]), trace.window.end)
         inside = rows[mine[(times >= span[0]) & (times < span[1])]]
         cpu_title = trace.cpu_title(cpu)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.analysis.needs import CALLS, HOLDERS, MESSAGES_SENT, NO_DAMAGE, NO_LOSS, OPENING, STATES
-from satview.analysis.verdicts.evidence import MOST_NAMED, Evidence, covered, episodes, groups, named
+from satview.analysis.verdicts.evidence import MOST_NAMED, Evidence, covered, episode_of, episodes, groups, named
 from satview.analysis.verdicts.rule import Limits, verdict_rule
 from satview.analysis.verdicts.scheduling import instead, ran_instead
 from satview.analysis.verdicts.verdict import Severity, Verdict
@@ -346,7 +346,7 @@ def _kept_holders(evidence: Evidence, limits: Limits) -> list[Verdict]:
     found, least = blockers(evidence.trace), limits.cycles("kept_ms")
     waiting, ready = found.waits, evidence.states.of_state(READY)
     end = evidence.end_rows(waiting.end_row)
-    at = np.flatnonzero((waiting.value == MUTEX) & (found.thread > 0))
+    at = np.flatnonzero(waiting.value == MUTEX)
     at = at[evidence.lengths(waiting.row[at], end[at]) >= least]
     mine, spans = overlaps(found.thread[at], waiting.row[at].astype(np.int64), end[at],
                            ready.thread, ready.row, ready.end_row)  # fmt: skip
@@ -393,8 +393,8 @@ def _contended(evidence: Evidence, limits: Limits) -> list[Verdict]:
             continue
         worst = bad[np.argmax(waited[bad])]
         position = episodes(begins[bad], window)
-        which = int(np.searchsorted(position.start, begins[worst], side="right")) - 1
-        span = int(position.start[which]), min(int(position.end[which]), trace.window.end)
+        which = episode_of(position, begins[worst])
+        span = int(position.start[which]), int(position.end[which])
         is_inside = (begin < begins[worst] + window) & (end > begins[worst])
         inside = at[mine[is_inside]]
         threads = _most_of(found.thread[inside], (end - begin)[is_inside])
