@@ -24,7 +24,6 @@ from satview.store.trace import Trace
 from satview.timeline.state_lanes import run_slices
 
 _Ints = NDArray[np.int64]
-_RUNS_FOR_A_FAULT: Final = 1000  # events of threads may be lost without a trace now and then
 _MOST_EVENTS: Final = 24  # rows of evidence of one verdict
 MOST_NAMED: Final = 3
 """Threads or interrupts that a sentence names; it says how many more there are."""
@@ -189,22 +188,22 @@ class Evidence:
         first, last = (np.searchsorted(self.times, moment).astype(np.int64) for moment in (start, end))
         span, which = overlaps(cpu, first, last, cpus, entry, ends)
         cycles = np.minimum(self.times[ends[which]], end[span]) - np.maximum(self.times[entry[which]], start[span])
-        return span.astype(np.int64), number[which], cycles.clip(0)
+        return span.astype(np.int64), number[which], cycles
 
-    def interrupts(self, start: _Ints, end: _Ints, cpu: _Ints, least: int = 1) -> str:
+    def interrupts(self, start: _Ints, end: _Ints, cpu: _Ints, least: int) -> str:
         """Return how long interrupts were handled in spans, in words: `interrupt 0x21 3.100 ms`.
 
         Empty if all took less than `least` cycles together.
         """
         _, number, cycles = self.interrupts_in(start, end, cpu)
         kinds, which = np.unique(number, return_inverse=True)
-        total = np.bincount(which, cycles, len(kinds)).astype(np.int64)
+        total = np.bincount(which, cycles).astype(np.int64)
         if total.sum() < least:
             return ""
         taken = [(int(kinds[at]), length) for at, length in _most_first(total)]
         return self.shares(taken, lambda number: f"interrupt 0x{number:x}")
 
-    def interrupts_of_all(self, span: tuple[int, int], least: int = 1) -> str:
+    def interrupts_of_all(self, span: tuple[int, int], least: int) -> str:
         """Return the same of one span on all CPUs."""
         cpus = np.arange(self.trace.cpu_count)
         return self.interrupts(np.full(len(cpus), span[0]), np.full(len(cpus), span[1]), cpus, least)
@@ -218,9 +217,10 @@ class Evidence:
         order = np.argsort(trace.events.cpu[rows], kind="stable")
         rows, exits = rows[order], exits[order]
         cpu = trace.events.cpu[rows].astype(np.int64)
-        # Behind the last one that ended before, over all CPUs with the number of the CPU in front.
-        latest = np.maximum.accumulate(cpu << 32 | exits)
-        is_outer = np.append(True, (cpu << 32 | rows)[1:] > latest[:-1])[: len(rows)]
+        # Behind the last one that ended before; every CPU has row numbers of its own.
+        offset = cpu * len(self.times)
+        latest = np.maximum.accumulate(offset + exits)
+        is_outer = np.append(True, (offset + rows)[1:] > latest[:-1])[: len(rows)]
         return (cpu[is_outer], rows[is_outer], exits[is_outer],
                 trace.payloads.column(rows[is_outer], 0).astype(np.int64))  # fmt: skip
 
