@@ -81,6 +81,21 @@ def test_what_and_whom_a_thread_waits_for(scene, what, whom, tmp_path):
     assert of_whom(evidence, found, wait) == whom
 
 
+def test_who_is_not_known_has_no_name(tmp_path):
+    """Row 0 of the threads is that of nobody; of two processes with one number the last one is meant."""
+    trace = waiting("JOIN", "THREAD_JOIN", (2, 0)).open(tmp_path)
+    evidence, found = Evidence(trace), blockers(trace)
+
+    def named(row):
+        return of_whom(evidence, replace(found, thread=np.array([row])), 0)
+
+    assert [trace.thread_name(row) for row in (1, 2)] == ["app 2", "srv 1"]
+    assert [named(row) for row in (-1, 0, 1, 2)] == ["", "", " of app 2", " of srv 1"]
+    assert [evidence.process_of(pid) for pid in (5, 6)] == ["app", "srv"]
+    both = replace(trace.processes, pid=np.where(trace.processes.pid == 6, 5, trace.processes.pid))
+    assert Evidence(replace(trace, processes=both)).process_of(5) == "srv"
+
+
 def test_how_often_something_happened_besides_the_first_time(tmp_path):
     evidence = Evidence(waiting("INTR").open(tmp_path))
     first, longer, last = ((START + time, START + time + length, -1) for time, length in ((10, 5), (30, 8), (60, 2)))
