@@ -63,14 +63,16 @@ def passed(count, *times, again=""):
     )  # fmt: skip
 
 
-def pulse_queue(sent=8, served=2, before=1):
+def pulse_queue(sent=8, served=2, before=1, earlier=0):
     """4.1 sends pulses to `ear`, one every 20 from 100 on; each of the first ones is received 70.5 later.
 
-    Before that some are received at once; one pulse of another connection, and one of another process, are not.
+    Before that some are received at once, and some that were sent before the trace. One pulse of another connection,
+    and one of another process, are not.
     """
     events = [(60, PULSE, (8, 5)), (70, PULSE, (9, 6)), *((100 + 20 * n, PULSE, (9, 5)) for n in range(sent))]
     for number in range(before):
         events += [(20 + number * 20, PULSE, (9, 5)), (25 + number * 20, RECEIVED_PULSE, (9, 5))]
+    events += [(10 + 10 * number, RECEIVED_PULSE, (9, 5)) for number in range(earlier)]
     events += [(170.5 + 20 * number, RECEIVED_PULSE, (9, 5)) for number in range(served)]
     scene = Scene().time_event(0).process_name(0, 5, "ear").state("RUNNING", 1, 4, 1)
     for time, code, words in sorted(events):
@@ -488,10 +490,10 @@ TWICE_LONG = {
 }  # fmt: skip
 
 
-def handled_by_thread():
-    """8.0: interrupt 0x1f comes every 10 from 100 to 200 and wakes 5.1, which runs for 4 from 1 later on."""
+def handled_by_thread(end=200):
+    """8.0: interrupt 0x1f comes every 10 from 100 on and wakes 5.1, which runs for 4 from 1 later on."""
     scene = dump((5, 1), release="8.0.0").state("INTR", 2, 5, 1).state("RUNNING", 3, 1, 1)
-    for time in range(100, 200, 10):
+    for time in range(100, end, 10):
         scene.event(INTERRUPT, time, (0x1F, 0)).state("READY", time + 0.5, 5, 1).swap(time + 1, (1, 1), "READY", (5, 1))
         scene.swap(time + 5, (5, 1), "INTR", (1, 1))
     return scene.event(END, 500)
@@ -502,6 +504,13 @@ HANDLED = verdict(
     "of the CPU; it is handled by "
     "pid 5 1 40.00 µs.", "warning", (101, 201), threads=["pid 5 1"], objects=["interrupt 0x1f", "CPU 0"],
     events=[(time, "") for time in range(110, 200, 10)], certainty="inferred",
+)  # fmt: skip
+
+
+HANDLED_ONCE = verdict(
+    "Interrupt 0x1f comes 0 times on CPU 0 within 100.0 µs from 0.000 101 000 s, and takes 4 % of the CPU; it is "
+    "handled by pid 5 1 4.000 µs.", "warning", (101, 201), threads=["pid 5 1"], objects=["interrupt 0x1f", "CPU 0"],
+    certainty="inferred",
 )  # fmt: skip
 
 
@@ -582,6 +591,9 @@ FLOOD = {"window_ms": 0.1, "taken_percent": 40}
     ("growing-queue", pulse_queue(8, 0), PILES, [
         piles(8, "none is received (ear 1 received the last one before that, at 0.000 025 000 s)", 8, last=25,
               severity="error")]),
+    ("growing-queue", pulse_queue(8, 0, before=0, earlier=2), PILES, [
+        piles(8, "none is received (ear 1 received the last one before that, at 0.000 020 000 s)", 8, last=20,
+              severity="error")]),
     ("growing-queue", pulse_queue(8, 0, before=0), PILES, [piles(8, "none is received", 8, severity="error")]),
     ("growing-queue", pulse_queue(16, 4), PILES, [piles(16, "only 4 are received", 12, last=230.5)]),
     ("growing-queue", pulses_around_a_loss(), PILES, [piles(7, "none is received", 7, severity="error")]),
@@ -655,6 +667,7 @@ FLOOD = {"window_ms": 0.1, "taken_percent": 40}
     ("interrupt-flood", handled_long((600, 5)), {"window_ms": 0.1, "taken_percent": 100}, [HANDLED_LONG]),
     ("interrupt-flood", handled_long((500, 300)), {"window_ms": 0.1, "taken_percent": 100}, [TWICE_LONG]),
     ("interrupt-flood", handled_by_thread(), FLOOD, [HANDLED]),
+    ("interrupt-flood", handled_by_thread(end=110), {"window_ms": 0.1, "taken_percent": 4}, [HANDLED_ONCE]),
     ("long-ready", beside_idle(200), {"least_ms": 0.3}, [
         waits_beside(", pid 7 1 100.0 µs", idle=200, who=["pid 7 1"])]),
     ("long-ready", beside_idle(150), {"least_ms": 0.3}, [waits_beside(", pid 7 1 150.0 µs", who=["pid 7 1"])]),

@@ -196,10 +196,12 @@ RESTARTED_LATER = verdict(
 
 
 def channels(count, fails=(), gives=(), create="CHANNEL_CREATE", destroy="CHANNEL_DESTROY",
-             others=("MSG_INFO", "SYNC_MUTEX_LOCK", "MSG_RECEIVEV"), end=250):  # fmt: skip
-    """`srv` creates one every 10 from 100 on; some fail, behind some one is given back. Another process creates one."""
-    scene = Scene().time_event(0).process_name(0, 5, "srv").state("RUNNING", 1, 4, 1).call(CALLS[create], 2)
-    scene.exit(CALLS[create], 3, (1, 0)).swap(4, (4, 1), "READY", (5, 1))
+             others=("MSG_INFO", "SYNC_MUTEX_LOCK", "MSG_RECEIVEV"), end=250, early=1):  # fmt: skip
+    """`srv` creates one every 10 from 100 on; some fail, behind some one is given back. 4.1 creates some early."""
+    scene = Scene().time_event(0).process_name(0, 5, "srv").state("RUNNING", 1, 4, 1)
+    for number in range(early):
+        scene.call(CALLS[create], 2 + 0.1 * number).exit(CALLS[create], 2.05 + 0.1 * number, (number + 1, 0))
+    scene.swap(4, (4, 1), "READY", (5, 1))
     for number, name in enumerate(others):
         scene.call(CALLS[name], 10 + 2 * number).exit(CALLS[name], 11 + 2 * number)
     for number in range(count):
@@ -240,21 +242,21 @@ LOSS = verdict(
 
 
 # --- Periods and servers --------------------------------------------------------------------------------------------
-def periodic(late, moved=(), *, is_seen=True):
+def periodic(late, moved=(), *, unseen=()):
     """Ten pulses to 5.1, one every 100 from 100 on, received 5 later, or as late as given; one more of another.
 
-    Where the trace does not show that 5.1 waits, which pulse it receives is a guess.
+    Of some numbers the trace does not show that 5.1 waits for the pulse: which one it receives is a guess.
     """
     scene = Scene().time_event(0).state("RUNNING", 1, 5, 1).swap(5, (5, 1), "RECEIVE", (6, 1)).event(PULSE, 20, (8, 5))
     scene.swap(21, (6, 1), "READY", (5, 1)).event(RECEIVED_PULSE, 22, (8, 5)).swap(
-        25, (5, 1), "RECEIVE" if is_seen else "CONDVAR", (6, 1)
+        25, (5, 1), "CONDVAR" if 0 in unseen else "RECEIVE", (6, 1)
     )
     for number in range(10):
         sent = 100 + number * 100 + dict(moved).get(number, 0)
         received = sent + late.get(number, 5)
         scene.event(PULSE, sent, (9, 5)).state("READY", sent + 1, 5, 1).swap(received - 1, (6, 1), "READY", (5, 1))
         scene.event(RECEIVED_PULSE, received, (9, 5))
-        scene.swap(received + 1, (5, 1), "RECEIVE" if is_seen else "CONDVAR", (6, 1))
+        scene.swap(received + 1, (5, 1), "CONDVAR" if number + 1 in unseen else "RECEIVE", (6, 1))
     return scene.event(END, 1200)
 
 
@@ -478,13 +480,15 @@ def lost_signal(first, *signals):
     )  # fmt: skip
 
 
-def inversion(high=30, low=10, middle=20, runs=((3, 100),), later=(), first=(1, 3, 4)):
+def inversion(high=30, low=10, middle=20, runs=((3, 100),), later=(), first=(1, 3, 4), later_mutex=0x1000, taken=0):
     """5.1 (high) waits from 12 on for a mutex of 5.2 (low), which threads in between keep from running from 20 on.
 
     Args:
         high, low, middle: Priorities; those in between have 20, 21, ... as given for 5.3.
         runs: Thread in between, and for how long it runs.
         later: The same of waits that follow, every 400.
+        later_mutex: For which those are.
+        taken: How long an interrupt takes 5 after the first of those in between runs.
         first: Which threads the trace shows first.
     """
     scene = Scene().time_event(0)
@@ -499,18 +503,21 @@ def inversion(high=30, low=10, middle=20, runs=((3, 100),), later=(), first=(1, 
         now = 10 + 400 * number
         state("READY", now, 2)
         state("RUNNING", now, 1)
-        scene.call(LOCK, now + 1, (0x1000, 2 << 16 | 5))
+        mutex = later_mutex if number else 0x1000
+        scene.call(LOCK, now + 1, (mutex, 2 << 16 | 5))
         state("MUTEX", now + 2, 1)
         state("RUNNING", now + 2, 2)
         now += 10
         for tid, length in turns:
             state("READY", now, 2)
             state("RUNNING", now, tid)
+            if taken:
+                scene.event(INTERRUPT, now + 5, (0x21, 0)).event(INTERRUPT_EXIT, now + 5 + taken, (0x21, 0))
             state("NANOSLEEP", now + length, tid)
             state("RUNNING", now + length, 2)
             now += length + 1
         now += 9
-        scene.call(UNLOCK, now, (0x1000, 0))
+        scene.call(UNLOCK, now, (mutex, 0))
         state("READY", now + 1, 1)
         scene.exit(UNLOCK, now + 2)
         state("READY", now + 3, 2)
@@ -553,8 +560,11 @@ ONE_OF_TWO = {
 }  # fmt: skip
 
 
-def chain():
-    """5.1 (30) waits from 31 on for 5.2 (25), which waits since 16 for 5.4 (10); 5.3 (20) runs from 40 to 140."""
+def chain(*, ends=False):
+    """5.1 (30) waits from 31 on for 5.2 (25), which waits since 16 for 5.4 (10); 5.3 (20) runs from 40 to 140.
+
+    The wait of 5.2 may end at 150; 5.4 is kept from running again from 170 to 300.
+    """
     scene = Scene().time_event(0)
 
     def swap(time, leaves, name, runs):
@@ -570,6 +580,13 @@ def chain():
     swap(31, 1, "MUTEX", 4)
     swap(40, 4, "READY", 3)
     swap(140, 3, "NANOSLEEP", 4)
+    if ends:
+        scene.call(UNLOCK, 149, (0x2000, 0))
+        scene.state("READY", 150, 5, 2, extra=(25, 2)).exit(UNLOCK, 151)
+        swap(160, 4, "READY", 2)
+        swap(165, 2, "NANOSLEEP", 4)
+        swap(170, 4, "READY", 3)
+        swap(300, 3, "NANOSLEEP", 4)
     return scene.event(END, 400)
 
 
@@ -579,6 +596,16 @@ CHAIN = verdict(
     "error", (31, 400.001), threads=["pid 5 1", "pid 5 4", "pid 5 3"], objects=["mutex 0x1000 (process pid 5)"],
     events=[(31, "waits"), (40, "holder, ready"), (40, "preempts")], occurrences=[(31, 400.001, 31)],
 )  # fmt: skip
+DIRECT = {
+    **CHAIN, "says": "pid 5 2 (priority 25) waits 384.0 µs from 0.000 016 000 s for mutex 0x2000 (process pid 5), "
+    "held by pid 5 4; pid 5 3 (priority 20) keeps pid 5 4 (priority 10) from running for 100.0 µs of that.",
+    "span": (16, 400.001), "objects": ["mutex 0x2000 (process pid 5)"], "occurrences": [(16, 400.001, 16)],
+    "threads": ["pid 5 2", "pid 5 4", "pid 5 3"], "events": [(16, "waits"), *CHAIN["events"][1:]],
+}  # fmt: skip
+DIRECT_ENDS = {
+    **DIRECT, "says": DIRECT["says"].replace("384.0", "134.0"), "span": (16, 150), "occurrences": [(16, 150, 16)],
+    "events": [*DIRECT["events"], (150, "goes on")],
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(("kind", "scene", "limits", "expected"), [
@@ -638,6 +665,7 @@ CHAIN = verdict(
     ("leak", channels(1, end=180), {"least_count": 0, "spread_ms": 0}, []),
     ("leak", channels(10, end=269), {"least_count": 10, "spread_ms": 0.09}, [leak(100, 190, 10)]),
     ("leak", channels(10, end=270), {"least_count": 10, "spread_ms": 0.09}, []),
+    ("leak", channels(10, early=10), {"least_count": 10, "spread_ms": 0.0009}, [leak(100, 190, 10)]),
     ("leak", channels(10), {"least_count": 11, "spread_ms": 0.09}, []),
     ("leak", channels(12, fails=(3,)), {"least_count": 11, "spread_ms": 0.05}, [leak(100, 210, 11, left_out=(130,))]),
     ("leak", channels(12, gives=(2,)), {"least_count": 9, "spread_ms": 0.05}, [leak(130, 210, 9)]),
@@ -654,7 +682,11 @@ CHAIN = verdict(
     ("missed-period", periodic({3: 50}, [(5, 5)]), {"regular_percent": 100}, [ONCE_LATE]),
     ("missed-period", periodic({3: 50}, [(5, 5.001)]), {"regular_percent": 80}, []),
     ("missed-period", periodic({3: 50}, [(5, 6)]), {"regular_percent": 77}, [ONCE_LATE]),
-    ("missed-period", periodic({3: 50}, is_seen=False), {"least_count": 8}, [{**ONCE_LATE, "certainty": "inferred"}]),
+    ("missed-period", periodic({3: 50}, [(5, 6)]), {"regular_percent": 77.8}, []),
+    ("missed-period", periodic({3: 50, 6: 70}, unseen=range(4)), {"least_count": 8}, [
+        {**TWICE_LATE, "certainty": "inferred"}]),
+    ("missed-period", periodic({3: 50}, unseen=range(10)), {"least_count": 8}, [
+        {**ONCE_LATE, "certainty": "inferred"}]),
     ("server-saturation", queue(20), QUEUE, [saturated(20)]),
     ("server-saturation", queue(20, [(500, 50)]), QUEUE, [SATURATED_LATER]),
     ("server-saturation", queue(20, threads=2), QUEUE, [TWO_THREADS]),
@@ -707,14 +739,22 @@ CHAIN = verdict(
     ("priority-inversion", inversion(runs=[(3, 20)] * 8), {"least_us": 160}, [IN_PIECES]),
     ("priority-inversion", inversion(runs=[(3, 20)] * 7 + [(3, 19.9)]), {"least_us": 160}, []),
     ("priority-inversion", inversion(runs=[(3, 160), (4, 19.999)]), {"least_us": 160}, [ONE_OF_TWO]),
-    ("priority-inversion", chain(), {"least_us": 100}, [
-        {**CHAIN, "says": "pid 5 2 (priority 25) waits 384.0 µs from 0.000 016 000 s for mutex 0x2000 (process pid 5), "
-         "held by pid 5 4; pid 5 3 (priority 20) keeps pid 5 4 (priority 10) from running for 100.0 µs of that.",
-         "span": (16, 400.001), "objects": ["mutex 0x2000 (process pid 5)"], "occurrences": [(16, 400.001, 16)],
-         "threads": ["pid 5 2", "pid 5 4", "pid 5 3"], "events": [(16, "waits"), *CHAIN["events"][1:]]}, CHAIN]),
+    ("priority-inversion", inversion(runs=[(3, 99)], later=[[(3, 100)]], later_mutex=0x2000), {"least_us": 100}, [
+        {**inverted(occurrences=[(412, 531, 412)]), "span": (412, 531), "objects": ["mutex 0x2000 (process pid 5)"],
+         "says": inverted()["says"].replace("0x1000", "0x2000").replace("000 012", "000 412"),
+         "events": [(time + 400, role) for time, role in inverted()["events"]]}]),
+    ("priority-inversion", inversion(taken=0.999), {"least_us": 100}, [inverted()]),
+    ("priority-inversion", inversion(taken=1), {"least_us": 100}, [
+        {**inverted(),
+         "says": inverted()["says"].replace(" of that.", " of that (interrupt 0x21 1.000 µs of it)."),
+        }]),
+    ("priority-inversion", chain(), {"least_us": 100}, [DIRECT, CHAIN]),
+    ("priority-inversion", chain(ends=True), {"least_us": 100}, [DIRECT_ENDS, CHAIN]),
     ("priority-inversion", inversion(high=20), {"least_us": 100}, []),
     ("priority-inversion", inversion(high=21), {"least_us": 100}, [inverted(high=21)]),
     ("priority-inversion", inversion(low=20), {"least_us": 100}, []),
+    ("priority-inversion", inversion(low=1), {"least_us": 100}, [inverted(low=1)]),
+    ("priority-inversion", inversion(low=0), {"least_us": 100}, []),
     ("priority-inversion", inversion(low=19), {"least_us": 100}, [inverted(low=19)]),
 ])  # fmt: skip
 def test_what_a_rule_says(kind, scene, limits, expected, tmp_path):

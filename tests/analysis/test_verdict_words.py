@@ -372,11 +372,13 @@ def test_the_last_event_of_a_state_up_to_an_event(tmp_path):
         -1, mine[0], mine[0], mine[1], mine[1]
     ]  # fmt: skip
     assert _priority(evidence, -1) == -1
+    wide = Evidence(TraceBuilder().state("READY", 1, 5, 1, extra=(10, 2)).open(tmp_path))
+    assert (len(wide.trace.events), _priority(wide, 0)) == (1, 10)
 
 
 @pytest.mark.parametrize(("lengths", "says"), [
     ((400, 300, 150, 100, 45, 5), "RUNNING 40 %, NANOSLEEP 30 %, MUTEX 15 %, SEM 10 %"),
-    ((991, 9), "RUNNING 99 %"), ((990, 10), "RUNNING 99 %, NANOSLEEP 1 %"), ((0,), ""),
+    ((991, 9), "RUNNING 99 %"), ((99_005, 995), "RUNNING 99 %"), ((990, 10), "RUNNING 99 %, NANOSLEEP 1 %"), ((0,), ""),
 ])  # fmt: skip
 def test_what_a_server_does_meanwhile(lengths, says, tmp_path):
     """The four states with the largest shares, none below a hundredth."""
@@ -395,6 +397,7 @@ def test_thresholds_of_a_rule_are_in_cycles_of_the_trace(tmp_path):
     trace = TraceBuilder(rate=2_000_000_000).time_event(0).open(tmp_path)
     limits = Limits(default_thresholds(), "deadlock", trace.clock)
     assert limits.cycles("least_ms") == 40_000_000
+    assert Thresholds({"leak": {"spread_ms": 1.000001}}).ns("leak", "spread_ms") == 1_000_001
     assert limits.of("ping-pong").number("least_count") == 100
     assert limits.of("ping-pong").cycles("slice_us") == 60_000
     nothing = Limits(Thresholds({"leak": {"spread_ms": 0, "least_count": 0.5, "part_percent": 0}}), "leak", trace.clock)

@@ -271,15 +271,17 @@ class Evidence:
         """
         rows = np.unique(np.asarray(evidence, np.int64))
         rows = rows[(rows >= 0) & (rows < len(self.trace.events))][:_MOST_EVENTS]
-        limits, happens = self.trace.window, []
-        for first, last, row in ((*span, -1), *occurrences):  # windows over the trace may reach beyond it
-            begin = max(int(first), limits.start)
-            happens.append(Occurrence(begin, max(min(int(last), limits.end), begin + 1), int(row)))
-        start, end = happens[0].start_cycles, happens.pop(0).end_cycles
+        start, end = self._cut(*span)
+        happens = sorted(Occurrence(*self._cut(first, last), int(row)) for first, last, row in occurrences)
         return Verdict("", severity, start, end, tuple(int(t) for t in threads), tuple(objects),
                        tuple(rows.tolist()), *words, Certainty(int(certainty)),
-                       tuple(sorted(happens)) or (Occurrence(start, end),),
+                       tuple(happens) or (Occurrence(start, end),),
                        tuple((roles or {}).get(row, "") for row in rows.tolist()))  # fmt: skip
+
+    def _cut(self, first: int, last: int) -> tuple[int, int]:
+        """Return the part of a span in cycles that is in the trace, at least one; windows may reach beyond it."""
+        start = max(int(first), self.trace.window.start)
+        return start, max(min(int(last), self.trace.window.end), start + 1)
 
 
 def named(who: Sequence[tuple[int, int]]) -> list[int]:

@@ -141,7 +141,7 @@ def _does(evidence: Evidence, servers: NDArray[np.int64], span: tuple[int, int])
     states = evidence.states.at(np.flatnonzero(np.isin(evidence.states.thread, servers)))
     start, end = evidence.times[states.row], evidence.times[states.end_row]
     part = np.maximum(np.minimum(end, span[1]) - np.maximum(start, span[0]), 0)
-    cycles = np.bincount(states.value, part, 1)
+    cycles = np.bincount(states.value, part)
     whole = cycles.sum()
     order = [value for value in np.argsort(-cycles, kind="stable").tolist() if cycles[value] >= whole / 100 > 0]
     return ", ".join(

@@ -86,8 +86,7 @@ def floods(evidence: Evidence, limits: Limits) -> list[Verdict]:
         cpu_title = trace.cpu_title(cpu)
         happens = [(int(begin), int(end), -1) for begin, end in zip(starts, positions.end, strict=True)]
         again = f", and so {counted(len(happens) - 1, 'more time')}" if len(happens) > 1 else ""
-        each = evidence.length((span[1] - span[0]) // max(len(inside), 1))
-        every = f", one every {each}" if len(inside) > 1 else ""
+        every = f", one every {evidence.length((span[1] - span[0]) // len(inside))}" if len(inside) > 1 else ""
         text = (f"Interrupt 0x{number:x} comes {counted(len(inside), 'time')} on {cpu_title} within "
                 f"{evidence.length(span[1] - span[0])} from {evidence.moment(span[0])}{every}")  # fmt: skip
         threads: list[int] = []
@@ -191,18 +190,17 @@ def restarted_calls(evidence: Evidence, limits: Limits) -> list[Verdict]:
     calls = calls[order]
     thread = trace.events.thread[calls].astype(np.int64)
     form, number = trace.events.code[calls] & _FORM, number_of(trace, calls)
-    entered, after = calls[:-1], calls[1:]
     follows = (thread[:-1] == thread[1:]) & (thread[1:] != 0) & (form[:-1] == 0) & (number[:-1] == number[1:])
     # Without exits in the trace calls only seem to have none.
     has_exits = np.zeros(_CALLS, np.bool_)
     has_exits[number[form == wire.KER_EXIT_OFFSET]] = True
     is_repeated = (form[1:] == 0) & has_exits[number[1:]]
     again = np.flatnonzero(follows & ((form[1:] == wire.KER_INT_OFFSET) | is_repeated))
-    again = again[is_whole(trace, entered[again], after[again])]
+    again = again[is_whole(trace, calls[again], calls[again + 1])]
     window, least = limits.cycles("window_ms"), limits.number("least_count")
     verdicts = []
     for (who, _), mine in groups(thread[again], number[again]):
-        rows = entered[again[mine]]
+        rows = calls[again[mine]]
         times = evidence.times[rows]
         count = counts_within(times, window)
         bad = np.flatnonzero(count >= least)
@@ -249,7 +247,7 @@ def leaks(evidence: Evidence, limits: Limits) -> list[Verdict]:
         for (who,), mine in groups(process):
             order = mine[np.argsort(rows[mine])]
             run = _longest_run(evidence, rows[order], order < len(made))
-            if not who or len(run) < max(least, 2) or int(np.ptp(evidence.times[run])) < spread:
+            if not who or len(run) < least or int(np.ptp(evidence.times[run])) < spread:
                 continue
             pause = trace.window.end - int(evidence.times[run[-1]])
             if pause > _PAUSES * int(np.median(np.diff(evidence.times[run]))):
@@ -271,9 +269,8 @@ def _longest_run(evidence: Evidence, rows: _Ints, is_made: NDArray[np.bool_]) ->
 
     A run of one event may be that of giving back.
     """
-    breaks = np.append(True, ~(is_made[1:] & is_made[:-1] & is_whole(evidence.trace, rows[:-1], rows[1:])))
-    runs = np.split(rows, np.flatnonzero(breaks)[1:])
-    return max(runs, key=len)
+    goes_on = is_made[1:] & is_made[:-1] & is_whole(evidence.trace, rows[:-1], rows[1:])
+    return max(np.split(rows, np.flatnonzero(~goes_on) + 1), key=len)
 
 
 def _succeeded(evidence: Evidence, entries: NDArray[np.uint32]) -> NDArray[np.uint32]:
