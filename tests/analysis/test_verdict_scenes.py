@@ -35,19 +35,23 @@ A_MS = "1.000 ms"
 
 
 # --- Servers and queues ---------------------------------------------------------------------------------------------
-def passed_over(*waits, others=3):
-    """10.1 waits for `disk` from and for how long as given, which meanwhile receives messages of 11.1, 3 after each."""
+def passed_over(*waits, others=3, served=1):
+    """10.1 waits for `disk` from and for how long as given, which meanwhile receives messages of 11.1, 3 after each.
+
+    The reply to 10.1 comes 1 after the receipt, or later.
+    """
     scene = Scene(cpus=2).time_event(0).process_name(0, 5, "disk").state("RUNNING", 1, 5, 1, 1)
     for begin, length in waits:
         turns = [(begin, 10, length)] + [(begin + 10 + 10 * number, 11, 3) for number in range(others)]
         events = []
         for number, (sent, client, queued) in enumerate(turns):
             rcvid, received = (begin + number) << 16 | 1, sent + queued
+            replied = received + (served if client == 10 else 1)
             events += [(sent - 3, 0, "RUNNING", (client, 1)), (sent - 2, 0, wire.code(2, SENDV), (7, 0)),
                        (sent - 1, 0, SEND, (rcvid, 5)), (sent, 0, "SEND", (client, 1))]  # fmt: skip
             if received < 1000:
                 events += [(received - 0.5, 1, RECEIPT, (rcvid, 5)), (received, 1, "REPLY", (client, 1)),
-                           (received + 1, 1, REPLY, (1, client)), (received + 2, 1, "READY", (client, 1))]  # fmt: skip
+                           (replied, 1, REPLY, (1, client)), (replied + 1, 1, "READY", (client, 1))]  # fmt: skip
         for time, cpu, what, words in sorted(events, key=lambda event: event[0]):
             scene.state(what, time, *words, cpu) if isinstance(what, str) else scene.event(what, time, words, cpu)
     return scene.event(END, 1000)
@@ -401,6 +405,54 @@ def too_early(rounds, ran):
     )  # fmt: skip
 
 
+def signalled_after(*, loss=False, overlap=False):
+    """5.2 signals a condition variable at 20; 5.1 waits for it from 60 on.
+
+    Before that a buffer may be missing, or 6.1 may run while 5.2 has not left the CPU, which no whole trace shows.
+    """
+    scene = Scene().event(wire.CONTROL_BUFFER, 0, (1, 0)).event(wire.THREAD_CREATE, 0.1, (5, 1)).time_event(0.3)
+    scene.state("RUNNING", 1, 5, 2)
+    if loss:
+        scene.event(wire.CONTROL_BUFFER, 5, (3, 0)).time_event(5)
+    if overlap:
+        scene.state("RUNNING", 6, 6, 1).state("NANOSLEEP", 7, 6, 1)
+    scene.state("READY", 9, 5, 2).state("RUNNING", 10, 5, 2).call(SIGNAL, 20, (0x3000, 0)).exit(SIGNAL, 21)
+    scene.swap(30, (5, 2), "NANOSLEEP", (5, 1)).call(PAUSE, 50, (0x3000, 0x1000))
+    return scene.swap(60, (5, 1), "CONDVAR", (1, 1)).event(END, 1060)
+
+
+AFTER = verdict(
+    "pid 5 1 waits for condition variable 0x3000 (process pid 5) from 0.000 060 000 s to the end of the trace, "
+    "1.000 ms; pid 5 2 signalled it 40.00 µs before, when nobody waited, and pid 5 1 ran 30.00 µs in between.", "error",
+    (60, 1060.001), threads=["pid 5 1", "pid 5 2"], objects=["condition variable 0x3000 (process pid 5)"],
+    certainty="inferred", events=[(20, "signals"), (50, "asks"), (60, "waits")],
+)  # fmt: skip
+
+
+def only_the_last():
+    """5.9 signals three condition variables at 2, 3 and 4; 5.1, 5.2 and 5.3 wait for one each, until the end.
+
+    5.1 has waited since and was woken, 5.2 has slept and worked, 5.3 has done nothing.
+    """
+    scene = dump((5, 1), (5, 2), (5, 3), (5, 9)).state("RUNNING", 1, 5, 9)
+    for number in range(3):
+        scene.call(SIGNAL, 2 + number, (0x3000 + 0x1000 * number, 0)).exit(SIGNAL, 2.5 + number)
+    scene.swap(10, (5, 9), "READY", (5, 1)).call(PAUSE, 15, (0x3000, 0x800)).swap(20, (5, 1), "CONDVAR", (5, 9))
+    scene.state("READY", 25, 5, 1).swap(30, (5, 9), "READY", (5, 1)).exit(PAUSE, 31)
+    scene.call(PAUSE, 35, (0x3000, 0x800)).swap(40, (5, 1), "CONDVAR", (5, 2))
+    scene.swap(60, (5, 2), "NANOSLEEP", (5, 9)).swap(70, (5, 9), "READY", (5, 2))
+    scene.call(PAUSE, 195, (0x4000, 0x800)).swap(200, (5, 2), "CONDVAR", (5, 3))
+    return scene.call(PAUSE, 205, (0x5000, 0x800)).swap(210, (5, 3), "CONDVAR", (1, 1)).event(END, 1210)
+
+
+THE_LAST = verdict(
+    "pid 5 3 waits for condition variable 0x5000 (process pid 5) from 0.000 210 000 s to the end of the trace, "
+    "1.000 ms; pid 5 9 signalled it 206.0 µs before, when nobody waited, and pid 5 3 ran 10.00 µs in between.", "error",
+    (210, 1210.001), threads=["pid 5 3", "pid 5 9"], objects=["condition variable 0x5000 (process pid 5)"],
+    certainty="inferred", events=[(4, "signals"), (205, "asks"), (210, "waits")],
+)  # fmt: skip
+
+
 def at_edges(before, behind):
     """5.1 is ready from 300 to 600, up to 210 and from 700 on for as long as given, while 6.1 runs; else it runs."""
     scene = Scene().time_event(0).state("RUNNING", 1, 5, 1)
@@ -500,18 +552,24 @@ def handled_by_thread(end=200):
 
 
 HANDLED = verdict(
-    "Interrupt 0x1f comes 9 times on CPU 0 within 100.0 µs from 0.000 101 000 s, one every 11.11 µs, and takes 40 % "
+    "Interrupt 0x1f comes 10 times on CPU 0 within 100.0 µs from 0.000 101 000 s, one every 10.00 µs, and takes 40 % "
     "of the CPU; it is handled by "
     "pid 5 1 40.00 µs.", "warning", (101, 201), threads=["pid 5 1"], objects=["interrupt 0x1f", "CPU 0"],
-    events=[(time, "") for time in range(110, 200, 10)], certainty="inferred",
+    events=[(time, "") for time in range(100, 200, 10)], certainty="inferred",
 )  # fmt: skip
 
 
 HANDLED_ONCE = verdict(
-    "Interrupt 0x1f comes 0 times on CPU 0 within 100.0 µs from 0.000 101 000 s, and takes 4 % of the CPU; it is "
+    "Interrupt 0x1f comes 1 time on CPU 0 within 100.0 µs from 0.000 101 000 s, and takes 4 % of the CPU; it is "
     "handled by pid 5 1 4.000 µs.", "warning", (101, 201), threads=["pid 5 1"], objects=["interrupt 0x1f", "CPU 0"],
-    certainty="inferred",
+    events=[(100, "")], certainty="inferred",
 )  # fmt: skip
+
+
+def handled_by_nobody():
+    """8.0: interrupt 0x1f is the first event; no event shows what lets 5.1 run then."""
+    scene = Scene("8.0.0").event(INTERRUPT, 0, (0x1F, 0)).state("RUNNING", 1, 5, 1).state("INTR", 150, 5, 1)
+    return scene.state("RUNNING", 150, 1, 1).event(END, 500)
 
 
 def beside_idle(idle):
@@ -582,6 +640,7 @@ FLOOD = {"window_ms": 0.1, "taken_percent": 40}
     ("server-saturation", passed_over((100, 99)), PASSED, []),
     ("server-saturation", passed_over((100, 100), others=2), PASSED, [passed(2, (100, 200))]),
     ("server-saturation", passed_over((100, 100), others=1), PASSED, []),
+    ("server-saturation", passed_over((100, 1), served=200), PASSED, []),
     ("server-saturation", passed_over((300, 900)), PASSED, [passed(3, (300, 1000.001))]),
     ("server-saturation", passed_over((100, 100), (300, 150)), PASSED, [
         passed(3, (100, 200), (300, 450), again=", and so once more, longest 150.0 µs from 0.000 300 000 s")]),
@@ -647,6 +706,14 @@ FLOOD = {"window_ms": 0.1, "taken_percent": 40}
     ("lost-wakeup", habit(2, 51), {**FOR_EVER, "work_us": 1000}, []),
     ("lost-wakeup", habit(3, 50), {**FOR_EVER, "work_us": 1}, [too_early(3, 50)]),
     ("lost-wakeup", habit(3, 51), {**FOR_EVER, "work_us": 1000}, []),
+    ("lost-wakeup", signalled_after(), FOR_EVER, [AFTER]),
+    ("lost-wakeup", signalled_after(loss=True), FOR_EVER, []),
+    ("lost-wakeup", signalled_after(overlap=True), FOR_EVER, []),
+    ("lost-wakeup", only_the_last(), FOR_EVER, [THE_LAST]),
+    ("busy-loop", pulses_around_a_loss(), {"least_ms": 0.41}, []),
+    ("busy-loop", pulses_around_a_loss(), {"least_ms": 0.4}, [verdict(
+        "pid 4 1 runs 400.0 µs of 400.0 µs from 0.000 100 000 s without waiting once.", "info", (100, 500.001),
+        threads=["pid 4 1"], events=[(100, "")])]),
     ("starvation", at_edges(89, 99), STARVES, [hungry((300, 600))]),
     ("starvation", at_edges(90, 99), STARVES, [hungry((120, 210), (300, 600))]),
     ("starvation", at_edges(89, 100), STARVES, [hungry((300, 600), (700, 800))]),
@@ -668,6 +735,7 @@ FLOOD = {"window_ms": 0.1, "taken_percent": 40}
     ("interrupt-flood", handled_long((500, 300)), {"window_ms": 0.1, "taken_percent": 100}, [TWICE_LONG]),
     ("interrupt-flood", handled_by_thread(), FLOOD, [HANDLED]),
     ("interrupt-flood", handled_by_thread(end=110), {"window_ms": 0.1, "taken_percent": 4}, [HANDLED_ONCE]),
+    ("interrupt-flood", handled_by_nobody(), {"window_ms": 0.1, "taken_percent": 1}, []),
     ("long-ready", beside_idle(200), {"least_ms": 0.3}, [
         waits_beside(", pid 7 1 100.0 µs", idle=200, who=["pid 7 1"])]),
     ("long-ready", beside_idle(150), {"least_ms": 0.3}, [waits_beside(", pid 7 1 150.0 µs", who=["pid 7 1"])]),

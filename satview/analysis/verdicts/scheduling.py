@@ -263,6 +263,8 @@ def busy_loops(evidence: Evidence, limits: Limits) -> list[Verdict]:
 )
 def ping_pongs(evidence: Evidence, limits: Limits) -> list[Verdict]:
     """Return pairs of threads that switch to and fro on one CPU in short slices. Source: formula 7 of the reference."""
+    if not evidence.has_states:
+        return []
     trace = evidence.trace
     rows, ends = evidence.slices
     window, longest = limits.cycles("window_ms"), limits.cycles("slice_us")
@@ -271,8 +273,6 @@ def ping_pongs(evidence: Evidence, limits: Limits) -> list[Verdict]:
         mine = rows[trace.events.cpu[rows] == cpu]
         end = ends[trace.events.cpu[rows] == cpu]
         start, thread = trace.events.time_cycles[mine], trace.events.thread[mine].astype(np.int64)
-        if len(mine) < 3 or not evidence.has_states:
-            continue
         follows = is_whole_on(trace, cpu, mine[:-1], mine[1:])
         is_short = (end - start <= longest) & ~evidence.is_idle[thread] & (thread != 0)
         back = follows[:-1] & follows[1:] & is_short[:-2] & is_short[1:-1] & is_short[2:] & (thread[:-2] == thread[2:])

@@ -78,11 +78,12 @@ def floods(evidence: Evidence, limits: Limits) -> list[Verdict]:
             starts, ends = np.append(starts, handled.start[is_long]), np.append(ends, handled.end[is_long])
         positions = TimeRanges.of(starts, ends)
         which = episode_of(positions, begins[worst])
-        starts = positions.start
+        starts, came = positions.start, int(positions.start[which])
         if handled is not None:  # a window may begin before its first interrupt
-            starts = np.maximum(starts, handled.start[np.searchsorted(handled.end, starts)])
+            leading = np.searchsorted(handled.end, starts)
+            starts, came = np.maximum(starts, handled.start[leading]), int(handled.came[leading[which]])
         span = int(starts[which]), min(int(positions.end[which]), trace.window.end)
-        inside = rows[mine[(times >= span[0]) & (times < span[1])]]
+        inside = rows[mine[(times >= came) & (times < span[1])]]
         cpu_title = trace.cpu_title(cpu)
         happens = [(int(begin), int(end), -1) for begin, end in zip(starts, positions.end, strict=True)]
         again = f", and so {counted(len(happens) - 1, 'more time')}" if len(happens) > 1 else ""
@@ -117,11 +118,13 @@ class _Handled:
     """When interrupts are handled; every column has shape (n,).
 
     Attributes:
+        came: int64, cycles; when the interrupt came.
         start, end: int64, cycles.
         thread: int64, from whom that time is taken, or the thread that handles it.
         is_stolen: It is taken from that thread; else that thread handles it.
     """
 
+    came: _Ints
     start: _Ints
     end: _Ints
     thread: _Ints
@@ -142,8 +145,8 @@ def _handled(evidence: Evidence, rows: NDArray[np.uint32], woken_by: _Ints | Non
     trace = evidence.trace
     ends = partners(trace)[rows]
     if (is_timed := ends != NO_EVENT).any():
-        first, last = rows[is_timed], ends[is_timed]
-        return _Handled(evidence.times[first], evidence.times[last], trace.events.thread[first].astype(np.int64), True)
+        start, thread = evidence.times[rows[is_timed]], trace.events.thread[rows[is_timed]].astype(np.int64)
+        return _Handled(start, start, evidence.times[ends[is_timed]], thread, True)
     if woken_by is None:
         return None
     before = np.searchsorted(rows, woken_by, side="right") - 1
@@ -152,7 +155,8 @@ def _handled(evidence: Evidence, rows: NDArray[np.uint32], woken_by: _Ints | Non
     at = np.flatnonzero(is_ours)
     slices, ends_of_slices = evidence.slices
     runner = trace.events.thread[slices[at]].astype(np.int64)
-    return _Handled(evidence.times[slices[at]], ends_of_slices[at], runner, False) if len(at) else None
+    came = evidence.times[rows[before[at]]]
+    return _Handled(came, evidence.times[slices[at]], ends_of_slices[at], runner, False) if len(at) else None
 
 
 def _causes_of_slices(evidence: Evidence) -> _Ints:
