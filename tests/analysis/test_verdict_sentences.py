@@ -610,6 +610,10 @@ DIRECT_ENDS = {
 
 @pytest.mark.parametrize(("kind", "scene", "limits", "expected"), [
     ("long-ready", ready_scene(), {"least_ms": 0.3}, [FIVE_READY, SIX_READY, SEVEN_READY]),
+    ("long-ready", ready_scene(), {"least_ms": 0.3, "serious_ms": 0.4}, [
+        {**FIVE_READY, "severity": "warning"}, {**SEVEN_READY, "severity": "warning"}, SIX_READY]),
+    ("long-ready", ready_scene(), {"least_ms": 0.3, "serious_ms": 0.400001}, [
+        {**SEVEN_READY, "severity": "warning"}, FIVE_READY, SIX_READY]),
     ("long-ready", ready_scene(), {"least_ms": 0.300001}, [SEVEN_READY, FIVE_LATER]),
     ("long-ready", ready_scene(), {"least_ms": 0.4}, [SEVEN_READY, FIVE_LATER]),
     ("long-ready", ready_scene(), {"least_ms": 0.400001}, [SEVEN_READY]),

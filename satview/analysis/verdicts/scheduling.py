@@ -177,7 +177,8 @@ def _way_to_run(evidence: Evidence, thread: int, who: list[tuple[int, int]], row
         return "Compare its priority with that of the threads that ran, and look at the budget of its partition."
     other = who[0][0]
     runs = evidence.trace.states.of(other)
-    theirs = int(evidence.derived.priority(runs[np.searchsorted(runs, row) :][:1] if runs[-1] > row else runs[-1:])[0])
+    later = min(int(np.searchsorted(runs, row)), len(runs) - 1)
+    theirs = int(evidence.derived.priority(runs[[later]])[0])
     name, rival = evidence.name(thread), evidence.name(other)
     if theirs < mine:
         return (f"{name} has the higher priority ({mine}, {rival} {theirs}), to no avail: look at the budget "
@@ -304,8 +305,6 @@ def ping_pongs(evidence: Evidence, limits: Limits) -> list[Verdict]:
 
 def _of_threads(thread: _Ints, cycles: _Ints, least: int) -> list[tuple[int, NDArray[np.intp]]]:
     """Return the positions of those threads whose cycles add up to enough."""
-    if not len(thread):
-        return []
     total = np.bincount(thread, cycles)
     return groups_at(thread, np.flatnonzero(total[thread] >= least))
 
