@@ -273,10 +273,11 @@ TWICE_LATE = verdict(
 )  # fmt: skip
 
 
-def queue(served, later=(), threads=1, count=9):
+def queue(served, later=(), threads=1, count=9, early=()):
     """Nine messages of five clients to `disk`, one every 20 from 100 on; each queues 40, then is served.
 
     One goes to another server before. More may follow: begin, and how long each queues. Threads receive by turns.
+    Some clients may be the ones that the trace shows first.
     """
     events = [(60, 1, "RUNNING", (4, 1)), (29, 0, "RUNNING", (10, 1)), (30, 0, SEND, (0x70001, 4)),
               (31, 0, "SEND", (10, 1)), (70, 1, RECEIPT, (0x70001, 4)), (70.5, 1, "REPLY", (10, 1)),
@@ -298,7 +299,10 @@ def queue(served, later=(), threads=1, count=9):
             if threads > 1:
                 events += [(received - 0.1, 1, "READY", (5, 2 - number % 2)),
                            (received - 0.1, 1, "RUNNING", (5, 1 + number % 2))] * (number > 0)  # fmt: skip
-    scene = Scene(cpus=2).time_event(0).process_name(0, 5, "disk").state("RUNNING", 1, 5, 1, 1)
+    scene = Scene(cpus=2).time_event(0).process_name(0, 5, "disk")
+    for pid in early:
+        scene.state("READY", 0.5, pid, 1)
+    scene.state("RUNNING", 1, 5, 1, 1)
     for time, cpu, what, words in sorted(events, key=lambda event: event[0]):
         scene.state(what, time, *words, cpu) if isinstance(what, str) else scene.event(what, time, words, cpu)
     return scene.event(END, 1000)
@@ -698,6 +702,10 @@ DIRECT_ENDS = {
     ("server-saturation", queue(20, count=4), {**QUEUE, "least_count": 4, "queued_percent": 160.001}, []),
     ("server-saturation", queue(40), QUEUE, [saturated(40)]),
     ("server-saturation", queue(41), QUEUE, []),
+    ("server-saturation", queue(0), QUEUE, [
+        {**saturated(20), "says": saturated(20)["says"].replace("20.00 µs", "0 ns")}]),
+    ("server-saturation", queue(20, early=[12]), QUEUE, [
+        {**saturated(20), "threads": [*(f"pid {pid} 1" for pid in (12, 10, 11, 13, 14)), "disk 1"]}]),
     ("server-saturation", queue(20), {**QUEUE, "least_us": 40.001}, []),
     ("server-saturation", queue(20), {**QUEUE, "least_count": 6}, [saturated(20, since=120)]),
     ("server-saturation", queue(20), {**QUEUE, "least_count": 7}, []),

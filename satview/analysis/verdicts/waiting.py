@@ -400,7 +400,7 @@ def _contended(evidence: Evidence, limits: Limits) -> list[Verdict]:
         threads = _most_of(found.thread[inside], (end - begin)[is_inside])
         what = mutex_text(evidence, int(found.thread[inside[0]]), int(found.object[inside[0]]))
         holders = np.unique(blockers(trace).thread[inside])
-        held = _some(evidence, holders[holders >= 0].tolist(), "and")
+        held = _some(evidence, holders[holders > 0].tolist(), "and")
         verdicts.append(evidence.verdict(
             Severity.WARNING, span, threads, [what], found.row[inside],
             (f"{len(threads)} threads wait {int(count[worst])} times for {what} within {evidence.length(window)} from "
