@@ -176,6 +176,14 @@ def kept(*waits):
     return scene.event(END, 400 * len(waits) + 50)
 
 
+def kept_at_both_ends():
+    """5.1 waits from 100 to 400 for a mutex of 5.2, which is ready up to 160 and from 340 to 450, while 6.1 runs."""
+    scene = Scene().time_event(0).state("READY", 1, 5, 2).state("RUNNING", 10, 5, 1)
+    scene.call(LOCK, 95, (0x1000, 2 << 16 | 5)).swap(100, (5, 1), "MUTEX", (6, 1))
+    scene.swap(160, (6, 1), "NANOSLEEP", (5, 2)).swap(340, (5, 2), "READY", (6, 1)).state("READY", 400, 5, 1)
+    return scene.swap(450, (6, 1), "NANOSLEEP", (5, 2)).event(END, 500)
+
+
 def kept_server():
     """5.1 waits for the reply of 6.1, which is ready from 120 to 320 while 7.1 runs."""
     scene = exchange(dump((5, 1), (6, 1)), 90, (5, 1), (6, 1), 0x10001).swap(120, (6, 1), "READY", (7, 1))
@@ -673,6 +681,7 @@ FLOOD = {"window_ms": 0.1, "taken_percent": 40}
     ("lock-contention", kept([(120, 220)]), {**KEPT, "kept_ms": 0.3}, []),
     ("lock-contention", kept([(120, 220)], [(520, 720)]), KEPT,
      [could_run(again=", and so once more", others=[(500, 800, 500)])]),
+    ("lock-contention", kept_at_both_ends(), KEPT, [could_run(120)]),
     ("lock-contention", kept_server(), KEPT, []),
     ("deadlock", senders(), FOR_EVER, [SENDERS]),
     ("deadlock", mixed(), FOR_EVER, [MIXED]),

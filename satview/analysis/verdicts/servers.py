@@ -92,7 +92,7 @@ def _queues(evidence: Evidence, limits: Limits) -> list[Verdict]:
     verdicts = []
     for (pid,), mine in groups(trace.threads.pid[sent.server[at]]):
         first, last = begin[mine], end[mine]
-        if len(mine) < least_count or int((last - first).sum()) < least:
+        if len(mine) < least_count:
             continue
         begins, waited = covered(first, last, window)
         count = np.searchsorted(np.sort(first), begins + window) - np.searchsorted(np.sort(last), begins, side="right")
@@ -191,8 +191,8 @@ def growing_queues(evidence: Evidence, limits: Limits) -> list[Verdict]:
         receivers = np.unique(trace.events.thread[received if len(received) else last].astype(np.int64))
         senders = [int(row) for row in np.unique(trace.events.thread[sent]) if row and not evidence.is_idle[row]]
         oldest = sent[-waiting:]
-        period = int(evidence.times[sent[-1]] - evidence.times[sent[0]]) // max(len(sent) - 1, 1)
-        every = f"one every {evidence.length(period)}, " if len(sent) > 1 else ""
+        length = int(evidence.times[sent[-1]] - evidence.times[sent[0]])
+        every = f"one every {evidence.length(length // (len(sent) - 1))}, " if len(sent) > 1 else ""
         does = f"only {len(received):,} are received" if len(received) else "none is received"
         if len(last) and not len(received):
             does += (f" ({evidence.name(int(receivers[0]))} received the last one before that, at "

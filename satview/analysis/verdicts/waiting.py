@@ -325,7 +325,7 @@ def _passed_over(evidence: Evidence, limits: Limits) -> list[Verdict]:
     for wait in at.tolist():
         row, stop, thread = int(waiting.row[wait]), int(end[wait]), int(waiting.thread[wait])
         is_between = (gives.mutex == known.of_wait[wait]) & (gives.row > row) & (gives.row < stop)
-        givers = gives.thread[is_between & (gives.thread != thread)]
+        givers = gives.thread[is_between]
         if len(givers) < _OFTEN:
             continue
         others = _most_of(givers, np.ones(len(givers), np.int64))
@@ -347,7 +347,6 @@ def _kept_holders(evidence: Evidence, limits: Limits) -> list[Verdict]:
     waiting, ready = found.waits, evidence.states.of_state(READY)
     end = evidence.end_rows(waiting.end_row)
     at = np.flatnonzero(waiting.value == MUTEX)
-    at = at[evidence.lengths(waiting.row[at], end[at]) >= least]
     mine, spans = overlaps(found.thread[at], waiting.row[at].astype(np.int64), end[at],
                            ready.thread, ready.row, ready.end_row)  # fmt: skip
     first, last = np.maximum(waiting.row[at[mine]], ready.row[spans]), np.minimum(end[at[mine]], ready.end_row[spans])
@@ -383,7 +382,7 @@ def _contended(evidence: Evidence, limits: Limits) -> list[Verdict]:
     verdicts = []
     for _, mine in groups(mutex[at]):
         begin, end = first[mine], last[mine]
-        if len(mine) < limits.number("least_count") or int((end - begin).sum()) < least:
+        if len(mine) < limits.number("least_count"):
             continue
         begins, waited = covered(begin, end, window)
         sorted_begin = np.sort(begin)
