@@ -600,6 +600,53 @@ CHAIN = verdict(
     "error", (31, 400.001), threads=["pid 5 1", "pid 5 4", "pid 5 3"], objects=["mutex 0x1000 (process pid 5)"],
     events=[(31, "waits"), (40, "holder, ready"), (40, "preempts")], occurrences=[(31, 400.001, 31)],
 )  # fmt: skip
+
+
+def long_chain(count):
+    """Of 5.1, 5.2, ... all but the last one wait for the next one, which is kept from running from 500 to 600."""
+    scene = Scene().time_event(0)
+
+    def state(name, time, tid):
+        scene.state(name, time, 5, tid, extra=(10 if tid == count else 20 if tid == 99 else 50 - tid, 2))
+
+    state("RUNNING", 1, count)
+    for number, tid in enumerate(range(count - 1, 0, -1), 1):
+        now = 20 * number
+        state("READY" if tid == count - 1 else "MUTEX", now, tid + 1)
+        state("RUNNING", now, tid)
+        scene.call(LOCK, now + 10, (0x1000 * tid, (tid + 1) << 16 | 5))
+    state("MUTEX", 400, 1)
+    state("RUNNING", 400, count)
+    state("READY", 500, count)
+    state("RUNNING", 500, 99)
+    state("NANOSLEEP", 600, 99)
+    state("RUNNING", 600, count)
+    return scene.event(END, 700)
+
+
+def test_chains_have_eight_waits_at_most(tmp_path):
+    """Of nine waits those that are eight and fewer from the end are reported."""
+    said = [each["says"] for each in reported(long_chain(10), "priority-inversion", tmp_path, least_us=100)]
+    assert len(said) == 8
+    assert "held by pid 5 10; pid 5 99 (priority 20) keeps pid 5 10 (priority 10) from running for 100.0 µs" in said[0]
+    assert said[-1].startswith("pid 5 2 (priority 48) waits ")
+    assert "held by pid 5 3 and so, 7 steps on, for pid 5 10; pid 5 99 (priority 20) keeps " in said[-1]
+
+
+def kept_all_through():
+    """5.1 (30) waits from 100 to 200 for 5.2 (10), ready since 1; 5.3 (20) runs on CPU 1 from 2 on, 5.4 (40) too."""
+    scene = Scene(cpus=2).time_event(0).state("READY", 1, 5, 2, extra=(10, 2))
+    scene.state("RUNNING", 2, 5, 3, 1, extra=(20, 2)).state("RUNNING", 3, 5, 1, extra=(30, 2))
+    scene.call(LOCK, 99, (0x1000, 2 << 16 | 5)).state("MUTEX", 100, 5, 1, extra=(30, 2))
+    scene.state("RUNNING", 100, 5, 4, extra=(40, 2)).state("READY", 200, 5, 1, extra=(30, 2))
+    return scene.event(END, 300)
+
+
+KEPT_ALL_THROUGH = {
+    **inverted(occurrences=[(100, 200, 100)]), "span": (100, 200),
+    "says": inverted()["says"].replace("119.0", "100.0").replace("012 000", "100 000"),
+    "events": [(1, "holder, ready"), (2, "preempts"), (100, "waits"), (200, "goes on")],
+}  # fmt: skip
 DIRECT = {
     **CHAIN, "says": "pid 5 2 (priority 25) waits 384.0 µs from 0.000 016 000 s for mutex 0x2000 (process pid 5), "
     "held by pid 5 4; pid 5 3 (priority 20) keeps pid 5 4 (priority 10) from running for 100.0 µs of that.",
@@ -760,6 +807,7 @@ DIRECT_ENDS = {
         {**inverted(),
          "says": inverted()["says"].replace(" of that.", " of that (interrupt 0x21 1.000 µs of it)."),
         }]),
+    ("priority-inversion", kept_all_through(), {"least_us": 100}, [KEPT_ALL_THROUGH]),
     ("priority-inversion", chain(), {"least_us": 100}, [DIRECT, CHAIN]),
     ("priority-inversion", chain(ends=True), {"least_us": 100}, [DIRECT_ENDS, CHAIN]),
     ("priority-inversion", inversion(high=20), {"least_us": 100}, []),

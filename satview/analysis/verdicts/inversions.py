@@ -96,7 +96,7 @@ def _runs_in_between(
     first, last = np.maximum(chains.first[mine], ready.row[spans]), np.minimum(chains.last[mine], ready.end_row[spans])
     low, top = evidence.derived.priority(ready.row[spans]), high[chains.wait[mine]]
     # The runs of threads in between may be short, as they are preempted too; together they must be long enough.
-    keep = np.flatnonzero((evidence.lengths(first, last) >= least // 8) & (low > 0) & (low < top))
+    keep = np.flatnonzero((evidence.lengths(first, last) >= least // 8) & (low > 0))
     mine, first, last, low, top = mine[keep], first[keep], last[keep], low[keep], top[keep]
     out: list[tuple[_Ints, ...]] = []
     for cpu in np.unique(evidence.trace.events.cpu[runs.row]).tolist():
