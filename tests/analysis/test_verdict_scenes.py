@@ -654,6 +654,8 @@ FLOOD = {"window_ms": 0.1, "taken_percent": 40}
         passed(3, (100, 200), (300, 450), again=", and so once more, longest 150.0 µs from 0.000 300 000 s")]),
     ("growing-queue", pulse_queue(), PILES, [piles(8, "only 2 are received", 6, last=190.5)]),
     ("growing-queue", pulse_queue(), {**PILES, "least_count": 7}, []),
+    ("growing-queue", pulse_queue(), {**PILES, "least_ms": 0.400001}, [
+        piles(8, "only 2 are received", 6, last=190.5)]),
     ("growing-queue", pulse_queue(), {**PILES, "least_ms": 0.400002}, []),
     ("growing-queue", pulse_queue(8, 0), PILES, [
         piles(8, "none is received (ear 1 received the last one before that, at 0.000 025 000 s)", 8, last=25,

@@ -311,6 +311,7 @@ def test_who_is_worth_a_name(tmp_path):
         ((990, 10, 0, 0, 0), [1, 2], "pid 5 1 990 ns, pid 5 2 10 ns"),
         ((991, 9, 0, 0, 0), [1], "pid 5 1 991 ns, and 1 more 9 ns"),
         ((991, 4, 5, 0, 0), [1], "pid 5 1 991 ns, and 2 more 9 ns"),
+        ((0, 1, 0, 0, 0), [2], "pid 5 2 1 ns"),
         ((0, 0, 0, 0, 0), [], ""),
     ):  # fmt: skip
         lengths = [*cycles, 700, 900]  # the idle thread, and who is not known

@@ -121,7 +121,7 @@ def _period(evidence: Evidence, limits: Limits, rows: NDArray[np.int64]) -> int:
     """Return the period in cycles with which some events come, ascending rows; 0 if they do not come regularly."""
     least = limits.number("least_count")
     gaps = np.diff(evidence.times[rows])[is_whole(evidence.trace, rows[:-1], rows[1:])]
-    if len(rows) <= least or len(gaps) < least:
+    if len(gaps) < least:
         return 0
     period = int(np.median(gaps))
     is_regular = np.abs(gaps - period) <= period * limits.number("tolerance_percent") / 100
