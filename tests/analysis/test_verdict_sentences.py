@@ -221,10 +221,10 @@ def leak(first, last, count, what="channels", left_out=()):
     )  # fmt: skip
 
 
-def lossy():
-    """Of buffers 1, 3 and 6 the ones in between are missing: before 100, 40 after the last event, and before 400."""
+def lossy(last=150):
+    """Of buffers 1, 3 and 6 the ones in between are missing: from the event of 60 to 100, and from the last to 400."""
     scene = Scene().event(wire.CONTROL_BUFFER, 0, (1, 0)).time_event(0).state("RUNNING", 60, 5, 1)
-    scene.event(wire.CONTROL_BUFFER, 100, (3, 0)).time_event(100).state("RUNNING", 150, 6, 1)
+    scene.event(wire.CONTROL_BUFFER, 100, (3, 0)).time_event(100).state("RUNNING", last, 6, 1)
     return scene.event(wire.CONTROL_BUFFER, 400, (6, 0)).time_event(400).event(END, 500)
 
 
@@ -370,6 +370,27 @@ CONVOY = verdict(
     objects=["mutex 0x1000 (process pid 5)"], events=[(time, "waits") for time in range(102, 200, 20)],
 )  # fmt: skip
 
+
+def rush():
+    """5.1 waits from 90 to 100 for a mutex of 5.9; 5.1, 5.2 and 5.3 do from 188, 189 and 190 to 200."""
+    scene = Scene().time_event(0).state("RUNNING", 1, 5, 9).swap(80, (5, 9), "READY", (5, 1))
+    scene.call(LOCK, 81, (0x1000, 9 << 16 | 5)).swap(90, (5, 1), "MUTEX", (5, 9)).state("READY", 100, 5, 1)
+    scene.swap(101, (5, 9), "READY", (5, 1)).exit(LOCK, 102)
+    for tid in (1, 2, 3):
+        if tid > 1:
+            scene.state("RUNNING", 186.5 + tid, 5, tid)
+        scene.call(LOCK, 186.7 + tid, (0x1000, 9 << 16 | 5)).state("MUTEX", 187 + tid, 5, tid)
+    scene.state("RUNNING", 190, 5, 9)
+    for tid in (1, 2, 3):
+        scene.state("READY", 200, 5, tid)
+    return scene.event(END, 1000)
+
+
+RUSH = verdict(
+    "3 threads wait 3 times for mutex 0x1000 (process pid 5) within 100.0 µs from 0.000 100 000 s, 33.00 µs in all, "
+    "while pid 5 9 hold it in turn.", "warning", (100, 288), threads=["pid 5 1", "pid 5 2", "pid 5 3"],
+    objects=["mutex 0x1000 (process pid 5)"], events=[(time, "waits") for time in (188, 189, 190)],
+)  # fmt: skip
 CONVOYS = verdict(
     "3 threads wait 6 times for mutex 0x1000 (process pid 5) within 100.0 µs from 0.000 502 000 s, 62.50 µs in all, "
     "while pid 5 9 hold it in turn.", "warning", (484.5, 692), threads=["pid 5 1", "pid 5 2", "pid 5 3"],
@@ -729,6 +750,8 @@ DIRECT_ENDS = {
      [leak(100, 190, 10, "connections")]),
     ("leak", channels(10, others=("MSG_INFO", "MSG_RECEIVEV")), {"least_count": 10, "spread_ms": 0.05}, []),
     ("data-loss", lossy(), {}, [LOSS]),
+    ("data-loss", lossy(380), {}, [{**LOSS, "span": (60, 100), "says": LOSS["says"].replace("290.0", "60.00").replace(
+        "0.000 150 000 s for 250.0", "0.000 060 000 s for 40.00"), "occurrences": [(60, 100, None)]}]),
     ("data-loss", late_ring(), {}, []),
     ("missed-period", periodic({3: 50}), {"least_count": 9}, [ONCE_LATE]),
     ("missed-period", periodic({3: 50}), {"least_count": 10}, []),
@@ -764,6 +787,8 @@ DIRECT_ENDS = {
      [{**CONVOY, "span": (102, 202), "occurrences": [(102, 202, None)]}]),
     ("lock-contention", convoy((500, 6, 20)), {"window_ms": 0.1, "waited_percent": 50, "least_count": 5},
      [{**CONVOY, "occurrences": [(102, 262, None), (492.5, 622, None)]}]),
+    ("lock-contention", rush(), {"window_ms": 0.1, "waited_percent": 33, "least_count": 3}, [RUSH]),
+    ("lock-contention", rush(), {"window_ms": 0.1, "waited_percent": 33, "least_count": 4}, []),
     ("lock-contention", convoy(), {"window_ms": 0.1, "waited_percent": 52.51, "least_count": 5}, []),
     ("lock-contention", convoy(), {"window_ms": 0.1, "waited_percent": 50, "least_count": 6}, []),
     ("deadlock", circle(), {"least_ms": 1.000001}, [CIRCLE]),
