@@ -164,9 +164,9 @@ def _causes_of_slices(evidence: Evidence) -> _Ints:
     thread, woken = evidence.trace.events.thread, wake_ups(evidence.trace)
     by = thread[woken.to_row].astype(np.int64)
     order = np.lexsort((woken.to_row, by))
-    rows = evidence.slices[0]
+    rows, size = evidence.slices[0], len(evidence.times)
     runner = thread[rows].astype(np.int64)
-    last = np.searchsorted(by[order] << 32 | woken.to_row[order], runner << 32 | rows, side="right") - 1
+    last = np.searchsorted(by[order] * size + woken.to_row[order], runner * size + rows, side="right") - 1
     known = np.flatnonzero(last >= 0)
     known = known[by[order[last[known]]] == runner[known]]
     out = np.full(len(rows), -1, np.int64)
