@@ -35,12 +35,17 @@ class Scene(TraceBuilder):
 
 def found(builder, kind, folder, **limits):
     """Return a scene as a trace, and what a rule finds in it; a threshold of another kind as `kind__name`."""
+    trace = builder.open(folder)
+    return trace, find_verdicts(trace, thresholds(kind, **limits), kinds=[kind])
+
+
+def thresholds(kind, **limits):
+    """Return the thresholds that ship, but for some of a kind, or of another one as `kind__name`."""
     values = {name: dict(table) for name, table in default_thresholds().values.items()}
     for name, value in limits.items():
         other, _, threshold = name.rpartition("__")
         values[other or kind][threshold] = value
-    trace = builder.open(folder)
-    return trace, find_verdicts(trace, Thresholds(values), kinds=[kind])
+    return Thresholds(values)
 
 
 def reported(builder, kind, folder, **limits):

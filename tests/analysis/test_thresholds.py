@@ -17,7 +17,8 @@ from tests.capture.made import WIDE, traced
 
 def test_every_kind_has_a_table_and_every_number_a_unit_and_a_comment(tmp_path):
     text = thresholds_text()
-    assert set(tomllib.loads(text)) == set(rules())
+    assert {kind: {name: float(value) for name, value in table.items()} for kind, table in tomllib.loads(
+        text).items()} == default_thresholds().values  # fmt: skip
     for line in text.splitlines():
         if re.match(r"[a-z_]+ = \d", line):
             assert re.match(r"[a-z_]+_(ms|us|percent|count) = [\d.]+ +# ", line), line
@@ -67,6 +68,18 @@ def test_a_file_replaces_what_it_names(tmp_path):
     assert found.is_enabled("deadlock")
     assert found.values["leak"] == default.values["leak"]
     assert default_thresholds().ns("deadlock", "least_ms") == 20_000_000, "the default is untouched"
+
+
+def test_a_table_may_have_all_that_there_is(tmp_path):
+    (tmp_path / "mine.toml").write_text(
+        '[leak]\nseverity = "error"\nleast_count = 3\nthreads = ["a", "2:3"]\nspread_ms = 7\n[deadlock]\n'
+        'threads = ["b"]\nleast_ms = 9\nseverity = "info"\nenabled = false\n'
+    )
+    limits = read_thresholds(tmp_path / "mine.toml")
+    assert limits.values["leak"] == {"enabled": 1, "least_count": 3, "spread_ms": 7}
+    assert limits.values["deadlock"] == {"enabled": 0, "least_ms": 9}
+    assert limits.severities == {"leak": "error", "deadlock": "info"}
+    assert limits.threads == {"leak": ("a", "2:3"), "deadlock": ("b",)}
 
 
 @pytest.mark.parametrize(("text", "message"), [

@@ -35,19 +35,23 @@ A_MS = "1.000 ms"
 
 
 # --- Servers and queues ---------------------------------------------------------------------------------------------
-def passed_over(*waits, others=3):
-    """10.1 waits for `disk` from and for how long as given, which meanwhile receives messages of 11.1, 3 after each."""
+def passed_over(*waits, others=3, served=1):
+    """10.1 waits for `disk` from and for how long as given, which meanwhile receives messages of 11.1, 3 after each.
+
+    The reply to 10.1 comes 1 after the receipt, or later.
+    """
     scene = Scene(cpus=2).time_event(0).process_name(0, 5, "disk").state("RUNNING", 1, 5, 1, 1)
     for begin, length in waits:
         turns = [(begin, 10, length)] + [(begin + 10 + 10 * number, 11, 3) for number in range(others)]
         events = []
         for number, (sent, client, queued) in enumerate(turns):
             rcvid, received = (begin + number) << 16 | 1, sent + queued
+            replied = received + (served if client == 10 else 1)
             events += [(sent - 3, 0, "RUNNING", (client, 1)), (sent - 2, 0, wire.code(2, SENDV), (7, 0)),
                        (sent - 1, 0, SEND, (rcvid, 5)), (sent, 0, "SEND", (client, 1))]  # fmt: skip
             if received < 1000:
                 events += [(received - 0.5, 1, RECEIPT, (rcvid, 5)), (received, 1, "REPLY", (client, 1)),
-                           (received + 1, 1, REPLY, (1, client)), (received + 2, 1, "READY", (client, 1))]  # fmt: skip
+                           (replied, 1, REPLY, (1, client)), (replied + 1, 1, "READY", (client, 1))]  # fmt: skip
         for time, cpu, what, words in sorted(events, key=lambda event: event[0]):
             scene.state(what, time, *words, cpu) if isinstance(what, str) else scene.event(what, time, words, cpu)
     return scene.event(END, 1000)
@@ -63,14 +67,16 @@ def passed(count, *times, again=""):
     )  # fmt: skip
 
 
-def pulse_queue(sent=8, served=2, before=1):
+def pulse_queue(sent=8, served=2, before=1, earlier=0):
     """4.1 sends pulses to `ear`, one every 20 from 100 on; each of the first ones is received 70.5 later.
 
-    Before that some are received at once; one pulse of another connection, and one of another process, are not.
+    Before that some are received at once, and some that were sent before the trace. One pulse of another connection,
+    and one of another process, are not.
     """
     events = [(60, PULSE, (8, 5)), (70, PULSE, (9, 6)), *((100 + 20 * n, PULSE, (9, 5)) for n in range(sent))]
     for number in range(before):
         events += [(20 + number * 20, PULSE, (9, 5)), (25 + number * 20, RECEIVED_PULSE, (9, 5))]
+    events += [(10 + 10 * number, RECEIVED_PULSE, (9, 5)) for number in range(earlier)]
     events += [(170.5 + 20 * number, RECEIVED_PULSE, (9, 5)) for number in range(served)]
     scene = Scene().time_event(0).process_name(0, 5, "ear").state("RUNNING", 1, 4, 1)
     for time, code, words in sorted(events):
@@ -168,6 +174,20 @@ def kept(*waits):
             scene.swap(begin, (5, 2), "READY", (6, 1)).swap(end, (6, 1), "NANOSLEEP", (5, 2))
         scene.call(UNLOCK, base + 399, (0x1000, 0)).state("READY", base + 400, 5, 1).exit(UNLOCK, base + 401)
     return scene.event(END, 400 * len(waits) + 50)
+
+
+def kept_at_both_ends():
+    """5.1 waits from 100 to 400 for a mutex of 5.2, which is ready up to 160 and from 340 to 450, while 6.1 runs."""
+    scene = Scene().time_event(0).state("READY", 1, 5, 2).state("RUNNING", 10, 5, 1)
+    scene.call(LOCK, 95, (0x1000, 2 << 16 | 5)).swap(100, (5, 1), "MUTEX", (6, 1))
+    scene.swap(160, (6, 1), "NANOSLEEP", (5, 2)).swap(340, (5, 2), "READY", (6, 1)).state("READY", 400, 5, 1)
+    return scene.swap(450, (6, 1), "NANOSLEEP", (5, 2)).event(END, 500)
+
+
+def kept_server():
+    """5.1 waits for the reply of 6.1, which is ready from 120 to 320 while 7.1 runs."""
+    scene = exchange(dump((5, 1), (6, 1)), 90, (5, 1), (6, 1), 0x10001).swap(120, (6, 1), "READY", (7, 1))
+    return scene.swap(320, (7, 1), "NANOSLEEP", (6, 1)).event(REPLY, 390, (1, 5)).state("READY", 391, 5, 1)
 
 
 def could_run(length=100, again="", others=()):
@@ -393,6 +413,54 @@ def too_early(rounds, ran):
     )  # fmt: skip
 
 
+def signalled_after(*, loss=False, overlap=False):
+    """5.2 signals a condition variable at 20; 5.1 waits for it from 60 on.
+
+    Before that a buffer may be missing, or 6.1 may run while 5.2 has not left the CPU, which no whole trace shows.
+    """
+    scene = Scene().event(wire.CONTROL_BUFFER, 0, (1, 0)).event(wire.THREAD_CREATE, 0.1, (5, 1)).time_event(0.3)
+    scene.state("RUNNING", 1, 5, 2)
+    if loss:
+        scene.event(wire.CONTROL_BUFFER, 5, (3, 0)).time_event(5)
+    if overlap:
+        scene.state("RUNNING", 6, 6, 1).state("NANOSLEEP", 7, 6, 1)
+    scene.state("READY", 9, 5, 2).state("RUNNING", 10, 5, 2).call(SIGNAL, 20, (0x3000, 0)).exit(SIGNAL, 21)
+    scene.swap(30, (5, 2), "NANOSLEEP", (5, 1)).call(PAUSE, 50, (0x3000, 0x1000))
+    return scene.swap(60, (5, 1), "CONDVAR", (1, 1)).event(END, 1060)
+
+
+AFTER = verdict(
+    "pid 5 1 waits for condition variable 0x3000 (process pid 5) from 0.000 060 000 s to the end of the trace, "
+    "1.000 ms; pid 5 2 signalled it 40.00 µs before, when nobody waited, and pid 5 1 ran 30.00 µs in between.", "error",
+    (60, 1060.001), threads=["pid 5 1", "pid 5 2"], objects=["condition variable 0x3000 (process pid 5)"],
+    certainty="inferred", events=[(20, "signals"), (50, "asks"), (60, "waits")],
+)  # fmt: skip
+
+
+def only_the_last():
+    """5.9 signals three condition variables at 2, 3 and 4; 5.1, 5.2 and 5.3 wait for one each, until the end.
+
+    5.1 has waited since and was woken, 5.2 has slept and worked, 5.3 has done nothing.
+    """
+    scene = dump((5, 1), (5, 2), (5, 3), (5, 9)).state("RUNNING", 1, 5, 9)
+    for number in range(3):
+        scene.call(SIGNAL, 2 + number, (0x3000 + 0x1000 * number, 0)).exit(SIGNAL, 2.5 + number)
+    scene.swap(10, (5, 9), "READY", (5, 1)).call(PAUSE, 15, (0x3000, 0x800)).swap(20, (5, 1), "CONDVAR", (5, 9))
+    scene.state("READY", 25, 5, 1).swap(30, (5, 9), "READY", (5, 1)).exit(PAUSE, 31)
+    scene.call(PAUSE, 35, (0x3000, 0x800)).swap(40, (5, 1), "CONDVAR", (5, 2))
+    scene.swap(60, (5, 2), "NANOSLEEP", (5, 9)).swap(70, (5, 9), "READY", (5, 2))
+    scene.call(PAUSE, 195, (0x4000, 0x800)).swap(200, (5, 2), "CONDVAR", (5, 3))
+    return scene.call(PAUSE, 205, (0x5000, 0x800)).swap(210, (5, 3), "CONDVAR", (1, 1)).event(END, 1210)
+
+
+THE_LAST = verdict(
+    "pid 5 3 waits for condition variable 0x5000 (process pid 5) from 0.000 210 000 s to the end of the trace, "
+    "1.000 ms; pid 5 9 signalled it 206.0 µs before, when nobody waited, and pid 5 3 ran 10.00 µs in between.", "error",
+    (210, 1210.001), threads=["pid 5 3", "pid 5 9"], objects=["condition variable 0x5000 (process pid 5)"],
+    certainty="inferred", events=[(4, "signals"), (205, "asks"), (210, "waits")],
+)  # fmt: skip
+
+
 def at_edges(before, behind):
     """5.1 is ready from 300 to 600, up to 210 and from 700 on for as long as given, while 6.1 runs; else it runs."""
     scene = Scene().time_event(0).state("RUNNING", 1, 5, 1)
@@ -460,12 +528,12 @@ TAKEN = verdict(
 )  # fmt: skip
 
 
-def handled_long(*, is_last):
-    """Interrupt 0x1f takes 300 from 100 on, three windows, and 5 from 600 on unless that is the last one."""
+def handled_long(*later):
+    """Interrupt 0x1f takes 300 from 100 on, three windows; and again later, as given by begin and length."""
     scene = Scene().time_event(0).state("RUNNING", 1, 5, 1).event(INTERRUPT, 100, (0x1F, 0))
     scene.event(INTERRUPT_EXIT, 400, (0x1F, 0))
-    if not is_last:
-        scene.event(INTERRUPT, 600, (0x1F, 0)).event(INTERRUPT_EXIT, 605, (0x1F, 0))
+    for begin, length in later:
+        scene.event(INTERRUPT, begin, (0x1F, 0)).event(INTERRUPT_EXIT, begin + length, (0x1F, 0))
     return scene.event(END, 900)
 
 
@@ -476,21 +544,40 @@ HANDLED_LONG = verdict(
 )  # fmt: skip
 
 
-def handled_by_thread():
-    """8.0: interrupt 0x1f comes every 10 from 100 to 200 and wakes 5.1, which runs for 4 from 1 later on."""
+TWICE_LONG = {
+    **HANDLED_LONG, "says": HANDLED_LONG["says"].replace(
+        "300.0 µs.", "300.0 µs, and so 1 more time."), "occurrences": [(100, 400, None), (500, 800, None)],
+}  # fmt: skip
+
+
+def handled_by_thread(end=200):
+    """8.0: interrupt 0x1f comes every 10 from 100 on and wakes 5.1, which runs for 4 from 1 later on."""
     scene = dump((5, 1), release="8.0.0").state("INTR", 2, 5, 1).state("RUNNING", 3, 1, 1)
-    for time in range(100, 200, 10):
+    for time in range(100, end, 10):
         scene.event(INTERRUPT, time, (0x1F, 0)).state("READY", time + 0.5, 5, 1).swap(time + 1, (1, 1), "READY", (5, 1))
         scene.swap(time + 5, (5, 1), "INTR", (1, 1))
     return scene.event(END, 500)
 
 
 HANDLED = verdict(
-    "Interrupt 0x1f comes 9 times on CPU 0 within 100.0 µs from 0.000 101 000 s, one every 11.11 µs, and takes 40 % "
+    "Interrupt 0x1f comes 10 times on CPU 0 within 100.0 µs from 0.000 101 000 s, one every 10.00 µs, and takes 40 % "
     "of the CPU; it is handled by "
     "pid 5 1 40.00 µs.", "warning", (101, 201), threads=["pid 5 1"], objects=["interrupt 0x1f", "CPU 0"],
-    events=[(time, "") for time in range(110, 200, 10)], certainty="inferred",
+    events=[(time, "") for time in range(100, 200, 10)], certainty="inferred",
 )  # fmt: skip
+
+
+HANDLED_ONCE = verdict(
+    "Interrupt 0x1f comes 1 time on CPU 0 within 100.0 µs from 0.000 101 000 s, and takes 4 % of the CPU; it is "
+    "handled by pid 5 1 4.000 µs.", "warning", (101, 201), threads=["pid 5 1"], objects=["interrupt 0x1f", "CPU 0"],
+    events=[(100, "")], certainty="inferred",
+)  # fmt: skip
+
+
+def handled_by_nobody():
+    """8.0: interrupt 0x1f is the first event; no event shows what lets 5.1 run then."""
+    scene = Scene("8.0.0").event(INTERRUPT, 0, (0x1F, 0)).state("RUNNING", 1, 5, 1).state("INTR", 150, 5, 1)
+    return scene.state("RUNNING", 150, 1, 1).event(END, 500)
 
 
 def beside_idle(idle):
@@ -507,6 +594,22 @@ def beside_idle(idle):
     if idle < 300:
         scene.swap(100 + idle, (1, 2), "READY", (7, 1), 1)
     return scene.swap(400, (6, 1), "RECEIVE", (5, 1)).event(END, 500)
+
+
+def beside_interrupts(*lengths):
+    """5.1 is ready from 100 to 400 while 6.1 runs; interrupts 0x21 take some of that."""
+    scene = Scene().time_event(0).state("RUNNING", 1, 6, 1).state("READY", 100, 5, 1)
+    for number, length in enumerate(lengths):
+        scene.event(INTERRUPT, 150 + 10 * number, (0x21, 0)).event(
+            INTERRUPT_EXIT, 150 + 10 * number + length, (0x21, 0)
+        )
+    return scene.swap(400, (6, 1), "RECEIVE", (5, 1)).event(END, 500)
+
+
+def interrupted_by(taken=""):
+    plain = waits_beside("")
+    says = plain["says"].replace(" (interrupt 0x21 42.00 µs, interrupt 0x20 3.000 µs of it)", taken)
+    return {**plain, "says": says}
 
 
 def waits_beside(others, idle=None, who=()):
@@ -545,14 +648,20 @@ FLOOD = {"window_ms": 0.1, "taken_percent": 40}
     ("server-saturation", passed_over((100, 99)), PASSED, []),
     ("server-saturation", passed_over((100, 100), others=2), PASSED, [passed(2, (100, 200))]),
     ("server-saturation", passed_over((100, 100), others=1), PASSED, []),
+    ("server-saturation", passed_over((100, 1), served=200), PASSED, []),
     ("server-saturation", passed_over((300, 900)), PASSED, [passed(3, (300, 1000.001))]),
     ("server-saturation", passed_over((100, 100), (300, 150)), PASSED, [
         passed(3, (100, 200), (300, 450), again=", and so once more, longest 150.0 µs from 0.000 300 000 s")]),
     ("growing-queue", pulse_queue(), PILES, [piles(8, "only 2 are received", 6, last=190.5)]),
     ("growing-queue", pulse_queue(), {**PILES, "least_count": 7}, []),
+    ("growing-queue", pulse_queue(), {**PILES, "least_ms": 0.400001}, [
+        piles(8, "only 2 are received", 6, last=190.5)]),
     ("growing-queue", pulse_queue(), {**PILES, "least_ms": 0.400002}, []),
     ("growing-queue", pulse_queue(8, 0), PILES, [
         piles(8, "none is received (ear 1 received the last one before that, at 0.000 025 000 s)", 8, last=25,
+              severity="error")]),
+    ("growing-queue", pulse_queue(8, 0, before=0, earlier=2), PILES, [
+        piles(8, "none is received (ear 1 received the last one before that, at 0.000 020 000 s)", 8, last=20,
               severity="error")]),
     ("growing-queue", pulse_queue(8, 0, before=0), PILES, [piles(8, "none is received", 8, severity="error")]),
     ("growing-queue", pulse_queue(16, 4), PILES, [piles(16, "only 4 are received", 12, last=230.5)]),
@@ -574,6 +683,8 @@ FLOOD = {"window_ms": 0.1, "taken_percent": 40}
     ("lock-contention", kept([(120, 220)]), {**KEPT, "kept_ms": 0.3}, []),
     ("lock-contention", kept([(120, 220)], [(520, 720)]), KEPT,
      [could_run(again=", and so once more", others=[(500, 800, 500)])]),
+    ("lock-contention", kept_at_both_ends(), KEPT, [could_run(120)]),
+    ("lock-contention", kept_server(), KEPT, []),
     ("deadlock", senders(), FOR_EVER, [SENDERS]),
     ("deadlock", mixed(), FOR_EVER, [MIXED]),
     ("deadlock", semaphore_and_mutex(), FOR_EVER, [SEMAPHORE_AND_MUTEX]),
@@ -606,6 +717,14 @@ FLOOD = {"window_ms": 0.1, "taken_percent": 40}
     ("lost-wakeup", habit(2, 51), {**FOR_EVER, "work_us": 1000}, []),
     ("lost-wakeup", habit(3, 50), {**FOR_EVER, "work_us": 1}, [too_early(3, 50)]),
     ("lost-wakeup", habit(3, 51), {**FOR_EVER, "work_us": 1000}, []),
+    ("lost-wakeup", signalled_after(), FOR_EVER, [AFTER]),
+    ("lost-wakeup", signalled_after(loss=True), FOR_EVER, []),
+    ("lost-wakeup", signalled_after(overlap=True), FOR_EVER, []),
+    ("lost-wakeup", only_the_last(), FOR_EVER, [THE_LAST]),
+    ("busy-loop", pulses_around_a_loss(), {"least_ms": 0.41}, []),
+    ("busy-loop", pulses_around_a_loss(), {"least_ms": 0.4}, [verdict(
+        "pid 4 1 runs 400.0 µs of 400.0 µs from 0.000 100 000 s without waiting once.", "info", (100, 500.001),
+        threads=["pid 4 1"], events=[(100, "")])]),
     ("starvation", at_edges(89, 99), STARVES, [hungry((300, 600))]),
     ("starvation", at_edges(90, 99), STARVES, [hungry((120, 210), (300, 600))]),
     ("starvation", at_edges(89, 100), STARVES, [hungry((300, 600), (700, 800))]),
@@ -620,13 +739,21 @@ FLOOD = {"window_ms": 0.1, "taken_percent": 40}
         becomes_ready("pid 5 5", 100, pid_6_1=300, pid_7_1=300)]),
     ("interrupt-flood", taken_from(), FLOOD, [TAKEN]),
     ("interrupt-flood", taken_from(), {**FLOOD, "taken_percent": 40.001}, []),
-    ("interrupt-flood", handled_long(is_last=True), {"window_ms": 0.1, "taken_percent": 100}, [HANDLED_LONG]),
-    ("interrupt-flood", handled_long(is_last=False), {"window_ms": 0.1, "taken_percent": 100}, [HANDLED_LONG]),
+    ("interrupt-flood", taken_from(), {**FLOOD, "serious_percent": 40}, [{**TAKEN, "severity": "error"}]),
+    ("interrupt-flood", taken_from(), {**FLOOD, "serious_percent": 40.001}, [TAKEN]),
+    ("interrupt-flood", handled_long(), {"window_ms": 0.1, "taken_percent": 100}, [HANDLED_LONG]),
+    ("interrupt-flood", handled_long((600, 5)), {"window_ms": 0.1, "taken_percent": 100}, [HANDLED_LONG]),
+    ("interrupt-flood", handled_long((500, 300)), {"window_ms": 0.1, "taken_percent": 100}, [TWICE_LONG]),
     ("interrupt-flood", handled_by_thread(), FLOOD, [HANDLED]),
+    ("interrupt-flood", handled_by_thread(end=110), {"window_ms": 0.1, "taken_percent": 4}, [HANDLED_ONCE]),
+    ("interrupt-flood", handled_by_nobody(), {"window_ms": 0.1, "taken_percent": 1}, []),
     ("long-ready", beside_idle(200), {"least_ms": 0.3}, [
         waits_beside(", pid 7 1 100.0 µs", idle=200, who=["pid 7 1"])]),
     ("long-ready", beside_idle(150), {"least_ms": 0.3}, [waits_beside(", pid 7 1 150.0 µs", who=["pid 7 1"])]),
     ("long-ready", beside_idle(300), {"least_ms": 0.3}, [waits_beside("", idle=300)]),
+    ("long-ready", beside_interrupts(2, 1), {"least_ms": 0.3}, [
+        interrupted_by(" (interrupt 0x21 3.000 µs of it)")]),
+    ("long-ready", beside_interrupts(2, 0.999), {"least_ms": 0.3}, [interrupted_by()]),
     ("data-loss", dropped(), {}, [DROPPED]),
 ])  # fmt: skip
 def test_what_a_rule_says(kind, scene, limits, expected, tmp_path):

@@ -196,10 +196,12 @@ RESTARTED_LATER = verdict(
 
 
 def channels(count, fails=(), gives=(), create="CHANNEL_CREATE", destroy="CHANNEL_DESTROY",
-             others=("MSG_INFO", "SYNC_MUTEX_LOCK", "MSG_RECEIVEV"), end=250):  # fmt: skip
-    """`srv` creates one every 10 from 100 on; some fail, behind some one is given back. Another process creates one."""
-    scene = Scene().time_event(0).process_name(0, 5, "srv").state("RUNNING", 1, 4, 1).call(CALLS[create], 2)
-    scene.exit(CALLS[create], 3, (1, 0)).swap(4, (4, 1), "READY", (5, 1))
+             others=("MSG_INFO", "SYNC_MUTEX_LOCK", "MSG_RECEIVEV"), end=250, early=1):  # fmt: skip
+    """`srv` creates one every 10 from 100 on; some fail, behind some one is given back. 4.1 creates some early."""
+    scene = Scene().time_event(0).process_name(0, 5, "srv").state("RUNNING", 1, 4, 1)
+    for number in range(early):
+        scene.call(CALLS[create], 2 + 0.1 * number).exit(CALLS[create], 2.05 + 0.1 * number, (number + 1, 0))
+    scene.swap(4, (4, 1), "READY", (5, 1))
     for number, name in enumerate(others):
         scene.call(CALLS[name], 10 + 2 * number).exit(CALLS[name], 11 + 2 * number)
     for number in range(count):
@@ -219,10 +221,10 @@ def leak(first, last, count, what="channels", left_out=()):
     )  # fmt: skip
 
 
-def lossy():
-    """Of buffers 1, 3 and 6 the ones in between are missing: before 100, 40 after the last event, and before 400."""
-    scene = Scene().event(wire.CONTROL_BUFFER, 0, (1, 0)).time_event(0).state("RUNNING", 60, 5, 1)
-    scene.event(wire.CONTROL_BUFFER, 100, (3, 0)).time_event(100).state("RUNNING", 150, 6, 1)
+def lossy(first=60, last=150):
+    """Of buffers 1, 3 and 6 the ones in between are missing: from one event to 100, and from the last one to 400."""
+    scene = Scene().event(wire.CONTROL_BUFFER, 0, (1, 0)).time_event(0).state("RUNNING", first, 5, 1)
+    scene.event(wire.CONTROL_BUFFER, 100, (3, 0)).time_event(100).state("RUNNING", last, 6, 1)
     return scene.event(wire.CONTROL_BUFFER, 400, (6, 0)).time_event(400).event(END, 500)
 
 
@@ -240,21 +242,21 @@ LOSS = verdict(
 
 
 # --- Periods and servers --------------------------------------------------------------------------------------------
-def periodic(late, moved=(), *, is_seen=True):
+def periodic(late, moved=(), *, unseen=()):
     """Ten pulses to 5.1, one every 100 from 100 on, received 5 later, or as late as given; one more of another.
 
-    Where the trace does not show that 5.1 waits, which pulse it receives is a guess.
+    Of some numbers the trace does not show that 5.1 waits for the pulse: which one it receives is a guess.
     """
     scene = Scene().time_event(0).state("RUNNING", 1, 5, 1).swap(5, (5, 1), "RECEIVE", (6, 1)).event(PULSE, 20, (8, 5))
     scene.swap(21, (6, 1), "READY", (5, 1)).event(RECEIVED_PULSE, 22, (8, 5)).swap(
-        25, (5, 1), "RECEIVE" if is_seen else "CONDVAR", (6, 1)
+        25, (5, 1), "CONDVAR" if 0 in unseen else "RECEIVE", (6, 1)
     )
     for number in range(10):
         sent = 100 + number * 100 + dict(moved).get(number, 0)
         received = sent + late.get(number, 5)
         scene.event(PULSE, sent, (9, 5)).state("READY", sent + 1, 5, 1).swap(received - 1, (6, 1), "READY", (5, 1))
         scene.event(RECEIVED_PULSE, received, (9, 5))
-        scene.swap(received + 1, (5, 1), "RECEIVE" if is_seen else "CONDVAR", (6, 1))
+        scene.swap(received + 1, (5, 1), "CONDVAR" if number + 1 in unseen else "RECEIVE", (6, 1))
     return scene.event(END, 1200)
 
 
@@ -271,10 +273,11 @@ TWICE_LATE = verdict(
 )  # fmt: skip
 
 
-def queue(served, later=(), threads=1, count=9):
+def queue(served, later=(), threads=1, count=9, early=()):
     """Nine messages of five clients to `disk`, one every 20 from 100 on; each queues 40, then is served.
 
     One goes to another server before. More may follow: begin, and how long each queues. Threads receive by turns.
+    Some clients may be the ones that the trace shows first.
     """
     events = [(60, 1, "RUNNING", (4, 1)), (29, 0, "RUNNING", (10, 1)), (30, 0, SEND, (0x70001, 4)),
               (31, 0, "SEND", (10, 1)), (70, 1, RECEIPT, (0x70001, 4)), (70.5, 1, "REPLY", (10, 1)),
@@ -296,7 +299,10 @@ def queue(served, later=(), threads=1, count=9):
             if threads > 1:
                 events += [(received - 0.1, 1, "READY", (5, 2 - number % 2)),
                            (received - 0.1, 1, "RUNNING", (5, 1 + number % 2))] * (number > 0)  # fmt: skip
-    scene = Scene(cpus=2).time_event(0).process_name(0, 5, "disk").state("RUNNING", 1, 5, 1, 1)
+    scene = Scene(cpus=2).time_event(0).process_name(0, 5, "disk")
+    for pid in early:
+        scene.state("READY", 0.5, pid, 1)
+    scene.state("RUNNING", 1, 5, 1, 1)
     for time, cpu, what, words in sorted(events, key=lambda event: event[0]):
         scene.state(what, time, *words, cpu) if isinstance(what, str) else scene.event(what, time, words, cpu)
     return scene.event(END, 1000)
@@ -364,6 +370,27 @@ CONVOY = verdict(
     objects=["mutex 0x1000 (process pid 5)"], events=[(time, "waits") for time in range(102, 200, 20)],
 )  # fmt: skip
 
+
+def rush():
+    """5.1 waits from 90 to 100 for a mutex of 5.9; 5.1, 5.2 and 5.3 do from 188, 189 and 190 to 200."""
+    scene = Scene().time_event(0).state("RUNNING", 1, 5, 9).swap(80, (5, 9), "READY", (5, 1))
+    scene.call(LOCK, 81, (0x1000, 9 << 16 | 5)).swap(90, (5, 1), "MUTEX", (5, 9)).state("READY", 100, 5, 1)
+    scene.swap(101, (5, 9), "READY", (5, 1)).exit(LOCK, 102)
+    for tid in (1, 2, 3):
+        if tid > 1:
+            scene.state("RUNNING", 186.5 + tid, 5, tid)
+        scene.call(LOCK, 186.7 + tid, (0x1000, 9 << 16 | 5)).state("MUTEX", 187 + tid, 5, tid)
+    scene.state("RUNNING", 190, 5, 9)
+    for tid in (1, 2, 3):
+        scene.state("READY", 200, 5, tid)
+    return scene.event(END, 1000)
+
+
+RUSH = verdict(
+    "3 threads wait 3 times for mutex 0x1000 (process pid 5) within 100.0 µs from 0.000 100 000 s, 33.00 µs in all, "
+    "while pid 5 9 hold it in turn.", "warning", (100, 288), threads=["pid 5 1", "pid 5 2", "pid 5 3"],
+    objects=["mutex 0x1000 (process pid 5)"], events=[(time, "waits") for time in (188, 189, 190)],
+)  # fmt: skip
 CONVOYS = verdict(
     "3 threads wait 6 times for mutex 0x1000 (process pid 5) within 100.0 µs from 0.000 502 000 s, 62.50 µs in all, "
     "while pid 5 9 hold it in turn.", "warning", (484.5, 692), threads=["pid 5 1", "pid 5 2", "pid 5 3"],
@@ -478,13 +505,15 @@ def lost_signal(first, *signals):
     )  # fmt: skip
 
 
-def inversion(high=30, low=10, middle=20, runs=((3, 100),), later=(), first=(1, 3, 4)):
+def inversion(high=30, low=10, middle=20, runs=((3, 100),), later=(), first=(1, 3, 4), later_mutex=0x1000, taken=0):
     """5.1 (high) waits from 12 on for a mutex of 5.2 (low), which threads in between keep from running from 20 on.
 
     Args:
         high, low, middle: Priorities; those in between have 20, 21, ... as given for 5.3.
         runs: Thread in between, and for how long it runs.
         later: The same of waits that follow, every 400.
+        later_mutex: For which those are.
+        taken: How long an interrupt takes 5 after the first of those in between runs.
         first: Which threads the trace shows first.
     """
     scene = Scene().time_event(0)
@@ -499,18 +528,21 @@ def inversion(high=30, low=10, middle=20, runs=((3, 100),), later=(), first=(1, 
         now = 10 + 400 * number
         state("READY", now, 2)
         state("RUNNING", now, 1)
-        scene.call(LOCK, now + 1, (0x1000, 2 << 16 | 5))
+        mutex = later_mutex if number else 0x1000
+        scene.call(LOCK, now + 1, (mutex, 2 << 16 | 5))
         state("MUTEX", now + 2, 1)
         state("RUNNING", now + 2, 2)
         now += 10
         for tid, length in turns:
             state("READY", now, 2)
             state("RUNNING", now, tid)
+            if taken:
+                scene.event(INTERRUPT, now + 5, (0x21, 0)).event(INTERRUPT_EXIT, now + 5 + taken, (0x21, 0))
             state("NANOSLEEP", now + length, tid)
             state("RUNNING", now + length, 2)
             now += length + 1
         now += 9
-        scene.call(UNLOCK, now, (0x1000, 0))
+        scene.call(UNLOCK, now, (mutex, 0))
         state("READY", now + 1, 1)
         scene.exit(UNLOCK, now + 2)
         state("READY", now + 3, 2)
@@ -553,8 +585,11 @@ ONE_OF_TWO = {
 }  # fmt: skip
 
 
-def chain():
-    """5.1 (30) waits from 31 on for 5.2 (25), which waits since 16 for 5.4 (10); 5.3 (20) runs from 40 to 140."""
+def chain(*, ends=False):
+    """5.1 (30) waits from 31 on for 5.2 (25), which waits since 16 for 5.4 (10); 5.3 (20) runs from 40 to 140.
+
+    The wait of 5.2 may end at 150; 5.4 is kept from running again from 170 to 300.
+    """
     scene = Scene().time_event(0)
 
     def swap(time, leaves, name, runs):
@@ -570,6 +605,13 @@ def chain():
     swap(31, 1, "MUTEX", 4)
     swap(40, 4, "READY", 3)
     swap(140, 3, "NANOSLEEP", 4)
+    if ends:
+        scene.call(UNLOCK, 149, (0x2000, 0))
+        scene.state("READY", 150, 5, 2, extra=(25, 2)).exit(UNLOCK, 151)
+        swap(160, 4, "READY", 2)
+        swap(165, 2, "NANOSLEEP", 4)
+        swap(170, 4, "READY", 3)
+        swap(300, 3, "NANOSLEEP", 4)
     return scene.event(END, 400)
 
 
@@ -581,8 +623,69 @@ CHAIN = verdict(
 )  # fmt: skip
 
 
+def long_chain(count):
+    """Of 5.1, 5.2, ... all but the last one wait for the next one, which is kept from running from 500 to 600."""
+    scene = Scene().time_event(0)
+
+    def state(name, time, tid):
+        scene.state(name, time, 5, tid, extra=(10 if tid == count else 20 if tid == 99 else 50 - tid, 2))
+
+    state("RUNNING", 1, count)
+    for number, tid in enumerate(range(count - 1, 0, -1), 1):
+        now = 20 * number
+        state("READY" if tid == count - 1 else "MUTEX", now, tid + 1)
+        state("RUNNING", now, tid)
+        scene.call(LOCK, now + 10, (0x1000 * tid, (tid + 1) << 16 | 5))
+    state("MUTEX", 400, 1)
+    state("RUNNING", 400, count)
+    state("READY", 500, count)
+    state("RUNNING", 500, 99)
+    state("NANOSLEEP", 600, 99)
+    state("RUNNING", 600, count)
+    return scene.event(END, 700)
+
+
+def test_chains_have_eight_waits_at_most(tmp_path):
+    """Of nine waits those that are eight and fewer from the end are reported."""
+    said = [each["says"] for each in reported(long_chain(10), "priority-inversion", tmp_path, least_us=100)]
+    assert len(said) == 8
+    assert "held by pid 5 10; pid 5 99 (priority 20) keeps pid 5 10 (priority 10) from running for 100.0 µs" in said[0]
+    assert said[-1].startswith("pid 5 2 (priority 48) waits ")
+    assert "held by pid 5 3 and so, 7 steps on, for pid 5 10; pid 5 99 (priority 20) keeps " in said[-1]
+
+
+def kept_all_through():
+    """5.1 (30) waits from 100 to 200 for 5.2 (10), ready since 1; 5.3 (20) runs on CPU 1 from 2 on, 5.4 (40) too."""
+    scene = Scene(cpus=2).time_event(0).state("READY", 1, 5, 2, extra=(10, 2))
+    scene.state("RUNNING", 2, 5, 3, 1, extra=(20, 2)).state("RUNNING", 3, 5, 1, extra=(30, 2))
+    scene.call(LOCK, 99, (0x1000, 2 << 16 | 5)).state("MUTEX", 100, 5, 1, extra=(30, 2))
+    scene.state("RUNNING", 100, 5, 4, extra=(40, 2)).state("READY", 200, 5, 1, extra=(30, 2))
+    return scene.event(END, 300)
+
+
+KEPT_ALL_THROUGH = {
+    **inverted(occurrences=[(100, 200, 100)]), "span": (100, 200),
+    "says": inverted()["says"].replace("119.0", "100.0").replace("012 000", "100 000"),
+    "events": [(1, "holder, ready"), (2, "preempts"), (100, "waits"), (200, "goes on")],
+}  # fmt: skip
+DIRECT = {
+    **CHAIN, "says": "pid 5 2 (priority 25) waits 384.0 µs from 0.000 016 000 s for mutex 0x2000 (process pid 5), "
+    "held by pid 5 4; pid 5 3 (priority 20) keeps pid 5 4 (priority 10) from running for 100.0 µs of that.",
+    "span": (16, 400.001), "objects": ["mutex 0x2000 (process pid 5)"], "occurrences": [(16, 400.001, 16)],
+    "threads": ["pid 5 2", "pid 5 4", "pid 5 3"], "events": [(16, "waits"), *CHAIN["events"][1:]],
+}  # fmt: skip
+DIRECT_ENDS = {
+    **DIRECT, "says": DIRECT["says"].replace("384.0", "134.0"), "span": (16, 150), "occurrences": [(16, 150, 16)],
+    "events": [*DIRECT["events"], (150, "goes on")],
+}  # fmt: skip
+
+
 @pytest.mark.parametrize(("kind", "scene", "limits", "expected"), [
     ("long-ready", ready_scene(), {"least_ms": 0.3}, [FIVE_READY, SIX_READY, SEVEN_READY]),
+    ("long-ready", ready_scene(), {"least_ms": 0.3, "serious_ms": 0.4}, [
+        {**FIVE_READY, "severity": "warning"}, {**SEVEN_READY, "severity": "warning"}, SIX_READY]),
+    ("long-ready", ready_scene(), {"least_ms": 0.3, "serious_ms": 0.400001}, [
+        {**SEVEN_READY, "severity": "warning"}, FIVE_READY, SIX_READY]),
     ("long-ready", ready_scene(), {"least_ms": 0.300001}, [SEVEN_READY, FIVE_LATER]),
     ("long-ready", ready_scene(), {"least_ms": 0.4}, [SEVEN_READY, FIVE_LATER]),
     ("long-ready", ready_scene(), {"least_ms": 0.400001}, [SEVEN_READY]),
@@ -638,6 +741,7 @@ CHAIN = verdict(
     ("leak", channels(1, end=180), {"least_count": 0, "spread_ms": 0}, []),
     ("leak", channels(10, end=269), {"least_count": 10, "spread_ms": 0.09}, [leak(100, 190, 10)]),
     ("leak", channels(10, end=270), {"least_count": 10, "spread_ms": 0.09}, []),
+    ("leak", channels(10, early=10), {"least_count": 10, "spread_ms": 0.0009}, [leak(100, 190, 10)]),
     ("leak", channels(10), {"least_count": 11, "spread_ms": 0.09}, []),
     ("leak", channels(12, fails=(3,)), {"least_count": 11, "spread_ms": 0.05}, [leak(100, 210, 11, left_out=(130,))]),
     ("leak", channels(12, gives=(2,)), {"least_count": 9, "spread_ms": 0.05}, [leak(130, 210, 9)]),
@@ -646,6 +750,8 @@ CHAIN = verdict(
      [leak(100, 190, 10, "connections")]),
     ("leak", channels(10, others=("MSG_INFO", "MSG_RECEIVEV")), {"least_count": 10, "spread_ms": 0.05}, []),
     ("data-loss", lossy(), {}, [LOSS]),
+    ("data-loss", lossy(5, 320), {}, [{**LOSS, "span": (5, 100), "says": LOSS["says"].replace("290.0", "175.0").replace(
+        "0.000 150 000 s for 250.0", "0.000 005 000 s for 95.00"), "occurrences": [(5, 100, None)]}]),
     ("data-loss", late_ring(), {}, []),
     ("missed-period", periodic({3: 50}), {"least_count": 9}, [ONCE_LATE]),
     ("missed-period", periodic({3: 50}), {"least_count": 10}, []),
@@ -654,7 +760,11 @@ CHAIN = verdict(
     ("missed-period", periodic({3: 50}, [(5, 5)]), {"regular_percent": 100}, [ONCE_LATE]),
     ("missed-period", periodic({3: 50}, [(5, 5.001)]), {"regular_percent": 80}, []),
     ("missed-period", periodic({3: 50}, [(5, 6)]), {"regular_percent": 77}, [ONCE_LATE]),
-    ("missed-period", periodic({3: 50}, is_seen=False), {"least_count": 8}, [{**ONCE_LATE, "certainty": "inferred"}]),
+    ("missed-period", periodic({3: 50}, [(5, 6)]), {"regular_percent": 77.8}, []),
+    ("missed-period", periodic({3: 50, 6: 70}, unseen=range(4)), {"least_count": 8}, [
+        {**TWICE_LATE, "certainty": "inferred"}]),
+    ("missed-period", periodic({3: 50}, unseen=range(10)), {"least_count": 8}, [
+        {**ONCE_LATE, "certainty": "inferred"}]),
     ("server-saturation", queue(20), QUEUE, [saturated(20)]),
     ("server-saturation", queue(20, [(500, 50)]), QUEUE, [SATURATED_LATER]),
     ("server-saturation", queue(20, threads=2), QUEUE, [TWO_THREADS]),
@@ -662,6 +772,10 @@ CHAIN = verdict(
     ("server-saturation", queue(20, count=4), {**QUEUE, "least_count": 4, "queued_percent": 160.001}, []),
     ("server-saturation", queue(40), QUEUE, [saturated(40)]),
     ("server-saturation", queue(41), QUEUE, []),
+    ("server-saturation", queue(0), QUEUE, [
+        {**saturated(20), "says": saturated(20)["says"].replace("20.00 µs", "0 ns")}]),
+    ("server-saturation", queue(20, early=[12]), QUEUE, [
+        {**saturated(20), "threads": [*(f"pid {pid} 1" for pid in (12, 10, 11, 13, 14)), "disk 1"]}]),
     ("server-saturation", queue(20), {**QUEUE, "least_us": 40.001}, []),
     ("server-saturation", queue(20), {**QUEUE, "least_count": 6}, [saturated(20, since=120)]),
     ("server-saturation", queue(20), {**QUEUE, "least_count": 7}, []),
@@ -673,6 +787,8 @@ CHAIN = verdict(
      [{**CONVOY, "span": (102, 202), "occurrences": [(102, 202, None)]}]),
     ("lock-contention", convoy((500, 6, 20)), {"window_ms": 0.1, "waited_percent": 50, "least_count": 5},
      [{**CONVOY, "occurrences": [(102, 262, None), (492.5, 622, None)]}]),
+    ("lock-contention", rush(), {"window_ms": 0.1, "waited_percent": 33, "least_count": 3}, [RUSH]),
+    ("lock-contention", rush(), {"window_ms": 0.1, "waited_percent": 33, "least_count": 4}, []),
     ("lock-contention", convoy(), {"window_ms": 0.1, "waited_percent": 52.51, "least_count": 5}, []),
     ("lock-contention", convoy(), {"window_ms": 0.1, "waited_percent": 50, "least_count": 6}, []),
     ("deadlock", circle(), {"least_ms": 1.000001}, [CIRCLE]),
@@ -707,14 +823,23 @@ CHAIN = verdict(
     ("priority-inversion", inversion(runs=[(3, 20)] * 8), {"least_us": 160}, [IN_PIECES]),
     ("priority-inversion", inversion(runs=[(3, 20)] * 7 + [(3, 19.9)]), {"least_us": 160}, []),
     ("priority-inversion", inversion(runs=[(3, 160), (4, 19.999)]), {"least_us": 160}, [ONE_OF_TWO]),
-    ("priority-inversion", chain(), {"least_us": 100}, [
-        {**CHAIN, "says": "pid 5 2 (priority 25) waits 384.0 µs from 0.000 016 000 s for mutex 0x2000 (process pid 5), "
-         "held by pid 5 4; pid 5 3 (priority 20) keeps pid 5 4 (priority 10) from running for 100.0 µs of that.",
-         "span": (16, 400.001), "objects": ["mutex 0x2000 (process pid 5)"], "occurrences": [(16, 400.001, 16)],
-         "threads": ["pid 5 2", "pid 5 4", "pid 5 3"], "events": [(16, "waits"), *CHAIN["events"][1:]]}, CHAIN]),
+    ("priority-inversion", inversion(runs=[(3, 99)], later=[[(3, 100)]], later_mutex=0x2000), {"least_us": 100}, [
+        {**inverted(occurrences=[(412, 531, 412)]), "span": (412, 531), "objects": ["mutex 0x2000 (process pid 5)"],
+         "says": inverted()["says"].replace("0x1000", "0x2000").replace("000 012", "000 412"),
+         "events": [(time + 400, role) for time, role in inverted()["events"]]}]),
+    ("priority-inversion", inversion(taken=0.999), {"least_us": 100}, [inverted()]),
+    ("priority-inversion", inversion(taken=1), {"least_us": 100}, [
+        {**inverted(),
+         "says": inverted()["says"].replace(" of that.", " of that (interrupt 0x21 1.000 µs of it)."),
+        }]),
+    ("priority-inversion", kept_all_through(), {"least_us": 100}, [KEPT_ALL_THROUGH]),
+    ("priority-inversion", chain(), {"least_us": 100}, [DIRECT, CHAIN]),
+    ("priority-inversion", chain(ends=True), {"least_us": 100}, [DIRECT_ENDS, CHAIN]),
     ("priority-inversion", inversion(high=20), {"least_us": 100}, []),
     ("priority-inversion", inversion(high=21), {"least_us": 100}, [inverted(high=21)]),
     ("priority-inversion", inversion(low=20), {"least_us": 100}, []),
+    ("priority-inversion", inversion(low=1), {"least_us": 100}, [inverted(low=1)]),
+    ("priority-inversion", inversion(low=0), {"least_us": 100}, []),
     ("priority-inversion", inversion(low=19), {"least_us": 100}, [inverted(low=19)]),
 ])  # fmt: skip
 def test_what_a_rule_says(kind, scene, limits, expected, tmp_path):

@@ -14,6 +14,7 @@ from satview.analysis.verdicts.inversions import _priority, _remedy, _row_before
 from satview.analysis.verdicts.on_axis import on_axis
 from satview.analysis.verdicts.rule import Limits, Thresholds, rules
 from satview.analysis.verdicts.servers import _does
+from satview.analysis.verdicts.system import leaks
 from satview.analysis.verdicts.thresholds import default_thresholds
 from satview.analysis.verdicts.verdict import Occurrence, Severity, Verdict
 from satview.analysis.verdicts.waiting import _way_out
@@ -80,6 +81,21 @@ def test_what_and_whom_a_thread_waits_for(scene, what, whom, tmp_path):
     assert of_whom(evidence, found, wait) == whom
 
 
+def test_who_is_not_known_has_no_name(tmp_path):
+    """Row 0 of the threads is that of nobody; of two processes with one number the last one is meant."""
+    trace = waiting("JOIN", "THREAD_JOIN", (2, 0)).open(tmp_path)
+    evidence, found = Evidence(trace), blockers(trace)
+
+    def named(row):
+        return of_whom(evidence, replace(found, thread=np.array([row])), 0)
+
+    assert [trace.thread_name(row) for row in (1, 2)] == ["app 2", "srv 1"]
+    assert [named(row) for row in (-1, 0, 1, 2)] == ["", "", " of app 2", " of srv 1"]
+    assert [evidence.process_of(pid) for pid in (5, 6)] == ["app", "srv"]
+    both = replace(trace.processes, pid=np.where(trace.processes.pid == 6, 5, trace.processes.pid))
+    assert Evidence(replace(trace, processes=both)).process_of(5) == "srv"
+
+
 def test_how_often_something_happened_besides_the_first_time(tmp_path):
     evidence = Evidence(waiting("INTR").open(tmp_path))
     first, longer, last = ((START + time, START + time + length, -1) for time, length in ((10, 5), (30, 8), (60, 2)))
@@ -121,7 +137,15 @@ def test_how_much_of_windows_intervals_cover():
     at, sums = covered(np.array([10, 15]) + far, np.array([20, 40]) + far, 100)
     assert dict(zip((at - far).tolist(), sums.tolist(), strict=True)) == {10: 35, 15: 30}
     assert counts_within(np.array([0, 5, 10, 15]), 10).tolist() == [2, 2, 2, 1]
-    assert [(key, rows.tolist()) for key, rows in groups(np.array([7, 3, 7, 3]))] == [(3, [1, 3]), (7, [0, 2])]
+
+
+def test_positions_by_the_numbers_of_columns():
+    def grouped(*columns):
+        return [(numbers, own.tolist()) for numbers, own in groups(*columns)]
+
+    assert grouped(np.array([7, 3, 7, 3])) == [((3,), [1, 3]), ((7,), [0, 2])]
+    assert grouped(np.array([2, 1, 2, 2, 1]), np.array([5, 0xFFFFFFFF, 4, 5, 0], np.uint32)) == [
+        ((1, 0), [4]), ((1, 0xFFFFFFFF), [1]), ((2, 4), [2]), ((2, 5), [0, 3])]  # fmt: skip
     assert groups(np.empty(0, np.int64)) == []
 
 
@@ -214,6 +238,23 @@ def test_a_plug_in_speaks_of_what_the_trace_has(row, thread, says, tmp_path):
         _plugged(Evidence(trace), "mine", lambda _trace: [7])
 
 
+@pytest.mark.parametrize(("rows", "threads", "says"), [
+    ((7, 10), (1,), "evidence"), ((7, -1), (1,), "evidence"), ((7,), (1, 4), "threads"), ((7,), (3, 0), "threads"),
+])  # fmt: skip
+def test_all_that_a_plug_in_speaks_of_must_be_there(rows, threads, says, tmp_path):
+    def plugged(rows, threads):
+        made = Verdict("", Severity.INFO, START + 3, START + 4, threads, (), rows, "a", "b")
+        return _plugged(Evidence(trace), "mine", lambda _trace: [made])
+
+    trace = circle(5).open(tmp_path)
+    with pytest.raises(ValueError, match=f"its {says} "):
+        plugged(rows, threads)
+    [found] = plugged((7, 3), (1, 3))
+    assert found.occurrences == (Occurrence(START + 3, START + 4, 7),)
+    [found] = plugged((), ())
+    assert found.occurrences == (Occurrence(START + 3, START + 4, -1),)
+
+
 class Plugged:
     """A plug-in that finds one thing; the finder asks it for a function of the trace."""
 
@@ -253,8 +294,9 @@ def test_which_interrupts_are_handled_in_spans(tmp_path):
     assert handled((0, 99, 1)) == [(0, 0x21, 2), (0, 0x21, 40), (0, 0x23, 10)]
     assert handled((20, 61, 0), (26, 55, 1)) == [(0, 0x21, 1), (0, 0x21, 30), (1, 0x21, 25)]
     assert handled((52, 58, 0)) == []
-    assert evidence.interrupts_of_all((START, START + 99)) == "interrupt 0x21 84 ns, interrupt 0x23 10 ns"
-    assert evidence.interrupts_of_all((START + 52, START + 58)) == ""
+    assert evidence.interrupts_of_all((START, START + 99), least=94) == "interrupt 0x21 84 ns, interrupt 0x23 10 ns"
+    assert evidence.interrupts_of_all((START, START + 99), least=95) == ""
+    assert evidence.interrupts_of_all((START + 52, START + 58), least=0) == ""
 
 
 def test_who_is_worth_a_name(tmp_path):
@@ -269,6 +311,7 @@ def test_who_is_worth_a_name(tmp_path):
         ((990, 10, 0, 0, 0), [1, 2], "pid 5 1 990 ns, pid 5 2 10 ns"),
         ((991, 9, 0, 0, 0), [1], "pid 5 1 991 ns, and 1 more 9 ns"),
         ((991, 4, 5, 0, 0), [1], "pid 5 1 991 ns, and 2 more 9 ns"),
+        ((0, 1, 0, 0, 0), [2], "pid 5 2 1 ns"),
         ((0, 0, 0, 0, 0), [], ""),
     ):  # fmt: skip
         lengths = [*cycles, 700, 900]  # the idle thread, and who is not known
@@ -330,11 +373,13 @@ def test_the_last_event_of_a_state_up_to_an_event(tmp_path):
         -1, mine[0], mine[0], mine[1], mine[1]
     ]  # fmt: skip
     assert _priority(evidence, -1) == -1
+    wide = Evidence(TraceBuilder().state("READY", 1, 5, 1, extra=(10, 2)).open(tmp_path))
+    assert (len(wide.trace.events), _priority(wide, 0)) == (1, 10)
 
 
 @pytest.mark.parametrize(("lengths", "says"), [
     ((400, 300, 150, 100, 45, 5), "RUNNING 40 %, NANOSLEEP 30 %, MUTEX 15 %, SEM 10 %"),
-    ((991, 9), "RUNNING 99 %"), ((990, 10), "RUNNING 99 %, NANOSLEEP 1 %"), ((0,), ""),
+    ((991, 9), "RUNNING 99 %"), ((99_005, 995), "RUNNING 99 %"), ((990, 10), "RUNNING 99 %, NANOSLEEP 1 %"), ((0,), ""),
 ])  # fmt: skip
 def test_what_a_server_does_meanwhile(lengths, says, tmp_path):
     """The four states with the largest shares, none below a hundredth."""
@@ -353,10 +398,12 @@ def test_thresholds_of_a_rule_are_in_cycles_of_the_trace(tmp_path):
     trace = TraceBuilder(rate=2_000_000_000).time_event(0).open(tmp_path)
     limits = Limits(default_thresholds(), "deadlock", trace.clock)
     assert limits.cycles("least_ms") == 40_000_000
+    assert Thresholds({"leak": {"spread_ms": 1.000001}}).ns("leak", "spread_ms") == 1_000_001
     assert limits.of("ping-pong").number("least_count") == 100
     assert limits.of("ping-pong").cycles("slice_us") == 60_000
     nothing = Limits(Thresholds({"leak": {"spread_ms": 0, "least_count": 0.5, "part_percent": 0}}), "leak", trace.clock)
     assert (nothing.cycles("spread_ms"), nothing.number("least_count"), nothing.number("part_percent")) == (1, 1, 0)
     assert rules()["waits-for-ever"].title == "Waits for ever"
     assert list(rules()) == sorted(rules())
+    assert rules()["leak"].search is leaks
     assert {need.key for need in rules()["ping-pong"].needs} == {"kernel", "states"}

@@ -282,7 +282,7 @@ class PathWords:
                 return "runs"
             cpu = int(self._trace.events.cpu[row])
             start, end, on_cpu = (np.array([each]) for each in (*span, cpu))
-            taken = self._evidence.interrupts(start, end, on_cpu)
+            taken = self._evidence.interrupts(start, end, on_cpu, least=0)
             return f"runs on {self._trace.cpu_title(cpu)}{f'; {taken} of it' if taken else ''}"
         if kind is PieceKind.READY:
             return f"is ready{instead(self._evidence, span, ran_instead(self._evidence, span, thread))}"

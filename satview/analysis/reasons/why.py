@@ -408,7 +408,7 @@ class _Chain:
         # One thread that has had a CPU all the time is named already.
         says_it = len(instead) == 1 and instead[0][0] in [row for _, row, *_ in on_cpus]
         says = f"{self._begins(step)} and does not run{now}{f'; meanwhile ran {ran}' if ran and not says_it else ''}"
-        if taken := self.evidence.interrupts_of_all((step.since_cycles, step.at_cycles)):
+        if taken := self.evidence.interrupts_of_all((step.since_cycles, step.at_cycles), least=0):
             says = f"{says}; {taken} of that time"
         if idle:
             keeps = "its runmask or the budget of its partition" if self.partitions is not None else "its runmask"

@@ -23,7 +23,6 @@ from satview.store.trace import Trace
 from satview.timeline.state_lanes import run_slices
 
 _Ints = NDArray[np.int64]
-_RUNS_FOR_A_FAULT: Final = 1000  # events of threads may be lost without a trace now and then
 _MOST_EVENTS: Final = 24  # rows of evidence of one verdict
 MOST_NAMED: Final = 3
 """Threads or interrupts that a sentence names; it says how many more there are."""
@@ -188,22 +187,22 @@ class Evidence:
         first, last = (np.searchsorted(self.times, moment).astype(np.int64) for moment in (start, end))
         span, which = overlaps(cpu, first, last, cpus, entry, ends)
         cycles = np.minimum(self.times[ends[which]], end[span]) - np.maximum(self.times[entry[which]], start[span])
-        return span.astype(np.int64), number[which], cycles.clip(0)
+        return span.astype(np.int64), number[which], cycles
 
-    def interrupts(self, start: _Ints, end: _Ints, cpu: _Ints, least: int = 1) -> str:
+    def interrupts(self, start: _Ints, end: _Ints, cpu: _Ints, least: int) -> str:
         """Return how long interrupts were handled in spans, in words: `interrupt 0x21 3.100 ms`.
 
         Empty if all took less than `least` cycles together.
         """
         _, number, cycles = self.interrupts_in(start, end, cpu)
         kinds, which = np.unique(number, return_inverse=True)
-        total = np.bincount(which, cycles, len(kinds)).astype(np.int64)
+        total = np.bincount(which, cycles).astype(np.int64)
         if total.sum() < least:
             return ""
         taken = [(int(kinds[at]), length) for at, length in _most_first(total)]
         return self.shares(taken, lambda number: f"interrupt 0x{number:x}")
 
-    def interrupts_of_all(self, span: tuple[int, int], least: int = 1) -> str:
+    def interrupts_of_all(self, span: tuple[int, int], least: int) -> str:
         """Return the same of one span on all CPUs."""
         cpus = np.arange(self.trace.cpu_count)
         return self.interrupts(np.full(len(cpus), span[0]), np.full(len(cpus), span[1]), cpus, least)
@@ -217,9 +216,10 @@ class Evidence:
         order = np.argsort(trace.events.cpu[rows], kind="stable")
         rows, exits = rows[order], exits[order]
         cpu = trace.events.cpu[rows].astype(np.int64)
-        # Behind the last one that ended before, over all CPUs with the number of the CPU in front.
-        latest = np.maximum.accumulate(cpu << 32 | exits)
-        is_outer = np.append(True, (cpu << 32 | rows)[1:] > latest[:-1])[: len(rows)]
+        # Behind the last one that ended before; every CPU has row numbers of its own.
+        offset = cpu * len(self.times)
+        latest = np.maximum.accumulate(offset + exits)
+        is_outer = np.append(True, (offset + rows)[1:] > latest[:-1])[: len(rows)]
         return (cpu[is_outer], rows[is_outer], exits[is_outer],
                 trace.payloads.column(rows[is_outer], 0).astype(np.int64))  # fmt: skip
 
@@ -270,15 +270,17 @@ class Evidence:
         """
         rows = np.unique(np.asarray(evidence, np.int64))
         rows = rows[(rows >= 0) & (rows < len(self.trace.events))][:_MOST_EVENTS]
-        limits, happens = self.trace.window, []
-        for first, last, row in ((*span, -1), *occurrences):  # windows over the trace may reach beyond it
-            begin = max(int(first), limits.start)
-            happens.append(Occurrence(begin, max(min(int(last), limits.end), begin + 1), int(row)))
-        start, end = happens[0].start_cycles, happens.pop(0).end_cycles
+        start, end = self._cut(*span)
+        happens = sorted(Occurrence(*self._cut(first, last), int(row)) for first, last, row in occurrences)
         return Verdict("", severity, start, end, tuple(int(t) for t in threads), tuple(objects),
                        tuple(rows.tolist()), *words, Certainty(int(certainty)),
-                       tuple(sorted(happens)) or (Occurrence(start, end),),
+                       tuple(happens) or (Occurrence(start, end),),
                        tuple((roles or {}).get(row, "") for row in rows.tolist()))  # fmt: skip
+
+    def _cut(self, first: int, last: int) -> tuple[int, int]:
+        """Return the part of a span in cycles that is in the trace, at least one; windows may reach beyond it."""
+        start = max(int(first), self.trace.window.start)
+        return start, max(min(int(last), self.trace.window.end), start + 1)
 
 
 def named(who: Sequence[tuple[int, int]]) -> list[int]:
@@ -330,14 +332,23 @@ def episodes(begin: _Ints, window: int) -> TimeRanges:
     return TimeRanges.of(begin, begin + window)
 
 
-def groups(key: NDArray[np.integer]) -> list[tuple[int, NDArray[np.intp]]]:
-    """Return every key with the positions where it is, ascending; there must be few keys.
+def episode_of(ranges: TimeRanges, moment: int) -> int:
+    """Return which of some ranges a moment is in."""
+    return int(np.searchsorted(ranges.start, moment, side="right")) - 1
+
+
+def groups(*columns: NDArray[np.integer]) -> list[tuple[tuple[int, ...], NDArray[np.intp]]]:
+    """Return every different row of some columns with the positions where it is, ascending; there must be few.
+
+    Args:
+        columns: One or more of the same length.
 
     Returns:
-        Keys, each with intp (n,).
+        A number of each column, the rows in ascending order; each with intp (n,).
     """
-    if not len(key):
+    if not len(columns[0]):
         return []
-    order = np.argsort(key, kind="stable")
-    found, first = np.unique(key[order], return_index=True)
-    return list(zip(found.tolist(), np.split(order, first[1:]), strict=True))
+    order = np.lexsort(columns[::-1])
+    is_new = np.any([np.diff(column[order]) for column in columns], axis=0)
+    positions = np.split(order, np.flatnonzero(is_new) + 1)
+    return [(tuple(int(column[own[0]]) for column in columns), own) for own in positions]

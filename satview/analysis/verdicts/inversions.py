@@ -96,7 +96,7 @@ def _runs_in_between(
     first, last = np.maximum(chains.first[mine], ready.row[spans]), np.minimum(chains.last[mine], ready.end_row[spans])
     low, top = evidence.derived.priority(ready.row[spans]), high[chains.wait[mine]]
     # The runs of threads in between may be short, as they are preempted too; together they must be long enough.
-    keep = np.flatnonzero((evidence.lengths(first, last) >= least // 8) & (low > 0) & (low < top))
+    keep = np.flatnonzero((evidence.lengths(first, last) >= least // 8) & (low > 0))
     mine, first, last, low, top = mine[keep], first[keep], last[keep], low[keep], top[keep]
     out: list[tuple[_Ints, ...]] = []
     for cpu in np.unique(evidence.trace.events.cpu[runs.row]).tolist():
@@ -131,8 +131,7 @@ def _verdicts(evidence: Evidence, found: Blockers, columns: list[_Ints], least: 
     waiting, trace = found.waits, evidence.trace
     thread, what = waiting.thread, waiting.object
     verdicts = []
-    keys, which = np.unique(np.stack((thread[wait], low, what[link]), axis=1), axis=0, return_inverse=True)
-    for number, positions in groups(which.reshape(-1)):
+    for (high_row, low_row, _), positions in groups(thread[wait], low, what[link]):
         # Several CPUs may run threads in between at a time: their time counts once.
         waits = [positions[mine] for _, mine in groups(wait[positions])]  # in time order, being of one thread
         ranges = [TimeRanges.of(begins[mine], ends[mine]) for mine in waits]
@@ -141,7 +140,7 @@ def _verdicts(evidence: Evidence, found: Blockers, columns: list[_Ints], least: 
         if not long:
             continue
         total, mine = long[0]
-        begin, high_row, low_row = int(wait[mine[0]]), int(keys[number][0]), int(keys[number][1])
+        begin = int(wait[mine[0]])
         runs = run[mine]
         middle = trace.events.thread[runs].astype(np.int64)
         between = evidence.most_of(middle, ends[mine] - begins[mine])

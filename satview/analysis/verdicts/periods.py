@@ -58,7 +58,7 @@ def _late_pulses(evidence: Evidence, limits: Limits) -> list[Verdict]:
         return []
     scoid, pid = comm_words(trace, sent)
     verdicts = []
-    for _, mine in groups(pid.astype(np.int64) << 32 | scoid):
+    for _, mine in groups(pid, scoid):
         period = _period(evidence, limits, sent[mine])
         late = evidence.lengths(sent[mine], received[mine])
         bad = np.flatnonzero(late >= period * limits.number("late_percent") / 100)
@@ -92,7 +92,7 @@ def _late_sleepers(evidence: Evidence, limits: Limits) -> list[Verdict]:
     begins = np.flatnonzero((states.value[1:] == READY) & (states.value[:-1] == NANOSLEEP)
                             & (states.thread[1:] == states.thread[:-1])) + 1  # fmt: skip
     verdicts = []
-    for thread, mine in groups(states.thread[begins]):
+    for (thread,), mine in groups(states.thread[begins]):
         due, end = states.row[begins[mine]], states.end_row[begins[mine]]
         is_seen = evidence.times[due] >= evidence.all_cpus_cycles
         due, end = due[is_seen], end[is_seen]
@@ -121,7 +121,7 @@ def _period(evidence: Evidence, limits: Limits, rows: NDArray[np.int64]) -> int:
     """Return the period in cycles with which some events come, ascending rows; 0 if they do not come regularly."""
     least = limits.number("least_count")
     gaps = np.diff(evidence.times[rows])[is_whole(evidence.trace, rows[:-1], rows[1:])]
-    if len(rows) <= least or len(gaps) < least:
+    if len(gaps) < least:
         return 0
     period = int(np.median(gaps))
     is_regular = np.abs(gaps - period) <= period * limits.number("tolerance_percent") / 100

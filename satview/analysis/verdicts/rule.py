@@ -47,7 +47,7 @@ class Thresholds:
 
     def ns(self, kind: str, name: str) -> int:
         """Return a time whose name ends in `_us` or `_ms`, in nanoseconds."""
-        return int(self.values[kind][name] * UNITS_NS[name.rpartition("_")[2]])
+        return round(self.values[kind][name] * UNITS_NS[name.rpartition("_")[2]])
 
     def is_enabled(self, kind: str) -> bool:
         """Return whether verdicts of a kind are requested; those of plug-ins, which have no thresholds, always are."""

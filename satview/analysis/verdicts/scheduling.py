@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.analysis.needs import STATES
-from satview.analysis.verdicts.evidence import Evidence, counts_within, covered, episodes, groups, named
+from satview.analysis.verdicts.evidence import Evidence, counts_within, covered, episode_of, episodes, groups, named
 from satview.analysis.verdicts.rule import Limits, verdict_rule
 from satview.analysis.verdicts.verdict import Severity, Verdict
 from satview.analysis.wait_graph import StateSpans
@@ -177,7 +177,8 @@ def _way_to_run(evidence: Evidence, thread: int, who: list[tuple[int, int]], row
         return "Compare its priority with that of the threads that ran, and look at the budget of its partition."
     other = who[0][0]
     runs = evidence.trace.states.of(other)
-    theirs = int(evidence.derived.priority(runs[np.searchsorted(runs, row) :][:1] if runs[-1] > row else runs[-1:])[0])
+    later = min(int(np.searchsorted(runs, row)), len(runs) - 1)
+    theirs = int(evidence.derived.priority(runs[[later]])[0])
     name, rival = evidence.name(thread), evidence.name(other)
     if theirs < mine:
         return (f"{name} has the higher priority ({mine}, {rival} {theirs}), to no avail: look at the budget "
@@ -237,7 +238,7 @@ def busy_loops(evidence: Evidence, limits: Limits) -> list[Verdict]:
         ran[at] = evidence.lengths(inside.row, inside.end_row).sum()
     long = long[ran[long] >= limits.number("used_percent") / 100 * total[long]]
     verdicts = []
-    for thread, mine in groups(states.thread[first[long]]):
+    for (thread,), mine in groups(states.thread[first[long]]):
         worst = int(long[mine[np.argmax(total[long[mine]])]])
         stretch = slice(first[worst], last[worst] + 1)
         start, end = int(evidence.times[states.row[first[worst]]]), int(evidence.times[states.end_row[last[worst]]])
@@ -263,6 +264,8 @@ def busy_loops(evidence: Evidence, limits: Limits) -> list[Verdict]:
 )
 def ping_pongs(evidence: Evidence, limits: Limits) -> list[Verdict]:
     """Return pairs of threads that switch to and fro on one CPU in short slices. Source: formula 7 of the reference."""
+    if not evidence.has_states:
+        return []
     trace = evidence.trace
     rows, ends = evidence.slices
     window, longest = limits.cycles("window_ms"), limits.cycles("slice_us")
@@ -271,15 +274,13 @@ def ping_pongs(evidence: Evidence, limits: Limits) -> list[Verdict]:
         mine = rows[trace.events.cpu[rows] == cpu]
         end = ends[trace.events.cpu[rows] == cpu]
         start, thread = trace.events.time_cycles[mine], trace.events.thread[mine].astype(np.int64)
-        if len(mine) < 3 or not evidence.has_states:
-            continue
         follows = is_whole_on(trace, cpu, mine[:-1], mine[1:])
         is_short = (end - start <= longest) & ~evidence.is_idle[thread] & (thread != 0)
         back = follows[:-1] & follows[1:] & is_short[:-2] & is_short[1:-1] & is_short[2:] & (thread[:-2] == thread[2:])
         back &= thread[1:-1] != thread[:-2]
         at = np.flatnonzero(back) + 1
         low, high = np.minimum(thread[at], thread[at - 1]), np.maximum(thread[at], thread[at - 1])
-        for pair, positions in groups(low << 32 | high):
+        for pair, positions in groups(low, high):
             moments = start[at[positions]]
             count = counts_within(moments, window)
             bad = np.flatnonzero(count >= limits.number("least_count"))
@@ -287,14 +288,13 @@ def ping_pongs(evidence: Evidence, limits: Limits) -> list[Verdict]:
                 continue
             worst = int(bad[np.argmax(count[bad])])
             span = episodes(moments[bad], window)
-            which = int(np.searchsorted(span.start, moments[worst], side="right")) - 1
-            threads = [pair >> 32, pair & 0xFFFFFFFF]
+            which = episode_of(span, moments[worst])
             inside = at[positions[worst : worst + int(count[worst])]]
             used = int((end - start)[inside].sum()) // len(inside)
             verdicts.append(evidence.verdict(
-                Severity.INFO, (int(span.start[which]), min(int(span.end[which]), trace.window.end)), threads,
+                Severity.INFO, (int(span.start[which]), int(span.end[which])), list(pair),
                 [trace.cpu_title(cpu)], mine[inside],
-                (f"{evidence.name(threads[0])} and {evidence.name(threads[1])} hand {trace.cpu_title(cpu)} to and fro "
+                (f"{evidence.name(pair[0])} and {evidence.name(pair[1])} hand {trace.cpu_title(cpu)} to and fro "
                  f"{int(count[worst])} times within {evidence.length(window)} from "
                  f"{evidence.moment(int(moments[worst]))}, {evidence.length(used)} at a time.",
                  "Do more work at a time: put messages together, or let one of them wait for an event."),
@@ -305,8 +305,6 @@ def ping_pongs(evidence: Evidence, limits: Limits) -> list[Verdict]:
 
 def _of_threads(thread: _Ints, cycles: _Ints, least: int) -> list[tuple[int, NDArray[np.intp]]]:
     """Return the positions of those threads whose cycles add up to enough."""
-    if not len(thread):
-        return []
     total = np.bincount(thread, cycles)
     return groups_at(thread, np.flatnonzero(total[thread] >= least))
 
@@ -317,4 +315,4 @@ def groups_at(key: _Ints, at: NDArray[np.intp]) -> list[tuple[int, NDArray[np.in
     Returns:
         Keys, each with intp (n,), a part of the given positions.
     """
-    return [(number, at[mine]) for number, mine in groups(key[at])]
+    return [(number, at[mine]) for (number,), mine in groups(key[at])]

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.analysis.needs import MESSAGES, NO_DAMAGE, NO_LOSS, PULSES, STATES
-from satview.analysis.verdicts.evidence import Evidence, covered, episodes, groups
+from satview.analysis.verdicts.evidence import Evidence, covered, episode_of, episodes, groups
 from satview.analysis.verdicts.rule import Limits, verdict_rule
 from satview.analysis.verdicts.verdict import Severity, Verdict
 from satview.events.states import STATE_BY_VALUE
@@ -58,9 +58,8 @@ def _passed_over(evidence: Evidence, limits: Limits) -> list[Verdict]:
     own = messages.messages(trace).ends_of(last_sends(trace, waiting.thread[at].astype(np.int64), waiting.row[at]))
     is_received = (own > waiting.row[at]) & (own < end[at])  # by which its own wait in SEND ends
     verdicts = []
-    for _, mine in groups(waiting.thread[at].astype(np.int64) << 32 | found.pid[at]):
+    for (thread, pid), mine in groups(waiting.thread[at], found.pid[at]):
         waits = at[mine].tolist()
-        pid, thread = int(found.pid[waits[0]]), int(waiting.thread[waits[0]])
         rows = receipts[receiver == pid]
         others = np.searchsorted(rows, end[waits]) - np.searchsorted(rows, waiting.row[waits]) - is_received[mine]
         happens = [evidence.span_of_wait(waiting, i) for i, count in zip(waits, others, strict=True) if count > 1]
@@ -91,9 +90,9 @@ def _queues(evidence: Evidence, limits: Limits) -> list[Verdict]:
                         & (queued >= limits.cycles("least_us")))  # fmt: skip
     begin, end = evidence.times[sent.send_row[at]], evidence.times[sent.receive_row[at]]
     verdicts = []
-    for pid, mine in groups(trace.threads.pid[sent.server[at]]):
+    for (pid,), mine in groups(trace.threads.pid[sent.server[at]]):
         first, last = begin[mine], end[mine]
-        if len(mine) < least_count or int((last - first).sum()) < least:
+        if len(mine) < least_count:
             continue
         begins, waited = covered(first, last, window)
         count = np.searchsorted(np.sort(first), begins + window) - np.searchsorted(np.sort(last), begins, side="right")
@@ -102,15 +101,14 @@ def _queues(evidence: Evidence, limits: Limits) -> list[Verdict]:
             continue
         worst = int(bad[np.argmax(waited[bad])])
         positions = episodes(begins[bad], window)
-        which = int(np.searchsorted(positions.start, begins[worst], side="right")) - 1
-        span = max(int(positions.start[which]), trace.window.start), min(int(positions.end[which]), trace.window.end)
+        which = episode_of(positions, begins[worst])
+        start, stop = int(positions.start[which]), int(positions.end[which])
         inside = at[mine[(first < begins[worst] + window) & (last > begins[worst])]]
         servers, clients = np.unique(sent.server[inside]), np.unique(sent.client[inside])
         clients = clients[clients > 0]
         name = evidence.process_of(pid)
         each, needed = (evidence.length(int(np.median(cycles[inside]))) for cycles in (queued, service))
-        since = max(span[0], int(first[last > span[0]].min()))
-        span, moment = (since, span[1]), evidence.moment(int(begins[worst]))
+        since, moment = max(start, int(first[last > start].min())), evidence.moment(int(begins[worst]))
         by = f"its {len(servers)} threads are in" if len(servers) > 1 else f"{evidence.name(int(servers[0]))} is in"
         does = _does(evidence, servers, (int(begins[worst]), int(begins[worst]) + window))
         meanwhile = f"; meanwhile {by} {does}" if does else ""
@@ -118,7 +116,7 @@ def _queues(evidence: Evidence, limits: Limits) -> list[Verdict]:
         waits = np.maximum(sent.blocked_row[inside], sent.send_row[inside]).tolist()
         receipts = sent.receive_row[inside].tolist()
         verdicts.append(evidence.verdict(
-            Severity.WARNING, span, [*clients.tolist(), *servers.tolist()], [f"server {name}"],
+            Severity.WARNING, (since, stop), [*clients.tolist(), *servers.tolist()], [f"server {name}"],
             [*waits, *receipts],
             (f"Since {evidence.moment(since)} messages queue for {name} longer than they are served, most of all in "
              f"the {evidence.length(window)} from {moment}: {int(count[worst])} messages of {len(clients)} clients, "
@@ -143,7 +141,7 @@ def _does(evidence: Evidence, servers: NDArray[np.int64], span: tuple[int, int])
     states = evidence.states.at(np.flatnonzero(np.isin(evidence.states.thread, servers)))
     start, end = evidence.times[states.row], evidence.times[states.end_row]
     part = np.maximum(np.minimum(end, span[1]) - np.maximum(start, span[0]), 0)
-    cycles = np.bincount(states.value, part, 1)
+    cycles = np.bincount(states.value, part)
     whole = cycles.sum()
     order = [value for value in np.argsort(-cycles, kind="stable").tolist() if cycles[value] >= whole / 100 > 0]
     return ", ".join(
@@ -175,7 +173,7 @@ def growing_queues(evidence: Evidence, limits: Limits) -> list[Verdict]:
     number, pid = comm_words(trace, rows)
     step = np.where(trace.events.code[rows] == RECEIPT, -1, 1)
     verdicts = []
-    for _, mine in groups(pid.astype(np.int64) << 32 | number):
+    for (to, _), mine in groups(pid.astype(np.int32), number):
         depth = np.cumsum(step[mine])
         depth -= min(0, int(depth.min()))  # that many waited before the trace, or the loss
         waiting = int(depth[-1])
@@ -188,14 +186,13 @@ def growing_queues(evidence: Evidence, limits: Limits) -> list[Verdict]:
             continue
         inside = mine[since:]
         sent, received = rows[inside[step[inside] > 0]], rows[inside[step[inside] < 0]]
-        to = int(pid[mine[0]].astype(np.int32))
         before = rows[mine[:since]]
         last = received[-1:] if len(received) else before[trace.events.code[before] == RECEIPT][-1:]
         receivers = np.unique(trace.events.thread[received if len(received) else last].astype(np.int64))
         senders = [int(row) for row in np.unique(trace.events.thread[sent]) if row and not evidence.is_idle[row]]
         oldest = sent[-waiting:]
-        period = int(evidence.times[sent[-1]] - evidence.times[sent[0]]) // max(len(sent) - 1, 1)
-        every = f"one every {evidence.length(period)}, " if len(sent) > 1 else ""
+        length = int(evidence.times[sent[-1]] - evidence.times[sent[0]])
+        every = f"one every {evidence.length(length // (len(sent) - 1))}, " if len(sent) > 1 else ""
         does = f"only {len(received):,} are received" if len(received) else "none is received"
         if len(last) and not len(received):
             does += (f" ({evidence.name(int(receivers[0]))} received the last one before that, at "

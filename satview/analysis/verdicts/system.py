@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.analysis.needs import CALLS, INTERRUPTS
-from satview.analysis.verdicts.evidence import Evidence, counts_within, covered, groups, named
+from satview.analysis.verdicts.evidence import Evidence, counts_within, covered, episode_of, groups, named
 from satview.analysis.verdicts.rule import Limits, verdict_rule
 from satview.analysis.verdicts.verdict import Severity, Verdict
 from satview.base.safe_text import counted
@@ -58,10 +58,9 @@ def floods(evidence: Evidence, limits: Limits) -> list[Verdict]:
         return []
     rows = interrupt_rows(trace)
     window = limits.cycles("window_ms")
-    key = trace.events.cpu[rows].astype(np.int64) << 32 | trace.payloads.column(rows, 0)
     woken_by = _causes_of_slices(evidence) if trace.release is Release.QNX_8 and evidence.has_states else None
     verdicts = []
-    for source, mine in groups(key):
+    for (cpu, number), mine in groups(trace.events.cpu[rows], trace.payloads.column(rows, 0)):
         times = evidence.times[rows[mine]]
         handled = _handled(evidence, rows[mine], woken_by)
         if handled is not None:
@@ -78,18 +77,18 @@ def floods(evidence: Evidence, limits: Limits) -> list[Verdict]:
             is_long = handled.end - handled.start > window
             starts, ends = np.append(starts, handled.start[is_long]), np.append(ends, handled.end[is_long])
         positions = TimeRanges.of(starts, ends)
-        which = int(np.searchsorted(positions.start, begins[worst], side="right")) - 1
-        starts = positions.start
+        which = episode_of(positions, begins[worst])
+        starts, came = positions.start, int(positions.start[which])
         if handled is not None:  # a window may begin before its first interrupt
-            starts = np.maximum(starts, handled.start[np.searchsorted(handled.end, starts, side="right")])
+            leading = np.searchsorted(handled.end, starts)
+            starts, came = np.maximum(starts, handled.start[leading]), int(handled.came[leading[which]])
         span = int(starts[which]), min(int(positions.end[which]), trace.window.end)
-        inside = rows[mine[(times >= span[0]) & (times < span[1])]]
-        cpu, number = trace.cpu_title(source >> 32), source & 0xFFFFFFFF
+        inside = rows[mine[(times >= came) & (times < span[1])]]
+        cpu_title = trace.cpu_title(cpu)
         happens = [(int(begin), int(end), -1) for begin, end in zip(starts, positions.end, strict=True)]
         again = f", and so {counted(len(happens) - 1, 'more time')}" if len(happens) > 1 else ""
-        each = evidence.length((span[1] - span[0]) // max(len(inside), 1))
-        every = f", one every {each}" if len(inside) > 1 else ""
-        text = (f"Interrupt 0x{number:x} comes {counted(len(inside), 'time')} on {cpu} within "
+        every = f", one every {evidence.length((span[1] - span[0]) // len(inside))}" if len(inside) > 1 else ""
+        text = (f"Interrupt 0x{number:x} comes {counted(len(inside), 'time')} on {cpu_title} within "
                 f"{evidence.length(span[1] - span[0])} from {evidence.moment(span[0])}{every}")  # fmt: skip
         threads: list[int] = []
         severity = Severity.WARNING
@@ -105,7 +104,7 @@ def floods(evidence: Evidence, limits: Limits) -> list[Verdict]:
         else:
             text += f"{again}; how long it is handled is not logged."
         verdicts.append(evidence.verdict(
-            severity, span, threads, [f"interrupt 0x{number:x}", cpu], inside,
+            severity, span, threads, [f"interrupt 0x{number:x}", cpu_title], inside,
             (text, "Let the device collect events before it interrupts, do less in the handler, or mask the interrupt "
              "and poll while there is much to do."),
             Certainty.GUESS if handled is None else Certainty.EXACT if handled.is_stolen else Certainty.INFERRED,
@@ -119,11 +118,13 @@ class _Handled:
     """When interrupts are handled; every column has shape (n,).
 
     Attributes:
+        came: int64, cycles; when the interrupt came.
         start, end: int64, cycles.
         thread: int64, from whom that time is taken, or the thread that handles it.
         is_stolen: It is taken from that thread; else that thread handles it.
     """
 
+    came: _Ints
     start: _Ints
     end: _Ints
     thread: _Ints
@@ -144,8 +145,8 @@ def _handled(evidence: Evidence, rows: NDArray[np.uint32], woken_by: _Ints | Non
     trace = evidence.trace
     ends = partners(trace)[rows]
     if (is_timed := ends != NO_EVENT).any():
-        first, last = rows[is_timed], ends[is_timed]
-        return _Handled(evidence.times[first], evidence.times[last], trace.events.thread[first].astype(np.int64), True)
+        start, thread = evidence.times[rows[is_timed]], trace.events.thread[rows[is_timed]].astype(np.int64)
+        return _Handled(start, start, evidence.times[ends[is_timed]], thread, True)
     if woken_by is None:
         return None
     before = np.searchsorted(rows, woken_by, side="right") - 1
@@ -154,7 +155,8 @@ def _handled(evidence: Evidence, rows: NDArray[np.uint32], woken_by: _Ints | Non
     at = np.flatnonzero(is_ours)
     slices, ends_of_slices = evidence.slices
     runner = trace.events.thread[slices[at]].astype(np.int64)
-    return _Handled(evidence.times[slices[at]], ends_of_slices[at], runner, False) if len(at) else None
+    came = evidence.times[rows[before[at]]]
+    return _Handled(came, evidence.times[slices[at]], ends_of_slices[at], runner, False) if len(at) else None
 
 
 def _causes_of_slices(evidence: Evidence) -> _Ints:
@@ -162,9 +164,9 @@ def _causes_of_slices(evidence: Evidence) -> _Ints:
     thread, woken = evidence.trace.events.thread, wake_ups(evidence.trace)
     by = thread[woken.to_row].astype(np.int64)
     order = np.lexsort((woken.to_row, by))
-    rows = evidence.slices[0]
+    rows, size = evidence.slices[0], len(evidence.times)
     runner = thread[rows].astype(np.int64)
-    last = np.searchsorted(by[order] << 32 | woken.to_row[order], runner << 32 | rows, side="right") - 1
+    last = np.searchsorted(by[order] * size + woken.to_row[order], runner * size + rows, side="right") - 1
     known = np.flatnonzero(last >= 0)
     known = known[by[order[last[known]]] == runner[known]]
     out = np.full(len(rows), -1, np.int64)
@@ -192,18 +194,17 @@ def restarted_calls(evidence: Evidence, limits: Limits) -> list[Verdict]:
     calls = calls[order]
     thread = trace.events.thread[calls].astype(np.int64)
     form, number = trace.events.code[calls] & _FORM, number_of(trace, calls)
-    entered, after = calls[:-1], calls[1:]
     follows = (thread[:-1] == thread[1:]) & (thread[1:] != 0) & (form[:-1] == 0) & (number[:-1] == number[1:])
     # Without exits in the trace calls only seem to have none.
     has_exits = np.zeros(_CALLS, np.bool_)
     has_exits[number[form == wire.KER_EXIT_OFFSET]] = True
     is_repeated = (form[1:] == 0) & has_exits[number[1:]]
     again = np.flatnonzero(follows & ((form[1:] == wire.KER_INT_OFFSET) | is_repeated))
-    again = again[is_whole(trace, entered[again], after[again])]
+    again = again[is_whole(trace, calls[again], calls[again + 1])]
     window, least = limits.cycles("window_ms"), limits.number("least_count")
     verdicts = []
-    for source, mine in groups(thread[again] << 8 | number[again]):
-        rows = entered[again[mine]]
+    for (who, _), mine in groups(thread[again], number[again]):
+        rows = calls[again[mine]]
         times = evidence.times[rows]
         count = counts_within(times, window)
         bad = np.flatnonzero(count >= least)
@@ -211,7 +212,7 @@ def restarted_calls(evidence: Evidence, limits: Limits) -> list[Verdict]:
             continue
         worst = int(bad[np.argmax(count[bad])])
         inside = rows[worst : worst + int(count[worst])]
-        who, call = source >> 8, trace.catalogue.name(int(trace.events.code[rows[0]]))
+        call = trace.catalogue.name(int(trace.events.code[rows[0]]))
         verdicts.append(evidence.verdict(
             Severity.WARNING, (int(times[worst]), int(evidence.times[inside[-1]]) + 1), [who], [call], inside,
             (f"{call} of {evidence.name(who)} is interrupted {int(count[worst])} times within "
@@ -247,10 +248,10 @@ def leaks(evidence: Evidence, limits: Limits) -> list[Verdict]:
         made, given = _succeeded(evidence, entries_of(trace, makes)), entries_of(trace, gives)
         rows = np.concatenate((made, given)).astype(np.int64)
         process = trace.threads.process[trace.events.thread[rows]].astype(np.int64)
-        for who, mine in groups(process):
+        for (who,), mine in groups(process):
             order = mine[np.argsort(rows[mine])]
             run = _longest_run(evidence, rows[order], order < len(made))
-            if not who or len(run) < max(least, 2) or int(np.ptp(evidence.times[run])) < spread:
+            if not who or len(run) < least or int(np.ptp(evidence.times[run])) < spread:
                 continue
             pause = trace.window.end - int(evidence.times[run[-1]])
             if pause > _PAUSES * int(np.median(np.diff(evidence.times[run]))):
@@ -272,9 +273,8 @@ def _longest_run(evidence: Evidence, rows: _Ints, is_made: NDArray[np.bool_]) ->
 
     A run of one event may be that of giving back.
     """
-    breaks = np.append(True, ~(is_made[1:] & is_made[:-1] & is_whole(evidence.trace, rows[:-1], rows[1:])))
-    runs = np.split(rows, np.flatnonzero(breaks)[1:])
-    return max(runs, key=len)
+    goes_on = is_made[1:] & is_made[:-1] & is_whole(evidence.trace, rows[:-1], rows[1:])
+    return max(np.split(rows, np.flatnonzero(~goes_on) + 1), key=len)
 
 
 def _succeeded(evidence: Evidence, entries: NDArray[np.uint32]) -> NDArray[np.uint32]:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.analysis.needs import CALLS, HOLDERS, MESSAGES_SENT, NO_DAMAGE, NO_LOSS, OPENING, STATES
-from satview.analysis.verdicts.evidence import MOST_NAMED, Evidence, covered, episodes, groups, named
+from satview.analysis.verdicts.evidence import MOST_NAMED, Evidence, covered, episode_of, episodes, groups, named
 from satview.analysis.verdicts.rule import Limits, verdict_rule
 from satview.analysis.verdicts.scheduling import instead, ran_instead
 from satview.analysis.verdicts.verdict import Severity, Verdict
@@ -325,7 +325,7 @@ def _passed_over(evidence: Evidence, limits: Limits) -> list[Verdict]:
     for wait in at.tolist():
         row, stop, thread = int(waiting.row[wait]), int(end[wait]), int(waiting.thread[wait])
         is_between = (gives.mutex == known.of_wait[wait]) & (gives.row > row) & (gives.row < stop)
-        givers = gives.thread[is_between & (gives.thread != thread)]
+        givers = gives.thread[is_between]
         if len(givers) < _OFTEN:
             continue
         others = _most_of(givers, np.ones(len(givers), np.int64))
@@ -346,18 +346,16 @@ def _kept_holders(evidence: Evidence, limits: Limits) -> list[Verdict]:
     found, least = blockers(evidence.trace), limits.cycles("kept_ms")
     waiting, ready = found.waits, evidence.states.of_state(READY)
     end = evidence.end_rows(waiting.end_row)
-    at = np.flatnonzero((waiting.value == MUTEX) & (found.thread > 0))
-    at = at[evidence.lengths(waiting.row[at], end[at]) >= least]
+    at = np.flatnonzero(waiting.value == MUTEX)
     mine, spans = overlaps(found.thread[at], waiting.row[at].astype(np.int64), end[at],
                            ready.thread, ready.row, ready.end_row)  # fmt: skip
     first, last = np.maximum(waiting.row[at[mine]], ready.row[spans]), np.minimum(end[at[mine]], ready.end_row[spans])
     kept = np.bincount(mine, evidence.lengths(first, last), len(at)).astype(np.int64)
     at, kept = at[kept >= least], kept[kept >= least]
     verdicts = []
-    for _, group in groups(waiting.thread[at] << 32 | found.thread[at]):
+    for (thread, holder), group in groups(waiting.thread[at], found.thread[at]):
         happens = [evidence.span_of_wait(waiting, i) for i in at[group].tolist()]
         wait, span = int(at[group[0]]), happens[0][:2]
-        thread, holder = int(waiting.thread[wait]), int(found.thread[wait])
         who = ran_instead(evidence, span, holder)
         again = evidence.again("so", happens)
         verdicts.append(evidence.verdict(
@@ -384,7 +382,7 @@ def _contended(evidence: Evidence, limits: Limits) -> list[Verdict]:
     verdicts = []
     for _, mine in groups(mutex[at]):
         begin, end = first[mine], last[mine]
-        if len(mine) < limits.number("least_count") or int((end - begin).sum()) < least:
+        if len(mine) < limits.number("least_count"):
             continue
         begins, waited = covered(begin, end, window)
         sorted_begin = np.sort(begin)
@@ -394,14 +392,14 @@ def _contended(evidence: Evidence, limits: Limits) -> list[Verdict]:
             continue
         worst = bad[np.argmax(waited[bad])]
         position = episodes(begins[bad], window)
-        which = int(np.searchsorted(position.start, begins[worst], side="right")) - 1
-        span = int(position.start[which]), min(int(position.end[which]), trace.window.end)
+        which = episode_of(position, begins[worst])
+        span = int(position.start[which]), int(position.end[which])
         is_inside = (begin < begins[worst] + window) & (end > begins[worst])
         inside = at[mine[is_inside]]
         threads = _most_of(found.thread[inside], (end - begin)[is_inside])
         what = mutex_text(evidence, int(found.thread[inside[0]]), int(found.object[inside[0]]))
         holders = np.unique(blockers(trace).thread[inside])
-        held = _some(evidence, holders[holders >= 0].tolist(), "and")
+        held = _some(evidence, holders[holders > 0].tolist(), "and")
         verdicts.append(evidence.verdict(
             Severity.WARNING, span, threads, [what], found.row[inside],
             (f"{len(threads)} threads wait {int(count[worst])} times for {what} within {evidence.length(window)} from "

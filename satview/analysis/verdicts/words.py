@@ -41,7 +41,7 @@ def waited_for(evidence: Evidence, found: Blockers, wait: int) -> str:
 def of_whom(evidence: Evidence, found: Blockers, wait: int) -> str:
     """Return who holds what a wait is for, or serves it, in words that follow `waited_for`; empty if not known."""
     thread = int(found.thread[wait])
-    if thread < 0:
+    if thread <= 0:
         return ""
     links = {JOIN: " of", **dict.fromkeys((MUTEX, *RWLOCKS), ", held by")}
     link = links.get(int(found.waits.value[wait]), " from")
