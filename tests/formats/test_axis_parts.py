@@ -11,6 +11,7 @@ import pytest
 from satview.base.errors import Cancelled, SourceChangedError, TraceFormatError
 from satview.base.time import Clock
 from satview.events import wire
+from satview.events.spec import Release
 from satview.formats.axis import assemble
 from satview.formats.axis.assemble import Member, trace_on_axis
 from satview.formats.axis.joining import JOINERS
@@ -22,7 +23,9 @@ from satview.store.doubts import Doubts
 from satview.store.losses import EVERY_CPU
 from satview.store.tables import Fragments, StateIndex
 from satview.store.trace import Trace
+from tests.helpers import linux_scene
 from tests.helpers.kev import START, TraceBuilder, write_trace
+from tests.helpers.thread_trace import write_set
 
 MARK = wire.code(wire.WireClass.USER, 5)
 MESSAGE = wire.code(wire.WireClass.COMM, 0)
@@ -198,6 +201,45 @@ def test_cpus_and_times_that_do_not_fit(tmp_path, monkeypatch):
     for offset_ps, later in ((499, 0), (500, 1), (-500, 0), (-501, -1)):
         part = files_of(axis(tmp_path, trace, trace, offset_ps=offset_ps)).parts[1]
         assert part.at_cycles == START + later, "rounded to the nearest cycle"
+
+
+def test_the_most_cpus_and_events_that_fit(tmp_path):
+    """A lane is left for CPUs that only damaged slots name; 255 CPUs and 2^32 - 16 events fit."""
+    traces = [TraceBuilder(cpus=cpus).time_event(0).open(tmp_path) for cpus in (64, 64, 64, 63)]
+    members = [Member("a", trace) for trace in traces]
+    assert trace_on_axis(tmp_path / "x", members).cpu_count == 255
+    with pytest.raises(TraceFormatError, match="the files have 256 CPUs together; at most 255 fit; name fewer"):
+        trace_on_axis(tmp_path / "x", [*members[:3], members[0]])
+    for last, fits in ((2**31 - 16, True), (2**31 - 15, False)):
+        large = [Member("a", SimpleNamespace(cpu_count=1, events=range(count))) for count in (2**31, last)]
+        if fits:
+            assemble._refuse(tmp_path, large)
+        else:
+            with pytest.raises(TraceFormatError, match="too many events together; name fewer, or cut them"):
+                assemble._refuse(tmp_path, large)
+
+
+def test_a_file_without_an_offset_begins_where_the_first_one_does(tmp_path):
+    trace = TraceBuilder().time_event(0).event(MARK, 5).open(tmp_path)
+    found = trace_on_axis(tmp_path / "x", [Member("a", trace), Member("b", trace)])
+    assert (found.events.time_cycles - START).tolist() == [0, 0, 5, 5]
+
+
+def test_codes_are_those_of_the_first_file_of_qnx(tmp_path):
+    """Where there is none they are those of the first file."""
+    (tmp_path / "guest.txt").write_text(linux_scene.TEXT)
+    write_set(tmp_path, "0 lwp1 t1 thr_self")
+    guest, threads = open_trace(tmp_path / "guest.txt"), open_trace(tmp_path / "tr.00010e1.001")
+    host = TraceBuilder().time_event(0).event(MARK, 5).open(tmp_path)
+    for members, release in (((guest, host), Release.QNX_7), ((host, guest), Release.QNX_7),
+                             ((guest, threads), Release.LINUX), ((threads, guest), Release.UNIXWARE)):  # fmt: skip
+        found = axis(tmp_path, *members)
+        assert (found.release, found.catalogue.release) == (release, release)
+        assert sorted(found.events.code.tolist()) == sorted(
+            int(part.codes[code]) for part in files_of(found).parts for code in part.trace.events.code
+        )
+        own = next(part for part in files_of(found).parts if part.trace.release is release)
+        assert own.codes[own.trace.events.code].tolist() == own.trace.events.code.tolist()
 
 
 def test_what_is_cached_of_each_file_is_put_together(tmp_path):

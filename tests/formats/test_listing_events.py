@@ -153,6 +153,7 @@ EVENTS = """\
 7   SYSTEM:EVENT 29   word 0:0x00000001 word 1:2                     -> 141d 1 2
 7   SYSTEM:EVENT 0   word 0:-1                                       -> 1400 ffffffff
 7   SYSTEM:EVENT 5   pid:1 tid:2                                     -> ~ 1405 1 2 0 0 (pid dec, tid dec)
+7   SYSTEM:EVENT 1023   word 0:0x00000001 word 1:2                   -> 17ff 1 2
 7   SYSTEM:EVENT 1023   a:1                                          -> - SYSTEM/EVENT 1023 1 0 (a dec)
 7   SYSTEM:EVENT 1024   a:1                                          -> - SYSTEM/EVENT 1024 1 0 (a dec)
 7   CLASS 9:EVENT 1023   word 0:0x00000001 word 1:2

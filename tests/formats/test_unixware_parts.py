@@ -140,6 +140,10 @@ def test_which_files_make_a_set(tmp_path):
     assert files_of([inside[1]]) == inside[1:]
     assert files_of([inside[1], inside[0]]) == inside[:2]
     assert files_of([tmp_path / "other"]) == [tmp_path / "other"]
+    largest = tmp_path / "tr.fffffff.fff"
+    assert files_of([tmp_path / "other", tmp_path / "another", largest]) == [
+        largest, tmp_path / "another", tmp_path / "other"
+    ]  # fmt: skip
     assert files_of([tmp_path / "other", inside[2]]) == [inside[2], tmp_path / "other"]
     assert files_of([tmp_path / "none" / "tr.1.1"]) == [tmp_path / "none" / "tr.1.1"]
     assert names_files(inside) == [tmp_path / "tr.0000010.names"]
@@ -370,6 +374,26 @@ def test_records_of_processor_time_that_count():
     assert sorted(mixed[calls._without_samples(code[mixed], thread[mixed])].tolist()) == kept.tolist()
     none = code == plain
     assert calls._without_samples(code[none], thread[none]).tolist() == [0, 1, 2, 3, 4]
+
+
+def test_what_a_second_record_has_from_the_first(tmp_path):
+    """The object of the call; a stack is none, nor is the number of a thread."""
+    write_set(tmp_path, """
+        0 lwp1 t1 thr_create 1 4096 0 0 0 0
+        1 lwp1 t1 thr_create 2 0 9
+        2 lwp1 t1 thr_join 1 9
+        3 lwp1 t1 thr_join 2 9 7
+        4 lwp1 t1 sema_wait 1 0x10 1
+        5 lwp1 t1 sema_wait 2 22
+    """)  # fmt: skip
+    trace = open_trace(tmp_path)
+    assert trace.pairs.tolist() == [1, 0, 3, 2, 5, 4]
+    shown = [[(each.name, each.text, each.note) for each in trace.payloads.decode(event).arguments]
+             for event in (1, 3, 5)]  # fmt: skip
+    assert shown == [
+        [("rval", "0", ""), ("new_tid", "9", "")], [("departed", "9", ""), ("status", "0x7", ""), ("rval", "0", "")],
+        [("rval", "22", "EINVAL"), ("sema", "0x10", "from the first record")],
+    ]  # fmt: skip
 
 
 def test_numbers_of_a_record_in_no_table(tmp_path):

@@ -65,7 +65,8 @@ def read_perf_data(path: Path, data: NDArray[np.uint8], problems: Problems) -> S
     found = Metadata()
     _read_tracing_data(cursor, features, end, found, path)
     starts = _starts(data, begin, min(end, len(data)), order, problems)
-    heads = Records(data, starts * 0, starts * 0, starts, starts * 0 + (1 << 40), "<" if order == "little" else ">")
+    # Of these only numbers are read, neither times nor CPUs, wherever in the file they are.
+    heads = Records(data, starts, starts, starts, np.full(len(starts), len(data)), "<" if order == "little" else ">")
     everything = np.arange(len(starts), dtype=np.int64)
     kind = heads.numbers(everything, 0, 4, is_signed=False)
     if np.any(kind == _COMPRESSED):
@@ -205,7 +206,8 @@ def _samples(heads: Records, rows: Ints, sample_type: int, tasks: Tasks) -> Reco
     begin = heads.at[rows]
     length = heads.numbers(rows, 6, 2, is_signed=False)
     at = np.minimum(begin + raw_at, len(heads.data) - 4)
-    size = Records(heads.data, at, at, at, at * 0 + 4, heads.order).numbers(np.arange(len(at)), 0, 4, is_signed=False)
+    sizes = Records(heads.data, at, at, at, np.full(len(at), 4), heads.order)
+    size = sizes.numbers(np.arange(len(at)), 0, 4, is_signed=False)
     size = np.clip(size, 0, np.maximum(begin + length - at - 4, 0))
     thread_at = offsets.at[_TID]
     process = heads.numbers(rows, thread_at, 4, is_signed=True)

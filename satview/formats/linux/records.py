@@ -95,7 +95,7 @@ def _value(raw: bytes, field: RecordField, order: str) -> int | str | None:
     if len(part) < field.size:
         return None
     if field.is_number or (field.is_dynamic and field.size == 4):
-        number = int.from_bytes(part, order, signed=field.is_signed and not field.is_dynamic)  # type: ignore[arg-type]
+        number = int.from_bytes(part, order, signed=field.is_signed)  # type: ignore[arg-type]
         if not field.is_dynamic:
             return number
         at, length = number & 0xFFFF, min(number >> 16 & 0xFFFF, _MOST_TEXT)
