@@ -313,6 +313,13 @@ def test_words_of_events_have_the_pids_of_the_axis(tmp_path):
     pids = [[(each.value, each.note) for each in payloads.decode(int(rows[name][0])).arguments if each.name == "pid"]
             for name in "ab"]  # fmt: skip
     assert [value for [(value, _)] in pids] == [7, 7 + step]
+    shown = [[(each.name, each.value) for each in payloads.decode(int(rows["b"][row])).arguments] for row in range(4)]
+    assert shown == [
+        [("pid", 7 + step), ("tid", 3)],
+        [("rcvid", 7), ("pid", 7 + step)],
+        [("d0", 7), ("d1", 7)],
+        [("pid", 8000 + step), ("tid", 7), ("priority", 7), ("policy", 7)],
+    ], "only pids are other numbers"
     assert pids[1][0][1].startswith("7 in b")
     assert pids[0][0][1] == traces[0].payloads.decode(len(traces[0].events) - 4).arguments[0].note
 

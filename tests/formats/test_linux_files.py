@@ -224,7 +224,9 @@ def test_heads_of_perf_data():
     refused("it was written to a pipe, where its head has no offsets", 8, perf_data.read_perf_data, HERE,
             changed(8, 103), Problems())  # fmt: skip
     refused("it holds no samples", 40, perf_data.read_perf_data, HERE, changed(48, 0), Problems())
-    refused("it holds no samples", 40, perf_data.read_perf_data, HERE, changed(40, len(whole) + 1), Problems())
+    refused("it holds no samples", 40, perf_data.read_perf_data, HERE, changed(40, len(whole)), Problems())
+    refused("the file ends inside the formats of tracepoints", len(whole) - 1 + size, perf_data.read_perf_data, HERE,
+            changed(40, len(whole) - 1), Problems())  # fmt: skip
     compressed = bytearray(whole)
     compressed[begin : begin + 4] = (81).to_bytes(4, "little")
     refused("its samples are compressed", begin, perf_data.read_perf_data, HERE,
@@ -379,8 +381,8 @@ def test_sections_of_version_7(monkeypatch, order):
     monkeypatch.setattr(trace_dat, "_read_buffer", read_buffer)
     kinds = 16, 17, 18, 21
     at = [200, 300, 400, 500]
-    options = [option(kind, struct.pack(end + "Q", where)) for kind, where in zip(kinds[:3], at, strict=False)]
-    options += [option(kinds[3], struct.pack(end + "Q", 500)[:7]), option(kinds[3], struct.pack(end + "QB", 500, 0))]
+    options = [option(kind, struct.pack(end + "Q", where)) for kind, where in zip(kinds, at, strict=True)]
+    options += [option(kinds[0], struct.pack(end + "Q", 500)[:7]), option(kinds[0], struct.pack(end + "QB", 500, 0))]
     options += [option(3, value) for value in (b"one", b"four", b"never")] + [option(5, b"Linux")]
     data = (b"none\0\0" + struct.pack(end + "Q", 20)).ljust(20, b"\xff") + section(b"".join(options))
     for where, text in zip(at, (b"header", b"ftrace", b"events", b"names"), strict=True):
@@ -389,7 +391,7 @@ def test_sections_of_version_7(monkeypatch, order):
     trace_dat._read_7(file, Problems())
     assert seen == [
         ("read_header_info", b"header"), ("read_ftrace_formats", b"ftrace"), ("read_event_formats", b"events"),
-        (b"one", "none"), (b"four", "none"),
+        ("read_names", b"names"), (b"one", "none"), (b"four", "none"),
     ]  # fmt: skip
     assert file.head_rows == [("UNAME", "Linux")]
 
@@ -457,6 +459,19 @@ def test_a_buffer_says_where_the_pages_of_its_cpus_are(order):
     assert (file.parts, file.head_rows, file.page_bytes) == ([], [], 64), "an instance without pages changes nothing"
     trace_dat._read_buffer(file, buffer(128, b"", (0, 10, 1)), "none", Problems())
     assert file.head_rows == []
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize(("flags", "is_packed"), [(0, False), (1, True), (2, False), (3, True), (0x100, False)])
+def test_a_buffer_says_whether_its_pages_are_packed(order, flags, is_packed):
+    """Behind the kind of the section; a CPU's pages begin with how many blocks they are."""
+    end, packed = ORDERS[order], zlib.compress(b"p" * 64)
+    pages = struct.pack(end + "III", 1, len(packed), 64) + packed
+    file = file_of(struct.pack(end + "HH", 3, flags) + pages, order)
+    value = struct.pack(end + "Q", 0) + b"name\0mono\0" + struct.pack(end + "IIIQQ", 64, 1, 0, 4, len(pages))
+    trace_dat._read_buffer(file, value, "zlib", problems := Problems())
+    assert (file.unpacked is not None, file.parts) == (is_packed, [(0, 0, 64) if is_packed else (0, 4, len(pages))])
+    assert rows(problems) == []
 
 
 def test_packed_pages_of_some_cpus(monkeypatch):

@@ -92,6 +92,9 @@ def test_padding_is_skipped_and_ends_a_page_where_it_has_no_time(order):
     found = walked(order, page(order, 100, gap + one + rest + one))
     assert rows(found) == [(0, 102, 32, 4)]
     assert found.damaged.tolist() == []
+    last = word(order, 29, 4) + struct.pack(f"{order}I", 4)  # all that is left of the page
+    found = walked(order, page(order, 100, one + last))
+    assert (rows(found), found.damaged.tolist()) == ([(0, 102, 20, 4)], [])
 
 
 def test_what_is_behind_the_used_bytes_is_not_read():

@@ -57,7 +57,7 @@ def read_perf_data(path: Path, data: NDArray[np.uint8], problems: Problems) -> S
         features = sum((features >> 192 - 64 * i & (1 << 64) - 1) << 64 * i for i in range(4))
     sample_type, identifiers = _tracepoints(cursor, head, path)
     begin, end = head["data_at"], head["data_at"] + head["data_bytes"]
-    if begin > len(data) or not head["data_bytes"]:
+    if begin >= len(data) or not head["data_bytes"]:
         raise TraceFormatError(path, 40, "it holds no samples",
                                "perf was killed before it could finish the file; record it again")  # fmt: skip
     if end > len(data):
@@ -139,7 +139,6 @@ def _starts(data: NDArray[np.uint8], begin: int, end: int, order: ByteOrder, pro
         count = min(1 << _BLOCK_SHIFT, (end - at) // _WORD)
         block = data[at : at + count * _WORD].reshape(count, _WORD)
         steps = np.ascontiguousarray(block[:, 6:]).view(word)[:, 0].astype(np.int64) // _WORD
-        steps[steps == 0] = 1 << 20  # no record is so short: the chain ends
         reached = np.zeros(count + 1, np.bool_)
         reached[0] = True
         further = np.minimum(np.append(np.arange(count) + steps, count), count)
@@ -149,7 +148,7 @@ def _starts(data: NDArray[np.uint8], begin: int, end: int, order: ByteOrder, pro
         here = np.flatnonzero(reached[:count])
         found.append(at + here * _WORD)
         last = int(here[-1])
-        if steps[last] >= 1 << 20:
+        if not steps[last]:  # no record is so short, and none follows it
             problems.add("section-cut", "a record of no length; what follows it is left out", at + last * _WORD)
             found[-1] = found[-1][:-1]
             break

@@ -103,8 +103,7 @@ def compile_list(
                 value = _ANY_MESSAGE % (_ANY_NUMBER, _ANY_NUMBER, more)
             name = re.escape(field.name.removesuffix("[0]")) + r"(?:\[0\])?"
         elif field.show == Show.STRING:
-            is_last = index == len(fields) - 1  # any other ends where the next name begins
-            value, reader, has_text = "(.*)" if is_last else "(.*?)", listed_text, True
+            value, reader, has_text = "(.*?)", listed_text, True  # up to where the next name begins, or the end
         elif field.show == Show.STRUCT:
             break
         else:
