@@ -64,7 +64,7 @@ def test_records_follow_each_other_by_their_lengths(monkeypatch, order, seed):
     """In blocks of 16 words, with records of up to 40, some of no length and one that is cut."""
     monkeypatch.setattr(perf_data, "_BLOCK_SHIFT", 4)
     rng = np.random.default_rng(seed)
-    sizes = [8 * int(n) for n in rng.integers(1, 40, 60)] + ([0, 16] if seed % 2 else [])
+    sizes = [8] + [8 * int(n) for n in rng.integers(1, 40, 60)] + ([0, 16] if seed % 2 else [])
     data = bytes(24) + b"".join(
         struct.pack(ORDERS[order] + "IHH", 9, 0, size + int(rng.integers(0, 8)) * bool(size)).ljust(
             max(size, 8), b"\x01"
@@ -117,6 +117,17 @@ def test_a_record_is_never_longer_than_its_sample():
         found = perf_data._samples(heads, ints(0), 2 | 4 | 1 << 7 | 1 << 10, tasks)
         assert found.size.tolist() == [expected]
         assert tasks.process == {}, "process 0 is nobody's"
+
+
+def test_processes_of_the_threads_of_samples():
+    """The first one of each counts; numbers from 1 on are somebody's."""
+    pairs = ((1, 1), (90, 100), (91, 100), (5, 0), (0, 7), (-1, 8), (9, -1))
+    samples = [struct.pack("<IHHiiQIII", 9, 0, 32, *pair, 5, 3, 0, 0) for pair in pairs]
+    at = 36 * np.arange(len(pairs))
+    heads = Records(np.frombuffer(b"".join(samples), np.uint8), at * 0, at * 0, at, at * 0 + 36, "<")
+    tasks = Tasks({}, {100: 90})
+    perf_data._samples(heads, np.arange(len(pairs)), 2 | 4 | 1 << 7 | 1 << 10, tasks)
+    assert tasks.process == {100: 90, 1: 1}
 
 
 def test_threads_by_their_names_and_forks():

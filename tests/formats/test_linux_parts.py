@@ -15,7 +15,7 @@ from satview.events.states import READY, STATE_BY_NAME
 from satview.formats.linux import records
 from satview.formats.linux.assemble import trace_from_schedule
 from satview.formats.linux.cursor import Cursor
-from satview.formats.linux.event_format import lane_value, parse_format
+from satview.formats.linux.event_format import EventFormat, RecordField, lane_value, parse_format
 from satview.formats.linux.metadata import Metadata, read_header_info, read_names
 from satview.formats.linux.records import RecordDetails, Records, schedule_of
 from satview.formats.linux.ring_pages import Pages, Walked, walk
@@ -170,6 +170,12 @@ def test_a_format_says_where_fields_are():
     assert known.state_flags == ((1, "S"), (2, "D"))
     assert parse_format(SWITCH.replace("name:", "nam:"), "") is None
     assert parse_format(SWITCH.replace("ID:", "I:"), "") is None
+    first = f"name: a\nID: 5\n{'x' * 2**20}"
+    for cut, names in ((0, ["b"]), (1, [])):  # the first MiB counts
+        field = "\n\tfield:int b;\toffset:8;\tsize:4;"
+        known = parse_format(first[: 2**20 - len(field) + cut] + field, "")
+        assert known is not None
+        assert list(known.fields) == names
     other = parse_format(SWITCH[: SWITCH.index("print fmt")], "")
     assert other is not None
     assert other.state_flags[:2] == ((1, "S"), (2, "D"))
@@ -221,6 +227,37 @@ def test_records_become_switches_and_points(order):
     assert details.raw(2) == parts[2]
 
 
+def test_wake_ups_by_formats_with_and_without_a_cpu():
+    """A number of a format that no record can have, 65536, is passed over."""
+
+    def fields(*names: str) -> dict[str, RecordField]:
+        return {
+            name: RecordField(name, 8 + 4 * row, 4, is_signed=True, is_text=False, is_dynamic=False)
+            for row, name in enumerate(names)
+        }
+
+    formats = {
+        number: EventFormat(number, "sched", name, fields(*names), ())
+        for number, name, names in (
+            (5, "sched_waking", ("pid", "prio", "target_cpu")), (6, "sched_wakeup_new", ("pid",)),
+            (0xFFFF, "timer_start", ()), (0x10000, "sched_switch", ("prev_pid",)), (8, "sched_wakeup", ("pid",)),
+        )
+    }  # fmt: skip
+    data = b"".join(struct.pack("<HBBiiii", number, 0, 0, 9, 100, 20, 3) for number in (5, 6, 0xFFFF, 8, 7))
+    at = 20 * np.arange(5)
+    tasks = Tasks()
+    found = schedule_of(Records(np.frombuffer(data, np.uint8), at + 1, at * 0 + 2, at, at * 0 + 20), formats, tasks)
+    wakes, points = found.wakeups, found.points
+    columns = (wakes.time_ns, wakes.record, wakes.cpu, wakes.waker, wakes.thread, wakes.prio, wakes.target_cpu)
+    assert [column.tolist() for column in columns] == [
+        [1, 21], [0, 1], [2, 2], [9, 9], [100, 100], [20, 0], [3, -1]
+    ]  # fmt: skip
+    codes = linux.point_codes()
+    assert points.code.tolist() == [codes["timer_start"], codes["sched_wakeup"], linux.POINT]
+    assert (points.record.tolist(), points.thread.tolist(), found.unknown) == ([2, 3, 4], [9] * 3, 1)
+    assert (len(found.switches.time_ns), tasks.names) == (0, {})
+
+
 @pytest.mark.parametrize(
     ("at", "length", "text"),
     [(5, 5, "hello"), (6, 4, "ello"), (5, 6, "hello!"), (5, 7, "hello!"), (5, 0, ""), (12, 4096, "x" * 4096),
@@ -257,6 +294,9 @@ def test_a_cursor_says_where_a_file_ends(tmp_path):
         cursor.take(-1, "the end")
     assert cursor.take(1, "d") == b"\5"
     assert cursor.take(0, "nothing") == b""
+    for length in (4095, 4096, 4097, 8192):
+        cursor = Cursor(b"." + b"x" * length + b"\0y", tmp_path / "x", 1)
+        assert (cursor.text("a name"), cursor.left) == ("x" * length, 1)
     with pytest.raises(TraceFormatError):
         Cursor(b"no end", tmp_path / "x").text("a name")
 
@@ -327,6 +367,8 @@ def test_a_switch_is_two_events():
     assert [trace.payloads.values(row) for row in range(4)] == [(0, 1000, 7), (7, 1007, 0), (7, 1007, 0), (0, 1000, 7)]
     assert trace.threads.names == ("", "swapper/0", "")
     assert trace.processes.names == ("", "swapper", "")
+    for column in (trace.processes.parent_pid, trace.processes.created_cycles, trace.processes.destroyed_cycles):
+        assert column.tolist() == [-1, -1, -1]
     assert (trace.processes.pid.tolist(), trace.threads.process.tolist()) == ([-1, 0, 7], [0, 1, 2])
     assert (trace.cpu_count, trace.window.start, trace.slot_count) == (3, 10, 4)
     assert dict(trace.header.pairs) == {"SYS_RELEASE": "Linux", "SOURCE": "made", "KEY": "value"}

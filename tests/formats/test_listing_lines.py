@@ -13,10 +13,12 @@ from satview.events.spec import Release
 from satview.formats.listing import reader
 from satview.formats.listing.model import LineCounts
 from satview.formats.listing.reader import read_listing
+from satview.formats.listing.stamps import StampNotation
 from satview.formats.traceprinter import open_listing, score
 from satview.store.problems import Problems
 
 PULSE = "COMM            :SND_PULSE_EXE      scoid:0x00010001 pid:1"
+TIME = "CONTROL         :TIME               msb:0x{:08x} lsb(offset):0x00000009"
 STATE = "THREAD          :THREADY            "
 CREATE = "PROCESS         :PROCCREATE_NAME    "
 HEAD = ["  TRACE_CYCLES_PER_SEC:: 1000", "  TRACE_SYS_RELEASE:: 7.1.0"]
@@ -175,6 +177,32 @@ def test_events_that_wait_for_the_release(monkeypatch, events, release):
     assert len(listing.slots) == listing.events
     known, _ = read([HEAD[1].replace("7.1.0", "8.0.0"), *lines])
     assert (known.release, known.is_release_known, known.line_counts.raw) == (Release.QNX_8, True, 0)
+
+
+EIGHT = StampNotation("%08x", False)
+
+
+@pytest.mark.parametrize(
+    ("lines", "release", "stamps"),
+    [
+        ([at(9, PULSE)], "7.1.0", None), ([at(9, TIME.format(0))], "7.1.0", None),
+        ([at(9, TIME.format(5))], "7.1.0", StampNotation("0x%08x", True)), ([at(9, TIME.format(5))], "6.4.0", None),
+        ([at(9, TIME.format(5))], "6.6.0", None), ([f"t:0x100000009 CPU:00 {PULSE}"], "7.1.0", None),
+        ([f"t:12 CPU:00 {PULSE}"], "7.1.0", StampNotation("%d", False)),
+        ([f"t:12 CPU:00 {PULSE}"], "6.4.0", StampNotation("%d", True)),
+        ([f"t:4294967296 CPU:00 {PULSE}"], "6.4.0", StampNotation("%d", False)),
+        ([f"t:0x1f CPU:00 {PULSE}"], "7.1.0", StampNotation("0x%x", False)),
+        ([f"t:0x1234567f CPU:00 {PULSE}"], "7.1.0", None), ([f"t:1234567f CPU:00 {PULSE}"], "7.1.0", EIGHT),
+        ([f"t:01f CPU:00 {PULSE}"], "7.1.0", StampNotation("%03x", False)),
+        ([f"t:0.009.000us CPU:00 {PULSE}"], "7.1.0", None), ([], "7.1.0", None),
+    ],
+)  # fmt: skip
+def test_how_stamps_are_printed(lines, release, stamps):
+    """None is as the printer of the release does it: the low half up to 6.6, the whole clock from 7.x on.
+
+    Stamps of 32 bits are the low half where a TIME event shows that the clock is beyond them.
+    """
+    assert read([HEAD[0], f"  TRACE_SYS_RELEASE:: {release}", *lines])[0].stamps == stamps
 
 
 @pytest.mark.parametrize(

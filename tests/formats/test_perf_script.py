@@ -11,6 +11,7 @@ from satview.events import linux
 from satview.events.states import READY, STATE_BY_NAME
 from satview.formats.linux import perf_script
 from satview.formats.linux.perf_script import looks_like, read_perf_script
+from satview.formats.linux.reader import score
 from satview.formats.linux.schedule import Schedule
 from satview.store.problems import Problems
 
@@ -45,6 +46,7 @@ def test_every_part_of_a_line(line, thread, process, cpu, time_ns, name):
     assert (found.details.text(0), found.details.raw(0)) == (("irq", (("text", "x"),)), b"x")
     assert problems == []
     assert looks_like(line.encode())
+    assert score(line.encode(), Path("x")) == 80
 
 
 @pytest.mark.parametrize(

@@ -89,6 +89,17 @@ def test_lines_of_every_length_in_blocks_of_every_size(monkeypatch, block):
         assert next(iter(problems)).detail == "it is longer than 80 bytes"
 
 
+@pytest.mark.parametrize("block", [1, 1000])
+def test_a_line_of_the_greatest_length(monkeypatch, block):
+    monkeypatch.setattr(columns, "_BLOCK_BYTES", block)
+    good = record(7, 1, 1, "thr_self").encode()
+    for longest, says in ((len(good) - 1, []), (len(good) - 2, [] if block > 1 else [(1, 1, "it is longer than ")])):
+        monkeypatch.setattr(columns, "LONGEST_LINE", longest)
+        reader, problems = read(good)
+        assert [(each.line, each.count, each.detail[:18]) for each in problems] == says
+        assert len(reader.columns.time_ns) == 1 - len(says)
+
+
 def test_files_that_hold_nothing():
     empty = "it is empty: its LWP recorded nothing, or was killed before it wrote"
     for content, is_own, expected in ((b"", False, [("missing-file", empty)]), (b"", True, []), (b"\n", False, [])):
@@ -184,6 +195,15 @@ def test_a_category_that_is_none(tmp_path):
 )  # fmt: skip
 def test_addresses(value, text):
     assert address_text(value) == text
+
+
+def test_numbers_that_no_table_names(tmp_path):
+    """Small ones are decimal alone."""
+    write_set(tmp_path, "0 lwp1 t1 thr_self 0 4095 4096 -4095 -4096 1")
+    shown = {each.name: each.text for each in open_trace(tmp_path).payloads.decode(0).arguments}
+    assert shown == {
+        "a1": "4095", "a2": "4096 (0x1000)", "a3": "-4095", "a4": "-4096 (0xfffff000)", "a5": "1",
+    }  # fmt: skip
 
 
 # ---- from columns to a trace -------------------------------------------------------------------------------------
@@ -372,6 +392,9 @@ def test_records_of_processor_time_that_count():
     assert kept.tolist() == [1, 2, 3, 5, 9, 10, 12, 13, 14, 16, 17, 18]
     mixed = np.argsort(-thread.astype(int), kind="stable")
     assert sorted(mixed[calls._without_samples(code[mixed], thread[mixed])].tolist()) == kept.tolist()
+    one = np.zeros(2, np.uint32)
+    assert calls._without_samples(np.array([plain, last], np.uint16), one).tolist() == [0, 1]
+    assert calls._without_samples(np.array([last, passing], np.uint16), one).tolist() == []
     none = code == plain
     assert calls._without_samples(code[none], thread[none]).tolist() == [0, 1, 2, 3, 4]
 

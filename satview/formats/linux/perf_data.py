@@ -52,9 +52,7 @@ def read_perf_data(path: Path, data: NDArray[np.uint8], problems: Problems) -> S
     if head["size"] < 104:
         raise TraceFormatError(path, 8, "it was written to a pipe, where its head has no offsets",
                                "record it with `perf record -o FILE`")  # fmt: skip
-    features = cursor.number(32, "the features of the file")
-    if order == "big":  # four words, the first one first
-        features = sum((features >> 192 - 64 * i & (1 << 64) - 1) << 64 * i for i in range(4))
+    features = cursor.number(8, "the features of the file")  # the first ones of 256
     sample_type, identifiers = _tracepoints(cursor, head, path)
     begin, end = head["data_at"], head["data_at"] + head["data_bytes"]
     if begin >= len(data) or not head["data_bytes"]:

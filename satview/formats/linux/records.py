@@ -131,7 +131,9 @@ def schedule_of(records: Records, formats: dict[int, EventFormat], tasks: Tasks)
         if each.ident < len(codes):
             codes[each.ident] = each.code
             by_name[each.name] = each
-    rows = {name: np.flatnonzero(kind == by_name[name].ident) for name in (_SWITCH, *_WAKES) if name in by_name}
+    rows: dict[str, Ints] = {
+        name: np.flatnonzero(kind == by_name[name].ident) for name in (_SWITCH, *_WAKES) if name in by_name
+    }
     # A thread is ready from the moment somebody begins to wake it; what comes later says only where.
     wakes = [name for name in _WAKES if name in rows and len(rows[name])]
     wakes = [name for name in wakes if name != "sched_wakeup"] if "sched_waking" in wakes else wakes
