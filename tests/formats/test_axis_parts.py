@@ -383,6 +383,28 @@ def test_columns_of_events_of_two_files():
     assert [found.thread.dtype, found.slot.dtype, found.cpu.dtype] == [np.uint16, np.uint32, np.uint8]
 
 
+def test_columns_are_as_wide_as_threads_and_slots_need():
+    """Numbers of 16 bits hold 65,536 threads with nobody, those of 32 bits 2^32 slots."""
+    events = SimpleNamespace(
+        time_cycles=ints(5), code=np.zeros(1, np.uint16), cpu=np.zeros(1, np.uint8), thread=np.zeros(1, np.uint16),
+        slot=np.zeros(1, np.uint32), slot_count=np.ones(1, np.uint8),
+    )  # fmt: skip
+
+    def dtypes(threads: int, slots: int) -> list[object]:
+        parts = [
+            SimpleNamespace(trace=SimpleNamespace(events=events, cpu_count=1, slot_count=part_slots), rows=ints(row),
+                            first_cpu=0, cycles=lambda cycles: cycles, codes=np.zeros(1, np.uint16),
+                            threads=np.zeros(1 + part_threads, np.uint32))
+            for row, part_threads, part_slots in ((0, threads - 10, slots - 100), (1, 10, 100))
+        ]  # fmt: skip
+        found = assemble._events(parts)
+        assert found.slot.tolist() == [0, slots - 100]
+        return [found.thread.dtype, found.slot.dtype]
+
+    assert dtypes(65_534, 2**32 - 1) == [np.uint16, np.uint32]
+    assert dtypes(65_535, 2**32) == [np.uint32, np.uint64]
+
+
 def two_parts() -> list[SimpleNamespace]:
     """Return two files: each has nobody, and two threads of a process and one of another; of the first one pid 7."""
     parts = []

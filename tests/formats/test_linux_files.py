@@ -133,15 +133,15 @@ def test_processes_of_the_threads_of_samples():
 def test_threads_by_their_names_and_forks():
     """Of a name: process at 8, thread at 12, text of 16 bytes; of a fork: process at 8, thread at 16."""
     records = [struct.pack("<IHHii16s", 3, 0, 32, *row) for row in ((90, 100, b"one\0junk"), (91, 101, b"\0x"),
-               (92, 0, b"idle"), (93, 103, b"sixteen bytes..."))]  # fmt: skip
+               (92, 0, b"idle"), (-1, -1, b"gone"), (93, 103, b"sixteen bytes..."))]  # fmt: skip
     records += [struct.pack("<IHHiiii16s", 7, 0, 40, 95, 90, 105, 100, b"z" * 16)]
     data = np.frombuffer(b"".join(records) + b"behind the end  ", np.uint8)
-    at = ints(0, 32, 64, 96, 128)
+    at = ints(0, 32, 64, 96, 128, 160)
     heads = Records(data, at * 0, at * 0, at, at * 0 + (1 << 40), "<")
     tasks = Tasks()
-    perf_data._read_tasks(heads, ints(0, 1, 2, 3), ints(4), tasks)
+    perf_data._read_tasks(heads, ints(0, 1, 2, 3, 4), ints(5), tasks)
     assert tasks.names == {100: "one", 103: "sixteen bytes..."}
-    assert tasks.process == {100: 90, 101: 91, 0: 92, 103: 93, 105: 95}
+    assert tasks.process == {100: 90, 101: 91, 0: 92, -1: -1, 103: 93, 105: 95}
 
 
 @pytest.mark.parametrize(

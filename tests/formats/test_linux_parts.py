@@ -19,7 +19,7 @@ from satview.formats.linux.event_format import EventFormat, RecordField, lane_va
 from satview.formats.linux.metadata import Metadata, read_header_info, read_names
 from satview.formats.linux.records import RecordDetails, Records, schedule_of
 from satview.formats.linux.ring_pages import Pages, Walked, walk
-from satview.formats.linux.schedule import NoDetails, Points, Schedule, States, Switches, Tasks, WakeUps
+from satview.formats.linux.schedule import Points, Schedule, States, Switches, Tasks, WakeUps
 from satview.formats.number_payloads import NumberPayloads
 from satview.store.problems import Problems
 from satview.store.trace import Trace
@@ -341,10 +341,23 @@ def switches(*rows_of: tuple[int, int, int, int, int]) -> Switches:
     return Switches(time, np.arange(len(time)), cpu, before, before + 1000, state, after, after + 1000)
 
 
+class Said:
+    """What a file says of records beyond the numbers that are stored of all: name, arguments and bytes."""
+
+    def __init__(self, *records: tuple[str, tuple[tuple[str, int | str], ...], bytes]) -> None:
+        self.records = records
+
+    def text(self, record: int) -> tuple[str, tuple[tuple[str, int | str], ...]]:
+        return self.records[record][:2] if self.records else ("", ())
+
+    def raw(self, record: int) -> bytes:
+        return self.records[record][2] if self.records else b""
+
+
 def opened(parts: Switches, wakeups: WakeUps | None = None, **more: object) -> tuple[Trace, dict[str, tuple[str, int]]]:
     """Return a trace, and text and count of its problems."""
     problems = Problems()
-    values = {"points": Points(), "tasks": Tasks(), "details": NoDetails(), **more}
+    values = {"points": Points(), "tasks": Tasks(), "details": Said(), **more}
     schedule = Schedule("made", (("KEY", "value"),), parts, wakeups or WakeUps(), **values)
     trace = trace_from_schedule(Path("x"), "made", schedule, problems)
     return trace, {each.kind.slug: (each.detail, each.count) for each in problems}
@@ -374,6 +387,25 @@ def test_a_switch_is_two_events():
     assert dict(trace.header.pairs) == {"SYS_RELEASE": "Linux", "SOURCE": "made", "KEY": "value"}
     assert problems == {"foreign": ("made: names, states and events are those of Linux", 1)}
     assert [trace.states.of(row).tolist() for row in range(3)] == [[], [0, 3], [1, 2]]
+
+
+def test_arguments_of_events_and_what_their_file_has_besides():
+    """Position and words in the payload are those of the stored numbers; what the file says has none."""
+    said = Said(("sched_switch", (("prev_prio", 5), ("note", "hello")), b"bytes"), ("odd", (("pid", 9), ("x", 1)), b""))
+    points = Points(ints(20), ints(1), ints(0), ints(7), ints(linux.POINT))
+    trace, _ = opened(switches((10, 0, 7, SLEEPING, 8)), points=points, tasks=Tasks({8: "eight"}), details=said)
+    shown = [[(each.name, each.value, each.text, each.first_word, each.words, each.note)
+              for each in trace.payloads.decode(row).arguments] for row in range(3)]  # fmt: skip
+    besides = [("prev_prio", 5, "5", 0, 0, ""), ("note", "hello", "hello", 0, 0, "")]
+    name = ("tracepoint", "sched_switch", "sched_switch", 0, 0, "")
+    assert shown == [
+        [name, ("pid", 7, "7", 0, 2, ""),
+         ("prio", 1007, "1007", 2, 2, ""), ("by_pid", 8, "8", 4, 2, "eight"), *besides],
+        [name, ("pid", 8, "8", 0, 2, "eight"),
+         ("prio", 1008, "1008", 2, 2, ""), ("prev_pid", 7, "7", 4, 2, ""), *besides],
+        [("tracepoint", "odd", "odd", 0, 0, ""), ("pid", 9, "9", 0, 0, ""), ("x", 1, "1", 0, 0, "")],
+    ]  # fmt: skip
+    assert [trace.payloads.decode(row).raw for row in range(3)] == [b"bytes", b"bytes", bytes(24)]
 
 
 def test_the_idle_thread_of_every_cpu_is_one_of_its_own():

@@ -149,6 +149,8 @@ EVENTS = """\
 7   SYSTEM:APS_BANKRUPTCY|  suspect pid:1|  suspect tid:2|  partition id:3|x:1 -> 1405 1 2 3 +1
 8   THREAD:THMQ_SEND|   pid:1|   tid:2|   priority:3|   policy:4|   partition:5
     -> ~ 1007 1 2 3 4 5 0 (pid dec, tid dec, priority dec, policy dec, partition dec)
+7   KER_CALL:RING0   func_p:00000010 arg_p:00000020                  -> 802 10 20
+7   KER_CALL:MSG_INFO   rcvid:00000010 info_p:00000020               -> 813 a 14
 7   KER_CALL:                                                        -> - KER_CALL/EVENT 0 0
 7   KER_CALL:EVENT 5   a:1                                           -> - KER_CALL/EVENT 5 1 0 (a dec)
 7   SYSTEM:EVENT 29   word 0:0x00000001 word 1:2                     -> 141d 1 2

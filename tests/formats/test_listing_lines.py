@@ -167,7 +167,7 @@ def test_how_far_the_reader_is():
         read(line * (1 << 14), cancelled=lambda: True)
 
 
-@pytest.mark.parametrize(("events", "release"), [(2, Release.QNX_7), (4, Release.QNX_8)])
+@pytest.mark.parametrize(("events", "release"), [(2, Release.QNX_7), (3, Release.QNX_7), (4, Release.QNX_8)])
 def test_events_that_wait_for_the_release(monkeypatch, events, release):
     """The header does not show it: the first ones do, here three of them; the header behind them comes too late."""
     monkeypatch.setattr(reader, "_LOOK_AHEAD", events)
@@ -230,6 +230,22 @@ def test_limits_of_lines():
     for waiting, release in ((4095, Release.QNX_8), (4096, Release.QNX_7)):
         listing, _ = read([*[at(9, PULSE)] * waiting, at(9, "INTERRUPT       :INT_DELIVER       intr_id:1")])
         assert (listing.release, listing.events) == (release, waiting + 1)
+
+
+def test_the_first_64_events_show_whether_stamps_are_decimal():
+    for count, template in ((63, "%x"), (64, "%d")):
+        listing, _ = read([*HEAD, *[f"t:100 CPU:00 {PULSE}"] * count, f"t:1f CPU:00 {PULSE}"])
+        assert listing.stamps == StampNotation(template, is_low=False)
+
+
+def test_kinds_of_lines_that_fit_no_row(monkeypatch):
+    """Each by its name and its arguments with how many there are; beyond the most no further kinds are kept."""
+    monkeypatch.setattr(reader, "MOST_UNLISTED", 2)
+    kinds = [f"COMM            :SND_PULSE_EXE      {arguments}" for arguments in ("zzz:1", "zzz:0x1", "yyy:1")]
+    listing, _ = read([*HEAD, *(at(9, kinds[number]) for number in (0, 1, 2, 0, 2))])
+    assert listing.unlisted == {
+        ("COMM", "SND_PULSE_EXE", (("zzz", "dec"),)): 2, ("COMM", "SND_PULSE_EXE", (("zzz", "hex"),)): 1
+    }  # fmt: skip
 
 
 def test_kinds_of_lines_by_their_names():

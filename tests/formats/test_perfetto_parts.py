@@ -354,6 +354,22 @@ def test_states_that_switches_show_are_theirs():
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    ("switch", "state", "of_kernel", "is_followed"),
+    [((5, 8), 7, (7, "RUNNING"), False), ((8, 5), 7, (7, "RUNNING"), True), ((7, 8), 5, (7, "RUNNING"), True),
+     ((7, 8), 7, (5, "RUNNING"), True), ((7, 8), 7, (5, "READY"), False)],
+)  # fmt: skip
+def test_what_follows_the_end_of_a_state(switch, state, of_kernel, is_followed):
+    """The state of thread 5 ends at 20; a switch to it, another state, or that it runs on some CPU follows."""
+    zero, at = ints(0), ints(20)
+    switches = perfetto.Switches(at, zero, zero, ints(switch[0]), zero, zero, ints(switch[1]), zero)
+    states = perfetto.States(at, ints(100), zero, ints(state), zero, zero)
+    ends = perfetto.States(at, ints(101), zero, ints(5), zero + perfetto.UNKNOWN, zero)
+    runs = perfetto.States(at, zero, zero, ints(of_kernel[0]), ints(STATE_BY_NAME[of_kernel[1]].value), zero)
+    _, left = perfetto._with_states(switches, perfetto._Slices(None, None, states, ends, None), runs)
+    assert (101 not in left.record.tolist()) is is_followed
+
+
 # ---- details -----------------------------------------------------------------------------------------------------
 
 

@@ -445,6 +445,6 @@ def _match(thread: Ints, time_ns: Ints, of_thread: Ints, at_ns: Ints) -> Ints:
     mine = np.searchsorted(known, thread)
     is_there = (mine < len(known)) & (time_ns >= first) & (time_ns < first + span)
     is_there &= known[np.minimum(mine, len(known) - 1)] == thread
-    sought = np.where(is_there, mine * span + (time_ns - first), -1)
+    sought = mine * span + (time_ns - first)
     position = np.minimum(np.searchsorted(key[order], sought), len(key) - 1)
     return np.where(is_there & (key[order][position] == sought), order[position], -1)

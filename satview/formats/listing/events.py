@@ -346,7 +346,7 @@ class EventParser:
             return None
         pattern, words = short
         self._learn(class_name, pattern, rest, is_lenient=is_lenient)
-        return pattern.code, (words + [0, 0, 0])[:4]  # printed as a long event: it had more words than names
+        return pattern.code, [*words, 0, 0, 0][:4]  # printed as a long event: it had more words than names
 
     def _shows_all(self, pattern: ListPattern, rest: str, count: int, *, is_long: bool) -> bool:
         """Return whether a payload of those words has the arguments that the line shows and no others.
