@@ -225,6 +225,13 @@ def test_a_file_without_an_offset_begins_where_the_first_one_does(tmp_path):
     assert (found.events.time_cycles - START).tolist() == [0, 0, 5, 5]
 
 
+def test_columns_of_an_axis_are_not_written_to(tmp_path):
+    trace = TraceBuilder().time_event(0).event(MARK, 5).open(tmp_path)
+    parts = files_of(axis(tmp_path, trace, trace))
+    for column in (parts.part_of, parts.own_row, parts.parts[0].rows, parts.parts[1].rows):
+        assert not column.flags.writeable
+
+
 def test_codes_are_those_of_the_first_file_of_qnx(tmp_path):
     """Where there is none they are those of the first file."""
     (tmp_path / "guest.txt").write_text(linux_scene.TEXT)

@@ -91,6 +91,74 @@ def test_a_list_is_read_up_to_a_structure():
     assert found.words(" number:7 more:8", "little") is None
 
 
+STRICT, SHORT, LENIENT = {"has_short_hex": False}, {"has_short_hex": True}, {"has_short_hex": False, "is_lenient": True}
+EITHER = {"has_short_hex": True, "is_lenient": True}
+LONG = "0000000000000010"
+
+
+@pytest.mark.parametrize(
+    ("show", "words", "how", "expected"),
+    [
+        (Show.HEX, 1, STRICT, {"0x00000010": [16], "0x10": None, "00000010": None, "10": None}),
+        (Show.HEX, 2, STRICT, {f"0x{LONG}": [16, 0], "0x00000010": None, LONG: None}),
+        (Show.POINTER, 1, STRICT, {"0x00000010": [16], "00000010": [16], "10": None}),
+        (Show.POINTER, 2, STRICT, {f"0x{LONG}": [16, 0], LONG: [16, 0], "10": None}),
+        (Show.DEC, 1, STRICT, {"-5": [0xFFFFFFFB], "0x5": None, "4294967296": None}),
+        (Show.DEC, 2, STRICT, {"-5": [0xFFFFFFFB, 0xFFFFFFFF], "4294967296": [0, 1]}),
+        (Show.HEX, 1, SHORT, {"0x00000010": [16], "0x10": None}),
+        (Show.HEX, 2, SHORT, {f"0x{LONG}": [16, 0], "0x10": [16, 0], "10": None}),
+        (Show.POINTER, 1, SHORT, {"0x10": [16], "10": [16], "123456789": None}),
+        (Show.POINTER, 2, SHORT, {"10": [16, 0], "123456789": [0x23456789, 1]}),
+        (Show.HEX, 1, LENIENT, {"10": [10], "0x10": [16], "0X10": [16], "0x123456789": None}),
+        (Show.HEX, 2, LENIENT, {"10": [10, 0], "0x10": [16, 0]}),
+        (Show.POINTER, 1, LENIENT, {"10": [10], "1a": None}),
+        (Show.POINTER, 1, EITHER, {"10": [16], "1a": [26], "123456789": None}),
+        (Show.POINTER, 2, EITHER, {"10": [16, 0], "123456789": [0x23456789, 1]}),
+        (Show.HEX, 1, EITHER, {"10": [10], "1a": None}),
+        (Show.DEC, 1, EITHER, {"10": [10], "0x10": [16]}),
+    ],
+)  # fmt: skip
+def test_numbers_of_a_list(show, words, how, expected):
+    """As printers write them: with all zeros, or up to 6.x without those of pointers and wide numbers; or anyhow."""
+    found = compile_list([Field("a_b", words, show)], 5, is_whole=True, **how)
+    assert {text: found.words(f" a_b:{text}", "little") for text in expected} == expected
+
+
+def test_what_may_be_between_the_arguments_of_a_list():
+    """Blanks alone, or commas, equals signs and blanks in names too; it may be cut short where it is not whole."""
+    fields = [
+        Field("a_b", 1, Show.DEC),
+        Field("c", 1, Show.DEC),
+        Field("d", 0, Show.STRING),
+        Field("e", 0, Show.STRING),
+    ]
+
+    def words(text: str, count: int, **how: bool) -> list[int] | None:
+        return compile_list(fields[:count], 5, has_short_hex=False, **how).words(text, "little")
+
+    assert words(" a_b:1  c:2 \n", 2, is_whole=True) == [1, 2]
+    assert words(" a_b:1 c:2,", 2, is_whole=True) is words(" a b:1 c:2", 2, is_whole=True) is None
+    assert words(" a_b:1", 2, is_whole=True) is words("a_b:1 c:2", 2, is_whole=True) is None
+    assert words(" a_b:1", 2, is_whole=False) == [1]
+    assert words(" c:2", 2, is_whole=False) is None
+    assert words(" a b = 1,c:2, ,", 2, is_whole=True, is_lenient=True) == [1, 2]
+    assert words(" a_b:1 c:2 d:x ", 3, is_whole=True) == [1, 2, ord("x") | ord(" ") << 8]
+    assert words(" a_b:1 c:2 d:x e:y", 4, is_whole=True) == [1, 2, ord("x") | ord("y") << 16]
+    whole = compile_list(fields, 5, is_whole=False, has_short_hex=False)
+    assert (whole.names, whole.spellings, whole.code) == (("a_b", "c", "", ""), ("a_b", "c", "d", "e"), 5)
+    assert whole.shown(" a_b:1 c:2") == ("a_b", "c")
+    assert list(whole.notations(" a_b:1 c:2 d:3")) == [("a_b", "%d"), ("c", "%d")]
+    message = [Field("m[0]", 1, Show.MSG), *[Field(f"m[{number}]", 1, Show.MSG_MORE) for number in (1, 2)]]
+    for text, expected in (('" (0x1)', [1]), ('a"b" (0x1 0x2 0x3)', [1, 2, 3]), ('" (0x1 0x2 0x3 0x4)', None),
+                           ('" (1)', None), ('" (0x1,0x2)', None)):  # fmt: skip
+        for name in ("m", "m[0]"):
+            found = compile_list(message, 5, is_whole=True, has_short_hex=False)
+            assert found.words(f' {name}:"{text}', "little") == expected
+    lenient = compile_list(message, 5, is_whole=True, has_short_hex=False, is_lenient=True)
+    assert lenient.words(' m = "a" ( 1, 0x2 -3 )', "little") == [1, 2, 0xFFFFFFFD]
+    assert lenient.words(' m:"a" (1 2 3 4)', "little") is None
+
+
 def test_slots_of_events():
     """Up to two words are one slot; more are combined: begin, continue, end, the last one padded."""
     slots = SlotList()

@@ -191,18 +191,18 @@ def test_cpus_of_machines():
 
 def test_numbers_of_threads(monkeypatch):
     """Small ones of the first machine stay, others are numbered; nobody's are none, nor are those beyond the last."""
-    keys = [(0, 5), (0, 0), (0, NOBODY_PID - 1), (0, NOBODY_PID), (1, 5), (0, tid(NOBODY_PID, 1)),
+    keys = [(0, 1), (0, 0), (0, NOBODY_PID - 1), (0, NOBODY_PID), (1, 5), (0, tid(NOBODY_PID, 1)),
             (0, tid(NOBODY_PID, 0)), (0, tid(7, 2**31)), (0, tid(7, 2**31 - 1)), (0, tid(0, 2**31))]  # fmt: skip
     tasks = Tasks()
     found = perfetto_kernel._numbered(keys, [*"abcdefghij"], {0: 9, 1: 0, 4: 6}, tasks).tolist()
     new = {row: FIRST_TID + row + 1 for row in (1, 3, 4, 6, 7, 8, 9)}
-    assert found == [5, new[1], NOBODY_PID - 1, new[3], new[4], -2, new[6], new[7], new[8], new[9]]
+    assert found == [1, new[1], NOBODY_PID - 1, new[3], new[4], -2, new[6], new[7], new[8], new[9]]
     assert tasks.names == {number: name for number, name in zip(found, "abcdefghij", strict=True) if number != -2}
     assert tasks.process == {
-        5: 9, new[1]: new[1], NOBODY_PID - 1: NOBODY_PID - 1, new[3]: new[3], new[4]: FIRST_TID - 2**24 + 6,
+        1: 9, new[1]: new[1], NOBODY_PID - 1: NOBODY_PID - 1, new[3]: new[3], new[4]: FIRST_TID - 2**24 + 6,
         new[6]: NOBODY_PID, new[7]: 7, new[8]: 7, new[9]: new[9],
     }  # fmt: skip
-    assert list(tasks.shown.values()) == [5, 0, NOBODY_PID - 1, NOBODY_PID, 5, 0, 0, 2**31 - 1, 0]
+    assert list(tasks.shown.values()) == [1, 0, NOBODY_PID - 1, NOBODY_PID, 5, 0, 0, 2**31 - 1, 0]
     monkeypatch.setattr(perfetto_kernel, "_MOST_TID", FIRST_TID + 3)
     assert perfetto_kernel._numbered([(0, 0)] * 4, [""] * 4, {}, Tasks()).tolist() == [
         FIRST_TID + 1, FIRST_TID + 2, -2, -2
