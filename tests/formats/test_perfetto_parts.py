@@ -254,7 +254,7 @@ def exported(tmp_path: Path) -> satview.Trace:
         (5, TRACK.TYPE_SLICE_BEGIN, 12, "NO STATE", STATE),
         (5, TRACK.TYPE_SLICE_BEGIN, 13, "READY", STATE), (7, TRACK.TYPE_SLICE_BEGIN, 14, "READY", STATE),
         (8, TRACK.TYPE_SLICE_BEGIN, 12, "MUTEX", STATE), (9, TRACK.TYPE_SLICE_END, 12, "", ""),
-        (9, TRACK.TYPE_SLICE_BEGIN, 12, "SEM", STATE),
+        (9, TRACK.TYPE_SLICE_BEGIN, 12, "SEM", STATE), (12, TRACK.TYPE_INSTANT, 11, "at the end", "mark"),
     ):  # fmt: skip
         event = packet(time).track_event
         event.type, event.track_uuid = kind, track
@@ -280,12 +280,34 @@ def test_states_of_an_export_become_states_again(tmp_path):
         (7, 0, 0, "user_slice", "READY"),
         (8, 1, 4, "MUTEX", ""), (8, 1, 3, "RUNNING", ""),
         (9, 0, 4, "SEM", ""),
-        (12, 0, -1, "trace_end", ""),
+        (12, 0, 3, "user_slice", "at the end"), (12, 0, -1, "trace_end", ""),
     ]  # fmt: skip
     assert dict(trace.header.pairs)["SOURCE"] == "trace of Perfetto, written by satview"
     assert trace.threads.names == ("", "swapper/1", "swapper/0", "reader", "")
     assert trace.threads.tid.tolist() == [-1, 1, 0, 3, 4]
     assert trace.threads.pid.tolist() == [-1, 0, 0, 90, 90]
+
+
+def test_records_of_every_kind_have_numbers_of_their_own(tmp_path):
+    """Each event has the arguments of its own record: of ftrace, a compact wake-up, a state, a frequency, a slice."""
+    trace = protocol.Trace()
+    bundle = trace.packet.add().ftrace_events
+    bundle.event.add(timestamp=10, pid=100).irq_handler_entry.irq = 42
+    bundle.compact_sched.waking_timestamp.append(20)
+    bundle.compact_sched.waking_pid.append(100)
+    state = trace.packet.add(timestamp=30).generic_kernel_task_state_event
+    state.tid, state.state = 7 << 32 | 1, 2
+    trace.packet.add(timestamp=40).generic_kernel_cpu_freq_event.freq_hz = 1000
+    slices = trace.packet.add(timestamp=50).track_event
+    slices.type, slices.name = TRACK.TYPE_INSTANT, "mark"
+    (tmp_path / "x.pftrace").write_bytes(trace.SerializeToString())
+    opened = satview.open_trace(tmp_path / "x.pftrace")
+    assert [(event.time_cycles, event.name, event.args) for event in opened.iter_events()] == [
+        (10, "irq_handler_entry", {"irq": 42}), (20, "sched_waking", {"pid": 100, "prio": 0, "target_cpu": -1}),
+        (20, "READY", {"pid": 100, "prio": 0, "by_pid": -1}),
+        (30, "READY", {"pid": FIRST_TID + 1, "prio": 0, "by_pid": -1}), (40, "cpu_frequency", {"freq_hz": 1000}),
+        (50, "user_slice", {"name": "mark"}),
+    ]  # fmt: skip
 
 
 def test_a_wake_up_of_an_export_makes_nobody_ready(tmp_path):
