@@ -10,6 +10,8 @@ import numpy as np
 import pytest
 
 from satview.base.errors import UsageError
+from satview.base.time import Clock
+from satview.events.spec import Release
 from satview.events.unixware import cpu_time_codes, record_code
 from satview.formats.registry import open_trace
 from satview.formats.unixware import assemble, calls, changes, columns
@@ -272,6 +274,8 @@ def test_threads_that_were_only_created(tmp_path):
     assert trace.processes.pid.tolist() == [-1, 7, PID]
     assert trace.header.pairs == (("FILE_COUNT", "2"), ("DIRECTORY", tmp_path.as_posix()))
     assert [trace.cpu_title(cpu) for cpu in range(2)] == ["LWP 1 of 7", f"LWP 1 of {PID}"]
+    assert (trace.byte_order, trace.format, trace.release) == ("little", "thread_trace", Release.UNIXWARE)
+    assert (trace.clock, trace.slot_count) == (Clock(10**9, 1_000_000_000_000, 0), 7)
 
 
 # ---- calls -------------------------------------------------------------------------------------------------------
