@@ -11,6 +11,7 @@ import pytest
 from satview.base.errors import Cancelled, SourceChangedError, TraceFormatError
 from satview.base.time import Clock
 from satview.events import wire
+from satview.events.spec import Release
 from satview.formats.axis import assemble
 from satview.formats.axis.assemble import Member, trace_on_axis
 from satview.formats.axis.joining import JOINERS
@@ -22,7 +23,9 @@ from satview.store.doubts import Doubts
 from satview.store.losses import EVERY_CPU
 from satview.store.tables import Fragments, StateIndex
 from satview.store.trace import Trace
+from tests.helpers import linux_scene
 from tests.helpers.kev import START, TraceBuilder, write_trace
+from tests.helpers.thread_trace import write_set
 
 MARK = wire.code(wire.WireClass.USER, 5)
 MESSAGE = wire.code(wire.WireClass.COMM, 0)
@@ -200,6 +203,52 @@ def test_cpus_and_times_that_do_not_fit(tmp_path, monkeypatch):
         assert part.at_cycles == START + later, "rounded to the nearest cycle"
 
 
+def test_the_most_cpus_and_events_that_fit(tmp_path):
+    """A lane is left for CPUs that only damaged slots name; 255 CPUs and 2^32 - 16 events fit."""
+    traces = [TraceBuilder(cpus=cpus).time_event(0).open(tmp_path) for cpus in (64, 64, 64, 63)]
+    members = [Member("a", trace) for trace in traces]
+    assert trace_on_axis(tmp_path / "x", members).cpu_count == 255
+    with pytest.raises(TraceFormatError, match="the files have 256 CPUs together; at most 255 fit; name fewer"):
+        trace_on_axis(tmp_path / "x", [*members[:3], members[0]])
+    for last, fits in ((2**31 - 16, True), (2**31 - 15, False)):
+        large = [Member("a", SimpleNamespace(cpu_count=1, events=range(count))) for count in (2**31, last)]
+        if fits:
+            assemble._refuse(tmp_path, large)
+        else:
+            with pytest.raises(TraceFormatError, match="too many events together; name fewer, or cut them"):
+                assemble._refuse(tmp_path, large)
+
+
+def test_a_file_without_an_offset_begins_where_the_first_one_does(tmp_path):
+    trace = TraceBuilder().time_event(0).event(MARK, 5).open(tmp_path)
+    found = trace_on_axis(tmp_path / "x", [Member("a", trace), Member("b", trace)])
+    assert (found.events.time_cycles - START).tolist() == [0, 0, 5, 5]
+
+
+def test_columns_of_an_axis_are_not_written_to(tmp_path):
+    trace = TraceBuilder().time_event(0).event(MARK, 5).open(tmp_path)
+    parts = files_of(axis(tmp_path, trace, trace))
+    for column in (parts.part_of, parts.own_row, parts.parts[0].rows, parts.parts[1].rows):
+        assert not column.flags.writeable
+
+
+def test_codes_are_those_of_the_first_file_of_qnx(tmp_path):
+    """Where there is none they are those of the first file."""
+    (tmp_path / "guest.txt").write_text(linux_scene.TEXT)
+    write_set(tmp_path, "0 lwp1 t1 thr_self")
+    guest, threads = open_trace(tmp_path / "guest.txt"), open_trace(tmp_path / "tr.00010e1.001")
+    host = TraceBuilder().time_event(0).event(MARK, 5).open(tmp_path)
+    for members, release in (((guest, host), Release.QNX_7), ((host, guest), Release.QNX_7),
+                             ((guest, threads), Release.LINUX), ((threads, guest), Release.UNIXWARE)):  # fmt: skip
+        found = axis(tmp_path, *members)
+        assert (found.release, found.catalogue.release) == (release, release)
+        assert sorted(found.events.code.tolist()) == sorted(
+            int(part.codes[code]) for part in files_of(found).parts for code in part.trace.events.code
+        )
+        own = next(part for part in files_of(found).parts if part.trace.release is release)
+        assert own.codes[own.trace.events.code].tolist() == own.trace.events.code.tolist()
+
+
 def test_what_is_cached_of_each_file_is_put_together(tmp_path):
     """Losses of all CPUs are one of each CPU of the file; numbers and times are those of the axis."""
     one, two = scene(tmp_path / "a.kev", cpus=2), scene(tmp_path / "b.kev", cpus=3)
@@ -271,6 +320,13 @@ def test_words_of_events_have_the_pids_of_the_axis(tmp_path):
     pids = [[(each.value, each.note) for each in payloads.decode(int(rows[name][0])).arguments if each.name == "pid"]
             for name in "ab"]  # fmt: skip
     assert [value for [(value, _)] in pids] == [7, 7 + step]
+    shown = [[(each.name, each.value) for each in payloads.decode(int(rows["b"][row])).arguments] for row in range(4)]
+    assert shown == [
+        [("pid", 7 + step), ("tid", 3)],
+        [("rcvid", 7), ("pid", 7 + step)],
+        [("d0", 7), ("d1", 7)],
+        [("pid", 8000 + step), ("tid", 7), ("priority", 7), ("policy", 7)],
+    ], "only pids are other numbers"
     assert pids[1][0][1].startswith("7 in b")
     assert pids[0][0][1] == traces[0].payloads.decode(len(traces[0].events) - 4).arguments[0].note
 
@@ -332,6 +388,28 @@ def test_columns_of_events_of_two_files():
     assert found.slot.tolist() == [0, 10, 4, 14, 9, 19]
     assert found.slot_count.tolist() == [1, 1, 3, 3, 1, 1]
     assert [found.thread.dtype, found.slot.dtype, found.cpu.dtype] == [np.uint16, np.uint32, np.uint8]
+
+
+def test_columns_are_as_wide_as_threads_and_slots_need():
+    """Numbers of 16 bits hold 65,536 threads with nobody, those of 32 bits 2^32 slots."""
+    events = SimpleNamespace(
+        time_cycles=ints(5), code=np.zeros(1, np.uint16), cpu=np.zeros(1, np.uint8), thread=np.zeros(1, np.uint16),
+        slot=np.zeros(1, np.uint32), slot_count=np.ones(1, np.uint8),
+    )  # fmt: skip
+
+    def dtypes(threads: int, slots: int) -> list[object]:
+        parts = [
+            SimpleNamespace(trace=SimpleNamespace(events=events, cpu_count=1, slot_count=part_slots), rows=ints(row),
+                            first_cpu=0, cycles=lambda cycles: cycles, codes=np.zeros(1, np.uint16),
+                            threads=np.zeros(1 + part_threads, np.uint32))
+            for row, part_threads, part_slots in ((0, threads - 10, slots - 100), (1, 10, 100))
+        ]  # fmt: skip
+        found = assemble._events(parts)
+        assert found.slot.tolist() == [0, slots - 100]
+        return [found.thread.dtype, found.slot.dtype]
+
+    assert dtypes(65_534, 2**32 - 1) == [np.uint16, np.uint32]
+    assert dtypes(65_535, 2**32) == [np.uint32, np.uint64]
 
 
 def two_parts() -> list[SimpleNamespace]:

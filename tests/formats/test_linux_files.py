@@ -64,7 +64,7 @@ def test_records_follow_each_other_by_their_lengths(monkeypatch, order, seed):
     """In blocks of 16 words, with records of up to 40, some of no length and one that is cut."""
     monkeypatch.setattr(perf_data, "_BLOCK_SHIFT", 4)
     rng = np.random.default_rng(seed)
-    sizes = [8 * int(n) for n in rng.integers(1, 40, 60)] + ([0, 16] if seed % 2 else [])
+    sizes = [8] + [8 * int(n) for n in rng.integers(1, 40, 60)] + ([0, 16] if seed % 2 else [])
     data = bytes(24) + b"".join(
         struct.pack(ORDERS[order] + "IHH", 9, 0, size + int(rng.integers(0, 8)) * bool(size)).ljust(
             max(size, 8), b"\x01"
@@ -119,18 +119,29 @@ def test_a_record_is_never_longer_than_its_sample():
         assert tasks.process == {}, "process 0 is nobody's"
 
 
+def test_processes_of_the_threads_of_samples():
+    """The first one of each counts; numbers from 1 on are somebody's."""
+    pairs = ((1, 1), (90, 100), (91, 100), (5, 0), (0, 7), (-1, 8), (9, -1))
+    samples = [struct.pack("<IHHiiQIII", 9, 0, 32, *pair, 5, 3, 0, 0) for pair in pairs]
+    at = 36 * np.arange(len(pairs))
+    heads = Records(np.frombuffer(b"".join(samples), np.uint8), at * 0, at * 0, at, at * 0 + 36, "<")
+    tasks = Tasks({}, {100: 90})
+    perf_data._samples(heads, np.arange(len(pairs)), 2 | 4 | 1 << 7 | 1 << 10, tasks)
+    assert tasks.process == {100: 90, 1: 1}
+
+
 def test_threads_by_their_names_and_forks():
     """Of a name: process at 8, thread at 12, text of 16 bytes; of a fork: process at 8, thread at 16."""
     records = [struct.pack("<IHHii16s", 3, 0, 32, *row) for row in ((90, 100, b"one\0junk"), (91, 101, b"\0x"),
-               (92, 0, b"idle"), (93, 103, b"sixteen bytes..."))]  # fmt: skip
+               (92, 0, b"idle"), (-1, -1, b"gone"), (93, 103, b"sixteen bytes..."))]  # fmt: skip
     records += [struct.pack("<IHHiiii16s", 7, 0, 40, 95, 90, 105, 100, b"z" * 16)]
     data = np.frombuffer(b"".join(records) + b"behind the end  ", np.uint8)
-    at = ints(0, 32, 64, 96, 128)
+    at = ints(0, 32, 64, 96, 128, 160)
     heads = Records(data, at * 0, at * 0, at, at * 0 + (1 << 40), "<")
     tasks = Tasks()
-    perf_data._read_tasks(heads, ints(0, 1, 2, 3), ints(4), tasks)
+    perf_data._read_tasks(heads, ints(0, 1, 2, 3, 4), ints(5), tasks)
     assert tasks.names == {100: "one", 103: "sixteen bytes..."}
-    assert tasks.process == {100: 90, 101: 91, 0: 92, 103: 93, 105: 95}
+    assert tasks.process == {100: 90, 101: 91, 0: 92, -1: -1, 103: 93, 105: 95}
 
 
 @pytest.mark.parametrize(
@@ -224,7 +235,9 @@ def test_heads_of_perf_data():
     refused("it was written to a pipe, where its head has no offsets", 8, perf_data.read_perf_data, HERE,
             changed(8, 103), Problems())  # fmt: skip
     refused("it holds no samples", 40, perf_data.read_perf_data, HERE, changed(48, 0), Problems())
-    refused("it holds no samples", 40, perf_data.read_perf_data, HERE, changed(40, len(whole) + 1), Problems())
+    refused("it holds no samples", 40, perf_data.read_perf_data, HERE, changed(40, len(whole)), Problems())
+    refused("the file ends inside the formats of tracepoints", len(whole) - 1 + size, perf_data.read_perf_data, HERE,
+            changed(40, len(whole) - 1), Problems())  # fmt: skip
     compressed = bytearray(whole)
     compressed[begin : begin + 4] = (81).to_bytes(4, "little")
     refused("its samples are compressed", begin, perf_data.read_perf_data, HERE,
@@ -379,8 +392,8 @@ def test_sections_of_version_7(monkeypatch, order):
     monkeypatch.setattr(trace_dat, "_read_buffer", read_buffer)
     kinds = 16, 17, 18, 21
     at = [200, 300, 400, 500]
-    options = [option(kind, struct.pack(end + "Q", where)) for kind, where in zip(kinds[:3], at, strict=False)]
-    options += [option(kinds[3], struct.pack(end + "Q", 500)[:7]), option(kinds[3], struct.pack(end + "QB", 500, 0))]
+    options = [option(kind, struct.pack(end + "Q", where)) for kind, where in zip(kinds, at, strict=True)]
+    options += [option(kinds[0], struct.pack(end + "Q", 500)[:7]), option(kinds[0], struct.pack(end + "QB", 500, 0))]
     options += [option(3, value) for value in (b"one", b"four", b"never")] + [option(5, b"Linux")]
     data = (b"none\0\0" + struct.pack(end + "Q", 20)).ljust(20, b"\xff") + section(b"".join(options))
     for where, text in zip(at, (b"header", b"ftrace", b"events", b"names"), strict=True):
@@ -389,7 +402,7 @@ def test_sections_of_version_7(monkeypatch, order):
     trace_dat._read_7(file, Problems())
     assert seen == [
         ("read_header_info", b"header"), ("read_ftrace_formats", b"ftrace"), ("read_event_formats", b"events"),
-        (b"one", "none"), (b"four", "none"),
+        ("read_names", b"names"), (b"one", "none"), (b"four", "none"),
     ]  # fmt: skip
     assert file.head_rows == [("UNAME", "Linux")]
 
@@ -457,6 +470,19 @@ def test_a_buffer_says_where_the_pages_of_its_cpus_are(order):
     assert (file.parts, file.head_rows, file.page_bytes) == ([], [], 64), "an instance without pages changes nothing"
     trace_dat._read_buffer(file, buffer(128, b"", (0, 10, 1)), "none", Problems())
     assert file.head_rows == []
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize(("flags", "is_packed"), [(0, False), (1, True), (2, False), (3, True), (0x100, False)])
+def test_a_buffer_says_whether_its_pages_are_packed(order, flags, is_packed):
+    """Behind the kind of the section; a CPU's pages begin with how many blocks they are."""
+    end, packed = ORDERS[order], zlib.compress(b"p" * 64)
+    pages = struct.pack(end + "III", 1, len(packed), 64) + packed
+    file = file_of(struct.pack(end + "HH", 3, flags) + pages, order)
+    value = struct.pack(end + "Q", 0) + b"name\0mono\0" + struct.pack(end + "IIIQQ", 64, 1, 0, 4, len(pages))
+    trace_dat._read_buffer(file, value, "zlib", problems := Problems())
+    assert (file.unpacked is not None, file.parts) == (is_packed, [(0, 0, 64) if is_packed else (0, 4, len(pages))])
+    assert rows(problems) == []
 
 
 def test_packed_pages_of_some_cpus(monkeypatch):

@@ -15,11 +15,11 @@ from satview.events.states import READY, STATE_BY_NAME
 from satview.formats.linux import records
 from satview.formats.linux.assemble import trace_from_schedule
 from satview.formats.linux.cursor import Cursor
-from satview.formats.linux.event_format import lane_value, parse_format
+from satview.formats.linux.event_format import EventFormat, RecordField, lane_value, parse_format
 from satview.formats.linux.metadata import Metadata, read_header_info, read_names
 from satview.formats.linux.records import RecordDetails, Records, schedule_of
 from satview.formats.linux.ring_pages import Pages, Walked, walk
-from satview.formats.linux.schedule import NoDetails, Points, Schedule, States, Switches, Tasks, WakeUps
+from satview.formats.linux.schedule import Points, Schedule, States, Switches, Tasks, WakeUps
 from satview.formats.number_payloads import NumberPayloads
 from satview.store.problems import Problems
 from satview.store.trace import Trace
@@ -92,6 +92,9 @@ def test_padding_is_skipped_and_ends_a_page_where_it_has_no_time(order):
     found = walked(order, page(order, 100, gap + one + rest + one))
     assert rows(found) == [(0, 102, 32, 4)]
     assert found.damaged.tolist() == []
+    last = word(order, 29, 4) + struct.pack(f"{order}I", 4)  # all that is left of the page
+    found = walked(order, page(order, 100, one + last))
+    assert (rows(found), found.damaged.tolist()) == ([(0, 102, 20, 4)], [])
 
 
 def test_what_is_behind_the_used_bytes_is_not_read():
@@ -167,6 +170,12 @@ def test_a_format_says_where_fields_are():
     assert known.state_flags == ((1, "S"), (2, "D"))
     assert parse_format(SWITCH.replace("name:", "nam:"), "") is None
     assert parse_format(SWITCH.replace("ID:", "I:"), "") is None
+    first = f"name: a\nID: 5\n{'x' * 2**20}"
+    for cut, names in ((0, ["b"]), (1, [])):  # the first MiB counts
+        field = "\n\tfield:int b;\toffset:8;\tsize:4;"
+        known = parse_format(first[: 2**20 - len(field) + cut] + field, "")
+        assert known is not None
+        assert list(known.fields) == names
     other = parse_format(SWITCH[: SWITCH.index("print fmt")], "")
     assert other is not None
     assert other.state_flags[:2] == ((1, "S"), (2, "D"))
@@ -218,6 +227,37 @@ def test_records_become_switches_and_points(order):
     assert details.raw(2) == parts[2]
 
 
+def test_wake_ups_by_formats_with_and_without_a_cpu():
+    """A number of a format that no record can have, 65536, is passed over."""
+
+    def fields(*names: str) -> dict[str, RecordField]:
+        return {
+            name: RecordField(name, 8 + 4 * row, 4, is_signed=True, is_text=False, is_dynamic=False)
+            for row, name in enumerate(names)
+        }
+
+    formats = {
+        number: EventFormat(number, "sched", name, fields(*names), ())
+        for number, name, names in (
+            (5, "sched_waking", ("pid", "prio", "target_cpu")), (6, "sched_wakeup_new", ("pid",)),
+            (0xFFFF, "timer_start", ()), (0x10000, "sched_switch", ("prev_pid",)), (8, "sched_wakeup", ("pid",)),
+        )
+    }  # fmt: skip
+    data = b"".join(struct.pack("<HBBiiii", number, 0, 0, 9, 100, 20, 3) for number in (5, 6, 0xFFFF, 8, 7))
+    at = 20 * np.arange(5)
+    tasks = Tasks()
+    found = schedule_of(Records(np.frombuffer(data, np.uint8), at + 1, at * 0 + 2, at, at * 0 + 20), formats, tasks)
+    wakes, points = found.wakeups, found.points
+    columns = (wakes.time_ns, wakes.record, wakes.cpu, wakes.waker, wakes.thread, wakes.prio, wakes.target_cpu)
+    assert [column.tolist() for column in columns] == [
+        [1, 21], [0, 1], [2, 2], [9, 9], [100, 100], [20, 0], [3, -1]
+    ]  # fmt: skip
+    codes = linux.point_codes()
+    assert points.code.tolist() == [codes["timer_start"], codes["sched_wakeup"], linux.POINT]
+    assert (points.record.tolist(), points.thread.tolist(), found.unknown) == ([2, 3, 4], [9] * 3, 1)
+    assert (len(found.switches.time_ns), tasks.names) == (0, {})
+
+
 @pytest.mark.parametrize(
     ("at", "length", "text"),
     [(5, 5, "hello"), (6, 4, "ello"), (5, 6, "hello!"), (5, 7, "hello!"), (5, 0, ""), (12, 4096, "x" * 4096),
@@ -254,6 +294,9 @@ def test_a_cursor_says_where_a_file_ends(tmp_path):
         cursor.take(-1, "the end")
     assert cursor.take(1, "d") == b"\5"
     assert cursor.take(0, "nothing") == b""
+    for length in (4095, 4096, 4097, 8192):
+        cursor = Cursor(b"." + b"x" * length + b"\0y", tmp_path / "x", 1)
+        assert (cursor.text("a name"), cursor.left) == ("x" * length, 1)
     with pytest.raises(TraceFormatError):
         Cursor(b"no end", tmp_path / "x").text("a name")
 
@@ -298,10 +341,23 @@ def switches(*rows_of: tuple[int, int, int, int, int]) -> Switches:
     return Switches(time, np.arange(len(time)), cpu, before, before + 1000, state, after, after + 1000)
 
 
+class Said:
+    """What a file says of records beyond the numbers that are stored of all: name, arguments and bytes."""
+
+    def __init__(self, *records: tuple[str, tuple[tuple[str, int | str], ...], bytes]) -> None:
+        self.records = records
+
+    def text(self, record: int) -> tuple[str, tuple[tuple[str, int | str], ...]]:
+        return self.records[record][:2] if self.records else ("", ())
+
+    def raw(self, record: int) -> bytes:
+        return self.records[record][2] if self.records else b""
+
+
 def opened(parts: Switches, wakeups: WakeUps | None = None, **more: object) -> tuple[Trace, dict[str, tuple[str, int]]]:
     """Return a trace, and text and count of its problems."""
     problems = Problems()
-    values = {"points": Points(), "tasks": Tasks(), "details": NoDetails(), **more}
+    values = {"points": Points(), "tasks": Tasks(), "details": Said(), **more}
     schedule = Schedule("made", (("KEY", "value"),), parts, wakeups or WakeUps(), **values)
     trace = trace_from_schedule(Path("x"), "made", schedule, problems)
     return trace, {each.kind.slug: (each.detail, each.count) for each in problems}
@@ -324,11 +380,32 @@ def test_a_switch_is_two_events():
     assert [trace.payloads.values(row) for row in range(4)] == [(0, 1000, 7), (7, 1007, 0), (7, 1007, 0), (0, 1000, 7)]
     assert trace.threads.names == ("", "swapper/0", "")
     assert trace.processes.names == ("", "swapper", "")
+    for column in (trace.processes.parent_pid, trace.processes.created_cycles, trace.processes.destroyed_cycles):
+        assert column.tolist() == [-1, -1, -1]
     assert (trace.processes.pid.tolist(), trace.threads.process.tolist()) == ([-1, 0, 7], [0, 1, 2])
     assert (trace.cpu_count, trace.window.start, trace.slot_count) == (3, 10, 4)
     assert dict(trace.header.pairs) == {"SYS_RELEASE": "Linux", "SOURCE": "made", "KEY": "value"}
     assert problems == {"foreign": ("made: names, states and events are those of Linux", 1)}
     assert [trace.states.of(row).tolist() for row in range(3)] == [[], [0, 3], [1, 2]]
+
+
+def test_arguments_of_events_and_what_their_file_has_besides():
+    """Position and words in the payload are those of the stored numbers; what the file says has none."""
+    said = Said(("sched_switch", (("prev_prio", 5), ("note", "hello")), b"bytes"), ("odd", (("pid", 9), ("x", 1)), b""))
+    points = Points(ints(20), ints(1), ints(0), ints(7), ints(linux.POINT))
+    trace, _ = opened(switches((10, 0, 7, SLEEPING, 8)), points=points, tasks=Tasks({8: "eight"}), details=said)
+    shown = [[(each.name, each.value, each.text, each.first_word, each.words, each.note)
+              for each in trace.payloads.decode(row).arguments] for row in range(3)]  # fmt: skip
+    besides = [("prev_prio", 5, "5", 0, 0, ""), ("note", "hello", "hello", 0, 0, "")]
+    name = ("tracepoint", "sched_switch", "sched_switch", 0, 0, "")
+    assert shown == [
+        [name, ("pid", 7, "7", 0, 2, ""),
+         ("prio", 1007, "1007", 2, 2, ""), ("by_pid", 8, "8", 4, 2, "eight"), *besides],
+        [name, ("pid", 8, "8", 0, 2, "eight"),
+         ("prio", 1008, "1008", 2, 2, ""), ("prev_pid", 7, "7", 4, 2, ""), *besides],
+        [("tracepoint", "odd", "odd", 0, 0, ""), ("pid", 9, "9", 0, 0, ""), ("x", 1, "1", 0, 0, "")],
+    ]  # fmt: skip
+    assert [trace.payloads.decode(row).raw for row in range(3)] == [b"bytes", b"bytes", bytes(24)]
 
 
 def test_the_idle_thread_of_every_cpu_is_one_of_its_own():

@@ -133,6 +133,7 @@ EVENTS = """\
 6   COMM:MSG_ERROR tid:1 pid:2                                       -> 1c0b 1 2
 7   KER_CALL:MSG_SENDV/11   coid:0x00000001 msg:"abcd" (0x64636261)  -> 80b 1 64636261
 6   KER_CALL:MSG_SENDV/11|coid:0x00000001|sparts:1|rparts:2|msg[0]:"a" (0x61 0x0 0x5) -> 80b 1 1 2 61 0 5
+6   KER_CALL:MSG_SENDV/120|coid:0x00000001|sparts:1|rparts:2|msg:"a" (0x61 0x0) -> 878 1 1 2 61 0
 6   KER_CALL:MSG_SENDV/11|coid:0x00000001|sparts:1                   -> ~ 80b 1 1 0 0 0 0 (coid hex, sparts dec)
 6   KER_CALL:MSG_SENDV/11|coid:1|sparts:0x1|rparts:2
     -> ~ 80b 1 1 2 0 0 0 (coid dec, sparts hex, rparts dec)
@@ -148,11 +149,14 @@ EVENTS = """\
 7   SYSTEM:APS_BANKRUPTCY|  suspect pid:1|  suspect tid:2|  partition id:3|x:1 -> 1405 1 2 3 +1
 8   THREAD:THMQ_SEND|   pid:1|   tid:2|   priority:3|   policy:4|   partition:5
     -> ~ 1007 1 2 3 4 5 0 (pid dec, tid dec, priority dec, policy dec, partition dec)
+7   KER_CALL:RING0   func_p:00000010 arg_p:00000020                  -> 802 10 20
+7   KER_CALL:MSG_INFO   rcvid:00000010 info_p:00000020               -> 813 a 14
 7   KER_CALL:                                                        -> - KER_CALL/EVENT 0 0
 7   KER_CALL:EVENT 5   a:1                                           -> - KER_CALL/EVENT 5 1 0 (a dec)
 7   SYSTEM:EVENT 29   word 0:0x00000001 word 1:2                     -> 141d 1 2
 7   SYSTEM:EVENT 0   word 0:-1                                       -> 1400 ffffffff
 7   SYSTEM:EVENT 5   pid:1 tid:2                                     -> ~ 1405 1 2 0 0 (pid dec, tid dec)
+7   SYSTEM:EVENT 1023   word 0:0x00000001 word 1:2                   -> 17ff 1 2
 7   SYSTEM:EVENT 1023   a:1                                          -> - SYSTEM/EVENT 1023 1 0 (a dec)
 7   SYSTEM:EVENT 1024   a:1                                          -> - SYSTEM/EVENT 1024 1 0 (a dec)
 7   CLASS 9:EVENT 1023   word 0:0x00000001 word 1:2

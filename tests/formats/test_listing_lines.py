@@ -13,10 +13,12 @@ from satview.events.spec import Release
 from satview.formats.listing import reader
 from satview.formats.listing.model import LineCounts
 from satview.formats.listing.reader import read_listing
+from satview.formats.listing.stamps import StampNotation
 from satview.formats.traceprinter import open_listing, score
 from satview.store.problems import Problems
 
 PULSE = "COMM            :SND_PULSE_EXE      scoid:0x00010001 pid:1"
+TIME = "CONTROL         :TIME               msb:0x{:08x} lsb(offset):0x00000009"
 STATE = "THREAD          :THREADY            "
 CREATE = "PROCESS         :PROCCREATE_NAME    "
 HEAD = ["  TRACE_CYCLES_PER_SEC:: 1000", "  TRACE_SYS_RELEASE:: 7.1.0"]
@@ -165,7 +167,7 @@ def test_how_far_the_reader_is():
         read(line * (1 << 14), cancelled=lambda: True)
 
 
-@pytest.mark.parametrize(("events", "release"), [(2, Release.QNX_7), (4, Release.QNX_8)])
+@pytest.mark.parametrize(("events", "release"), [(2, Release.QNX_7), (3, Release.QNX_7), (4, Release.QNX_8)])
 def test_events_that_wait_for_the_release(monkeypatch, events, release):
     """The header does not show it: the first ones do, here three of them; the header behind them comes too late."""
     monkeypatch.setattr(reader, "_LOOK_AHEAD", events)
@@ -175,6 +177,32 @@ def test_events_that_wait_for_the_release(monkeypatch, events, release):
     assert len(listing.slots) == listing.events
     known, _ = read([HEAD[1].replace("7.1.0", "8.0.0"), *lines])
     assert (known.release, known.is_release_known, known.line_counts.raw) == (Release.QNX_8, True, 0)
+
+
+EIGHT = StampNotation("%08x", False)
+
+
+@pytest.mark.parametrize(
+    ("lines", "release", "stamps"),
+    [
+        ([at(9, PULSE)], "7.1.0", None), ([at(9, TIME.format(0))], "7.1.0", None),
+        ([at(9, TIME.format(5))], "7.1.0", StampNotation("0x%08x", True)), ([at(9, TIME.format(5))], "6.4.0", None),
+        ([at(9, TIME.format(5))], "6.6.0", None), ([f"t:0x100000009 CPU:00 {PULSE}"], "7.1.0", None),
+        ([f"t:12 CPU:00 {PULSE}"], "7.1.0", StampNotation("%d", False)),
+        ([f"t:12 CPU:00 {PULSE}"], "6.4.0", StampNotation("%d", True)),
+        ([f"t:4294967296 CPU:00 {PULSE}"], "6.4.0", StampNotation("%d", False)),
+        ([f"t:0x1f CPU:00 {PULSE}"], "7.1.0", StampNotation("0x%x", False)),
+        ([f"t:0x1234567f CPU:00 {PULSE}"], "7.1.0", None), ([f"t:1234567f CPU:00 {PULSE}"], "7.1.0", EIGHT),
+        ([f"t:01f CPU:00 {PULSE}"], "7.1.0", StampNotation("%03x", False)),
+        ([f"t:0.009.000us CPU:00 {PULSE}"], "7.1.0", None), ([], "7.1.0", None),
+    ],
+)  # fmt: skip
+def test_how_stamps_are_printed(lines, release, stamps):
+    """None is as the printer of the release does it: the low half up to 6.6, the whole clock from 7.x on.
+
+    Stamps of 32 bits are the low half where a TIME event shows that the clock is beyond them.
+    """
+    assert read([HEAD[0], f"  TRACE_SYS_RELEASE:: {release}", *lines])[0].stamps == stamps
 
 
 @pytest.mark.parametrize(
@@ -202,6 +230,22 @@ def test_limits_of_lines():
     for waiting, release in ((4095, Release.QNX_8), (4096, Release.QNX_7)):
         listing, _ = read([*[at(9, PULSE)] * waiting, at(9, "INTERRUPT       :INT_DELIVER       intr_id:1")])
         assert (listing.release, listing.events) == (release, waiting + 1)
+
+
+def test_the_first_64_events_show_whether_stamps_are_decimal():
+    for count, template in ((63, "%x"), (64, "%d")):
+        listing, _ = read([*HEAD, *[f"t:100 CPU:00 {PULSE}"] * count, f"t:1f CPU:00 {PULSE}"])
+        assert listing.stamps == StampNotation(template, is_low=False)
+
+
+def test_kinds_of_lines_that_fit_no_row(monkeypatch):
+    """Each by its name and its arguments with how many there are; beyond the most no further kinds are kept."""
+    monkeypatch.setattr(reader, "MOST_UNLISTED", 2)
+    kinds = [f"COMM            :SND_PULSE_EXE      {arguments}" for arguments in ("zzz:1", "zzz:0x1", "yyy:1")]
+    listing, _ = read([*HEAD, *(at(9, kinds[number]) for number in (0, 1, 2, 0, 2))])
+    assert listing.unlisted == {
+        ("COMM", "SND_PULSE_EXE", (("zzz", "dec"),)): 2, ("COMM", "SND_PULSE_EXE", (("zzz", "hex"),)): 1
+    }  # fmt: skip
 
 
 def test_kinds_of_lines_by_their_names():

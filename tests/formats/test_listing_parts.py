@@ -10,7 +10,7 @@ from satview.events.spec import Field, Show
 from satview.formats.listing.head import head_lines, key_column, slot_lines, stray_line, syspage_lines
 from satview.formats.listing.numbers import is_wide, printed_as, value_of
 from satview.formats.listing.patterns import any32, compile_list, hex32, hex64, message_words, number32, number64
-from satview.formats.listing.raw import is_argument_line
+from satview.formats.listing.raw import is_argument_line, placed, values_of
 from satview.formats.listing.sigevents import sigevent_of
 from satview.formats.listing.slots import SlotList
 from satview.formats.listing.stamps import MAX_CYCLES, Stamps
@@ -89,6 +89,161 @@ def test_a_list_is_read_up_to_a_structure():
     found = compile_list(fields, 5, is_whole=True, has_short_hex=False)
     assert (found.names, found.words(" number:7", "little")) == (("number",), [7])
     assert found.words(" number:7 more:8", "little") is None
+
+
+ROW = (
+    Field("a", 1, Show.HEX, is_sure=False), Field("wide_b", 2, Show.DEC), Field("m[0]", 1, Show.MSG),
+    Field("m[1]", 1, Show.MSG_MORE), Field("t", 0, Show.STRING),
+)  # fmt: skip
+PLACED = [
+    # Words 0 to 4 are those of the row, texts of the row follow, then other numbers and other texts.
+    ('a:1 wide b:-2 m:"x" (0x41 2) t:hello', 3, False,
+     "1 0 0 41 2 6c6c6568 6f fffffffe 65646977 0",
+     ["a 0 1 hex? %d 0", "b 7 1 dec %d 0", "m[0] 3 1 msg - 0", "m[1] 4 1 msg_cont - 0", "t 5 0 string - 0",
+      "text 8 0 string - 0"]),
+    # A message that is longer than in the row, and none of the names that are there.
+    ('a:0x00000001 wide_b:5 m[0]:"x" (0x41 2 3)', 2, False, "1 5 0 0 0 41 2 3",
+     ["a 0 1 hex? 0x%08x 0", "wide_b 1 2 dec %d 0", "m[0] 5 1 msg - 0", "m[1] 6 1 msg_cont - 0",
+      "m[2] 7 1 msg_cont - 0"]),
+    ('n:4 x:5000000000 y:4294967295 z:-1 s:"q u" u:v w', 0, False,
+     "4 2a05f200 1 ffffffff ffffffff 752071 772076 0",
+     ["n 0 1 dec %d 0", "x 1 2 dec %d 0", "y 3 1 hex %d 0", "z 4 1 dec %d 0", 's 5 0 string "%s" 0',
+      "u 5 0 string - 1"]),
+    # One that does not fit its field is behind the row; the row without it has as much and comes later.
+    ("a:-3000000000 k:7", 0, False, "0 0 0 0 0 4d2fa200 ffffffff 7", ["a 5 2 dec %d 0", "k 7 1 dec %d 0"]),
+    ('a:0x1 wide_b:5 m:"" (1 2) t:x', 4, True, "1 5 0 1 2 78",
+     ["a 0 1 hex? 0x%x 0", "wide_b 1 2 dec %d 0", "m[0] 3 1 msg - 0", "m[1] 4 1 msg_cont - 0", "t 5 0 string - 0"]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "matched", "is_whole", "words", "parts"), PLACED)
+def test_arguments_of_a_line_at_the_words_of_a_row(text, matched, is_whole, words, parts):
+    """Name, first word, words, notation, template and number of the text of each part; `?` is not proven."""
+    found = placed(values_of(text), [ROW] if matched or "k" in text else [], "little", is_long=False)
+    shown = [
+        f"{part.name} {part.word} {part.words} {part.show.value}{'' if part.is_sure else '?'} "
+        f"{part.template or '-'} {part.text_index}"
+        for part in found.parts
+    ]
+    assert shown == parts
+    assert (" ".join(f"{word:x}" for word in found.words), found.matched) == (words, matched)
+    assert found.is_whole is is_whole
+
+
+@pytest.mark.parametrize(
+    ("text", "values"),
+    [
+        ("a:1 b=0x2, c : -3", ["a dec 1 %d", "b hex 2 0x%x", "c dec -3 %d"]),
+        ("word 3:0x5 word 123456:7", ["word 3 hex 5 0x%x", "123456 dec 7 %d", "text string word -"]),
+        ("x:12(13) y:12 (13) z:12(13", ["x dec 12 %d", "y dec 12 %d", "z string 12(13 -"]),
+        ('m:"a" ( 1, 0x2 -3 ) n:"a"(1)', [f"m msg (1, 2, {2**32 - 3}) -", "n msg (1,) -"]),
+        ('q:"a b", r:"c"d s:"e"', ['q string a b "%s"', 'r string "c"d -', 's string e "%s"']),
+        ("t:one two u:3\nv:4", ["t string one two -", "u dec 3 %d", "v dec 4 %d"]),
+        ("lead a:1 mid, b:2 tail", ["a dec 1 %d", "b dec 2 %d", "text string lead mid tail -"]),
+        ("a:b:c d:e", ["a string b:c -", "d string e -"]), ("n:", ["n string  -"]), ("", []),
+        (f"a:{2**64} b:{-(2**63) - 1} c:{2**64 - 1} d:{-(2**63)}",
+         [f"a string {2**64} -", f"b string {-(2**63) - 1} -", f"c dec64 {2**64 - 1} %d", f"d dec64 {-(2**63)} %d"]),
+        (f"a:{2**32} b:{-(2**31) - 1} c:{2**32 - 1} d:{-(2**31)}",
+         [f"a dec64 {2**32} %d", f"b dec64 {-(2**31) - 1} %d", f"c dec {2**32 - 1} %d", f"d dec {-(2**31)} %d"]),
+        (f'm:"a" (1 {2**32 - 1})', [f"m msg (1, {2**32 - 1}) -"]), (f'm:"a" (1 {2**32})', [f"m string 1 {2**32} -"]),
+    ],
+)  # fmt: skip
+def test_arguments_that_a_text_shows(text, values):
+    """Name, notation, value and template of each; what is between them is one text at the end."""
+    shown = [(each, each.words if each.number is None and each.words else each.number) for each in values_of(text)]
+    assert [
+        f"{each.name} {each.kind} {each.text if value is None else value} {each.template or '-'}"
+        for each, value in shown
+    ] == values
+
+
+def test_a_line_shows_256_arguments():
+    for count, rest in ((256, []), (257, ["a256:256"]), (258, ["a256:256 a257:257"])):
+        found = values_of(" ".join(f"a{number}:{number}" for number in range(count)))
+        assert [each.number for each in found[:256]] == list(range(256))
+        assert [each.text for each in found[256:]] == rest
+
+
+def test_the_row_that_has_most_of_a_line():
+    """The first of several alike; all that a line has, and no more, is best. A long event has four words or more."""
+    one, two, other = ((Field(name, 1, Show.DEC),) for name in ("a", "a", "b"))
+    both = (*one, *other)
+    for rows, text, long, expected in (
+        ([one, both], "a:1", False, ([1], 1, True)), ([both, one], "a:1", False, ([1], 1, True)),
+        ([other, both], "a:1 b:2", True, ([1, 2, 0, 0], 2, True)), ([other], "a:1", False, ([0, 1], 0, False)),
+        ([both], "b:2", False, ([0, 2], 1, False)), ([], "a:1 b:2 c:3", False, ([1, 2, 3, 0], 0, False)),
+        ([], "", True, ([0, 0, 0, 0], 0, True)), ([two], "a:1 c:2 d:3 e:4 f:5", True, ([1, 2, 3, 4, 5, 0], 1, False)),
+    ):  # fmt: skip
+        found = placed(values_of(text), rows, "little", is_long=long)
+        assert (found.words, found.matched, found.is_whole) == expected
+
+
+STRICT, SHORT, LENIENT = {"has_short_hex": False}, {"has_short_hex": True}, {"has_short_hex": False, "is_lenient": True}
+EITHER = {"has_short_hex": True, "is_lenient": True}
+LONG = "0000000000000010"
+
+
+@pytest.mark.parametrize(
+    ("show", "words", "how", "expected"),
+    [
+        (Show.HEX, 1, STRICT, {"0x00000010": [16], "0x10": None, "00000010": None, "10": None}),
+        (Show.HEX, 2, STRICT, {f"0x{LONG}": [16, 0], "0x00000010": None, LONG: None}),
+        (Show.POINTER, 1, STRICT, {"0x00000010": [16], "00000010": [16], "10": None}),
+        (Show.POINTER, 2, STRICT, {f"0x{LONG}": [16, 0], LONG: [16, 0], "10": None}),
+        (Show.DEC, 1, STRICT, {"-5": [0xFFFFFFFB], "0x5": None, "4294967296": None}),
+        (Show.DEC, 2, STRICT, {"-5": [0xFFFFFFFB, 0xFFFFFFFF], "4294967296": [0, 1]}),
+        (Show.HEX, 1, SHORT, {"0x00000010": [16], "0x10": None}),
+        (Show.HEX, 2, SHORT, {f"0x{LONG}": [16, 0], "0x10": [16, 0], "10": None}),
+        (Show.POINTER, 1, SHORT, {"0x10": [16], "10": [16], "123456789": None}),
+        (Show.POINTER, 2, SHORT, {"10": [16, 0], "123456789": [0x23456789, 1]}),
+        (Show.HEX, 1, LENIENT, {"10": [10], "0x10": [16], "0X10": [16], "0x123456789": None}),
+        (Show.HEX, 2, LENIENT, {"10": [10, 0], "0x10": [16, 0]}),
+        (Show.POINTER, 1, LENIENT, {"10": [10], "1a": None}),
+        (Show.POINTER, 1, EITHER, {"10": [16], "1a": [26], "123456789": None}),
+        (Show.POINTER, 2, EITHER, {"10": [16, 0], "123456789": [0x23456789, 1]}),
+        (Show.HEX, 1, EITHER, {"10": [10], "1a": None}),
+        (Show.DEC, 1, EITHER, {"10": [10], "0x10": [16]}),
+    ],
+)  # fmt: skip
+def test_numbers_of_a_list(show, words, how, expected):
+    """As printers write them: with all zeros, or up to 6.x without those of pointers and wide numbers; or anyhow."""
+    found = compile_list([Field("a_b", words, show)], 5, is_whole=True, **how)
+    assert {text: found.words(f" a_b:{text}", "little") for text in expected} == expected
+
+
+def test_what_may_be_between_the_arguments_of_a_list():
+    """Blanks alone, or commas, equals signs and blanks in names too; it may be cut short where it is not whole."""
+    fields = [
+        Field("a_b", 1, Show.DEC),
+        Field("c", 1, Show.DEC),
+        Field("d", 0, Show.STRING),
+        Field("e", 0, Show.STRING),
+    ]
+
+    def words(text: str, count: int, **how: bool) -> list[int] | None:
+        return compile_list(fields[:count], 5, has_short_hex=False, **how).words(text, "little")
+
+    assert words(" a_b:1  c:2 \n", 2, is_whole=True) == [1, 2]
+    assert words(" a_b:1 c:2,", 2, is_whole=True) is words(" a b:1 c:2", 2, is_whole=True) is None
+    assert words(" a_b:1", 2, is_whole=True) is words("a_b:1 c:2", 2, is_whole=True) is None
+    assert words(" a_b:1", 2, is_whole=False) == [1]
+    assert words(" c:2", 2, is_whole=False) is None
+    assert words(" a b = 1,c:2, ,", 2, is_whole=True, is_lenient=True) == [1, 2]
+    assert words(" a_b:1 c:2 d:x ", 3, is_whole=True) == [1, 2, ord("x") | ord(" ") << 8]
+    assert words(" a_b:1 c:2 d:x e:y", 4, is_whole=True) == [1, 2, ord("x") | ord("y") << 16]
+    whole = compile_list(fields, 5, is_whole=False, has_short_hex=False)
+    assert (whole.names, whole.spellings, whole.code) == (("a_b", "c", "", ""), ("a_b", "c", "d", "e"), 5)
+    assert whole.shown(" a_b:1 c:2") == ("a_b", "c")
+    assert list(whole.notations(" a_b:1 c:2 d:3")) == [("a_b", "%d"), ("c", "%d")]
+    message = [Field("m[0]", 1, Show.MSG), *[Field(f"m[{number}]", 1, Show.MSG_MORE) for number in (1, 2)]]
+    for text, expected in (('" (0x1)', [1]), ('a"b" (0x1 0x2 0x3)', [1, 2, 3]), ('" (0x1 0x2 0x3 0x4)', None),
+                           ('" (1)', None), ('" (0x1,0x2)', None)):  # fmt: skip
+        for name in ("m", "m[0]"):
+            found = compile_list(message, 5, is_whole=True, has_short_hex=False)
+            assert found.words(f' {name}:"{text}', "little") == expected
+    lenient = compile_list(message, 5, is_whole=True, has_short_hex=False, is_lenient=True)
+    assert lenient.words(' m = "a" ( 1, 0x2 -3 )', "little") == [1, 2, 0xFFFFFFFD]
+    assert lenient.words(' m:"a" (1 2 3 4)', "little") is None
 
 
 def test_slots_of_events():

@@ -10,7 +10,7 @@ from satview.events import wire
 from satview.events.catalogue import catalogue
 from satview.events.spec import Release, Show
 from satview.formats.listing.guess import possible_releases
-from satview.formats.listing.learn import proposed_rows
+from satview.formats.listing.learn import proposed_rows, unlisted_rows
 
 Q6, Q66, Q7, Q8 = Release.QNX_6, Release.QNX_6_6, Release.QNX_7, Release.QNX_8
 WIDE, NARROW = "KER_CALL        :", "KER_CALL:"
@@ -83,3 +83,35 @@ def test_rows_that_a_listing_corrects():
             assert shown in parts
             assert f"{shown}?" not in parts
     assert list(proposed_rows(SimpleNamespace(release=Q7, proven={}, notations={}))) == []
+
+
+def test_rows_as_they_are_proposed():
+    """By class and event; an address stays one, a text has no notation, and what shows nothing new is no row."""
+    call, thread, system = "KER_CALL", "THREAD", "SYSTEM"
+    proven = {(thread, "THREADY", "pid"): "%d", (call, "RING0", "func_p"): "0x%08x"}
+    notations = {
+        (system, "MMAP", "len"): "%d", (system, "PATHMGR", "pathname"): "%d", (system, "UNHEARD_OF", "x"): "%d",
+        (call, "THREAD_CANCEL", "tid"): "0x%x", (call, "THREAD_CANCEL", "canstub_p"): "%d",
+        (call, "MSG_READV", "rcvid"): "%d",
+    }  # fmt: skip
+    assert list(proposed_rows(SimpleNamespace(release=Q7, proven=proven, notations=notations))) == [
+        (call, "MSG_READV: rcvid dec, offset hex | rcvid dec, rmsg_p pointer, rparts dec, offset hex"),
+        (call, "MSG_READV/64: rcvid dec, empty hex? | rcvid dec, rmsg_p pointer64, rparts dec64, offset hex64"),
+        (call, "THREAD_CANCEL: tid hex, canstub_p pointer"),
+        (call, "THREAD_CANCEL/64: - | tid hex, canstub_p pointer64"),
+        (system, "MMAP: pid dec?, addr hex64?, len dec64, flags hex? | pid dec?, addr hex64?, len dec64, flags hex?, "
+                 "prot hex?, fd dec?, align hex64?, offset hex64?, name string"),
+        (thread, "THREADY: pid dec, tid dec? | pid dec, tid dec?, priority dec?, policy dec?, partition_id dec?, "
+                 "sched_flags hex?"),
+    ]  # fmt: skip
+
+
+def test_rows_of_lines_that_fit_none():
+    """The most frequent first, of several alike the first; the notation of the last line of a kind counts."""
+    unlisted = {
+        ("COMM", "A", (("x", "dec"), ("y", "hex"))): 2, ("COMM", "B", ()): 3,
+        ("COMM", "A", (("x", "hex"), ("y", "hex"))): 2, ("SYSTEM", "C", (("x", "dec64"),)): 3,
+    }  # fmt: skip
+    assert list(unlisted_rows(SimpleNamespace(unlisted=unlisted))) == [
+        ("COMM", "A: x hex?, y hex?", 4), ("COMM", "B: -", 3), ("SYSTEM", "C: x dec64?", 3)
+    ]  # fmt: skip

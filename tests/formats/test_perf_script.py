@@ -11,6 +11,7 @@ from satview.events import linux
 from satview.events.states import READY, STATE_BY_NAME
 from satview.formats.linux import perf_script
 from satview.formats.linux.perf_script import looks_like, read_perf_script
+from satview.formats.linux.reader import score
 from satview.formats.linux.schedule import Schedule
 from satview.store.problems import Problems
 
@@ -26,6 +27,8 @@ def read(text: str) -> tuple[Schedule, list[tuple[str, str, int]]]:
     [
         ("client 100 [003] 5.25: irq: x", 100, -1, 3, 5_250_000_000, "client"),
         ("  client 90/100 [000] 0.000000001: irq: x", 100, 90, 0, 1, "client"),
+        ("client 0/100 [000] 1.5: irq: x", 100, 0, 0, 1_500_000_000, "client"),
+        ("client 90/0 [000] 1.5: irq: x", 0, -1, 0, 1_500_000_000, None),
         ("a b c-100 [0255]   12.5:   irq: x", 100, -1, 255, 12_500_000_000, "a b c"),
         ("<idle>-0 [001] d..2. 1.0: irq: x", 0, -1, 1, 10**9, None),
         ("x-7 ( 12) [001] 1.000000: irq: x", 7, -1, 1, 10**9, "x"),
@@ -43,6 +46,7 @@ def test_every_part_of_a_line(line, thread, process, cpu, time_ns, name):
     assert (found.details.text(0), found.details.raw(0)) == (("irq", (("text", "x"),)), b"x")
     assert problems == []
     assert looks_like(line.encode())
+    assert score(line.encode(), Path("x")) == 80
 
 
 @pytest.mark.parametrize(

@@ -124,6 +124,15 @@ def test_packed_packets_are_read_behind_the_others():
     _, packets = perfetto._packets(Path("x"), data, problems)
     assert packets.numbers(8).tolist() == [5, 0, 0, 6, 7, 8, 7, 8]
     assert list(problems) == []
+    damaged = protocol.Trace()
+    damaged.packet.add().compressed_packets = b"no zlib"
+    damaged.packet.add(timestamp=9)
+    data = np.frombuffer(damaged.SerializeToString(), np.uint8)
+    found, packets = perfetto._packets(Path("x"), data, problems)
+    assert (found.tobytes(), packets.numbers(8).tolist()) == (data.tobytes(), [0, 9])
+    [problem] = problems
+    assert problem.detail.startswith("a packed part is damaged (Error -3 while decompressing data")
+    assert (problem.kind.slug, problem.offset) == ("section-cut", data.tobytes().index(b"no zlib"))
 
 
 def test_packets_that_are_damaged_or_cut_are_listed():
@@ -147,6 +156,35 @@ def test_a_packed_part_that_grows_too_much_is_refused(monkeypatch, size, limits)
     with pytest.raises(TraceFormatError, match="a packed part unpacks to more than a trace does") as refused:
         perfetto._inflated(Path("x"), more, 70, Problems())
     assert refused.value.offset == 70
+
+
+def test_a_packed_part_unpacks_to_a_thousand_times_its_size():
+    """Zeros pack to less than a thousandth; what is behind a packed part counts as a part of it."""
+    for size, is_good in ((2_004_096, True), (2_004_097, False)):
+        part = np.frombuffer(zlib.compress(bytes(size), 9).ljust(2000, b"-"), np.uint8)
+        assert len(part) == 2000
+        if is_good:
+            assert len(perfetto._inflated(Path("x"), part, 0, Problems())) == size
+        else:
+            with pytest.raises(TraceFormatError):
+                perfetto._inflated(Path("x"), part, 0, Problems())
+
+
+def test_a_file_whose_packets_unpack_to_more_than_a_trace_has(monkeypatch):
+    inner = protocol.Trace()
+    inner.packet.add(timestamp=7)
+    trace = protocol.Trace()
+    for _ in range(2):
+        trace.packet.add().compressed_packets = zlib.compress(inner.SerializeToString())
+    data, size = np.frombuffer(trace.SerializeToString(), np.uint8), len(inner.SerializeToString())
+    monkeypatch.setattr(perfetto, "_MOST_BYTES", len(data) + 2 * size)
+    assert len(perfetto._packets(Path("x"), data, Problems())[0]) == len(data) + 2 * size
+    monkeypatch.setattr(perfetto, "_MOST_BYTES", len(data) + 2 * size - 1)
+    with pytest.raises(
+        TraceFormatError, match="its packets unpack to more than 8 GiB; record a shorter trace"
+    ) as error:
+        perfetto._packets(Path("x"), data, Problems())
+    assert error.value.offset == data.tobytes().rindex(b"x\x9c"), "of the part that is too much"
 
 
 def test_names_of_processes_and_threads():
@@ -203,6 +241,8 @@ def exported(tmp_path: Path) -> satview.Trace:
         described = trace.packet.add().track_descriptor
         described.uuid, described.thread.pid, described.thread.tid = track, 90, thread
         described.thread.thread_name = label
+    idle = trace.packet.add().track_descriptor
+    idle.uuid, idle.thread.pid, idle.thread.tid = 14, 90, 0
     bundle = trace.packet.add().ftrace_events
     bundle.cpu = 1
     for time, before, after in ((1, 0, one), (3, one, two), (8, two, one)):
@@ -212,9 +252,9 @@ def exported(tmp_path: Path) -> satview.Trace:
         (3, TRACK.TYPE_SLICE_BEGIN, 11, "RECEIVE", STATE), (6, TRACK.TYPE_SLICE_END, 11, "", ""),
         (4, TRACK.TYPE_INSTANT, 11, "RECEIVE", "mark"),
         (5, TRACK.TYPE_SLICE_BEGIN, 12, "NO STATE", STATE),
-        (5, TRACK.TYPE_SLICE_BEGIN, 13, "READY", STATE),
+        (5, TRACK.TYPE_SLICE_BEGIN, 13, "READY", STATE), (7, TRACK.TYPE_SLICE_BEGIN, 14, "READY", STATE),
         (8, TRACK.TYPE_SLICE_BEGIN, 12, "MUTEX", STATE), (9, TRACK.TYPE_SLICE_END, 12, "", ""),
-        (9, TRACK.TYPE_SLICE_BEGIN, 12, "SEM", STATE),
+        (9, TRACK.TYPE_SLICE_BEGIN, 12, "SEM", STATE), (12, TRACK.TYPE_INSTANT, 11, "at the end", "mark"),
     ):  # fmt: skip
         event = packet(time).track_event
         event.type, event.track_uuid = kind, track
@@ -237,14 +277,37 @@ def test_states_of_an_export_become_states_again(tmp_path):
         (4, 0, 3, "user_slice", "RECEIVE"),
         (5, 0, 4, "user_slice", "NO STATE"), (5, 0, -1, "user_slice", "READY"),
         (6, 0, 3, "UNKNOWN", ""),  # the state ends, and neither another one nor a switch follows
+        (7, 0, 0, "user_slice", "READY"),
         (8, 1, 4, "MUTEX", ""), (8, 1, 3, "RUNNING", ""),
         (9, 0, 4, "SEM", ""),
-        (12, 0, -1, "trace_end", ""),
+        (12, 0, 3, "user_slice", "at the end"), (12, 0, -1, "trace_end", ""),
     ]  # fmt: skip
     assert dict(trace.header.pairs)["SOURCE"] == "trace of Perfetto, written by satview"
-    assert trace.threads.names == ("", "swapper/1", "reader", "")
-    assert trace.threads.tid.tolist() == [-1, 1, 3, 4]
-    assert trace.threads.pid.tolist() == [-1, 0, 90, 90]
+    assert trace.threads.names == ("", "swapper/1", "swapper/0", "reader", "")
+    assert trace.threads.tid.tolist() == [-1, 1, 0, 3, 4]
+    assert trace.threads.pid.tolist() == [-1, 0, 0, 90, 90]
+
+
+def test_records_of_every_kind_have_numbers_of_their_own(tmp_path):
+    """Each event has the arguments of its own record: of ftrace, a compact wake-up, a state, a frequency, a slice."""
+    trace = protocol.Trace()
+    bundle = trace.packet.add().ftrace_events
+    bundle.event.add(timestamp=10, pid=100).irq_handler_entry.irq = 42
+    bundle.compact_sched.waking_timestamp.append(20)
+    bundle.compact_sched.waking_pid.append(100)
+    state = trace.packet.add(timestamp=30).generic_kernel_task_state_event
+    state.tid, state.state = 7 << 32 | 1, 2
+    trace.packet.add(timestamp=40).generic_kernel_cpu_freq_event.freq_hz = 1000
+    slices = trace.packet.add(timestamp=50).track_event
+    slices.type, slices.name = TRACK.TYPE_INSTANT, "mark"
+    (tmp_path / "x.pftrace").write_bytes(trace.SerializeToString())
+    opened = satview.open_trace(tmp_path / "x.pftrace")
+    assert [(event.time_cycles, event.name, event.args) for event in opened.iter_events()] == [
+        (10, "irq_handler_entry", {"irq": 42}), (20, "sched_waking", {"pid": 100, "prio": 0, "target_cpu": -1}),
+        (20, "READY", {"pid": 100, "prio": 0, "by_pid": -1}),
+        (30, "READY", {"pid": FIRST_TID + 1, "prio": 0, "by_pid": -1}), (40, "cpu_frequency", {"freq_hz": 1000}),
+        (50, "user_slice", {"name": "mark"}),
+    ]  # fmt: skip
 
 
 def test_a_wake_up_of_an_export_makes_nobody_ready(tmp_path):
@@ -259,6 +322,46 @@ def test_a_wake_up_of_an_export_makes_nobody_ready(tmp_path):
     assert [event.name for event in opened.iter_events() if event.time_cycles == 2000] == ["sched_waking"]
 
 
+def test_names_of_slices_by_their_numbers():
+    """Each sequence has numbers of its own, 0 is none of them; a name that is spelled out counts."""
+    trace = protocol.Trace()
+    for sequence, number, name in ((1, 5, "five"), (2, 5, "other five"), (1, 6, "six"), (1, 0, "zero")):
+        packet = trace.packet.add(trusted_packet_sequence_id=sequence)
+        packet.interned_data.event_names.add(iid=number, name=name)
+    shown = ((1, 5, None), (2, 5, None), (2, 6, None), (1, 0, None), (1, 5, "spelled"), (1, 6, None))
+    for sequence, number, name in shown:
+        packet = trace.packet.add(trusted_packet_sequence_id=sequence)
+        packet.track_event.name_iid = number
+        if name:
+            packet.track_event.name = name
+    packets = fields(trace.SerializeToString())
+    events, packet = packets.inner(11)
+    found = perfetto._names(packets, packet, events)
+    assert [found.texts[code] for code in found.code] == ["five", "other five", "", "", "spelled", "six"]
+
+
+def test_wake_ups_of_an_export():
+    """Two moments with one arrow: that with a CPU is who woke, the other one who was woken; what is alone is none."""
+    trace = protocol.Trace()
+    for time, track, flow, name, value in (
+        (20, 11, 70, "cpu", 3), (21, 12, 70, "prio", 4), (30, 12, 72, "cpu", 0), (30, 11, 72, "", 0),
+        (40, 11, 73, "cpu", 1), (41, 12, 74, "", 0),
+    ):  # fmt: skip
+        event = trace.packet.add(timestamp=time).track_event
+        event.type, event.track_uuid, event.name = TRACK.TYPE_INSTANT, track, "wakes"
+        event.categories.append("wake-up")
+        event.flow_ids.append(flow)
+        if name:
+            event.debug_annotations.add(name=name, int_value=value)
+    slices = perfetto._slices(fields(trace.SerializeToString()), perfetto._Tracks({11: 100, 12: 200}), Problems())
+    wakes = slices.wakeups
+    columns = (wakes.time_ns, wakes.record, wakes.cpu, wakes.waker, wakes.thread, wakes.prio, wakes.target_cpu)
+    assert [column.tolist() for column in columns] == [
+        [20, 30], [0, 2], [3, 0], [100, 200], [200, 100], [0, 0], [-1, -1]
+    ]  # fmt: skip
+    assert len(slices.points.time_ns) == len(slices.states.time_ns) == 0
+
+
 def test_states_that_switches_show_are_theirs():
     """Thread 5 leaves at 10 and gets a CPU at 20; thread 6 has a state between, which no switch shows."""
     ready, receive = STATE_BY_NAME["READY"].value, STATE_BY_NAME["RECEIVE"].value
@@ -271,6 +374,22 @@ def test_states_that_switches_show_are_theirs():
     assert list(zip(left.time_ns.tolist(), left.thread.tolist(), left.record.tolist(), strict=True)) == [
         (12, 6, 101), (30, 6, 1)
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("switch", "state", "of_kernel", "is_followed"),
+    [((5, 8), 7, (7, "RUNNING"), False), ((8, 5), 7, (7, "RUNNING"), True), ((7, 8), 5, (7, "RUNNING"), True),
+     ((7, 8), 7, (5, "RUNNING"), True), ((7, 8), 7, (5, "READY"), False)],
+)  # fmt: skip
+def test_what_follows_the_end_of_a_state(switch, state, of_kernel, is_followed):
+    """The state of thread 5 ends at 20; a switch to it, another state, or that it runs on some CPU follows."""
+    zero, at = ints(0), ints(20)
+    switches = perfetto.Switches(at, zero, zero, ints(switch[0]), zero, zero, ints(switch[1]), zero)
+    states = perfetto.States(at, ints(100), zero, ints(state), zero, zero)
+    ends = perfetto.States(at, ints(101), zero, ints(5), zero + perfetto.UNKNOWN, zero)
+    runs = perfetto.States(at, zero, zero, ints(of_kernel[0]), ints(STATE_BY_NAME[of_kernel[1]].value), zero)
+    _, left = perfetto._with_states(switches, perfetto._Slices(None, None, states, ends, None), runs)
+    assert (101 not in left.record.tolist()) is is_followed
 
 
 # ---- details -----------------------------------------------------------------------------------------------------
@@ -384,7 +503,7 @@ def test_events_of_bundles():
         (13, second, "sched_wakeup_new", {"comm": "new", "pid": 6, "prio": 5, "success": 1}),
         (14, second, "irq_handler_entry", {"irq": 1, "name": "eth0"}),
         (15, second, "sched_switch", {"prev_comm": "b", "prev_pid": 2, "prev_state": 0, "next_comm": ""}),
-        (16, second, "kmalloc", {"call_site": 5}),
+        (16, second, "kmalloc", {"call_site": 5}), (17, second, "cpu_idle", {}),
     ):  # fmt: skip
         event = bundle.event.add(timestamp=time, pid=70 + time)
         getattr(event, kind).SetInParent()
@@ -404,11 +523,11 @@ def test_events_of_bundles():
         [11, 13], [1, 3], [3, 5], [81, 83], [4, 6], [7, 5], [2, -1]
     ]  # fmt: skip
     codes = linux.point_codes()
-    assert points.code.tolist() == [codes["sched_wakeup"], codes["irq_handler_entry"], linux.POINT]
+    assert points.code.tolist() == [codes["sched_wakeup"], codes["irq_handler_entry"], linux.POINT, codes["cpu_idle"]]
     assert [column.tolist() for column in (points.time_ns, points.record, points.cpu, points.thread)] == [
-        [12, 14, 16], [2, 4, 6], [5, 5, 5], [82, 84, 86]
+        [12, 14, 16, 17], [2, 4, 6, 7], [5, 5, 5, 5], [82, 84, 86, 87]
     ]  # fmt: skip
-    assert (found.records.record.tolist(), found.records.number.tolist()[:2]) == ([2, 4, 6], [17, 36])
+    assert (found.records.record.tolist(), found.records.number.tolist()[:2]) == ([2, 4, 6, 7], [17, 36])
     assert data[found.records.begin[1] : found.records.end[1]].tobytes().endswith(b"eth0")
     assert tasks.names == {1: "a", 2: "b", 4: "w", 6: "new"}
     assert [(each.kind.slug, each.detail) for each in problems] == [
@@ -426,12 +545,15 @@ def test_names_of_tracks_and_of_their_children():
         track.uuid, track.parent_uuid = uuid, parent
         if thread:
             track.thread.pid, track.thread.tid, track.thread.thread_name = (*thread, name)
+    for uuid, label in ((20, "thread 7:1"), (21, "thread 7:2"), (22, "thread 7:1 of"), (23, "a thread 7:1")):
+        track = trace.packet.add().track_descriptor
+        track.uuid, track.description = uuid, label
     for pid, name in ((90, "app"), (91, "")):
         process = trace.packet.add().track_descriptor.process
         process.pid, process.process_name = pid, name
     tasks, tracks = Tasks({101: "kept"}), perfetto._Tracks()
-    tracks.read(fields(trace.SerializeToString()), tasks, {})
-    assert tracks.thread == {1: 100, 6: 101, 2: 100, 3: 100, 4: 100, 7: 100}
+    tracks.read(fields(trace.SerializeToString()), tasks, {7 << 32 | 1: 55})
+    assert tracks.thread == {1: 100, 6: 101, 2: 100, 3: 100, 4: 100, 7: 100, 20: 55}
     assert (tasks.names, tasks.process, tasks.process_names) == (
         {100: "client", 101: "kept"}, {100: 90, 101: 90}, {90: "app"}
     )  # fmt: skip

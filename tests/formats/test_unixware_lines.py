@@ -67,6 +67,13 @@ def test_damaged_lines_are_named_and_the_others_stand(line, what):
     assert what in records.damaged[0][1]
 
 
+def test_letters_between_nines_are_no_number():
+    nines = b":".join([b"9"] * 13)
+    records = parse_block(nines + b"\n" + nines[:-1] + b"x\n" + nines[:-1] + b"/\n")
+    assert (records.values.tolist(), records.line.tolist()) == ([[9] * 13], [0])
+    assert records.damaged == [(1, "a field is no number"), (2, "a field is no number")]
+
+
 def test_blank_lines_and_line_ends_of_other_systems_are_no_damage():
     records = parse_block(b"\n" + GOOD + b"\r\n  \n\n" + GOOD)
     assert records.line.tolist() == [1, 4]

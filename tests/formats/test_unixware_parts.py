@@ -10,6 +10,8 @@ import numpy as np
 import pytest
 
 from satview.base.errors import UsageError
+from satview.base.time import Clock
+from satview.events.spec import Release
 from satview.events.unixware import cpu_time_codes, record_code
 from satview.formats.registry import open_trace
 from satview.formats.unixware import assemble, calls, changes, columns
@@ -89,6 +91,17 @@ def test_lines_of_every_length_in_blocks_of_every_size(monkeypatch, block):
         assert next(iter(problems)).detail == "it is longer than 80 bytes"
 
 
+@pytest.mark.parametrize("block", [1, 1000])
+def test_a_line_of_the_greatest_length(monkeypatch, block):
+    monkeypatch.setattr(columns, "_BLOCK_BYTES", block)
+    good = record(7, 1, 1, "thr_self").encode()
+    for longest, says in ((len(good) - 1, []), (len(good) - 2, [] if block > 1 else [(1, 1, "it is longer than ")])):
+        monkeypatch.setattr(columns, "LONGEST_LINE", longest)
+        reader, problems = read(good)
+        assert [(each.line, each.count, each.detail[:18]) for each in problems] == says
+        assert len(reader.columns.time_ns) == 1 - len(says)
+
+
 def test_files_that_hold_nothing():
     empty = "it is empty: its LWP recorded nothing, or was killed before it wrote"
     for content, is_own, expected in ((b"", False, [("missing-file", empty)]), (b"", True, []), (b"\n", False, [])):
@@ -140,6 +153,10 @@ def test_which_files_make_a_set(tmp_path):
     assert files_of([inside[1]]) == inside[1:]
     assert files_of([inside[1], inside[0]]) == inside[:2]
     assert files_of([tmp_path / "other"]) == [tmp_path / "other"]
+    largest = tmp_path / "tr.fffffff.fff"
+    assert files_of([tmp_path / "other", tmp_path / "another", largest]) == [
+        largest, tmp_path / "another", tmp_path / "other"
+    ]  # fmt: skip
     assert files_of([tmp_path / "other", inside[2]]) == [inside[2], tmp_path / "other"]
     assert files_of([tmp_path / "none" / "tr.1.1"]) == [tmp_path / "none" / "tr.1.1"]
     assert names_files(inside) == [tmp_path / "tr.0000010.names"]
@@ -180,6 +197,15 @@ def test_a_category_that_is_none(tmp_path):
 )  # fmt: skip
 def test_addresses(value, text):
     assert address_text(value) == text
+
+
+def test_numbers_that_no_table_names(tmp_path):
+    """Small ones are decimal alone."""
+    write_set(tmp_path, "0 lwp1 t1 thr_self 0 4095 4096 -4095 -4096 1")
+    shown = {each.name: each.text for each in open_trace(tmp_path).payloads.decode(0).arguments}
+    assert shown == {
+        "a1": "4095", "a2": "4096 (0x1000)", "a3": "-4095", "a4": "-4096 (0xfffff000)", "a5": "1",
+    }  # fmt: skip
 
 
 # ---- from columns to a trace -------------------------------------------------------------------------------------
@@ -248,6 +274,8 @@ def test_threads_that_were_only_created(tmp_path):
     assert trace.processes.pid.tolist() == [-1, 7, PID]
     assert trace.header.pairs == (("FILE_COUNT", "2"), ("DIRECTORY", tmp_path.as_posix()))
     assert [trace.cpu_title(cpu) for cpu in range(2)] == ["LWP 1 of 7", f"LWP 1 of {PID}"]
+    assert (trace.byte_order, trace.format, trace.release) == ("little", "thread_trace", Release.UNIXWARE)
+    assert (trace.clock, trace.slot_count) == (Clock(10**9, 1_000_000_000_000, 0), 7)
 
 
 # ---- calls -------------------------------------------------------------------------------------------------------
@@ -368,8 +396,31 @@ def test_records_of_processor_time_that_count():
     assert kept.tolist() == [1, 2, 3, 5, 9, 10, 12, 13, 14, 16, 17, 18]
     mixed = np.argsort(-thread.astype(int), kind="stable")
     assert sorted(mixed[calls._without_samples(code[mixed], thread[mixed])].tolist()) == kept.tolist()
+    one = np.zeros(2, np.uint32)
+    assert calls._without_samples(np.array([plain, last], np.uint16), one).tolist() == [0, 1]
+    assert calls._without_samples(np.array([last, passing], np.uint16), one).tolist() == []
     none = code == plain
     assert calls._without_samples(code[none], thread[none]).tolist() == [0, 1, 2, 3, 4]
+
+
+def test_what_a_second_record_has_from_the_first(tmp_path):
+    """The object of the call; a stack is none, nor is the number of a thread."""
+    write_set(tmp_path, """
+        0 lwp1 t1 thr_create 1 4096 0 0 0 0
+        1 lwp1 t1 thr_create 2 0 9
+        2 lwp1 t1 thr_join 1 9
+        3 lwp1 t1 thr_join 2 9 7
+        4 lwp1 t1 sema_wait 1 0x10 1
+        5 lwp1 t1 sema_wait 2 22
+    """)  # fmt: skip
+    trace = open_trace(tmp_path)
+    assert trace.pairs.tolist() == [1, 0, 3, 2, 5, 4]
+    shown = [[(each.name, each.text, each.note) for each in trace.payloads.decode(event).arguments]
+             for event in (1, 3, 5)]  # fmt: skip
+    assert shown == [
+        [("rval", "0", ""), ("new_tid", "9", "")], [("departed", "9", ""), ("status", "0x7", ""), ("rval", "0", "")],
+        [("rval", "22", "EINVAL"), ("sema", "0x10", "from the first record")],
+    ]  # fmt: skip
 
 
 def test_numbers_of_a_record_in_no_table(tmp_path):

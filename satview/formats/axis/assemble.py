@@ -133,7 +133,7 @@ def _parts(path: Path, members: Sequence[Member], rate: int) -> tuple[list[Part]
         trace = member.trace
         at = base + ((member.offset_ps * rate + PS_PER_S // 2) // PS_PER_S if number else 0)
         length = (trace.window.length // trace.clock.cycles_per_s + 1) * rate
-        if not -_LARGEST < at < at + length < _LARGEST:
+        if not -_LARGEST < at < _LARGEST - length:
             raise TraceFormatError(path, None, f"the times of {member.name} are too far away", "check its offset")
         threads, processes = (np.arange(count, dtype=np.int64) for count in (len(trace.threads), len(trace.processes)))
         threads[1:] += thread

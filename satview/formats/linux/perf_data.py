@@ -52,12 +52,10 @@ def read_perf_data(path: Path, data: NDArray[np.uint8], problems: Problems) -> S
     if head["size"] < 104:
         raise TraceFormatError(path, 8, "it was written to a pipe, where its head has no offsets",
                                "record it with `perf record -o FILE`")  # fmt: skip
-    features = cursor.number(32, "the features of the file")
-    if order == "big":  # four words, the first one first
-        features = sum((features >> 192 - 64 * i & (1 << 64) - 1) << 64 * i for i in range(4))
+    features = cursor.number(8, "the features of the file")  # the first ones of 256
     sample_type, identifiers = _tracepoints(cursor, head, path)
     begin, end = head["data_at"], head["data_at"] + head["data_bytes"]
-    if begin > len(data) or not head["data_bytes"]:
+    if begin >= len(data) or not head["data_bytes"]:
         raise TraceFormatError(path, 40, "it holds no samples",
                                "perf was killed before it could finish the file; record it again")  # fmt: skip
     if end > len(data):
@@ -65,7 +63,8 @@ def read_perf_data(path: Path, data: NDArray[np.uint8], problems: Problems) -> S
     found = Metadata()
     _read_tracing_data(cursor, features, end, found, path)
     starts = _starts(data, begin, min(end, len(data)), order, problems)
-    heads = Records(data, starts * 0, starts * 0, starts, starts * 0 + (1 << 40), "<" if order == "little" else ">")
+    # Of these only numbers are read, neither times nor CPUs, wherever in the file they are.
+    heads = Records(data, starts, starts, starts, np.full(len(starts), len(data)), "<" if order == "little" else ">")
     everything = np.arange(len(starts), dtype=np.int64)
     kind = heads.numbers(everything, 0, 4, is_signed=False)
     if np.any(kind == _COMPRESSED):
@@ -138,7 +137,6 @@ def _starts(data: NDArray[np.uint8], begin: int, end: int, order: ByteOrder, pro
         count = min(1 << _BLOCK_SHIFT, (end - at) // _WORD)
         block = data[at : at + count * _WORD].reshape(count, _WORD)
         steps = np.ascontiguousarray(block[:, 6:]).view(word)[:, 0].astype(np.int64) // _WORD
-        steps[steps == 0] = 1 << 20  # no record is so short: the chain ends
         reached = np.zeros(count + 1, np.bool_)
         reached[0] = True
         further = np.minimum(np.append(np.arange(count) + steps, count), count)
@@ -148,7 +146,7 @@ def _starts(data: NDArray[np.uint8], begin: int, end: int, order: ByteOrder, pro
         here = np.flatnonzero(reached[:count])
         found.append(at + here * _WORD)
         last = int(here[-1])
-        if steps[last] >= 1 << 20:
+        if not steps[last]:  # no record is so short, and none follows it
             problems.add("section-cut", "a record of no length; what follows it is left out", at + last * _WORD)
             found[-1] = found[-1][:-1]
             break
@@ -205,7 +203,8 @@ def _samples(heads: Records, rows: Ints, sample_type: int, tasks: Tasks) -> Reco
     begin = heads.at[rows]
     length = heads.numbers(rows, 6, 2, is_signed=False)
     at = np.minimum(begin + raw_at, len(heads.data) - 4)
-    size = Records(heads.data, at, at, at, at * 0 + 4, heads.order).numbers(np.arange(len(at)), 0, 4, is_signed=False)
+    sizes = Records(heads.data, at, at, at, np.full(len(at), 4), heads.order)
+    size = sizes.numbers(np.arange(len(at)), 0, 4, is_signed=False)
     size = np.clip(size, 0, np.maximum(begin + length - at - 4, 0))
     thread_at = offsets.at[_TID]
     process = heads.numbers(rows, thread_at, 4, is_signed=True)

@@ -133,10 +133,11 @@ def _lines(data: NDArray[np.uint8], problems: Problems) -> _Lines:
         problems.add("foreign-line", "lines that are no events: heads, stacks, or of another program", None, strange)
     columns = list(zip(*found, strict=True)) or [()] * 8
     first, second = _numbers(columns[1]), _numbers([value or b"-1" for value in columns[2]])
+    has_process = second >= 0
     digits = np.array([_DIGITS - len(value) for value in columns[5]], np.int64)
     time_ns = _numbers(columns[4]) * _NS_PER_S + _numbers(columns[5]) * 10**digits
     return _Lines(
-        time_ns, _numbers(columns[3]), np.where(second >= 0, first, -1), np.where(second >= 0, second, first),
+        time_ns, _numbers(columns[3]), np.where(has_process, first, -1), np.where(has_process, second, first),
         list(columns[0]), list(columns[6]), list(columns[7]),
     )  # fmt: skip
 

@@ -41,6 +41,7 @@ _BEGIN, _END, _INSTANT, _COUNTER = 1, 2, 3, 4  # TrackEvent.Type
 _ARGUMENT, _FLOW = 4, 47  # of TrackEvent
 _OWN_CLOCK: Final = 64  # of a sequence, from there on
 _MOST_INNER: Final = 64 << 20
+_MOST_BYTES: Final = 8 << 30  # of a whole trace, unpacked
 _RATIO_MAX: Final = 1000  # of a packet; text of logs compresses well
 _WHOSE: Final = re.compile(r"thread (\d{1,10}):(\d{1,10})")  # of a track of satview's exports
 _LABEL: Final = re.compile(r".{1,500}? (\d{1,9})(?: \((.{1,500})\))?")  # `dumper 3 (writer)`
@@ -159,7 +160,7 @@ def _packets(path: Path, data: NDArray[np.uint8], problems: Problems) -> tuple[N
         part = _inflated(path, data[at : at + int(packets.length[row])], at, problems)
         parts.append(part)
         size += len(part)
-        if size > 1 << 33:
+        if size > _MOST_BYTES:
             raise TraceFormatError(path, at, "its packets unpack to more than 8 GiB", "record a shorter trace")
     if len(parts) > 1:
         edges = np.cumsum([0, *(len(part) for part in parts)])
@@ -444,6 +445,6 @@ def _match(thread: Ints, time_ns: Ints, of_thread: Ints, at_ns: Ints) -> Ints:
     mine = np.searchsorted(known, thread)
     is_there = (mine < len(known)) & (time_ns >= first) & (time_ns < first + span)
     is_there &= known[np.minimum(mine, len(known) - 1)] == thread
-    sought = np.where(is_there, mine * span + (time_ns - first), -1)
+    sought = mine * span + (time_ns - first)
     position = np.minimum(np.searchsorted(key[order], sought), len(key) - 1)
     return np.where(is_there & (key[order][position] == sought), order[position], -1)

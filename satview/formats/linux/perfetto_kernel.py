@@ -151,7 +151,7 @@ def _threads(named: Sequence[_Named]) -> tuple[list[tuple[int, int]], NDArray[np
     texts = [text for each in named for text in each.name.texts]
     first = np.cumsum([0, *(len(each.name.texts) for each in named)])
     code = np.concatenate([each.name.code + offset for each, offset in zip(named, first.tolist(), strict=False)])
-    is_named = np.flatnonzero(np.array([bool(text) for text in texts] or [False])[code])
+    is_named = np.flatnonzero(np.array([bool(text) for text in texts])[code])
     is_named = is_named[np.lexsort((is_named, time[is_named]))]
     last = np.full(len(pairs), -1, np.int64)
     np.maximum.at(last, which[is_named], np.arange(len(is_named)))

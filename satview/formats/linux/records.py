@@ -95,7 +95,7 @@ def _value(raw: bytes, field: RecordField, order: str) -> int | str | None:
     if len(part) < field.size:
         return None
     if field.is_number or (field.is_dynamic and field.size == 4):
-        number = int.from_bytes(part, order, signed=field.is_signed and not field.is_dynamic)  # type: ignore[arg-type]
+        number = int.from_bytes(part, order, signed=field.is_signed)  # type: ignore[arg-type]
         if not field.is_dynamic:
             return number
         at, length = number & 0xFFFF, min(number >> 16 & 0xFFFF, _MOST_TEXT)
@@ -131,7 +131,9 @@ def schedule_of(records: Records, formats: dict[int, EventFormat], tasks: Tasks)
         if each.ident < len(codes):
             codes[each.ident] = each.code
             by_name[each.name] = each
-    rows = {name: np.flatnonzero(kind == each.ident) for name, each in by_name.items() if name in (_SWITCH, *_WAKES)}
+    rows: dict[str, Ints] = {
+        name: np.flatnonzero(kind == by_name[name].ident) for name in (_SWITCH, *_WAKES) if name in by_name
+    }
     # A thread is ready from the moment somebody begins to wake it; what comes later says only where.
     wakes = [name for name in _WAKES if name in rows and len(rows[name])]
     wakes = [name for name in wakes if name != "sched_wakeup"] if "sched_waking" in wakes else wakes

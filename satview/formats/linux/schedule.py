@@ -143,15 +143,3 @@ class Schedule:
     cpus: int = 0
     wakes_make_ready: bool = True
     says: str = "names, states and events are those of Linux"
-
-
-class NoDetails:
-    """Details of files that have none."""
-
-    def text(self, record: int) -> tuple[str, tuple[tuple[str, int | str], ...]]:  # noqa: ARG002
-        """Return nothing."""
-        return "", ()
-
-    def raw(self, record: int) -> bytes:  # noqa: ARG002
-        """Return nothing."""
-        return b""

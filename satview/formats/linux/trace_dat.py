@@ -25,7 +25,7 @@ from satview.formats.linux.schedule import Schedule, Tasks
 from satview.formats.unpacked import RATIO_MAX, grows_too_much
 from satview.store.problems import Problems
 
-_DATE, _BUFFER, _UNAME, _CPUCOUNT, _HEADER, _FTRACE, _EVENTS, _CMDLINES = 1, 3, 5, 8, 16, 17, 18, 21
+_BUFFER, _UNAME, _CPUCOUNT, _HEADER, _FTRACE, _EVENTS, _CMDLINES = 3, 5, 8, 16, 17, 18, 21
 _IS_COMPRESSED: Final = 1
 _MOST_PAGE: Final = 1 << 20
 _MOST_CPUS: Final = 4096
@@ -276,8 +276,8 @@ def _read_buffer(file: _File, value: bytes, algorithm: str, problems: Problems) 
         file.page_bytes = page_bytes
     if clock:
         file.head_rows.append(("TRACE_CLOCK", clock))
-    cursor.at = at
-    flags = int.from_bytes(cursor.take(4, "the head of the pages")[2:], cursor.order)
+    cursor.at = at + 2  # behind its kind
+    flags = cursor.number(2, "the head of the pages")
     file.parts = parts
     file.cpus = max(file.cpus, count)
     if flags & _IS_COMPRESSED:

@@ -333,23 +333,20 @@ class EventParser:
         if patterns is None:
             patterns = self._patterns[key] = tuple(self._compile(class_name, label, is_lenient=is_lenient))
         is_long = rest.lstrip(" ").startswith("\n")  # later line ends are part of a text
-        second: Event | None = None
-        likely: ListPattern | None = None
+        short: tuple[ListPattern, Words] | None = None
         for pattern in patterns:
             words = pattern.words(rest, self.byte_order)
             if words is None or not self._shows_all(pattern, rest, len(words), is_long=is_long):
                 continue
-            if len(words) > 2 if is_long else pattern.is_whole and len(words) <= 2:
+            if len(words) > 2 or not is_long:
                 self._learn(class_name, pattern, rest, is_lenient=is_lenient)
                 return pattern.code, words
-            is_likely = is_long or pattern.is_whole or len(words) > 2 or (pattern.has_text and len(words) == 2)
-            if second is None and is_likely:
-                second, likely = (pattern.code, words), pattern
-        if likely is not None:
-            self._learn(class_name, likely, rest, is_lenient=is_lenient)
-        if second is not None and is_long and len(second[1]) <= 2:
-            return second[0], (second[1] + [0, 0, 0])[:4]  # printed as a long event: it had more words than names
-        return second
+            short = short or (pattern, words)
+        if short is None:
+            return None
+        pattern, words = short
+        self._learn(class_name, pattern, rest, is_lenient=is_lenient)
+        return pattern.code, [*words, 0, 0, 0][:4]  # printed as a long event: it had more words than names
 
     def _shows_all(self, pattern: ListPattern, rest: str, count: int, *, is_long: bool) -> bool:
         """Return whether a payload of those words has the arguments that the line shows and no others.

@@ -26,8 +26,6 @@ class ListPattern:
         regex: One group per value; optional from the second value on if the list may be cut short.
         readers: Per group, what makes words of its text.
         code: The event code that this list belongs to.
-        is_whole: The list is printed as a whole or not at all (fast lists).
-        has_text: It ends in text; an event of two words then shows its first two values only.
         names: Per group, the argument; empty for text and messages, which have one notation.
         spellings: Per group, the argument, whatever it is.
     """
@@ -35,10 +33,8 @@ class ListPattern:
     regex: re.Pattern[str]
     readers: tuple[Reader, ...]
     code: int
-    is_whole: bool
-    has_text: bool
-    names: tuple[str, ...] = ()
-    spellings: tuple[str, ...] = ()
+    names: tuple[str, ...]
+    spellings: tuple[str, ...]
 
     def shown(self, text: str) -> tuple[str, ...]:
         """Return the arguments of the list that a text of it shows; it may end before the list does."""
@@ -103,8 +99,7 @@ def compile_list(
                 value = _ANY_MESSAGE % (_ANY_NUMBER, _ANY_NUMBER, more)
             name = re.escape(field.name.removesuffix("[0]")) + r"(?:\[0\])?"
         elif field.show == Show.STRING:
-            is_last = index == len(fields) - 1  # any other ends where the next name begins
-            value, reader, has_text = "(.*)" if is_last else "(.*?)", listed_text, True
+            value, reader, has_text = "(.*?)", listed_text, True  # up to where the next name begins, or the end
         elif field.show == Show.STRUCT:
             break
         else:
@@ -118,9 +113,7 @@ def compile_list(
         source = "".join(pieces)
     else:
         source = pieces[0] + "".join(f"(?:{piece}" for piece in pieces[1:]) + ")?" * (len(pieces) - 1)
-    return ListPattern(
-        re.compile(source + end, re.DOTALL), tuple(readers), code, is_whole, has_text, tuple(names), tuple(spellings)
-    )
+    return ListPattern(re.compile(source + end, re.DOTALL), tuple(readers), code, tuple(names), tuple(spellings))
 
 
 def _more(fields: Sequence[Field]) -> int:

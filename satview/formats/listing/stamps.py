@@ -102,7 +102,7 @@ class Stamps:
     def _decimal(self, line: int, cpu: int, printed: str) -> int:
         value = int(printed) if _DECIMAL.fullmatch(printed) else -1
         if not 0 <= value <= MAX_CYCLES:
-            value = max(self._last.get(cpu, -1), 0)
+            value = self._last.get(cpu, 0)
             self._damaged(line, printed, value)
         self._last[cpu], self._most = value, max(self._most, value)
         return value

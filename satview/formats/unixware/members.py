@@ -63,10 +63,11 @@ def files_of(paths: Iterable[Path]) -> list[Path]:
     return sorted(found, key=_order)
 
 
-def _order(path: Path) -> tuple[str, int, int, str]:
+def _order(path: Path) -> tuple[str, bool, list[int], str]:
+    """Return what files are sorted by; those with names of their own come last."""
     match = _MEMBER.fullmatch(path.name)
-    numbers = (int(match[1], 16), int(match[2], 16)) if match else (1 << 28, 0)
-    return (str(path.parent), *numbers, path.name)
+    numbers = [int(digits, 16) for digits in match.groups()] if match else []
+    return str(path.parent), match is None, numbers, path.name
 
 
 def names_files(files: Iterable[Path]) -> list[Path]:
