@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -32,8 +31,8 @@ from satview.filters.expressions.vocabulary import (
     event_names,
     state_value,
 )
+from satview.filters.names import LABEL
 
-_LABEL: Final = re.compile(r"(?P<name>.+)\[(?P<numbered>[0-9]{1,10})\]|pid (?P<pid>[0-9]{1,10})")
 Groups = list[tuple[ValueText, ...]]
 NAMED: Final = (FieldKind.CLASS, FieldKind.EVENT, FieldKind.STATE)
 
@@ -425,7 +424,7 @@ def _with_label(node: nodes.Compare) -> nodes.Node:
     text, name = node.right, node.left
     if not (isinstance(text, nodes.Text) and isinstance(name, nodes.Field) and name.name == "name"):
         return node
-    label = _LABEL.fullmatch(text.value)
+    label = LABEL.fullmatch(text.value)
     if label is None:
         return node
     start, end = node.start, node.end
