@@ -29,6 +29,7 @@ from satview.filters.names import process_names
 from satview.filters.rules.building import BuiltRules, build, never_true_rules
 from satview.filters.rules.explain import explain
 from satview.filters.rules.handlers import Handlers
+from satview.filters.rules.inserted import doubt_of_view
 from satview.filters.rules.rule import Rule
 from satview.filters.rules.text import check_rules, read_rule_text, rules_text
 from satview.filters.rules.tracelogger_command import from_tracelogger_args, tracelogger_command
@@ -233,6 +234,9 @@ def _filter(args: argparse.Namespace, built: BuiltRules, trace: Trace) -> str:
         rows = trace.rows_between(window) if window else slice(0, len(trace.events))
         count = int(np.count_nonzero(selected[rows]))
         print(f"{count:,} of {len(trace.events):,} events fit")
+        conditions = (*built.conditions, *(_expression(text, trace) for text in args.expression))
+        if args.rules and (doubt := doubt_of_view(built.state, trace, conditions, TraceDerivedColumns(trace))):
+            print(f"  {doubt}")
         return reason
     with working(working_on("writing", args.output)) as report:
         written = write_subset(trace, args.output, selected, window, with_context=not args.exact, progress=report)
