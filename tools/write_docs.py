@@ -103,13 +103,16 @@ members: `sigevent.notify`, `sigevent.value` and so on.
 
 `pip install '.[tables]'` brings DuckDB. `trace.sql("...")` and the command `satview query` take one query in its
 SQL; the views and macros below are there too, and the three functions `time_ns(cycles)`, `duration_ns(cycles)` and
-`cycles(ns)` convert times.
+`cycles(ns)` convert times. A thread may be named as the window names it where a macro takes its row, and anywhere by
+`thread_named('dumper[12] 1')`; a name that several have is an error that lists them.
 
 ```
 satview query boot.kev show tables                     # names, and what a row is
+satview query boot.kev show macros                     # those alone
 satview query boot.kev describe lock_contention        # columns
 satview query boot.kev "select * from lock_contention"
 satview query boot.kev "select * from load_per(100000000) where cpu = 0" --format csv
+satview query boot.kev "select * from overruns('procnto-smp-instr 3', 5000000)"
 satview query boot.kev "from state where state = 'MUTEX' and length_ns > 1000000" --format parquet -o waits.parquet
 ```
 

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.base.errors import UsageError
+from satview.filters.diagnostics import did_you_mean, nearest
 from satview.store.trace import Trace
 
 _MOST_NAMES: Final = 8  # of threads that an ambiguous name could mean
@@ -56,7 +57,8 @@ def thread_of(trace: Trace, text: str) -> int:
                              for row in found[:_MOST_NAMES])  # fmt: skip
             more = f" and {len(found) - _MOST_NAMES} more" if len(found) > _MOST_NAMES else ""
             raise UsageError(f"{requested[:40]!r} is the name of {len(found)} threads; write PID:TID: {some}{more}")
-    raise UsageError(f"the trace has no thread {requested[:40]!r}; `satview stats` lists them")
+    near = did_you_mean(nearest(requested, dict.fromkeys(name for row in rows for name in names_of_thread(trace, row))))
+    raise UsageError(f"the trace has no thread {requested[:40]!r}{near or '; `satview stats` lists them'}")
 
 
 def threads_named(trace: Trace, text: str) -> NDArray[np.bool_]:

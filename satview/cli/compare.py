@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from satview.base.errors import UsageError
 from satview.base.process import COST_DATA, FINE
-from satview.cli.shared.files import InputFile
-from satview.cli.shared.progress import open_trace, working, working_on
+from satview.cli.shared.files import InputFile, add_user_events
+from satview.cli.shared.progress import describe, open_trace, working, working_on
 from satview.cli.shared.ranges import add_range, range_of
 
 if TYPE_CHECKING:
@@ -52,6 +52,7 @@ def add_parser(subparsers: Any) -> None:
     add("--top", type=int, default=10, metavar="N", help="rows of each figure, the largest difference first (10)")
     add_range(add, "only this part, by the times of each trace")
     add("--worse-than", type=float, metavar="PERCENT", help="exit with 3 if a length of time grew by more than that")
+    add_user_events(add)
     add("--format", choices=("table", "json"), default="table", help="(default %(default)s)")
     parser.set_defaults(run=run)
 
@@ -67,6 +68,8 @@ def run(args: argparse.Namespace) -> int:
     if args.worse_than is not None and not args.worse_than >= 0:
         raise UsageError(f"--worse-than {args.worse_than} is no percentage")
     before, after = open_trace(args.before), open_trace(args.after)
+    if args.user_events:
+        describe(args.user_events, before, after)
     from satview.analysis.statistics import Statistics
     from satview.answers.comparison import compare_statistics, verdict_changes  # brings numpy; --help needs none
 

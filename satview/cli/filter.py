@@ -19,7 +19,6 @@ from satview.base.time import TimeWindow
 from satview.cli.shared.files import InputFile, OutputFile, RuleFile, add_user_events
 from satview.cli.shared.progress import open_trace, working, working_on
 from satview.cli.shared.ranges import add_range, window_of
-from satview.events.spec import Release
 from satview.export.by_ending import without_names
 from satview.export.c_program import c_program
 from satview.export.subset import SubsetReport, write_subset
@@ -30,11 +29,13 @@ from satview.filters.names import process_names
 from satview.filters.rules.building import BuiltRules, build, never_true_rules
 from satview.filters.rules.explain import explain
 from satview.filters.rules.handlers import Handlers
+from satview.filters.rules.inserted import doubt_of_view
 from satview.filters.rules.rule import Rule
 from satview.filters.rules.text import check_rules, read_rule_text, rules_text
 from satview.filters.rules.tracelogger_command import from_tracelogger_args, tracelogger_command
 from satview.filters.views.nothing import why_nothing
 from satview.filters.views.would_capture import WouldCapture, would_capture
+from satview.store.arguments import taught
 from satview.store.trace import Trace
 
 _EPILOG = """\
@@ -155,7 +156,7 @@ def selected_events(
         UsageError: A condition is faulty, or no event can ever fit it.
     """
     derived = derived or TraceDerivedColumns(trace)
-    conditions = [_expression(text, trace.release) for text in expressions]
+    conditions = [_expression(text, trace) for text in expressions]
     selected = built.mask(trace, derived)
     for condition in conditions:
         selected &= condition.mask(trace, None, derived)
@@ -233,6 +234,9 @@ def _filter(args: argparse.Namespace, built: BuiltRules, trace: Trace) -> str:
         rows = trace.rows_between(window) if window else slice(0, len(trace.events))
         count = int(np.count_nonzero(selected[rows]))
         print(f"{count:,} of {len(trace.events):,} events fit")
+        conditions = (*built.conditions, *(_expression(text, trace) for text in args.expression))
+        if args.rules and (doubt := doubt_of_view(built.state, trace, conditions, TraceDerivedColumns(trace))):
+            print(f"  {doubt}")
         return reason
     with working(working_on("writing", args.output)) as report:
         written = write_subset(trace, args.output, selected, window, with_context=not args.exact, progress=report)
@@ -247,9 +251,9 @@ def _console(args: argparse.Namespace) -> TextIO:
     return sys.stderr if is_standard_output(args.output) or is_standard_output(args.c_program) else sys.stdout
 
 
-def _expression(text: str, release: Release) -> Expression:
+def _expression(text: str, trace: Trace) -> Expression:
     try:
-        return possible(Expression(text, release))
+        return possible(Expression(text, trace.release, taught=taught(trace)))
     except RuleError as error:
         fault = error.diagnostics[0]
         arrow = " " * fault.start + "^" * max(fault.end - fault.start, 1)

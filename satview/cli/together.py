@@ -9,7 +9,7 @@ from typing import Any, Final
 from satview.base.errors import UsageError
 from satview.base.process import COST_DATA, FINE
 from satview.base.safe_text import visible_line
-from satview.cli.shared.files import InputFile, OutputFile, add_axis_options, axis_request
+from satview.cli.shared.files import InputFile, OutputFile, add_axis_options, add_user_events, axis_request
 
 _EPILOG: Final = """\
 What comes out names the files and says where each begins; every command and the window open it like a trace, in which
@@ -43,6 +43,7 @@ def add_parser(subparsers: Any) -> None:
     add("--allow", action="store_true", help="write nothing: let FILE, an axis that somebody else has made, name files "
         "outside of its folder")  # fmt: skip
     add_axis_options(add)
+    add_user_events(add)
     parser.set_defaults(run=run)
 
 
@@ -68,7 +69,7 @@ def run(args: argparse.Namespace) -> int:
     if output.suffix != SUFFIX:
         raise UsageError(f"{output.name}: name it {output.stem}{SUFFIX}, so that it is known by its name")
     write_axis(output, plan(axis_request(args, files)))
-    trace = open_trace(output)
+    trace = open_trace(output, args.user_events)
     console = make_console(400)
     axis = files_of(trace)
     for part in axis.parts if axis is not None else ():

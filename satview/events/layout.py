@@ -7,7 +7,7 @@ event trace format, section 8; the lists themselves are data (`arguments`).
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from dataclasses import field as column
 from functools import lru_cache
@@ -17,7 +17,7 @@ from typing import Final, Literal, cast
 from satview.events import arguments, variants
 from satview.events.catalogue import catalogue
 from satview.events.spec import EventSpec, Field, Release, Show
-from satview.events.user_events import UserEvent
+from satview.events.user_events import UserEvent, ValueText
 from satview.events.variants import BY_COUNT
 from satview.events.wire import CODE_COUNT, KER_64BIT, THREAD_CREATE, THREAD_DESTROY, WireClass, class_of
 from satview.events.words import Plan
@@ -49,6 +49,7 @@ class Part:
         template: `%` template of the value in a listing that prints it unlike the notation; empty = as that has it.
         byte: Of what is not made of whole words, its first byte in its first word, in the order of the file.
         size: Bytes of such a number, or at most of such a text; 0 = all its words, up to the end.
+        texts: What values of it are called by the file that describes it.
     """
 
     name: str
@@ -60,6 +61,7 @@ class Part:
     template: str = ""
     byte: int = 0
     size: int = 0
+    texts: tuple[ValueText, ...] = ()
 
     @property
     def is_signed(self) -> bool:
@@ -281,6 +283,15 @@ def named_parts(layout: Layout) -> tuple[Part, ...]:
     return tuple(found)
 
 
+def text_name(part: Part, parts: Sequence[Part]) -> str:
+    """Return what the texts of a field's values are called beside the field: `state_text`, or with a number behind."""
+    names, name, number = {each.name for each in parts}, f"{part.name}_text", 1
+    while name in names:
+        number += 1
+        name = f"{part.name}_text_{number}"
+    return name
+
+
 def part_names(layout: Layout) -> tuple[str, ...]:
     """Return the names of a layout's parts made unique: the second `empty` becomes `empty_2`."""
     parts = (*layout.parts, *layout.described)
@@ -312,15 +323,31 @@ def text_at(payload: bytes, part: Part) -> str | None:
     return texts[part.text_index].decode("utf-8", "replace") if part.text_index < len(texts) else None
 
 
-def arguments_of(release: Release, code: int) -> tuple[Part, ...]:
-    """Return the numbers and texts that payloads of a code can hold in any of their layouts, each name once."""
-    known, learned = _known_arguments(release, code), _LEARNED.by_code.get((release, code))
-    if not learned:
-        return known
-    found = {part.name: part for layout in learned for part in named_parts(layout)} | {
-        part.name: part for part in known
-    }
-    return tuple(found.values())
+@dataclass(frozen=True, slots=True, eq=False)
+class Taught:
+    """What no table of a release has, and a trace brings: lines of its listing, and a file that describes its events.
+
+    Attributes:
+        parts: By code, more numbers and texts that payloads hold.
+    """
+
+    parts: Mapping[int, tuple[Part, ...]]
+
+
+def arguments_of(release: Release, code: int, taught: Taught | None = None) -> tuple[Part, ...]:
+    """Return the numbers and texts that payloads of a code can hold in any of their layouts, each name once.
+
+    Args:
+        release: Whose lists apply.
+        code: Event code.
+        taught: What a trace brings beside the tables; None = what all traces have brought so far.
+    """
+    known = _known_arguments(release, code)
+    if taught is not None:
+        more = taught.parts.get(code, ())
+    else:
+        more = tuple(part for layout in _LEARNED.by_code.get((release, code), ()) for part in named_parts(layout))
+    return tuple(({part.name: part for part in more} | {part.name: part for part in known}).values()) if more else known
 
 
 @lru_cache(maxsize=1 << 13)
@@ -346,17 +373,23 @@ def _known_arguments(release: Release, code: int) -> tuple[Part, ...]:
     return tuple(reversed(found.values()))
 
 
-def argument_names(release: Release) -> dict[str, tuple[int, ...]]:
-    """Return every argument name of a release and the codes that have it, those that listings showed included.
+def argument_names(release: Release, taught: Taught | None = None) -> dict[str, tuple[int, ...]]:
+    """Return every argument name of a release and the codes that have it; `taught` as of `arguments_of`.
 
     Words that no list describes have names too, which are too many to be listed: `codes_of_argument` knows them.
     """
-    return _argument_names(release, len(_LEARNED.layouts))
+    return _argument_names(release, len(_LEARNED.layouts) if taught is None else taught)
 
 
-def codes_of_argument(release: Release, name: str) -> tuple[int, ...]:
-    """Return the codes whose events may have an argument of a name; none if there is no such argument."""
-    codes = argument_names(release).get(name, ())
+def codes_of_argument(release: Release, name: str, taught: Taught | None = None) -> tuple[int, ...]:
+    """Return the codes whose events may have an argument of a name; none if there is no such argument.
+
+    Args:
+        release: Whose lists apply.
+        name: Of the argument.
+        taught: As of `arguments_of`.
+    """
+    codes = argument_names(release, taught).get(name, ())
     rest = _REST.fullmatch(name)
     if rest is None:
         return codes
@@ -366,14 +399,15 @@ def codes_of_argument(release: Release, name: str) -> tuple[int, ...]:
 
 
 @lru_cache(maxsize=32)
-def _argument_names(release: Release, learned: int) -> dict[str, tuple[int, ...]]:
+def _argument_names(release: Release, learned: int | Taught) -> dict[str, tuple[int, ...]]:
     book = catalogue(release)
     found: dict[str, list[int]] = {}
     # Any kernel call can fail, those without a name too.
     exits = (code for code in range(CODE_COUNT) if variants.is_exit(code))
-    more = [code for of, code in list(_LEARNED.by_code) if of is release] if learned else []
+    taught = learned if isinstance(learned, Taught) else None
+    more = taught.parts if taught is not None else [code for of, code in list(_LEARNED.by_code) if of is release]
     for code in sorted({*book.codes(), *exits, *more}):
-        for part in arguments_of(release, code):
+        for part in arguments_of(release, code, taught):
             found.setdefault(part.name, []).append(code)
     for name in [name for name in found if name.endswith("[0]") or f"{name}[1]" in found]:
         found.setdefault(name.removesuffix("[0]") if name.endswith("[0]") else f"{name}[0]", [])
@@ -394,11 +428,13 @@ class _Learned:
         layouts: By number, from `variants.LISTED` on.
         number: Of each list.
         by_code: The lists of each release and code.
+        events: The description of each release and code that was read last.
     """
 
     layouts: list[Layout] = column(default_factory=list)
     number: dict[tuple[Release, int, Layout], int] = column(default_factory=dict)
     by_code: dict[tuple[Release, int], list[Layout]] = column(default_factory=dict)
+    events: dict[tuple[Release, int], UserEvent] = column(default_factory=dict)
     lock: Lock = column(default_factory=Lock)
 
 
@@ -433,6 +469,27 @@ def describe_layout(release: Release, code: int, count: int, variant: int, event
     return variant if found is None else found
 
 
+def note_description(release: Release, event: UserEvent) -> None:
+    """Let rules and captures, which belong to no trace, know the fields of an event too."""
+    _LEARNED.events[release, event.code] = event
+
+
+def described_part(release: Release, code: int, count: int, name: str) -> Part | None:
+    """Return where a field that a file describes is in a payload, None if such events have no such field.
+
+    Args:
+        release: Of the events.
+        code: Event code.
+        count: Payload words.
+        name: Of the field.
+    """
+    event = _LEARNED.events.get((release, code))
+    if event is None:
+        return None
+    is_wide = not variants.is_user(code) and count > _USER_WORDS
+    return next((part for part in _described(event, 4 * count, is_wide) if is_same_name(part.name, name)), None)
+
+
 def _described(event: UserEvent, size: int, is_wide: bool) -> Iterator[Part]:
     """Yield the fields of a description that a payload of some bytes has; each value of several on its own.
 
@@ -450,7 +507,8 @@ def _described(event: UserEvent, size: int, is_wide: bool) -> Iterator[Part]:
             is_whole = byte == 0 and field.size in (4, 8)
             words = (byte + field.size + 3) // 4
             own = name if field.count == 1 else f"{name}[{number}]"
-            yield Part(own, word, words, show, byte=byte, size=0 if is_whole else field.size)
+            length = 0 if is_whole else field.size
+            yield Part(own, word, words, show, byte=byte, size=length, texts=field.value_texts)
 
 
 def _learn(release: Release, code: int, layout: Layout) -> int | None:

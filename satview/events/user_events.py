@@ -111,6 +111,11 @@ class UserField:
         return self.is_number and self.base == "d" and not self.names and not self.texts
 
     @property
+    def value_texts(self) -> tuple[ValueText, ...]:
+        """Everything that values of it are called."""
+        return (*(ValueText(value, name) for value, name in self.names.items()), *self.texts)
+
+    @property
     def is_number(self) -> bool:
         """True if it is one number."""
         return self.count == 1 and self.base != "c"

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.events import variants
-from satview.events.layout import USER_TEXT, Part, argument_part, codes_of_argument, text_offset
+from satview.events.layout import USER_TEXT, Part, argument_part, codes_of_argument, described_part, text_offset
 from satview.events.spec import Release
 from satview.events.variants import is_user
 from satview.filters.expressions import nodes
@@ -340,6 +340,10 @@ _UNTOLD: Final = {
     "duration": ("duration is known only later, when the event has long been logged", "filter the trace afterwards"),
     "length": ("length is known only later, when the event has long been logged", "filter the trace afterwards"),
 }
+_PART_OF_WORD: Final = (
+    "it is a part of a word in some of these events, and the program looks at whole words",
+    "compare that part, as in word[0] & 0xff == 3",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -460,7 +464,7 @@ class Condition:
                 "text", self._requested.codes, lambda code, count, _: text_offset(release, code, count)
             )
         elif isinstance(node, nodes.Argument):
-            positions = self._argument_offsets(node.name)
+            positions = self._argument_offsets(node)
         else:
             assert isinstance(node, nodes.Field)
             self._cannot(node)
@@ -478,7 +482,7 @@ class Condition:
         if isinstance(node, nodes.Field):
             return self._field(node)
         if isinstance(node, nodes.Argument):
-            return self._argument(node.name)
+            return self._argument(node)
         if isinstance(node, nodes.Negative):
             return use("negative", self._number(node.part))
         if isinstance(node, nodes.Arithmetic):
@@ -498,7 +502,7 @@ class Condition:
             has_argument(self._tables.release, code, node.name, self._requested.is_wide(code))
             for code in self._requested.on
         ):
-            return self._argument(node.name)
+            return self._argument(node)
         self._cannot(node)
         return use("unknown")
 
@@ -508,20 +512,23 @@ class Condition:
         self.thread_node = self.thread_node or node
         return self._tables.use(f"running_{name}", "event")
 
-    def _argument(self, name: str) -> str:
-        positions = self._argument_offsets(name)
+    def _argument(self, node: nodes.Argument | nodes.Field) -> str:
+        positions = self._argument_offsets(node)
         use = self._tables.use
         return use("argument", "event", positions, f"COUNT({positions})") if positions else use("unknown")
 
-    def _argument_offsets(self, name: str) -> str:
-        release = self._tables.release
+    def _argument_offsets(self, node: nodes.Argument | nodes.Field) -> str:
+        release, name = self._tables.release, node.name
         having = set(codes_of_argument(release, name))
         codes = [code for code in self._requested.codes if code in having]
 
         def find(code: int, count: int, variant: int) -> Part | None:
             if is_user(code) and name == USER_TEXT:  # whether it is a text the program finds out
                 return text_offset(release, code, count)
-            return argument_part(release, code, count, name, variant)
+            part = argument_part(release, code, count, name, variant) or described_part(release, code, count, name)
+            if part is not None and part.byte | part.size and (node, *_PART_OF_WORD) not in self.unwritten:
+                self.unwritten.append((node, *_PART_OF_WORD))
+            return part
 
         return self._positions(f"arg.{name}", codes, find)
 

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import re
+from typing import Final
+
 from satview.store.trace import Trace
+
+LABEL: Final = re.compile(r"(?P<name>.+)\[(?P<numbered>[0-9]{1,10})\]|pid (?P<pid>[0-9]{1,10})")  # as views show them
 
 
 def process_names(trace: Trace) -> dict[str, tuple[int, ...]]:

@@ -82,6 +82,9 @@ class NumberPayloads:
         """Prepare for nothing: all arguments are in memory."""
         return nullcontext()
 
+    def headers(self) -> None:
+        """Return None: these events have no slots."""
+
     def word_counts(self, events: NDArray[np.integer]) -> NDArray[np.int64]:
         """Return the payload words of many events: the same for all.
 

@@ -12,7 +12,9 @@ from satview.analysis.alignment import PS_PER_S, START, offsets_ps
 from satview.base.errors import UsageError
 from satview.base.time import NS_PER_S
 from satview.base.time_text import parse_length
+from satview.events.user_events import UserEvent
 from satview.formats.registry import open_trace
+from satview.store.arguments import describe_events
 from satview.store.axis_file import SUFFIX, AxisEntry, check_entries, names_for, write_axis
 
 _MOST_NAME: Final = 60
@@ -29,6 +31,7 @@ class AxisRequest:
             event, as text: `12.5ms`, `-2s`.
         align: `start`, `counter` or an expression that each file has an event for; for files without an offset.
         number: Which of the events that fit the expression, from 1.
+        described: Descriptions of events by code, whose fields the expression may name; None = none.
     """
 
     paths: tuple[Path, ...]
@@ -36,6 +39,7 @@ class AxisRequest:
     offsets: Mapping[str, str] | None = None
     align: str = START
     number: int = 1
+    described: Mapping[int, UserEvent] | None = None
 
 
 def plan(request: AxisRequest, cancelled: Callable[[], bool] | None = None) -> list[AxisEntry]:
@@ -58,6 +62,8 @@ def plan(request: AxisRequest, cancelled: Callable[[], bool] | None = None) -> l
     if request.align == START or not open_ones:  # starts are where they are without looking
         return entries
     traces = [open_trace(request.paths[number], None, cancelled) for number in (0, *open_ones)]
+    for trace in traces:
+        describe_events(trace, request.described or {})
     for number, offset in zip(open_ones, offsets_ps(traces, request.align, request.number)[1:], strict=True):
         entries[number] = AxisEntry(request.paths[number], names[number], offset)
     return entries

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from typing import Final
@@ -16,6 +16,7 @@ from satview.events.catalogue import catalogue
 from satview.events.layout import (
     Layout,
     Part,
+    Taught,
     argument_part,
     arguments_of,
     codes_of_argument,
@@ -23,12 +24,15 @@ from satview.events.layout import (
     layout_of,
     learned_lists,
     named_parts,
+    note_description,
     one_spelling,
     text_at,
+    text_name,
     text_offset,
 )
 from satview.events.spec import Release
 from satview.events.user_events import UserEvent
+from satview.events.value_texts import shown_texts
 from satview.events.variants import BY_COUNT, TEXT, USER_CLASSES, user_texts, variants
 from satview.events.wire import CLASS_SHIFT, CODE_COUNT
 from satview.events.words import join64
@@ -49,6 +53,9 @@ _MOST_VALUES: Final = 1 << 29  # of all columns: 4 GiB
 _TEXT_BLOCK: Final = 1 << 16  # words of texts that are looked at together
 _IS_USER: Final = np.isin(np.arange(CODE_COUNT) >> CLASS_SHIFT, USER_CLASSES)
 _DESCRIBED: Final = "arguments.described"
+_TAUGHT: Final = "arguments.taught"
+_VARIANT_BITS: Final = 32
+_VARIANTS: Final = (1 << _VARIANT_BITS) - 1
 _FAST_WORDS: Final = 2
 MORE_WORDS: Final = "more_words"
 _TABLE_LIMIT: Final = 1 << 17  # kinds of payloads that are counted in a table; more are sorted
@@ -265,10 +272,13 @@ def describe_events(trace: Trace, events: Mapping[int, UserEvent]) -> None:
     for each in [trace] if axis is None else [part.trace for part in axis.parts]:
         each.payloads.described.clear()
         each.payloads.described.update(events)
-        for code, event in each.payloads.described.items():  # names that no event has yet are names all the same
-            ends = (start + field.size * max(field.count, 1) for field, start in event.placed() if start >= 0)
-            describe_layout(each.release, code, min(-(-max(ends, default=0) // 8) * 2, _MOST_WORDS), BY_COUNT, event)
-    trace.cached(_DESCRIBED, _nothing_yet).append(len(events))
+        for event in events.values():
+            note_description(each.release, event)
+        each.cached(_DESCRIBED, _nothing_yet).append(len(events))
+        if events:
+            taught(each)  # the names are known from now on
+    if axis is not None:
+        trace.cached(_DESCRIBED, _nothing_yet).append(len(events))
 
 
 def was_described(trace: Trace) -> bool:
@@ -278,6 +288,39 @@ def was_described(trace: Trace) -> bool:
 
 def _nothing_yet(_trace: Trace) -> list[int]:
     return []
+
+
+def taught(trace: Trace) -> Taught:
+    """Return the arguments that a trace brings beside those that tables have: of its listing, and described ones.
+
+    Names that no event has yet are names all the same.
+    """
+    times = len(trace.cached(_DESCRIBED, _nothing_yet))
+    return trace.cached(f"{_TAUGHT}.{times}", _taught)
+
+
+def _taught(trace: Trace) -> Taught:
+    found: dict[int, list[Layout]] = {}
+    if (axis := files_of(trace)) is not None:
+        parts: dict[int, tuple[Part, ...]] = {}
+        for file in axis.parts:
+            for code, more in taught(file.trace).parts.items():
+                of_axis = int(file.codes[code])
+                parts[of_axis] = (*parts.get(of_axis, ()), *more)
+        return Taught(parts)
+    if trace.listed is not None:
+        rows, variant = trace.listed
+        kinds = np.unique(trace.events.code[rows].astype(np.int64) << _VARIANT_BITS | variant)
+        for code, number in zip((kinds >> _VARIANT_BITS).tolist(), (kinds & _VARIANTS).tolist(), strict=True):
+            found.setdefault(code, []).append(layout_of(trace.release, code, 0, number))
+    for code, event in trace.payloads.described.items():
+        ends = (start + field.size * max(field.count, 1) for field, start in event.placed() if start >= 0)
+        count = min(-(-max(ends, default=0) // 8) * 2, _MOST_WORDS)
+        for words, form in ((count, BY_COUNT), (count, TEXT) if _IS_USER[code] else (_FAST_WORDS, BY_COUNT)):
+            described = describe_layout(trace.release, code, words, form, event)
+            found.setdefault(code, []).append(layout_of(trace.release, code, words, described))
+    return Taught({code: tuple({part.name: part for layout in layouts for part in named_parts(layout)}.values())
+                   for code, layouts in found.items()})  # fmt: skip
 
 
 def misfits(trace: Trace) -> list[str]:
@@ -476,6 +519,7 @@ def _pieces(trace: Trace, rows: Rows, most_rest: int) -> Iterator[Piece]:
                 yield from _known_texts(part.name, at, number, texts)
             else:
                 yield Piece(part.name, at, block.numbers(at, part))
+        yield from _value_texts(block, at, named_parts(layout))
         rest = range(layout.end, count)
         is_padded = len(rest) == 1 and bool(layout.parts) and layout.end % 2 == 1
         for part in map(layout.rest_part, rest[:most_rest]):
@@ -493,6 +537,21 @@ def _pieces(trace: Trace, rows: Rows, most_rest: int) -> Iterator[Piece]:
 
 def _at(at: Positions, selected: NDArray[np.intp]) -> NDArray[np.intp]:
     return selected if isinstance(at, slice) else at[selected]
+
+
+def _value_texts(block: _Block, at: Positions, parts: Sequence[Part]) -> Iterator[Piece]:
+    """Yield what the values of described fields are called, as an argument of its own for each field."""
+    number_of = {part.name: part for part in parts if part.words}
+    for part in parts:
+        if not part.texts:
+            continue
+        # A text may depend on another field, so what is looked up are the different values of all of them.
+        others = {each.when[0] for each in part.texts if each.when is not None} & number_of.keys()
+        names = (part.name, *sorted(others - {part.name}))
+        values = np.stack([block.numbers(at, number_of[name]) for name in names], axis=1)
+        unique, which = np.unique(values, axis=0, return_inverse=True)
+        texts = [shown_texts(part.texts, row[0], dict(zip(names, row, strict=True))) for row in unique.tolist()]
+        yield from _known_texts(text_name(part, parts), at, which.reshape(-1).astype(np.uint32), texts)
 
 
 def _known_texts(name: str, at: Positions, number: NDArray[np.uint32], texts: list[str | None]) -> Iterator[Piece]:

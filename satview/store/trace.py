@@ -83,6 +83,9 @@ class PayloadSource(Protocol):
             events: uint32 (n,), rows of the event table, ascending.
         """
 
+    def headers(self) -> NDArray[np.uint32] | None:
+        """Return the header word of the first slot of every event, uint32 (events,); None where there are no slots."""
+
     def word_counts(self, events: NDArray[np.integer]) -> NDArray[np.int64]:
         """Return the payload words of many events, padding included.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Final, cast
 
@@ -15,10 +16,11 @@ from satview.base.errors import UsageError
 from satview.base.installed import required
 from satview.base.safe_text import visible_line
 from satview.events.catalogue import Catalogue
-from satview.events.layout import Part, arguments_of, one_spelling
+from satview.events.layout import Part, arguments_of, one_spelling, text_name
+from satview.events.spec import Show
 from satview.events.wire import CODE_COUNT
 from satview.linkage.rows import rows_of_codes
-from satview.store.arguments import EVENTS_AT_ONCE, Arguments, Piece, Rows, all_arguments, argument_pieces
+from satview.store.arguments import EVENTS_AT_ONCE, Arguments, Piece, Rows, all_arguments, argument_pieces, taught
 from satview.store.axis import files_of
 from satview.store.trace import Trace
 from satview.tables.schema import SCHEMAS
@@ -102,12 +104,16 @@ def argument_table(trace: Trace, name: str, selected: Rows | None = None) -> Arg
 def _listed_arguments(trace: Trace, codes: Sequence[int]) -> Iterator[Part]:
     """Yield the arguments that events of some codes can have; of several files those of each release."""
     axis = files_of(trace)
-    if axis is None:
-        yield from (part for code in codes for part in arguments_of(trace.release, code))
-        return
-    for file in axis.parts:
-        for code in np.flatnonzero(np.isin(file.codes, codes)).tolist():
-            yield from arguments_of(file.trace.release, code)
+    files = [(trace, codes)] if axis is None else [
+        (file.trace, np.flatnonzero(np.isin(file.codes, codes)).tolist()) for file in axis.parts
+    ]  # fmt: skip
+    for own, own_codes in files:
+        for code in own_codes:
+            parts = arguments_of(own.release, code, taught(own))
+            for part in parts:
+                yield part
+                if part.texts:
+                    yield replace(part, name=text_name(part, parts), words=0, show=Show.STRING, texts=())
 
 
 def _as_columns(found: Arguments) -> Arguments:

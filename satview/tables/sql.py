@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
+from satview.analysis.thread_names import thread_of
 from satview.base.time import NS_PER_S
 from satview.store.arguments import was_described
 from satview.store.trace import Trace
@@ -15,7 +17,7 @@ from satview.tables.question import Limits, Query, Question
 from satview.tables.result import Result
 from satview.tables.schema import SCHEMAS, Column, TableSchema
 from satview.tables.table import Table, arrow_table, table
-from satview.tables.views import clock_macros, definition, mentioned, views, with_list
+from satview.tables.views import clock_macros, definition, mentioned, views, with_list, with_thread_rows
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -58,7 +60,7 @@ def asked(trace: Trace, query: str, limits: Limits | None = None, cancelled: Cal
         Cancelled: As of `sql`.
     """
     known = kinds(trace)
-    query = with_list(query, SCHEMAS, kind_rows(trace))
+    query = with_thread_rows(with_list(query, SCHEMAS, kind_rows(trace)), partial(thread_of, trace))
     tables, needed = mentioned(query, known)
     is_plain = _fits_plain_numbers(trace)
     statements = (

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import re
 import tomllib
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from typing import Final
@@ -17,7 +17,14 @@ from satview.tables.schema import SCHEMAS
 _LONGEST_NAME: Final = 64  # of any table
 _LITERALS: Final = re.compile(r"'(?:[^']|'')*'")
 _WORDS: Final = re.compile(r"(?:(\w+)\.)?\b([A-Za-z_]\w*)")
-_SHOW_TABLES: Final = re.compile(r"\s*(?:show\s+(?:all\s+)?(?:tables|views)|describe|\.tables)\s*;?\s*", re.IGNORECASE)
+_SHOW_TABLES: Final = re.compile(
+    r"\s*(?:show\s+(?:all\s+)?(?:tables|views|(macros))|describe|\.tables)\s*;?\s*", re.IGNORECASE
+)
+_THREAD_ROW: Final = "thread_row"  # parameter of macros
+_THREAD_NAMED: Final = "thread_named"
+_TEXT_ARGUMENT: Final = re.compile(  # texts, names and comments are passed over
+    r"""'(?:[^']|'')*'|"[^"]*"|--[^\n]*|\b(?P<macro>\w+)\s*\(\s*'(?P<text>(?:[^']|'')*)'""", re.IGNORECASE
+)
 _SOURCES: Final = re.compile(r"\b(?:from|join)\s+(\w+)")  # as the file of views writes them
 
 
@@ -80,18 +87,40 @@ def views() -> dict[str, View]:
 def with_list(query: str, tables: Iterable[str], more: Iterable[tuple[str, str, str]] = ()) -> str:
     """Return a query, and in place of `show tables` one that lists what there is: DuckDB has only what is mentioned.
 
+    `show macros` lists macros alone.
+
     Args:
         query: What somebody typed.
         tables: Those that can be queried; views and macros come behind them.
         more: Name, kind and meaning of what comes at the end.
     """
-    if not _SHOW_TABLES.fullmatch(query):
+    shown = _SHOW_TABLES.fullmatch(query)
+    if shown is None:
         return query
     rows = [(name, "table", SCHEMAS[name].meaning) for name in tables if name in SCHEMAS]
     rows += [(view.usage, "macro" if view.parameters else "view", view.says) for view in views().values()]
-    rows += more
+    rows = [row for row in rows if row[1] == "macro"] if shown[1] else [*rows, *more]
     values = ", ".join(f"({', '.join(map(quoted, row))})" for row in rows)
     return f"SELECT * FROM (VALUES {values}) AS _(name, kind, meaning)"  # noqa: S608  -- of ours, and quoted
+
+
+def with_thread_rows(query: str, row_of: Callable[[str], int]) -> str:
+    """Return a query with the row of a thread in place of its name, as an argument of macros and of `thread_named`.
+
+    Args:
+        query: What somebody typed.
+        row_of: Returns the row of a thread by one of its names, or raises UsageError.
+    """
+    taking = {view.name for view in views().values() if view.parameters[:1] == (_THREAD_ROW,)}
+
+    def replaced(part: re.Match[str]) -> str:
+        macro = (part["macro"] or "").lower()
+        if macro not in taking and macro != _THREAD_NAMED:
+            return part[0]
+        row = row_of(part["text"].replace("''", "'"))
+        return f"({row}" if macro == _THREAD_NAMED else f"{part['macro']}({row}"
+
+    return _TEXT_ARGUMENT.sub(replaced, query)
 
 
 def mentioned(text: str, more: Container[str] = ()) -> tuple[list[str], list[str]]:

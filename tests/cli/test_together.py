@@ -95,3 +95,25 @@ def test_an_axis_cannot_replace_its_files_or_be_on_another(pair, tmp_path, capsy
 def test_options_of_an_axis_need_together(pair, capsys):
     assert main([*pair, "--offset", "guest=1s"]) == 2
     assert "go with --together" in capsys.readouterr().err
+
+
+QUEUE = '<eventdefinitions><event id="7" name="queue" sformat="%4u1d depth"/></eventdefinitions>'
+
+
+@pytest.fixture
+def queues(tmp_path):
+    """Two files in which the queue of event 7 is 5 deep after 700 and after 200 ns, and 3 and 1 deep 100 ns before."""
+    for name, mark in (("host", 700), ("guest", 200)):
+        builder = TraceBuilder().time_event(0)
+        builder.event(6 << 10 | 7, mark - 100, (mark // 200, 0)).event(6 << 10 | 7, mark, (5, 0))
+        builder.event(6 << 10, 9_000).write(tmp_path / f"{name}.kev")
+    (tmp_path / "queue.xml").write_text(QUEUE)
+    return [str(tmp_path / name) for name in ("host.kev", "guest.kev")], str(tmp_path / "queue.xml")
+
+
+def test_files_are_aligned_by_a_field_that_a_file_describes(queues, tmp_path, capsys):
+    (files, described), out = queues, tmp_path / "both.sataxis"
+    assert main(["together", *files, "-o", str(out), "--align", "arg.depth == 5", "--user-events", described]) == 0
+    assert begins(out) == {"host": 0, "guest": 500}
+    assert main(["together", *files, "-o", str(out), "--user-events", files[0]]) == 2
+    assert "host.kev: line 1: no XML" in capsys.readouterr().err

@@ -17,10 +17,11 @@ from satview.filters.external import ExternalClass
 from satview.filters.names import process_names
 from satview.filters.rows import EventMask
 from satview.filters.rules.building import build
+from satview.filters.rules.inserted import inserted_by_code
 from satview.filters.rules.rule_set import RuleSet
 from satview.filters.rules.text import parse_rules
 from satview.filters.views.passes import Effect, Pass, PassStack
-from satview.filters.views.selection import rules_of_selection
+from satview.filters.views.selection import rules_of_selection, switch_of
 from tests.filters.made import (
     MSG_SENDV,
     MSG_SENDV_EXIT,
@@ -189,7 +190,7 @@ def test_rules_let_pass_what_the_view_shows(seed, release, how):
     selected: dict[tuple[C, int], bool] = {}
     state = RuleSet(release)
     for code in np.flatnonzero(trace.code_counts).tolist():
-        address = state.address(code)
+        address = switch_of(state, code, inserted_by_code(trace))
         if address.external is None:
             continue
         external = C.KERCALLEXIT if address.external is C.KERCALLINT else address.external

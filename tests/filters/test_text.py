@@ -47,6 +47,11 @@ def test_a_line_is_one_mode():
         ("ADDEVENT SYSTEM MMAP", Rule(Mode.ADDEVENT, C.SYSTEM, 6)),
         ("ADDEVENT KERCALLEXIT __KER_MSG_SENDV", Rule(Mode.ADDEVENT, C.KERCALLEXIT, 11)),
         ("ADDEVENT INT 0x1f", Rule(Mode.ADDEVENT, C.INT, 31)),
+        ("ADDEVENT INT interrupt 0x1f", Rule(Mode.ADDEVENT, C.INT, 31)),
+        ('ADDEVENT INTENTER "interrupt 0x1f"', Rule(Mode.ADDEVENT, C.INTENTER, 31)),
+        ("SETCLASSPID COMM client[12]", Rule(Mode.SETCLASSPID, C.COMM, pid=12, process="client[12]")),
+        ('SETCLASSPID COMM "pid 12"', Rule(Mode.SETCLASSPID, C.COMM, pid=12, process="pid 12")),
+        ("SETCLASSTID COMM client[12] 2", Rule(Mode.SETCLASSTID, C.COMM, pid=12, tid=2, process="client[12]")),
         ("SETEVENTTID KERCALL 14 7 2", Rule(Mode.SETEVENTTID, C.KERCALL, 14, 7, 2)),
         ("SETCLASSPID COMM client", Rule(Mode.SETCLASSPID, C.COMM, pid=12, process="client")),
         ('SETCLASSPID COMM "/usr/bin/client"', Rule(Mode.SETCLASSPID, C.COMM, pid=12, process="/usr/bin/client")),
@@ -81,6 +86,8 @@ def test_lines(line, rule):
         ("ADDCLASS SEC", "6.x has no class SEC", 10),
         ("START", "sets no filter", 1),
         ("SETCLASSPID KERCALL clint", "no process 'clint'; did you mean client", 21),
+        ("SETCLASSPID KERCALL client[13]", "no process 'client[13]'; did you mean client[12]", 21),
+        ("ADDEVENT KERCALL interrupt 0x1f", "KERCALL has no event 'interrupt'", 18),
         ("SETCLASSTID KERCALL 7 one", "'one' is none", 23),
         ("WHERE pidd == 7", "no field 'pidd'; did you mean pid", 7),
         ("  WHERE pid == 7 an", "and, or, or the end", 18),
@@ -105,7 +112,7 @@ def test_every_fault_is_reported_and_good_lines_are_kept():
 def test_names_need_a_trace_and_have_to_be_unique():
     with pytest.raises(RuleError, match="need an open trace"):
         parse_rules("SETCLASSPID COMM client", QNX_6)
-    with pytest.raises(RuleError, match="2 processes are called 'client'; give one of the pids 4, 5"):
+    with pytest.raises(RuleError, match=r"2 processes are called 'client'; give one of client\[4\], client\[5\]"):
         parse_rules("SETCLASSPID COMM client", QNX_6, {"client": (4, 5)})
 
 

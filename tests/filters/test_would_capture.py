@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from satview.__main__ import main
 from satview.base.time import TimeWindow
 from satview.events.spec import Release
 from satview.events.wire import WireClass
@@ -158,6 +159,52 @@ def test_inserted_events_follow_the_switch_of_user_events(tmp_path):
     assert "programs insert such events" in found.notes[-1]
     on = forecast(everything, "ADDCLASS USER\nADDCLASS CONTROL")
     assert on.by_class["SYSTEM"][0] == sum(names.values()), "only USER is on"
+
+
+BY_PROGRAMS = ("SYSTEM", "SEC", "QVM", "USREVENT")  # classes of what is inserted in the workload
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "ADDALLCLASSES\nDELCLASS USER\nSETALLCLASSESFAST",
+        "ADDCLASS USER\nADDCLASS CONTROL",
+        "ADDALLCLASSES\nADDCLASS SEC\nDELCLASS USER",
+        "ADDCLASS SYSTEM\nADDCLASS CONTROL\nADDEVENT USER 1",
+    ],
+)
+def test_events_of_8_0_say_who_logged_them(text, tmp_path):
+    """So the forecast is exact, and a view shows what a capture has: all of SEC if USER is on, whatever SEC is."""
+    everything, logged = both("instrumented", Release.QNX_8, text, tmp_path)
+    assert everything.class_counts()["SEC"] == 4
+    found = forecast(everything, text)
+    assert (found.is_exact, found.undecided) == (True, 0)
+    agree(found, logged)
+    passes = build(parse_rules(text, Release.QNX_8), Release.QNX_8).mask(everything)
+    shown = np.bincount(everything.events.code[passes], minlength=len(everything.code_counts))
+    classes = {code: everything.catalogue.class_name(code) for code in np.flatnonzero(everything.code_counts).tolist()}
+    for code in (code for code, name in classes.items() if name in BY_PROGRAMS):
+        assert shown[code] == logged.code_counts[code], everything.catalogue.name(code)
+    assert logged.class_counts().get("SEC", 0) == (4 if "ADDCLASS USER" in text else 0)
+
+
+def test_a_view_follows_user_for_functions_and_says_what_it_cannot_tell(tmp_path, capsys):
+    """Of 7.x: FUNC_ENTER and FUNC_EXIT go with USER; SLOG, POWER and PAGEWAIT are shown by SYSTEM, with a note."""
+    everything = captured("instrumented", Release.QNX_7, "ADDALLCLASSES\nSETALLCLASSESWIDE", tmp_path)
+    counts = by_name(everything)
+    functions = sum(count for name, count in counts.items() if name.startswith("FUNC_"))
+    unsure = sum(counts[name] for name in ("SLOG", "POWER", "PAGEWAIT"))
+    assert min(functions, unsure) > 5
+    rules = tmp_path / "mine.satrules"
+    rules.write_text("ADDCLASS SYSTEM\n")
+    assert main(["filter", str(everything.path), "-r", str(rules)]) == 0
+    fit, note = capsys.readouterr().out.splitlines()
+    system = everything.class_counts()["SYSTEM"]
+    assert fit.split()[0] == str(system - functions)
+    assert note.split(":")[0] == f"  Cannot tell whether a capture would have {unsure} events as shown"
+    rules.write_text("ADDCLASS SYSTEM\nADDCLASS USER\n")
+    assert main(["filter", str(everything.path), "-r", str(rules), "-e", "class == SYSTEM"]) == 0
+    assert capsys.readouterr().out.splitlines() == [f"{system} of {len(everything.events)} events fit"]
 
 
 @pytest.mark.thorough

@@ -10,6 +10,7 @@ import pytest
 from satview.events import variants, wire
 from satview.events.catalogue import catalogue
 from satview.events.spec import Release
+from satview.events.value_texts import shown_texts, table_texts
 from satview.formats.kev import notation
 from satview.formats.kev.details import MORE, decode_payload
 
@@ -125,7 +126,10 @@ def test_what_a_number_means(book, name, words, argument, note):
     ],
 )
 def test_flags_and_values_by_name(key, values):
-    assert {value: notation._MEANINGS[key](value) for value in values} == values
+    class_name, event, argument = key
+    [code] = Q7.find(f"{class_name}/{event}")
+    texts = table_texts(Release.QNX_7, code, argument)
+    assert {value: shown_texts(texts, value, {}) or "" for value in values} == values
 
 
 def test_errors_have_names():

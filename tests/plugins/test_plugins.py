@@ -232,3 +232,29 @@ def test_lanes_of_any_intervals(tmp_path):
             PluggedLane("a", start, end, ["x"] * len(start))
     with pytest.raises(ValueError, match="differ in length"):
         PluggedLane("a", [1], [2], [])
+
+
+DEEP_QUEUE = """
+from satview import Verdict
+from satview.tables.arguments import argument_table
+from satview.analysis.verdicts.verdict import Severity
+
+def thing(trace):
+    queue = argument_table(trace, "EVENT 1")
+    if "depth" not in queue.columns or queue["depth"][0] <= 1:
+        return []
+    start = trace.window.start
+    return [Verdict("deep-queue", Severity.WARNING, start, start + 1, (), (), (0,), "Deep.", "Drain it.")]
+"""
+
+
+def test_a_comparison_counts_verdicts_about_fields_that_a_file_describes(package, path, tmp_path, capsys):
+    """In `built` the first word of event 1 is 1; in the other trace it is 9."""
+    other = TraceBuilder().time_event(0).event(6 << 10 | 1, 100, (9, 0)).write(tmp_path / "other.kev")
+    (tmp_path / "u.xml").write_text('<e><event id="1" sformat="%4u1d depth"/></e>')
+    package("satview.verdicts", "deep-queue", DEEP_QUEUE)
+    command = ["compare", str(path), str(other), "--by", "cpu", "--format", "json"]
+    assert main([*command, "--user-events", str(tmp_path / "u.xml")]) == 0
+    assert json.loads(capsys.readouterr().out)["verdicts"]["deep-queue"] == [0, 1]
+    assert main(command) == 0
+    assert "deep-queue" not in json.loads(capsys.readouterr().out)["verdicts"]

@@ -33,6 +33,39 @@ def test_a_query(small):
         found["nam"]
 
 
+@pytest.fixture
+def replies(tmp_path):
+    """Two dumpers: pid 7 and 12, both with thread 1; that of 12 responds within 400 ns, then within 900 ns."""
+    builder = TraceBuilder().time_event(0).process_name(1, 7, "sbin/dumper").process_name(2, 12, "sbin/dumper")
+    builder.state("RECEIVE", 10, 7, 1).state("RECEIVE", 20, 12, 1)
+    for ready, done in ((1_000, 1_400), (2_000, 2_900)):
+        builder.state("READY", ready, 12, 1).state("RUNNING", ready + 100, 12, 1).state("RECEIVE", done, 12, 1)
+    return with_answers(builder.event(6 << 10, 5_000).open(tmp_path))
+
+
+@pytest.mark.parametrize("name", ["dumper[12]", "dumper[12] 1", "12:1", "pid 12 1"])
+def test_macros_take_threads_by_name(replies, name):
+    found = replies.sql(f"select start_ns, response_ns from overruns('{name}', 500)").rows()
+    assert found == [(2_000, 900)]
+    row = replies.threads.row(12, 1)
+    assert replies.sql(f"select THREAD_NAMED ( '{name}' ) + 1, 'thread_named(''x'')' -- thread_named('x')").rows() == [
+        (row + 1, "thread_named('x')")]  # fmt: skip
+    assert replies.sql(f"select * from overruns({row}, 500)").rows() == replies.sql(
+        f"select * from overruns('{name}', 500)").rows()  # fmt: skip
+
+
+def test_a_name_of_several_threads_lists_them(replies):
+    with pytest.raises(UsageError, match=r"'sbin/dumper' is the name of 2 threads; write PID:TID: 7:1 .*, 12:1 "):
+        replies.sql("select * from overruns('sbin/dumper', 500)")
+    with pytest.raises(UsageError, match=r"has no thread 'dumpr\[12\] 1'; did you mean dumper\[12\] 1"):
+        replies.sql("select * from overruns('dumpr[12] 1', 500)")
+
+
+def test_macros_are_listed_alone(replies):
+    assert {kind for _, kind, _ in replies.sql("show macros").rows()} == {"macro"}
+    assert "overruns(thread_row, deadline_ns)" in [name for name, _, _ in replies.sql("show macros").rows()]
+
+
 def test_sums_are_whole_numbers(small):
     [(total,)] = small.sql("select sum(time_cycles) from event").rows()
     assert total == 3 * START + 4000

@@ -275,8 +275,7 @@ def test_tables_of_kinds_in_sql(told):
 def test_words_beyond_the_columns_are_one_text(tmp_path):
     trace = with_answers(TraceBuilder().time_event(0).event(USER_100, 10, range(40)).open(tmp_path))
     found = trace.arguments("EVENT 100")
-    # Descriptions of another trace of the release may have taught names: columns without a value, behind these or not.
-    assert [name for name in found.columns if name in ("d31", "d32", "more_words")] == ["d31", "more_words"]
+    assert found.columns[-3:] == ("d31", "more_words", "text")
     assert (found["d31"].tolist(), found["more_words"][0].split()[-1]) == ([31], "0x00000027")
     assert trace.sql("select max(argument), sum(number) from argument where kind = 'user_100'").rows() == [("d9", 780)]
 
@@ -324,6 +323,27 @@ def test_described_fields_are_arguments(tmp_path, order):
     describe_events(trace, {})
     assert trace.sql("select * from user_100").columns[:7] == before[:7]
     assert trace.sql("select count(*) from user_100 where d0 is null").rows() == [(0,)]
+
+
+def test_names_belong_to_the_trace_that_taught_them(tmp_path):
+    """One trace has a description, a listing a line with an argument more; a third one of the release has neither."""
+    plain = TraceBuilder().time_event(0).event(USER_100, 10, (1, 2)).event(wire.code(7, 1), 20, (1, 2)).open(tmp_path)
+    described = with_answers(TraceBuilder().time_event(0).event(USER_100, 10, (1, 2)).open(tmp_path))
+    describe_events(described, {USER_100: UserEvent(100, "", (UserField("depth", 4),))})
+    path = tmp_path / "listing.txt"
+    path.write_text(" -- HEADER FILE INFORMATION -- \n     TRACE_SYS_RELEASE:: 7.1.0\n -- KERNEL EVENTS -- \n"
+                    "t:7 CPU:0 COMM            :SND_PULSE_EXE      scoid:1 pid:2 zebra:3\n")  # fmt: skip
+    listed = satview.open_trace(path)
+    assert (described.release, listed.release) == (plain.release, plain.release)
+    assert described.arguments("user_100").columns[5:] == ("depth", "d0", "d1", "text")
+    assert listed.arguments("SND_PULSE_EXE")["zebra"].tolist() == [3]
+    third = with_answers(plain)
+    assert third.arguments("user_100").columns[5:] == ("d0", "d1", "text")
+    assert third.arguments("SND_PULSE_EXE").columns[5:] == ("scoid", "pid")
+    assert [row[0] for row in third.sql("describe user_100").rows()][5:] == ["d0", "d1", "text"]
+    for name in ("depth", "zebra"):
+        with pytest.raises(UsageError, match=f"no event has an argument '{name}'"):
+            third.select(f"arg.{name} == 3")
 
 
 def test_names_of_fields_that_are_taken(tmp_path):

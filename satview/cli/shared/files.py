@@ -147,9 +147,9 @@ def axis_request(args: argparse.Namespace, files: list[Path]) -> AxisRequest:
     """Return what the options say.
 
     Raises:
-        UsageError: An offset is none.
+        UsageError: An offset is none, or the descriptions of events are faulty.
     """
-    from satview.session.axis_files import AxisRequest  # brings numpy; --help needs none
+    from satview.session.axis_files import AxisRequest
 
     offsets = {}
     for text in args.offset:
@@ -160,7 +160,8 @@ def axis_request(args: argparse.Namespace, files: list[Path]) -> AxisRequest:
             )
         offsets[name] = time
     names = tuple(name.strip() for name in args.names.split(",")) if args.names else ()
-    return AxisRequest(tuple(files), names, offsets, args.align, args.number)
+    described = read_user_events(Path(args.user_events)).events if args.user_events else {}
+    return AxisRequest(tuple(files), names, offsets, args.align, args.number, described)
 
 
 # The whole command line as one parser: what shell completion and the manual page are written from.

@@ -114,14 +114,14 @@ def open_trace(path: Path | str, user_events: str = "", *, says_outside: bool = 
     with working(working_on("reading", path)) as report:
         trace = registry.open_trace(path, report)
     if user_events:
-        describe(trace, user_events)
+        describe(user_events, trace)
     if says_outside and (words := outside_words(trace)):
         say(f"{trace.path.name}: {words}")
     return trace
 
 
-def describe(trace: Trace, user_events: str) -> None:
-    """Take descriptions of events from a file, and say on standard error what of them cannot be used.
+def describe(user_events: str, *traces: Trace) -> None:
+    """Take descriptions of events of traces from a file, and say on standard error what of them cannot be used.
 
     Raises:
         UsageError: The file is faulty.
@@ -130,6 +130,10 @@ def describe(trace: Trace, user_events: str) -> None:
     from satview.store.arguments import describe_events, misfits
 
     found = read_user_events(Path(user_events))
-    describe_events(trace, found.events)
-    for note in (*found.notes, *(f"{Path(user_events).name}: {each}" for each in misfits(trace))):
+    for note in found.notes:
         say(note)
+    for trace in traces:
+        describe_events(trace, found.events)
+        of = f"{visible_line(trace.path.name)}: " if len(traces) > 1 else ""
+        for misfit in misfits(trace):
+            say(f"{Path(user_events).name}: {of}{misfit}")

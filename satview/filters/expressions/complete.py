@@ -23,6 +23,7 @@ from satview.filters.expressions.vocabulary import (
     event_names,
 )
 from satview.filters.names import process_names
+from satview.store.arguments import taught
 from satview.store.trace import Trace
 
 LIMIT: Final = 200
@@ -62,7 +63,7 @@ def completions(text: str, position: int, release: Release, trace: Trace | None 
     """
     before = text[max(0, position - _LOOK_BACK) : position]
     if argument := _ARGUMENT.search(before):
-        begun, items = argument.group(1), _arguments(before, release)
+        begun, items = argument.group(1), _arguments(before, release, trace)
     elif (quoted := _QUOTED.search(before)) and before.count('"') % 2:
         begun = quoted.group()
         items = list(_values(before[: quoted.start()], release, trace, in_quotes=True))
@@ -153,10 +154,10 @@ def _of_trace(field: str, trace: Trace) -> Iterator[tuple[str, str]]:
         yield from ((str(cpu), "") for cpu in range(trace.cpu_count))
 
 
-def _arguments(before: str, release: Release) -> list[tuple[str, str]]:
+def _arguments(before: str, release: Release, trace: Trace | None) -> list[tuple[str, str]]:
     """Arguments of the event the expression names, else of all events; unusual names in quotes."""
     named = _EVENT.findall(before)
-    known = argument_names(release)
+    known = argument_names(release, None if trace is None else taught(trace))
     if named:
         codes = {code for name in named for code in listed_catalogue(release).find(name)}
         of_event = [name for name, owners in known.items() if codes.intersection(owners)]

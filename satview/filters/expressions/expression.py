@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.base.errors import Cancelled
+from satview.events.layout import Taught
 from satview.events.spec import Release
 from satview.filters.derived_columns import DerivedColumns, TraceDerivedColumns
 from satview.filters.diagnostics import Diagnostic, ExpressionError
@@ -29,6 +30,7 @@ from satview.filters.expressions.semantics import resolve
 from satview.filters.expressions.syntax import parse
 from satview.filters.expressions.three_valued import two_valued
 from satview.filters.rows import Bools, chunks, rows_of
+from satview.store import arguments
 from satview.store.trace import Trace
 
 
@@ -39,6 +41,7 @@ class Expression:
         text: As written.
         release: Whose names it uses.
         negated: Whether it is to hold where the text is false, as `not (text)` does, instead of where it is true.
+        taught: Arguments that a trace brings (`store.arguments.taught`); None = those that all traces have brought.
 
     Attributes:
         text: As written.
@@ -50,12 +53,12 @@ class Expression:
         ExpressionError: The text is no valid expression; with the position of the fault.
     """
 
-    def __init__(self, text: str, release: Release, negated: bool = False) -> None:
+    def __init__(self, text: str, release: Release, negated: bool = False, taught: Taught | None = None) -> None:
         self.text, self.release = text, release
         parsed = parse(text)
         self.patterns = tuple(nodes.patterns_in(parsed))
         share_budget(self.patterns)
-        self.tree: nodes.Node = two_valued(resolve(parsed, release), release, negated)
+        self.tree: nodes.Node = two_valued(resolve(parsed, release, taught), release, negated)
 
     def __repr__(self) -> str:
         return f"Expression({self.text!r})"
@@ -133,13 +136,13 @@ def select(trace: Trace, text: str, derived: DerivedColumns | None = None) -> ND
     Raises:
         ExpressionError: The text is no valid expression; says where and what is near.
     """
-    return rows_of(Expression(text, trace.release).mask(trace, derived=derived))
+    return rows_of(Expression(text, trace.release, taught=arguments.taught(trace)).mask(trace, derived=derived))
 
 
-def validate(text: str, release: Release) -> Diagnostic | None:
+def validate(text: str, release: Release, taught: Taught | None = None) -> Diagnostic | None:
     """Return what is wrong with the text of an expression, None if nothing is; for live checking."""
     try:
-        Expression(text, release)
+        Expression(text, release, taught=taught)
     except ExpressionError as error:
         return error.diagnostics[0]
     return None

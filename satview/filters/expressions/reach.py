@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.events.catalogue import catalogue
-from satview.events.layout import USER_TEXT, codes_of_argument, is_same_name, layout_of, logged_list
+from satview.events.layout import USER_TEXT, codes_of_argument, described_part, is_same_name, layout_of, logged_list
 from satview.events.spec import Field as Item
 from satview.events.spec import Release, Show
 from satview.events.variants import EXITS, FAILED_ARGUMENTS, USER_CLASSES, is_user
@@ -29,6 +29,8 @@ from satview.filters.expressions.vocabulary import FIELDS, Domain, Known
 
 Bools = NDArray[np.bool_]
 _TEXT: Final = "text"
+_FAST_WORDS: Final = 2
+_MOST_WORDS: Final = 1 << 15  # no payload is longer
 _NUMBER_MAX: Final = 1 << 62  # larger ones wrap
 
 
@@ -94,9 +96,14 @@ def items_logged(release: Release, code: int, wide: bool) -> tuple[Item, ...]:
     return logged_list(release, code, is_wide=wide)[1] or ()
 
 
-@cache
 def has_argument(release: Release, code: int, name: str, wide: bool) -> bool:
     """Return whether an event has an argument in its wide or in its fast form; exits may be those of failed calls."""
+    count = _MOST_WORDS if wide else _FAST_WORDS
+    return _is_listed(release, code, name, wide) or described_part(release, code, count, name) is not None
+
+
+@cache
+def _is_listed(release: Release, code: int, name: str, wide: bool) -> bool:
     if EXITS[code] and name in FAILED_ARGUMENTS:
         return True
     items = items_logged(release, code, wide)
@@ -108,7 +115,6 @@ def has_argument(release: Release, code: int, name: str, wide: bool) -> bool:
     return is_user(code) and name == USER_TEXT
 
 
-@cache
 def is_wide_only(name: str, release: Release) -> bool:
     """Return whether no event has an argument of a name in its fast form."""
     return not any(has_argument(release, code, name, False) for code in codes_of_argument(release, name))
@@ -228,6 +234,8 @@ def _outcomes(node: nodes.Node, knowable: Callable[[nodes.Node], Bools]) -> tupl
     if isinstance(node, CodeTest) or domains(node) <= {Domain.CODE}:
         table = table_of(node)
         return table, ~table
+    if isinstance(node, nodes.Compare) and node.sign == "!=" and node.left == node.right:
+        return np.zeros(CODE_COUNT, np.bool_), np.ones(CODE_COUNT, np.bool_)
     return knowable(node), np.ones(CODE_COUNT, np.bool_)
 
 

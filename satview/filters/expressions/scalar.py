@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from satview.events.catalogue import catalogue
-from satview.events.layout import Part, argument_part, text_at, text_offset
+from satview.events.layout import Part, argument_part, described_part, text_at, text_offset
 from satview.events.spec import Release
 from satview.events.variants import (
     BY_COUNT,
@@ -77,6 +77,8 @@ class _Event:
                 return bool(node.table[code])
             is_listed = node.kind is FieldKind.CLASS or code in book.codes()
             return is_listed and node.pattern.matches(names[node.kind])
+        if not node.names:
+            return bool(node.table[code])
         if node.kind is FieldKind.STATE:
             return int(book.state_value_of_code[code]) in [state_value(name) for name in node.names]
         if node.kind is FieldKind.EVENT:
@@ -123,7 +125,9 @@ class _Event:
             variant = BY_COUNT if user_text(context.payload) is None else TEXT
         else:
             variant = self.variant()
-        return argument_part(self.release, context.code, len(context.words), name, variant)
+        count = len(context.words)
+        part = argument_part(self.release, context.code, count, name, variant)
+        return part or described_part(self.release, context.code, count, name)
 
     def number(self, node: nodes.Node) -> int | None:
         if isinstance(node, nodes.Number):

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final
@@ -13,8 +12,10 @@ from numpy.typing import NDArray
 
 from satview.events import states
 from satview.events.catalogue import listed_catalogue
-from satview.events.layout import argument_names, arguments_of, codes_of_argument, is_same_name
+from satview.events.layout import Part, Taught, argument_names, arguments_of, codes_of_argument, is_same_name
 from satview.events.spec import Release, Show
+from satview.events.user_events import ValueText
+from satview.events.value_texts import called, table_texts
 from satview.events.wire import CODE_COUNT
 from satview.filters.diagnostics import ExpressionError, did_you_mean, nearest
 from satview.filters.expressions import nodes
@@ -30,8 +31,9 @@ from satview.filters.expressions.vocabulary import (
     event_names,
     state_value,
 )
+from satview.filters.names import LABEL
 
-_LABEL: Final = re.compile(r"(?P<name>.+)\[(?P<numbered>[0-9]{1,10})\]|pid (?P<pid>[0-9]{1,10})")
+Groups = list[tuple[ValueText, ...]]
 NAMED: Final = (FieldKind.CLASS, FieldKind.EVENT, FieldKind.STATE)
 
 
@@ -54,13 +56,18 @@ class CodeTest(nodes.Node):
     table: NDArray[np.bool_]
 
 
-def resolve(node: nodes.Node, release: Release) -> nodes.Node:
+def resolve(node: nodes.Node, release: Release, taught: Taught | None = None) -> nodes.Node:
     """Return the tree with every name looked up and every type checked; its result is a condition.
+
+    Args:
+        node: The tree of `syntax`.
+        release: Whose names it uses.
+        taught: As of `events.layout.arguments_of`.
 
     Raises:
         ExpressionError: A name is unknown, or the sides of a comparison do not go together.
     """
-    checker = _Checker(release)
+    checker = _Checker(release, taught)
     result, kind = checker.visit(node)
     checker.require(result, kind, Type.BOOL, "an expression is a condition, such as pid == 7")
     return result
@@ -69,8 +76,8 @@ def resolve(node: nodes.Node, release: Release) -> nodes.Node:
 class _Checker:
     """Walks the tree; every method raises ExpressionError, with the position, for unknown names and other types."""
 
-    def __init__(self, release: Release) -> None:
-        self.release = release
+    def __init__(self, release: Release, taught: Taught | None) -> None:
+        self.release, self.taught = release, taught
 
     @staticmethod
     def require(node: nodes.Node, kind: Type, requested: Type, message: str) -> None:
@@ -167,21 +174,75 @@ class _Checker:
 
     def shows_of(self, node: nodes.Argument) -> set[Show]:
         """Return how events show an argument."""
-        codes = codes_of_argument(self.release, node.name)
+        codes = self.codes_of(node)
         if not codes:
-            hints = nearest(node.name, argument_names(self.release))
+            hints = nearest(node.name, argument_names(self.release, self.taught))
             raise ExpressionError(
                 f"no event has an argument {node.name[:40]!r}{did_you_mean(hints)}",
                 node.start,
                 node.end,
                 [f"arg.{hint}" for hint in hints],
             )
-        return {
-            part.show
-            for code in codes
-            for part in arguments_of(self.release, code)
-            if is_same_name(part.name, node.name)
-        }
+        return {part.show for code in codes for part in self.parts_of(node, code)}
+
+    def codes_of(self, node: nodes.Argument) -> tuple[int, ...]:
+        return codes_of_argument(self.release, node.name, self.taught)
+
+    def parts_of(self, node: nodes.Argument, code: int) -> list[Part]:
+        parts = arguments_of(self.release, code, self.taught)
+        return [part for part in parts if is_same_name(part.name, node.name)]
+
+    def value_texts(self, node: nodes.Node) -> dict[tuple[ValueText, ...], list[int]]:
+        """Return what values of an argument are called, and the codes of the events in which they are called so."""
+        found: dict[tuple[ValueText, ...], list[int]] = {}
+        if isinstance(node, nodes.Argument):
+            for code in self.codes_of(node):
+                texts = tuple(text for part in self.parts_of(node, code) if part.words for text in part.texts)
+                texts = texts or table_texts(self.release, code, node.name)
+                if texts:
+                    found.setdefault(texts, []).append(code)
+        return found
+
+    def with_value(
+        self, node: nodes.Node, argument: nodes.Argument, groups_of: Callable[[tuple[ValueText, ...]], Groups]
+    ) -> nodes.Node | None:
+        """Return the test whether the value of an argument is called something; None if none is.
+
+        Args:
+            node: Where the test is written.
+            argument: What is tested.
+            groups_of: Returns, of the texts of an argument, one or more groups of those that the value must have.
+        """
+        start, end, tests = node.start, node.end, list[nodes.Node]()
+        having = set(self.codes_of(argument))
+        for texts, codes in self.value_texts(argument).items():
+            if not (groups := groups_of(texts)):
+                continue
+            test = _either(start, end, [_has_texts(start, end, argument, group) for group in groups])
+            is_among = np.isin(np.arange(CODE_COUNT), codes)
+            own = CodeTest(start, end, FieldKind.EVENT, (), None, is_among)
+            tests.append(test if having == set(codes) else nodes.And(start, end, (own, test)))
+        if tests and not (len(tests) == 1 and not isinstance(tests[0], nodes.And)):
+            # False where the argument is a number without such a text, and unknown where there is no argument.
+            tests.append(nodes.Compare(start, end, "!=", argument, argument))
+        return _either(start, end, tests) if tests else None
+
+    def is_called(self, node: nodes.Node, argument: nodes.Argument, text: nodes.Text) -> nodes.Node:
+        """Return the test whether an argument is what a text says: as a text, or as a number that is called so."""
+        test = self.with_value(node, argument, lambda texts: called(texts, text.value))
+        if Show.STRING in self.shows_of(argument):
+            equal = nodes.Compare(node.start, node.end, "==", argument, text)
+            return equal if test is None else nodes.Or(node.start, node.end, (equal, test))
+        if test is None:
+            names = dict.fromkeys(each.text for texts in self.value_texts(argument) for each in texts)
+            hints = nearest(text.value, names)
+            raise ExpressionError(
+                f"no value of the argument {argument.name!r} is called {text.value[:40]!r}{did_you_mean(hints)}",
+                text.start,
+                text.end,
+                [f'"{hint}"' for hint in hints],
+            )
+        return test
 
     def argument(self, node: nodes.Argument, is_text: bool = False) -> nodes.Argument:
         shows = self.shows_of(node)
@@ -222,10 +283,13 @@ class _Checker:
     def compare_texts(self, node: nodes.Compare) -> nodes.Node:
         if node.sign not in ("==", "!="):
             raise ExpressionError("texts are equal or not; they have no order here", node.start, node.end)
-        self.text_source(node.left)
-        if not isinstance(node.right, nodes.Text):
-            raise ExpressionError("a text in quotes is needed here", node.right.start, node.right.end)
-        equal = _with_label(replace(node, sign="=="))
+        if isinstance(node.left, nodes.Argument) and isinstance(node.right, nodes.Text) and self.value_texts(node.left):
+            equal = self.is_called(node, node.left, node.right)
+        else:
+            self.text_source(node.left)
+            if not isinstance(node.right, nodes.Text):
+                raise ExpressionError("a text in quotes is needed here", node.right.start, node.right.end)
+            equal = _with_label(replace(node, sign="=="))
         return nodes.Not(node.start, node.end, equal) if node.sign == "!=" else equal
 
     def text_source(self, node: nodes.Node) -> None:
@@ -263,7 +327,13 @@ class _Checker:
         value = node.value
         if isinstance(value, nodes.Field) and FIELDS[value.name].kind in NAMED:
             return self.named(node, value, node.items)
-        if self.is_text(value) or any(isinstance(item, nodes.Text) for item in node.items):
+        has_texts = any(isinstance(item, nodes.Text) for item in node.items)
+        if has_texts and isinstance(value, nodes.Argument) and self.value_texts(value):
+            tests = [self.is_called(node, value, item) if isinstance(item, nodes.Text)
+                     else nodes.Compare(node.start, node.end, "==", value, self.operand(item))
+                     for item in node.items]  # fmt: skip
+            return _either(node.start, node.end, tests)
+        if self.is_text(value) or has_texts:
             self.text_source(value)
             for item in node.items:
                 if not isinstance(item, nodes.Text):
@@ -280,6 +350,13 @@ class _Checker:
             return CodeTest(
                 node.start, node.end, kind, (), node.pattern, pattern_table(kind, node.pattern, self.release)
             )
+        if isinstance(value, nodes.Argument) and self.value_texts(value):
+            node.pattern.refill()
+            fits = node.pattern.matches
+            test = self.with_value(node, value, lambda texts: [(each,) for each in texts if fits(each.text)])
+            if Show.STRING in self.shows_of(value):
+                return node if test is None else nodes.Or(node.start, node.end, (node, test))
+            return nodes.Compare(node.start, node.end, "!=", value, value) if test is None else test
         self.text_source(value)
         return node
 
@@ -322,12 +399,32 @@ def code_table(start: int, end: int, table: NDArray[np.bool_]) -> CodeTest:
     return CodeTest(start, end, FieldKind.STATE, (), glob("*"), table)
 
 
+def _either(start: int, end: int, tests: Sequence[nodes.Node]) -> nodes.Node:
+    return tests[0] if len(tests) == 1 else nodes.Or(start, end, tuple(tests))
+
+
+def _has_texts(start: int, end: int, argument: nodes.Argument, group: Sequence[ValueText]) -> nodes.Node:
+    """Return the test whether the value of an argument has all texts of a group."""
+
+    def equal(value: nodes.Argument, mask: int, number: int) -> nodes.Node:
+        masked = value if mask == -1 else nodes.Arithmetic(start, end, "&", value, nodes.Number(start, end, mask))
+        return nodes.Compare(start, end, "==", masked, nodes.Number(start, end, number & mask))
+
+    tests = []
+    for text in group:
+        tests.append(equal(argument, text.mask, text.value))
+        if text.when is not None:
+            label, mask, number = text.when
+            tests.append(equal(nodes.Argument(start, end, label), mask, number))
+    return tests[0] if len(tests) == 1 else nodes.And(start, end, tuple(tests))
+
+
 def _with_label(node: nodes.Compare) -> nodes.Node:
     """Return the comparison of a text; for `name` also as views show processes: `dumper[184337]`, `pid 7`."""
     text, name = node.right, node.left
     if not (isinstance(text, nodes.Text) and isinstance(name, nodes.Field) and name.name == "name"):
         return node
-    label = _LABEL.fullmatch(text.value)
+    label = LABEL.fullmatch(text.value)
     if label is None:
         return node
     start, end = node.start, node.end

@@ -18,6 +18,7 @@ from satview.filters.expressions.pattern import share_budget
 from satview.filters.external import LATER_CLASSES, classes_of
 from satview.filters.rows import Bools
 from satview.filters.rules.handler_table import DynamicRule
+from satview.filters.rules.inserted import passing_in_view
 from satview.filters.rules.rule import Rule
 from satview.filters.rules.rule_set import RuleSet
 from satview.filters.rules.switch_state import C
@@ -48,7 +49,7 @@ class BuiltRules:
 
     def mask(self, trace: Trace, derived: DerivedColumns | None = None) -> Bools:
         """Return which events of a trace pass, bool (events,)."""
-        passes = self.state.mask(trace, None, derived)
+        passes = passing_in_view(self.state, trace, derived)
         for condition in self.conditions:
             rows = np.flatnonzero(passes)
             passes[rows] = condition.mask(trace, rows, derived)

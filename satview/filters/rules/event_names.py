@@ -12,6 +12,7 @@ from satview.events.spec import Release
 from satview.filters.external import INT_CLASSES, PROCESS_NAMES, ExternalClass, external_of, has_event_masks
 
 PREFIX: Final = "_NTO_TRACE_"  # of the names in sys/trace.h, which rules may leave out
+_INTERRUPT: Final = re.compile(r"^interrupt ", re.IGNORECASE)  # before the number, as the window shows it
 NUMBER: Final = re.compile(r"0[xX][0-9A-Fa-f]{1,16}|[0-9]{1,20}")
 
 
@@ -42,6 +43,8 @@ def _is_bit(external: ExternalClass, release: Release) -> bool:
 
 def event_argument(name: str, external: ExternalClass, release: Release) -> int | None:
     """Return the event argument for a name or number, None if the class has no such event; `|` joins bits of a mask."""
+    if external in INT_CLASSES:
+        name = _INTERRUPT.sub("", name)
     if NUMBER.fullmatch(name):
         return int(name, 0) if name[:2].lower() == "0x" else int(name)
     if "|" in name and has_event_masks(external, release):

@@ -11,7 +11,8 @@ from satview.events.modes import RULE_MODES, Mode
 from satview.events.spec import Release
 from satview.filters.diagnostics import Diagnostic, ExpressionError, RuleError, did_you_mean, nearest
 from satview.filters.expressions.expression import Expression
-from satview.filters.external import ExternalClass, classes_of, has_event_masks
+from satview.filters.external import INT_CLASSES, ExternalClass, classes_of, has_event_masks
+from satview.filters.names import LABEL
 from satview.filters.rules.event_names import NUMBER, PREFIX, event_argument, names_of_class
 from satview.filters.rules.rule import Rule
 
@@ -28,6 +29,7 @@ _QUOTED_OR_COMMENT: Final = re.compile(
     """,
     re.VERBOSE,
 )
+_INTERRUPT: Final = "interrupt"
 Processes = Mapping[str, Sequence[int]]
 
 
@@ -115,6 +117,8 @@ class RuleLine:
 
     def _event(self, external: ExternalClass) -> int:
         word = self._take("the event")
+        if external in INT_CLASSES and word.text.lower() == _INTERRUPT and self.at < len(self.words):
+            word = self._take("the number")  # as the window shows it: `interrupt 0x1b`
         found = event_argument(word.text, external, self.release)
         if found is not None:
             return found
@@ -145,13 +149,17 @@ class RuleLine:
         if self.processes is None:
             raise self._fault(f"{word.text[:40]!r} is no number; names of processes need an open trace", word)
         pids = self.processes.get(word.text, ())
+        label = LABEL.fullmatch(word.text)
+        if label is not None and not pids:  # as the window shows it: `dumper[12]`, `pid 7`
+            pid = int(label["numbered"] or label["pid"])
+            pids = (pid,) if label["name"] is None or pid in self.processes.get(label["name"], ()) else ()
         if not pids:
-            raise self._fault(f"there is no process {word.text[:40]!r}", word, nearest(word.text, self.processes))
+            labels = (f"{name}[{pid}]" for name, own in self.processes.items() for pid in own)
+            known = (*self.processes, *(labels if label is not None else ()))
+            raise self._fault(f"there is no process {word.text[:40]!r}", word, nearest(word.text, known))
         if len(pids) > 1:
-            listed = ", ".join(map(str, pids[:6]))
-            raise self._fault(
-                f"{len(pids)} processes are called {word.text[:40]!r}; give one of the pids {listed}", word
-            )
+            listed = ", ".join(f"{word.text[:40]}[{pid}]" for pid in pids[:6])
+            raise self._fault(f"{len(pids)} processes are called {word.text[:40]!r}; give one of {listed}", word)
         values["pid"], values["process"] = pids[0], word.text
 
     def _number_of(self, what: str) -> int:

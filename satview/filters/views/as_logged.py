@@ -22,7 +22,7 @@ from satview.events.wire import CODE_COUNT
 from satview.filters.derived_columns import TraceDerivedColumns
 from satview.filters.expressions.columns import RowColumns
 from satview.filters.rules.fastwide import as_logged, has_two_forms
-from satview.filters.rules.inserted import inserted_codes
+from satview.filters.rules.inserted import inserted_events
 from satview.store.trace import PayloadSource, Trace
 
 _COUNT_BITS = 16
@@ -118,6 +118,10 @@ class LoggedPayloads:
         """See `PayloadSource.reading_ahead`."""
         return self._source.reading_ahead(events)
 
+    def headers(self) -> NDArray[np.uint32] | None:
+        """See `PayloadSource.headers`."""
+        return self._source.headers()
+
     def word_counts(self, events: NDArray[np.integer]) -> NDArray[np.int64]:
         """See `PayloadSource.word_counts`.
 
@@ -163,10 +167,11 @@ def as_logged_trace(trace: Trace, is_wide: Callable[[int], bool]) -> LoggedTrace
     layouts: list[Words] = [()]
     code, slot_count = events.code.copy(), events.slot_count.copy()
     is_exact, missing = True, np.zeros(CODE_COUNT, np.bool_)
-    is_inserted, may_be_inserted = inserted_codes(trace.release)
+    is_inserted, may_be_inserted = inserted_events(trace)
     for key in np.unique(keys).tolist():
         old, count = key >> _COUNT_BITS, _SLOT_WORDS * (key & (1 << _COUNT_BITS) - 1)
-        if is_inserted[old]:
+        rows = np.flatnonzero((keys == key) & ~is_inserted)
+        if not len(rows):
             continue
         spec = trace.catalogue.spec(old)
         wide = is_wide(old)
@@ -179,10 +184,10 @@ def as_logged_trace(trace: Trace, is_wide: Callable[[int], bool]) -> LoggedTrace
         is_exact &= not is_unknown and not (is_missing and wide)
         if logged.words == tuple(range(1, count + 1)):
             continue
-        rows = np.flatnonzero(keys == key)
         rows = rows[~_has_failed(trace, rows, old)]
-        slot_count[rows] = min(logged.slots, count // _SLOT_WORDS) if may_be_inserted[old] else logged.slots
-        is_exact &= not may_be_inserted[old] or logged.slots == count // _SLOT_WORDS
+        is_unsure = may_be_inserted[rows]
+        slot_count[rows] = np.where(is_unsure, min(logged.slots, count // _SLOT_WORDS), logged.slots)
+        is_exact &= not is_unsure.any() or logged.slots == count // _SLOT_WORDS
         missing[logged_list(trace.release, old, is_wide=wide)[0]] |= is_missing
         missing[old] |= is_missing
         if is_missing and wide:

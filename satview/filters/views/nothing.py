@@ -14,6 +14,7 @@ from satview.filters.expressions.expression import Expression
 from satview.filters.expressions.reach import codes_that_fit
 from satview.filters.rows import Bools
 from satview.filters.rules.building import BuiltRules
+from satview.filters.rules.inserted import passing_in_view
 from satview.store.trace import Trace
 
 _NAMES_MOST: Final = 4
@@ -36,7 +37,7 @@ def why_nothing(
     if rows.start >= rows.stop:
         return "no event is in the range"
     code = trace.events.code[rows]
-    passes = built.state.mask(trace, None, derived)[rows]
+    passes = passing_in_view(built.state, trace, derived)[rows]
     if not passes.any():
         return f"the rules leave out all that is there, events of {_listed(_classes(trace, code)) or 'CONTROL'}"
     for condition in (*built.conditions, *conditions):

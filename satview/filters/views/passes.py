@@ -23,6 +23,7 @@ from satview.filters.rules.building import FunctionLoader, build
 from satview.filters.rules.capturing import check_capture, check_condition
 from satview.filters.rules.text import check_rules, parse_rules
 from satview.filters.views.combination import names_in, parse_combination
+from satview.store.arguments import taught
 from satview.store.trace import Trace
 
 PASS_LIMIT: Final = 50
@@ -198,7 +199,7 @@ class PassEvaluator:
             passes = build(rules, trace.release, self._load).mask(trace, self._derived)
             result, rows = (~passes if negated else passes), np.flatnonzero(passes)
         if item.expression.strip():
-            condition = Expression(item.expression, trace.release, negated)
+            condition = Expression(item.expression, trace.release, negated, taught(trace))
             found = condition.mask(trace, rows, self._derived, self._is_cancelled)
             if rows is None:
                 return found

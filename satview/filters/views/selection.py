@@ -15,10 +15,12 @@ from numpy.typing import NDArray
 from satview.base.errors import UsageError
 from satview.events.layout import logged_list, word_count
 from satview.events.modes import Mode
+from satview.events.wire import event_of
 from satview.filters.expressions.tokens import TEXT_LIMIT, tokens
 from satview.filters.external import INT_CLASSES, ExternalClass, ExternalEvent, has_event_masks
 from satview.filters.names import process_names
 from satview.filters.rules.fastwide import has_two_forms
+from satview.filters.rules.inserted import inserted_by_code
 from satview.filters.rules.rule import Rule
 from satview.filters.rules.rule_set import RuleSet
 from satview.filters.rules.switch_state import COMM_ERROR, COMM_REPLY, C
@@ -77,8 +79,9 @@ def _switches(trace: Trace, codes: NDArray[np.bool_], is_wide: Mapping[int, bool
     if _are_most(codes[known]) and _are_most(codes[occurs]):
         state.add_all_classes()
     of_class: dict[ExternalClass, list[int]] = {}
+    inserted = inserted_by_code(trace)
     for code in known.tolist():
-        external = _switched_by(state, code)
+        external = _switched_by(state, code, inserted)
         if external is not None:
             of_class.setdefault(external, []).append(code)
     for external, members in of_class.items():
@@ -87,7 +90,7 @@ def _switches(trace: Trace, codes: NDArray[np.bool_], is_wide: Mapping[int, bool
             continue
         is_on = _are_most(codes[members]) and _are_most(codes[mine])
         state.apply(Mode.ADDCLASS if is_on else Mode.DELCLASS, external)
-        odd = [state.address(code) for code in mine if codes[code] != is_on]
+        odd = [switch_of(state, code, inserted) for code in mine if codes[code] != is_on]
         _switch(state, external, odd, Mode.DELEVENT if is_on else Mode.ADDEVENT)
     state.apply(Mode.SETALLCLASSESWIDE if _is_logged_wide(trace) else Mode.SETALLCLASSESFAST)
     for code, wide in is_wide.items():
@@ -99,9 +102,14 @@ def _switches(trace: Trace, codes: NDArray[np.bool_], is_wide: Mapping[int, bool
     return state
 
 
-def _switched_by(state: RuleSet, code: int) -> ExternalClass | None:
+def switch_of(state: RuleSet, code: int, inserted: NDArray[np.bool_]) -> ExternalEvent:
+    """Return the switch of an event: of those that programs insert it is that of their number in USER."""
+    return ExternalEvent(C.USER, event_of(code)) if inserted[code] else state.address(code)
+
+
+def _switched_by(state: RuleSet, code: int, inserted: NDArray[np.bool_]) -> ExternalClass | None:
     """Return the class that has the switch of an event."""
-    external = state.address(code).external
+    external = switch_of(state, code, inserted).external
     if external is C.KERCALLINT:
         return C.KERCALLEXIT
     # 8.0 has INT alone, not its parts.

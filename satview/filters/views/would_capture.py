@@ -28,7 +28,7 @@ from satview.filters.rows import Bools
 from satview.filters.rules.building import BuiltRules
 from satview.filters.rules.capturing import AllOf, for_capture
 from satview.filters.rules.handler_table import DynamicRule
-from satview.filters.rules.inserted import inserted_codes, passes_inserted
+from satview.filters.rules.inserted import inserted_events, passes_inserted
 from satview.filters.rules.rule_set import RuleSet
 from satview.filters.rules.switch_state import C
 from satview.filters.views.as_logged import LoggedTrace, as_logged_trace
@@ -111,7 +111,7 @@ def would_capture(
     converted = as_logged_trace(trace, state.is_wide)
     logged = converted.trace
     part = trace.rows_between(window) if window is not None else slice(0, len(trace.events))
-    passes, may_pass = _passing(state, converted, derived or TraceDerivedColumns(trace), part)
+    passes, may_pass = _passing(state, trace, converted, derived or TraceDerivedColumns(trace), part)
     doubts = _doubts(trace, may_pass & ~passes)
     logs_time = state.is_on(state.address(CONTROL_TIME), CONTROL_TIME)
     added = _added(logged, passes, logs_time)
@@ -139,11 +139,13 @@ def would_capture(
     )
 
 
-def _passing(state: RuleSet, converted: LoggedTrace, derived: DerivedColumns, part: slice) -> tuple[Bools, Bools]:
+def _passing(
+    state: RuleSet, trace: Trace, converted: LoggedTrace, derived: DerivedColumns, part: slice
+) -> tuple[Bools, Bools]:
     """Return which events of a part surely pass, and which may, CONTROL left out; bool (events,) each."""
     found, code = [], converted.trace.events.code
-    is_inserted, may_be_inserted = (codes[code] for codes in inserted_codes(state.release))
-    passes_as_user = passes_inserted(state)[code]
+    is_inserted, may_be_inserted = inserted_events(trace)
+    passes_as_user = passes_inserted(state)[trace.events.code]
     for may in (False, True):
         bound = state.copy()
         bound.replace_handlers(lambda rule, may=may: _bounded(rule, converted.missing, may=may))  # type: ignore[misc]
@@ -165,8 +167,7 @@ def _bounded(rule: DynamicRule, missing: Bools, *, may: bool) -> DynamicRule:
 
 def _doubts(trace: Trace, undecided: Bools) -> list[str]:
     """Return why events are undecided, one sentence for each reason."""
-    may_be_inserted = inserted_codes(trace.release)[1][trace.events.code]
-    inserted = int(np.count_nonzero(undecided & may_be_inserted))
+    inserted = int(np.count_nonzero(undecided & inserted_events(trace).maybe))
     others = int(np.count_nonzero(undecided)) - inserted
     found = []
     if inserted:

@@ -130,6 +130,9 @@ class AxisPayloads:
                 stack.enter_context(part.trace.payloads.reading_ahead(own))
             yield
 
+    def headers(self) -> None:
+        """Return None: slots are those of several targets."""
+
     def word_counts(self, events: NDArray[np.integer]) -> NDArray[np.int64]:
         """Return the payload words of many events, padding included.
 

@@ -5,7 +5,7 @@ Source: kernel event trace format, sections 8.3 to 8.11; listing format, section
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from satview.base.safe_text import byte_text
@@ -13,10 +13,10 @@ from satview.events.catalogue import Catalogue
 from satview.events.header_names import flag_names
 from satview.events.layout import SIGEVENT_WORDS, Part
 from satview.events.spec import Argument, EventSpec, Release
+from satview.events.value_texts import shown_texts, table_texts
 
 SIGEV_CRITICAL = 0x100
 _POWER_CPU_MASK = 0xFFFF
-_POWER_IDLE = 0x10000
 
 
 def hex_text(value: int, words: int) -> str:
@@ -127,33 +127,12 @@ def _alternate(value: int) -> str:
     return f"0x{value:x}" if value else "0"  # C's %#x writes a zero without prefix
 
 
-def bit_names(value: int, table: str) -> str:
-    """Return the names of the set bits of a `flags.toml` table, in the order of the table."""
-    return " ".join(name for bit, name in flag_names(table).items() if value & bit)
-
-
-def _power(value: int) -> str:
-    detail = "power_idle" if value & _POWER_IDLE else "power_frequency"
-    names = " ".join(filter(None, (bit_names(value, "power"), bit_names(value, detail))))
-    return f"CPU {value & _POWER_CPU_MASK} {names}".rstrip()
-
-
-_MEANINGS: dict[tuple[str, str, str], Callable[[int], str]] = {
-    ("SYSTEM", "POWER", "bitset"): _power,
-    ("SYSTEM", "RUNSTATE", "bitset"): lambda value: bit_names(value, "runstate"),
-    ("SYSTEM", "TIMER", "flags"): lambda value: bit_names(value, "timer"),
-    ("SYSTEM", "TIMER", "timer_id"): lambda value: "TimerTimeout()" if value == 0xFFFFFFFF else "",
-    ("SEC", "ABLE", "flags"): lambda value: bit_names(value, "able") if value else "DENY",
-    ("SEC", "PATH_ATTACH", "status"): lambda value: flag_names("path_attach").get(value, ""),
-    ("SEC", "QNET_CONNECT", "status"): lambda value: flag_names("qnet_connect").get(value, ""),
-}
-
-
 def _meaning(spec: EventSpec, part: Part, value: int, catalogue: Catalogue) -> str:
-    if known := _MEANINGS.get((spec.class_name, spec.name, part.name)):
-        return known(value)
-    if part.name == "policy":
-        return flag_names("policy").get(value, "")
+    texts = table_texts(catalogue.release, spec.code, part.name) if part.name != "errno" else ()
+    if texts:
+        shown = shown_texts(texts, value, {}) or ""
+        is_power = (spec.class_name, spec.name) == ("SYSTEM", "POWER")
+        return f"CPU {value & _POWER_CPU_MASK} {shown}".rstrip() if is_power else shown
     if spec.class_name == "CONTROL" and spec.name == "BUFFER" and part.word and value == 0:
         return "not counted: the buffer was not handed over"
     if catalogue.release == Release.QNX_6 and spec.class_name == "COMM" and part.name == "rcvid":

@@ -195,6 +195,15 @@ class SlotPayloads:
         self.check()
         return int(self._slot(event)[0])
 
+    def headers(self) -> NDArray[np.uint32]:
+        """Return the header word of the first slot of every event.
+
+        Returns:
+            uint32 (events,).
+        """
+        self.check()
+        return np.ascontiguousarray(self._slots.take_halves(self._events.slot.astype(np.int64), 0)[:, 0])
+
     def stamp(self, event: int) -> int:
         """Return the 32-bit stamp as it is in the file."""
         self.check()

@@ -79,6 +79,7 @@ class AxisDialog(QDialog):
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.setWindowTitle("Files on one time axis")
         self._folder = trace.path.parent
+        self._described = trace.payloads.described
         self._job = Task(self)
         self._job.done.connect(self._on_planned)
         self._job.failed.connect(self._on_failed)
@@ -199,7 +200,8 @@ class AxisDialog(QDialog):
         offsets = {row.name: row.offset for row in rows[1:] if row.offset}
         text = self.align.currentText().strip()
         align = next((key for key, title in _ALIGN.items() if title == text), text)
-        request = AxisRequest(tuple(row.path for row in rows), tuple(row.name for row in rows), offsets, align)
+        paths, names = tuple(row.path for row in rows), tuple(row.name for row in rows)
+        request = AxisRequest(paths, names, offsets, align, described=self._described)
         self._say("")
         self.buttons.button(QDialogButtonBox.StandardButton.Open).setEnabled(False)
         self._job.start(partial(_planned, request))

@@ -15,6 +15,7 @@ from satview.filters.expressions.expression import Expression, validate
 from satview.filters.expressions.syntax import looks_like_condition
 from satview.filters.rules.capturing import check_condition
 from satview.gui.theme import Theme, colour
+from satview.store.arguments import taught
 from satview.store.trace import Trace
 
 # The list of proposals under a line or editor: arrows move in it, Tab or Return takes one, Escape closes it.
@@ -178,12 +179,14 @@ class ExpressionLine(QLineEdit):
         if not self._is_typed:  # set from elsewhere: proposals for the text before make no sense any more
             self.proposals.hide()
         self._is_typed = False
-        self.fault = validate(text, self._trace.release) if text.strip() else None
+        self.fault = validate(text, self._trace.release, taught(self._trace)) if text.strip() else None
         is_name = self._takes_names and not looks_like_condition(text)
         if is_name:
             self.fault = None
         is_condition = bool(text.strip()) and self.fault is None and not is_name
-        self.limits = check_condition(Expression(text, self._trace.release)) if is_condition else ()
+        self.limits = (
+            check_condition(Expression(text, self._trace.release, taught=taught(self._trace))) if is_condition else ()
+        )
         self.checked.emit()
         self.update()
 

@@ -19,6 +19,7 @@ from satview.filters.expressions.syntax import looks_like_condition
 from satview.filters.views.passes import Pass
 from satview.session.filtering.filter_stack import FilterEvaluator, find_hits
 from satview.session.tasks import IsCancelled, Report, Task, TaskFunction
+from satview.store.arguments import taught
 from satview.store.trace import Trace
 
 _CHUNK: Final = 1 << 17
@@ -116,7 +117,7 @@ def task_for(text: str, trace: Trace, evaluator: FilterEvaluator) -> TaskFunctio
     """
     is_pattern = len(text) > 2 and text.startswith("/") and text.endswith("/")
     try:
-        Expression(text, trace.release)
+        Expression(text, trace.release, taught=taught(trace))
     except ExpressionError as error:
         if not is_pattern and looks_like_condition(text):
             raise UsageError(f"column {error.start + 1}: {error.message}") from error

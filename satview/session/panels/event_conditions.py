@@ -16,6 +16,7 @@ from satview.filters.derived_columns import DerivedColumns
 from satview.filters.diagnostics import ExpressionError
 from satview.filters.expressions.expression import Expression, validate
 from satview.session.open_trace import OpenTrace
+from satview.store.arguments import taught
 from satview.store.trace import Trace
 
 _TEXT_MAX: Final = 80
@@ -134,7 +135,8 @@ _NO_DERIVED_COLUMNS: Final[DerivedColumns] = _NoDerivedColumns()
 def _fits(trace: Trace, event: int, text: str) -> bool:
     """Return whether a condition is valid and holds for an event."""
     try:
-        return bool(Expression(text, trace.release).mask(trace, np.array([event], np.uint32), _NO_DERIVED_COLUMNS)[0])
+        condition = Expression(text, trace.release, taught=taught(trace))
+        return bool(condition.mask(trace, np.array([event], np.uint32), _NO_DERIVED_COLUMNS)[0])
     except ExpressionError:
         return False
 

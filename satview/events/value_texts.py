@@ -1,0 +1,100 @@
+"""What numbers in arguments are called: by the tables here, and by files that describe events.
+
+The details of an event show these texts, and conditions compare with them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from typing import Final
+
+from satview.base.safe_text import visible_line
+from satview.events.catalogue import catalogue
+from satview.events.header_names import flag_names
+from satview.events.spec import Release
+from satview.events.user_events import ValueText
+
+_ERRORS: Final = 1024
+_POWER_IDLE: Final = 0x10000
+_BITS: Final = {
+    ("SYSTEM", "RUNSTATE", "bitset"): "runstate",
+    ("SYSTEM", "TIMER", "flags"): "timer",
+    ("SEC", "ABLE", "flags"): "able",
+}
+_VALUES: Final = {
+    ("SEC", "PATH_ATTACH", "status"): "path_attach",
+    ("SEC", "QNET_CONNECT", "status"): "qnet_connect",
+}
+_NONE: Final = {
+    ("SEC", "ABLE", "flags"): ValueText(0, "DENY"),
+    ("SYSTEM", "TIMER", "timer_id"): ValueText(0xFFFFFFFF, "TimerTimeout()"),
+}
+
+
+@cache
+def table_texts(release: Release, code: int, name: str) -> tuple[ValueText, ...]:
+    """Return what values of an argument are called by the tables of a release; empty for most arguments."""
+    if name == "errno":
+        book = catalogue(release)
+        named = ((number, book.errno_name(number)) for number in range(_ERRORS))
+        return tuple(ValueText(number, text) for number, text in named if text is not None)
+    if name == "policy":
+        return _values("policy")
+    spec = catalogue(release).spec(code)
+    key = (spec.class_name, spec.name, name)
+    if key == ("SYSTEM", "POWER", "bitset"):
+        return tuple(_power())
+    bits = (ValueText(bit, text, bit) for bit, text in flag_names(_BITS[key]).items()) if key in _BITS else ()
+    values = _values(_VALUES[key]) if key in _VALUES else ()
+    return (*bits, *values, *([_NONE[key]] if key in _NONE else ()))
+
+
+def _values(table: str) -> tuple[ValueText, ...]:
+    return tuple(ValueText(value, text) for value, text in flag_names(table).items())
+
+
+def _power() -> Iterator[ValueText]:
+    """Yield the bits of POWER; what those behind the first ones mean depends on IDLE."""
+    yield from (ValueText(bit, text, bit) for bit, text in flag_names("power").items())
+    for table, idle in (("power_idle", _POWER_IDLE), ("power_frequency", 0)):
+        yield from (ValueText(bit | idle, text, bit | _POWER_IDLE) for bit, text in flag_names(table).items())
+
+
+def shown_texts(texts: Sequence[ValueText], value: int, numbers: Mapping[str, int]) -> str | None:
+    """Return the texts of a value, one behind the other; None if it has none; `numbers` as of `ValueText.fits`."""
+    return " ".join(visible_line(each.text) for each in texts if each.fits(value, numbers)) or None
+
+
+def called(texts: Sequence[ValueText], wanted: str) -> list[tuple[ValueText, ...]]:
+    """Return which texts a value must have to be shown as `wanted`: one of several groups, all of a group.
+
+    `late` is a text, `ALLOW IS_ROOT` two of them, one after the other; the number may be shown with them, before or
+    behind: `5 key`, `ETIMEDOUT (260)`.
+    """
+    single: list[tuple[ValueText, ...]] = [(each,) for each in texts if each.text == wanted]
+    if single:
+        return single
+    number, text = _with_number(wanted)
+    if number is not None:
+        exact = ValueText(number, wanted)
+        return [(exact, *group) for group in called(texts, text)]
+    group, rest = [], wanted
+    for each in texts:
+        if each.text and (rest == each.text or rest.startswith(f"{each.text} ")):
+            group.append(each)
+            rest = rest[len(each.text) + 1 :]
+    return [tuple(group)] if group and not rest else []
+
+
+def _with_number(shown: str) -> tuple[int | None, str]:
+    """Return the number and the text of `0x5 key` or `key (5)`; None if it is neither."""
+    before, _, text = shown.partition(" ")
+    behind = shown.rpartition(" (")
+    for number, rest in ((before, text), (behind[2].removesuffix(")"), behind[0])):
+        try:
+            if rest:
+                return int(number[:20], 0), rest
+        except ValueError:
+            continue
+    return None, ""
