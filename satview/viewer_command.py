@@ -12,8 +12,8 @@ from typing import Final
 from satview import __version__
 from satview.base import debug
 from satview.base.errors import UsageError
-from satview.base.installed import sample_trace
 from satview.base.process import FINE, signals_raise
+from satview.base.resources import sample_trace
 from satview.base.targets import keeps_inputs
 from satview.cli import command_names
 from satview.cli.shared.files import InputFile, OutputFile, add_axis_options, axis_request, files_read

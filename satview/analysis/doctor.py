@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from satview.analysis import needs as need
 from satview.analysis.needs import NO_DAMAGE, NO_LOSS, Need, has_class
@@ -12,15 +12,12 @@ from satview.analysis.times.basis import EXACT, Mark, Trust
 from satview.analysis.verdicts.find import verdicts_of
 from satview.analysis.verdicts.rule import rules
 from satview.base.safe_text import counted
-from satview.events.modes import Mode
 from satview.events.spec import Release
 from satview.events.wire import WireClass
-from satview.filters.external import ExternalClass as C
-from satview.filters.external import classes_of
-from satview.filters.rules.building import build
-from satview.filters.rules.rule import Rule
-from satview.filters.rules.tracelogger_command import logger_numbers, tracelogger_command
 from satview.store.trace import Trace
+
+if TYPE_CHECKING:
+    from satview.analysis.capture_line import CaptureLine
 
 # Every analysis, one row each: what it answers, without what it has no answer, without what only a bound.
 
@@ -187,57 +184,6 @@ def _unmet(trace: Trace, needs: tuple[Need, ...], is_quick: bool) -> tuple[Need,
 # How to capture what an analysis needs: rules, and the command line of tracelogger that does the same.
 
 
-_LEFT_OUT: Final = (C.KERCALL, C.INT, C.VTHREAD, C.COMM, C.SYSTEM)  # PROCESS names things, THREAD shows who runs
-_KERNEL_BUFFERS, _LOGGER_BUFFERS = 32, 64  # defaults of tracelogger, section 7.1
-_MOST_BUFFERS: Final = 1024
-
-
-@dataclass(frozen=True, slots=True)
-class CaptureLine:
-    """A capture.
-
-    Attributes:
-        rules: The same as rules, one a line, for `satview tracelogger --rules` and for New capture.
-        command: Command line for the target.
-    """
-
-    rules: str
-    command: str
-
-
-def capture_line(trace: Trace, needs: Iterable[Need], *, is_wide: bool = False) -> CaptureLine | None:
-    """Return a capture that meets needs, of all classes that take part in them and no others; None if none can.
-
-    Classes PROCESS and THREAD are always in it: without them nothing has a name or an owner.
-
-    Args:
-        trace: The trace that does not meet them; its release says which options there are.
-        needs: All needs of an analysis, met or not.
-        is_wide: All events wide, whether a need asks for it or not.
-    """
-    if not trace.release.is_qnx:
-        return None
-    needs = tuple(needs)
-    requested = {external for need in needs for external in need.classes}
-    release = trace.release
-    rules = [Rule(Mode.ADDALLCLASSES)]
-    rules += [Rule(Mode.DELCLASS, external) for external in _LEFT_OUT
-              if external in classes_of(release) and external not in requested]  # fmt: skip
-    is_wide |= any(need.is_wide for need in needs)
-    rules.append(Rule(Mode.SETALLCLASSESWIDE if is_wide else Mode.SETALLCLASSESFAST))
-    command = tracelogger_command(build(rules, release)).text
-    if NO_LOSS in needs and NO_LOSS.reason(trace):
-        command = command.replace("tracelogger", f"tracelogger {_more_buffers(trace)}", 1)
-    return CaptureLine("".join(f"{rule.text(release)}\n" for rule in rules), command)
-
-
-def _more_buffers(trace: Trace) -> str:
-    """Return options for four times the buffers that were too few."""
-    given = logger_numbers(trace.header.get("TRACELOGGER_ARGS"))
-    kernel, logger = given.get("k", _KERNEL_BUFFERS), given.get("b", _LOGGER_BUFFERS)
-    return f"-k {min(4 * kernel, _MOST_BUFFERS)} -b {min(4 * logger, _MOST_BUFFERS)}"
-
-
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
     """What a trace can show of one analysis.
@@ -343,4 +289,6 @@ def notes(trace: Trace) -> tuple[str, ...]:
 
 def _capture(trace: Trace, needs: Iterable[Need]) -> CaptureLine | None:
     """Return a capture that meets needs; None if none can."""
+    from satview.analysis.capture_line import capture_line  # statistics need none of the rules that it brings
+
     return capture_line(trace, needs)

@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 
 from satview.answers.frames import Frames, Several, Texts, Values, arrow_array, html_rows
 from satview.base.errors import UsageError
-from satview.base.installed import required
+from satview.base.extras import required
 from satview.base.safe_text import csv_text, visible_line
 from satview.base.time_text import format_duration, format_moment
 from satview.linkage.table import Certainty

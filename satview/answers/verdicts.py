@@ -8,7 +8,8 @@ from typing import Final
 
 import numpy as np
 
-from satview.analysis.doctor import ANALYSES, CaptureLine, capture_line, diagnosis, may_be_more
+from satview.analysis.capture_line import CaptureLine, capture_line
+from satview.analysis.doctor import ANALYSES, diagnosis, may_be_more
 from satview.analysis.needs import PRIORITIES
 from satview.analysis.verdicts.find import all_kinds, find_verdicts, verdicts_of
 from satview.analysis.verdicts.rule import Thresholds, rules

@@ -20,6 +20,7 @@ from satview.base.errors import Cancelled, SatviewError, one_line
 if TYPE_CHECKING:
     from importlib import metadata
 
+
 _T = TypeVar("_T")
 
 

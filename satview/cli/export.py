@@ -97,9 +97,9 @@ def run(args: argparse.Namespace) -> int:
     if args.output is None:
         raise UsageError("-o OUT is missing; its ending says what is written, such as -o events.csv")
     if is_folder_of_traces(args.file):
-        from satview.cli.shared import files
+        from satview.cli.shared import fleet
 
-        return files.export(args)
+        return fleet.export(args)
     if args.jobs is not None or args.pattern or args.dask:
         raise UsageError("--jobs, --pattern and --dask are for a folder of traces")
     trace = open_trace(args.file, args.user_events)

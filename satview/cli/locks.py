@@ -13,8 +13,8 @@ from satview.base.errors import SatviewError
 from satview.base.process import BAD_USE, say
 from satview.base.safe_text import visible_line
 from satview.base.time_text import format_duration
-from satview.cli.shared.files import add_files, open_set, say_problems
 from satview.cli.shared.progress import open_trace
+from satview.cli.shared.thread_traces import add_files, open_set, say_problems
 from satview.formats.unixware.payloads import address_text
 from satview.store.trace import Trace
 

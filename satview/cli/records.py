@@ -13,7 +13,7 @@ from satview.base.errors import SatviewError
 from satview.base.process import BAD_USE, say
 from satview.base.safe_text import csv_text, visible_line
 from satview.base.time_text import format_time
-from satview.cli.shared.files import add_files, open_set, say_problems
+from satview.cli.shared.thread_traces import add_files, open_set, say_problems
 from satview.store.trace import Trace
 
 _COLUMNS: Final = ("time_ns", "lwp", "pid", "tid", "name", "category", "record", "arguments")

@@ -14,7 +14,7 @@ from typing import Final
 
 import numpy as np
 
-from satview.base.installed import resource_path
+from satview.base.resources import resource_path
 from satview.events.naming import names
 from satview.events.spec import Release
 from satview.events.wire import THREAD_RUNNING

@@ -20,7 +20,7 @@ from satview.analysis.load import LoadBy, load_over_time
 from satview.analysis.times.basis import scope_of
 from satview.answers.frames import Texts
 from satview.base.errors import UsageError
-from satview.base.installed import required
+from satview.base.extras import required
 from satview.base.new_file import NewFile
 from satview.base.time import NS_PER_S, TimeWindow
 from satview.events.states import STATE_BY_NAME

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from satview.base.child import safe_children
 from satview.base.errors import SatviewError, UsageError, one_line
-from satview.base.installed import required
+from satview.base.extras import required
 from satview.base.new_file import NewFile
 from satview.base.safe_text import csv_text
 from satview.events.catalogue import catalogue

@@ -15,7 +15,7 @@ from typing import Any, Final
 from urllib.parse import quote, unquote
 
 from satview.base.errors import UsageError
-from satview.base.installed import required
+from satview.base.extras import required
 from satview.base.new_file import NewFile
 from satview.tables.schema import SCHEMAS
 

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.base.errors import UsageError
-from satview.base.installed import resource_path
+from satview.base.resources import resource_path
 from satview.base.time import NS_PER_S, Clock, TimeWindow
 from satview.base.time_text import format_duration
 from satview.fleet.query import query_dataset

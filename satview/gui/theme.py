@@ -11,7 +11,7 @@ from PySide6.QtCore import QByteArray, QRectF, Qt
 from PySide6.QtGui import QColor, QGuiApplication, QIcon, QPainter, QPalette, QPixmap, QPixmapCache
 from PySide6.QtWidgets import QApplication, QWidget
 
-from satview.base.installed import resource_path
+from satview.base.resources import resource_path
 from satview.session.settings import HATCH_ALWAYS, HATCH_PRINT, PRINT, STANDARD, Settings
 
 

@@ -21,8 +21,9 @@ from satview.analysis.reasons.why import why
 from satview.analysis.verdicts.find import verdicts_of
 from satview.base.child import screenshot
 from satview.base.errors import SatviewError, UsageError
-from satview.base.installed import required, resource_path
+from satview.base.extras import required
 from satview.base.named_files import name_fault, only_below
+from satview.base.resources import resource_path
 from satview.base.safe_text import visible_line
 from satview.base.time_text import parse_moment_inside
 from satview.events.user_events import UserEvent

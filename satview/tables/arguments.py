@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from satview.answers.frames import Frames, Made, Partial, Texts, Values, html_rows
 from satview.base.errors import UsageError
-from satview.base.installed import required
+from satview.base.extras import required
 from satview.base.safe_text import visible_line
 from satview.events.catalogue import Catalogue
 from satview.events.layout import Part, arguments_of, one_spelling, text_name

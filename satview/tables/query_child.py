@@ -23,7 +23,7 @@ from types import ModuleType
 from typing import Any, BinaryIO, Final, NoReturn, cast
 
 from satview.base.errors import UsageError
-from satview.base.installed import required
+from satview.base.extras import required
 
 JSON: Final = b"J"
 ARROW: Final = b"A"

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from satview.base.errors import Cancelled, UsageError
-from satview.base.installed import refuse_missing, required
+from satview.base.extras import refuse_missing, required
 from satview.tables.query_child import ARROW, JSON, arrow_bytes, arrow_rows
 from satview.tables.query_process import waiting
 from satview.tables.result import Result

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from satview.answers.frames import Frames, Made, Partial, Texts, Values, arrow_array, html_rows
 from satview.base.errors import UsageError
-from satview.base.installed import required
+from satview.base.extras import required
 from satview.base.safe_text import visible_line
 from satview.store.trace import Trace
 from satview.tables import builders

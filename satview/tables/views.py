@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Final
 
-from satview.base.installed import resource_path
+from satview.base.resources import resource_path
 from satview.base.time import NS_PER_S
 from satview.tables.schema import SCHEMAS
 

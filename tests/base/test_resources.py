@@ -3,14 +3,14 @@ from __future__ import annotations
 import tomllib
 from pathlib import Path
 
-from satview.base import installed
+from satview.base import resources
 
 ROOT = Path(__file__).resolve().parents[2]
 
 
 def test_the_sample_of_a_checkout():
-    assert installed.sample_trace() == ROOT / "sample_traces" / "dense-4cpu.kev"
-    assert installed.sample_trace().is_file()
+    assert resources.sample_trace() == ROOT / "sample_traces" / "dense-4cpu.kev"
+    assert resources.sample_trace().is_file()
 
 
 def test_the_sample_of_an_installed_satview(tmp_path, monkeypatch):
@@ -20,9 +20,9 @@ def test_the_sample_of_an_installed_satview(tmp_path, monkeypatch):
     target = tmp_path / position
     target.parent.mkdir(parents=True)
     target.write_bytes(b"sample")
-    monkeypatch.setattr(installed, "_PACKAGE", tmp_path / "satview")
-    installed._root.cache_clear()
+    monkeypatch.setattr(resources, "_PACKAGE", tmp_path / "satview")
+    resources._root.cache_clear()
     try:
-        assert installed.sample_trace() == target
+        assert resources.sample_trace() == target
     finally:
-        installed._root.cache_clear()
+        resources._root.cache_clear()

@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from satview.base.installed import resource_path
+from satview.base.resources import resource_path
 from satview.events.class_table import external_classes, mark_colours, printed_classes
 from satview.events.naming import class_of_unnamed
 from satview.events.spec import Release

@@ -7,21 +7,12 @@ belongs to it, and `satview.base.targets` refuses an output that is one of those
 from __future__ import annotations
 
 import argparse
-import os
 from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from satview.base.errors import UsageError
-from satview.base.process import COST_DATA, FINE, say
-from satview.base.safe_text import visible_line
-from satview.cli.shared.progress import working, working_on
-from satview.fleet.export import Exported, export_folder
-from satview.fleet.layout import DEFAULT_TABLES, SKIPPED
-from satview.formats.unixware.reader import open_thread_trace
-from satview.formats.unpacked import opened_plain
-from satview.store.trace import Trace
 
 if TYPE_CHECKING:
     from satview.session.axis_files import AxisRequest
@@ -89,42 +80,6 @@ def _files_of(name: InputFile) -> Iterator[Path]:
 # What the commands for thread traces have in common: their files, opening them, and what is said at the end.
 
 
-_MANY: Final = 20  # problems that are printed
-
-
-def add_files(parser: argparse.ArgumentParser) -> None:
-    """Add the files of a command, and which of their categories it reads."""
-    parser.add_argument(
-        "files",
-        nargs="+",
-        metavar="FILE",
-        type=InputFile,
-        help="a thread trace file (its set is found), a directory of them, or several",
-    )
-    parser.add_argument("--categories", metavar="NAMES", help="read these categories only, such as mutex:cond:sema")
-
-
-def open_set(files: list[str], categories: str | None) -> Trace:
-    """Open thread traces; a single one may be compressed, or `-` for standard input.
-
-    Raises:
-        SatviewError: They are none.
-        OSError: One cannot be read.
-    """
-    if len(files) > 1:
-        return open_thread_trace([Path(file) for file in files], categories=categories)
-    return opened_plain(Path(files[0]), lambda plain: open_thread_trace(plain, categories=categories))
-
-
-def say_problems(trace: Trace) -> int:
-    """Print the first problems of a trace to standard error; return the exit code: 1 if they cost data."""
-    for problem in list(trace.problems)[:_MANY]:
-        position = f"{problem.file}, " if problem.file else ""
-        position += f"line {problem.line}: " if problem.line else ""
-        say(f"{position}{problem.detail}")
-    return COST_DATA if trace.problems.cost_data else FINE
-
-
 # Options that say where files are on a time axis, for `satview together` and `satview --together`.
 
 
@@ -149,6 +104,7 @@ def axis_request(args: argparse.Namespace, files: list[Path]) -> AxisRequest:
     Raises:
         UsageError: An offset is none, or the descriptions of events are faulty.
     """
+    from satview.formats.user_event_file import read_user_events  # these bring numpy; --help needs none
     from satview.session.axis_files import AxisRequest
 
     offsets = {}
@@ -217,51 +173,3 @@ def completion(parser: argparse.ArgumentParser, shell: str) -> str:
 
 
 # What `satview export` and `satview query` do with many traces at once.
-
-
-_MOST_FAULTS = 20
-
-
-def export(args: argparse.Namespace) -> int:
-    """Export a folder of traces; return 0, or 1 if one was skipped or its problems cost data.
-
-    Raises:
-        UsageError: The arguments do not fit, or there is no trace.
-    """
-    from satview.tables.schema import SCHEMAS
-
-    if args.range or args.expression or args.by_class or args.format not in (None, "parquet"):
-        raise UsageError("of a folder of traces whole tables are written, as Parquet")
-    if args.user_events:
-        raise UsageError("--user-events is for a single trace; export these one by one")
-    if args.jobs is not None and args.jobs < 1:
-        raise UsageError(f"--jobs {args.jobs} is no number of processes")
-    tables = list(SCHEMAS) if "all" in args.table else [*args.table]
-    if args.arguments and "argument" not in tables:
-        tables = [*(tables or DEFAULT_TABLES), "argument"]
-    if args.dask:
-        from satview.fleet.export import export_on_cluster
-
-        with working(working_on("exporting", args.file)):
-            found = export_on_cluster(args.file, args.output, args.dask, tables, args.pattern)
-    else:
-        jobs = args.jobs or os.cpu_count() or 1
-        with working(working_on("exporting", args.file)) as report:
-            found = export_folder(args.file, args.output, tables, jobs, args.pattern,
-                                  lambda _done, number, count: report(number / count))  # fmt: skip
-    return _report(found, args.output)
-
-
-def _report(found: Exported, name: str) -> int:
-    for each in found.skipped[:_MOST_FAULTS]:
-        say(f"{visible_line(each.name)} skipped: {visible_line(each.fault)}")
-    if len(found.skipped) > _MOST_FAULTS:
-        say(f"and {len(found.skipped) - _MOST_FAULTS:,} more skipped; {SKIPPED} lists all of them")
-    events = sum(each.events for each in found.done)
-    parts = [f"{len(found.done):,} traces written, {events:,} events"]
-    if found.unchanged:
-        parts.append(f"{found.unchanged:,} there already")
-    if found.skipped:
-        parts.append(f"{len(found.skipped):,} skipped")
-    print(f"{name}: {', '.join(parts)}")
-    return COST_DATA if found.skipped or any(each.costs_data for each in found.done) else FINE

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from satview.analysis.sheet import Column, Kind, Sheet
 from satview.analysis.times.basis import sign
 from satview.base.safe_text import csv_text, visible_line
-from satview.cli.shared.console import bold, dim
+from satview.cli.shared.bold import bold, dim
 from satview.cli.shared.progress import working
 from satview.cli.shared.table import table_lines
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from satview.answers.table import Column, Kind, Outcome, Table
 from satview.base.safe_text import visible_line
-from satview.cli.shared.console import bold, dim
+from satview.cli.shared.bold import bold, dim
 from satview.cli.shared.progress import working
 from satview.cli.shared.sheets import print_rows
 

@@ -19,7 +19,8 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from satview.analysis.doctor import CaptureLine, Diagnosis, capture_for, notes
+from satview.analysis.capture_line import CaptureLine
+from satview.analysis.doctor import Diagnosis, capture_for, notes
 from satview.analysis.times.basis import TITLES, Mark, sign
 from satview.base.safe_text import tool_tip, visible_line
 from satview.gui.panel import Panel, PanelContext

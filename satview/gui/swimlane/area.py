@@ -41,7 +41,7 @@ from satview.store.mark_file import Mark
 from satview.store.trace import Trace
 
 if TYPE_CHECKING:
-    from satview.analysis.doctor import CaptureLine
+    from satview.analysis.capture_line import CaptureLine
 
 
 # What is instead of the lanes of a trace that has none: why, and what to capture to have them.

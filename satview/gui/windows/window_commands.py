@@ -14,7 +14,7 @@ from PySide6.QtGui import QGuiApplication, QKeySequence
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLineEdit, QPushButton, QTextBrowser, QVBoxLayout, QWidget
 
 from satview.base.errors import SatviewError, UsageError
-from satview.base.installed import sample_trace
+from satview.base.resources import sample_trace
 from satview.base.safe_text import html_text
 from satview.gui import dialogs
 from satview.gui.quick_pick import LinePrompt, Option, QuickPick

@@ -18,8 +18,8 @@ import numpy as np
 from satview.base.array_file import read_arrays, write_arrays
 from satview.base.debug import timed
 from satview.base.errors import Cancelled, SatviewError, WriteError
-from satview.base.installed import resource_path
 from satview.base.memory import give_back
+from satview.base.resources import resource_path
 from satview.base.shared_file import DamagedFileError
 from satview.base.threads import Begun
 from satview.formats.kev.head.header import BEGIN
@@ -267,13 +267,13 @@ def read_file(
 
 def _limit_memory(memory_bytes: int) -> None:
     """Set the bound of columns; what is beyond it is beside the cache, for temporary files may be memory themselves."""
-    from satview.base import column_arrays
+    from satview.base import column_room
 
     folder = cache_folder()
     with suppress(OSError):
         if folder is not None and memory_bytes:
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    column_arrays.set_limit(memory_bytes or column_arrays.from_environment(), folder if memory_bytes else None)
+    column_room.set_limit(memory_bytes or column_room.from_environment(), folder if memory_bytes else None)
 
 
 def _import_all(prepare: Prepare | None) -> None:

@@ -1,18 +1,14 @@
-"""What is installed beside the code: files of the program, and packages that only some parts need."""
+"""Packages that only some uses need: imported on first use, and named with what to type when they are not there."""
 
 from __future__ import annotations
 
 import re
-from functools import cache
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, requires
 from importlib.util import find_spec
-from pathlib import Path
 from typing import Any
 
 from satview.base.errors import UsageError
-
-# Packages that only some uses need: imported on first use, and named with what to type when they are not there.
 
 
 def required(name: str) -> Any:
@@ -55,35 +51,3 @@ def refuse_missing(name: str) -> None:
         is_there = False
     if not is_there:
         required(name)
-
-
-# Finds the files that ship with satview.
-
-
-_PACKAGE = Path(__file__).resolve().parent.parent
-_SAMPLE = "dense-4cpu.kev"
-
-
-@cache
-def _root() -> Path:
-    # Inside a wheel the folder is satview/_resources; in a checkout it is beside the package.
-    shipped = _PACKAGE / "_resources"
-    return shipped if shipped.is_dir() else _PACKAGE.parent / "resources"
-
-
-def resource_path(name: str) -> Path:
-    """Return the path of a shipped file, such as `events/thread.toml`.
-
-    Raises:
-        FileNotFoundError: No such file is shipped; names the file, not the machine's folders.
-    """
-    path = _root() / name
-    if not path.exists():
-        raise FileNotFoundError(f"satview ships no file {name!r}")
-    return path
-
-
-def sample_trace() -> Path:
-    """Return the path of the trace that comes with satview, whether or not it is still there."""
-    shipped = _root() / "samples" / _SAMPLE
-    return shipped if shipped.exists() else _PACKAGE.parent / "sample_traces" / _SAMPLE

@@ -1,0 +1,60 @@
+"""What `satview export` and `satview query` do with many traces at once."""
+
+from __future__ import annotations
+
+import argparse
+import os
+
+from satview.base.errors import UsageError
+from satview.base.process import COST_DATA, FINE, say
+from satview.base.safe_text import visible_line
+from satview.cli.shared.progress import working, working_on
+from satview.fleet.export import Exported, export_folder
+from satview.fleet.layout import DEFAULT_TABLES, SKIPPED
+
+_MOST_FAULTS = 20
+
+
+def export(args: argparse.Namespace) -> int:
+    """Export a folder of traces; return 0, or 1 if one was skipped or its problems cost data.
+
+    Raises:
+        UsageError: The arguments do not fit, or there is no trace.
+    """
+    from satview.tables.schema import SCHEMAS
+
+    if args.range or args.expression or args.by_class or args.format not in (None, "parquet"):
+        raise UsageError("of a folder of traces whole tables are written, as Parquet")
+    if args.user_events:
+        raise UsageError("--user-events is for a single trace; export these one by one")
+    if args.jobs is not None and args.jobs < 1:
+        raise UsageError(f"--jobs {args.jobs} is no number of processes")
+    tables = list(SCHEMAS) if "all" in args.table else [*args.table]
+    if args.arguments and "argument" not in tables:
+        tables = [*(tables or DEFAULT_TABLES), "argument"]
+    if args.dask:
+        from satview.fleet.export import export_on_cluster
+
+        with working(working_on("exporting", args.file)):
+            found = export_on_cluster(args.file, args.output, args.dask, tables, args.pattern)
+    else:
+        jobs = args.jobs or os.cpu_count() or 1
+        with working(working_on("exporting", args.file)) as report:
+            found = export_folder(args.file, args.output, tables, jobs, args.pattern,
+                                  lambda _done, number, count: report(number / count))  # fmt: skip
+    return _report(found, args.output)
+
+
+def _report(found: Exported, name: str) -> int:
+    for each in found.skipped[:_MOST_FAULTS]:
+        say(f"{visible_line(each.name)} skipped: {visible_line(each.fault)}")
+    if len(found.skipped) > _MOST_FAULTS:
+        say(f"and {len(found.skipped) - _MOST_FAULTS:,} more skipped; {SKIPPED} lists all of them")
+    events = sum(each.events for each in found.done)
+    parts = [f"{len(found.done):,} traces written, {events:,} events"]
+    if found.unchanged:
+        parts.append(f"{found.unchanged:,} there already")
+    if found.skipped:
+        parts.append(f"{len(found.skipped):,} skipped")
+    print(f"{name}: {', '.join(parts)}")
+    return COST_DATA if found.skipped or any(each.costs_data for each in found.done) else FINE
