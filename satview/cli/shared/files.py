@@ -77,9 +77,6 @@ def _files_of(name: InputFile) -> Iterator[Path]:
             yield from Dataset(path).files()
 
 
-# What the commands for thread traces have in common: their files, opening them, and what is said at the end.
-
-
 # Options that say where files are on a time axis, for `satview together` and `satview --together`.
 
 
@@ -170,6 +167,3 @@ def completion(parser: argparse.ArgumentParser, shell: str) -> str:
     # The first word may be a command or a file, which shtab cannot say.
     script = script.replace("-F _shtab_satview satview", "-o default -F _shtab_satview satview")  # bash
     return script.replace("_describe 'satview commands' _commands", "_describe 'satview commands' _commands; _files")
-
-
-# What `satview export` and `satview query` do with many traces at once.
