@@ -9,6 +9,7 @@ import sys
 from typing import Any
 
 from satview.traceparser.api import (
+    State,
     traceparser,
     traceparser_cs,
     traceparser_destroy,
@@ -16,7 +17,6 @@ from satview.traceparser.api import (
     traceparser_init,
 )
 from satview.traceparser.constants import Info
-from satview.traceparser.api import State
 
 KERCALLENTER, THREAD, COMM = 3, 10, 14
 THRUNNING, SMSG = 1 << 1, 0

@@ -12,7 +12,7 @@ from satview.capture import nto
 from satview.capture.files import KevFile
 from satview.capture.kernel import Kernel
 from satview.capture.sim.parts.target import target
-from satview.capture.sinks import MemorySink
+from satview.capture.tiles import MemorySink
 from satview.capture.trace_event import mode
 from satview.capture.workloads import automotive
 from satview.events.spec import Release

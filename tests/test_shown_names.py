@@ -17,9 +17,9 @@ from satview.events.catalogue import ListedCatalogue, listed_catalogue
 from satview.events.spec import Release
 from satview.events.states import STATES
 from satview.filters.expressions.expression import select
-from satview.filters.expressions.vocabulary import state_value
+from satview.filters.expressions.semantics import state_value
 from satview.filters.external import ExternalClass
-from satview.filters.rules.event_names import event_argument
+from satview.filters.rules.text import event_argument
 from satview.opened import OpenedTrace, with_answers
 from satview.session.events.event_text import list_row
 from satview.testing.figure import Claims, KevFailure

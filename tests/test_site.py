@@ -12,8 +12,8 @@ import satview
 from satview.__main__ import command_names, main
 from satview.events.catalogue import catalogue
 from satview.events.spec import Release
-from satview.filters.expressions.operators import FUNCTIONS
-from satview.filters.expressions.vocabulary import FIELDS
+from satview.filters.expressions.nodes import FUNCTIONS
+from satview.filters.expressions.semantics import FIELDS
 from tools import write_site
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 from satview.events.modes import Mode
-from satview.filters.expressions.vocabulary import FIELDS
+from satview.filters.expressions.semantics import FIELDS
 from satview.session.commands import COMMANDS, MOUSE_HELP
 from satview.tables.schema import SCHEMAS
 from satview.tables.views import views

@@ -18,8 +18,8 @@ import satview
 from satview.cli.shared.files import actions
 from satview.events.catalogue import catalogue
 from satview.events.spec import EventSpec, Field, Release
-from satview.filters.expressions.operators import FUNCTIONS
-from satview.filters.expressions.vocabulary import FIELDS
+from satview.filters.expressions.nodes import FUNCTIONS
+from satview.filters.expressions.semantics import FIELDS
 from satview.viewer_command import whole_parser
 
 ROOT = Path(__file__).resolve().parents[1]

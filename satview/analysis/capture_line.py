@@ -11,8 +11,8 @@ from satview.events.modes import Mode
 from satview.filters.external import ExternalClass as C
 from satview.filters.external import classes_of
 from satview.filters.rules.building import build
-from satview.filters.rules.rule import Rule
-from satview.filters.rules.tracelogger_command import logger_numbers, tracelogger_command
+from satview.filters.rules.text import Rule
+from satview.filters.rules.writing import logger_numbers, tracelogger_command
 from satview.store.trace import Trace
 
 _LEFT_OUT: Final = (C.KERCALL, C.INT, C.VTHREAD, C.COMM, C.SYSTEM)  # PROCESS names things, THREAD shows who runs

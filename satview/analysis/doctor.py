@@ -282,7 +282,7 @@ def may_be_more(trace: Trace) -> str:
 
 def notes(trace: Trace) -> tuple[str, ...]:
     """Return what the command line of the capture says of what may be missing; one sentence each, no full stops."""
-    from satview.filters.rules.tracelogger_command import from_tracelogger_args  # as in `_capture`
+    from satview.filters.rules.writing import from_tracelogger_args  # as in `_capture`
 
     return from_tracelogger_args(trace.header.get("TRACELOGGER_ARGS"), trace.release).notes
 

@@ -15,7 +15,7 @@ from satview.capture.buffers import Buffer, TraceBuffers
 from satview.capture.sim.parts.target import Target
 from satview.events import wire
 from satview.filters.event_context import EventContext
-from satview.filters.rules.handler_table import HANDLER_LIMIT, OLD_HANDLER_LIMIT
+from satview.filters.rules.handlers import HANDLER_LIMIT, OLD_HANDLER_LIMIT
 from satview.filters.rules.rule_set import RuleSet
 
 if TYPE_CHECKING:

@@ -33,9 +33,7 @@ from satview.filters.diagnostics import RuleError
 from satview.filters.expressions.expression import Expression
 from satview.filters.rules.building import FunctionLoader, build
 from satview.filters.rules.capturing import CaptureRules, for_capture
-from satview.filters.rules.rule import Rule
-from satview.filters.rules.rule_line import Processes
-from satview.filters.rules.text import parse_rules
+from satview.filters.rules.text import Processes, Rule, parse_rules
 
 # Rule files for captures: the rules that filter a view, turned into the TraceEvent() calls that they are.
 

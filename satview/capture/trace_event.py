@@ -21,7 +21,7 @@ from satview.events import wire
 from satview.events.modes import NOT_NUMBERS, NUMBER_MASK, Mode, mode_of
 from satview.events.spec import Release
 from satview.events.wire import WireClass
-from satview.filters.rules.handler_table import DynamicRule
+from satview.filters.rules.handlers import DynamicRule
 
 if TYPE_CHECKING:
     from satview.capture.sim.machine.machine import Machine

@@ -25,16 +25,14 @@ from satview.export.subset import SubsetReport, write_subset
 from satview.filters.derived_columns import TraceDerivedColumns
 from satview.filters.diagnostics import RuleError
 from satview.filters.expressions.expression import Expression, possible
-from satview.filters.names import process_names
+from satview.filters.rows import process_names
 from satview.filters.rules.building import BuiltRules, build, never_true_rules
-from satview.filters.rules.explain import explain
+from satview.filters.rules.capturing import explain
+from satview.filters.rules.fastwide import doubt_of_view
 from satview.filters.rules.handlers import Handlers
-from satview.filters.rules.inserted import doubt_of_view
-from satview.filters.rules.rule import Rule
-from satview.filters.rules.text import check_rules, read_rule_text, rules_text
-from satview.filters.rules.tracelogger_command import from_tracelogger_args, tracelogger_command
-from satview.filters.views.nothing import why_nothing
-from satview.filters.views.would_capture import WouldCapture, would_capture
+from satview.filters.rules.text import Rule, check_rules, read_rule_text, rules_text
+from satview.filters.rules.writing import from_tracelogger_args, tracelogger_command
+from satview.filters.views.would_capture import WouldCapture, why_nothing, would_capture
 from satview.store.arguments import taught
 from satview.store.trace import Trace
 

@@ -20,13 +20,11 @@ from satview.events.layout import USER_TEXT, Part, argument_part, codes_of_argum
 from satview.events.spec import Release
 from satview.events.variants import is_user
 from satview.filters.expressions import nodes
-from satview.filters.expressions.operators import ARITHMETIC, COMPARISONS, FUNCTIONS, wrapped
-from satview.filters.expressions.pattern import Pattern
-from satview.filters.expressions.pattern_syntax import PatternNode, Ranges
+from satview.filters.expressions.nodes import ARITHMETIC, COMPARISONS, FUNCTIONS, wrapped
+from satview.filters.expressions.pattern import Pattern, PatternNode, Ranges
 from satview.filters.expressions.reach import has_argument
-from satview.filters.expressions.semantics import CodeTest
-from satview.filters.expressions.vocabulary import FIELDS, Domain, FieldKind
-from satview.filters.rules.switch_state import C
+from satview.filters.expressions.semantics import FIELDS, CodeTest, Domain, FieldKind
+from satview.filters.rules.switches import C
 
 # Foreign text in C source: the only two ways for it to get there.
 

@@ -40,10 +40,10 @@ from satview.filters.external import (
 )
 from satview.filters.rules.building import BuiltRules
 from satview.filters.rules.capturing import AllOf, for_capture
-from satview.filters.rules.handler_table import DynamicRule
-from satview.filters.rules.rule import Rule
+from satview.filters.rules.handlers import DynamicRule
 from satview.filters.rules.rule_set import RuleSet
-from satview.filters.rules.switch_state import C
+from satview.filters.rules.switches import C
+from satview.filters.rules.text import Rule
 from satview.filters.rules.writing import handler_rules, rules_of
 
 # The C functions that exported programs are made of: `resources/export/handlers.c`, cut into parts.

@@ -1,7 +1,6 @@
 """Rules as text, for scripts: the documented way to `satview.filters.rules.text`."""
 
-from satview.filters.names import process_names
-from satview.filters.rules.rule import Rule
-from satview.filters.rules.text import check_rules, parse_rules, rules_text
+from satview.filters.rows import process_names
+from satview.filters.rules.text import Rule, check_rules, parse_rules, rules_text
 
 __all__ = ["Rule", "check_rules", "parse_rules", "process_names", "rules_text"]

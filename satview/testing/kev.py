@@ -25,8 +25,8 @@ from satview.events.kernel_calls import call_numbers
 from satview.events.words import text_words
 from satview.filters.diagnostics import did_you_mean, nearest
 from satview.filters.expressions.pattern import glob
+from satview.filters.expressions.semantics import event_names
 from satview.filters.expressions.syntax import looks_like_condition
-from satview.filters.expressions.vocabulary import event_names
 from satview.linkage.rows import rows_of_codes
 from satview.linkage.whole import is_whole
 from satview.opened import OpenedTrace

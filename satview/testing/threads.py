@@ -11,7 +11,7 @@ from satview.answers.frames import Texts
 from satview.base.errors import UsageError
 from satview.base.time_text import format_duration
 from satview.events.states import STATES
-from satview.filters.expressions.vocabulary import state_value
+from satview.filters.expressions.semantics import state_value
 from satview.opened import OpenedTrace
 from satview.store.time_ranges import location_of
 from satview.tables.table import Table

@@ -20,7 +20,7 @@ from satview.capture.workloads import registry
 from satview.events.spec import Release
 from satview.filters.rules.building import build
 from satview.filters.rules.text import parse_rules
-from satview.filters.rules.tracelogger_command import from_tracelogger_args, tracelogger_command
+from satview.filters.rules.writing import from_tracelogger_args, tracelogger_command
 from satview.formats.registry import open_trace
 from satview.store.trace import Trace
 from tests.analysis.test_why import made_of

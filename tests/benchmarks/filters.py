@@ -18,7 +18,7 @@ from satview.filters.derived_columns import TraceDerivedColumns
 from satview.filters.expressions.expression import Expression
 from satview.filters.rows import EventMask
 from satview.filters.rules.rule_set import RuleSet
-from satview.filters.rules.switch_state import C
+from satview.filters.rules.switches import C
 from satview.filters.views.passes import Pass, PassEvaluator, PassStack
 from satview.formats.kev.reader import open_kev
 from satview.linkage.calls import calls

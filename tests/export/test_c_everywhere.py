@@ -11,7 +11,7 @@ import pytest
 
 from satview.events.spec import Release
 from satview.export.c_program import c_program
-from satview.filters.names import process_names
+from satview.filters.rows import process_names
 from satview.filters.rules.building import build
 from satview.filters.rules.capturing import for_capture
 from satview.filters.rules.text import parse_rules

@@ -14,7 +14,7 @@ from satview.filters.external import ExternalClass
 from satview.filters.rules.building import build
 from satview.filters.rules.rule_set import RuleSet
 from satview.filters.rules.text import parse_rules
-from satview.filters.rules.tracelogger_command import from_tracelogger_args, tracelogger_command
+from satview.filters.rules.writing import from_tracelogger_args, tracelogger_command
 from tests.export.c_target import Runner, compiled, constants
 from tests.filters.test_rules import random_rules
 

@@ -14,8 +14,7 @@ from satview.export.c_conditions import comment, constants, literal
 from satview.export.c_program import c_program, ordered, parts
 from satview.filters.external import ExternalClass
 from satview.filters.rules.building import build
-from satview.filters.rules.rule import Rule
-from satview.filters.rules.text import parse_rules
+from satview.filters.rules.text import Rule, parse_rules
 from tests.export.c_target import Runner, compiled
 
 QNX_6 = Release.QNX_6

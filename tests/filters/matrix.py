@@ -12,7 +12,7 @@ from satview.events.spec import Release, Show
 from satview.filters.derived_columns import TraceDerivedColumns
 from satview.filters.expressions.reach import items_logged
 from satview.filters.external import ExternalClass, classes_of, external_of
-from satview.filters.rules.handler_table import HANDLER_CLASSES
+from satview.filters.rules.handlers import HANDLER_CLASSES
 from satview.store.trace import Trace
 from tests.helpers.extent import usually
 

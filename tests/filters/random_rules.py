@@ -13,8 +13,7 @@ from satview.filters.expressions.reach import items_logged
 from satview.filters.external import ExternalClass
 from satview.filters.rules.building import build
 from satview.filters.rules.capturing import for_capture
-from satview.filters.rules.rule import quoted
-from satview.filters.rules.text import parse_rules
+from satview.filters.rules.text import parse_rules, quoted
 from satview.store.trace import Trace
 from tests.filters.matrix import classes_with_handlers, rows_of
 

@@ -8,11 +8,10 @@ from satview.events.spec import Release
 from satview.filters.expressions.complete import completions
 from satview.filters.expressions.expression import Expression
 from satview.filters.expressions.reach import is_wide_only
-from satview.filters.expressions.vocabulary import FIELDS, Known
+from satview.filters.expressions.semantics import FIELDS, Known
 from satview.filters.external import ExternalClass as C
 from satview.filters.rules.building import build
-from satview.filters.rules.capturing import AllOf, check_capture, check_condition, for_capture
-from satview.filters.rules.explain import explain
+from satview.filters.rules.capturing import AllOf, check_capture, check_condition, explain, for_capture
 from satview.filters.rules.text import parse_rules
 from satview.filters.views.passes import Pass, pass_limits
 

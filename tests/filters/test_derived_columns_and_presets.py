@@ -8,8 +8,8 @@ from satview.filters.derived_columns import TraceDerivedColumns
 from satview.filters.expressions.complete import completions
 from satview.filters.rules.fastwide import logged_form
 from satview.filters.rules.rule_set import RuleSet
-from satview.filters.rules.switch_state import C
-from satview.filters.views import presets
+from satview.filters.rules.switches import C
+from satview.filters.views import passes
 from satview.filters.views.would_capture import would_capture
 from satview.linkage.calls import partner
 from tests.filters.made import (
@@ -115,28 +115,28 @@ def test_priority_is_the_last_one_reported():
 
 def test_who_used_the_cpu():
     trace = messages()
-    assert names(trace, presets.used_cpu(trace)) == {(12, 1), (7, 2), (20, 1)}, "1/2 is idle: CPU 2 of 2"
+    assert names(trace, passes.used_cpu(trace)) == {(12, 1), (7, 2), (20, 1)}, "1/2 is idle: CPU 2 of 2"
     cycles = np.zeros(len(trace.threads), np.int64)
     for pid, tid, ran in ((12, 1, 20), (7, 2, 140), (20, 1, 30), (1, 2, 1000)):
         cycles[trace.threads.row(pid, tid)] = ran
-    assert names(trace, presets.top_by_cpu(trace, 2, cycles)) == {(7, 2), (20, 1)}, "1/2 is idle"
-    assert names(trace, presets.top_by_cpu(trace, 0, cycles)) == set()
+    assert names(trace, passes.top_by_cpu(trace, 2, cycles)) == {(7, 2), (20, 1)}, "1/2 is idle"
+    assert names(trace, passes.top_by_cpu(trace, 0, cycles)) == set()
 
 
 def test_who_changed_state_and_who_did_ipc():
     trace = messages()
-    assert names(trace, presets.changed_state(trace)) == {(12, 1), (7, 2), (20, 1), (1, 2)}
-    assert names(trace, presets.did_ipc(trace)) == {(12, 1), (7, 2), (20, 1)}
+    assert names(trace, passes.changed_state(trace)) == {(12, 1), (7, 2), (20, 1), (1, 2)}
+    assert names(trace, passes.did_ipc(trace)) == {(12, 1), (7, 2), (20, 1)}
 
 
 def test_the_family_of_a_sender_goes_through_nested_sends():
     trace = messages()
     selected = np.zeros(len(trace.threads), np.bool_)
     selected[trace.threads.row(12, 1)] = True
-    assert names(trace, presets.message_family(trace, selected)) == {(12, 1), (7, 2), (20, 1)}
+    assert names(trace, passes.message_family(trace, selected)) == {(12, 1), (7, 2), (20, 1)}
     selected[:] = False
     selected[trace.threads.row(20, 1)] = True
-    assert names(trace, presets.message_family(trace, selected)) == {(20, 1)}
+    assert names(trace, passes.message_family(trace, selected)) == {(20, 1)}
 
 
 def test_a_server_that_received_the_message_belongs_to_the_family_as_one_that_replied_does():
@@ -157,14 +157,14 @@ def test_a_server_that_received_the_message_belongs_to_the_family_as_one_that_re
     )
     selected = np.zeros(len(trace.threads), np.bool_)
     selected[trace.threads.row(12, 1)] = True
-    assert names(trace, presets.message_family(trace, selected)) == {(12, 1), (7, 1), (7, 2)}
+    assert names(trace, passes.message_family(trace, selected)) == {(12, 1), (7, 1), (7, 2)}
 
 
 def test_a_server_that_never_answers_is_known_by_who_receives():
     trace = made([(10, 0, RUNNING, (12, 1)), (20, 0, SMSG, (1, 7)), (30, 0, RUNNING, (7, 2)), (40, 0, RMSG, (1, 7))])
     selected = np.zeros(len(trace.threads), np.bool_)
     selected[trace.threads.row(12, 1)] = True
-    assert names(trace, presets.message_family(trace, selected)) == {(12, 1), (7, 2)}
+    assert names(trace, passes.message_family(trace, selected)) == {(12, 1), (7, 2)}
 
 
 # ---- the other form ----------------------------------------------------------------------------------------------

@@ -15,10 +15,9 @@ from satview.events.variants import EXITS, is_exit
 from satview.events.wire import CODE_COUNT, WireClass, code
 from satview.filters.derived_columns import TraceDerivedColumns, event_contexts
 from satview.filters.diagnostics import ExpressionError
-from satview.filters.expressions.columns import NUMBERS
-from satview.filters.expressions.expression import Expression, validate
+from satview.filters.expressions.compiled import NUMBERS
+from satview.filters.expressions.expression import Expression, number_of, validate
 from satview.filters.expressions.reach import never_true
-from satview.filters.expressions.scalar import number_of
 from tests.filters.made import (
     MSG_RECEIVEV,
     MSG_RECEIVEV_EXIT,

@@ -12,8 +12,7 @@ from satview.events.spec import Release
 from satview.export.c_conditions import Automaton
 from satview.filters.diagnostics import ExpressionError
 from satview.filters.expressions.expression import Expression
-from satview.filters.expressions.pattern import glob, regex
-from satview.filters.expressions.pattern_syntax import _LAST_LETTER, _LAST_OF_ASCII, _other_cases
+from satview.filters.expressions.pattern import _LAST_LETTER, _LAST_OF_ASCII, _other_cases, glob, regex
 from satview.filters.rules.building import build
 from satview.filters.rules.text import check_rules, parse_rules
 

@@ -9,7 +9,7 @@ import satview
 from satview.capture.logger_options import LoggerOptions
 from satview.capture.run import Capture, run
 from satview.events.spec import Release
-from satview.filters.views import presets
+from satview.filters.views import passes
 from satview.store.losses import idle_threads
 
 
@@ -38,14 +38,14 @@ def test_who_used_the_cpu_and_most_of_it(captured):
         start, end = max(each.start, trace.window.start), min(each.end, trace.window.end)
         if end > start and each.thread not in idle:
             ran[each.thread] += end - start
-    assert names(trace, presets.used_cpu(trace)) == set(ran)
-    top = presets.top_by_cpu(trace, 3, satview.Statistics(trace).threads.cpu_cycles)
+    assert names(trace, passes.used_cpu(trace)) == set(ran)
+    top = passes.top_by_cpu(trace, 3, satview.Statistics(trace).threads.cpu_cycles)
     assert names(trace, top) == set(sorted(ran, key=ran.__getitem__)[-3:])
 
 
 def test_who_did_ipc(captured):
     trace, truth = captured
-    found = names(trace, presets.did_ipc(trace))
+    found = names(trace, passes.did_ipc(trace))
     senders = {each.client for each in truth.messages if inside(trace, each.sent)}
     receivers = {each.server for each in truth.messages if inside(trace, each.received)}
     assert len(senders) > 10
@@ -58,7 +58,7 @@ def test_the_family_of_every_sender(captured):
     for each in truth.messages:
         if inside(trace, each.sent) and each.server is not None and inside(trace, each.received):
             sends_to[each.client].add(each.server)
-    graph = presets.message_graph(trace)
+    graph = passes.message_graph(trace)
     for client in list(sends_to):
         family, open_ = {client}, [client]
         while open_:
@@ -67,4 +67,4 @@ def test_the_family_of_every_sender(captured):
             open_ += fresh
         selected = np.zeros(len(trace.threads), np.bool_)
         selected[trace.threads.row(*client)] = True
-        assert names(trace, presets.message_family(trace, selected, graph)) == family, client
+        assert names(trace, passes.message_family(trace, selected, graph)) == family, client

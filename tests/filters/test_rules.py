@@ -14,8 +14,7 @@ from satview.filters.derived_columns import event_contexts
 from satview.filters.event_context import EventContext
 from satview.filters.external import ExternalClass, external_of, internal_codes
 from satview.filters.rules.rule_set import RuleSet
-from satview.filters.rules.switch_state import OK
-from satview.filters.rules.switches import EINVAL, ENOTSUP
+from satview.filters.rules.switches import EINVAL, ENOTSUP, OK
 from satview.filters.rules.writing import rules_of
 from tests.filters.made import (
     MSG_SENDV,

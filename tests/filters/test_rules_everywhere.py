@@ -17,7 +17,7 @@ from satview.events.wire import (
     PROC_THREAD_NAME,
     WireClass,
 )
-from satview.filters.names import process_names
+from satview.filters.rows import process_names
 from satview.filters.rules.building import build
 from satview.filters.rules.text import parse_rules
 from satview.filters.views.selection import rules_of_selection

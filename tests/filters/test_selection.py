@@ -14,10 +14,9 @@ from satview.events.wire import CODE_COUNT, PROC_CREATE_NAME
 from satview.filters import rows as event_rows
 from satview.filters.expressions.expression import Expression
 from satview.filters.external import ExternalClass
-from satview.filters.names import process_names
-from satview.filters.rows import EventMask
+from satview.filters.rows import EventMask, process_names
 from satview.filters.rules.building import build
-from satview.filters.rules.inserted import inserted_by_code
+from satview.filters.rules.fastwide import inserted_by_code
 from satview.filters.rules.rule_set import RuleSet
 from satview.filters.rules.text import parse_rules
 from satview.filters.views.passes import Effect, Pass, PassStack

@@ -10,13 +10,20 @@ from satview.events.modes import Mode
 from satview.events.spec import Release
 from satview.filters.diagnostics import RuleError
 from satview.filters.external import ExternalClass
-from satview.filters.names import process_names
+from satview.filters.rows import process_names
 from satview.filters.rules.building import build
-from satview.filters.rules.explain import explain
-from satview.filters.rules.rule import Rule
-from satview.filters.rules.rule_line import without_comment
+from satview.filters.rules.capturing import explain
 from satview.filters.rules.rule_set import RuleSet
-from satview.filters.rules.text import FILE_LIMIT, check_rules, load_rules, parse_rules, rules_text, save_rules
+from satview.filters.rules.text import (
+    FILE_LIMIT,
+    Rule,
+    check_rules,
+    load_rules,
+    parse_rules,
+    rules_text,
+    save_rules,
+    without_comment,
+)
 from tests.filters.made import MSG_SENDV, RUNNING, made, random_trace
 from tests.helpers.growth import cpu_s
 

@@ -8,7 +8,7 @@ from satview.base.time import TimeWindow
 from satview.events.spec import Release
 from satview.events.wire import WireClass
 from satview.filters.diagnostics import RuleError
-from satview.filters.names import process_names
+from satview.filters.rows import process_names
 from satview.filters.rules.building import build
 from satview.filters.rules.text import parse_rules
 from satview.filters.views.would_capture import would_capture

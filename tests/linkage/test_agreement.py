@@ -15,7 +15,7 @@ from satview.events.kernel_calls import never_block
 from satview.events.spec import Release
 from satview.events.states import KERNEL_CALL
 from satview.filters.expressions.expression import select
-from satview.filters.rules.switch_state import C
+from satview.filters.rules.switches import C
 from satview.formats.registry import open_trace
 from satview.linkage.calls import partner
 from satview.linkage.table import Certainty, LinkKind

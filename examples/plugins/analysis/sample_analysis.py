@@ -5,8 +5,7 @@ It is a tab of the panel Statistics, and `satview stats FILE --by short-runs`.
 
 import numpy as np
 
-from satview.analysis.sheet import Subject
-from satview.analysis.sheet import columns_of, sheet_of, thread_columns, threads_shown
+from satview.analysis.sheet import Subject, columns_of, sheet_of, thread_columns, threads_shown
 from satview.tables.table import table
 
 LIMIT_NS = 50_000

@@ -13,7 +13,7 @@ from satview.core import statistics
 from satview.events import wire
 from satview.events.states import STATE_BY_NAME
 from satview.events.wire import CODE_COUNT, WireClass
-from satview.filters.expressions.columns import RowColumns
+from satview.filters.expressions.compiled import RowColumns
 from satview.linkage.rows import rows_where
 from satview.linkage.table import NO_EVENT, LinkKind
 from satview.linkage.transactions import transactions

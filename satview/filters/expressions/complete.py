@@ -11,10 +11,9 @@ from satview.events import states
 from satview.events.catalogue import listed_catalogue
 from satview.events.layout import argument_names
 from satview.events.spec import Release
-from satview.filters.expressions.operators import FUNCTIONS
+from satview.filters.expressions.nodes import FUNCTIONS
 from satview.filters.expressions.reach import is_wide_only
-from satview.filters.expressions.syntax import IS_WORDS
-from satview.filters.expressions.vocabulary import (
+from satview.filters.expressions.semantics import (
     FIELDS,
     FieldKind,
     Known,
@@ -22,7 +21,8 @@ from satview.filters.expressions.vocabulary import (
     error_names,
     event_names,
 )
-from satview.filters.names import process_names
+from satview.filters.expressions.syntax import IS_WORDS
+from satview.filters.rows import process_names
 from satview.store.arguments import taught
 from satview.store.trace import Trace
 

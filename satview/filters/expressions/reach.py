@@ -23,9 +23,8 @@ from satview.events.variants import EXITS, FAILED_ARGUMENTS, USER_CLASSES, is_us
 from satview.events.wire import CODE_COUNT, class_of
 from satview.filters.expressions import nodes
 from satview.filters.expressions.compiled import domains, table_of
-from satview.filters.expressions.operators import COMPARISONS
-from satview.filters.expressions.semantics import CodeTest
-from satview.filters.expressions.vocabulary import FIELDS, Domain, Known
+from satview.filters.expressions.nodes import COMPARISONS
+from satview.filters.expressions.semantics import FIELDS, CodeTest, Domain, Known
 
 Bools = NDArray[np.bool_]
 _TEXT: Final = "text"

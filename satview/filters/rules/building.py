@@ -17,12 +17,11 @@ from satview.filters.expressions.expression import Expression, possible
 from satview.filters.expressions.pattern import share_budget
 from satview.filters.external import LATER_CLASSES, classes_of
 from satview.filters.rows import Bools
-from satview.filters.rules.handler_table import DynamicRule
-from satview.filters.rules.inserted import passing_in_view
-from satview.filters.rules.rule import Rule
+from satview.filters.rules.fastwide import passing_in_view
+from satview.filters.rules.handlers import DynamicRule
 from satview.filters.rules.rule_set import RuleSet
-from satview.filters.rules.switch_state import C
-from satview.filters.rules.switches import EINVAL, ENOTSUP, PID_CLASSES
+from satview.filters.rules.switches import EINVAL, ENOTSUP, PID_CLASSES, C
+from satview.filters.rules.text import Rule
 from satview.store.trace import Trace
 
 FunctionLoader = Callable[[str], DynamicRule]

@@ -16,7 +16,9 @@ The lines take effect from top to bottom, as in the kernel. `WHERE` alone is a c
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Final
 
@@ -24,10 +26,363 @@ from satview.base.errors import UsageError
 from satview.base.named_files import read_small
 from satview.base.new_file import write_file
 from satview.base.targets import Sources
+from satview.events.catalogue import catalogue
+from satview.events.modes import RULE_MODES, Mode
 from satview.events.spec import Release
-from satview.filters.diagnostics import Diagnostic, RuleError
-from satview.filters.rules.rule import Rule
-from satview.filters.rules.rule_line import Processes, RuleLine, without_comment
+from satview.filters.diagnostics import Diagnostic, ExpressionError, RuleError, did_you_mean, nearest
+from satview.filters.expressions.expression import Expression
+from satview.filters.external import INT_CLASSES, PROCESS_NAMES, ExternalClass, classes_of, external_of, has_event_masks
+from satview.filters.rows import LABEL
+
+# Names of events in rules, and TraceEvent()'s argument for each.
+
+
+PREFIX: Final = "_NTO_TRACE_"  # of the names in sys/trace.h, which rules may leave out
+_INTERRUPT_EVENT: Final = re.compile(r"^interrupt ", re.IGNORECASE)  # before the number, as the window shows it
+NUMBER: Final = re.compile(r"0[xX][0-9A-Fa-f]{1,16}|[0-9]{1,20}")
+
+
+@cache
+def names_of_class(external: ExternalClass, release: Release) -> dict[str, int]:
+    """Return the event names of a class and TraceEvent()'s argument for each; empty where events are numbers.
+
+    Shared: not to be changed.
+    """
+    if external in INT_CLASSES or external in (ExternalClass.USER, ExternalClass.EMPTY):
+        return {}
+    if external is ExternalClass.PROCESS:
+        return {name: 1 << i for i, name in enumerate(PROCESS_NAMES)}
+    requested = ExternalClass.KERCALLENTER if external is ExternalClass.KERCALL else external
+    book = catalogue(release)
+    found: dict[str, int] = {}
+    for code in book.codes():
+        address = external_of(code, release)
+        if address.external is requested:
+            name = book.name(code).removesuffix("_64")
+            found.setdefault(name, 1 << address.number if _is_bit(external, release) else address.number)
+    return found
+
+
+def _is_bit(external: ExternalClass, release: Release) -> bool:
+    return has_event_masks(external, release) and external is not ExternalClass.CONTROL
+
+
+def event_argument(name: str, external: ExternalClass, release: Release) -> int | None:
+    """Return the event argument for a name or number, None if the class has no such event; `|` joins bits of a mask."""
+    if external in INT_CLASSES:
+        name = _INTERRUPT_EVENT.sub("", name)
+    if NUMBER.fullmatch(name):
+        return int(name, 0) if name[:2].lower() == "0x" else int(name)
+    if "|" in name and has_event_masks(external, release):
+        parts = [event_argument(part.strip(), external, release) for part in name.split("|")]
+        known = [part for part in parts if part is not None]
+        return None if len(known) < len(parts) else _bit_union(known)
+    names = names_of_class(external, release)
+    requested = name.upper()
+    for spelling in (requested, requested.removeprefix(PREFIX), f"TH{requested}", f"VTH{requested}"):
+        if spelling in names:
+            return names[spelling]
+    arguments = []
+    for code in catalogue(release).find(name[:100]):
+        address = external_of(code, release)
+        is_in = address.external is external or (
+            external is ExternalClass.KERCALL and address.external is ExternalClass.KERCALLENTER
+        )
+        if is_in:
+            arguments.append(1 << address.number if _is_bit(external, release) else address.number)
+    is_public_call = name != name.upper()  # one may be behind several kernel calls
+    return arguments[0] if arguments and (not is_public_call or len({*arguments}) == 1) else None
+
+
+def _bit_union(bits: Sequence[int]) -> int:
+    result = 0
+    for bit in bits:
+        result |= bit
+    return result
+
+
+def event_text(external: ExternalClass, event: int, release: Release) -> str:
+    """Return an event argument as it is written in a rule: names with `|` between for masks, else a name or number."""
+    by_number = {number: name for name, number in reversed(names_of_class(external, release).items())}
+    if event in by_number:
+        return by_number[event]
+    if not has_event_masks(external, release) or not event:
+        return str(event)
+    named = [name for bit, name in by_number.items() if bit & event == bit]
+    rest = event & ~_bit_union([bit for bit in by_number if bit & event == bit])
+    parts = sorted(named, key=lambda name: names_of_class(external, release)[name])
+    return "|".join([*parts, *([hex(rest)] if rest else [])])
+
+
+# One rule, and how it is written.
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One rule.
+
+    Attributes:
+        mode: What it does; None for a condition on every event (`WHERE` alone).
+        external: The class; None where the mode takes none.
+        event: The event argument as TraceEvent() takes it, a mask for classes with masks; None where there is none.
+        pid, tid: None where the mode takes none.
+        process: Name of the process where one was written instead of the pid; may be empty.
+        condition: Expression of a dynamic rule; empty if it is none.
+        function: `file.py:name` of a dynamic rule that is a Python function; empty if it is none.
+        line: Line number from 1; 0 = made by the program.
+        condition_start: Offset of the condition in its line.
+    """
+
+    mode: Mode | None
+    external: ExternalClass | None = None
+    event: int | None = None
+    pid: int | None = None
+    tid: int | None = None
+    process: str = ""
+    condition: str = ""
+    function: str = ""
+    line: int = field(default=0, compare=False)
+    condition_start: int = field(default=0, compare=False)
+
+    def text(self, release: Release) -> str:
+        """Return the rule as a line."""
+        if self.mode is None:
+            return f"WHERE {self.condition}"
+        words = [self.mode.name]
+        if self.external is not None:
+            words.append(self.external.name)
+            if self.event is not None:
+                words.append(event_text(self.external, self.event, release))
+        if self.pid is not None:
+            words.append(quoted(self.process) if self.process else str(self.pid))
+        if self.tid is not None:
+            words.append(str(self.tid))
+        if self.condition:
+            words += ["WHERE", self.condition]
+        if self.function:
+            words += ["CALL", quoted(self.function)]
+        return " ".join(words)
+
+    def arguments(self) -> tuple[int, ...]:
+        """Return the numbers that follow the mode in a call of TraceEvent(), handlers left out."""
+        return tuple(int(value) for value in (self.external, self.event, self.pid, self.tid) if value is not None)
+
+
+def quoted(word: str) -> str:
+    """Return a word as it has to be written in a rule: in quotes if it has blanks or signs in it."""
+    if re.fullmatch(r"[^\s\"#|]+", word) and not NUMBER.fullmatch(word):
+        return word
+    return '"' + word.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+# Reads one line of a rule file, word by word, and says where a fault is.
+
+
+# What is not closed goes on to the end of the line, so that no character is looked at twice.
+_WORD: Final = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*(?:"|\\?$)|[^\s"]+')
+_CLOSED: Final = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"')
+# Only conditions know single quotes: a process may have one in its name.
+_QUOTED_OR_COMMENT: Final = re.compile(
+    r"""
+    "[^"\\]*(?:\\.[^"\\]*)*(?:"|\\?$)
+    | (?<=[=~(,\s])'[^'\\]*(?:\\.[^'\\]*)*(?:'|\\?$)
+    | ~\s*/[^/\\]*(?:\\.[^/\\]*)*(?:/|\\?$)
+    | (?:^|(?<=\s))(?P<comment>\#)
+    """,
+    re.VERBOSE,
+)
+_INTERRUPT: Final = "interrupt"
+Processes = Mapping[str, Sequence[int]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Word:
+    text: str
+    start: int
+    end: int
+
+
+class RuleLine:
+    """One line of a rule file, read word by word; every method raises RuleError, with line and column."""
+
+    def __init__(self, text: str, number: int, release: Release, processes: Processes | None) -> None:
+        self.text, self.number, self.release, self.processes = text, number, release, processes
+        self.words = [_Word(_unquoted(m.group()), m.start(), m.end()) for m in _WORD.finditer(text)]
+        self.at = self.condition_start = 0
+        self.pattern_count = 0
+
+    def _fault(self, message: str, word: _Word | None = None, hints: Sequence[str] = ()) -> RuleError:
+        start, end = (word.start, word.end) if word else (len(self.text.rstrip()), len(self.text.rstrip()))
+        return RuleError([Diagnostic(f"{message}{did_you_mean(hints)}", start, end, self.number, tuple(hints))])
+
+    def _take(self, what: str) -> _Word:
+        if self.at >= len(self.words):
+            raise self._fault(f"{what} is missing at the end of the line")
+        word = self.words[self.at]
+        written = self.text[word.start : word.end]
+        if written[0] == '"' and not _CLOSED.fullmatch(written):
+            raise self._fault("the text is not closed with a quotation mark", word)
+        self.at += 1
+        return word
+
+    def rule(self) -> Rule:
+        """Return the rule of the line.
+
+        Raises:
+            RuleError: It has a fault; with line and column.
+        """
+        first = self._take("the mode")
+        name = first.text.upper().removeprefix(PREFIX)
+        if name == "WHERE":
+            condition = self._condition(first)
+            return Rule(None, condition=condition, line=self.number, condition_start=self.condition_start)
+        mode = Mode.__members__.get(name)
+        if mode not in RULE_MODES:
+            if mode is not None:
+                raise self._fault(f"{mode.name} sets no filter, so it does not belong into rules", first)
+            hints = nearest(name, [*(known.name for known in RULE_MODES), "WHERE"])
+            raise self._fault(f"there is no mode {first.text[:40]!r}", first, hints)
+        values: dict[str, object] = {}
+        for part in mode.rule_arguments:
+            self._argument(part, values)
+        if self.at < len(self.words):
+            raise self._fault(f"{mode.name} ends before this", self.words[self.at])
+        start = self.condition_start
+        return Rule(mode, line=self.number, condition_start=start, **values)  # type: ignore[arg-type]  # fields of Rule
+
+    def _argument(self, part: str, values: dict[str, object]) -> None:
+        if part == "class":
+            values["external"] = self._external()
+        elif part == "event":
+            external = values["external"]
+            assert isinstance(external, ExternalClass)
+            values["event"] = self._event(external)
+        elif part == "pid":
+            self._pid(values)
+        elif part == "tid":
+            values["tid"] = self._number_of("the tid")
+        else:
+            self._handler(values)
+
+    def _external(self) -> ExternalClass:
+        word = self._take("the class")
+        known = {c.name: c for c in classes_of(self.release)}
+        if NUMBER.fullmatch(word.text) and int(word.text, 0 if word.text[:2].lower() == "0x" else 10) in known.values():
+            return ExternalClass(int(word.text, 0 if word.text[:2].lower() == "0x" else 10))
+        name = word.text.upper().removeprefix(PREFIX)
+        if name in known:
+            return known[name]
+        if name in ExternalClass.__members__:
+            raise self._fault(f"{self.release} has no class {name}", word)
+        hints = nearest(_PRINTED.get(name, name), known)
+        raise self._fault(f"there is no class {word.text[:40]!r}", word, hints)
+
+    def _event(self, external: ExternalClass) -> int:
+        word = self._take("the event")
+        if external in INT_CLASSES and word.text.lower() == _INTERRUPT and self.at < len(self.words):
+            word = self._take("the number")  # as the window shows it: `interrupt 0x1b`
+        found = event_argument(word.text, external, self.release)
+        if found is not None:
+            return found
+        names = names_of_class(external, self.release)
+        if not names:
+            raise self._fault(f"events of {external.name} are numbers", word)
+        wrong = self._wrong_part(word, external)
+        hints = nearest(wrong.text, names) or nearest(f"TH{wrong.text}", names)
+        raise self._fault(f"{external.name} has no event {wrong.text[:40]!r}", wrong, hints)
+
+    def _wrong_part(self, word: _Word, external: ExternalClass) -> _Word:
+        """Return the first event of `A|B` that the class does not have; the word itself where none can be combined."""
+        if "|" not in word.text or not has_event_masks(external, self.release):
+            return word
+        start = word.start + (self.text[word.start] == '"')
+        for part in word.text.split("|"):
+            if event_argument(part.strip(), external, self.release) is None:
+                return _Word(part.strip(), start, start + len(part))
+            start += len(part) + 1
+        return word
+
+    def _pid(self, values: dict[str, object]) -> None:
+        word = self._take("the pid, or the name of a process,")
+        is_quoted = self.text[word.start] == '"'
+        if NUMBER.fullmatch(word.text) and not is_quoted:
+            values["pid"] = int(word.text, 0) if word.text[:2].lower() == "0x" else int(word.text)
+            return
+        if self.processes is None:
+            raise self._fault(f"{word.text[:40]!r} is no number; names of processes need an open trace", word)
+        pids = self.processes.get(word.text, ())
+        label = LABEL.fullmatch(word.text)
+        if label is not None and not pids:  # as the window shows it: `dumper[12]`, `pid 7`
+            pid = int(label["numbered"] or label["pid"])
+            pids = (pid,) if label["name"] is None or pid in self.processes.get(label["name"], ()) else ()
+        if not pids:
+            labels = (f"{name}[{pid}]" for name, own in self.processes.items() for pid in own)
+            known = (*self.processes, *(labels if label is not None else ()))
+            raise self._fault(f"there is no process {word.text[:40]!r}", word, nearest(word.text, known))
+        if len(pids) > 1:
+            listed = ", ".join(f"{word.text[:40]}[{pid}]" for pid in pids[:6])
+            raise self._fault(f"{len(pids)} processes are called {word.text[:40]!r}; give one of {listed}", word)
+        values["pid"], values["process"] = pids[0], word.text
+
+    def _number_of(self, what: str) -> int:
+        word = self._take(what)
+        if not NUMBER.fullmatch(word.text):
+            raise self._fault(f"{what} is a number, {word.text[:40]!r} is none", word)
+        return int(word.text, 0) if word.text[:2].lower() == "0x" else int(word.text)
+
+    def _handler(self, values: dict[str, object]) -> None:
+        word = self._take("WHERE with a condition, or CALL with a function,")
+        if word.text.upper() == "WHERE":
+            values["condition"] = self._condition(word)
+        elif word.text.upper() == "CALL":
+            target = self._take("file.py:function")
+            path, colon, name = target.text.rpartition(":")
+            if not colon or not path or not name.isidentifier():
+                raise self._fault("write the function as file.py:name", target)
+            values["function"] = target.text
+        else:
+            raise self._fault(
+                "a dynamic rule goes on with WHERE and a condition, or with CALL and file.py:function",
+                word,
+                nearest(word.text, ("WHERE", "CALL")),
+            )
+
+    def _condition(self, word: _Word) -> str:
+        text = self.text[word.end :].strip()
+        self.condition_start = offset = word.end + len(self.text[word.end :]) - len(self.text[word.end :].lstrip())
+        self.at = len(self.words)
+        try:
+            self.pattern_count = len(Expression(text, self.release).patterns)
+        except ExpressionError as error:
+            start, end = offset + error.start, offset + max(error.end, error.start)
+            raise RuleError([Diagnostic(error.message, start, end, self.number, error.suggestions)]) from None
+        return text
+
+
+_PRINTED: Final = {
+    "KER_CALL": "KERCALLENTER",
+    "KER_EXIT": "KERCALLEXIT",
+    "INT_CALL": "KERCALLINT",
+    "INT_ENTR": "INTENTER",
+    "INT_EXIT": "INTEXIT",
+    "USREVENT": "USER",
+    "INT_HANDLER_ENTR": "INT_HANDLER_ENTER",
+}
+
+
+def _unquoted(word: str) -> str:
+    if len(word) >= 2 and word[0] == '"' == word[-1]:
+        return re.sub(r"\\(.)", r"\1", word[1:-1])
+    return word
+
+
+def without_comment(line: str) -> str:
+    """Return a line up to its comment: a `#` at its start or after a blank, outside quotes and patterns."""
+    for found in _QUOTED_OR_COMMENT.finditer(line):
+        if found.group("comment") is not None:
+            return line[: found.start("comment")]
+    return line
+
 
 FILE_LIMIT: Final = 1 << 20  # bytes of a rule file
 LINE_LIMIT: Final = 2_000  # lines with a rule

@@ -5,26 +5,255 @@ All values are immutable, so undo is keeping the old one.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from satview.base.errors import UsageError
 from satview.events.spec import Release
-from satview.filters.derived_columns import DerivedColumns, TraceDerivedColumns
-from satview.filters.diagnostics import Diagnostic
+from satview.events.wire import THREAD_RUNNING, WireClass, code
+from satview.filters.derived_columns import DerivedColumns, TraceDerivedColumns, state_rows
+from satview.filters.diagnostics import Diagnostic, ExpressionError, did_you_mean, nearest
 from satview.filters.expressions.expression import Expression
-from satview.filters.names import process_names
-from satview.filters.rows import Bools
+from satview.filters.expressions.syntax import Kind, Token, tokens
+from satview.filters.rows import Bools, process_names
 from satview.filters.rules.building import FunctionLoader, build
 from satview.filters.rules.capturing import check_capture, check_condition
 from satview.filters.rules.text import check_rules, parse_rules
-from satview.filters.views.combination import names_in, parse_combination
+from satview.linkage.rows import rows_of_codes, thread_rows
+from satview.linkage.table import LinkKind
+from satview.linkage.trace_links import link_table
 from satview.store.arguments import taught
+from satview.store.losses import idle_threads
 from satview.store.trace import Trace
+
+# How named filters are combined: `A or not (B and C)`, as a small tree.
+
+
+MaskOf = Callable[[str, bool], Bools | None]
+_NESTING_LIMIT: Final = 40
+
+
+@dataclass(frozen=True, slots=True)
+class Combination:
+    """A filter by name, or `not` of one part, or `and` or `or` of several.
+
+    Filters without a mask or a text are left out, and with them what consists of nothing else.
+
+    Attributes:
+        joint: `and`, `or`, `not`; empty for a filter.
+        parts: What is combined.
+        name: Of the filter.
+    """
+
+    joint: str
+    parts: tuple[Combination, ...] = ()
+    name: str = ""
+
+    def mask(self, mask_of: MaskOf, negated: bool = False) -> Bools | None:
+        """Return what the filters let through together, bool (events,); None if none of them has a mask.
+
+        Args:
+            mask_of: Returns the mask of a filter, or that of `not` the filter; an event for which it is unknown
+                whether it fits is in neither.
+            negated: Whether to return what fits `not` the combination.
+        """
+        if not self.joint:
+            return mask_of(self.name, negated)
+        if self.joint == "not":
+            return self.parts[0].mask(mask_of, not negated)
+        said = [mask for mask in (part.mask(mask_of, negated) for part in self.parts) if mask is not None]
+        if not said:
+            return None
+        return np.asarray((np.logical_or if (self.joint == "or") is not negated else np.logical_and).reduce(said))
+
+    def condition(self, conditions: Mapping[str, str]) -> str:
+        """Return the condition that the filters' conditions make together; empty if none of them has one."""
+        if not self.joint:
+            return conditions.get(self.name, "")
+        said = [(part, part.condition(conditions)) for part in self.parts]
+        texts = [f"({text})" if part.joint in ("and", "or") else text for part, text in said if text]
+        return f"not {texts[0]}" if self.joint == "not" and texts else f" {self.joint} ".join(texts)
+
+
+def names_in(combination: str) -> set[str]:
+    """Return the names a combination mentions; empty if it cannot be read."""
+    try:
+        found = tokens(combination)
+    except ExpressionError:
+        return set()
+    return {
+        token.text
+        for token in found
+        if token.kind is Kind.TEXT or (token.kind is Kind.NAME and token.text not in ("and", "or", "not"))
+    }
+
+
+def parse_combination(text: str, names: Iterable[str]) -> Combination:
+    """Return the tree of a combination.
+
+    Raises:
+        ExpressionError: It is faulty or names no filter.
+    """
+    parser = _Parser(tokens(text), tuple(names))
+    result = parser.any_of(0)
+    if parser.token.kind is not Kind.END:
+        raise parser.fault("and, or, or the end is expected here")
+    return result
+
+
+class _Parser:
+    def __init__(self, found: list[Token], names: tuple[str, ...]) -> None:
+        self.tokens, self.names, self.at = found, names, 0
+
+    @property
+    def token(self) -> Token:
+        return self.tokens[self.at]
+
+    def fault(self, message: str) -> ExpressionError:
+        return ExpressionError(message, self.token.start, self.token.end)
+
+    def takes(self, word: str) -> bool:
+        is_it = self.token.kind is not Kind.TEXT and self.token.text == word
+        self.at += is_it
+        return is_it
+
+    def any_of(self, depth: int) -> Combination:
+        if depth > _NESTING_LIMIT:
+            raise self.fault(f"brackets nested deeper than {_NESTING_LIMIT}")
+        parts = [self.all_of(depth)]
+        while self.takes("or"):
+            parts.append(self.all_of(depth))
+        return parts[0] if len(parts) == 1 else Combination("or", tuple(parts))
+
+    def all_of(self, depth: int) -> Combination:
+        parts = [self.single(depth)]
+        while self.takes("and"):
+            parts.append(self.single(depth))
+        return parts[0] if len(parts) == 1 else Combination("and", tuple(parts))
+
+    def single(self, depth: int) -> Combination:
+        negations = 0
+        while self.takes("not"):
+            negations += 1
+        part = self.named(depth)
+        return Combination("not", (part,)) if negations % 2 else part
+
+    def named(self, depth: int) -> Combination:
+        if self.takes("("):
+            inner = self.any_of(depth + 1)
+            if not self.takes(")"):
+                raise self.fault("a closing bracket is missing")
+            return inner
+        token = self.token
+        if token.kind not in (Kind.NAME, Kind.TEXT):
+            raise self.fault("the name of a filter is expected here")
+        if token.text not in self.names:
+            hints = nearest(token.text, self.names)
+            raise ExpressionError(
+                f"there is no filter {token.text[:40]!r}{did_you_mean(hints)}", token.start, token.end, hints
+            )
+        self.at += 1
+        return Combination("", (), token.text)
+
+
+# Ready-made selections of threads: who used the CPU, changed state, exchanged messages, and where threads send to.
+
+
+_SEND, _RECEIVE, _REPLY, _ERROR = (code(WireClass.COMM, event) for event in (0, 2, 10, 11))
+_PAIR_LIMIT = 1 << 20
+
+
+def used_cpu(trace: Trace) -> Bools:
+    """Return the threads that ran, idle threads left out; bool (threads,)."""
+    rows = rows_of_codes(trace, THREAD_RUNNING)
+    selected = np.zeros(len(trace.threads), np.bool_)
+    selected[trace.events.thread[rows]] = True
+    return _real(selected & ~idle_threads(trace))
+
+
+def changed_state(trace: Trace) -> Bools:
+    """Return the threads with more than one state in the trace, bool (threads,): START reports one of each."""
+    _, owner = state_rows(trace)
+    return _real(np.bincount(owner, minlength=len(trace.threads)) > 1)
+
+
+def did_ipc(trace: Trace) -> Bools:
+    """Return the threads that sent, received or replied, or were answered; bool (threads,)."""
+    rows = rows_of_codes(trace, *(code(WireClass.COMM, event) for event in (0, 1, 2, 3, 10, 11)))
+    selected = np.zeros(len(trace.threads), np.bool_)
+    selected[trace.events.thread[rows]] = True
+    results = rows_of_codes(trace, _REPLY, _ERROR)
+    selected[thread_rows(trace, trace.payloads.column(results, 1), trace.payloads.column(results, 0))] = True
+    return _real(selected)
+
+
+def top_by_cpu(trace: Trace, count: int, cpu_cycles: NDArray[np.int64]) -> Bools:
+    """Return the threads that ran longest, at most `count`, idle threads left out; bool (threads,).
+
+    Args:
+        trace: The threads.
+        count: How many.
+        cpu_cycles: (threads,), how long each ran; `satview.Statistics(trace).threads.cpu_cycles`.
+    """
+    cycles = np.where(idle_threads(trace), 0, cpu_cycles)
+    selected = np.zeros(len(cycles), np.bool_)
+    order = np.argsort(-cycles, kind="stable")[: max(count, 0)]
+    selected[order[cycles[order] > 0]] = True
+    return selected
+
+
+def message_graph(trace: Trace) -> NDArray[np.int64]:
+    """Return who sends to which thread, int64 (pairs, 2): thread rows (client, server), each pair once.
+
+    The server is the thread that received the message or replied to the client. Where neither is known of a client and
+    a process, it is every thread of that process that receives, or every thread of it if none is seen receiving.
+    """
+    replies = rows_of_codes(trace, _REPLY, _ERROR)
+    payloads, events = trace.payloads, trace.events
+    clients = thread_rows(trace, payloads.column(replies, 1), payloads.column(replies, 0))
+    answered = _unique_pairs(clients, events.thread[replies])
+    sends = rows_of_codes(trace, _SEND)
+    to_process = _unique_pairs(events.thread[sends], payloads.column(sends, 1).view(np.int32))
+    receivers = np.unique(events.thread[rows_of_codes(trace, _RECEIVE)])
+    received = link_table(trace, LinkKind.MESSAGE)
+    direct = np.concatenate((answered, _unique_pairs(events.thread[received.from_row], events.thread[received.to_row])))
+    edges = [direct]
+    known = {(int(client), int(trace.threads.pid[server])) for client, server in direct if server > 0}
+    for client, pid in to_process.tolist():
+        if (client, pid) not in known:
+            servers = np.flatnonzero(trace.threads.pid == pid)
+            receiving = servers[np.isin(servers, receivers)]
+            servers = receiving if len(receiving) else servers
+            edges.append(np.column_stack((np.full(len(servers), client), servers)).astype(np.int64))
+    pairs = np.concatenate(edges)
+    return np.unique(pairs[(pairs > 0).all(axis=1) & (pairs[:, 0] != pairs[:, 1])], axis=0)
+
+
+def message_family(trace: Trace, threads: Bools, graph: NDArray[np.int64] | None = None) -> Bools:
+    """Return some threads and everyone they send to, nested sends included; bool (threads,)."""
+    pairs = message_graph(trace) if graph is None else graph
+    selected = threads.copy()
+    while True:
+        fresh = pairs[selected[pairs[:, 0]] & ~selected[pairs[:, 1]], 1]
+        if not len(fresh):
+            return selected
+        selected[fresh] = True
+
+
+def _real(selected: Bools) -> Bools:
+    selected[0] = False  # the row that means "not known"
+    return selected
+
+
+def _unique_pairs(first: NDArray[np.integer], second: NDArray[np.integer]) -> NDArray[np.int64]:
+    pairs = np.unique(first.astype(np.int64) << 32 | second.astype(np.int64) & 0xFFFFFFFF)[:_PAIR_LIMIT]
+    return np.column_stack((pairs >> 32, (pairs & 0xFFFFFFFF).astype(np.uint32).view(np.int32)))
+
 
 PASS_LIMIT: Final = 50
 HISTORY_LIMIT: Final = 200

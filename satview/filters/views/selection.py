@@ -16,18 +16,15 @@ from satview.base.errors import UsageError
 from satview.events.layout import logged_list, word_count
 from satview.events.modes import Mode
 from satview.events.wire import event_of
-from satview.filters.expressions.tokens import TEXT_LIMIT, tokens
+from satview.filters.expressions.syntax import TEXT_LIMIT, tokens
 from satview.filters.external import INT_CLASSES, ExternalClass, ExternalEvent, has_event_masks
-from satview.filters.names import process_names
-from satview.filters.rules.fastwide import has_two_forms
-from satview.filters.rules.inserted import inserted_by_code
-from satview.filters.rules.rule import Rule
+from satview.filters.rows import process_names
+from satview.filters.rules.fastwide import has_two_forms, inserted_by_code
 from satview.filters.rules.rule_set import RuleSet
-from satview.filters.rules.switch_state import COMM_ERROR, COMM_REPLY, C
-from satview.filters.rules.text import rules_text
+from satview.filters.rules.switches import COMM_ERROR, COMM_REPLY, C
+from satview.filters.rules.text import Rule, rules_text
 from satview.filters.rules.writing import rules_of
-from satview.filters.views.combination import names_in, parse_combination
-from satview.filters.views.passes import Effect, Pass, PassStack
+from satview.filters.views.passes import Effect, Pass, PassStack, names_in, parse_combination
 from satview.store.trace import Trace
 
 _WITH_PIDS: Final = (C.KERCALL, C.THREAD, C.VTHREAD, C.COMM)

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from satview.base.threads import Once
 from satview.base.time import NS_PER_S, TimeWindow
+from satview.events.kernel_calls import BUFFER_SIZES, BufferSizes
+from satview.events.layout import logged_list
+from satview.events.spec import Payload, Release
 from satview.events.states import NOT_A_STATE
+from satview.events.user_events import UserEvent
+from satview.events.variants import EXITS
 from satview.events.wire import (
     CLASS_SHIFT,
     CODE_COUNT,
@@ -20,21 +28,375 @@ from satview.events.wire import (
     THREAD_CREATE,
     THREAD_RUNNING,
     WireClass,
+    code,
 )
 from satview.filters.derived_columns import DerivedColumns, TraceDerivedColumns
 from satview.filters.diagnostics import RuleError
+from satview.filters.expressions.compiled import RowColumns
 from satview.filters.expressions.expression import Expression
+from satview.filters.expressions.reach import codes_that_fit
 from satview.filters.rows import Bools
 from satview.filters.rules.building import BuiltRules
 from satview.filters.rules.capturing import AllOf, for_capture
-from satview.filters.rules.handler_table import DynamicRule
-from satview.filters.rules.inserted import inserted_events, passes_inserted
+from satview.filters.rules.fastwide import as_logged, has_two_forms, inserted_events, passes_inserted, passing_in_view
+from satview.filters.rules.handlers import DynamicRule
 from satview.filters.rules.rule_set import RuleSet
-from satview.filters.rules.switch_state import C
-from satview.filters.views.as_logged import LoggedTrace, as_logged_trace
-from satview.filters.views.buffer_forecast import ControlEvents, control_events, outer_interrupts
+from satview.filters.rules.switches import C
 from satview.store.losses import losses
-from satview.store.trace import Trace
+from satview.store.trace import PayloadSource, Trace
+
+# A trace as it would have been logged in another form: every event fast or wide as a rule set says.
+
+
+_COUNT_BITS = 16
+_SLOT_WORDS = 2
+Words = tuple[int, ...]  # of the payload in the new form: number of the word in the old one from 1, 0 = zero
+
+
+class LoggedPayloads:
+    """The payloads of a trace in another form.
+
+    Args:
+        source: The payloads as they are.
+        form: (events,), which of `layouts` an event has; 0 = unchanged.
+        layouts: Per form the words; the first is not used.
+    """
+
+    def __init__(self, source: PayloadSource, form: NDArray[np.uint16], layouts: list[Words], byte_order: str) -> None:
+        self._source, self._form, self._layouts, self._byte_order = source, form, layouts, byte_order
+
+    @property
+    def described(self) -> dict[int, UserEvent]:
+        """Descriptions of events, by code."""
+        return self._source.described
+
+    @property
+    def check(self) -> Callable[[], None]:
+        """See `PayloadSource.check`."""
+        return self._source.check
+
+    def close(self) -> None:
+        """See `PayloadSource.close`."""
+        self._source.close()
+
+    def tolerate_loss(self) -> None:
+        """See `PayloadSource.tolerate_loss`."""
+        self._source.tolerate_loss()
+
+    def words(self, event: int) -> NDArray[np.uint32]:
+        """See `PayloadSource.words`.
+
+        Returns:
+            uint32 (words,).
+        """
+        words = self._source.words(event)
+        if not self._form[event]:
+            return words
+        found = np.concatenate((np.zeros(1, np.uint32), words))[list(self._layouts[self._form[event]])]
+        return np.append(found, np.zeros(_padded(len(found)) - len(found), np.uint32)).astype(np.uint32)
+
+    def raw(self, event: int) -> bytes:
+        """See `PayloadSource.raw`."""
+        if not self._form[event]:
+            return self._source.raw(event)
+        return self.words(event).astype("<u4" if self._byte_order == "little" else ">u4").tobytes()
+
+    def decode(self, event: int, most: int | None = None) -> Payload:
+        """Return the arguments as they are in the file: details show what was captured."""
+        return self._source.decode(event, most)
+
+    def column(self, events: NDArray[np.integer], word: int) -> NDArray[np.uint32]:
+        """See `PayloadSource.column`.
+
+        Returns:
+            uint32 (len(events),).
+        """
+        form = self._form[events]
+        result = np.zeros(len(events), np.uint32)
+        for number in np.unique(form).tolist():
+            at = np.flatnonzero(form == number)
+            layout = self._layouts[number]
+            old = word + 1 if not number else layout[word] if word < len(layout) else 0
+            if old:
+                result[at] = self._source.column(events[at], old - 1)
+        return result
+
+    def pair(self, events: NDArray[np.integer], word: int) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
+        """See `PayloadSource.pair`.
+
+        Returns:
+            Two of uint32 (len(events),).
+        """
+        return self.column(events, word), self.column(events, word + 1)
+
+    def block(self, events: NDArray[np.integer], count: int) -> NDArray[np.uint32]:
+        """Return the first words of many events, as `PayloadSource.block`.
+
+        Returns:
+            uint32 (len(events), count).
+        """
+        return np.stack([self.column(events, word) for word in range(count)], axis=1)
+
+    def reading_ahead(self, events: NDArray[np.uint32]) -> AbstractContextManager[None]:
+        """See `PayloadSource.reading_ahead`."""
+        return self._source.reading_ahead(events)
+
+    def headers(self) -> NDArray[np.uint32] | None:
+        """See `PayloadSource.headers`."""
+        return self._source.headers()
+
+    def word_counts(self, events: NDArray[np.integer]) -> NDArray[np.int64]:
+        """See `PayloadSource.word_counts`.
+
+        Returns:
+            int64 (len(events),).
+        """
+        form = self._form[events]
+        counts: NDArray[np.int64] = np.array([_padded(len(layout)) for layout in self._layouts], np.int64)[form]
+        unchanged = np.flatnonzero(form == 0)
+        counts[unchanged] = self._source.word_counts(events[unchanged])
+        return counts
+
+
+@dataclass(frozen=True, slots=True)
+class LoggedTrace:
+    """A trace in another form.
+
+    Attributes:
+        trace: The trace.
+        is_exact: Whether the number of slots is exact, else it is a lower bound.
+        missing: bool (32768,), codes of events of which words are missing that the form has.
+    """
+
+    trace: Trace
+    is_exact: bool
+    missing: NDArray[np.bool_]
+
+
+def as_logged_trace(trace: Trace, is_wide: Callable[[int], bool]) -> LoggedTrace:
+    """Return a trace with every event in the form that a rule set requests.
+
+    Rows, times and threads are those of the trace; codes lose the 64-bit flag where a fast form has none. A word of a
+    fast form that the wide one does not have reads 0. Events that programs insert stay as they are; of those that the
+    kernel may have logged as well the shorter form counts.
+
+    Args:
+        trace: The trace as it was captured.
+        is_wide: Returns the form of a code.
+    """
+    events = trace.events
+    keys = events.code.astype(np.int64) << _COUNT_BITS | np.minimum(events.slot_count, (1 << _COUNT_BITS) - 1)
+    form = np.zeros(len(events), np.uint16)
+    layouts: list[Words] = [()]
+    code, slot_count = events.code.copy(), events.slot_count.copy()
+    is_exact, missing = True, np.zeros(CODE_COUNT, np.bool_)
+    is_inserted, may_be_inserted = inserted_events(trace)
+    for key in np.unique(keys).tolist():
+        old, count = key >> _COUNT_BITS, _SLOT_WORDS * (key & (1 << _COUNT_BITS) - 1)
+        rows = np.flatnonzero((keys == key) & ~is_inserted)
+        if not len(rows):
+            continue
+        spec = trace.catalogue.spec(old)
+        wide = is_wide(old)
+        logged = as_logged(spec, range(1, count + 1), trace.release, wide=wide, byte_order=trace.byte_order)
+        words = logged.words
+        if logged.form == "raw" and not spec.is_known:
+            continue
+        is_missing = bool(logged.missing)
+        is_unknown = logged.form == "raw" and has_two_forms(old, trace.release)
+        is_exact &= not is_unknown and not (is_missing and wide)
+        if logged.words == tuple(range(1, count + 1)):
+            continue
+        rows = rows[~_has_failed(trace, rows, old)]
+        is_unsure = may_be_inserted[rows]
+        slot_count[rows] = np.where(is_unsure, min(logged.slots, count // _SLOT_WORDS), logged.slots)
+        is_exact &= not is_unsure.any() or logged.slots == count // _SLOT_WORDS
+        missing[logged_list(trace.release, old, is_wide=wide)[0]] |= is_missing
+        missing[old] |= is_missing
+        if is_missing and wide:
+            continue  # it stays as it is, but takes as many slots as the other form has words
+        form[rows] = len(layouts)
+        layouts.append(tuple(word or 0 for word in words))
+        code[rows] = logged_list(trace.release, old, is_wide=wide)[0]
+    payloads = LoggedPayloads(trace.payloads, form, layouts, trace.byte_order)
+    columns = replace(events, code=code, slot_count=slot_count)
+    return LoggedTrace(replace(trace, events=columns, payloads=payloads, _cached=Once()), is_exact, missing)
+
+
+def _has_failed(trace: Trace, rows: NDArray[np.intp], code: int) -> NDArray[np.bool_]:
+    """Return which exits show an error: those look the same in both forms, bool (len(rows),)."""
+    if not EXITS[code]:
+        return np.zeros(len(rows), np.bool_)
+    return RowColumns(trace, TraceDerivedColumns(trace), rows).failed()
+
+
+def _padded(count: int) -> int:
+    return max(_SLOT_WORDS, count + count % _SLOT_WORDS)
+
+
+# How selected events would fill kernel buffers: which BUFFER, BUFFER_END and TIME events the kernel adds.
+
+
+_LOW: Final = 0xFFFFFFFF
+_ENTERS: Final = [code(WireClass.INT, event) for event in (1, 5)]
+_LEAVES: Final = code(WireClass.INT, 2)
+
+
+@dataclass(slots=True)
+class ControlEvents:
+    """What the kernel adds: numbers of events, each one slot."""
+
+    buffers: int = 0
+    buffer_ends: int = 0
+    times: int = 0
+
+    @property
+    def count(self) -> int:
+        """All of them."""
+        return self.buffers + self.buffer_ends + self.times
+
+
+def outer_interrupts(codes: NDArray[np.uint16]) -> NDArray[np.int32]:
+    """Return for each event the number, from 1, of the outermost interrupt the kernel is in; 0 = none; int32 (n,).
+
+    Entry and exit of an interrupt belong to it.
+
+    Args:
+        codes: (n,), all events of a trace in time order, those that are not selected included.
+    """
+    leaves = codes == _LEAVES
+    depth = np.cumsum(np.isin(codes, _ENTERS).astype(np.int32) - leaves.astype(np.int32), dtype=np.int32)
+    is_inside = depth + leaves > 0
+    begins = is_inside & (np.concatenate(([0], depth[:-1])) <= 0)
+    return np.asarray(np.where(is_inside, np.cumsum(begins, dtype=np.int32), 0))
+
+
+def control_events(
+    release: Release,
+    cpus: NDArray[np.uint8],
+    times: NDArray[np.int64],
+    slots: NDArray[np.integer],
+    interrupts: NDArray[np.int32],
+    logs_time: bool,
+) -> ControlEvents:
+    """Return what the kernel adds to events in time order.
+
+    Args:
+        release: Decides the sizes.
+        cpus: (n,), CPU of each event.
+        times: (n,), its stamp in cycles.
+        slots: (n,), how many slots it takes.
+        interrupts: (n,), as `outer_interrupts` returns them: a buffer that is full within one is closed at its end.
+        logs_time: Whether TIME passes the filters.
+    """
+    sizes, found = BUFFER_SIZES[release], ControlEvents()
+    groups = [np.flatnonzero(cpus == cpu) for cpu in np.unique(cpus)] if sizes.has_end else [np.arange(len(cpus))]
+    for rows in groups:
+        _fill(sizes, cpus[rows], times[rows] & _LOW, slots[rows].astype(np.int64), interrupts[rows], logs_time, found)
+    return found
+
+
+def _fill(
+    sizes: BufferSizes,
+    cpus: NDArray[np.uint8],
+    stamps: NDArray[np.int64],
+    slots: NDArray[np.int64],
+    interrupts: NDArray[np.int32],
+    logs_time: bool,
+    found: ControlEvents,
+) -> None:
+    """Fill the buffers of one ring; a step per buffer."""
+    rollovers = _rollovers(cpus, stamps)
+    at, left = 0, 0  # next event, and slots of the one before that did not fit its buffer
+    while at < len(cpus) or left:
+        found.buffers += 1
+        found.buffer_ends += sizes.has_end
+        room = sizes.mark_linear - 1 - left
+        part = slice(at, at + sizes.slots)
+        has_time = rollovers[part].copy()
+        has_time[np.unique(cpus[part], return_index=True)[1]] = True
+        used = np.cumsum(slots[part] + has_time * logs_time)
+        end = int(np.searchsorted(used, room))
+        if end == len(used):  # the last buffer
+            found.times += int(has_time.sum()) * logs_time
+            return
+        number = interrupts[at + end]
+        if number:
+            while end + 1 < len(used) and interrupts[at + end + 1] == number:
+                end += 1
+            left = 0
+        else:
+            left = int(used[end]) - room
+        found.times += int(has_time[: end + 1].sum()) * logs_time
+        if not number and left >= slots[at + end]:  # its TIME was the last that fitted
+            left, end = 0, end - 1
+        at += end + 1
+
+
+def _rollovers(cpus: NDArray[np.uint8], stamps: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Return where a stamp is lower than the last one of the same CPU, bool (n,)."""
+    order = np.argsort(cpus, kind="stable")
+    lower = np.zeros(len(cpus), np.bool_)
+    is_same = cpus[order][1:] == cpus[order][:-1]
+    lower[order[1:]] = is_same & (stamps[order][1:] < stamps[order][:-1])
+    return lower
+
+
+# Why a filter selects nothing of a trace: an empty answer must not look like one about a quiet system.
+
+
+_NAMES_MOST: Final = 4
+
+
+def why_nothing(
+    built: BuiltRules, conditions: Sequence[Expression], trace: Trace, rows: slice, derived: DerivedColumns
+) -> str:
+    """Return why no event of a part of a trace passes rules and conditions, as a sentence without a full stop.
+
+    Args:
+        built: The rules; their own conditions count too.
+        conditions: Others, which must hold as well.
+        trace: What was filtered.
+        rows: The part of its events.
+        derived: Where durations and priorities come from.
+    """
+    if not len(trace.events):
+        return "the trace has no events"
+    if rows.start >= rows.stop:
+        return "no event is in the range"
+    code = trace.events.code[rows]
+    passes = passing_in_view(built.state, trace, derived)[rows]
+    if not passes.any():
+        return f"the rules leave out all that is there, events of {_listed(_classes(trace, code)) or 'CONTROL'}"
+    for condition in (*built.conditions, *conditions):
+        codes = codes_that_fit(condition.tree)
+        if not codes[code].any():
+            return f"`{condition.text}` needs {_needed(trace, codes)}, of which there are none"
+        if not codes[code[passes]].any():
+            return f"`{condition.text}` needs events that the rules leave out"
+        if not condition.mask(trace, np.arange(rows.start, rows.stop), derived).any():
+            return f"`{condition.text}` holds for none of {len(code):,} events"
+    return "each rule and condition lets some events pass, but none of them passes all"
+
+
+def _needed(trace: Trace, codes: Bools) -> str:
+    """Return the names of events, or of their classes where they are many."""
+    known = [code for code in trace.catalogue.codes() if codes[code]]
+    names = sorted({trace.catalogue.name(code) for code in known})
+    return f"events of {_listed(_classes(trace, np.array(known)))}" if len(names) > _NAMES_MOST else _listed(names)
+
+
+def _classes(trace: Trace, code: NDArray[np.integer]) -> list[str]:
+    """Return the names of the classes of some codes, that of control events aside."""
+    codes = np.unique(code)
+    codes = codes[codes >> CLASS_SHIFT != WireClass.CONTROL]
+    return [trace.catalogue.classes[index].name for index in np.unique(trace.catalogue.class_index_of_code[codes])]
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = ", ..." if len(names) > _NAMES_MOST else ""
+    return ", ".join(names[:_NAMES_MOST]) + more
+
 
 _Counts = NDArray[np.int64]
 _LOGGER: Final = "tracelogger"
@@ -225,10 +587,10 @@ def _left_out(trace: Trace, part: slice, logs_time: bool, has_handler: bool) -> 
 
 def _by_class(trace: Trace, counts: _Counts, totals: _Counts) -> dict[str, tuple[int, int]]:
     result: dict[str, tuple[int, int]] = {}
-    for code in np.flatnonzero(counts + totals).tolist():
-        name = trace.catalogue.class_name(code)
+    for number in np.flatnonzero(counts + totals).tolist():
+        name = trace.catalogue.class_name(number)
         logged, total = result.get(name, (0, 0))
-        result[name] = logged + int(counts[code]), total + int(totals[code])
+        result[name] = logged + int(counts[number]), total + int(totals[number])
     return result
 
 

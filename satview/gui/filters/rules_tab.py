@@ -41,15 +41,12 @@ from satview.export.c_program import c_program
 from satview.filters.diagnostics import Diagnostic
 from satview.filters.expressions.complete import Completion, completions
 from satview.filters.external import classes_of
-from satview.filters.names import process_names
+from satview.filters.rows import process_names
 from satview.filters.rules.building import BuiltRules, build
-from satview.filters.rules.capturing import check_capture
-from satview.filters.rules.event_names import names_of_class
-from satview.filters.rules.explain import explain
+from satview.filters.rules.capturing import check_capture, explain
 from satview.filters.rules.handlers import Handlers
-from satview.filters.rules.rule import Rule
-from satview.filters.rules.text import check_rules, read_rule_text, rules_text, save_rules
-from satview.filters.rules.tracelogger_command import from_tracelogger_args, tracelogger_command
+from satview.filters.rules.text import Rule, check_rules, names_of_class, read_rule_text, rules_text, save_rules
+from satview.filters.rules.writing import from_tracelogger_args, tracelogger_command
 from satview.filters.views.passes import Effect
 from satview.filters.views.selection import rules_of_selection
 from satview.filters.views.would_capture import WouldCapture, would_capture

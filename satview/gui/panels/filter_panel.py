@@ -16,7 +16,7 @@ from satview.analysis.statistics import Statistics
 from satview.base.errors import UsageError
 from satview.base.safe_text import tool_tip
 from satview.filters.rules.fastwide import has_two_forms
-from satview.filters.views import presets
+from satview.filters.views import passes
 from satview.filters.views.passes import Effect, Pass
 from satview.gui.check_tree import CheckTree, Group, Leaf
 from satview.gui.filters.chips import EFFECTS
@@ -100,9 +100,9 @@ class ThreadPresets(QPushButton):
         self._job.failed.connect(self._on_failed)
         menu = QMenu(self)
         for title, choose in (
-            ("Used the CPU", presets.used_cpu),
-            ("Changed state", presets.changed_state),
-            ("Did IPC", presets.did_ipc),
+            ("Used the CPU", passes.used_cpu),
+            ("Changed state", passes.changed_state),
+            ("Did IPC", passes.did_ipc),
         ):
             menu.addAction(title, partial(self._start, title, choose))
         menu.addAction("MsgSend family of the selected", self._start_family)
@@ -132,7 +132,7 @@ class ThreadPresets(QPushButton):
         if not selected.any():
             self._opened.filters.failed.emit("select a thread first, here or in the timeline")
             return
-        self._start("MsgSend family", partial(presets.message_family, threads=selected))
+        self._start("MsgSend family", partial(passes.message_family, threads=selected))
 
     def _selected_in_timeline(self) -> list[int]:
         selection, opened = self._opened.selection, self._opened
@@ -161,7 +161,7 @@ class ThreadPresets(QPushButton):
 
 
 def _top_by_cpu(trace: Trace, count: int) -> NDArray[np.bool_]:
-    return presets.top_by_cpu(trace, count, Statistics(trace).threads.cpu_cycles)
+    return passes.top_by_cpu(trace, count, Statistics(trace).threads.cpu_cycles)
 
 
 # The box in which a condition is written: line, effect, live number of hits, what is wrong.

@@ -22,7 +22,7 @@ from satview.filters.derived_columns import TraceDerivedColumns
 from satview.filters.event_context import EventContext
 from satview.filters.rows import EventMask
 from satview.filters.rules.handlers import FunctionRule, HandlerFile, Handlers
-from satview.filters.rules.rule_line import without_comment
+from satview.filters.rules.text import without_comment
 from satview.filters.views.passes import Effect, Pass, PassEvaluator, PassStack, never
 from satview.session.tasks import IsCancelled, Report, Task, TaskFunction
 from satview.store.tables import EventTable
