@@ -34,6 +34,8 @@ EVENTS = """\
 7   CONTROL:TIME   msb:0x00000005 lsb(offset):0x00000007             -> 401 5 7
 7   CONTROL:TIME   msb:5, lsb(offset) : -1                           -> 401 5 ffffffff
 7   CONTROL:TIME   msb:-1|   lsb(offset):7                           -> 401 ffffffff 7
+7   CONTROL:TIME   msb:5 x:1 lsb(offset):7
+    -> ~ 401 5 7 1 0 (msb dec, x dec, lsb(offset) dec)
 7   CONTROL:TIME   msb:5                                             -> - CONTROL/TIME? 5 0 (msb dec)
 7   CONTROL:BUFFER   sequence = 10, num_events = 1000                -> 402 a 3e8
 7   CONTROL:BUFFER   sequence:-1 num_events:-2                       -> 402 ffffffff fffffffe

@@ -232,6 +232,30 @@ def test_limits_of_lines():
         assert (listing.release, listing.events) == (release, waiting + 1)
 
 
+def test_cpus_that_a_slot_holds_and_times_without_a_rate():
+    """64 CPUs; the number of another one is an argument. A cycle is a nanosecond where nothing says how long it is."""
+    listing, _ = read([*HEAD, at(9, PULSE, 63), at(9, PULSE, 64)])
+    assert shown(listing, ())[2] == ["1c04@63 9: 10001 1", "1c04@0 9: 10001 1", "1c04@0 9: 40 0"]
+    assert listing.unlisted == {("COMM", "SND_PULSE_EXE", (("scoid", "hex"), ("pid", "dec"), ("CPU", "dec"))): 1}
+    times = read([HEAD[1], f"t:0.009.001us CPU:00 {PULSE}"])[0].full_times()
+    assert times is not None
+    assert times.tolist() == [9_001_000]
+
+
+@pytest.mark.parametrize(
+    ("event", "release", "reason"),
+    [
+        ("INTERRUPT       :INT_DELIVER       intr_id:1", Release.QNX_8, "the events look like 8.0"),
+        (PULSE, Release.QNX_7, "read as 7.x: of 2 lines 2 as 7.x, 2 as 8.0, 2 as 6.6 fit"),
+        ("KER_EXIT        :MSG_SENDV/11       ret_val:0x00000000", Release.QNX_8,
+         "read as 8.0: of 2 lines 0 as 7.x, 2 as 8.0, 0 as 6.6 fit"),
+    ],
+)  # fmt: skip
+def test_why_a_listing_is_taken_for_that_of_a_release(event, release, reason):
+    listing, _ = read([at(9, event)] * 2)
+    assert (listing.release, listing.release_reason, listing.is_release_known) == (release, reason, False)
+
+
 def test_the_first_64_events_show_whether_stamps_are_decimal():
     for count, template in ((63, "%x"), (64, "%d")):
         listing, _ = read([*HEAD, *[f"t:100 CPU:00 {PULSE}"] * count, f"t:1f CPU:00 {PULSE}"])

@@ -64,6 +64,10 @@ def test_a_clock_that_is_set_back_again_and_again(monkeypatch):
     assert [(each.line, each.time_cycles // 1000 - 1_000_000_000) for each in problems if each.line] == [
         (2, 50), (3, 50), (4, 50), (7, 60)
     ]  # fmt: skip
+    monkeypatch.setattr(columns, "_BLOCK_BYTES", 2 * len(record(10, 1, 1, "thr_self")))
+    again, _ = read("".join(record(time, 1, 1, "thr_self") for time in (10, 50, 20, 60)).encode())
+    found = (concatenated(again.columns.time_ns) - 1_000_000_000_000) // 1000
+    assert found.tolist() == [10, 50, 50, 60], "the last time of a block counts for the next one"
     own, problems = read(content, is_own=True)
     assert ((concatenated(own.columns.time_ns) - 1_000_000_000_000) // 1000).tolist() == times
     assert list(problems) == []

@@ -85,7 +85,7 @@ def walk(data: NDArray[np.uint8], pages: Pages, order: str) -> Walked:
     in_order = np.lexsort((columns[1], columns[0]))
     row, where, when, size = (column[in_order] for column in columns)
     records = Records(data, when, pages.cpu[row], where, size, order)
-    return Walked(records, every[(commit & _MISSED) > 0], every[is_damaged])
+    return Walked(records, every[(commit & _MISSED) != 0], every[is_damaged])
 
 
 def _step(
