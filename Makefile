@@ -126,6 +126,7 @@ site: setup $(DOCS_STAMP)
 
 pictures: setup
 	$(BIN)/python tools/write_docs.py
+	$(BIN)/python tools/draw_structure.py
 	$(BIN)/satview $(SAMPLE) --screenshot docs/images/overview.png --size 1400x860 --theme light
 	$(BIN)/satview $(SAMPLE) --screenshot docs/images/zoom.png --size 1400x860 --range 1.0s..1.02s --select 28700 --theme light
 	mkdir -p out && $(BIN)/satview tracelogger --workload instrumented -w -f out/instrumented.kev
