@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from satview.analysis.times.basis import Scope, sum_by
 from satview.analysis.times.message_times import RunSums
-from satview.linkage.services import services
+from satview.linkage.servers import services
 from satview.store.time_ranges import Cycles, overlaps
 
 _Ints = NDArray[np.int64]

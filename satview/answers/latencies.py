@@ -26,8 +26,7 @@ from satview.answers.table import (
 from satview.base.time import TimeWindow
 from satview.events import wire
 from satview.linkage.actors import TIMER
-from satview.linkage.latencies import Latencies, latencies
-from satview.linkage.origins import deliveries
+from satview.linkage.latencies import Latencies, deliveries, latencies
 from satview.linkage.pulses import RECEIPT, pulses
 from satview.linkage.table import LinkTable
 from satview.linkage.wake_ups import wake_ups

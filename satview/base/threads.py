@@ -2,10 +2,106 @@
 
 from __future__ import annotations
 
+import ctypes
 import threading
+import time
+import weakref
 from collections.abc import Callable, Iterable
 from threading import Thread
-from typing import Any, Generic, TypeVar
+from typing import Any, Final, Generic, TypeVar
+
+# Ends Python code of a user's file that does not come to an end by itself.
+
+
+_LOOKS: Final = 20  # in the time that a block may take
+
+
+class Stuck(BaseException):  # no Exception, which a loop without an end may well catch
+    """Code ran for too long without getting anywhere."""
+
+    def __str__(self) -> str:
+        return "it ran for too long"
+
+
+class Watchdog:
+    """Watches `with` blocks, one at a time; millions of short ones cost next to nothing.
+
+    A block that gets nowhere for `limit_s` raises `Stuck`, and again should it go on. The watching thread begins with
+    the first block and ends when there was none for that long, or nobody has the watchdog any more. On Pythons other
+    than CPython nothing is watched.
+
+    Args:
+        limit_s: Patience.
+        progress: A number that changes while the block gets on; None while it waits for others and cannot. Without it
+            only the end of a block counts.
+    """
+
+    def __init__(self, limit_s: float, progress: Callable[[], int | None] = int) -> None:
+        self._limit_s, self._progress = limit_s, progress
+        self._lock = threading.Lock()
+        self._has_thread = False
+        self._watched = 0  # ident of the thread that runs the block
+        self._block = 0
+        self._is_on = self._has_raised = False
+
+    def __enter__(self) -> None:
+        self._watched, self._block, self._is_on = threading.get_ident(), self._block + 1, True
+        if not self._has_thread:
+            self._begin()
+
+    def __exit__(self, *_: object) -> None:
+        with self._lock:
+            self._is_on = False
+        if self._has_raised:  # perhaps it has not arrived yet: it is not meant for what comes after the block
+            self._has_raised = False
+            _raise_in(self._watched, None)
+
+    def _begin(self) -> None:
+        with self._lock:
+            if not self._has_thread:
+                self._has_thread = True
+                arguments = weakref.ref(self), self._limit_s / _LOOKS
+                threading.Thread(target=self._watch, args=arguments, name="satview-watchdog", daemon=True).start()
+
+    @staticmethod
+    def _watch(dog_of: weakref.ref[Watchdog], look_s: float) -> None:
+        seen, looks = None, 0
+        while (dog := dog_of()) is not None:
+            sign = dog._sign()
+            # Looks are counted, not seconds: a computer that slept has not been stuck.
+            looks = looks + 1 if sign is not None and sign == seen else 0
+            seen = sign
+            if looks >= _LOOKS and sign is not None:
+                if not dog._bark(sign[0]):
+                    return
+                looks = 0
+            del dog  # or it would live as long as this thread
+            time.sleep(look_s)
+
+    def _sign(self) -> tuple[int, int] | None:
+        """Return the number of the block and how far it got, None if that cannot be said now."""
+        block = self._block
+        progress = self._progress() if self._is_on else 0
+        return None if progress is None else (block, progress)
+
+    def _bark(self, block: int) -> bool:
+        """Raise `Stuck` in a block that still runs; return False if none does, so that the thread may end."""
+        with self._lock:
+            if self._is_on and self._block == block:
+                self._has_raised = True
+                _raise_in(self._watched, Stuck)
+            self._has_thread = False
+            self._has_thread = self._is_on  # a block that began just now relies on this thread
+            return self._has_thread
+
+
+def _raise_in(thread: int, error: type[BaseException] | None) -> None:
+    """Have another thread raise an exception as soon as it runs Python code; None takes back one that waits for it."""
+    python = getattr(ctypes, "pythonapi", None)
+    if python is not None:
+        argument = ctypes.py_object(error) if error is not None else ctypes.py_object()
+        python.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), argument)
+
 
 # Functions that run in a thread beside the one that starts them.
 

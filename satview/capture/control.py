@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from satview.base.errors import SatviewError, UsageError, one_line
-from satview.base.watchdog import Stuck, Watchdog
+from satview.base.threads import Stuck, Watchdog
 from satview.capture import nto
 from satview.capture.files import CaptureError
 from satview.capture.sim.machine.machine import Machine

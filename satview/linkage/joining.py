@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from satview.linkage.blockers import Blockers
 from satview.linkage.latencies import Latencies
 from satview.linkage.mutexes import MutexCalls, Mutexes
-from satview.linkage.services import Services
+from satview.linkage.servers import Services
 from satview.linkage.table import NO_EVENT, LinkKind, LinkTable
 from satview.linkage.transactions import Transactions
 from satview.linkage.waits import Waits

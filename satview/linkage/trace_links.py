@@ -14,7 +14,7 @@ from satview.events import wire
 from satview.events.kernel_calls import call_numbers
 from satview.events.states import NOT_A_STATE
 from satview.events.wire import CLASS_SHIFT, CODE_COUNT, KER_64BIT, KER_EXIT_OFFSET, WireClass, code
-from satview.linkage import interrupts, messages, mutexes, origins, pulses, states, wake_ups
+from satview.linkage import interrupts, latencies, messages, mutexes, pulses, states, wake_ups
 from satview.linkage.calls import beginnings, partner, partners
 from satview.linkage.rows import rows_where
 from satview.linkage.states import state_ends
@@ -31,8 +31,8 @@ _TABLES: Final[dict[LinkKind, Callable[[Trace], LinkTable]]] = {  # no column of
     LinkKind.PULSE: pulses.pulses,
     LinkKind.WAKE_UP: wake_ups.wake_ups,
     LinkKind.HOLD: mutexes.holds,
-    LinkKind.DELIVERY: origins.deliveries,
-    LinkKind.CREATION: origins.creations,
+    LinkKind.DELIVERY: latencies.deliveries,
+    LinkKind.CREATION: latencies.creations,
 }
 
 

@@ -15,7 +15,7 @@ from satview.analysis.statistics import Statistics
 from satview.analysis.statistics_sheets import SHEETS
 from satview.base.time import TimeWindow
 from satview.events import wire
-from satview.linkage.services import services
+from satview.linkage.servers import services
 from tests.helpers.kev import START, TraceBuilder
 
 SENDV, RECEIVEV = 11, 14

@@ -7,7 +7,7 @@ import weakref
 
 import pytest
 
-from satview.base.watchdog import Stuck, Watchdog
+from satview.base.threads import Stuck, Watchdog
 
 LIMIT_S = 0.1
 

@@ -14,7 +14,7 @@ from satview.linkage.blockers import blockers
 from satview.linkage.calls import beginnings, partners
 from satview.linkage.latencies import latencies
 from satview.linkage.mutexes import mutexes
-from satview.linkage.services import services
+from satview.linkage.servers import services
 from satview.linkage.states import state_ends
 from satview.linkage.table import NO_EVENT, OPEN
 from satview.linkage.transactions import transactions

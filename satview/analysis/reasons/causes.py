@@ -9,8 +9,8 @@ import numpy as np
 from satview.events import wire
 from satview.linkage.actors import TIMER
 from satview.linkage.blockers import REPLY
+from satview.linkage.latencies import deliveries
 from satview.linkage.messages import messages
-from satview.linkage.origins import deliveries
 from satview.linkage.table import NO_EVENT, OPEN, Certainty
 from satview.linkage.wake_ups import last_sends, wake_ups
 from satview.store.trace import Trace

@@ -34,7 +34,7 @@ from numpy.typing import NDArray
 
 from satview.base.errors import UsageError, one_line
 from satview.base.named_files import read_small
-from satview.base.watchdog import Stuck, Watchdog
+from satview.base.threads import Stuck, Watchdog
 from satview.events import naming
 from satview.events.catalogue import catalogue
 from satview.events.spec import Release

@@ -267,13 +267,13 @@ def read_file(
 
 def _limit_memory(memory_bytes: int) -> None:
     """Set the bound of columns; what is beyond it is beside the cache, for temporary files may be memory themselves."""
-    from satview.base import column_room
+    from satview.base import memory
 
     folder = cache_folder()
     with suppress(OSError):
         if folder is not None and memory_bytes:
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    column_room.set_limit(memory_bytes or column_room.from_environment(), folder if memory_bytes else None)
+    memory.set_limit(memory_bytes or memory.from_environment(), folder if memory_bytes else None)
 
 
 def _import_all(prepare: Prepare | None) -> None:

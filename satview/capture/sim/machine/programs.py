@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from satview.base.errors import one_line
-from satview.base.watchdog import Stuck
+from satview.base.threads import Stuck
 from satview.capture.sim.calls import signals
 from satview.capture.sim.calls.call import Call, Compute
 from satview.capture.sim.calls.messages import MsgError, MsgReceive, MsgReply, Received
