@@ -4,14 +4,81 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 from satview.base.errors import SatviewError, TraceFormatError
 from satview.base.process import BAD_USE, FINE
 from satview.cli.shared.files import InputFile
-from satview.formats.listing.learn import proposed_rows, unlisted_rows
+from satview.events.catalogue import catalogue
+from satview.events.spec import EventSpec, Field, Show
+from satview.formats.listing.model import Listing
 from satview.formats.listing.reader import read_listing
 from satview.store.problems import Problems
+
+# Proposes rows for the catalogue from the notations that a listing shows. A `?` marks what no listing has proven.
+
+
+_SHOWN_AS = {"%d": Show.DEC}  # every other template is hexadecimal
+_NUMBERS = (Show.DEC, Show.HEX, Show.POINTER, Show.UNKNOWN)
+
+
+def proposed_rows(listing: Listing) -> Iterator[tuple[str, str]]:
+    """Yield class and row, in the notation of the catalogue's tables, of every event whose row a listing corrects.
+
+    Args:
+        listing: As read. Arguments that it shows in the catalogue's notation lose their `?`; those that it shows in
+            another one get that.
+    """
+    names = catalogue(listing.release)
+    seen = sorted({*listing.proven, *listing.notations}, key=lambda key: key[:2])
+    for class_name, event in dict.fromkeys(key[:2] for key in seen):
+        for code in names.find(f"{class_name}/{event}"):
+            spec = names.spec(code)
+            fast, wide = (_corrected(spec, fields, listing) for fields in (spec.fast, spec.wide))
+            if (fast, wide) != (spec.fast, spec.wide):
+                key = f"{event}/64" if spec.is_64bit else event
+                yield class_name, f"{key}: {_text(fast)}" + (f" | {_text(wide)}" if wide != fast else "")
+
+
+def unlisted_rows(listing: Listing) -> Iterator[tuple[str, str, int]]:
+    """Yield class, proposed row and number of lines, of every kind of line that fits no row; the most frequent first.
+
+    Args:
+        listing: As read. Lines that differ in the notation of an argument alone are one kind: the last one counts.
+    """
+    kinds: dict[tuple[str, str, tuple[str, ...]], tuple[tuple[str, ...], int]] = {}
+    for (class_name, event, arguments), count in listing.unlisted.items():
+        key = class_name, event, tuple(name for name, _ in arguments)
+        kinds[key] = tuple(kind for _, kind in arguments), kinds.get(key, ((), 0))[1] + count
+    for (class_name, event, names), (notations, count) in sorted(kinds.items(), key=lambda kind: -kind[1][1]):
+        row = ", ".join(f"{name} {notation}?" for name, notation in zip(names, notations, strict=True))
+        yield class_name, f"{event}: {row or '-'}", count
+
+
+def _corrected(spec: EventSpec, fields: tuple[Field, ...] | None, listing: Listing) -> tuple[Field, ...] | None:
+    return fields and tuple(_field(spec, field, listing) for field in fields)
+
+
+def _field(spec: EventSpec, field: Field, listing: Listing) -> Field:
+    key = spec.class_name, spec.name, field.name
+    template = listing.notations.get(key) or listing.proven.get(key)
+    if field.show not in _NUMBERS or template is None:
+        return field
+    # An address may be printed without `0x`: digits alone do not make it decimal.
+    show = field.show if field.show is Show.POINTER else _SHOWN_AS.get(template, Show.HEX)
+    return replace(field, show=show, is_sure=True)
+
+
+def _text(fields: tuple[Field, ...] | None) -> str:
+    if fields is None:
+        return "-"
+    return ", ".join(
+        f"{field.name} {field.show.value}{'64' if field.words == 2 else ''}{'' if field.is_sure else '?'}"
+        for field in fields
+    )
+
 
 PURPOSE = "convert"
 

@@ -13,8 +13,7 @@ from satview.base.time import Clock
 from satview.events import wire
 from satview.events.spec import Release
 from satview.formats.axis import assemble
-from satview.formats.axis.assemble import Member, trace_on_axis
-from satview.formats.axis.joining import JOINERS
+from satview.formats.axis.assemble import JOINERS, Member, trace_on_axis
 from satview.formats.axis.reader import open_axis, score
 from satview.formats.registry import open_trace
 from satview.store.axis import _FIRST_SPECIAL, files_of

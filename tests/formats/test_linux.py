@@ -13,8 +13,8 @@ import satview
 from satview.base.errors import TraceFormatError
 from satview.core import loading
 from satview.events.states import STATE_BY_NAME
-from satview.formats.linux import wire_format
-from satview.formats.linux.event_format import parse_format
+from satview.formats.linux import perfetto_details
+from satview.formats.linux.records import parse_format
 from satview.store.trace import Trace
 from satview.tables.table import table
 from tests.core.reference import loading as reference
@@ -302,7 +302,7 @@ def test_the_fields_of_messages_are_those_of_the_reference():
 
 def test_packed_numbers():
     data = np.array([0x01, 0xAC, 0x02, 0x7F, 0x80], np.uint8)  # 1, 300, 127, and one that is cut
-    assert wire_format.packed(data, 0, 5).tolist() == [1, 300, 127]
+    assert perfetto_details.packed(data, 0, 5).tolist() == [1, 300, 127]
 
 
 @pytest.mark.parametrize("form", FORMS)

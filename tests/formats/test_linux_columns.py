@@ -15,7 +15,7 @@ from satview.base.errors import TraceFormatError
 from satview.base.time import Clock
 from satview.events.spec import Release
 from satview.formats.linux import assemble
-from satview.formats.linux.ring_pages import Pages, walk
+from satview.formats.linux.trace_dat import Pages, walk
 from satview.store.trace import Trace
 from tests.helpers import linux_scene, perf_data, trace_dat
 

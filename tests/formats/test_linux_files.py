@@ -13,12 +13,10 @@ import pytest
 from satview.base.errors import Cancelled, TraceFormatError
 from satview.formats import unpacked as unpacking
 from satview.formats.linux import perf_data, trace_dat
-from satview.formats.linux.cursor import Cursor
-from satview.formats.linux.metadata import MAGIC, Metadata, read_all, read_ftrace_formats
 from satview.formats.linux.reader import open_linux
-from satview.formats.linux.records import Records
-from satview.formats.linux.ring_pages import Pages
+from satview.formats.linux.records import MAGIC, Cursor, Metadata, Records, read_all, read_ftrace_formats
 from satview.formats.linux.schedule import Tasks
+from satview.formats.linux.trace_dat import Pages
 from satview.store.problems import Problems
 from tests.helpers import linux_scene
 from tests.helpers.trace_dat import metadata
@@ -347,7 +345,7 @@ def test_instances_of_version_6(monkeypatch, order, values, parts):
 
     None is an offset behind the file, a number the bytes of an option that is too short for one.
     """
-    monkeypatch.setattr(trace_dat.metadata, "read_all", lambda cursor, meta: cursor.take(3, "metadata"))
+    monkeypatch.setattr(trace_dat.records, "read_all", lambda cursor, meta: cursor.take(3, "metadata"))
     end, instance_at = ORDERS[order], 400
     options = b""
     for value in values:
@@ -382,7 +380,7 @@ def test_sections_of_version_7(monkeypatch, order):
         return struct.pack(end + "HI", kind, len(value)) + value
 
     for name in ("read_header_info", "read_ftrace_formats", "read_event_formats", "read_names"):
-        monkeypatch.setattr(trace_dat.metadata, name, lambda cursor, _meta, name=name: seen.append(
+        monkeypatch.setattr(trace_dat.records, name, lambda cursor, _meta, name=name: seen.append(
             (name, cursor.take(cursor.left, "all"))))  # fmt: skip
 
     def read_buffer(file, value, algorithm, _problems):

@@ -14,12 +14,21 @@ from satview.events import linux
 from satview.events.states import READY, STATE_BY_NAME
 from satview.formats.linux import records
 from satview.formats.linux.assemble import trace_from_schedule
-from satview.formats.linux.cursor import Cursor
-from satview.formats.linux.event_format import EventFormat, RecordField, lane_value, parse_format
-from satview.formats.linux.metadata import Metadata, read_header_info, read_names
-from satview.formats.linux.records import RecordDetails, Records, schedule_of
-from satview.formats.linux.ring_pages import Pages, Walked, walk
+from satview.formats.linux.records import (
+    Cursor,
+    EventFormat,
+    Metadata,
+    RecordDetails,
+    RecordField,
+    Records,
+    lane_value,
+    parse_format,
+    read_header_info,
+    read_names,
+    schedule_of,
+)
 from satview.formats.linux.schedule import Points, Schedule, States, Switches, Tasks, WakeUps
+from satview.formats.linux.trace_dat import Pages, Walked, walk
 from satview.formats.number_payloads import NumberPayloads
 from satview.store.problems import Problems
 from satview.store.trace import Trace

@@ -7,12 +7,22 @@ import pytest
 
 from satview.events import wire
 from satview.events.spec import Field, Show
+from satview.formats.listing.events import sigevent_of
 from satview.formats.listing.head import head_lines, key_column, slot_lines, stray_line, syspage_lines
-from satview.formats.listing.numbers import is_wide, printed_as, value_of
-from satview.formats.listing.patterns import any32, compile_list, hex32, hex64, message_words, number32, number64
+from satview.formats.listing.model import SlotList
+from satview.formats.listing.patterns import (
+    any32,
+    compile_list,
+    hex32,
+    hex64,
+    is_wide,
+    message_words,
+    number32,
+    number64,
+    printed_as,
+    value_of,
+)
 from satview.formats.listing.raw import is_argument_line, placed, values_of
-from satview.formats.listing.sigevents import sigevent_of
-from satview.formats.listing.slots import SlotList
 from satview.formats.listing.stamps import MAX_CYCLES, Stamps
 from satview.store.head import Cpu, Header, SystemInfo
 from satview.store.problems import Problems

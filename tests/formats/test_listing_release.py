@@ -6,11 +6,11 @@ from types import SimpleNamespace
 
 import pytest
 
+from satview.cli.catalogue import proposed_rows, unlisted_rows
 from satview.events import wire
 from satview.events.catalogue import catalogue
 from satview.events.spec import Release, Show
-from satview.formats.listing.guess import possible_releases
-from satview.formats.listing.learn import proposed_rows, unlisted_rows
+from satview.formats.listing.reader import possible_releases
 
 Q6, Q66, Q7, Q8 = Release.QNX_6, Release.QNX_6_6, Release.QNX_7, Release.QNX_8
 WIDE, NARROW = "KER_CALL        :", "KER_CALL:"

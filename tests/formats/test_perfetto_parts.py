@@ -14,9 +14,9 @@ from satview.events import linux
 from satview.events.linux import FIRST_TID
 from satview.events.states import STATE_BY_NAME
 from satview.formats.linux import perfetto, perfetto_details
+from satview.formats.linux.perfetto_details import fields_of, packed
 from satview.formats.linux.reader import score
 from satview.formats.linux.schedule import Tasks
-from satview.formats.linux.wire_format import fields_of, packed
 from satview.store.problems import Problems
 
 protocol = pytest.importorskip("perfetto.protos.perfetto.trace.perfetto_trace_pb2")

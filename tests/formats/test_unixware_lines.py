@@ -5,8 +5,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from satview.formats.unixware import lines
-from satview.formats.unixware.lines import LONGEST_LINE, parse_block, parse_line
+from satview.formats.unixware import columns
+from satview.formats.unixware.columns import LONGEST_LINE, parse_block, parse_line
 
 GOOD = b"1:2:3:4:5:6:7:0:8:9:10:11:12"
 
@@ -129,11 +129,11 @@ def _changed(field: int, text: bytes) -> bytes:
 @pytest.mark.parametrize(
     ("field", "last", "beyond"),
     [
-        (0, str(lines._LAST_SECOND).encode(), str(lines._LAST_SECOND + 1).encode()),
+        (0, str(columns._LAST_SECOND).encode(), str(columns._LAST_SECOND + 1).encode()),
         (0, b"0", b"-1"),
         (1, b"999999999", b"1000000000"),
         (1, b"0", b"-1"),
-        *((field, str(lines._LARGEST_ID).encode(), str(lines._LARGEST_ID + 1).encode()) for field in (2, 3, 4)),
+        *((field, str(columns._LARGEST_ID).encode(), str(columns._LARGEST_ID + 1).encode()) for field in (2, 3, 4)),
         *((field, b"0", b"-1") for field in (2, 3, 4)),
         (12, b"18446744073709551615", b"18446744073709551616"),
         (12, b"-9223372036854775808", b"-9223372036854775809"),

@@ -14,10 +14,10 @@ from satview.base.time import Clock
 from satview.events.spec import Release
 from satview.events.unixware import cpu_time_codes, record_code
 from satview.formats.registry import open_trace
-from satview.formats.unixware import assemble, calls, changes, columns
+from satview.formats.unixware import assemble, calls, columns
+from satview.formats.unixware.assemble import Names, read_names
 from satview.formats.unixware.columns import SetReader, concatenated
 from satview.formats.unixware.members import files_of, is_member_name, is_set, names_files, times_files
-from satview.formats.unixware.names import Names, read_names
 from satview.formats.unixware.payloads import address_text
 from satview.formats.unixware.reader import open_thread_trace, score
 from satview.store.problems import Problems
@@ -380,10 +380,10 @@ def test_records_that_show_a_change_of_their_own_thread(waited, lwp, needed):
         code=np.zeros(4), by_thread=np.array([0, 2, 1, 3]), thread=np.array([5, 7, 5, 7], np.uint32)
     )
     waiting = np.isin(np.arange(4), waited)
-    found = changes.needed_for_own_state(calls, waiting, np.array(lwp, np.uint8))
+    found = assemble.needed_for_own_state(calls, waiting, np.array(lwp, np.uint8))
     assert np.flatnonzero(found).tolist() == needed
     none = SimpleNamespace(code=np.zeros(0), by_thread=np.zeros(0, np.intp), thread=np.zeros(0, np.uint32))
-    assert changes.needed_for_own_state(none, np.zeros(0, np.bool_), np.zeros(0, np.uint8)).tolist() == []
+    assert assemble.needed_for_own_state(none, np.zeros(0, np.bool_), np.zeros(0, np.uint8)).tolist() == []
 
 
 def test_records_of_processor_time_that_count():

@@ -8,12 +8,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from satview.cli.catalogue import unlisted_rows
 from satview.events import wire
 from satview.events.spec import Release
 from satview.export.listing import Printer, TextRows, layout_of
 from satview.export.listing_forms import Style
 from satview.filters.expression import Expression
-from satview.formats.listing.learn import unlisted_rows
 from satview.formats.listing.reader import read_listing
 from satview.formats.source import source_of
 from satview.formats.traceprinter import trace_of_listing

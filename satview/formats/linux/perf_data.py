@@ -13,10 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.base.errors import TraceFormatError
-from satview.formats.linux.cursor import ByteOrder, Cursor
-from satview.formats.linux.metadata import MAGIC as TRACING_MAGIC
-from satview.formats.linux.metadata import Metadata, read_all
-from satview.formats.linux.records import RecordDetails, Records, schedule_of
+from satview.formats.linux.records import MAGIC as TRACING_MAGIC
+from satview.formats.linux.records import ByteOrder, Cursor, Metadata, RecordDetails, Records, read_all, schedule_of
 from satview.formats.linux.schedule import Ints, Schedule, Tasks
 from satview.store.problems import Problems
 

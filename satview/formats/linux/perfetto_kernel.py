@@ -17,9 +17,8 @@ from numpy.typing import NDArray
 from satview.base.column_arrays import ColumnTable
 from satview.events import linux, wire
 from satview.events.states import DEAD, READY, RUNNING, STATE_BY_NAME, UNKNOWN
-from satview.formats.linux.perfetto_details import FREQUENCY, RecordSpans
+from satview.formats.linux.perfetto_details import FREQUENCY, Fields, RecordSpans, TextColumn
 from satview.formats.linux.schedule import Ints, Points, States, Tasks
-from satview.formats.linux.wire_format import Fields, TextColumn
 from satview.store.losses import KERNEL_PID
 from satview.store.problems import Problems
 

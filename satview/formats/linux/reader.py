@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from satview.base.errors import Cancelled, TraceFormatError
 from satview.formats.linux import perfetto
 from satview.formats.linux.assemble import trace_from_schedule
-from satview.formats.linux.metadata import MAGIC
 from satview.formats.linux.perf_data import MAGICS, read_perf_data
 from satview.formats.linux.perf_script import looks_like, read_perf_script
+from satview.formats.linux.records import MAGIC
 from satview.formats.linux.schedule import Schedule
 from satview.formats.linux.trace_dat import read_trace_dat
 from satview.store.problems import Problems

@@ -2,15 +2,260 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Final
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from satview.base.errors import TraceFormatError
 from satview.events import linux
-from satview.formats.linux.event_format import EventFormat, RecordField, lane_value
+from satview.events.states import READY
 from satview.formats.linux.schedule import Ints, Points, Switches, Tasks, WakeUps
+
+# The `format` files of tracepoints, which say where the fields of a record are.
+
+
+_FIELD: Final = re.compile(
+    r"^\s*field:(?P<type>[^;]*?)\s*\b(?P<name>\w+)(?P<array>\[[^\]]*\])?;"
+    r"\s*offset:(?P<offset>[0-9]{1,9});\s*size:(?P<size>[0-9]{1,9});(?:\s*signed:(?P<signed>\d);)?",
+    re.MULTILINE,
+)
+_FLAG: Final = re.compile(r"\{\s*(0x[0-9a-fA-F]{1,8}|[0-9]{1,10})\s*,\s*\"(\w)\"\s*\}")
+_MOST_BYTES: Final = 1 << 20
+_NUMBER_SIZES: Final = (1, 2, 4, 8)
+# Of Linux from 4.14 on, where the format itself does not say (include/linux/sched.h).
+STATE_FLAGS: Final = ((1, "S"), (2, "D"), (4, "T"), (8, "t"), (0x10, "X"), (0x20, "Z"), (0x40, "P"), (0x80, "I"))
+
+
+@dataclass(frozen=True, slots=True)
+class RecordField:
+    """One field of a record.
+
+    Attributes:
+        name: As Linux spells it.
+        offset, size: Bytes from the start of the record.
+        is_signed: Of a number.
+        is_text: An array of characters.
+        is_dynamic: It holds where in the record a text is, in its lower half, and how long, in its upper half.
+    """
+
+    name: str
+    offset: int
+    size: int
+    is_signed: bool
+    is_text: bool
+    is_dynamic: bool
+
+    @property
+    def is_number(self) -> bool:
+        """Whether it is one number."""
+        return not self.is_text and not self.is_dynamic and self.size in _NUMBER_SIZES
+
+
+@dataclass(frozen=True, slots=True)
+class EventFormat:
+    """A tracepoint.
+
+    Attributes:
+        ident: Its number in records.
+        group, name: `sched`, `sched_switch`.
+        fields: By name, in the order of the record.
+        state_flags: (flag, letter) of `prev_state`.
+    """
+
+    ident: int
+    group: str
+    name: str
+    fields: dict[str, RecordField]
+    state_flags: tuple[tuple[int, str], ...]
+
+    @property
+    def code(self) -> int:
+        """Its code in the event table."""
+        return linux.point_codes().get(self.name, linux.POINT)
+
+
+def parse_format(text: str, group: str) -> EventFormat | None:
+    """Return what a `format` file says; None if it is none."""
+    text = text[:_MOST_BYTES]
+    name = re.search(r"^name:\s*(\S+)", text, re.MULTILINE)
+    ident = re.search(r"^ID:\s*([0-9]{1,9})\b", text, re.MULTILINE)
+    if name is None or ident is None:
+        return None
+    fields = {
+        found["name"]: RecordField(
+            found["name"], int(found["offset"]), int(found["size"]), found["signed"] == "1",
+            bool(found["array"]) and "char" in found["type"] and "__data_loc" not in found["type"],
+            "__data_loc" in found["type"] and "char" in found["type"],
+        )
+        for found in _FIELD.finditer(text)
+    }  # fmt: skip
+    named = _FLAG.findall(text) if "prev_state" in fields else []
+    flags = tuple((_number_of_c(number), letter) for number, letter in named)
+    return EventFormat(int(ident[1]), group, name[1], fields, flags or STATE_FLAGS)
+
+
+def _number_of_c(text: str) -> int:
+    """Return a number as C writes it: `0x02`, `02` (octal) and `2`; digits that are not octal make it decimal."""
+    if text.startswith("0x"):
+        return int(text, 16)
+    return int(text, 8 if text.startswith("0") and not set(text) & set("89") else 10)
+
+
+def lane_value(state: int, flags: tuple[tuple[int, str], ...]) -> int:
+    """Return the lane value of a `prev_state`: 0, or only a flag above all named ones, means that it can run."""
+    letters = linux.value_of_letter()
+    for flag, letter in flags:
+        if state & flag and letter in letters:
+            return letters[letter]
+    return READY
+
+
+# Reads numbers and texts of a file one after the other, and never behind its end.
+
+
+ByteOrder = Literal["little", "big"]
+
+
+class Cursor:
+    """A position in some bytes.
+
+    Args:
+        data: The bytes.
+        path: Of the file, for errors.
+        at: Where to begin.
+        order: Byte order of numbers.
+        base: What is added to positions for errors, where the bytes are a part of the file.
+    """
+
+    def __init__(
+        self, data: bytes | memoryview, path: Path, at: int = 0, order: ByteOrder = "little", base: int = 0
+    ) -> None:
+        self.data, self.path, self.at, self.order, self.base = memoryview(data), path, at, order, base
+
+    @property
+    def left(self) -> int:
+        """Bytes that are left."""
+        return len(self.data) - self.at
+
+    def take(self, count: int, what: str) -> bytes:
+        """Return some bytes.
+
+        Raises:
+            TraceFormatError: So many are not there.
+        """
+        if not 0 <= count <= self.left:
+            raise TraceFormatError(self.path, self.base + self.at, f"the file ends inside {what}",
+                                   "it was cut short; copy it again")  # fmt: skip
+        self.at += count
+        return bytes(self.data[self.at - count : self.at])
+
+    def number(self, size: int, what: str) -> int:
+        """Return an unsigned number of some bytes.
+
+        Raises:
+            TraceFormatError: It is not there.
+        """
+        return int.from_bytes(self.take(size, what), self.order)
+
+    def text(self, what: str) -> str:
+        """Return a text up to its NUL.
+
+        Raises:
+            TraceFormatError: It has no end.
+        """
+        end = self.at
+        step = bytes(self.data[self.at : self.at + 4096])
+        while (found := step.find(0)) < 0:
+            end += len(step)
+            step = bytes(self.data[end : end + 4096])
+            if not step:
+                self.take(self.left + 1, what)
+        value = self.take(end + found - self.at, what)
+        self.at += 1
+        return value.decode("utf-8", "replace")
+
+
+# What trace.dat and perf.data say in front of their records: formats of tracepoints, names of threads.
+
+
+MAGIC: Final = b"\x17\x08\x44tracing"
+_MOST_EVENTS: Final = 1 << 16
+
+
+@dataclass(slots=True)
+class Metadata:
+    """Formats and names.
+
+    Attributes:
+        formats: By number.
+        names: Of threads, by number.
+        commit_bytes: Size of the word in front of a page of the ring buffer that says how much of it is used.
+    """
+
+    formats: dict[int, EventFormat] = field(default_factory=dict)
+    names: dict[int, str] = field(default_factory=dict)
+    commit_bytes: int = 8
+
+
+def read_header_info(cursor: Cursor, found: Metadata) -> None:
+    """Read how a page of the ring buffer begins, and how an event of it does."""
+    for what in ("header_page", "header_event"):
+        name = cursor.text(what)
+        text = cursor.take(cursor.number(8, what), what).decode("utf-8", "replace")
+        if name == "header_page" and (page := parse_format(f"name: page\nID: 0\n{text}", "")):
+            commit = page.fields.get("commit")
+            found.commit_bytes = commit.size if commit and commit.size in (4, 8) else 8
+
+
+def read_ftrace_formats(cursor: Cursor, found: Metadata) -> None:
+    """Read the formats of events that are no tracepoints."""
+    for _ in range(min(cursor.number(4, "the formats of ftrace"), _MOST_EVENTS)):
+        _read_format(cursor, found, "ftrace")
+
+
+def read_event_formats(cursor: Cursor, found: Metadata) -> None:
+    """Read the formats of tracepoints."""
+    for _ in range(min(cursor.number(4, "the groups of tracepoints"), _MOST_EVENTS)):
+        group = cursor.text("the name of a group")
+        for _ in range(min(cursor.number(4, "the formats of tracepoints"), _MOST_EVENTS)):
+            _read_format(cursor, found, group)
+
+
+def _read_format(cursor: Cursor, found: Metadata, group: str) -> None:
+    text = cursor.take(cursor.number(8, "the format of a tracepoint"), "the format of a tracepoint")
+    known = parse_format(text.decode("utf-8", "replace"), group)
+    if known is not None:
+        found.formats[known.ident] = known
+
+
+def skip_sized(cursor: Cursor, what: str, size: int = 4) -> None:
+    """Read over a part that begins with its size."""
+    cursor.take(cursor.number(size, what), what)
+
+
+def read_names(cursor: Cursor, found: Metadata) -> None:
+    """Read the names of threads: lines of a number and a name."""
+    text = cursor.take(cursor.number(8, "the names of threads"), "the names of threads").decode("utf-8", "replace")
+    for line in text.splitlines():
+        number, _, name = line.strip("\0 ").partition(" ")
+        if number.isascii() and number.isdigit() and len(number) < 11:
+            found.names[int(number)] = name
+
+
+def read_all(cursor: Cursor, found: Metadata, *, has_names: bool = True) -> None:
+    """Read what follows the byte order and page size of version 6, and in perf.data."""
+    read_header_info(cursor, found)
+    read_ftrace_formats(cursor, found)
+    read_event_formats(cursor, found)
+    skip_sized(cursor, "the names of functions")
+    skip_sized(cursor, "the formats of trace_printk()")
+    if has_names:
+        read_names(cursor, found)
+
 
 _COMMON: Final = ("common_type", "common_flags", "common_preempt_count", "common_pid")
 _PID_AT: Final = 4  # common_pid, in all formats of Linux from 2.6.31 on

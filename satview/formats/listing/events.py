@@ -14,17 +14,63 @@ from functools import cache
 
 from satview.events import arguments, wire
 from satview.events.catalogue import ListedCatalogue, catalogue, listed_catalogue
+from satview.events.header_names import flag_names
 from satview.events.layout import Part, layout_of, learn_list, one_spelling, plan_of, printed_layout
 from satview.events.rows import lists
 from satview.events.spec import EventSpec, Field, Release, Show
 from satview.events.variants import BY_COUNT
 from satview.events.wire import WireClass
-from satview.events.words import encode, word_bytes
+from satview.events.words import encode, sigevent_words, word_bytes
 from satview.formats.kev.notation import plain_text, vendor_text
-from satview.formats.listing.numbers import BARE_HEX, NUMBER, bare_value, is_wide, printed_as, value_of
-from satview.formats.listing.patterns import ListPattern, Words, compile_list, listed_text
+from satview.formats.listing.patterns import (
+    BARE_HEX,
+    NUMBER,
+    ListPattern,
+    Words,
+    bare_value,
+    compile_list,
+    is_wide,
+    listed_text,
+    printed_as,
+    value_of,
+)
 from satview.formats.listing.raw import OTHER, Placed, Value, is_argument_line, placed, values_of
-from satview.formats.listing.sigevents import sigevent_of
+
+# The text of an event structure of 6.x, read back into its words. Source: listing format, section 4.
+
+
+_SIGEVENT = {
+    "SIGNAL": re.compile(NUMBER),
+    "SIGNAL_CODE": re.compile(rf"{NUMBER} {NUMBER}:{NUMBER}"),
+    "SIGNAL_THREAD": re.compile(rf"{NUMBER} {NUMBER}:{NUMBER}"),
+    "PULSE": re.compile(rf"{NUMBER}:{NUMBER} {NUMBER}:{NUMBER}"),
+    "THREAD": re.compile(f"{BARE_HEX}:{BARE_HEX}"),
+}
+
+
+def sigevent_of(text: str, byte_order: str) -> Words | None:
+    """Return the four words of a sigevent of 6.x from its text; None if it is none."""
+    critical = 0x100 if text.endswith(" CRITICAL") else 0
+    kind, _, rest = text.removesuffix(" CRITICAL").partition(" ")
+    if unknown := re.fullmatch(r"UNKNOWN\((?:0x)?([0-9a-f]{1,8})\)", kind):
+        return [int(unknown[1], 16), 0, 0, 0]
+    notify = next((value for value, name in flag_names("sigev_notify").items() if name == kind), None)
+    if notify is None and kind != "":
+        return None
+    pattern = _SIGEVENT.get(kind)
+    values = pattern.fullmatch(rest) if pattern else None
+    if pattern and values is None:
+        return None
+    number = value = code = priority = 0
+    if kind == "PULSE" and values:
+        number, priority, code, value = (value_of(text) for text in values.groups())
+    elif kind == "THREAD" and values:
+        code, value = (bare_value(text) for text in values.groups())
+    elif values:
+        number = value_of(values[1])
+        code, value = (value_of(values[2]), value_of(values[3])) if kind != "SIGNAL" else (0, 0)
+    return sigevent_words((notify or 0) | critical, number, value, code, priority, byte_order)
+
 
 FAILED = re.compile(rf"\s*ret_val\s*:\s*(?:-1|0x(?:f{{8}}){{1,2}}),?\s*errno\s*:\s*{NUMBER}")
 _MINUS_ONE = 0xFFFFFFFF

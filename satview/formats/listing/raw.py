@@ -14,8 +14,7 @@ from typing import Final
 from satview.events.layout import Part, one_spelling, word_count
 from satview.events.spec import Field, Show
 from satview.events.words import WORD_MASK, split64
-from satview.formats.listing.numbers import NUMBER, printed_as, value_of
-from satview.formats.listing.patterns import listed_text
+from satview.formats.listing.patterns import NUMBER, listed_text, printed_as, value_of
 
 _NUMBER: Final = rf"(?:{NUMBER[1:-1]})"
 _NAME: Final = r"(?:word \d{1,5}|[^\s:=,\"()][^\s:=,\"]{0,79})"

@@ -9,11 +9,9 @@ from pathlib import Path
 from satview.base.debug import timed
 from satview.base.errors import TraceFormatError, UsageError
 from satview.events.unixware import categories as known_categories
-from satview.formats.unixware.assemble import trace_from_columns
-from satview.formats.unixware.columns import SetReader
-from satview.formats.unixware.lines import parse_line
+from satview.formats.unixware.assemble import Names, read_names, trace_from_columns
+from satview.formats.unixware.columns import SetReader, parse_line
 from satview.formats.unixware.members import files_of, is_member_name, names_files, times_files
-from satview.formats.unixware.names import Names, read_names
 from satview.store.problems import Problems
 from satview.store.trace import Trace
 
