@@ -46,6 +46,9 @@ def jobs(tmp_path):
     [
         ('arg.state == "RUNNING"', [1, 4]),
         ('"RUNNING" == arg.state', [1, 4]),
+        ("arg.state == RUNNING", [1, 4]),
+        ("RUNNING == arg.state", [1, 4]),
+        ("arg.state in (RUNNING, READY)", [1, 2, 4, 5]),
         ('arg.state != "RUNNING"', [2, 3, 5, 6]),
         ('not arg.state == "RUNNING"', [2, 3, 5, 6]),
         ("arg.state == 3", [1, 4, 6]),
@@ -93,6 +96,8 @@ def test_texts_are_those_of_the_trace(jobs, tmp_path):
     describe_events(other, {JOB: UserEvent(41, "job", (UserField("state", 4, names={3: "READY", 4: "RUNNING"}),))})
     assert select(other, 'arg.state == "RUNNING"').tolist() == [2]
     assert select(jobs, 'arg.state == "RUNNING"').tolist() == [1, 4]
+    rules = build(parse_rules('WHERE arg.state == "RUNNING"', other.release), other.release, taught=taught(other))
+    assert np.flatnonzero(rules.mask(other)).tolist() == [2]
     describe_events(other, {})
     with pytest.raises(ExpressionError, match="no event has an argument 'kind'"):
         select(other, "arg.kind == 5")

@@ -203,6 +203,12 @@ class _Checker:
                     found.setdefault(texts, []).append(code)
         return found
 
+    def as_text(self, value: nodes.Node, item: nodes.Node) -> nodes.Node:
+        """Return a bare word that is compared with an argument whose values are called something as a text."""
+        if isinstance(item, nodes.Name) and self.value_texts(value):
+            return nodes.Text(item.start, item.end, item.value)
+        return item
+
     def with_value(
         self, node: nodes.Node, argument: nodes.Argument, groups_of: Callable[[tuple[ValueText, ...]], Groups]
     ) -> nodes.Node | None:
@@ -264,6 +270,7 @@ class _Checker:
         left, right, sign = node.left, node.right, node.sign
         if not isinstance(left, nodes.Field | nodes.Argument) and isinstance(right, nodes.Field | nodes.Argument):
             left, right, sign = right, left, COMPARISONS[sign].swapped
+        right = self.as_text(left, right)
         if isinstance(right, nodes.Moment) and isinstance(left, nodes.Field) and left.name == "time":
             return nodes.TimeTest(node.start, node.end, sign, right)
         if isinstance(left, nodes.Field) and FIELDS[left.name].kind in NAMED:
@@ -327,6 +334,7 @@ class _Checker:
         value = node.value
         if isinstance(value, nodes.Field) and FIELDS[value.name].kind in NAMED:
             return self.named(node, value, node.items)
+        node = replace(node, items=tuple(self.as_text(value, item) for item in node.items))
         has_texts = any(isinstance(item, nodes.Text) for item in node.items)
         if has_texts and isinstance(value, nodes.Argument) and self.value_texts(value):
             tests = [self.is_called(node, value, item) if isinstance(item, nodes.Text)

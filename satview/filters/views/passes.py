@@ -196,7 +196,8 @@ class PassEvaluator:
         rows = None
         if item.rules.strip():
             rules = parse_rules(item.rules, trace.release, process_names(trace))
-            passes = build(rules, trace.release, self._load).mask(trace, self._derived)
+            built = build(rules, trace.release, self._load, taught=taught(trace))
+            passes = built.mask(trace, self._derived)
             result, rows = (~passes if negated else passes), np.flatnonzero(passes)
         if item.expression.strip():
             condition = Expression(item.expression, trace.release, negated, taught(trace))

@@ -32,6 +32,7 @@ from satview.gui.low_layout import LowGrid
 from satview.gui.message_line import MessageLine
 from satview.gui.theme import Theme
 from satview.session.open_trace import OpenTrace
+from satview.store.arguments import taught
 
 _PATTERN: Final = "Rules (*.satrules)"
 _FAULTS_SHOWN: Final = 5
@@ -223,7 +224,8 @@ class RulesTab(QWidget):
         """
         rules = self._allowed_rules()
         trace, evaluator = self._opened.trace, self._opened.filters.evaluator
-        return build(rules, trace.release, Handlers(evaluator.allowed.__contains__, trace.release, evaluator.folder))
+        handlers = Handlers(evaluator.allowed.__contains__, trace.release, evaluator.folder)
+        return build(rules, trace.release, handlers, taught=taught(trace))
 
     def _allowed_rules(self) -> tuple[Rule, ...]:
         """Return the rules without a fault, after the user has allowed each new file of handlers."""
