@@ -50,14 +50,14 @@ static uint64_t hash_of(const uint8_t *data, int64_t size)
 }
 
 /*
- * Number payloads of `size` bytes, equal ones alike, in the order of their first ones.
+ * Number payloads of `size` bytes, equal ones alike, in the order in which they come.
  *
- * number: of each payload. first: of each number, its first payload. table: a power of two of zeros, more than there
+ * number: of each payload. first_row: of each number, its payload that comes first. table: a power of two of zeros, more than there
  * are payloads. Where very many different ones share a place in the table, equal ones may have several numbers.
  *
  * Returns how many numbers there are.
  */
-static int64_t satview_same_rows(int64_t size, const uint8_t *data, int64_t count, uint32_t *number, uint32_t *first,
+static int64_t satview_same_rows(int64_t size, const uint8_t *data, int64_t count, uint32_t *number, uint32_t *first_row,
                                  uint32_t *table, int64_t places)
 {
     uint32_t numbers = 0;
@@ -75,13 +75,13 @@ static int64_t satview_same_rows(int64_t size, const uint8_t *data, int64_t coun
             }
             if (*entry > numbers)
                 return REFUSED; /* the table was not empty */
-            if (!memcmp(data + size * first[*entry - 1], row, (size_t)size)) {
+            if (!memcmp(data + size * first_row[*entry - 1], row, (size_t)size)) {
                 same = *entry - 1;
                 break;
             }
         }
         if (same == numbers)
-            first[numbers++] = (uint32_t)i;
+            first_row[numbers++] = (uint32_t)i;
         number[i] = same;
     }
     return numbers;
@@ -96,17 +96,17 @@ PASS(same_rows, "n:k u1:kn u4:n u4:n u4:>n", NUMBER(0), U1(1), COUNT(2), U4(2), 
  */
 static int64_t satview_joined(int64_t size, int64_t count, const uint8_t *data, uint8_t *out, int64_t room)
 {
-    int64_t at = 0;
+    int64_t used = 0;
     if (size < 0 || count < 0 || room / (size + 1) < count)
         return REFUSED;
     for (int64_t i = 0; i < count; i++, data += size) {
         const uint8_t *end = memchr(data, 0, (size_t)size);
         int64_t length = end ? end - data : size;
-        memcpy(out + at, data, (size_t)length);
-        at += length;
-        out[at++] = 0;
+        memcpy(out + used, data, (size_t)length);
+        used += length;
+        out[used++] = 0;
     }
-    return at;
+    return used;
 }
 
 PASS(joined, "n:k n:n u1:kn u1:*", NUMBER(0), NUMBER(1), U1(2), U1(3), COUNT(3))

@@ -25,7 +25,7 @@ def text_kinds(data: NDArray[np.uint8]) -> NDArray[np.uint8]:
 
 
 def same_rows(data: NDArray[np.uint8]) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
-    """Return numbers of payloads, equal ones alike, and the first payload of each number.
+    """Return numbers of payloads, equal ones alike, and of each number the payload that comes first.
 
     Where very many different payloads are alike to the hash, equal ones may have several numbers.
 
@@ -35,10 +35,10 @@ def same_rows(data: NDArray[np.uint8]) -> tuple[NDArray[np.uint32], NDArray[np.u
     Returns:
         uint32 (n,) and uint32 (numbers,), ascending.
     """
-    number, first = np.empty(len(data), np.uint32), np.empty(len(data), np.uint32)
+    number, first_row = np.empty(len(data), np.uint32), np.empty(len(data), np.uint32)
     table = np.zeros(max(_LEAST_PLACES, 1 << (2 * len(data)).bit_length()), np.uint32)
-    count = call("same_rows", data.shape[1], np.ascontiguousarray(data), number, first, table)
-    return number, first[:count]
+    count = call("same_rows", data.shape[1], np.ascontiguousarray(data), number, first_row, table)
+    return number, first_row[:count]
 
 
 def joined(data: NDArray[np.uint8]) -> NDArray[np.uint8]:

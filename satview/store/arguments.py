@@ -307,7 +307,7 @@ def taught(trace: Trace) -> Taught:
 
 
 def _taught(trace: Trace) -> Taught:
-    found: dict[int, list[Layout]] = {}
+    layouts_of: dict[int, list[Layout]] = {}
     if (axis := files_of(trace)) is not None:
         parts: dict[int, tuple[Part, ...]] = {}
         for file in axis.parts:
@@ -319,15 +319,15 @@ def _taught(trace: Trace) -> Taught:
         rows, variant = trace.listed
         kinds = np.unique(trace.events.code[rows].astype(np.int64) << _VARIANT_BITS | variant)
         for code, number in zip((kinds >> _VARIANT_BITS).tolist(), (kinds & _VARIANTS).tolist(), strict=True):
-            found.setdefault(code, []).append(layout_of(trace.release, code, 0, number))
+            layouts_of.setdefault(code, []).append(layout_of(trace.release, code, 0, number))
     for code, event in trace.payloads.described.items():
         ends = (start + field.size * max(field.count, 1) for field, start in event.placed() if start >= 0)
         count = min(-(-max(ends, default=0) // 8) * 2, _MOST_WORDS)
         for words, form in ((count, BY_COUNT), (count, TEXT) if _IS_USER[code] else (_FAST_WORDS, BY_COUNT)):
             described = describe_layout(trace.release, code, words, form, event)
-            found.setdefault(code, []).append(layout_of(trace.release, code, words, described))
+            layouts_of.setdefault(code, []).append(layout_of(trace.release, code, words, described))
     return Taught({code: tuple({part.name: part for layout in layouts for part in named_parts(layout)}.values())
-                   for code, layouts in found.items()})  # fmt: skip
+                   for code, layouts in layouts_of.items()})  # fmt: skip
 
 
 def misfits(trace: Trace) -> list[str]:
@@ -500,17 +500,17 @@ def argument_pieces(trace: Trace, rows: Rows, most_rest: int = _MOST_WORDS) -> I
             ]
 
 
-def _moved(pieces: Iterator[Piece], first: int) -> Iterator[Piece]:
+def _moved(pieces: Iterator[Piece], by: int) -> Iterator[Piece]:
     """Yield pieces with positions that begin at another one; arguments of the same events share theirs."""
     of: Positions | None = None
     moved: Positions = slice(0)
     for piece in pieces:
-        if not first and not isinstance(piece.at, slice):
+        if not by and not isinstance(piece.at, slice):
             yield piece
             continue
         if piece.at is not of:
             of = piece.at
-            moved = slice(first, first + len(piece.values)) if isinstance(of, slice) else of + first
+            moved = slice(by, by + len(piece.values)) if isinstance(of, slice) else of + by
         yield replace(piece, at=moved)
 
 
@@ -534,8 +534,8 @@ def _pieces(trace: Trace, rows: Rows, most_rest: int) -> Iterator[Piece]:
             if part.is_text:
                 behind = replace(part, word=0)
                 if part.text_index:
-                    found = _texts(block, at, count, part.word, partial(_later_texts, part=behind))
-                    yield from _known_texts(part.name, at, *found)
+                    later = _texts(block, at, count, part.word, partial(_later_texts, part=behind))
+                    yield from _known_texts(part.name, at, *later)
                 elif part.word < count:
                     number, texts = _texts(block, at, count, part.word, partial(_first_texts, part=behind))
                     yield Piece(part.name, at, number, tuple(texts))
@@ -566,7 +566,7 @@ def _value_texts(block: _Block, at: Positions, parts: Sequence[Part]) -> Iterato
         if not part.texts:
             continue
         # A text may depend on another field, so what is looked up are the different values of all of them.
-        others = {each.when[0] for each in part.texts if each.when is not None} & number_of.keys()
+        others = {text.when[0] for text in part.texts if text.when is not None} & number_of.keys()
         names = (part.name, *sorted(others - {part.name}))
         values = np.stack([block.numbers(at, number_of[name]) for name in names], axis=1)
         unique, which = np.unique(values, axis=0, return_inverse=True)
@@ -586,7 +586,7 @@ def _known_texts(name: str, at: Positions, number: NDArray[np.uint32], texts: Se
 def _hexadecimal(data: NDArray[np.uint8], order: str) -> list[str]:
     """Return payloads, uint8 (n, bytes), as words."""
     words = data.view("<u4" if order == "little" else ">u4").tolist()
-    return [" ".join(f"0x{word:08x}" for word in each) for each in words]
+    return [" ".join(f"0x{word:08x}" for word in payload) for payload in words]
 
 
 def _later_texts(data: NDArray[np.uint8], part: Part) -> list[str | None]:
@@ -653,9 +653,9 @@ class _Column:
         """
         assert self.texts is not None
         if len(texts) > _FEW_TEXTS and _SHARED * len(texts) > events:
-            first = len(self.texts)
+            known = len(self.texts)
             self.texts += texts
-            return np.arange(first, len(self.texts), dtype=np.uint32)
+            return np.arange(known, len(self.texts), dtype=np.uint32)
         for text in texts:
             if text not in self.number_of:
                 self.number_of[text] = len(self.texts)

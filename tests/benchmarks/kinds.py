@@ -44,8 +44,7 @@ def run(args: list[str]) -> None:
         for title, (name, code, words, texts) in _CASES.items():
             path = write_trace(Path(folder) / "kind.kev", _slots(count, code, words, texts))
             trace = open_trace(path)
-            found = trace.arguments(name)
-            rows = found["event"]
+            rows = trace.arguments(name)["event"]
             floor_s = _best(partial(_read, trace, rows, words))
             own_s = _best(lambda trace=trace, name=name: trace.arguments(name))
             arrow_s = _best(lambda trace=trace, name=name: trace.arguments(name).arrow())

@@ -19,9 +19,9 @@ def test_payloads_that_are_texts_and_equal_ones(seed):
     data = data[rng.integers(0, max(1, count // 3), count)] if count else data
     assert texts.text_kinds(data).tolist() == reference.text_kinds(data).tolist()
     assert texts.joined(data).tolist() == reference.joined(data).tolist()
-    for mine, theirs in zip(texts.same_rows(data), reference.same_rows(data), strict=True):
-        assert mine.dtype == theirs.dtype
-        assert mine.tolist() == theirs.tolist()
+    for numbers, expected in zip(texts.same_rows(data), reference.same_rows(data), strict=True):
+        assert numbers.dtype == expected.dtype
+        assert numbers.tolist() == expected.tolist()
 
 
 def test_what_a_text_is():
@@ -33,10 +33,10 @@ def test_what_a_text_is():
 def test_many_payloads_with_one_hash_take_no_longer():
     """Payloads that a stranger has made so: each is found or has a number of its own, after 64 looks at most."""
     count = 3_000
-    first = np.arange(1, count + 1, dtype=np.uint64)
-    mixed = (first ^ np.uint64(16)) * np.uint64(0x9E3779B97F4A7C15)
+    word = np.arange(1, count + 1, dtype=np.uint64)
+    mixed = (word ^ np.uint64(16)) * np.uint64(0x9E3779B97F4A7C15)
     mixed ^= mixed >> np.uint64(29)
-    data = np.stack([first, mixed], axis=1)  # the second word takes back what the first one did
+    data = np.stack([word, mixed], axis=1)  # the second word takes back what the first one did
     number, of = texts.same_rows(np.concatenate((data, data)).view(np.uint8))
     assert (np.concatenate((data, data))[of[number]] == np.concatenate((data, data))).all()
     assert count < len(of) <= 2 * count

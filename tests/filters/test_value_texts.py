@@ -67,8 +67,7 @@ def jobs(tmp_path):
     ],
 )  # fmt: skip
 def test_values_are_found_by_their_texts(jobs, condition, rows):
-    found = select(jobs, condition)
-    assert found.tolist() == rows
+    assert select(jobs, condition).tolist() == rows
     expression = Expression(condition, jobs.release, taught=taught(jobs))
     alone = [
         row for row, context in enumerate(event_contexts(jobs, np.arange(len(jobs.events)))) if expression(context)
@@ -106,11 +105,11 @@ def test_texts_are_those_of_the_trace(jobs, tmp_path):
 def test_tables_have_a_column_of_texts(jobs):
     """Row 4 is RUNNING with kind 1, which is called none only then."""
     trace = with_answers(jobs)
-    found = trace.arguments("user_41")
-    assert found["state"].tolist() == [3, 4, 5, 3, 4]
-    assert found["state_text"].tolist() == ["RUNNING", "READY", "", "RUNNING", "READY"]
-    assert found.known("state_text").tolist() == [True, True, False, True, True]
-    assert found["kind_text"].tolist() == ["key", "late", "late lost", "none", ""]
+    table = trace.arguments("user_41")
+    assert table["state"].tolist() == [3, 4, 5, 3, 4]
+    assert table["state_text"].tolist() == ["RUNNING", "READY", "", "RUNNING", "READY"]
+    assert table.known("state_text").tolist() == [True, True, False, True, True]
+    assert table["kind_text"].tolist() == ["key", "late", "late lost", "none", ""]
     assert trace.sql("select state, kind_text from user_41 where state_text = 'RUNNING'").rows() == [
         (3, "key"), (3, "none")]  # fmt: skip
     names = [row[0] for row in trace.sql("describe user_41").rows()]
@@ -122,7 +121,9 @@ def test_texts_of_the_tables_are_those_of_the_details(tmp_path):
     builder.state("RUNNING", 10, 7, 1, extra=(10, 1)).state("READY", 20, 7, 1, extra=(10, 2))
     builder.exit(11, 30, (0xFFFFFFFF, 260)).exit(11, 40, (0xFFFFFFFF, 3)).exit(11, 50, (0, 0))
     trace = builder.open(tmp_path)
-    shown = [[each.note or each.text for each in trace.payloads.decode(row).arguments][-1] for row in range(1, 5)]
+    shown = [
+        [argument.note or argument.text for argument in trace.payloads.decode(row).arguments][-1] for row in range(1, 5)
+    ]
     assert shown == ["FIFO", "RR", "or data, if the call itself returned -1", "or data, if the call itself returned -1"]
     assert trace.payloads.decode(3).arguments[1].text == "ETIMEDOUT (260)"
     for condition, rows in (
@@ -144,7 +145,7 @@ def test_texts_of_the_tables_are_those_of_the_details(tmp_path):
 def test_bits_of_the_tables(tmp_path, flags, texts, others):
     [code] = catalogue(Release.QNX_7).find("ABLE")
     trace = TraceBuilder().time_event(0).event(code, 10, (7, 1, flags, 9, 0, 0, 0, 0)).open(tmp_path)
-    [argument] = [each for each in trace.payloads.decode(1).arguments if each.name == "flags"]
+    [argument] = [one for one in trace.payloads.decode(1).arguments if one.name == "flags"]
     assert argument.value == flags
     for text in texts:
         assert select(trace, f'class == SEC and arg.flags == "{text}"').tolist() == [1], text

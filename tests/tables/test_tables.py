@@ -336,11 +336,11 @@ def test_texts_that_nearly_all_differ(tmp_path, monkeypatch):
     for time, text in enumerate(texts, 1):
         builder.event(USER_100, time, text_words(text.encode(), "little"))
     trace = with_answers(builder.event(USER_100, 90, (1, 2)).open(tmp_path))
-    found = trace.arguments("EVENT 100")
-    assert found["text"].tolist() == [*texts, ""]
-    assert found.known("text").tolist() == [True] * 10 + [False]
-    assert found.arrow()["text"].to_pylist() == [*texts, None]
-    assert found.to_pandas()["text"].value_counts().to_dict() == {"": 0, **Counter(texts)}
+    table = trace.arguments("EVENT 100")
+    assert table["text"].tolist() == [*texts, ""]
+    assert table.known("text").tolist() == [True] * 10 + [False]
+    assert table.arrow()["text"].to_pylist() == [*texts, None]
+    assert table.to_pandas()["text"].value_counts().to_dict() == {"": 0, **Counter(texts)}
     rows = trace.sql("select text, count(*) from user_100 where text is not null group by text order by text").rows()
     assert rows == sorted(Counter(texts).items())
 

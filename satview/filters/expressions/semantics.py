@@ -194,14 +194,14 @@ class _Checker:
 
     def value_texts(self, node: nodes.Node) -> dict[tuple[ValueText, ...], list[int]]:
         """Return what values of an argument are called, and the codes of the events in which they are called so."""
-        found: dict[tuple[ValueText, ...], list[int]] = {}
+        codes_by_texts: dict[tuple[ValueText, ...], list[int]] = {}
         if isinstance(node, nodes.Argument):
             for code in self.codes_of(node):
                 texts = tuple(text for part in self.parts_of(node, code) if part.words for text in part.texts)
                 texts = texts or table_texts(self.release, code, node.name)
                 if texts:
-                    found.setdefault(texts, []).append(code)
-        return found
+                    codes_by_texts.setdefault(texts, []).append(code)
+        return codes_by_texts
 
     def as_text(self, value: nodes.Node, item: nodes.Node) -> nodes.Node:
         """Return a bare word that is compared with an argument whose values are called something as a text."""
@@ -240,7 +240,7 @@ class _Checker:
             equal = nodes.Compare(node.start, node.end, "==", argument, text)
             return equal if test is None else nodes.Or(node.start, node.end, (equal, test))
         if test is None:
-            names = dict.fromkeys(each.text for texts in self.value_texts(argument) for each in texts)
+            names = dict.fromkeys(value_text.text for texts in self.value_texts(argument) for value_text in texts)
             hints = nearest(text.value, names)
             raise ExpressionError(
                 f"no value of the argument {argument.name!r} is called {text.value[:40]!r}{did_you_mean(hints)}",
@@ -361,7 +361,7 @@ class _Checker:
         if isinstance(value, nodes.Argument) and self.value_texts(value):
             node.pattern.refill()
             fits = node.pattern.matches
-            test = self.with_value(node, value, lambda texts: [(each,) for each in texts if fits(each.text)])
+            test = self.with_value(node, value, lambda texts: [(text,) for text in texts if fits(text.text)])
             if Show.STRING in self.shows_of(value):
                 return node if test is None else nodes.Or(node.start, node.end, (node, test))
             return nodes.Compare(node.start, node.end, "!=", value, value) if test is None else test

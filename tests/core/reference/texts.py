@@ -20,14 +20,14 @@ def text_kinds(data):
 
 def same_rows(data):
     """Return numbers of payloads, and the first payload of each."""
-    number_of, first = {}, []
+    number_of, first_rows = {}, []
     numbers = np.zeros(len(data), np.uint32)
     for row, item in enumerate(map(bytes, data)):
         if item not in number_of:
-            number_of[item] = len(first)
-            first.append(row)
+            number_of[item] = len(first_rows)
+            first_rows.append(row)
         numbers[row] = number_of[item]
-    return numbers, np.array(first, np.uint32)
+    return numbers, np.array(first_rows, np.uint32)
 
 
 def joined(data):
