@@ -327,10 +327,12 @@ def test_described_fields_are_arguments(tmp_path, order):
     assert trace.sql("select count(*) from user_100 where d0 is null").rows() == [(0,)]
 
 
-def test_texts_that_nearly_all_differ(tmp_path, monkeypatch):
+@pytest.mark.parametrize("words_at_once", [1 << 20, 8])
+def test_texts_that_nearly_all_differ(words_at_once, tmp_path, monkeypatch):
     """Texts of one block of events are not looked for in the next one; rows, groups and categories are right."""
     monkeypatch.setattr(arguments, "EVENTS_AT_ONCE", 4)
     monkeypatch.setattr(arguments, "_FEW_TEXTS", 0)
+    monkeypatch.setattr(arguments, "_TEXT_BLOCK", words_at_once)
     builder = TraceBuilder().time_event(0)
     texts = [f"request {number % 6} \N{GREEK SMALL LETTER ALPHA}" for number in range(10)]
     for time, text in enumerate(texts, 1):
