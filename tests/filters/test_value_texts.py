@@ -11,6 +11,7 @@ from satview.export.c_program import c_program
 from satview.filters.derived_columns import event_contexts
 from satview.filters.diagnostics import ExpressionError
 from satview.filters.event_context import EventContext
+from satview.filters.expressions.complete import completions
 from satview.filters.expressions.expression import Expression, select
 from satview.filters.rules.building import build
 from satview.filters.rules.text import parse_rules
@@ -87,6 +88,20 @@ def test_values_are_found_by_their_texts(jobs, condition, rows):
 def test_a_text_that_no_value_has_is_refused(jobs, condition, says):
     with pytest.raises(ExpressionError, match=says.replace("?", r"\?")):
         select(jobs, condition)
+
+
+@pytest.mark.parametrize(
+    ("typed", "proposed"),
+    [
+        ("arg.state == ", [('"RUNNING"', "3"), ('"READY"', "4")]),
+        ("arg.state in (3, R", [('"RUNNING"', "3"), ('"READY"', "4")]),
+        ('arg."kind" != "l', [('"late"', "0x10"), ('"lost"', "0x20")]),
+        ("arg.d0 == ", []),
+    ],
+)
+def test_texts_are_proposed(jobs, typed, proposed):
+    shown = [(one.text, one.help) for one in completions(typed, len(typed), jobs.release, jobs)]
+    assert [pair for pair in shown if pair[0].startswith('"')] == proposed
 
 
 def test_texts_are_those_of_the_trace(jobs, tmp_path):

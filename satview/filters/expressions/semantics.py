@@ -407,6 +407,13 @@ def code_table(start: int, end: int, table: NDArray[np.bool_]) -> CodeTest:
     return CodeTest(start, end, FieldKind.STATE, (), glob("*"), table)
 
 
+def value_names(release: Release, name: str, taught: Taught | None = None) -> dict[str, str]:
+    """Return what values of an argument are called, and which values these are; arguments as of `resolve`."""
+    texts_of_argument = _Checker(release, taught).value_texts(nodes.Argument(0, 0, name))
+    return {text.text: str(text.value) if text.mask == -1 else hex(text.value)
+            for texts in texts_of_argument for text in texts if text.text}  # fmt: skip
+
+
 def _either(start: int, end: int, tests: Sequence[nodes.Node]) -> nodes.Node:
     return tests[0] if len(tests) == 1 else nodes.Or(start, end, tuple(tests))
 
