@@ -36,9 +36,7 @@ _NONE: Final = {
 def table_texts(release: Release, code: int, name: str) -> tuple[ValueText, ...]:
     """Return what values of an argument are called by the tables of a release; empty for most arguments."""
     if name == "errno":
-        book = catalogue(release)
-        named = ((number, book.errno_name(number)) for number in range(_ERRORS))
-        return tuple(ValueText(number, text) for number, text in named if text is not None)
+        return _errors(release)
     if name == "policy":
         return _values("policy")
     spec = catalogue(release).spec(code)
@@ -50,6 +48,14 @@ def table_texts(release: Release, code: int, name: str) -> tuple[ValueText, ...]
     return (*bits, *values, *([_NONE[key]] if key in _NONE else ()))
 
 
+@cache
+def _errors(release: Release) -> tuple[ValueText, ...]:
+    book = catalogue(release)
+    named = ((number, book.errno_name(number)) for number in range(_ERRORS))
+    return tuple(ValueText(number, text) for number, text in named if text is not None)
+
+
+@cache
 def _values(table: str) -> tuple[ValueText, ...]:
     return tuple(ValueText(value, text) for value, text in flag_names(table).items())
 

@@ -58,6 +58,7 @@ _SHARED: Final = 4  # events to a text from which on texts are looked for
 _IS_USER: Final = np.isin(np.arange(CODE_COUNT) >> CLASS_SHIFT, USER_CLASSES)
 _DESCRIBED: Final = "arguments.described"
 _TAUGHT: Final = "arguments.taught"
+_NOTHING_TAUGHT: Final = Taught({})  # one for all traces, so that names are collected once
 _VARIANT_BITS: Final = 32
 _VARIANTS: Final = (1 << _VARIANT_BITS) - 1
 _FAST_WORDS: Final = 2
@@ -326,6 +327,8 @@ def _taught(trace: Trace) -> Taught:
         for words, form in ((count, BY_COUNT), (count, TEXT) if _IS_USER[code] else (_FAST_WORDS, BY_COUNT)):
             described = describe_layout(trace.release, code, words, form, event)
             layouts_of.setdefault(code, []).append(layout_of(trace.release, code, words, described))
+    if not layouts_of:
+        return _NOTHING_TAUGHT
     return Taught({code: tuple({part.name: part for layout in layouts for part in named_parts(layout)}.values())
                    for code, layouts in layouts_of.items()})  # fmt: skip
 

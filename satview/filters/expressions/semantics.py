@@ -196,11 +196,14 @@ class _Checker:
         """Return what values of an argument are called, and the codes of the events in which they are called so."""
         codes_by_texts: dict[tuple[ValueText, ...], list[int]] = {}
         if isinstance(node, nodes.Argument):
+            same: dict[int, list[int]] = {}  # there are hundreds of errors, in hundreds of events: compared once
             for code in self.codes_of(node):
-                texts = tuple(text for part in self.parts_of(node, code) if part.words for text in part.texts)
-                texts = texts or table_texts(self.release, code, node.name)
-                if texts:
-                    codes_by_texts.setdefault(texts, []).append(code)
+                described = (part.texts for part in self.parts_of(node, code) if part.words and part.texts)
+                texts = next(described, None) or table_texts(self.release, code, node.name)
+                codes = same.get(id(texts)) or codes_by_texts.setdefault(texts, [])
+                codes.append(code)
+                same[id(texts)] = codes
+        codes_by_texts.pop((), None)
         return codes_by_texts
 
     def as_text(self, value: nodes.Node, item: nodes.Node) -> nodes.Node:
