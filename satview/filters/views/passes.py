@@ -15,12 +15,13 @@ import numpy as np
 from satview.base.errors import UsageError
 from satview.events.spec import Release
 from satview.filters.derived_columns import DerivedColumns, TraceDerivedColumns
-from satview.filters.diagnostics import Diagnostic
+from satview.filters.diagnostics import Diagnostic, ExpressionError
 from satview.filters.expressions.expression import Expression
 from satview.filters.names import process_names
 from satview.filters.rows import Bools
-from satview.filters.rules.building import FunctionLoader, build
+from satview.filters.rules.building import BuiltRules, FunctionLoader, build
 from satview.filters.rules.capturing import check_capture, check_condition
+from satview.filters.rules.rule import Rule
 from satview.filters.rules.text import check_rules, parse_rules
 from satview.filters.views.combination import names_in, parse_combination
 from satview.store.arguments import taught
@@ -196,16 +197,31 @@ class PassEvaluator:
         rows = None
         if item.rules.strip():
             rules = parse_rules(item.rules, trace.release, process_names(trace))
-            built = build(rules, trace.release, self._load, taught=taught(trace))
-            passes = built.mask(trace, self._derived)
+            passes = self._built(rules).mask(trace, self._derived)
             result, rows = (~passes if negated else passes), np.flatnonzero(passes)
         if item.expression.strip():
-            condition = Expression(item.expression, trace.release, negated, taught(trace))
+            condition = self._condition(item.expression, negated)
             found = condition.mask(trace, rows, self._derived, self._is_cancelled)
             if rows is None:
                 return found
             result[rows] = found
         return result
+
+    # A filter may be of a field whose description was taken away since: no event has it any more.
+
+    def _condition(self, text: str, negated: bool) -> Expression:
+        release = self._trace.release
+        try:
+            return Expression(text, release, negated, taught(self._trace))
+        except ExpressionError:
+            return Expression(text, release, negated)
+
+    def _built(self, rules: tuple[Rule, ...]) -> BuiltRules:
+        release = self._trace.release
+        try:
+            return build(rules, release, self._load, taught=taught(self._trace))
+        except ExpressionError:
+            return build(rules, release, self._load)
 
     def shown(self, item: Pass, negated: bool = False) -> Bools:
         """Return the events that a pass represents, or (`negated`) those that it does not, as `mask` does."""
