@@ -126,7 +126,8 @@ Arguments of events are in two forms:
 
 They are made when a query mentions them. What no list describes is there too: `word 3`, of user events `d0`, `d1` or
 `text`; in the tables of kinds `more_words` has what comes behind the 32nd such word. An exit of a kernel call that
-failed has `ret_val` and `errno`.
+failed has `ret_val` and `errno`. Where a file describes events (`--user-events`) and says what values of `state` are
+called, `state_text` is beside it.
 
 ```
 satview query boot.kev "select coid, count(*) from call_msg_sendv group by coid"

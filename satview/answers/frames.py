@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     import pandas as pd
     import polars as pl
     import pyarrow as pa
+
+
+_MOST_CACHED: Final = 1 << 16  # texts
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,10 +214,18 @@ def arrow_array(values: Values, *, is_nullable: bool, known: NDArray[np.bool_] |
     return _numbers(pyarrow, values, known)
 
 
-@lru_cache(maxsize=16)  # names of all codes take some milliseconds
 def _dictionary(texts: tuple[str, ...]) -> Any:
+    return _strings(texts) if len(texts) > _MOST_CACHED else _cached_strings(texts)
+
+
+@lru_cache(maxsize=16)  # names of all codes take some milliseconds
+def _cached_strings(texts: tuple[str, ...]) -> Any:
+    return _strings(texts)
+
+
+def _strings(texts: tuple[str, ...]) -> Any:
     pyarrow = required("pyarrow")
-    return pyarrow.array([as_utf8(text) for text in texts], pyarrow.string())
+    return pyarrow.array(texts if all(map(str.isascii, texts)) else list(map(as_utf8, texts)), pyarrow.string())
 
 
 def as_utf8(text: str) -> str:

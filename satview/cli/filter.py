@@ -131,7 +131,7 @@ def built_rules(files: list[str], allow_code: bool, trace: Trace) -> tuple[tuple
     """
     rules = _rules(files, trace)
     handlers = Handlers(lambda _: allow_code, trace.release, _folder(files), _complain)
-    return rules, build(rules, trace.release, handlers)
+    return rules, build(rules, trace.release, handlers, taught=taught(trace))
 
 
 def selected_events(

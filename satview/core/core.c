@@ -15,7 +15,7 @@
     X(grouped_rows) X(states) X(state_positions) X(sorted) X(next_where) X(previous_same) X(numbered) X(positions)     \
     X(key_positions) X(nested) X(slots_of) X(words_ahead) X(calls_of) X(share_index) X(shares) X(stack_tops)           \
     X(draw_stack) X(hatch) X(protobuf) X(forms) X(print) X(scheduling) X(nesting) X(covered) X(event_counts)           \
-    X(stream_groups) X(with_keys) X(deliver)
+    X(stream_groups) X(with_keys) X(deliver) X(text_kinds) X(same_rows) X(joined)
 
 #define DECLARED(NAME) extern const satview_pass satview_pass_##NAME;
 #define LISTED(NAME) &satview_pass_##NAME,

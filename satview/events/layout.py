@@ -285,7 +285,7 @@ def named_parts(layout: Layout) -> tuple[Part, ...]:
 
 def text_name(part: Part, parts: Sequence[Part]) -> str:
     """Return what the texts of a field's values are called beside the field: `state_text`, or with a number behind."""
-    names, name, number = {each.name for each in parts}, f"{part.name}_text", 1
+    names, name, number = {other.name for other in parts}, f"{part.name}_text", 1
     while name in names:
         number += 1
         name = f"{part.name}_text_{number}"

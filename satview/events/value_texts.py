@@ -36,9 +36,7 @@ _NONE: Final = {
 def table_texts(release: Release, code: int, name: str) -> tuple[ValueText, ...]:
     """Return what values of an argument are called by the tables of a release; empty for most arguments."""
     if name == "errno":
-        book = catalogue(release)
-        named = ((number, book.errno_name(number)) for number in range(_ERRORS))
-        return tuple(ValueText(number, text) for number, text in named if text is not None)
+        return _errors(release)
     if name == "policy":
         return _values("policy")
     spec = catalogue(release).spec(code)
@@ -50,6 +48,14 @@ def table_texts(release: Release, code: int, name: str) -> tuple[ValueText, ...]
     return (*bits, *values, *([_NONE[key]] if key in _NONE else ()))
 
 
+@cache
+def _errors(release: Release) -> tuple[ValueText, ...]:
+    book = catalogue(release)
+    named = ((number, book.errno_name(number)) for number in range(_ERRORS))
+    return tuple(ValueText(number, text) for number, text in named if text is not None)
+
+
+@cache
 def _values(table: str) -> tuple[ValueText, ...]:
     return tuple(ValueText(value, text) for value, text in flag_names(table).items())
 
@@ -63,7 +69,7 @@ def _power() -> Iterator[ValueText]:
 
 def shown_texts(texts: Sequence[ValueText], value: int, numbers: Mapping[str, int]) -> str | None:
     """Return the texts of a value, one behind the other; None if it has none; `numbers` as of `ValueText.fits`."""
-    return " ".join(visible_line(each.text) for each in texts if each.fits(value, numbers)) or None
+    return " ".join(visible_line(text.text) for text in texts if text.fits(value, numbers)) or None
 
 
 def called(texts: Sequence[ValueText], wanted: str) -> list[tuple[ValueText, ...]]:
@@ -72,7 +78,7 @@ def called(texts: Sequence[ValueText], wanted: str) -> list[tuple[ValueText, ...
     `late` is a text, `ALLOW IS_ROOT` two of them, one after the other; the number may be shown with them, before or
     behind: `5 key`, `ETIMEDOUT (260)`.
     """
-    single: list[tuple[ValueText, ...]] = [(each,) for each in texts if each.text == wanted]
+    single: list[tuple[ValueText, ...]] = [(text,) for text in texts if text.text == wanted]
     if single:
         return single
     number, text = _with_number(wanted)
@@ -80,10 +86,11 @@ def called(texts: Sequence[ValueText], wanted: str) -> list[tuple[ValueText, ...
         exact = ValueText(number, wanted)
         return [(exact, *group) for group in called(texts, text)]
     group, rest = [], wanted
-    for each in texts:
-        if each.text and (rest == each.text or rest.startswith(f"{each.text} ")):
-            group.append(each)
-            rest = rest[len(each.text) + 1 :]
+    for value_text in texts:
+        name = value_text.text
+        if name and (rest == name or rest.startswith(f"{name} ")):
+            group.append(value_text)
+            rest = rest[len(name) + 1 :]
     return [tuple(group)] if group and not rest else []
 
 

@@ -14,6 +14,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from satview.core.texts import IS_ASCII, MAY_BE_UTF8, same_rows, text_kinds
 from satview.events import wire
 from satview.events.catalogue import catalogue
 from satview.events.spec import Release
@@ -185,15 +186,13 @@ def user_texts(data: NDArray[np.uint8]) -> NDArray[np.bool_]:
     """
     if data.shape[1] < _SHORTEST_TEXT or not len(data):
         return np.zeros(len(data), np.bool_)
-    is_behind = np.maximum.accumulate(data == 0, axis=1)
-    is_plain = ((data >= ord(" ")) & (data != 0x7F)) | (data == ord("\t")) | (data == ord("\n"))
-    found = np.asarray((data[:, 0] != 0) & np.where(is_behind, data == 0, is_plain).all(axis=1))
-    beyond_ascii = np.flatnonzero(found)
-    beyond_ascii = beyond_ascii[(data[beyond_ascii] >= 0x80).any(axis=1)]
+    kinds = text_kinds(data)
+    found: NDArray[np.bool_] = kinds == IS_ASCII
+    beyond_ascii = np.flatnonzero(kinds == MAY_BE_UTF8)
     if len(beyond_ascii):
-        different, number = np.unique(data[beyond_ascii], axis=0, return_inverse=True)
-        is_text = np.array([user_text(payload.tobytes()) is not None for payload in different], np.bool_)
-        found[beyond_ascii] = is_text[number.reshape(-1)]
+        number, of = same_rows(data[beyond_ascii])
+        is_text = [user_text(payload.tobytes()) is not None for payload in data[beyond_ascii[of]]]
+        found[beyond_ascii] = np.array(is_text, np.bool_)[number]
     return found
 
 

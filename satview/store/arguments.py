@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from dataclasses import field as attribute
 from functools import lru_cache, partial
-from typing import Final
+from typing import Final, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from satview.base.errors import UsageError
 from satview.base.safe_text import visible_line
+from satview.core.texts import joined, same_rows
 from satview.events.catalogue import catalogue
 from satview.events.layout import (
     Layout,
@@ -50,13 +52,17 @@ _BLOCK_WORDS: Final = 32  # words that are read at once; arguments behind them a
 _MOST_SHARE: Final = 0.99  # of events whose words are all read at once
 _MOST_REST: Final = 32  # words without a description that have columns of their own
 _MOST_VALUES: Final = 1 << 29  # of all columns: 4 GiB
-_TEXT_BLOCK: Final = 1 << 16  # words of texts that are looked at together
+_TEXT_BLOCK: Final = 1 << 20  # words of texts that are looked at together
+_FEW_TEXTS: Final = 4096  # of some events, which are never too many to look for
+_SHARED: Final = 4  # events to a text from which on texts are looked for
 _IS_USER: Final = np.isin(np.arange(CODE_COUNT) >> CLASS_SHIFT, USER_CLASSES)
 _DESCRIBED: Final = "arguments.described"
 _TAUGHT: Final = "arguments.taught"
+_NOTHING_TAUGHT: Final = Taught({})  # one for all traces, so that names are collected once
 _VARIANT_BITS: Final = 32
 _VARIANTS: Final = (1 << _VARIANT_BITS) - 1
 _FAST_WORDS: Final = 2
+Text = TypeVar("Text", str, "str | None")
 MORE_WORDS: Final = "more_words"
 _TABLE_LIMIT: Final = 1 << 17  # kinds of payloads that are counted in a table; more are sorted
 
@@ -252,12 +258,14 @@ def variants_of(trace: Trace, rows: Rows, counts: NDArray[np.int64] | None = Non
     return _with_payload(trace, rows, counts, found)
 
 
-def _with_payload(trace: Trace, rows: Rows, counts: NDArray[np.int64], found: NDArray[np.uint8]) -> NDArray[np.integer]:
+def _with_payload(
+    trace: Trace, rows: Rows, counts: NDArray[np.int64], found: NDArray[np.uint8], block: _Block | None = None
+) -> NDArray[np.integer]:
     """Return variants with those that more than the first words show: texts of user events, and lines of listings."""
     users = np.flatnonzero(_IS_USER.take(trace.events.code[rows]) & (counts > 2))
-    for count in np.unique(counts[users]).tolist():
+    for count in distinct(counts[users])[0].tolist():
         at = users[counts[users] == count]
-        for first, data in _payload_bytes(trace, rows[at], count):
+        for first, data in _payload_bytes(trace, rows, at, count, block):
             found[at[first : first + len(data)][user_texts(data)]] = TEXT
     if trace.listed is None:
         return found
@@ -300,7 +308,7 @@ def taught(trace: Trace) -> Taught:
 
 
 def _taught(trace: Trace) -> Taught:
-    found: dict[int, list[Layout]] = {}
+    layouts_of: dict[int, list[Layout]] = {}
     if (axis := files_of(trace)) is not None:
         parts: dict[int, tuple[Part, ...]] = {}
         for file in axis.parts:
@@ -312,15 +320,17 @@ def _taught(trace: Trace) -> Taught:
         rows, variant = trace.listed
         kinds = np.unique(trace.events.code[rows].astype(np.int64) << _VARIANT_BITS | variant)
         for code, number in zip((kinds >> _VARIANT_BITS).tolist(), (kinds & _VARIANTS).tolist(), strict=True):
-            found.setdefault(code, []).append(layout_of(trace.release, code, 0, number))
+            layouts_of.setdefault(code, []).append(layout_of(trace.release, code, 0, number))
     for code, event in trace.payloads.described.items():
         ends = (start + field.size * max(field.count, 1) for field, start in event.placed() if start >= 0)
         count = min(-(-max(ends, default=0) // 8) * 2, _MOST_WORDS)
         for words, form in ((count, BY_COUNT), (count, TEXT) if _IS_USER[code] else (_FAST_WORDS, BY_COUNT)):
             described = describe_layout(trace.release, code, words, form, event)
-            found.setdefault(code, []).append(layout_of(trace.release, code, words, described))
+            layouts_of.setdefault(code, []).append(layout_of(trace.release, code, words, described))
+    if not layouts_of:
+        return _NOTHING_TAUGHT
     return Taught({code: tuple({part.name: part for layout in layouts for part in named_parts(layout)}.values())
-                   for code, layouts in found.items()})  # fmt: skip
+                   for code, layouts in layouts_of.items()})  # fmt: skip
 
 
 def misfits(trace: Trace) -> list[str]:
@@ -484,7 +494,7 @@ def argument_pieces(trace: Trace, rows: Rows, most_rest: int = _MOST_WORDS) -> I
     for first in range(0, len(rows), EVENTS_AT_ONCE):
         part = rows[first : first + EVENTS_AT_ONCE]
         if axis is None:
-            yield [_moved(piece, first) for piece in _pieces(trace, part, most_rest)]
+            yield [*_moved(_pieces(trace, part, most_rest), first)]
         else:
             yield [
                 replace(_of_axis(each, piece), at=first + of_file[piece.at])
@@ -493,9 +503,18 @@ def argument_pieces(trace: Trace, rows: Rows, most_rest: int = _MOST_WORDS) -> I
             ]
 
 
-def _moved(piece: Piece, first: int) -> Piece:
-    at = piece.at
-    return replace(piece, at=slice(first, first + len(piece.values)) if isinstance(at, slice) else first + at)
+def _moved(pieces: Iterator[Piece], by: int) -> Iterator[Piece]:
+    """Yield pieces with positions that begin at another one; arguments of the same events share theirs."""
+    of: Positions | None = None
+    moved: Positions = slice(0)
+    for piece in pieces:
+        if not by and not isinstance(piece.at, slice):
+            yield piece
+            continue
+        if piece.at is not of:
+            of = piece.at
+            moved = slice(by, by + len(piece.values)) if isinstance(of, slice) else of + by
+        yield replace(piece, at=moved)
 
 
 def _of_axis(part: FilePart, piece: Piece) -> Piece:
@@ -510,13 +529,19 @@ def _pieces(trace: Trace, rows: Rows, most_rest: int) -> Iterator[Piece]:
     """Yield the arguments of events of one file, positions from 0 on."""
     counts = np.minimum(trace.payloads.word_counts(rows), _MOST_WORDS)
     block = _Block(trace, rows, counts)
-    own = _with_payload(trace, rows, counts, variants(trace.release, trace.events.code[rows], counts, block.word))
+    plain = variants(trace.release, trace.events.code[rows], counts, block.word)
+    own = _with_payload(trace, rows, counts, plain, block)
     variant = _with_descriptions(trace, rows, counts, own)
     for at, layout, count in _layouts(trace, rows, counts, variant):
         for part in named_parts(layout):
             if part.is_text:
-                number, texts = _texts(trace, rows[at], count, part.word, partial(text_at, part=replace(part, word=0)))
-                yield from _known_texts(part.name, at, number, texts)
+                behind = replace(part, word=0)
+                if part.text_index:
+                    later = _texts(block, at, count, part.word, partial(_later_texts, part=behind))
+                    yield from _known_texts(part.name, at, *later)
+                elif part.word < count:
+                    number, texts = _texts(block, at, count, part.word, partial(_first_texts, part=behind))
+                    yield Piece(part.name, at, number, tuple(texts))
             else:
                 yield Piece(part.name, at, block.numbers(at, part))
         yield from _value_texts(block, at, named_parts(layout))
@@ -529,10 +554,8 @@ def _pieces(trace: Trace, rows: Rows, most_rest: int) -> Iterator[Piece]:
             elif len(known := np.flatnonzero(values)):  # the kernel fills up to whole slots with 0
                 yield Piece(part.name, _at(at, known), values[known])
         if len(rest) > most_rest:
-            number, more = _texts(
-                trace, rows[at], count, rest[most_rest], partial(_hexadecimal, order=trace.byte_order)
-            )
-            yield from _known_texts(MORE_WORDS, at, number, more)
+            number, texts = _texts(block, at, count, rest[most_rest], partial(_hexadecimal, order=trace.byte_order))
+            yield Piece(MORE_WORDS, at, number, tuple(texts))
 
 
 def _at(at: Positions, selected: NDArray[np.intp]) -> NDArray[np.intp]:
@@ -546,7 +569,7 @@ def _value_texts(block: _Block, at: Positions, parts: Sequence[Part]) -> Iterato
         if not part.texts:
             continue
         # A text may depend on another field, so what is looked up are the different values of all of them.
-        others = {each.when[0] for each in part.texts if each.when is not None} & number_of.keys()
+        others = {text.when[0] for text in part.texts if text.when is not None} & number_of.keys()
         names = (part.name, *sorted(others - {part.name}))
         values = np.stack([block.numbers(at, number_of[name]) for name in names], axis=1)
         unique, which = np.unique(values, axis=0, return_inverse=True)
@@ -554,7 +577,7 @@ def _value_texts(block: _Block, at: Positions, parts: Sequence[Part]) -> Iterato
         yield from _known_texts(text_name(part, parts), at, which.reshape(-1).astype(np.uint32), texts)
 
 
-def _known_texts(name: str, at: Positions, number: NDArray[np.uint32], texts: list[str | None]) -> Iterator[Piece]:
+def _known_texts(name: str, at: Positions, number: NDArray[np.uint32], texts: Sequence[str | None]) -> Iterator[Piece]:
     """Yield texts of those events whose payload does not end before them."""
     if None in texts:
         there = np.flatnonzero(np.array([text is not None for text in texts], np.bool_)[number])
@@ -563,18 +586,36 @@ def _known_texts(name: str, at: Positions, number: NDArray[np.uint32], texts: li
         yield Piece(name, at, number, tuple(text or "" for text in texts))
 
 
-def _hexadecimal(data: bytes, order: str) -> str:
-    return " ".join(f"0x{word:08x}" for word in np.frombuffer(data, "<u4" if order == "little" else ">u4").tolist())
+def _hexadecimal(data: NDArray[np.uint8], order: str) -> list[str]:
+    """Return payloads, uint8 (n, bytes), as words."""
+    words = data.view("<u4" if order == "little" else ">u4").tolist()
+    return [" ".join(f"0x{word:08x}" for word in payload) for payload in words]
+
+
+def _later_texts(data: NDArray[np.uint8], part: Part) -> list[str | None]:
+    """Return texts behind others from payloads, uint8 (n, bytes); None where one ends before it."""
+    return [text_at(payload.tobytes(), part) for payload in data]
+
+
+def _first_texts(data: NDArray[np.uint8], part: Part) -> list[str]:
+    """Return the texts of a part from payloads, uint8 (n, bytes)."""
+    own = data[:, part.start : part.start + part.size if part.size else None]
+    return joined(own).tobytes().decode("utf-8", "replace").split("\0")[:-1]
 
 
 class _Block:
-    """Payload words of some events, read in one pass as far as nearly all of the events have words."""
+    """Payload words of some events, read in one pass as far as nearly all of the events have words.
+
+    Attributes:
+        words: uint32 (events, words).
+    """
 
     def __init__(self, trace: Trace, rows: Rows, counts: NDArray[np.int64]) -> None:
         self._trace, self._rows = trace, rows
         longest = np.flatnonzero(np.cumsum(np.bincount(counts)) >= _MOST_SHARE * len(counts))
         width = min(int(longest[0]), _BLOCK_WORDS)
-        self._columns = np.ascontiguousarray(trace.payloads.block(rows, width).T)
+        self.words = trace.payloads.block(rows, width)
+        self._columns = np.ascontiguousarray(self.words.T)
 
     def word(self, at: Positions, number: int) -> NDArray[np.uint32]:
         """Return a word of the events at some positions, uint32 (n,)."""
@@ -583,6 +624,10 @@ class _Block:
             return column if isinstance(at, slice) else column.take(at)
         return self._trace.payloads.column(self._rows[at], number)
 
+    def payload_bytes(self, at: Positions, count: int, word: int) -> Iterator[tuple[int, NDArray[np.uint8]]]:
+        """Yield payloads of `count` words from a word on, as `_payload_bytes` does."""
+        return _payload_bytes(self._trace, self._rows, at, count, self, word)
+
     def numbers(self, at: Positions, part: Part) -> NDArray[np.int64]:
         """Return a number of the events at some positions, int64 (n,)."""
         return _combined(self._trace, part, [self.word(at, part.word + number) for number in range(part.words)])
@@ -590,11 +635,35 @@ class _Block:
 
 @dataclass(slots=True)
 class _Column:
-    """An argument while it is filled; numbers, or numbers of texts."""
+    """An argument while it is filled.
+
+    Attributes:
+        values: Numbers, or numbers of texts.
+        known: bool (n,), the event has it.
+        texts: By number; None = numbers.
+        number_of: Of texts that have been looked for.
+    """
 
     values: NDArray[np.int64] | NDArray[np.uint32]
     known: NDArray[np.bool_]
-    number_of: dict[str, int] | None = None
+    texts: list[str] | None = None
+    number_of: dict[str, int] = attribute(default_factory=lambda: {"": 0})
+
+    def numbered(self, texts: Sequence[str], events: int) -> NDArray[np.uint32]:
+        """Take the different texts of some events; return their numbers, uint32 (n,).
+
+        Of many different ones it is not asked which are there already: that takes longer than all the rest.
+        """
+        assert self.texts is not None
+        if len(texts) > _FEW_TEXTS and _SHARED * len(texts) > events:
+            known = len(self.texts)
+            self.texts += texts
+            return np.arange(known, len(self.texts), dtype=np.uint32)
+        for text in texts:
+            if text not in self.number_of:
+                self.number_of[text] = len(self.texts)
+                self.texts.append(text)
+        return np.array([self.number_of[text] for text in texts], np.uint32)
 
 
 class _Columns:
@@ -609,7 +678,7 @@ class _Columns:
         """Fill in an argument of some events."""
         is_text = piece.texts is not None
         name = self._names.setdefault(one_spelling(piece.name), piece.name)
-        if name in self._columns and (self._columns[name].number_of is not None) != is_text:
+        if name in self._columns and (self._columns[name].texts is not None) != is_text:
             name = f"{name}_{'text' if is_text else 'number'}"
         column = self._columns.get(name)
         if column is None:
@@ -618,14 +687,13 @@ class _Columns:
                                  "arguments; the table argument has them, one a row")  # fmt: skip
             known = np.zeros(self._count, np.bool_)
             if is_text:
-                column = _Column(np.zeros(self._count, np.uint32), known, {"": 0})
+                column = _Column(np.zeros(self._count, np.uint32), known, [""])
             else:
                 column = _Column(np.zeros(self._count, np.int64), known)
             self._columns[name] = column
         values = piece.values
-        if column.number_of is not None:
-            numbers = [column.number_of.setdefault(text, len(column.number_of)) for text in piece.texts or ()]
-            values = np.array(numbers, np.uint32)[values]
+        if piece.texts is not None:
+            values = column.numbered(piece.texts, len(values))[values]
         column.values[piece.at], column.known[piece.at] = values, True
 
     def found(self) -> Arguments:
@@ -634,9 +702,9 @@ class _Columns:
 
 
 def _filled(column: _Column) -> NDArray[np.int64] | TextColumn:
-    if column.number_of is None:
+    if column.texts is None:
         return column.values.astype(np.int64, copy=False)
-    return column.values.astype(np.uint32, copy=False), tuple(column.number_of)
+    return column.values.astype(np.uint32, copy=False), tuple(column.texts)
 
 
 def _layouts(
@@ -667,30 +735,49 @@ def _grouped(kind: NDArray[np.intp], kinds: int) -> tuple[NDArray[np.intp], NDAr
 
 
 def _texts(
-    trace: Trace, rows: Rows, count: int, word: int, text_of: Callable[[bytes], str | None]
-) -> tuple[NDArray[np.uint32], list[str | None]]:
-    """Return the texts of events of one layout: which, uint32 (n,), and the different ones.
+    block: _Block,
+    at: Positions,
+    count: int,
+    word: int,
+    texts_of: Callable[[NDArray[np.uint8]], list[Text]],
+) -> tuple[NDArray[np.uint32], list[Text]]:
+    """Return the texts of events of one layout: which, uint32 (n,), and the texts, nearly all of them different.
+
+    Args:
+        block: Words of events.
+        at: Which of them.
+        count: Payload words of each.
+        word: Where the texts begin.
+        texts_of: Makes texts of the bytes from there on, uint8 (n, bytes).
+    """
+    codes, texts = list[NDArray[np.uint32]](), list[Text]()
+    for _, data in block.payload_bytes(at, count, word):
+        number, of = same_rows(data)
+        codes.append(number + np.uint32(len(texts)))
+        texts += texts_of(data if len(of) == len(data) else data[of])
+    return np.concatenate(codes or [np.zeros(0, np.uint32)]), texts
+
+
+def _payload_bytes(
+    trace: Trace, rows: Rows, at: Positions, count: int, block: _Block | None, word: int = 0
+) -> Iterator[tuple[int, NDArray[np.uint8]]]:
+    """Yield the payloads of events from a word on, uint8 (events, bytes), and how many events were before.
 
     Args:
         trace: The events.
         rows: (n,), rows of the event table.
+        at: Which of these events.
         count: Payload words of each.
-        word: Where the texts begin.
-        text_of: Makes a text of the bytes from there on.
+        block: Words of all events at `rows`, where they are at hand.
+        word: Where to begin.
     """
-    codes, known = np.zeros(len(rows), np.uint32), dict[bytes, int]()
-    for first, data in _payload_bytes(trace, rows, count, word):
-        unique, where = np.unique(data.view(f"V{data.shape[1]}")[:, 0], return_inverse=True)
-        numbers = [known.setdefault(item, len(known)) for item in unique.tolist()]
-        codes[first : first + len(data)] = np.array(numbers, np.uint32)[where]
-    return codes, [text_of(item) for item in known]
-
-
-def _payload_bytes(trace: Trace, rows: Rows, count: int, word: int = 0) -> Iterator[tuple[int, NDArray[np.uint8]]]:
-    """Yield the payloads of events from a word on, uint8 (events, bytes), and how many events were before."""
     step = max(1, _TEXT_BLOCK // max(count, 1))
-    for first in range(0, len(rows), step):
-        words = trace.payloads.block(rows[first : first + step], count)[:, word:]
+    is_there = block is not None and count <= block.words.shape[1]
+    own = np.arange(len(rows))[at] if isinstance(at, slice) else at
+    for first in range(0, len(own), step):
+        part = own[first : first + step]
+        words = block.words[part, word:count] if block is not None and is_there else (
+            trace.payloads.block(rows[part], count)[:, word:])  # fmt: skip
         if words.shape[1]:
             yield (
                 first,

@@ -155,6 +155,9 @@ def test_sanitizers_find_nothing(tmp_path):
         "from satview.base.array_file import word_sum\n"
         "for count in range(40):\n"
         "    word_sum(np.ones(count, np.uint8)[count % 3 :])\n"
+        "from tests.core.test_same_texts import test_payloads_that_are_texts_and_equal_ones as same_texts\n"
+        "for number in range(20):\n"
+        "    same_texts(number)\n"
         "print('done')\n"
     )
     done = subprocess.run(
@@ -242,10 +245,10 @@ def test_another_byte_order_is_refused():
 
 def test_the_reference_has_what_satview_calls():
     """Nothing of the core is compared with itself."""
-    from satview.core import lanes, links, loading, ordering, pictures, statistics, streaming
+    from satview.core import lanes, links, loading, ordering, pictures, statistics, streaming, texts
     from tests.core.reference.replacing import numpy_passes, replacements
 
-    modules = (lanes, links, loading, ordering, pictures, statistics, streaming)
+    modules = (lanes, links, loading, ordering, pictures, statistics, streaming, texts)
     public = {
         value
         for module in modules

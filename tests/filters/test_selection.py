@@ -8,9 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from satview.base.errors import UsageError
+from satview.events.catalogue import catalogue
 from satview.events.modes import Mode
 from satview.events.spec import Release
-from satview.events.wire import CODE_COUNT, PROC_CREATE_NAME
+from satview.events.wire import CODE_COUNT, KER_64BIT, PROC_CREATE_NAME
 from satview.filters import rows as event_rows
 from satview.filters.expressions.expression import Expression
 from satview.filters.external import ExternalClass
@@ -111,6 +112,18 @@ def test_wide_traces_give_wide_rules_and_forms_of_the_view_count():
     text = rules_of_selection(trace, codes, threads, is_wide={MSG_SENDV: False})
     assert "SETEVENTFAST KERCALLENTER MSG_SENDV" in text
     assert not build(parse_rules(text, trace.release), trace.release).state.is_wide(MSG_SENDV)
+
+
+def test_inserted_events_become_those_of_user():
+    """FUNC_ENTER is event 10 of SYSTEM, and 10 of USER is the switch that the kernel looks at for it."""
+    [function] = [code for code in catalogue(Release.QNX_7).find("FUNC_ENTER") if not code & KER_64BIT]
+    trace = made([(10, 0, function, (0x1000, 0x2000)), (20, 0, MSG_SENDV, (1, 2))], Release.QNX_7)
+    text = rules_of_selection(trace, *only(trace, function))
+
+    assert text.splitlines()[0] == "# Programs insert FUNC_ENTER: for these a kernel looks at their numbers in USER."
+    assert "ADDEVENT USER 10" in text.splitlines()
+    assert "SYSTEM" not in text
+    assert trace.events.code[passing(text, trace)].tolist() == [function]
 
 
 def test_conditions_become_where_lines():

@@ -11,6 +11,7 @@ from satview.export.c_program import c_program
 from satview.filters.derived_columns import event_contexts
 from satview.filters.diagnostics import ExpressionError
 from satview.filters.event_context import EventContext
+from satview.filters.expressions.complete import completions
 from satview.filters.expressions.expression import Expression, select
 from satview.filters.rules.building import build
 from satview.filters.rules.text import parse_rules
@@ -46,6 +47,9 @@ def jobs(tmp_path):
     [
         ('arg.state == "RUNNING"', [1, 4]),
         ('"RUNNING" == arg.state', [1, 4]),
+        ("arg.state == RUNNING", [1, 4]),
+        ("RUNNING == arg.state", [1, 4]),
+        ("arg.state in (RUNNING, READY)", [1, 2, 4, 5]),
         ('arg.state != "RUNNING"', [2, 3, 5, 6]),
         ('not arg.state == "RUNNING"', [2, 3, 5, 6]),
         ("arg.state == 3", [1, 4, 6]),
@@ -64,8 +68,7 @@ def jobs(tmp_path):
     ],
 )  # fmt: skip
 def test_values_are_found_by_their_texts(jobs, condition, rows):
-    found = select(jobs, condition)
-    assert found.tolist() == rows
+    assert select(jobs, condition).tolist() == rows
     expression = Expression(condition, jobs.release, taught=taught(jobs))
     alone = [
         row for row, context in enumerate(event_contexts(jobs, np.arange(len(jobs.events)))) if expression(context)
@@ -87,12 +90,28 @@ def test_a_text_that_no_value_has_is_refused(jobs, condition, says):
         select(jobs, condition)
 
 
+@pytest.mark.parametrize(
+    ("typed", "proposed"),
+    [
+        ("arg.state == ", [('"RUNNING"', "3"), ('"READY"', "4")]),
+        ("arg.state in (3, R", [('"RUNNING"', "3"), ('"READY"', "4")]),
+        ('arg."kind" != "l', [('"late"', "0x10"), ('"lost"', "0x20")]),
+        ("arg.d0 == ", []),
+    ],
+)
+def test_texts_are_proposed(jobs, typed, proposed):
+    shown = [(one.text, one.help) for one in completions(typed, len(typed), jobs.release, jobs)]
+    assert [pair for pair in shown if pair[0].startswith('"')] == proposed
+
+
 def test_texts_are_those_of_the_trace(jobs, tmp_path):
     """In another trace of the release 3 is READY, and in a third nothing is described."""
     other = TraceBuilder().time_event(0).event(JOB, 10, (3, 0)).event(JOB, 20, (4, 0)).open(tmp_path)
     describe_events(other, {JOB: UserEvent(41, "job", (UserField("state", 4, names={3: "READY", 4: "RUNNING"}),))})
     assert select(other, 'arg.state == "RUNNING"').tolist() == [2]
     assert select(jobs, 'arg.state == "RUNNING"').tolist() == [1, 4]
+    rules = build(parse_rules('WHERE arg.state == "RUNNING"', other.release), other.release, taught=taught(other))
+    assert np.flatnonzero(rules.mask(other)).tolist() == [2]
     describe_events(other, {})
     with pytest.raises(ExpressionError, match="no event has an argument 'kind'"):
         select(other, "arg.kind == 5")
@@ -101,11 +120,11 @@ def test_texts_are_those_of_the_trace(jobs, tmp_path):
 def test_tables_have_a_column_of_texts(jobs):
     """Row 4 is RUNNING with kind 1, which is called none only then."""
     trace = with_answers(jobs)
-    found = trace.arguments("user_41")
-    assert found["state"].tolist() == [3, 4, 5, 3, 4]
-    assert found["state_text"].tolist() == ["RUNNING", "READY", "", "RUNNING", "READY"]
-    assert found.known("state_text").tolist() == [True, True, False, True, True]
-    assert found["kind_text"].tolist() == ["key", "late", "late lost", "none", ""]
+    table = trace.arguments("user_41")
+    assert table["state"].tolist() == [3, 4, 5, 3, 4]
+    assert table["state_text"].tolist() == ["RUNNING", "READY", "", "RUNNING", "READY"]
+    assert table.known("state_text").tolist() == [True, True, False, True, True]
+    assert table["kind_text"].tolist() == ["key", "late", "late lost", "none", ""]
     assert trace.sql("select state, kind_text from user_41 where state_text = 'RUNNING'").rows() == [
         (3, "key"), (3, "none")]  # fmt: skip
     names = [row[0] for row in trace.sql("describe user_41").rows()]
@@ -117,7 +136,9 @@ def test_texts_of_the_tables_are_those_of_the_details(tmp_path):
     builder.state("RUNNING", 10, 7, 1, extra=(10, 1)).state("READY", 20, 7, 1, extra=(10, 2))
     builder.exit(11, 30, (0xFFFFFFFF, 260)).exit(11, 40, (0xFFFFFFFF, 3)).exit(11, 50, (0, 0))
     trace = builder.open(tmp_path)
-    shown = [[each.note or each.text for each in trace.payloads.decode(row).arguments][-1] for row in range(1, 5)]
+    shown = [
+        [argument.note or argument.text for argument in trace.payloads.decode(row).arguments][-1] for row in range(1, 5)
+    ]
     assert shown == ["FIFO", "RR", "or data, if the call itself returned -1", "or data, if the call itself returned -1"]
     assert trace.payloads.decode(3).arguments[1].text == "ETIMEDOUT (260)"
     for condition, rows in (
@@ -139,7 +160,7 @@ def test_texts_of_the_tables_are_those_of_the_details(tmp_path):
 def test_bits_of_the_tables(tmp_path, flags, texts, others):
     [code] = catalogue(Release.QNX_7).find("ABLE")
     trace = TraceBuilder().time_event(0).event(code, 10, (7, 1, flags, 9, 0, 0, 0, 0)).open(tmp_path)
-    [argument] = [each for each in trace.payloads.decode(1).arguments if each.name == "flags"]
+    [argument] = [one for one in trace.payloads.decode(1).arguments if one.name == "flags"]
     assert argument.value == flags
     for text in texts:
         assert select(trace, f'class == SEC and arg.flags == "{text}"').tolist() == [1], text

@@ -45,8 +45,7 @@ def replies(tmp_path):
 
 @pytest.mark.parametrize("name", ["dumper[12]", "dumper[12] 1", "12:1", "pid 12 1"])
 def test_macros_take_threads_by_name(replies, name):
-    found = replies.sql(f"select start_ns, response_ns from overruns('{name}', 500)").rows()
-    assert found == [(2_000, 900)]
+    assert replies.sql(f"select start_ns, response_ns from overruns('{name}', 500)").rows() == [(2_000, 900)]
     row = replies.threads.row(12, 1)
     assert replies.sql(f"select THREAD_NAMED ( '{name}' ) + 1, 'thread_named(''x'')' -- thread_named('x')").rows() == [
         (row + 1, "thread_named('x')")]  # fmt: skip

@@ -4,6 +4,7 @@ import json
 import re
 import struct
 import sys
+from collections import Counter
 
 import numpy as np
 import pytest
@@ -25,6 +26,7 @@ from satview.formats.user_event_file import read_user_events
 from satview.linkage.table import OPEN
 from satview.linkage.trace_links import LinkKind, link_table
 from satview.opened import with_answers
+from satview.store import arguments
 from satview.store.arguments import describe_events, misfits
 from satview.tables.arguments import kinds
 from satview.tables.builders import BUILDERS
@@ -323,6 +325,26 @@ def test_described_fields_are_arguments(tmp_path, order):
     describe_events(trace, {})
     assert trace.sql("select * from user_100").columns[:7] == before[:7]
     assert trace.sql("select count(*) from user_100 where d0 is null").rows() == [(0,)]
+
+
+@pytest.mark.parametrize("words_at_once", [1 << 20, 8])
+def test_texts_that_nearly_all_differ(words_at_once, tmp_path, monkeypatch):
+    """Texts of one block of events are not looked for in the next one; rows, groups and categories are right."""
+    monkeypatch.setattr(arguments, "EVENTS_AT_ONCE", 4)
+    monkeypatch.setattr(arguments, "_FEW_TEXTS", 0)
+    monkeypatch.setattr(arguments, "_TEXT_BLOCK", words_at_once)
+    builder = TraceBuilder().time_event(0)
+    texts = [f"request {number % 6} \N{GREEK SMALL LETTER ALPHA}" for number in range(10)]
+    for time, text in enumerate(texts, 1):
+        builder.event(USER_100, time, text_words(text.encode(), "little"))
+    trace = with_answers(builder.event(USER_100, 90, (1, 2)).open(tmp_path))
+    table = trace.arguments("EVENT 100")
+    assert table["text"].tolist() == [*texts, ""]
+    assert table.known("text").tolist() == [True] * 10 + [False]
+    assert table.arrow()["text"].to_pylist() == [*texts, None]
+    assert table.to_pandas()["text"].value_counts().to_dict() == {"": 0, **Counter(texts)}
+    rows = trace.sql("select text, count(*) from user_100 where text is not null group by text order by text").rows()
+    assert rows == sorted(Counter(texts).items())
 
 
 def test_names_belong_to_the_trace_that_taught_them(tmp_path):

@@ -129,11 +129,11 @@ def describe(user_events: str, *traces: Trace) -> None:
     from satview.formats.user_event_file import read_user_events  # brings a parser of XML
     from satview.store.arguments import describe_events, misfits
 
-    found = read_user_events(Path(user_events))
-    for note in found.notes:
+    descriptions = read_user_events(Path(user_events))
+    for note in descriptions.notes:
         say(note)
     for trace in traces:
-        describe_events(trace, found.events)
+        describe_events(trace, descriptions.events)
         of = f"{visible_line(trace.path.name)}: " if len(traces) > 1 else ""
         for misfit in misfits(trace):
             say(f"{Path(user_events).name}: {of}{misfit}")

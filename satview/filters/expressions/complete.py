@@ -20,6 +20,7 @@ from satview.filters.expressions.semantics import (
     class_names,
     error_names,
     event_names,
+    value_names,
 )
 from satview.filters.expressions.syntax import IS_WORDS
 from satview.filters.rows import process_names
@@ -32,6 +33,9 @@ _WORD: Final = re.compile(r"[A-Za-z_][\w]*$")
 _QUOTED: Final = re.compile(r'"[^"]*$')
 _ARGUMENT: Final = re.compile(r"\barg\.([\w\[\]>.-]*)$")
 _AFTER_FIELD: Final = re.compile(r"(\w+)\s*(==|!=|~|!~|(?:not\s+)?in\s*\((?:[^()]*,)?)\s*$")
+_AFTER_ARGUMENT: Final = re.compile(
+    r'\barg\.(?:([A-Za-z_][\w\[\]>.-]*?)|"([^"]+)")\s*(?:==|!=|~|!~|(?:not\s+)?in\s*\((?:[^()]*,)?)\s*$'
+)
 _OPERAND_ENDS: Final = re.compile(r"([\w\])\"'/])\s*$")
 _EVENT: Final = re.compile(r"\bevent\s*==\s*\"?(\w+)")
 
@@ -119,6 +123,11 @@ def _signs(before: str) -> Iterator[tuple[str, str]]:
 
 def _values(before: str, release: Release, trace: Trace | None, in_quotes: bool = False) -> Iterator[tuple[str, str]]:
     """Yield the values that fit the field the cursor is behind."""
+    if argument := _AFTER_ARGUMENT.search(before):
+        brought = None if trace is None else taught(trace)
+        texts = value_names(release, argument[1] or argument[2], brought)
+        yield from ((f'"{text}"', note) for text, note in texts.items() if '"' not in text)
+        return
     found = _AFTER_FIELD.search(before)
     name = found.group(1) if found else ""
     if found is None or name not in FIELDS:

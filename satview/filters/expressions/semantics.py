@@ -326,14 +326,23 @@ class _Checker:
 
     def value_texts(self, node: nodes.Node) -> dict[tuple[ValueText, ...], list[int]]:
         """Return what values of an argument are called, and the codes of the events in which they are called so."""
-        found: dict[tuple[ValueText, ...], list[int]] = {}
+        codes_by_texts: dict[tuple[ValueText, ...], list[int]] = {}
         if isinstance(node, nodes.Argument):
+            same: dict[int, list[int]] = {}  # there are hundreds of errors, in hundreds of events: compared once
             for code in self.codes_of(node):
-                texts = tuple(text for part in self.parts_of(node, code) if part.words for text in part.texts)
-                texts = texts or table_texts(self.release, code, node.name)
-                if texts:
-                    found.setdefault(texts, []).append(code)
-        return found
+                described = (part.texts for part in self.parts_of(node, code) if part.words and part.texts)
+                texts = next(described, None) or table_texts(self.release, code, node.name)
+                codes = same.get(id(texts)) or codes_by_texts.setdefault(texts, [])
+                codes.append(code)
+                same[id(texts)] = codes
+        codes_by_texts.pop((), None)
+        return codes_by_texts
+
+    def as_text(self, value: nodes.Node, item: nodes.Node) -> nodes.Node:
+        """Return a bare word that is compared with an argument whose values are called something as a text."""
+        if isinstance(item, nodes.Name) and self.value_texts(value):
+            return nodes.Text(item.start, item.end, item.value)
+        return item
 
     def with_value(
         self, node: nodes.Node, argument: nodes.Argument, groups_of: Callable[[tuple[ValueText, ...]], Groups]
@@ -366,7 +375,7 @@ class _Checker:
             equal = nodes.Compare(node.start, node.end, "==", argument, text)
             return equal if test is None else nodes.Or(node.start, node.end, (equal, test))
         if test is None:
-            names = dict.fromkeys(each.text for texts in self.value_texts(argument) for each in texts)
+            names = dict.fromkeys(value_text.text for texts in self.value_texts(argument) for value_text in texts)
             hints = nearest(text.value, names)
             raise ExpressionError(
                 f"no value of the argument {argument.name!r} is called {text.value[:40]!r}{did_you_mean(hints)}",
@@ -396,6 +405,7 @@ class _Checker:
         left, right, sign = node.left, node.right, node.sign
         if not isinstance(left, nodes.Field | nodes.Argument) and isinstance(right, nodes.Field | nodes.Argument):
             left, right, sign = right, left, COMPARISONS[sign].swapped
+        right = self.as_text(left, right)
         if isinstance(right, nodes.Moment) and isinstance(left, nodes.Field) and left.name == "time":
             return nodes.TimeTest(node.start, node.end, sign, right)
         if isinstance(left, nodes.Field) and FIELDS[left.name].kind in NAMED:
@@ -459,6 +469,7 @@ class _Checker:
         value = node.value
         if isinstance(value, nodes.Field) and FIELDS[value.name].kind in NAMED:
             return self.named(node, value, node.items)
+        node = replace(node, items=tuple(self.as_text(value, item) for item in node.items))
         has_texts = any(isinstance(item, nodes.Text) for item in node.items)
         if has_texts and isinstance(value, nodes.Argument) and self.value_texts(value):
             tests = [self.is_called(node, value, item) if isinstance(item, nodes.Text)
@@ -485,7 +496,7 @@ class _Checker:
         if isinstance(value, nodes.Argument) and self.value_texts(value):
             node.pattern.refill()
             fits = node.pattern.matches
-            test = self.with_value(node, value, lambda texts: [(each,) for each in texts if fits(each.text)])
+            test = self.with_value(node, value, lambda texts: [(text,) for text in texts if fits(text.text)])
             if Show.STRING in self.shows_of(value):
                 return node if test is None else nodes.Or(node.start, node.end, (node, test))
             return nodes.Compare(node.start, node.end, "!=", value, value) if test is None else test
@@ -529,6 +540,13 @@ def enters_state(start: int, end: int, release: Release) -> CodeTest:
 def code_table(start: int, end: int, table: NDArray[np.bool_]) -> CodeTest:
     """Return the test whether a table, bool (32768,), has an event's code, at a position in the text."""
     return CodeTest(start, end, FieldKind.STATE, (), glob("*"), table)
+
+
+def value_names(release: Release, name: str, taught: Taught | None = None) -> dict[str, str]:
+    """Return what values of an argument are called, and which values these are; arguments as of `resolve`."""
+    texts_of_argument = _Checker(release, taught).value_texts(nodes.Argument(0, 0, name))
+    return {text.text: str(text.value) if text.mask == -1 else hex(text.value)
+            for texts in texts_of_argument for text in texts if text.text}  # fmt: skip
 
 
 def _either(start: int, end: int, tests: Sequence[nodes.Node]) -> nodes.Node:

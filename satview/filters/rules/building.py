@@ -9,6 +9,7 @@ from typing import Final
 import numpy as np
 
 from satview.base.errors import UsageError
+from satview.events.layout import Taught
 from satview.events.modes import Mode
 from satview.events.spec import Release
 from satview.filters.derived_columns import DerivedColumns
@@ -60,7 +61,11 @@ def _no_functions(name: str) -> DynamicRule:
 
 
 def build(
-    rules: Iterable[Rule], release: Release, load_function: FunctionLoader | None = None, is_wide: bool = False
+    rules: Iterable[Rule],
+    release: Release,
+    load_function: FunctionLoader | None = None,
+    is_wide: bool = False,
+    taught: Taught | None = None,
 ) -> BuiltRules:
     """Carry out rules from top to bottom on the state after boot: everything off and fast.
 
@@ -73,6 +78,7 @@ def build(
         load_function: Loads `file.py:name` as a handler, after the user said that the file may run
             (`satview.filters.handlers.Handlers`); None = rules with functions are refused.
         is_wide: Whether everything is wide before the rules, as after `tracelogger -w`.
+        taught: Arguments that the trace brings (`store.arguments.taught`); None = those that all have brought.
 
     Raises:
         RuleError: A rule that the kernel would refuse.
@@ -87,9 +93,9 @@ def build(
     conditions = []
     for rule in rules:
         if rule.mode is None:
-            conditions.append(Expression(rule.condition, release))
+            conditions.append(Expression(rule.condition, release, taught=taught))
             continue
-        error = carry_out(rule, state, load_function or _no_functions)
+        error = carry_out(rule, state, load_function or _no_functions, taught)
         if error:
             raise RuleError([Diagnostic(_refusal(rule, error), 0, len(rule.text(release)), rule.line)])
     dynamic = (*state.class_handlers.values(), *state.event_handlers.values(), *conditions)
@@ -121,12 +127,14 @@ def opening_rules(rules: Iterable[Rule], release: Release) -> tuple[Rule, ...]:
     return (Rule(Mode.ADDALLCLASSES), *later)
 
 
-def carry_out(rule: Rule, state: RuleSet, load_function: FunctionLoader = _no_functions) -> int:
-    """Carry out one rule; return 0 or the QNX error number."""
+def carry_out(
+    rule: Rule, state: RuleSet, load_function: FunctionLoader = _no_functions, taught: Taught | None = None
+) -> int:
+    """Carry out one rule; return 0 or the QNX error number; arguments as of `build`."""
     assert rule.mode is not None
     extra: list[object] = []
     if rule.condition:
-        extra.append(Expression(rule.condition, state.release))
+        extra.append(Expression(rule.condition, state.release, taught=taught))
     elif rule.function:
         extra.append(load_function(rule.function))
     return state.apply(rule.mode, *rule.arguments(), *extra)

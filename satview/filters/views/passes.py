@@ -21,9 +21,9 @@ from satview.filters.diagnostics import Diagnostic, ExpressionError, did_you_mea
 from satview.filters.expressions.expression import Expression
 from satview.filters.expressions.syntax import Kind, Token, tokens
 from satview.filters.rows import Bools, process_names
-from satview.filters.rules.building import FunctionLoader, build
+from satview.filters.rules.building import BuiltRules, FunctionLoader, build
 from satview.filters.rules.capturing import check_capture, check_condition
-from satview.filters.rules.text import check_rules, parse_rules
+from satview.filters.rules.text import Rule, check_rules, parse_rules
 from satview.linkage.rows import rows_of_codes, thread_rows
 from satview.linkage.table import LinkKind
 from satview.linkage.trace_links import link_table
@@ -425,15 +425,31 @@ class PassEvaluator:
         rows = None
         if item.rules.strip():
             rules = parse_rules(item.rules, trace.release, process_names(trace))
-            passes = build(rules, trace.release, self._load).mask(trace, self._derived)
+            passes = self._built(rules).mask(trace, self._derived)
             result, rows = (~passes if negated else passes), np.flatnonzero(passes)
         if item.expression.strip():
-            condition = Expression(item.expression, trace.release, negated, taught(trace))
+            condition = self._condition(item.expression, negated)
             found = condition.mask(trace, rows, self._derived, self._is_cancelled)
             if rows is None:
                 return found
             result[rows] = found
         return result
+
+    # A filter may be of a field whose description was taken away since: no event has it any more.
+
+    def _condition(self, text: str, negated: bool) -> Expression:
+        release = self._trace.release
+        try:
+            return Expression(text, release, negated, taught(self._trace))
+        except ExpressionError:
+            return Expression(text, release, negated)
+
+    def _built(self, rules: tuple[Rule, ...]) -> BuiltRules:
+        release = self._trace.release
+        try:
+            return build(rules, release, self._load, taught=taught(self._trace))
+        except ExpressionError:
+            return build(rules, release, self._load)
 
     def shown(self, item: Pass, negated: bool = False) -> Bools:
         """Return the events that a pass represents, or (`negated`) those that it does not, as `mask` does."""

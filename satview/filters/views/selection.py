@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from satview.base.errors import UsageError
 from satview.events.layout import logged_list, word_count
 from satview.events.modes import Mode
-from satview.events.wire import event_of
+from satview.events.wire import WireClass, class_of, event_of
 from satview.filters.expressions.syntax import TEXT_LIMIT, tokens
 from satview.filters.external import INT_CLASSES, ExternalClass, ExternalEvent, has_event_masks
 from satview.filters.rows import process_names
@@ -62,10 +62,19 @@ def rules_of_selection(
     # A file of rules begins with no pid set anywhere.
     static = rules_text([rule for rule in rules if rule.mode not in _CLEARING and rule.pid is None], trace.release)
     left_out = "" if all_said and not ruled else _LEFT_OUT
-    return left_out + static + _of_threads(trace, threads) + conditions
+    return left_out + _of_inserted(trace, codes) + static + _of_threads(trace, threads) + conditions
 
 
 # ---- events ------------------------------------------------------------------------------------------------------
+
+
+def _of_inserted(trace: Trace, codes: NDArray[np.bool_]) -> str:
+    """Return a comment about selected events of other classes whose switches are in USER; empty if there are none."""
+    selected = np.flatnonzero(codes & inserted_by_code(trace) & (trace.code_counts > 0)).tolist()
+    names = dict.fromkeys(trace.catalogue.name(code) for code in selected if class_of(code) != WireClass.USER)
+    return (
+        f"# Programs insert {', '.join(names)}: for these a kernel looks at their numbers in USER.\n" if names else ""
+    )
 
 
 def _switches(trace: Trace, codes: NDArray[np.bool_], is_wide: Mapping[int, bool]) -> RuleSet:

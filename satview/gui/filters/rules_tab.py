@@ -58,6 +58,7 @@ from satview.gui.theme import Theme, colour
 from satview.gui.widgets import LowGrid, MessageLine, resize_on_screen
 from satview.session.open_trace import OpenTrace
 from satview.session.tasks import IsCancelled, Report, Task
+from satview.store.arguments import taught
 from satview.store.trace import Trace
 
 # The editor for rules: line numbers, proposals, a wave under the word that is wrong.
@@ -554,7 +555,8 @@ class RulesTab(QWidget):
         """
         rules = self._allowed_rules()
         trace, evaluator = self._opened.trace, self._opened.filters.evaluator
-        return build(rules, trace.release, Handlers(evaluator.allowed.__contains__, trace.release, evaluator.folder))
+        handlers = Handlers(evaluator.allowed.__contains__, trace.release, evaluator.folder)
+        return build(rules, trace.release, handlers, taught=taught(trace))
 
     def _allowed_rules(self) -> tuple[Rule, ...]:
         """Return the rules without a fault, after the user has allowed each new file of handlers."""

@@ -14,7 +14,7 @@ from unittest import mock
 from satview.export import listing_lines
 from tests.core.reference import printing
 
-_SUBJECTS = ("lanes", "links", "loading", "ordering", "pictures", "statistics", "streaming")
+_SUBJECTS = ("lanes", "links", "loading", "ordering", "pictures", "statistics", "streaming", "texts")
 
 
 @cache

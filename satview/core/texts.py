@@ -1,0 +1,52 @@
+"""The compiled passes over payloads of one length: which are texts, and which are equal; see texts.c."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from satview.core.library import call
+
+IS_NUMBERS, IS_ASCII, MAY_BE_UTF8 = range(3)
+_LEAST_PLACES: Final = 16
+
+
+def text_kinds(data: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """Return what each payload is: `IS_ASCII`, a text; `MAY_BE_UTF8`, one if it is valid and printable; or numbers.
+
+    Args:
+        data: uint8 (n, bytes).
+    """
+    kinds = np.empty(len(data), np.uint8)
+    call("text_kinds", data.shape[1], np.ascontiguousarray(data), kinds)
+    return kinds
+
+
+def same_rows(data: NDArray[np.uint8]) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
+    """Return numbers of payloads, equal ones alike, and of each number the payload that comes first.
+
+    Where very many different payloads are alike to the hash, equal ones may have several numbers.
+
+    Args:
+        data: uint8 (n, bytes).
+
+    Returns:
+        uint32 (n,) and uint32 (numbers,), ascending.
+    """
+    number, first_row = np.empty(len(data), np.uint32), np.empty(len(data), np.uint32)
+    table = np.zeros(max(_LEAST_PLACES, 1 << (2 * len(data)).bit_length()), np.uint32)
+    count = call("same_rows", data.shape[1], np.ascontiguousarray(data), number, first_row, table)
+    return number, first_row[:count]
+
+
+def joined(data: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """Return payloads up to their first zero, each with a zero behind it, uint8.
+
+    Args:
+        data: uint8 (n, bytes).
+    """
+    count, size = data.shape
+    out = np.empty(count * (size + 1), np.uint8)
+    return out[: call("joined", size, count, np.ascontiguousarray(data), out)]
