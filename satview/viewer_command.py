@@ -20,7 +20,7 @@ from satview.cli.shared.files import InputFile, OutputFile, add_axis_options, ax
 from satview.cli.shared.progress import working, working_on
 from satview.cli.shared.ranges import add_range, with_times_attached
 from satview.core.library import describe
-from satview.session.lanes.lane_row import Label
+from satview.session.lanes.lane_arrangement import Label
 from satview.session.settings import PALETTES
 from satview.session.trace_link import TraceLink, parse_link
 from satview.timeline.lane_classes import LANE_CLASSES

@@ -8,7 +8,8 @@ import math
 from typing import TYPE_CHECKING, Any, Final
 
 from satview.base.errors import UsageError
-from satview.base.process import COST_DATA, FINE
+from satview.base.process import COST_DATA, FINE, say
+from satview.base.safe_text import visible_line
 from satview.cli.shared.files import InputFile, add_user_events
 from satview.cli.shared.progress import describe, open_trace, working, working_on
 from satview.cli.shared.ranges import add_range, range_of
@@ -159,8 +160,6 @@ def _by_figure(found: list[Change]) -> dict[str, list[Change]]:
 
 def _print_worse(change: Change) -> None:
     from satview.answers.comparison import change_text, value_text
-    from satview.base.process import say
-    from satview.base.safe_text import visible_line
 
     say(visible_line(f"worse: {change.column.title} of {change.name}: {value_text(change, change.before)} before, "
                      f"{value_text(change, change.after)} after ({change_text(change)})"))  # fmt: skip

@@ -18,7 +18,7 @@ from satview.base.targets import find_target
 from satview.base.time import TimeWindow
 from satview.base.time_text import parse_since_start
 from satview.cli.shared.files import InputFile, OutputFile, add_user_events
-from satview.cli.shared.progress import working, working_on
+from satview.cli.shared.progress import open_trace, working, working_on
 from satview.cli.shared.ranges import add_range, window_of
 from satview.events.user_events import UserEvent
 from satview.events.wire import SLOT_BYTES
@@ -233,9 +233,6 @@ def _window(args: argparse.Namespace) -> TimeWindow | None:
     file = args.file_argument or args.file
     if str(file) == "-":
         raise UsageError("standard input is read once; of it --from and --to take times since the first event: 1.5s")
-    from satview.cli.shared.progress import (
-        open_trace,  # on first use: to print a whole trace needs no more than a stream
-    )
 
     return window_of(open_trace(file), args.from_, args.to, args.range)
 

@@ -7,15 +7,13 @@ Source: kernel event trace format, sections 3 and 7. Names of events and their a
 from __future__ import annotations
 
 from enum import IntEnum
-from typing import Any, Final
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, Any, Final
 
 from satview.events.class_table import plain_classes
 
-# How values fall into the 32-bit words of a payload: 64-bit numbers, text, whole argument lists.
-
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 SLOT_BYTES: Final = 16
 

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import shutil
-import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.base.errors import UsageError, WriteError
+from satview.base.errors import UsageError
 from satview.base.extras import required
-from satview.base.new_file import SUFFIX, NewFile, sync_folder
+from satview.base.new_file import NewFile
+from satview.base.new_folder import new_folder
 from satview.base.safe_text import csv_text
-from satview.base.targets import refuse_missing_folder
 from satview.formats.registry import source_files
 from satview.store.trace import Trace
 from satview.tables.arguments import argument_made, argument_table, kinds
@@ -26,35 +23,6 @@ from satview.tables.table import Table, table
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-
-# Folders of files that appear complete or not at all.
-
-
-@contextmanager
-def new_folder(path: Path | str) -> Iterator[Path]:
-    """Give a folder to fill, which takes its name at the end of the block, or vanishes.
-
-    Raises:
-        WriteError: There is something of that name, or it cannot be created.
-    """
-    path = Path(path)
-    if path.exists() or path.is_symlink():
-        raise WriteError(path, "it exists; give the name of a new folder")
-    refuse_missing_folder(path)
-    try:
-        part = Path(tempfile.mkdtemp(SUFFIX, f".{path.name[:100]}.", path.parent))
-    except OSError as error:
-        raise WriteError(path, error.strerror or str(error)) from error
-    try:
-        yield part
-        part.chmod(0o755)
-        part.rename(path)
-        sync_folder(path.parent)
-    except OSError as error:
-        raise WriteError(path, error.strerror or str(error)) from error
-    finally:
-        shutil.rmtree(part, ignore_errors=True)
 
 
 # Tables of Arrow as files: Parquet, Arrow, CSV, JSON lines.

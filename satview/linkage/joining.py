@@ -17,7 +17,7 @@ from satview.linkage.latencies import Latencies
 from satview.linkage.mutexes import MutexCalls, Mutexes
 from satview.linkage.servers import Services
 from satview.linkage.table import NO_EVENT, LinkKind, LinkTable
-from satview.linkage.transactions import Transactions
+from satview.linkage.transactions import Transactions, transactions
 from satview.linkage.waits import Waits
 from satview.store.axis import FileAxis, Joiner, Part, concatenated, scaled
 
@@ -136,8 +136,6 @@ def _latencies(axis: FileAxis, found: list[Latencies]) -> Latencies:
 
 
 def _services_of(axis: FileAxis, found: list[Services]) -> Services:
-    from satview.linkage.transactions import transactions
-
     return _services(axis, found, [transactions(part.trace) for part in axis.parts])
 
 

@@ -12,7 +12,7 @@ from PySide6.QtCore import QObject, Signal
 
 from satview.base.checked_json import Fields
 from satview.base.shared_file import DamagedFileError
-from satview.session.lanes.lane_row import Label
+from satview.session.lanes.lane_arrangement import Label
 from satview.session.stored_json import StoredJson
 from satview.timeline.lane_classes import LANE_CLASSES
 

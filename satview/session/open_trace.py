@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PySide6.QtCore import QObject, Signal, Slot
 
+from satview.analysis.doctor import doctor
 from satview.analysis.times.basis import Basis
 from satview.answers.verdicts import Verdicts
 from satview.answers.verdicts import find as find_verdicts
@@ -21,8 +22,9 @@ from satview.session.filtering.search import Search
 from satview.session.highlight import Highlight, LegendHighlight, Selection
 from satview.session.lanes.class_loader import ClassLoader, descriptions_of
 from satview.session.lanes.label_source import LabelSource
+from satview.session.lanes.lane_arrangement import GroupBy, LaneArrangement, SortBy, labels_in
 from satview.session.lanes.lane_list import LaneList
-from satview.session.lanes.lane_row import GroupBy, LaneArrangement, SortBy, event_of_slot, labels_in
+from satview.session.lanes.lane_row import event_of_slot
 from satview.session.lanes.lane_sorter import LaneSorter
 from satview.session.loading.loaded_trace import PreviewView, Reload, Shown, events_per_thread
 from satview.session.marks import Marks
@@ -341,6 +343,4 @@ def _verdicts_of(trace: Trace, is_cancelled: IsCancelled) -> Verdicts:
 
 
 def _diagnoses(trace: Trace, _is_cancelled: IsCancelled) -> tuple[Diagnosis, ...]:
-    from satview.analysis.doctor import doctor  # on first use: no picture waits for it
-
     return doctor(trace)

@@ -13,8 +13,9 @@ from satview.base.errors import UsageError
 from satview.base.time import TimeWindow
 from satview.events.wire import CODE_COUNT
 from satview.session.filtering.filter_stack import FilterState
+from satview.session.lanes.lane_arrangement import GroupBy, SortBy
 from satview.session.lanes.lane_list import LaneList
-from satview.session.lanes.lane_row import GroupBy, LaneKey, SortBy, lane_keys
+from satview.session.lanes.lane_row import LaneKey, lane_keys
 from satview.session.lanes.lane_sorter import Fits, fits_name
 from satview.session.open_trace import OpenTrace
 from satview.session.workspace_file import FilterPart, LanesState, OwnerName, SelectionState, ViewState, WorkspaceState

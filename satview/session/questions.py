@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar, cast
 
 from PySide6.QtCore import QObject, QTimer, Signal, Slot
 
-from satview.analysis.reasons.why import WhyStep
+from satview.analysis.reasons.why import WhyStep, why
 from satview.base.errors import SatviewError
 from satview.base.time import TimeWindow
 from satview.session.highlight import Selection
@@ -251,6 +251,4 @@ def _find_why(
     trace: Trace, thread: int, at_cycles: int, _is_cancelled: IsCancelled, _report: Report
 ) -> tuple[WhyStep, ...]:
     """Run in the task; holds the trace, no widget."""
-    from satview.analysis.reasons.why import why  # on first use: no picture waits for it
-
     return why(trace, thread, at_cycles)

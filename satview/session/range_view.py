@@ -11,6 +11,7 @@ import numpy as np
 from PySide6.QtCore import QObject, Slot
 
 from satview.analysis.sheet import Column, Sheet
+from satview.analysis.statistics import Statistics
 from satview.analysis.times.basis import Basis
 from satview.base.memory import borrowed
 from satview.base.time import Clock, TimeWindow
@@ -191,7 +192,6 @@ def summarize(
     Raises:
         Cancelled: Another range is requested.
     """
-    from satview.analysis.statistics import Statistics  # with the first range: no picture waits for it
     from satview.analysis.statistics_sheets import SHEETS
 
     found = Statistics(trace, window, None, basis, borrowed(is_cancelled))

@@ -12,7 +12,8 @@ from satview.base.errors import UsageError
 from satview.base.shared_file import DamagedFileError, parsed_json
 from satview.events.wire import CODE_COUNT
 from satview.filters.views.passes import Effect, Pass, PassStack
-from satview.session.lanes.lane_row import GroupBy, Label, LaneArrangement, LaneGroup, LaneKey, SortBy, labels_in
+from satview.session.lanes.lane_arrangement import GroupBy, Label, LaneArrangement, LaneGroup, SortBy, labels_in
+from satview.session.lanes.lane_row import LaneKey
 
 # Where panels are, as plain values. Qt has a form of its own for it, and crashes when one byte of that is wrong.
 

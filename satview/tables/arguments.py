@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.answers.frames import Frames, Made, Partial, Texts, Values, html_rows
+from satview.answers.frames import Frames, Made, Partial, Texts, Values, arrow_array, html_rows
 from satview.base.errors import UsageError
 from satview.base.extras import required
 from satview.base.safe_text import visible_line
@@ -202,8 +202,6 @@ class ArgumentTable(Frames):
         Raises:
             UsageError: The package pyarrow is not installed.
         """
-        from satview.answers.frames import arrow_array
-
         arrays = {
             name: arrow_array(self._values(name), is_nullable=name not in _OWN, known=self.known(name))
             for name in self.columns

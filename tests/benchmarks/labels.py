@@ -43,7 +43,7 @@ def run(args: list[str]) -> None:
 
 def _frames(app, window) -> None:
     from satview.session.arrow_source import ArrowMode
-    from satview.session.lanes.lane_row import Label
+    from satview.session.lanes.lane_arrangement import Label
 
     opened, area = window.session.opened, window.workspace.area
     view, every = area.view, frozenset(Label)

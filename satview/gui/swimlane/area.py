@@ -21,6 +21,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from satview.analysis.doctor import diagnosis
 from satview.analysis.needs import has_class, has_no_states
 from satview.base.safe_text import tool_tip, visible_line
 from satview.events.wire import WireClass
@@ -162,8 +163,6 @@ def _classes(trace: Trace) -> str:
 
 
 def _capture_line(trace: Trace) -> CaptureLine | None:
-    from satview.analysis.doctor import diagnosis  # on first use: most traces have states
-
     return diagnosis(trace, _ANALYSIS, is_quick=True).capture
 
 

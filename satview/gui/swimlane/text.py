@@ -20,7 +20,8 @@ from satview.gui.colours import hatch_of, is_light, is_thick, state_colour
 from satview.gui.swimlane.scale import TimeScale
 from satview.gui.swimlane.vector_lanes import needs_vectors
 from satview.gui.theme import Theme, colour
-from satview.session.lanes.lane_row import Label, LaneRow
+from satview.session.lanes.lane_arrangement import Label
+from satview.session.lanes.lane_row import LaneRow
 from satview.session.open_trace import OpenTrace
 from satview.timeline.lane_tree import LaneKind, Timeline
 from satview.timeline.spans import LaneSpans

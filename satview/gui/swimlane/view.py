@@ -21,6 +21,7 @@ from satview.gui.swimlane.marks import (
     draw_cursors,
     draw_lost,
     draw_marks,
+    draw_path,
     draw_range,
     lost_spans,
 )
@@ -283,8 +284,6 @@ class SwimlaneView(QWidget):
         draw_lost(painter, lost_spans(self._opened.timeline.lost_marks, scale), height, theme)
         draw_cursors(painter, self._opened, scale, height, theme)
         if self._opened.path.found is not None:
-            from satview.gui.swimlane.marks import draw_path  # with the first path: brings how paths are found
-
             draw_path(painter, self._opened, rows, self.scroll_px, scale, theme)
         is_exact &= self._draw_arrows(painter, rows, scale, may_wait=not is_exact)
         if self.rubber is not None:

@@ -2,24 +2,17 @@
 
 from __future__ import annotations
 
-import contextlib
 import gc
 import logging
-import os
-import signal
-import socket
 import sys
-import threading
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
-from types import FrameType, MappingProxyType, TracebackType
+from types import MappingProxyType, TracebackType
 from typing import TYPE_CHECKING, Final
 
 from PySide6.QtCore import (
     QMessageLogContext,
     QObject,
-    QSocketNotifier,
     QTimer,
     QtMsgType,
     Signal,
@@ -31,12 +24,11 @@ from PySide6.QtWidgets import QApplication
 
 from satview import __version__
 from satview.base.errors import SatviewError, SourceChangedError
-from satview.base.process import Ended, internal_report, say
+from satview.base.process import internal_report, say
 from satview.gui import theme as themes
 from satview.gui.windows.command_window import GuiThreadCollector, Shared
 from satview.gui.windows.main_window import MainWindow
 from satview.session.loading.recent_files import RecentFiles, recent_files_file
-from satview.session.session import Session, Stage
 from satview.session.settings import Settings, settings_file
 from satview.session.state_files import users_files
 from satview.session.trace_link import TraceLink
@@ -45,131 +37,8 @@ if TYPE_CHECKING:
     from satview.fleet.trends import Point
     from satview.gui.running_instance import InstanceServer
     from satview.gui.trends import TrendsWindow
-    from satview.gui.windows.main_window import FirstLooks
-
-
-# How the process of windows ends: the exit code that files and signals give it.
-
-
-# Signals that request the end of the process of windows: SIGINT, SIGTERM, SIGHUP.
-
-
-_NAMES: Final = ("SIGINT", "SIGTERM", "SIGHUP")  # not every system has them all
-
-
-class EndSignals(QObject):
-    """Reports signals that request the end of the process.
-
-    Attributes:
-        number: Of the first one; 0 = none has come.
-
-    Signals:
-        arrived: The first one has come; sent by Qt's event loop.
-    """
-
-    arrived = Signal()
-
-    def __init__(self, parent: QObject | None = None) -> None:
-        super().__init__(parent)
-        self.number = 0
-        self._here, self._there = socket.socketpair()
-        for end in (self._here, self._there):
-            end.setblocking(False)
-        self._notifier = QSocketNotifier(self._here.fileno(), QSocketNotifier.Type.Read, self)
-        self._notifier.activated.connect(self._read)
-
-    @contextmanager
-    def watched(self) -> Iterator[None]:
-        """Take the signals in a block; one that is ignored, as under nohup, stays ignored. On the main thread only."""
-        before = {}
-        wakeup = signal.set_wakeup_fd(self._there.fileno(), warn_on_full_buffer=False)
-        for name in _NAMES:
-            number = getattr(signal, name, None)
-            if number is not None and signal.getsignal(number) in (signal.SIG_DFL, signal.default_int_handler):
-                before[number] = signal.signal(number, _do_nothing)
-        try:
-            yield
-        finally:
-            for number, handler in before.items():
-                signal.signal(number, handler)
-            signal.set_wakeup_fd(wakeup)
-            self._notifier.setEnabled(False)
-            self._here.close()
-            self._there.close()
-
-    @Slot()
-    def _read(self) -> None:
-        numbers = b""
-        with contextlib.suppress(BlockingIOError):
-            numbers = self._here.recv(64)
-        # Other signals with a handler of Python come this way too.
-        requested = [number for number in numbers if number in {getattr(signal, name, None) for name in _NAMES}]
-        if requested and not self.number:
-            self.number = requested[0]
-            self.arrived.emit()
-
-
-def _do_nothing(_number: int, _frame: FrameType | None) -> None:
-    """Replace the default, which would end the process at once: only signals with a handler reach the socket."""
-
-
-_END_WITHIN_S: Final = 0.7
-
-
-class Ending(QObject):
-    """Ends the process soon after a signal, whatever is being loaded and whatever dialog is open.
-
-    Attributes:
-        signals: Where the signals come from.
-        code: Exit code after a signal; 0 = none has come.
-    """
-
-    def __init__(self, parent: QObject, close_windows: Callable[[], None]) -> None:
-        """Wait for signals.
-
-        Args:
-            parent: Owner.
-            close_windows: Closes all windows without a question.
-        """
-        super().__init__(parent)
-        self._close_windows = close_windows
-        self.code = 0
-        self.signals = EndSignals(self)
-        self.signals.arrived.connect(self._end)
-
-    @Slot()
-    def _end(self) -> None:
-        self.code = Ended(self.signals.number).code
-        # Closing waits for what runs in the background, which stops at its next step; that may be far away.
-        limit = threading.Timer(_END_WITHIN_S, os._exit, (self.code,))
-        limit.daemon = True
-        limit.start()
-        self._close_windows()
-        QApplication.exit(self.code)  # the loops of open dialogs as well
-
-
-class Outcome(QObject):
-    """Notes how the files of the command line ended, for the exit code; prints what failed."""
-
-    def __init__(self, parent: QObject | None = None) -> None:
-        super().__init__(parent)
-        self.code = 0
-
-    @Slot(QObject)
-    def watch(self, window: QObject) -> None:
-        """Follow the document of a window."""
-        assert isinstance(window, MainWindow)
-        window.session.stage_changed.connect(self._on_stage)
-
-    @Slot()
-    def _on_stage(self) -> None:
-        session = self.sender()
-        assert isinstance(session, Session)
-        if session.stage is Stage.FAILED:
-            print(f"satview: {session.error}", file=sys.stderr)  # noqa: T201  -- the command line's own message
-            self.code = 2
-        elif session.stage is Stage.READY and session.opened is not None and session.opened.trace.problems.cost_data:
-            self.code = max(self.code, 1)
+    from satview.gui.windows.ending import Outcome
+    from satview.gui.windows.first_look import FirstLooks
 
 
 _log = logging.getLogger(__name__)
@@ -252,7 +121,7 @@ class Application(QObject):
     def open_links(self, links: list[TraceLink], window: MainWindow | None = None, is_followed: bool = False) -> None:
         """Open files and go to positions in them; arguments as of `open_files`."""
         from satview.gui.dialogs import may_open  # the first window does not wait for them
-        from satview.gui.windows.main_window import FirstLooks
+        from satview.gui.windows.first_look import FirstLooks
         from satview.session.session import Stage
 
         looks = self._looks = self._looks or FirstLooks(self)
@@ -273,7 +142,7 @@ class Application(QObject):
         Raises:
             UsageError: The file that shows has no such range or event.
         """
-        from satview.gui.windows.main_window import look_at  # as above
+        from satview.gui.windows.first_look import look_at
 
         path = link.path.absolute()
         for shown in (window, *self.windows):
@@ -438,6 +307,8 @@ def _run_windows(app: QApplication, application: Application, links: list[TraceL
     from satview.gui.theme import app_icon
 
     app.setWindowIcon(app_icon())
+    from satview.gui.windows.ending import Ending, Outcome
+
     outcome, ending = Outcome(), Ending(application, application.close_unasked)
     with ending.signals.watched():
         if window is not None:

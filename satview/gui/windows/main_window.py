@@ -1,41 +1,30 @@
-"""The main window: what shows at once, and what is made after that has been painted.
-
-PySide6 makes all enumerations of `Qt` and `QEvent` as soon as either is imported, which takes a fifth of the start.
-What shows at once therefore says `QtCore.Qt` in functions that run later, and imports events for types only.
-"""
+"""The main window: what shows at once, and what is made after that has been painted."""
 
 from __future__ import annotations
 
 import base64
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from PySide6 import QtCore
-from PySide6.QtCore import QObject, QSize, QTimer, Signal, Slot
+from PySide6.QtCore import QSize, Signal, Slot
 from PySide6.QtWidgets import QMainWindow, QMenu, QStackedWidget, QStatusBar, QToolBar, QToolButton, QWidget
 
-from satview.base.errors import SatviewError
 from satview.base.safe_text import menu_text, tool_tip
-from satview.gui import dialogs
-from satview.gui.quick_pick import Option, QuickPick
 from satview.gui.theme import Theme, restyle
 from satview.gui.widgets import resize_on_screen
 from satview.gui.windows.command_window import CommandWindow, Shared
-from satview.gui.windows.document_views import WelcomePage
+from satview.gui.windows.pages import WelcomePage
 from satview.session.commands import CommandRegistry, Menu
 from satview.session.loading.recent_files import RecentFiles
-from satview.session.session import Session, Stage
-from satview.session.state_files import SUFFIX
-from satview.session.trace_link import TraceLink
 
 if TYPE_CHECKING:
     from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent, QKeyEvent
 
     from satview.gui.windows.document_views import DocumentViews
     from satview.gui.windows.window_commands import CaptureCommands
-    from satview.gui.windows.workspace import Workspace
+    from satview.session.session import Session
 
 
 # The menu of the files opened last.
@@ -250,11 +239,13 @@ class MainWindow(CommandWindow):
         from satview.gui.windows.actions import CommandActions  # with the rest of a complete window
         from satview.gui.windows.trace_commands import TraceCommands
         from satview.gui.windows.window_commands import WindowCommands
-        from satview.session.commands import COMMANDS, CommandRegistry
+        from satview.session.commands import COMMANDS
 
         self.registry = CommandRegistry(COMMANDS)
         trace_commands = TraceCommands(self, self.settings)
         WindowCommands(self, self.settings).bind(self.registry)
+        from satview.gui.windows.session_commands import SessionCommands
+
         SessionCommands(self).bind(self.registry)
         self.captures.bind(self.registry)
         trace_commands.bind(self.registry)
@@ -329,148 +320,3 @@ class MainWindow(CommandWindow):
 
 
 # What the commands do that are about saved sessions.
-
-
-_PATTERN = f"Sessions (*{SUFFIX})"
-
-
-class SessionCommands:
-    """Binds the commands of one window."""
-
-    def __init__(self, window: CommandWindow) -> None:
-        self._window = window
-
-    def bind(self, registry: CommandRegistry) -> None:
-        """Bind all of them."""
-        registry.bind("file.save_session", self._save)
-        registry.bind("file.use_session", self._choose)
-        registry.bind("file.remove_session", self._choose_to_remove)
-
-    def _save(self) -> None:
-        from satview.gui.settings_dialog import SaveSessionDialog  # on first use; brings numpy
-        from satview.gui.windows.workspace_keeper import taken
-
-        window = self._window
-        files = window.shared.files
-        if window.workspace is not None:
-            SaveSessionDialog(taken(window.workspace), files.names(), files.save, window).show()
-
-    def _choose(self) -> None:
-        options = [Option(name, "session", partial(self._use, name)) for name in self._window.shared.files.names()]
-        options.append(Option("From a file\N{HORIZONTAL ELLIPSIS}", "", self._use_file))
-        QuickPick(options, "Session", "No session is called that", self._window)
-
-    def _choose_to_remove(self) -> None:
-        options = [Option(name, "session", partial(self._remove, name)) for name in self._window.shared.files.names()]
-        QuickPick(options, "Session to remove", "No session is called that", self._window)
-
-    def _use(self, name: str) -> None:
-        views = self._window.workspace
-        try:
-            use_session(self._window, name)
-        except SatviewError as error:
-            if views is not None:
-                views.report_failure(str(error))
-        else:
-            if views is not None:
-                views.report(
-                    f"Session {Path(name).stem if name.endswith(SUFFIX) else name}; undo takes lanes and filter back"
-                )
-
-    def _use_file(self) -> None:
-        path = dialogs.ask_file(self._window, "Use session", _PATTERN)
-        if path is not None:
-            self._use(str(path))
-
-    def _remove(self, name: str) -> None:
-        views = self._window.workspace
-        try:
-            self._window.shared.files.remove(name)
-        except SatviewError as error:
-            if views is not None:
-                views.report_failure(str(error))
-
-
-def use_session(window: CommandWindow, name: str) -> None:
-    """Let the open trace of a window look as a saved session says.
-
-    Args:
-        window: The window.
-        name: Of the session, or of its file.
-
-    Raises:
-        UsageError: There is none, or it cannot be used.
-    """
-    from satview.gui.windows.workspace_keeper import put_session  # brings numpy
-
-    if window.workspace is not None:
-        put_session(window.workspace, window.shared.files.load(name))
-
-
-def look_at(views: Workspace, link: TraceLink) -> None:
-    """Go to the range and event of a link.
-
-    Raises:
-        UsageError: A range says nothing, or there is no such event.
-    """
-    from satview.base.time_text import parse_range  # brings numpy, which no first window waits for
-
-    axis = views.opened.trace.time_axis
-    if link.event is not None:
-        views.navigation.show_position(f"#{link.event}")
-    if link.selected:
-        views.opened.selection.set_range(parse_range(link.selected, axis))
-    if link.range_text:
-        views.opened.viewport.jump(parse_range(link.range_text, axis))
-
-
-def show_link(window: MainWindow, link: TraceLink) -> None:
-    """Let a window that shows the file of a link look as it says: session, second trace, range and event.
-
-    Raises:
-        UsageError: As `look_at`; there is no such session, or the second trace is the first.
-    """
-    if window.workspace is not None:
-        if link.session:
-            use_session(window, link.session)
-        if link.beside:
-            window.workspace.beside.open(Path(link.beside))
-        look_at(window.workspace, link)
-
-
-class FirstLooks(QObject):
-    """Lets windows that are opening a trace go to the requested position, once it shows."""
-
-    def __init__(self, parent: QObject) -> None:
-        super().__init__(parent)
-        self._waiting: dict[Session, tuple[MainWindow, TraceLink]] = {}
-
-    def watch(self, window: MainWindow, link: TraceLink) -> None:
-        """Go there as soon as the window has its trace."""
-        if link.has_position:
-            if window.session not in self._waiting:
-                window.session.stage_changed.connect(self._on_stage)
-            self._waiting[window.session] = window, link
-
-    @Slot()
-    def _on_stage(self) -> None:
-        session = self.sender()
-        if not isinstance(session, Session) or session not in self._waiting or session.stage is Stage.LOADING:
-            return
-        session.stage_changed.disconnect(self._on_stage)
-        waiting = self._waiting.pop(session)
-        if session.stage is Stage.READY:
-            # One pass of the event loop later: by then the window has made its views.
-            QTimer.singleShot(0, self, partial(self._go, *waiting))
-
-    def _go(self, window: MainWindow, link: TraceLink) -> None:
-        if window.workspace is None:
-            return
-        from satview.gui.dialogs import may_open  # the first window does not wait for it
-
-        if link.beside and not may_open(window, Path(link.beside)):
-            link = replace(link, beside="")
-        try:
-            show_link(window, link)
-        except SatviewError as error:
-            window.workspace.report_failure(str(error))

@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from PySide6.QtCore import QDeadlineTimer, QEventLoop, QTimer
+
 from satview.base.errors import SatviewError
 from satview.base.targets import find_target
 from satview.session.trace_link import TraceLink
@@ -74,11 +76,10 @@ def take(request: ScreenshotRequest) -> int:
         os.environ["QT_SCALE_FACTOR"] = str(request.scale)
     if not sys.platform.startswith(("win", "darwin", "cygwin")):
         os.environ["QT_QPA_PLATFORM"] = "offscreen"  # no window flashes up, and no display is needed
-    from PySide6.QtCore import QDeadlineTimer, QEventLoop, QTimer
 
     from satview.gui.windows.application import Application, make_qt_application, silence_offscreen
     from satview.gui.windows.command_window import Shared
-    from satview.gui.windows.main_window import show_link
+    from satview.gui.windows.first_look import show_link
     from satview.session.loading.recent_files import RecentFiles
     from satview.session.session import Stage
     from satview.session.settings import Settings

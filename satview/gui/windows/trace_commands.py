@@ -11,13 +11,15 @@ from PySide6.QtGui import QGuiApplication
 
 from satview.base.errors import UsageError
 from satview.base.safe_text import visible_line
+from satview.base.time_text import range_text
 from satview.events.user_events import parse_rules
 from satview.gui import dialogs
 from satview.gui.quick_pick import LinePrompt, Option, QuickPick
 from satview.session.commands import BACK, ON, PANELS, CommandRegistry, Needs
-from satview.session.lanes.lane_row import GroupBy, Label, LaneArrangement, SortBy
+from satview.session.lanes.lane_arrangement import GroupBy, Label, LaneArrangement, SortBy
 from satview.session.settings import Settings
 from satview.session.trace_link import link_to
+from satview.store.arguments import misfits
 from satview.timeline.lane_classes import LANE_CLASSES, LaneClass, Owner
 
 if TYPE_CHECKING:
@@ -125,7 +127,6 @@ class LaneCommands:
         path = dialogs.ask_file(views.window(), "User events", "XML (*.xml);;All files (*)")
         if path is None:
             return
-        from satview.store.arguments import misfits  # on first use: brings numpy
 
         opened = views.opened
         opened.describe(str(path))
@@ -269,8 +270,6 @@ class MarkCommands:
         )
 
     def _ask_range(self, views: Workspace) -> None:
-        from satview.base.time_text import range_text  # with the trace, not before: brings numpy
-
         before, clock = views.active.opened.selection.time_range, views.active.opened.trace.clock
 
         def select(text: str) -> None:

@@ -14,18 +14,9 @@ from PySide6.QtCore import QObject, Signal, Slot
 
 from satview.base.time import TimeWindow
 from satview.session.filtering.filter_stack import Edit, EditHistory, FilterStack
+from satview.session.lanes.lane_arrangement import GroupBy, Label, LaneArrangement, LaneGroup, SortBy
 from satview.session.lanes.lane_events import busy_lanes
-from satview.session.lanes.lane_row import (
-    GroupBy,
-    GroupHead,
-    Label,
-    LaneArrangement,
-    LaneGroup,
-    LaneKey,
-    LaneRow,
-    SortBy,
-    lane_keys,
-)
+from satview.session.lanes.lane_row import GroupHead, LaneKey, LaneRow, lane_keys
 from satview.timeline.lane_tree import LaneInfo, LaneKind, Timeline
 
 # Where lanes are: an arrangement and what may show become rows and headings. Pixels are logical ones.

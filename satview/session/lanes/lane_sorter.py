@@ -19,8 +19,8 @@ from satview.base.time import TimeWindow
 from satview.events.states import ABSENT, DEAD, READY, RUNNING, UNKNOWN
 from satview.filters.diagnostics import ExpressionError
 from satview.filters.expressions.pattern import glob
+from satview.session.lanes.lane_arrangement import GroupBy, LaneGroup, SortBy
 from satview.session.lanes.lane_list import LaneIndex, LaneList
-from satview.session.lanes.lane_row import GroupBy, LaneGroup, SortBy
 from satview.session.tasks import IsCancelled, Report, Task
 from satview.timeline.lane_tree import LaneInfo, LaneKind, Timeline
 

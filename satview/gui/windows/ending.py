@@ -1,0 +1,141 @@
+"""How the process of windows ends: the exit code that files and signals give it."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import socket
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import Final
+
+from PySide6.QtCore import QObject, QSocketNotifier, Signal, Slot
+from PySide6.QtWidgets import QApplication
+
+from satview.base.process import Ended
+from satview.gui.windows.main_window import MainWindow
+from satview.session.session import Session, Stage
+
+# Signals that request the end of the process of windows: SIGINT, SIGTERM, SIGHUP.
+
+
+_NAMES: Final = ("SIGINT", "SIGTERM", "SIGHUP")  # not every system has them all
+
+
+class EndSignals(QObject):
+    """Reports signals that request the end of the process.
+
+    Attributes:
+        number: Of the first one; 0 = none has come.
+
+    Signals:
+        arrived: The first one has come; sent by Qt's event loop.
+    """
+
+    arrived = Signal()
+
+    def __init__(self, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self.number = 0
+        self._here, self._there = socket.socketpair()
+        for end in (self._here, self._there):
+            end.setblocking(False)
+        self._notifier = QSocketNotifier(self._here.fileno(), QSocketNotifier.Type.Read, self)
+        self._notifier.activated.connect(self._read)
+
+    @contextmanager
+    def watched(self) -> Iterator[None]:
+        """Take the signals in a block; one that is ignored, as under nohup, stays ignored. On the main thread only."""
+        before = {}
+        wakeup = signal.set_wakeup_fd(self._there.fileno(), warn_on_full_buffer=False)
+        for name in _NAMES:
+            number = getattr(signal, name, None)
+            if number is not None and signal.getsignal(number) in (signal.SIG_DFL, signal.default_int_handler):
+                before[number] = signal.signal(number, _do_nothing)
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+            signal.set_wakeup_fd(wakeup)
+            self._notifier.setEnabled(False)
+            self._here.close()
+            self._there.close()
+
+    @Slot()
+    def _read(self) -> None:
+        numbers = b""
+        with contextlib.suppress(BlockingIOError):
+            numbers = self._here.recv(64)
+        # Other signals with a handler of Python come this way too.
+        requested = [number for number in numbers if number in {getattr(signal, name, None) for name in _NAMES}]
+        if requested and not self.number:
+            self.number = requested[0]
+            self.arrived.emit()
+
+
+def _do_nothing(_number: int, _frame: FrameType | None) -> None:
+    """Replace the default, which would end the process at once: only signals with a handler reach the socket."""
+
+
+_END_WITHIN_S: Final = 0.7
+
+
+class Ending(QObject):
+    """Ends the process soon after a signal, whatever is being loaded and whatever dialog is open.
+
+    Attributes:
+        signals: Where the signals come from.
+        code: Exit code after a signal; 0 = none has come.
+    """
+
+    def __init__(self, parent: QObject, close_windows: Callable[[], None]) -> None:
+        """Wait for signals.
+
+        Args:
+            parent: Owner.
+            close_windows: Closes all windows without a question.
+        """
+        super().__init__(parent)
+        self._close_windows = close_windows
+        self.code = 0
+        self.signals = EndSignals(self)
+        self.signals.arrived.connect(self._end)
+
+    @Slot()
+    def _end(self) -> None:
+        self.code = Ended(self.signals.number).code
+        # Closing waits for what runs in the background, which stops at its next step; that may be far away.
+        limit = threading.Timer(_END_WITHIN_S, os._exit, (self.code,))
+        limit.daemon = True
+        limit.start()
+        self._close_windows()
+        QApplication.exit(self.code)  # the loops of open dialogs as well
+
+
+class Outcome(QObject):
+    """Notes how the files of the command line ended, for the exit code; prints what failed."""
+
+    def __init__(self, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self.code = 0
+
+    @Slot(QObject)
+    def watch(self, window: QObject) -> None:
+        """Follow the document of a window."""
+        assert isinstance(window, MainWindow)
+        window.session.stage_changed.connect(self._on_stage)
+
+    @Slot()
+    def _on_stage(self) -> None:
+        session = self.sender()
+        assert isinstance(session, Session)
+        if session.stage is Stage.FAILED:
+            print(f"satview: {session.error}", file=sys.stderr)  # noqa: T201  -- the command line's own message
+            self.code = 2
+        elif session.stage is Stage.READY and session.opened is not None and session.opened.trace.problems.cost_data:
+            self.code = max(self.code, 1)

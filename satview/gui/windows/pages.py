@@ -1,0 +1,254 @@
+"""What a window shows while no trace is open: welcome, loading, failed. Needs no numpy, so it shows at once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from PySide6 import QtCore
+from PySide6.QtCore import Signal, SignalInstance, Slot
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QProgressBar, QPushButton, QVBoxLayout, QWidget
+
+from satview.base.errors import TraceFormatError
+from satview.base.safe_text import menu_text, tool_tip
+from satview.gui.widgets import PlainLabel
+from satview.session.loading.recent_files import RecentFiles
+
+_CARD_PX = 460
+
+
+def _label(text: str, role: str, parent: QWidget) -> QLabel:
+    label = PlainLabel(text, parent)
+    label.setProperty("role", role)
+    label.setWordWrap(True)
+    return label
+
+
+def _button(text: str, parent: QWidget) -> QPushButton:
+    # Not by the constructor with a text: PySide6 looks at QIcon and its names of 150 icons for that.
+    button = QPushButton(parent)
+    button.setText(text)
+    return button
+
+
+class _Card(QWidget):
+    """A page with one card in its middle."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        card = QFrame(self)
+        card.setProperty("role", "card")
+        card.setFixedWidth(_CARD_PX)
+        self.box = QVBoxLayout(card)
+        self.box.setContentsMargins(28, 24, 28, 24)
+        self.box.setSpacing(10)
+        # Without an alignment flag on the card: with one, Qt forgets that wrapped text needs height for its width.
+        across = QHBoxLayout()
+        across.addStretch()
+        across.addWidget(card)
+        across.addStretch()
+        outer = QVBoxLayout(self)
+        outer.addStretch(2)
+        outer.addLayout(across)
+        outer.addStretch(3)
+
+
+class WelcomePage(_Card):
+    """Nothing is open: say what can be opened, and what was opened last.
+
+    Signals:
+        open_requested: The button for a file was pressed.
+        capture_requested: The button for a new capture was pressed.
+        sample_requested: The button for the trace that comes with satview was pressed.
+        file_requested: A recent file was clicked.
+    """
+
+    open_requested = Signal()
+    capture_requested = Signal()
+    sample_requested = Signal()
+    file_requested = Signal(Path)
+
+    def __init__(self, recent: RecentFiles, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._recent = recent
+        self._is_complete = False
+        self.box.addWidget(_label("satview", "title", self))
+        self.box.addWidget(
+            _label(
+                "Open a kernel event trace of QNX Neutrino: a .kev file written by tracelogger, or a listing"
+                " printed by traceprinter. You can also drop files here.",
+                "dim",
+                self,
+            )
+        )
+        button = _button("Open trace\N{HORIZONTAL ELLIPSIS}", self)
+        button.setProperty("primary", "true")
+        button.clicked.connect(self.open_requested)
+        sample = _button("Open a sample", self)
+        sample.clicked.connect(self.sample_requested)
+        capture = _button("New capture\N{HORIZONTAL ELLIPSIS}", self)
+        capture.clicked.connect(self.capture_requested)
+        row = QHBoxLayout()
+        row.addWidget(button)
+        row.addWidget(sample)
+        row.addWidget(capture)
+        row.addStretch()
+        self.box.addLayout(row)
+        self.box.addWidget(_label("Press ? for keys", "faint", self))
+        self._recent_box = QVBoxLayout()
+        self._recent_box.setSpacing(0)
+        self.box.addLayout(self._recent_box)
+        recent.changed.connect(self._fill)
+        self._fill()
+
+    def complete(self) -> None:
+        """Show what takes enumerations of Qt, which are there once the window shows."""
+        self._is_complete = True
+        for button in self.findChildren(_RecentButton):
+            button.complete()
+
+    @Slot()
+    def _fill(self) -> None:
+        while self._recent_box.count():
+            item = self._recent_box.takeAt(0)
+            if item is not None and (widget := item.widget()) is not None:
+                widget.deleteLater()
+        files = self._recent.files()
+        if files:
+            heading = _label("Recent", "faint", self)
+            heading.setWordWrap(False)
+            heading.setContentsMargins(0, 10, 0, 4)
+            self._recent_box.addWidget(heading)
+        for file in files[:6]:
+            button = _RecentButton(file, self.file_requested, self)
+            if self._is_complete:
+                button.complete()
+            self._recent_box.addWidget(button)
+
+
+class _RecentButton(QPushButton):
+    """One recent file: its name, and its folder elided."""
+
+    def __init__(self, file: Path, signal: SignalInstance, parent: QWidget) -> None:
+        super().__init__(parent)
+        self._file = file
+        self._signal = signal
+        self.setText(menu_text(file.name))
+        self.setToolTip(tool_tip(str(file)))
+        self.setMinimumHeight(self.fontMetrics().height() + 10)
+        self.setProperty("row", "true")
+        self.clicked.connect(self._on_clicked)
+
+    def complete(self) -> None:
+        """Add the folder, and the hand above what can be clicked."""
+        metrics, file = self.fontMetrics(), self._file
+        room_px = max(40, _CARD_PX - 90 - metrics.horizontalAdvance(file.name))
+        folder = metrics.elidedText(str(file.parent), QtCore.Qt.TextElideMode.ElideMiddle, room_px)
+        self.setText(menu_text(f"{file.name}   {folder}"))
+        self.setCursor(QtCore.Qt.CursorShape.PointingHandCursor)
+
+    @Slot()
+    def _on_clicked(self) -> None:
+        self._signal.emit(self._file)
+
+
+class LoadingPage(_Card):
+    """A file is being read.
+
+    Signals:
+        cancel_requested: The button was pressed.
+    """
+
+    cancel_requested = Signal()
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.title = _label("", "title", self)
+        self.text = _label("", "dim", self)
+        self.bar = QProgressBar(self)
+        self.bar.setTextVisible(False)
+        self.bar.setRange(0, 1000)
+        self.cancel = _button("Cancel", self)
+        self.cancel.clicked.connect(self.cancel_requested)
+        for widget in (self.title, self.text, self.bar):
+            self.box.addWidget(widget)
+        self.box.addWidget(self.cancel, alignment=QtCore.Qt.AlignmentFlag.AlignRight)
+
+    def begin(self, path: Path) -> None:
+        """Return which file is read."""
+        self.title.setText(f"Opening {_short(path.name)}")
+        self.text.setText(_size_text(path))
+        self.bar.setRange(0, 0)
+
+    def wait(self, why: str) -> None:
+        """Show what a followed file lacks before it can be shown."""
+        self.title.setText("Waiting for a capture")
+        self.text.setText(f"{why}.")
+        self.bar.setRange(0, 0)
+
+    @Slot(float)
+    def set_progress(self, share: float) -> None:
+        """Show how much of it is read."""
+        self.bar.setRange(0, 1000)
+        self.bar.setValue(round(share * 1000))
+
+
+class FailedPage(_Card):
+    """A file could not be read: what, where, what to do.
+
+    Signals:
+        open_requested: The button for another file was pressed.
+        retry_requested: The button to try again was pressed.
+    """
+
+    open_requested = Signal()
+    retry_requested = Signal()
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.title = _label("", "title", self)
+        self.what = _label("", "error", self)
+        self.remedy = _label("", "dim", self)
+        self.position = _label("", "faint", self)
+        for label in (self.what, self.remedy, self.position):
+            label.setTextInteractionFlags(QtCore.Qt.TextInteractionFlag.TextSelectableByMouse)
+        again = _button("Try again", self)
+        again.clicked.connect(self.retry_requested)
+        other = _button("Open another\N{HORIZONTAL ELLIPSIS}", self)
+        other.setProperty("primary", "true")
+        other.clicked.connect(self.open_requested)
+        row = QHBoxLayout()
+        row.addStretch()
+        row.addWidget(again)
+        row.addWidget(other)
+        for label in (self.title, self.what, self.remedy, self.position):
+            self.box.addWidget(label)
+        self.box.addLayout(row)
+
+    def show_error(self, path: Path, error: Exception) -> None:
+        """Show an error."""
+        self.title.setText(f"{_short(path.name)} cannot be opened")
+        if isinstance(error, TraceFormatError):
+            what, remedy = error.what, error.remedy
+            byte = f", byte 0x{error.offset:x}" if error.offset is not None else ""
+        else:
+            what, remedy, byte = f"{type(error).__name__}: {error}", "This is a fault of satview; please report it.", ""
+        self.what.setText(_sentence(what))
+        self.remedy.setText(_sentence(remedy))
+        self.position.setText(f"{path}{byte}")
+
+
+def _sentence(text: str) -> str:
+    return text[:1].upper() + text[1:] + ("" if not text or text.endswith((".", "!", "?")) else ".")
+
+
+def _short(name: str) -> str:
+    return name if len(name) <= 34 else f"{name[:20]}\N{HORIZONTAL ELLIPSIS}{name[-13:]}"
+
+
+def _size_text(path: Path) -> str:
+    try:
+        size = path.stat().st_size
+    except OSError:
+        return str(path.parent)
+    unit = next((pair for pair in ((1 << 30, "GB"), (1 << 20, "MB"), (1 << 10, "kB")) if size >= pair[0]), (1, "bytes"))
+    return f"{size / unit[0]:.1f} {unit[1]}" if unit[0] > 1 else f"{size} bytes"
