@@ -9,6 +9,7 @@ import pytest
 from satview.__main__ import main
 from satview.analysis.load import LoadBy, load_over_time
 from satview.analysis.times.basis import scope_of
+from satview.base.time import TimeWindow
 from satview.events.states import STATE_BY_NAME
 from satview.export import perfetto, perfetto_tracks
 from satview.export.perfetto import write_chrome, write_perfetto
@@ -96,6 +97,27 @@ def test_slices(trace, packets):
     if len(losses(trace)):
         lost = trace.table("loss")
         assert kinds[perfetto._LOSS] == (lost["end_ns"] - np.maximum(lost["start_ns"], 0)).sum()
+
+
+def test_a_range_has_nothing_outside_of_it(trace, tmp_path):
+    """What reaches into the range begins and ends with it; what is outside is not there."""
+    from perfetto.protos.perfetto.trace import perfetto_trace_pb2
+
+    third = trace.window.length // 3
+    window = TimeWindow(trace.window.start + third, trace.window.start + 2 * third)
+    start_ns, end_ns = trace.clock.ns(window.start), trace.clock.ns(window.end)
+    write_perfetto(trace, tmp_path / "part.pftrace", window=window)
+    found = perfetto_trace_pb2.Trace()
+    found.ParseFromString((tmp_path / "part.pftrace").read_bytes())
+    timed = [packet for packet in found.packet if packet.HasField("track_event")]
+    assert {start_ns <= packet.timestamp <= end_ns for packet in timed} == {True}
+    lengths = Counter()
+    for track, _, start, end, _ in slices_of(found.packet):
+        lengths[track >> 32] += end - start
+    calls = trace.table("call")
+    known = (calls["end_ns"] >= 0) & (calls["thread"] > 0)
+    inside = np.minimum(calls["end_ns"], end_ns) - np.maximum(calls["start_ns"], start_ns)
+    assert lengths[perfetto._THREAD] == inside[known & (inside > 0)].sum()
 
 
 def test_tracks_and_names(trace, packets):
