@@ -559,6 +559,20 @@ def handled_by_thread(end=200):
     return scene.event(END, 500)
 
 
+def handled_by_pulse(between, cpu=0):
+    """The same by a pulse to 5.1, with some other events between interrupt and pulse, which may be of another CPU."""
+    scene = Scene("8.0.0", cpus=2).process_name(0, 6, "srv").event(wire.THREAD_CREATE, 0.1, (5, 1)).time_event(0.5)
+    scene.time_event(0.6, 1).state("RECEIVE", 2, 5, 1).state("RUNNING", 3, 1, 1).state("RUNNING", 3, 1, 2, 1)
+    for time in range(100, 200, 10):
+        scene.event(INTERRUPT, time, (0x1F, 0))
+        for number in range(between):
+            scene.event(END, time + 0.1 * (number + 1))
+        scene.event(PULSE, time + 0.4, (9, 5), cpu).state("READY", time + 0.5, 5, 1)
+        scene.swap(time + 1, (1, 1), "READY", (5, 1)).event(RECEIVED_PULSE, time + 2, (9, 5))
+        scene.swap(time + 5, (5, 1), "RECEIVE", (1, 1))
+    return scene.event(END, 500)
+
+
 HANDLED = verdict(
     "Interrupt 0x1f comes 10 times on CPU 0 within 100.0 µs from 0.000 101 000 s, one every 10.00 µs, and takes 40 % "
     "of the CPU; it is handled by "
@@ -745,6 +759,10 @@ FLOOD = {"window_ms": 0.1, "taken_percent": 40}
     ("interrupt-flood", handled_long((600, 5)), {"window_ms": 0.1, "taken_percent": 100}, [HANDLED_LONG]),
     ("interrupt-flood", handled_long((500, 300)), {"window_ms": 0.1, "taken_percent": 100}, [TWICE_LONG]),
     ("interrupt-flood", handled_by_thread(), FLOOD, [HANDLED]),
+    ("interrupt-flood", handled_by_pulse(0), FLOOD, [HANDLED]),
+    ("interrupt-flood", handled_by_pulse(1), FLOOD, [HANDLED]),
+    ("interrupt-flood", handled_by_pulse(2), FLOOD, []),
+    ("interrupt-flood", handled_by_pulse(0, cpu=1), FLOOD, []),
     ("interrupt-flood", handled_by_thread(end=110), {"window_ms": 0.1, "taken_percent": 4}, [HANDLED_ONCE]),
     ("interrupt-flood", handled_by_nobody(), {"window_ms": 0.1, "taken_percent": 1}, []),
     ("long-ready", beside_idle(200), {"least_ms": 0.3}, [
