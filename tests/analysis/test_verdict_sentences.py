@@ -141,14 +141,17 @@ SHARE = {"window_ms": 0.1, "taken_percent": 20, "serious_percent": 50}
 
 
 def flood(*bursts, has_exits=True):
-    """Interrupt 0x1f of CPU 1, 2 each, by begin, count and distance; one of another number, and one of another CPU."""
+    """Interrupt 0x1f of CPU 1, 2 each, by begin, count and distance, and at 950 one without an end.
+
+    One of another number comes before, and one of another CPU.
+    """
     scene = Scene(cpus=2).time_event(0).event(INTERRUPT, 1, (0x1F, 0)).event(INTERRUPT, 2, (0x1E, 0), 1)
     for begin, count, distance in bursts:
         for time in range(begin, begin + count * distance, distance):
             scene.event(INTERRUPT, time, (0x1F, 0), 1)
             if has_exits:
                 scene.event(INTERRUPT_EXIT, time + 2, (0x1F, 0), 1)
-    return scene.event(END, 1000)
+    return scene.event(INTERRUPT, 950, (0x1F, 0), 1).event(END, 1000)
 
 
 FLOOD = verdict(
@@ -171,11 +174,20 @@ LONG_FLOOD = verdict(
 )  # fmt: skip
 
 
-def interrupted(*bursts, is_repeated=False):
-    """MSG_RECEIVEV of 5.1, interrupted, or made again without an end, by begin, count and distance; 4.1 once."""
-    number = CALLS["MSG_RECEIVEV"]
-    scene = Scene().time_event(0).state("RUNNING", 0, 4, 1).call(number, 1).call(number, 2).exit(number, 3)
-    scene.swap(5, (4, 1), "READY", (5, 1)).call(number, 10).exit(number, 15)
+def interrupted(*bursts, is_repeated=False, has_exits=True):
+    """MSG_RECEIVEV of 5.1, interrupted, or made again without an end, by begin, count and distance; 4.1 once.
+
+    Before that one of a thread that is not known is interrupted twelve times.
+    """
+    number, scene = CALLS["MSG_RECEIVEV"], Scene().time_event(0)
+    for time in range(12):
+        scene.call(number, 0.01 * time).call(number + 256, 0.01 * time + 0.005)
+    scene.state("RUNNING", 0.5, 4, 1).call(number, 1).call(number, 2)
+    if has_exits:
+        scene.exit(number, 3)
+    scene.swap(5, (4, 1), "READY", (5, 1)).call(number, 10)
+    if has_exits:
+        scene.exit(number, 15)
     for begin, count, distance in bursts:
         for time in range(begin, begin + count * distance, distance):
             scene.call(number, time)
@@ -734,6 +746,8 @@ DIRECT_ENDS = {
      [RESTARTED_LATER]),
     ("restarted-calls", interrupted((100, 11, 10), is_repeated=True), {"window_ms": 0.1, "least_count": 10},
      [RESTARTED]),
+    ("restarted-calls", interrupted((100, 11, 10), is_repeated=True, has_exits=False),
+     {"window_ms": 0.1, "least_count": 10}, []),
     ("restarted-calls", interrupted((100, 10, 10), is_repeated=True), {"window_ms": 0.1, "least_count": 10}, []),
     ("leak", channels(10), {"least_count": 10, "spread_ms": 0.09}, [leak(100, 190, 10)]),
     ("leak", channels(10), {"least_count": 10, "spread_ms": 0.090001}, []),
