@@ -113,11 +113,16 @@ def piles(sent, does, waiting, *, last=None, severity="warning"):
     )  # fmt: skip
 
 
-def sleeper(late, count=11):
-    """5.1 sleeps until 100, 200, ... and runs 2 later, or as late as given; then for 10. 6.1 runs while it does not."""
-    scene, now = Scene().time_event(0).state("RUNNING", 10, 5, 1), 10
+def sleeper(late, count=11, other_cpu=None):
+    """5.1 sleeps until 100, 200, ... and runs 2 later, or as late as given; then for 10. 6.1 runs while it does not.
+
+    Of another CPU there may be events from some time on.
+    """
+    scene, now = Scene(cpus=2).time_event(0).state("RUNNING", 10, 5, 1), 10
     for number in range(count):
         due = 100 + number * 100
+        if due == other_cpu:
+            scene.time_event(due, 1).state("RUNNING", due, 1, 2, 1)
         scene.swap(now + 10, (5, 1), "NANOSLEEP", (6, 1)).state("READY", due, 5, 1)
         now = due + late.get(number, 2)
         scene.swap(now, (6, 1), "READY", (5, 1))
@@ -684,6 +689,8 @@ FLOOD = {"window_ms": 0.1, "taken_percent": 40}
         piles(8, "only 2 are received", 6, last=190.5)]),
     ("missed-period", sleeper({4: 50}), {"least_count": 5}, [LATE_ONCE]),
     ("missed-period", sleeper({4: 50}, count=10), {"least_count": 5}, []),
+    ("missed-period", sleeper({1: 60, 4: 50}, count=14, other_cpu=400), {"least_count": 5}, [LATE_ONCE]),
+    ("missed-period", sleeper({1: 60, 4: 50}, count=13, other_cpu=400), {"least_count": 5}, []),
     ("missed-period", sleeper({4: 49.9}), {"least_count": 5}, []),
     ("missed-period", sleeper({4: 50, 8: 60}), {"least_count": 5}, [LATE_TWICE]),
     ("lock-contention", overtaken((150, 9), (200, 2), (250, 9)), OVERTAKEN, [overtook(3, 9, 2)]),
