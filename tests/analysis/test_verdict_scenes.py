@@ -35,25 +35,28 @@ A_MS = "1.000 ms"
 
 
 # --- Servers and queues ---------------------------------------------------------------------------------------------
-def passed_over(*waits, others=3, served=1):
+def passed_over(*waits, others=3, served=1, pid=5):
     """10.1 waits for `disk` from and for how long as given, which meanwhile receives messages of 11.1, 3 after each.
 
-    The reply to 10.1 comes 1 after the receipt, or later.
+    The reply to 10.1 comes 1 after the receipt, or later. At 23 and 233 a second thread receives messages of 12.1.
     """
-    scene = Scene(cpus=2).time_event(0).process_name(0, 5, "disk").state("RUNNING", 1, 5, 1, 1)
+    scene, events = Scene(cpus=2).time_event(0).process_name(0, pid, "disk").state("RUNNING", 1, pid, 4, 1), []
+    turns = [(20, 12, 3), (230, 12, 3)]
     for begin, length in waits:
-        turns = [(begin, 10, length)] + [(begin + 10 + 10 * number, 11, 3) for number in range(others)]
-        events = []
-        for number, (sent, client, queued) in enumerate(turns):
-            rcvid, received = (begin + number) << 16 | 1, sent + queued
-            replied = received + (served if client == 10 else 1)
-            events += [(sent - 3, 0, "RUNNING", (client, 1)), (sent - 2, 0, wire.code(2, SENDV), (7, 0)),
-                       (sent - 1, 0, SEND, (rcvid, 5)), (sent, 0, "SEND", (client, 1))]  # fmt: skip
-            if received < 1000:
-                events += [(received - 0.5, 1, RECEIPT, (rcvid, 5)), (received, 1, "REPLY", (client, 1)),
-                           (replied, 1, REPLY, (1, client)), (replied + 1, 1, "READY", (client, 1))]  # fmt: skip
-        for time, cpu, what, words in sorted(events, key=lambda event: event[0]):
-            scene.state(what, time, *words, cpu) if isinstance(what, str) else scene.event(what, time, words, cpu)
+        turns += [(begin, 10, length), *((begin + 10 + 10 * number, 11, 3) for number in range(others))]
+    for number, (sent, client, queued) in enumerate(turns):
+        rcvid, received = (number + 1) << 16 | 1, sent + queued
+        replied = received + (served if client == 10 else 1)
+        events += [(sent - 3, 0, "RUNNING", (client, 1)), (sent - 2, 0, wire.code(2, SENDV), (7, 0)),
+                   (sent - 1, 0, SEND, (rcvid, pid)), (sent, 0, "SEND", (client, 1))]  # fmt: skip
+        if received < 1000:
+            events += [(received - 0.5, 1, RECEIPT, (rcvid, pid)), (received, 1, "REPLY", (client, 1)),
+                       (replied, 1, REPLY, (1, client)), (replied + 1, 1, "READY", (client, 1))]  # fmt: skip
+        if client == 12:
+            events += [(sent, 1, "READY", (pid, 4)), (sent, 1, "RUNNING", (pid, 5)),
+                       (replied + 1, 1, "RECEIVE", (pid, 5)), (replied + 1, 1, "RUNNING", (pid, 4))]  # fmt: skip
+    for time, cpu, what, words in sorted(events, key=lambda event: event[0]):
+        scene.state(what, time, *words, cpu) if isinstance(what, str) else scene.event(what, time, words, cpu)
     return scene.event(END, 1000)
 
 
@@ -61,7 +64,7 @@ def passed(count, *times, again=""):
     begin, end = times[0]
     return verdict(
         f"pid 10 1 waits {end - begin:.1f} µs from 0.000 {begin} 000 s for disk to receive its message, while disk "
-        f"receives {count} others{again}.", "warning", (begin, end), threads=["pid 10 1", "disk 1"],
+        f"receives {count} others{again}.", "warning", (begin, end), threads=["pid 10 1", "disk 4"],
         objects=["server disk"], events=[(begin, "queues")],
         occurrences=[(start, stop, start) for start, stop in times],
     )  # fmt: skip
@@ -664,6 +667,7 @@ FLOOD = {"window_ms": 0.1, "taken_percent": 40}
 
 @pytest.mark.parametrize(("kind", "scene", "limits", "expected"), [
     ("server-saturation", passed_over((100, 100)), PASSED, [passed(3, (100, 200))]),
+    ("server-saturation", passed_over((100, 100), pid=1), PASSED, [passed(3, (100, 200))]),
     ("server-saturation", passed_over((100, 99)), PASSED, []),
     ("server-saturation", passed_over((100, 100), others=2), PASSED, [passed(2, (100, 200))]),
     ("server-saturation", passed_over((100, 100), others=1), PASSED, []),

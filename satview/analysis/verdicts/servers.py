@@ -61,13 +61,15 @@ def _passed_over(evidence: Evidence, limits: Limits) -> list[Verdict]:
     for (thread, pid), mine in groups(waiting.thread[at], found.pid[at]):
         waits = at[mine].tolist()
         rows = receipts[receiver == pid]
-        others = np.searchsorted(rows, end[waits]) - np.searchsorted(rows, waiting.row[waits]) - is_received[mine]
-        happens = [evidence.span_of_wait(waiting, i) for i, count in zip(waits, others, strict=True) if count > 1]
-        if not happens:
+        first, last = np.searchsorted(rows, waiting.row[waits]), np.searchsorted(rows, end[waits])
+        others = last - first - is_received[mine]
+        bad = np.flatnonzero(others > 1).tolist()
+        if not bad:
             continue
+        happens = [evidence.span_of_wait(waiting, waits[i]) for i in bad]
         start, stop, row = happens[0]
-        name, count = evidence.process_of(pid), others[others > 1][0]
-        servers = np.unique(trace.events.thread[rows[(rows >= row) & (evidence.times[rows] < stop)]])
+        name, count = evidence.process_of(pid), others[bad[0]]
+        servers = np.unique(trace.events.thread[rows[first[bad[0]] : last[bad[0]]]])
         again = evidence.again("so", happens)
         verdicts.append(evidence.verdict(
             Severity.WARNING, (start, stop), [thread, *servers.tolist()], [f"server {name}"], [row],
