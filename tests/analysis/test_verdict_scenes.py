@@ -70,8 +70,8 @@ def passed(count, *times, again=""):
     )  # fmt: skip
 
 
-def pulse_queue(sent=8, served=2, before=1, earlier=0):
-    """4.1 sends pulses to `ear`, one every 20 from 100 on; each of the first ones is received 70.5 later.
+def pulse_queue(sent=8, served=2, before=1, earlier=0, since=170.5, sender=(4, 1)):
+    """4.1 sends pulses to `ear`, one every 20 from 100 on; some are received, one every 20 too.
 
     Before that some are received at once, and some that were sent before the trace. One pulse of another connection,
     and one of another process, are not.
@@ -80,14 +80,16 @@ def pulse_queue(sent=8, served=2, before=1, earlier=0):
     for number in range(before):
         events += [(20 + number * 20, PULSE, (9, 5)), (25 + number * 20, RECEIVED_PULSE, (9, 5))]
     events += [(10 + 10 * number, RECEIVED_PULSE, (9, 5)) for number in range(earlier)]
-    events += [(170.5 + 20 * number, RECEIVED_PULSE, (9, 5)) for number in range(served)]
-    scene = Scene().time_event(0).process_name(0, 5, "ear").state("RUNNING", 1, 4, 1)
+    events += [(since + 20 * number, RECEIVED_PULSE, (9, 5)) for number in range(served)]
+    scene = Scene().time_event(0).process_name(0, 5, "ear")
+    if sender:
+        scene.state("RUNNING", 1, *sender)
     for time, code, words in sorted(events):
         if code == PULSE:
             scene.event(code, time, words)
         else:
-            scene.swap(time - 0.4, (4, 1), "READY", (5, 1)).event(code, time, words)
-            scene.swap(time + 0.2, (5, 1), "RECEIVE", (4, 1))
+            scene.swap(time - 0.4, sender, "READY", (5, 1)).event(code, time, words)
+            scene.swap(time + 0.2, (5, 1), "RECEIVE", sender)
     return scene.event(END, 500)
 
 
@@ -686,6 +688,12 @@ FLOOD = {"window_ms": 0.1, "taken_percent": 40}
     ("growing-queue", pulse_queue(8, 0, before=0, earlier=2), PILES, [
         piles(8, "none is received (ear 1 received the last one before that, at 0.000 020 000 s)", 8, last=20,
               severity="error")]),
+    ("growing-queue", pulse_queue(since=300.5), PILES, [piles(8, "only 2 are received", 6, last=320.5)]),
+    ("growing-queue", pulse_queue(served=3, since=300.5), {**PILES, "least_count": 5}, []),
+    ("growing-queue", pulse_queue(sender=(1, 1)), PILES, [
+        {**piles(8, "only 2 are received", 6, last=190.5), "threads": ["ear 1"]}]),
+    ("growing-queue", pulse_queue(8, 0, before=0, sender=None), PILES, [
+        {**piles(8, "none is received", 8, severity="error"), "threads": []}]),
     ("growing-queue", pulse_queue(8, 0, before=0), PILES, [piles(8, "none is received", 8, severity="error")]),
     ("growing-queue", pulse_queue(16, 4), PILES, [piles(16, "only 4 are received", 12, last=230.5)]),
     ("growing-queue", pulses_around_a_loss(), PILES, [piles(7, "none is received", 7, severity="error")]),
