@@ -136,6 +136,31 @@ PING_PONGS = verdict(
 )  # fmt: skip
 
 
+def turns(order, long=(), lost=None):
+    """A, B and C, and the idle thread (i), run on CPU 1 from 20 on, 10 each, some 11; before one a buffer is lost."""
+    scene, now = Scene(cpus=2).event(wire.CONTROL_BUFFER, 0, (1, 0)).time_event(0).time_event(1, 1), 20
+    threads = {"A": (5, 1), "B": (6, 1), "C": (7, 1), "i": (1, 2)}
+    for number, letter in enumerate(order):
+        if number == lost:
+            scene.event(wire.CONTROL_BUFFER, now, (3, 0)).time_event(now).time_event(now, 1)
+        scene.state("RUNNING", now, *threads[letter], 1)
+        now += 11 if number in long else 10
+        scene.state("READY", now, *threads[letter], 1)
+    return scene.event(END, 1000)
+
+
+def back_and_forth(times, length="10.00"):
+    """A and B switch to and fro in slices that begin at some times."""
+    return verdict(
+        f"pid 5 1 and pid 6 1 hand CPU 1 to and fro {len(times)} times within 100.0 µs from 0.000 0{times[0]} 000 s, "
+        f"{length} µs at a time.", "info", (times[0], times[-1] + 100), threads=["pid 5 1", "pid 6 1"],
+        objects=["CPU 1"], events=[(time, "") for time in times],
+    )  # fmt: skip
+
+
+TO_AND_FRO = {"window_ms": 0.1, "slice_us": 10, "least_count": 1}
+
+
 # --- The system -----------------------------------------------------------------------------------------------------
 SHARE = {"window_ms": 0.1, "taken_percent": 20, "serious_percent": 50}
 
@@ -729,6 +754,19 @@ DIRECT_ENDS = {
          "threads": [f"pid {pid} 1", f"pid {pid + 1} 1"], "says": f"pid {pid} 1 and pid {pid + 1} 1 hand CPU 1 to and "
          f"fro 1 times within 100.0 µs from 0.000 {time:03} 000 s, {each} µs at a time."}
         for pid, time, each in ((3, 2, "1.000"), (5, 20, "10.00"))]),
+    ("ping-pong", turns("ABABA"), TO_AND_FRO, [back_and_forth((30, 40, 50))]),
+    ("ping-pong", turns("ABABA", long=[2]), TO_AND_FRO, []),
+    ("ping-pong", turns("ABABABA", long=[0]), TO_AND_FRO, [back_and_forth((41, 51, 61, 71))]),
+    ("ping-pong", turns("ABABABA", long=[6]), TO_AND_FRO, [back_and_forth((30, 40, 50, 60))]),
+    ("ping-pong", turns("ABABABA", long=[3]), TO_AND_FRO, [back_and_forth((30, 71))]),
+    ("ping-pong", turns("ABABABA", lost=3), TO_AND_FRO, [back_and_forth((30, 60, 70))]),
+    ("ping-pong", turns("AiAiAiA"), TO_AND_FRO, []),
+    ("ping-pong", turns("iAiAiAi"), TO_AND_FRO, []),
+    ("ping-pong", turns("ABCABCA"), TO_AND_FRO, []),
+    ("ping-pong", turns("AAAAA"), TO_AND_FRO, []),
+    ("ping-pong", turns("BACACAB"), TO_AND_FRO, [
+        {**back_and_forth((40, 50, 60)), "threads": ["pid 5 1", "pid 7 1"],
+         "says": back_and_forth((40, 50, 60))["says"].replace("pid 6 1", "pid 7 1")}]),
     ("interrupt-flood", flood((100, 12, 10)), SHARE, [FLOOD]),
     ("interrupt-flood", flood((100, 12, 10)), {**SHARE, "taken_percent": 20.001}, []),
     ("interrupt-flood", flood((100, 12, 10)), {**SHARE, "serious_percent": 20}, [{**FLOOD, "severity": "error"}]),
