@@ -622,10 +622,11 @@ ONE_OF_TWO = {
 }  # fmt: skip
 
 
-def chain(*, ends=False):
+def chain(*, ends=False, is_named=True):
     """5.1 (30) waits from 31 on for 5.2 (25), which waits since 16 for 5.4 (10); 5.3 (20) runs from 40 to 140.
 
-    The wait of 5.2 may end at 150; 5.4 is kept from running again from 170 to 300.
+    The call of 5.2 may not name 5.4 as owner. The wait of 5.2 may end at 150; from 170 to 300 5.4 is kept from running
+    again.
     """
     scene = Scene().time_event(0)
 
@@ -635,7 +636,7 @@ def chain(*, ends=False):
 
     swap(1, 3, "READY", 4)
     swap(10, 4, "READY", 2)
-    scene.call(LOCK, 15, (0x2000, 4 << 16 | 5))
+    scene.call(LOCK, 15, (0x2000, 4 << 16 | 5 if is_named else 0))
     swap(16, 2, "MUTEX", 4)
     swap(20, 4, "READY", 1)
     scene.call(LOCK, 30, (0x1000, 2 << 16 | 5))
@@ -887,6 +888,8 @@ DIRECT_ENDS = {
     ("priority-inversion", kept_all_through(), {"least_us": 100}, [KEPT_ALL_THROUGH]),
     ("priority-inversion", chain(), {"least_us": 100}, [DIRECT, CHAIN]),
     ("priority-inversion", chain(ends=True), {"least_us": 100}, [DIRECT_ENDS, CHAIN]),
+    ("priority-inversion", chain(ends=True, is_named=False), {"least_us": 100}, [
+        {**DIRECT_ENDS, "certainty": "inferred"}, {**CHAIN, "certainty": "inferred"}]),
     ("priority-inversion", inversion(high=20), {"least_us": 100}, []),
     ("priority-inversion", inversion(high=21), {"least_us": 100}, [inverted(high=21)]),
     ("priority-inversion", inversion(low=20), {"least_us": 100}, []),
