@@ -173,10 +173,10 @@ def growing_queues(evidence: Evidence, limits: Limits) -> list[Verdict]:
     lost = losses(trace)
     rows = rows[evidence.times[rows] >= (int(lost[:, 1].max()) if len(lost) else trace.window.start)]
     number, pid = comm_words(trace, rows)
-    step = np.where(trace.events.code[rows] == RECEIPT, -1, 1)
+    is_sent = trace.events.code[rows] != RECEIPT
     verdicts = []
     for (to, _), mine in groups(pid.astype(np.int32), number):
-        depth = np.cumsum(step[mine])
+        depth = np.cumsum(np.where(is_sent[mine], 1, -1))
         depth -= min(0, int(depth.min()))  # that many waited before the trace, or the loss
         waiting = int(depth[-1])
         empty = np.flatnonzero(depth == 0)
@@ -187,9 +187,8 @@ def growing_queues(evidence: Evidence, limits: Limits) -> list[Verdict]:
         if end - start < limits.cycles("least_ms"):
             continue
         inside = mine[since:]
-        sent, received = rows[inside[step[inside] > 0]], rows[inside[step[inside] < 0]]
-        before = rows[mine[:since]]
-        last = received[-1:] if len(received) else before[trace.events.code[before] == RECEIPT][-1:]
+        sent, received = rows[inside[is_sent[inside]]], rows[inside[~is_sent[inside]]]
+        last = rows[mine[~is_sent[mine]]][-1:]
         receivers = np.unique(trace.events.thread[received if len(received) else last].astype(np.int64))
         senders = [int(row) for row in np.unique(trace.events.thread[sent]) if row and not evidence.is_idle[row]]
         oldest = sent[-waiting:]
