@@ -729,6 +729,8 @@ DIRECT_ENDS = {
     ("long-ready", ready_scene(), {"least_ms": 0.400001}, [SEVEN_READY]),
     ("long-ready", ready_scene(), {"least_ms": 0.3, "starvation__window_ms": 0.8, "starvation__ready_percent": 50},
      [FIVE_ALONE, SIX_READY]),
+    ("long-ready", ready_scene(), {"least_ms": 0.3, "starvation__window_ms": 0.301, "starvation__ready_percent": 100},
+     [FIVE_ALONE, SIX_READY]),
     ("long-ready", ready_scene(), {"least_ms": 0.3, "starvation__window_ms": 0.3, "starvation__ready_percent": 100},
      []),
     ("long-ready", crowd(), {"least_ms": 0.5}, [CROWD]),
@@ -803,6 +805,8 @@ DIRECT_ENDS = {
      [leak(100, 190, 10, "connections")]),
     ("leak", channels(10, others=("MSG_INFO", "MSG_RECEIVEV")), {"least_count": 10, "spread_ms": 0.05}, []),
     ("data-loss", lossy(), {}, [LOSS]),
+    ("data-loss", lossy(0, 320), {}, [{**LOSS, "span": (0, 100), "says": LOSS["says"].replace("290.0", "180.0").replace(
+        "0.000 150 000 s for 250.0", "0.000 000 000 s for 100.0"), "occurrences": [(0, 100, None)]}]),
     ("data-loss", lossy(5, 320), {}, [{**LOSS, "span": (5, 100), "says": LOSS["says"].replace("290.0", "175.0").replace(
         "0.000 150 000 s for 250.0", "0.000 005 000 s for 95.00"), "occurrences": [(5, 100, None)]}]),
     ("data-loss", late_ring(), {}, []),
