@@ -437,10 +437,14 @@ CONVOYS = verdict(
 
 
 def circle(*others):
-    """5.1 waits from 30 on for a mutex of 5.2, which waits from 60 on for one of 5.1, until the trace ends at 1,060."""
-    scene = (
-        Scene().time_event(0).state("READY", 1, 5, 2).state("RUNNING", 10, 5, 1).call(LOCK, 20, (0x2000, 2 << 16 | 5))
-    )
+    """5.1 waits from 30 on for a mutex of 5.2, which waits from 60 on for one of 5.1, until the trace ends at 1,060.
+
+    So do threads of other processes, which the trace shows first, from 1,003 on and later.
+    """
+    scene = Scene().time_event(0)
+    for pid in others:
+        scene.state("READY", 0.5, pid, 1)
+    scene.state("READY", 1, 5, 2).state("RUNNING", 10, 5, 1).call(LOCK, 20, (0x2000, 2 << 16 | 5))
     scene.swap(30, (5, 1), "MUTEX", (5, 2)).call(LOCK, 50, (0x1000, 1 << 16 | 5)).swap(60, (5, 2), "MUTEX", (1, 1))
     for pid in others:
         scene.state("READY", 1002, pid, 2).state("RUNNING", 1002 + pid, pid, 1)
