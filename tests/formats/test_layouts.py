@@ -117,7 +117,7 @@ def test_sigevent_of_6x():
 
 def test_user_events_are_text_only_if_nothing_else_is_possible():
     text = decode(Release.QNX_7, WireClass.USER, 5, b"hello world\0\0\0\0\0")
-    assert [(a.name, a.value) for a in text.arguments] == [("text", "hello world")]
+    assert [(a.name, a.value, a.first_word, a.words) for a in text.arguments] == [("text", "hello world", 0, 4)]
     words = decode(Release.QNX_7, WireClass.USER, 5, payload(1, 2, 3, 4))
     assert shown(words) == {"d0": "0x00000001", "d1": "0x00000002", "d2": "0x00000003", "d3": "0x00000004"}
     short = decode(Release.QNX_7, WireClass.USER, 5, b"abc\0\0\0\0\0")
