@@ -94,6 +94,16 @@ def test_times_and_threads_go_on_from_block_to_block():
     assert [(int(pid[b.thread[0]]), int(tid[b.thread[0]])) for b in batches] == [(-1, -1), (20, 3), (20, 3)]
 
 
+def test_the_first_time_may_be_zero():
+    """An event 256 cycles in front of it has a time below zero."""
+    writer = SlotWriter()
+    writer.event(CALL, 0, 0xFFFFFF00, [1, 2])
+    writer.event(wire.CONTROL_TIME, 0, 0, [0, 0])
+    writer.event(CALL, 0, 0x10, [1, 2])
+    [batch] = EventStream(blocks_of_array(writer.slots()), Problems())
+    assert batch.time_cycles.tolist() == [-256, 0, 16]
+
+
 @pytest.mark.parametrize("size", [1, 2, 3, 4, 5, 6])
 def test_buffers_in_a_row_wait_for_the_event_whose_time_they_take(size):
     """CPU 1 is a rollover ahead, so its buffers show by their times whether they took that of CPU 0."""
@@ -201,6 +211,17 @@ def test_a_slow_pipe_is_read_to_its_end():
     with opened("-", io.BufferedReader(Trickle(data))) as source:
         assert sum(len(batch) for batch in source.events) == 20
         assert source.problems.counts() == {"partial-slot": 1}
+
+
+def test_a_pipe_without_a_byte_order_is_read_ahead_for_it():
+    writer = SlotWriter()
+    writer.event(CALL, 0, 5, [1, 2])
+    pairs = [pair for pair in PAIRS if not pair[0].endswith("_ENDIAN")]
+    data = header_bytes(pairs) + writer.slots().astype(">u4").tobytes()
+    with opened("-", io.BufferedReader(Trickle(data), 8)) as source:
+        assert source.byte_order == "big"
+        [batch] = source.events
+    assert batch.words.tolist() == [1, 2]
 
 
 @pytest.mark.parametrize(
