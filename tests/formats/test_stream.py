@@ -14,7 +14,7 @@ from satview.events.wire import Struct
 from satview.formats.kev.assemble import trace_from_slots
 from satview.formats.kev.growth import stream
 from satview.formats.kev.growth.stream import EventStream, blocks_of_array
-from satview.formats.kev.head.header import header_bytes
+from satview.formats.kev.head.header import FROM_LISTING, header_bytes
 from satview.formats.kev.open_events import MAX_OPEN
 from satview.formats.kev.writer import SlotWriter
 from satview.formats.source import opened, source_of
@@ -144,6 +144,18 @@ def test_a_buffer_cut_short_and_lost_events_are_reported():
         "lost-events": 48,
         "buffer-end": 64,
     }
+
+
+@pytest.mark.parametrize(("own", "kinds"), [((), {"buffer-length"}), ((FROM_LISTING,), set())])
+def test_buffers_of_a_file_made_of_a_listing_lack_what_was_not_printed(own, kinds):
+    """The first buffer says that it has three slots, and has two."""
+    writer = SlotWriter()
+    writer.event(wire.CONTROL_BUFFER, 0, 1, [4, 3])
+    writer.event(wire.THREAD_RUNNING, 0, 1, [1, 1])
+    writer.event(wire.CONTROL_BUFFER, 0, 2, [5, 0])
+    source = source_of(io.BytesIO(header_bytes([*PAIRS, *own]) + writer.slots().astype("<u4").tobytes()), "x.kev")
+    assert sum(len(batch) for batch in source.events) == 3
+    assert {problem.kind.slug for problem in source.problems} == kinds
 
 
 SLOTS = st.lists(
