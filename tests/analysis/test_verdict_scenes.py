@@ -35,25 +35,28 @@ A_MS = "1.000 ms"
 
 
 # --- Servers and queues ---------------------------------------------------------------------------------------------
-def passed_over(*waits, others=3, served=1):
+def passed_over(*waits, others=3, served=1, pid=5):
     """10.1 waits for `disk` from and for how long as given, which meanwhile receives messages of 11.1, 3 after each.
 
-    The reply to 10.1 comes 1 after the receipt, or later.
+    The reply to 10.1 comes 1 after the receipt, or later. At 23 and 233 a second thread receives messages of 12.1.
     """
-    scene = Scene(cpus=2).time_event(0).process_name(0, 5, "disk").state("RUNNING", 1, 5, 1, 1)
+    scene, events = Scene(cpus=2).time_event(0).process_name(0, pid, "disk").state("RUNNING", 1, pid, 4, 1), []
+    turns = [(20, 12, 3), (230, 12, 3)]
     for begin, length in waits:
-        turns = [(begin, 10, length)] + [(begin + 10 + 10 * number, 11, 3) for number in range(others)]
-        events = []
-        for number, (sent, client, queued) in enumerate(turns):
-            rcvid, received = (begin + number) << 16 | 1, sent + queued
-            replied = received + (served if client == 10 else 1)
-            events += [(sent - 3, 0, "RUNNING", (client, 1)), (sent - 2, 0, wire.code(2, SENDV), (7, 0)),
-                       (sent - 1, 0, SEND, (rcvid, 5)), (sent, 0, "SEND", (client, 1))]  # fmt: skip
-            if received < 1000:
-                events += [(received - 0.5, 1, RECEIPT, (rcvid, 5)), (received, 1, "REPLY", (client, 1)),
-                           (replied, 1, REPLY, (1, client)), (replied + 1, 1, "READY", (client, 1))]  # fmt: skip
-        for time, cpu, what, words in sorted(events, key=lambda event: event[0]):
-            scene.state(what, time, *words, cpu) if isinstance(what, str) else scene.event(what, time, words, cpu)
+        turns += [(begin, 10, length), *((begin + 10 + 10 * number, 11, 3) for number in range(others))]
+    for number, (sent, client, queued) in enumerate(turns):
+        rcvid, received = (number + 1) << 16 | 1, sent + queued
+        replied = received + (served if client == 10 else 1)
+        events += [(sent - 3, 0, "RUNNING", (client, 1)), (sent - 2, 0, wire.code(2, SENDV), (7, 0)),
+                   (sent - 1, 0, SEND, (rcvid, pid)), (sent, 0, "SEND", (client, 1))]  # fmt: skip
+        if received < 1000:
+            events += [(received - 0.5, 1, RECEIPT, (rcvid, pid)), (received, 1, "REPLY", (client, 1)),
+                       (replied, 1, REPLY, (1, client)), (replied + 1, 1, "READY", (client, 1))]  # fmt: skip
+        if client == 12:
+            events += [(sent, 1, "READY", (pid, 4)), (sent, 1, "RUNNING", (pid, 5)),
+                       (replied + 1, 1, "RECEIVE", (pid, 5)), (replied + 1, 1, "RUNNING", (pid, 4))]  # fmt: skip
+    for time, cpu, what, words in sorted(events, key=lambda event: event[0]):
+        scene.state(what, time, *words, cpu) if isinstance(what, str) else scene.event(what, time, words, cpu)
     return scene.event(END, 1000)
 
 
@@ -61,14 +64,14 @@ def passed(count, *times, again=""):
     begin, end = times[0]
     return verdict(
         f"pid 10 1 waits {end - begin:.1f} µs from 0.000 {begin} 000 s for disk to receive its message, while disk "
-        f"receives {count} others{again}.", "warning", (begin, end), threads=["pid 10 1", "disk 1"],
+        f"receives {count} others{again}.", "warning", (begin, end), threads=["pid 10 1", "disk 4"],
         objects=["server disk"], events=[(begin, "queues")],
         occurrences=[(start, stop, start) for start, stop in times],
     )  # fmt: skip
 
 
-def pulse_queue(sent=8, served=2, before=1, earlier=0):
-    """4.1 sends pulses to `ear`, one every 20 from 100 on; each of the first ones is received 70.5 later.
+def pulse_queue(sent=8, served=2, before=1, earlier=0, since=170.5, sender=(4, 1)):
+    """4.1 sends pulses to `ear`, one every 20 from 100 on; some are received, one every 20 too.
 
     Before that some are received at once, and some that were sent before the trace. One pulse of another connection,
     and one of another process, are not.
@@ -77,14 +80,16 @@ def pulse_queue(sent=8, served=2, before=1, earlier=0):
     for number in range(before):
         events += [(20 + number * 20, PULSE, (9, 5)), (25 + number * 20, RECEIVED_PULSE, (9, 5))]
     events += [(10 + 10 * number, RECEIVED_PULSE, (9, 5)) for number in range(earlier)]
-    events += [(170.5 + 20 * number, RECEIVED_PULSE, (9, 5)) for number in range(served)]
-    scene = Scene().time_event(0).process_name(0, 5, "ear").state("RUNNING", 1, 4, 1)
+    events += [(since + 20 * number, RECEIVED_PULSE, (9, 5)) for number in range(served)]
+    scene = Scene().time_event(0).process_name(0, 5, "ear")
+    if sender:
+        scene.state("RUNNING", 1, *sender)
     for time, code, words in sorted(events):
         if code == PULSE:
             scene.event(code, time, words)
         else:
-            scene.swap(time - 0.4, (4, 1), "READY", (5, 1)).event(code, time, words)
-            scene.swap(time + 0.2, (5, 1), "RECEIVE", (4, 1))
+            scene.swap(time - 0.4, sender, "READY", (5, 1)).event(code, time, words)
+            scene.swap(time + 0.2, (5, 1), "RECEIVE", sender)
     return scene.event(END, 500)
 
 
@@ -113,11 +118,16 @@ def piles(sent, does, waiting, *, last=None, severity="warning"):
     )  # fmt: skip
 
 
-def sleeper(late, count=11):
-    """5.1 sleeps until 100, 200, ... and runs 2 later, or as late as given; then for 10. 6.1 runs while it does not."""
-    scene, now = Scene().time_event(0).state("RUNNING", 10, 5, 1), 10
+def sleeper(late, count=11, other_cpu=None):
+    """5.1 sleeps until 100, 200, ... and runs 2 later, or as late as given; then for 10. 6.1 runs while it does not.
+
+    Of another CPU there may be events from some time on.
+    """
+    scene, now = Scene(cpus=2).time_event(0).state("RUNNING", 10, 5, 1), 10
     for number in range(count):
         due = 100 + number * 100
+        if due == other_cpu:
+            scene.time_event(due, 1).state("RUNNING", due, 1, 2, 1)
         scene.swap(now + 10, (5, 1), "NANOSLEEP", (6, 1)).state("READY", due, 5, 1)
         now = due + late.get(number, 2)
         scene.swap(now, (6, 1), "READY", (5, 1))
@@ -559,6 +569,20 @@ def handled_by_thread(end=200):
     return scene.event(END, 500)
 
 
+def handled_by_pulse(between, cpu=0):
+    """The same by a pulse to 5.1, with some other events between interrupt and pulse, which may be of another CPU."""
+    scene = Scene("8.0.0", cpus=2).process_name(0, 6, "srv").event(wire.THREAD_CREATE, 0.1, (5, 1)).time_event(0.5)
+    scene.time_event(0.6, 1).state("RECEIVE", 2, 5, 1).state("RUNNING", 3, 1, 1).state("RUNNING", 3, 1, 2, 1)
+    for time in range(100, 200, 10):
+        scene.event(INTERRUPT, time, (0x1F, 0))
+        for number in range(between):
+            scene.event(END, time + 0.1 * (number + 1))
+        scene.event(PULSE, time + 0.4, (9, 5), cpu).state("READY", time + 0.5, 5, 1)
+        scene.swap(time + 1, (1, 1), "READY", (5, 1)).event(RECEIVED_PULSE, time + 2, (9, 5))
+        scene.swap(time + 5, (5, 1), "RECEIVE", (1, 1))
+    return scene.event(END, 500)
+
+
 HANDLED = verdict(
     "Interrupt 0x1f comes 10 times on CPU 0 within 100.0 µs from 0.000 101 000 s, one every 10.00 µs, and takes 40 % "
     "of the CPU; it is handled by "
@@ -645,6 +669,7 @@ FLOOD = {"window_ms": 0.1, "taken_percent": 40}
 
 @pytest.mark.parametrize(("kind", "scene", "limits", "expected"), [
     ("server-saturation", passed_over((100, 100)), PASSED, [passed(3, (100, 200))]),
+    ("server-saturation", passed_over((100, 100), pid=1), PASSED, [passed(3, (100, 200))]),
     ("server-saturation", passed_over((100, 99)), PASSED, []),
     ("server-saturation", passed_over((100, 100), others=2), PASSED, [passed(2, (100, 200))]),
     ("server-saturation", passed_over((100, 100), others=1), PASSED, []),
@@ -663,6 +688,12 @@ FLOOD = {"window_ms": 0.1, "taken_percent": 40}
     ("growing-queue", pulse_queue(8, 0, before=0, earlier=2), PILES, [
         piles(8, "none is received (ear 1 received the last one before that, at 0.000 020 000 s)", 8, last=20,
               severity="error")]),
+    ("growing-queue", pulse_queue(since=300.5), PILES, [piles(8, "only 2 are received", 6, last=320.5)]),
+    ("growing-queue", pulse_queue(served=3, since=300.5), {**PILES, "least_count": 5}, []),
+    ("growing-queue", pulse_queue(sender=(1, 1)), PILES, [
+        {**piles(8, "only 2 are received", 6, last=190.5), "threads": ["ear 1"]}]),
+    ("growing-queue", pulse_queue(8, 0, before=0, sender=None), PILES, [
+        {**piles(8, "none is received", 8, severity="error"), "threads": []}]),
     ("growing-queue", pulse_queue(8, 0, before=0), PILES, [piles(8, "none is received", 8, severity="error")]),
     ("growing-queue", pulse_queue(16, 4), PILES, [piles(16, "only 4 are received", 12, last=230.5)]),
     ("growing-queue", pulses_around_a_loss(), PILES, [piles(7, "none is received", 7, severity="error")]),
@@ -670,6 +701,8 @@ FLOOD = {"window_ms": 0.1, "taken_percent": 40}
         piles(8, "only 2 are received", 6, last=190.5)]),
     ("missed-period", sleeper({4: 50}), {"least_count": 5}, [LATE_ONCE]),
     ("missed-period", sleeper({4: 50}, count=10), {"least_count": 5}, []),
+    ("missed-period", sleeper({1: 60, 4: 50}, count=14, other_cpu=400), {"least_count": 5}, [LATE_ONCE]),
+    ("missed-period", sleeper({1: 60, 4: 50}, count=13, other_cpu=400), {"least_count": 5}, []),
     ("missed-period", sleeper({4: 49.9}), {"least_count": 5}, []),
     ("missed-period", sleeper({4: 50, 8: 60}), {"least_count": 5}, [LATE_TWICE]),
     ("lock-contention", overtaken((150, 9), (200, 2), (250, 9)), OVERTAKEN, [overtook(3, 9, 2)]),
@@ -745,6 +778,10 @@ FLOOD = {"window_ms": 0.1, "taken_percent": 40}
     ("interrupt-flood", handled_long((600, 5)), {"window_ms": 0.1, "taken_percent": 100}, [HANDLED_LONG]),
     ("interrupt-flood", handled_long((500, 300)), {"window_ms": 0.1, "taken_percent": 100}, [TWICE_LONG]),
     ("interrupt-flood", handled_by_thread(), FLOOD, [HANDLED]),
+    ("interrupt-flood", handled_by_pulse(0), FLOOD, [HANDLED]),
+    ("interrupt-flood", handled_by_pulse(1), FLOOD, [HANDLED]),
+    ("interrupt-flood", handled_by_pulse(2), FLOOD, []),
+    ("interrupt-flood", handled_by_pulse(0, cpu=1), FLOOD, []),
     ("interrupt-flood", handled_by_thread(end=110), {"window_ms": 0.1, "taken_percent": 4}, [HANDLED_ONCE]),
     ("interrupt-flood", handled_by_nobody(), {"window_ms": 0.1, "taken_percent": 1}, []),
     ("long-ready", beside_idle(200), {"least_ms": 0.3}, [

@@ -136,19 +136,47 @@ PING_PONGS = verdict(
 )  # fmt: skip
 
 
+def turns(order, long=(), lost=None):
+    """A, B and C, and the idle thread (i), run on CPU 1 from 20 on, 10 each, some 11; before one a buffer is lost."""
+    scene, now = Scene(cpus=2).event(wire.CONTROL_BUFFER, 0, (1, 0)).time_event(0).time_event(1, 1), 20
+    threads = {"A": (5, 1), "B": (6, 1), "C": (7, 1), "i": (1, 2)}
+    for number, letter in enumerate(order):
+        if number == lost:
+            scene.event(wire.CONTROL_BUFFER, now, (3, 0)).time_event(now).time_event(now, 1)
+        scene.state("RUNNING", now, *threads[letter], 1)
+        now += 11 if number in long else 10
+        scene.state("READY", now, *threads[letter], 1)
+    return scene.event(END, 1000)
+
+
+def back_and_forth(times, length="10.00"):
+    """A and B switch to and fro in slices that begin at some times."""
+    return verdict(
+        f"pid 5 1 and pid 6 1 hand CPU 1 to and fro {len(times)} times within 100.0 µs from 0.000 0{times[0]} 000 s, "
+        f"{length} µs at a time.", "info", (times[0], times[-1] + 100), threads=["pid 5 1", "pid 6 1"],
+        objects=["CPU 1"], events=[(time, "") for time in times],
+    )  # fmt: skip
+
+
+TO_AND_FRO = {"window_ms": 0.1, "slice_us": 10, "least_count": 1}
+
+
 # --- The system -----------------------------------------------------------------------------------------------------
 SHARE = {"window_ms": 0.1, "taken_percent": 20, "serious_percent": 50}
 
 
 def flood(*bursts, has_exits=True):
-    """Interrupt 0x1f of CPU 1, 2 each, by begin, count and distance; one of another number, and one of another CPU."""
+    """Interrupt 0x1f of CPU 1, 2 each, by begin, count and distance, and at 950 one without an end.
+
+    One of another number comes before, and one of another CPU.
+    """
     scene = Scene(cpus=2).time_event(0).event(INTERRUPT, 1, (0x1F, 0)).event(INTERRUPT, 2, (0x1E, 0), 1)
     for begin, count, distance in bursts:
         for time in range(begin, begin + count * distance, distance):
             scene.event(INTERRUPT, time, (0x1F, 0), 1)
             if has_exits:
                 scene.event(INTERRUPT_EXIT, time + 2, (0x1F, 0), 1)
-    return scene.event(END, 1000)
+    return scene.event(INTERRUPT, 950, (0x1F, 0), 1).event(END, 1000)
 
 
 FLOOD = verdict(
@@ -171,11 +199,20 @@ LONG_FLOOD = verdict(
 )  # fmt: skip
 
 
-def interrupted(*bursts, is_repeated=False):
-    """MSG_RECEIVEV of 5.1, interrupted, or made again without an end, by begin, count and distance; 4.1 once."""
-    number = CALLS["MSG_RECEIVEV"]
-    scene = Scene().time_event(0).state("RUNNING", 0, 4, 1).call(number, 1).call(number, 2).exit(number, 3)
-    scene.swap(5, (4, 1), "READY", (5, 1)).call(number, 10).exit(number, 15)
+def interrupted(*bursts, is_repeated=False, has_exits=True):
+    """MSG_RECEIVEV of 5.1, interrupted, or made again without an end, by begin, count and distance; 4.1 once.
+
+    Before that one of a thread that is not known is interrupted twelve times.
+    """
+    number, scene = CALLS["MSG_RECEIVEV"], Scene().time_event(0)
+    for time in range(12):
+        scene.call(number, 0.01 * time).call(number + 256, 0.01 * time + 0.005)
+    scene.state("RUNNING", 0.5, 4, 1).call(number, 1).call(number, 2)
+    if has_exits:
+        scene.exit(number, 3)
+    scene.swap(5, (4, 1), "READY", (5, 1)).call(number, 10)
+    if has_exits:
+        scene.exit(number, 15)
     for begin, count, distance in bursts:
         for time in range(begin, begin + count * distance, distance):
             scene.call(number, time)
@@ -400,10 +437,14 @@ CONVOYS = verdict(
 
 
 def circle(*others):
-    """5.1 waits from 30 on for a mutex of 5.2, which waits from 60 on for one of 5.1, until the trace ends at 1,060."""
-    scene = (
-        Scene().time_event(0).state("READY", 1, 5, 2).state("RUNNING", 10, 5, 1).call(LOCK, 20, (0x2000, 2 << 16 | 5))
-    )
+    """5.1 waits from 30 on for a mutex of 5.2, which waits from 60 on for one of 5.1, until the trace ends at 1,060.
+
+    So do threads of other processes, which the trace shows first, from 1,003 on and later.
+    """
+    scene = Scene().time_event(0)
+    for pid in others:
+        scene.state("READY", 0.5, pid, 1)
+    scene.state("READY", 1, 5, 2).state("RUNNING", 10, 5, 1).call(LOCK, 20, (0x2000, 2 << 16 | 5))
     scene.swap(30, (5, 1), "MUTEX", (5, 2)).call(LOCK, 50, (0x1000, 1 << 16 | 5)).swap(60, (5, 2), "MUTEX", (1, 1))
     for pid in others:
         scene.state("READY", 1002, pid, 2).state("RUNNING", 1002 + pid, pid, 1)
@@ -585,10 +626,11 @@ ONE_OF_TWO = {
 }  # fmt: skip
 
 
-def chain(*, ends=False):
+def chain(*, ends=False, is_named=True):
     """5.1 (30) waits from 31 on for 5.2 (25), which waits since 16 for 5.4 (10); 5.3 (20) runs from 40 to 140.
 
-    The wait of 5.2 may end at 150; 5.4 is kept from running again from 170 to 300.
+    The call of 5.2 may not name 5.4 as owner. The wait of 5.2 may end at 150; from 170 to 300 5.4 is kept from running
+    again.
     """
     scene = Scene().time_event(0)
 
@@ -598,7 +640,7 @@ def chain(*, ends=False):
 
     swap(1, 3, "READY", 4)
     swap(10, 4, "READY", 2)
-    scene.call(LOCK, 15, (0x2000, 4 << 16 | 5))
+    scene.call(LOCK, 15, (0x2000, 4 << 16 | 5 if is_named else 0))
     swap(16, 2, "MUTEX", 4)
     swap(20, 4, "READY", 1)
     scene.call(LOCK, 30, (0x1000, 2 << 16 | 5))
@@ -691,6 +733,8 @@ DIRECT_ENDS = {
     ("long-ready", ready_scene(), {"least_ms": 0.400001}, [SEVEN_READY]),
     ("long-ready", ready_scene(), {"least_ms": 0.3, "starvation__window_ms": 0.8, "starvation__ready_percent": 50},
      [FIVE_ALONE, SIX_READY]),
+    ("long-ready", ready_scene(), {"least_ms": 0.3, "starvation__window_ms": 0.301, "starvation__ready_percent": 100},
+     [FIVE_ALONE, SIX_READY]),
     ("long-ready", ready_scene(), {"least_ms": 0.3, "starvation__window_ms": 0.3, "starvation__ready_percent": 100},
      []),
     ("long-ready", crowd(), {"least_ms": 0.5}, [CROWD]),
@@ -717,6 +761,19 @@ DIRECT_ENDS = {
          "threads": [f"pid {pid} 1", f"pid {pid + 1} 1"], "says": f"pid {pid} 1 and pid {pid + 1} 1 hand CPU 1 to and "
          f"fro 1 times within 100.0 µs from 0.000 {time:03} 000 s, {each} µs at a time."}
         for pid, time, each in ((3, 2, "1.000"), (5, 20, "10.00"))]),
+    ("ping-pong", turns("ABABA"), TO_AND_FRO, [back_and_forth((30, 40, 50))]),
+    ("ping-pong", turns("ABABA", long=[2]), TO_AND_FRO, []),
+    ("ping-pong", turns("ABABABA", long=[0]), TO_AND_FRO, [back_and_forth((41, 51, 61, 71))]),
+    ("ping-pong", turns("ABABABA", long=[6]), TO_AND_FRO, [back_and_forth((30, 40, 50, 60))]),
+    ("ping-pong", turns("ABABABA", long=[3]), TO_AND_FRO, [back_and_forth((30, 71))]),
+    ("ping-pong", turns("ABABABA", lost=3), TO_AND_FRO, [back_and_forth((30, 60, 70))]),
+    ("ping-pong", turns("AiAiAiA"), TO_AND_FRO, []),
+    ("ping-pong", turns("iAiAiAi"), TO_AND_FRO, []),
+    ("ping-pong", turns("ABCABCA"), TO_AND_FRO, []),
+    ("ping-pong", turns("AAAAA"), TO_AND_FRO, []),
+    ("ping-pong", turns("BACACAB"), TO_AND_FRO, [
+        {**back_and_forth((40, 50, 60)), "threads": ["pid 5 1", "pid 7 1"],
+         "says": back_and_forth((40, 50, 60))["says"].replace("pid 6 1", "pid 7 1")}]),
     ("interrupt-flood", flood((100, 12, 10)), SHARE, [FLOOD]),
     ("interrupt-flood", flood((100, 12, 10)), {**SHARE, "taken_percent": 20.001}, []),
     ("interrupt-flood", flood((100, 12, 10)), {**SHARE, "serious_percent": 20}, [{**FLOOD, "severity": "error"}]),
@@ -734,6 +791,8 @@ DIRECT_ENDS = {
      [RESTARTED_LATER]),
     ("restarted-calls", interrupted((100, 11, 10), is_repeated=True), {"window_ms": 0.1, "least_count": 10},
      [RESTARTED]),
+    ("restarted-calls", interrupted((100, 11, 10), is_repeated=True, has_exits=False),
+     {"window_ms": 0.1, "least_count": 10}, []),
     ("restarted-calls", interrupted((100, 10, 10), is_repeated=True), {"window_ms": 0.1, "least_count": 10}, []),
     ("leak", channels(10), {"least_count": 10, "spread_ms": 0.09}, [leak(100, 190, 10)]),
     ("leak", channels(10), {"least_count": 10, "spread_ms": 0.090001}, []),
@@ -750,6 +809,8 @@ DIRECT_ENDS = {
      [leak(100, 190, 10, "connections")]),
     ("leak", channels(10, others=("MSG_INFO", "MSG_RECEIVEV")), {"least_count": 10, "spread_ms": 0.05}, []),
     ("data-loss", lossy(), {}, [LOSS]),
+    ("data-loss", lossy(0, 320), {}, [{**LOSS, "span": (0, 100), "says": LOSS["says"].replace("290.0", "180.0").replace(
+        "0.000 150 000 s for 250.0", "0.000 000 000 s for 100.0"), "occurrences": [(0, 100, None)]}]),
     ("data-loss", lossy(5, 320), {}, [{**LOSS, "span": (5, 100), "says": LOSS["says"].replace("290.0", "175.0").replace(
         "0.000 150 000 s for 250.0", "0.000 005 000 s for 95.00"), "occurrences": [(5, 100, None)]}]),
     ("data-loss", late_ring(), {}, []),
@@ -835,6 +896,8 @@ DIRECT_ENDS = {
     ("priority-inversion", kept_all_through(), {"least_us": 100}, [KEPT_ALL_THROUGH]),
     ("priority-inversion", chain(), {"least_us": 100}, [DIRECT, CHAIN]),
     ("priority-inversion", chain(ends=True), {"least_us": 100}, [DIRECT_ENDS, CHAIN]),
+    ("priority-inversion", chain(ends=True, is_named=False), {"least_us": 100}, [
+        {**DIRECT_ENDS, "certainty": "inferred"}, {**CHAIN, "certainty": "inferred"}]),
     ("priority-inversion", inversion(high=20), {"least_us": 100}, []),
     ("priority-inversion", inversion(high=21), {"least_us": 100}, [inverted(high=21)]),
     ("priority-inversion", inversion(low=20), {"least_us": 100}, []),

@@ -62,6 +62,15 @@ def test_segments_against_one_event_at_a_time(seed):
     assert not out[rows - 1].any()
 
 
+def test_a_segment_that_goes_step_by_step_leaves_its_time_event_out():
+    """Of a TIME event at 3 rollovers the stamp is half a one late; the event at a tenth is none behind it."""
+    stamps = np.array([ROLLOVER // 2, ROLLOVER // 10, ROLLOVER * 7 // 10, ROLLOVER // 20], np.uint32)
+    out, time_at = np.zeros(4, np.int64), np.array([0])
+    ends = unwrap_segments(ints(0, 3 * ROLLOVER), stamps, np.arange(4), time_at, out)
+    assert ends.tolist() == [0, 4 * ROLLOVER + ROLLOVER // 20]
+    assert (out - 3 * ROLLOVER).tolist() == [*stamps[:3].tolist(), ROLLOVER + ROLLOVER // 20]
+
+
 def test_events_in_front_of_the_first_time():
     """A stamp is up to three quarters before it and a quarter behind it."""
     value = 7 * ROLLOVER + 100

@@ -36,7 +36,7 @@ def consensus(cpus: list[str], gap: int = PACE, **known: object) -> Consensus:
         number, level, last, distance, begins = 0, 0, 0, gap, True
         for word in text.split():
             if word in ("|", "||"):
-                breaks.setdefault(cpu if word == "|" else -1, []).append(number * len(cpus) + cpu)
+                breaks.setdefault(cpu if word == "|" else -1, []).append(number * len(cpus) + cpu - 1)
             if word[0] == "+":
                 standing[cpu] = int(word[1:])
             if word[0] == ".":
@@ -101,13 +101,13 @@ ONE_COUNTER = """\
 0*9 8*6                     -> 0*9 8*6?8                   : doubtful 1
 0*9 8*9                     -> 0*9 8*9                     :
 0*9 8*20                    -> 0*9 8*20                    :
-0*9 | 8*1                   -> 0*9 8*1?8                   : unproven 1
-0*9 | 8*3                   -> 0*9 8*3?8                   : unproven 1
+0*9 | 8*1                   -> 0*9 8*1?8                   : doubtful 1
+0*9 | 8*3                   -> 0*9 8*3?8                   : doubtful 1
 0*9 | 64*9                  -> 0*9 64*9                    :
 0*9 | 65*9                  -> 0*9 65*9                    :
-0*9 | 8*3 | 0*9             -> 0*9 0*3 0*9                 : damaged 3
-0*9 | -8*9                  -> -8*9?8 -8*9?8               : damaged 9 doubtful 2
-0*9 | -8*2 | 0*9            -> 0*9 0*2 0*9                 : damaged 2
+0*9 | 8*3 | 0*9             -> 0*9 0*3?8 0*9               : damaged 3 doubtful 1
+0*9 | -8*9                  -> 0*9 -8*9                    : steps 1
+0*9 | -8*2 | 0*9            -> 0*9 0*2?8 0*9               : damaged 2 doubtful 1
 0 8                         -> 0*1 8*1?8                   : unproven 1
 8 0                         -> 8*1 0*1?8                   : steps 1 doubtful 1
 0 0 8                       -> 0*2?8 8*1?8                 : unproven 1
@@ -161,12 +161,24 @@ s0 x1 0*9                   -> 0*1 0*1 0*9                    :
 0*6 1*2 2*6                 -> 0*6?2 1*2?1 2*6?2              : doubtful 3
 0*12 8*12 0*12              -> 0*12 0*12?8 0*12?8             : damaged 12 doubtful 2
 0*9 8*1 9*1 0*9             -> 0*9 0*1 0*1 0*9                : damaged 2
-0*9 / 0*9 | 8*3             -> 0*9 / 0*9 8*3?8                : unproven 1
+0*9 / 0*9 | 8*3             -> 0*9 / 0*9 8*3?8                : doubtful 1
 0*30 8*30 / 0*60            -> 0*30 0*30?8 / 0*60             : damaged 30 doubtful 1
 0*9 / 0*4 x1 1*4            -> 0*9 / 0*4 0*1 0*4              : damaged 4
 0*9 / 8*9 / s8 8*8          -> 8*9 / 8*9 / 16*1 8*8           : reseeded 1 damaged 9
 8*9 / s8 / 0*9 / 0*9        -> 0*9 / 0*1 / 0*9 / 0*9          : damaged 9
 s1 0*6 1*5 -> 1*1 0*6?1 1*5?1 : unproven 1
++1 0*9                      -> -1*1 -1*8                      : damaged 1
+0*5 2*1 x1 1*2              -> 0*5?2 2*1?2 1*1 1*2?1          : unproven 1
+0*9 ~-24 8*6                -> 0*9 8*6?8                      : doubtful 1
+0*9 ~-25 8*6                -> 0*9 8*6                        :
+0*9 | 64*3                  -> 0*9 64*3?64                    : doubtful 1
+0*9 | 65*3                  -> 0*9 65*3?65                    : unproven 1
+.1 64*5 $ / +2 1*6          -> -1*5?65 / -1*1 -1*5            : damaged 6 doubtful 1
+s3 x1 65*1 x1 0*6           -> 0*1 0*1 0*1?65 0*1 0*6?65      : damaged 1 doubtful 2
+1*6 0*1 3*3                 -> 1*6?2 3*1?3 3*3?2              : damaged 1 doubtful 1 unproven 1
+|| 8*1 0*12                 -> 0*1 0*12                       : damaged 1
+16*2 2*2 0*1                -> 2*2?14 2*2?14 2*1?14           : damaged 3 doubtful 3
+1*1 || 8*1 64*5             -> 1*1?63 64*1?63 64*5?63         : damaged 1 doubtful 3
 """
 OWN_BUFFERS = """\
 0*9 8*3 / 0*9 8*3           -> 0*9 8*3?8 / 0*9 8*3?8             : doubtful 2
@@ -200,6 +212,12 @@ s3                          -> 3*1                            :
 8*9 / s8 / 0*9 / 0*9        -> 0*9?2 / 0*1?2 / 0*9 / 0*9      : damaged 9 doubtful 2
 -8*4 | 0 / s5@1 0*5 -8*9 -8*4 8*2 -> -8*4 -8*1 / -8*1 -8*5 -8*13 8*2?16 : damaged 6 unproven 1
 s65 / s4 64 / x1 65*9 -> 65*1?3 / 64*1 64*1?60 / 65*1 65*9 : doubtful 2
+16*1 / 0*6 64*6             -> 16*1?16 / 0*6?64 64*6?48       : doubtful 3
+0*20 / 3*2 4*1              -> 0*20?3 / 3*2?3 3*1?3           : damaged 1 doubtful 3
+s1 || 0*1 / s3 0*6          -> 0*1 0*1?1 / 0*1 0*6?2          : doubtful 2
+1*5 / 2*6 65*2 | 0*2        -> 1*5?1 / 0*6 0*2 0*2            : damaged 8 doubtful 1
+0*1 / 8*9                   -> 0*1?9 / 8*9?8                  : doubtful 2
+1*1 || 8*1 64*5             -> 1*1?63 8*1?56 64*5?63          : doubtful 2 unproven 1
 """
 OWN_COUNTERS = """\
 0*9 / 8*9                   -> 0*9 / 8*9                         :
@@ -222,15 +240,20 @@ OWN_COUNTERS = """\
 0*9 / 0*4 x1 1*4            -> 0*9 / 0*4?1 0*1 1*4?1          : doubtful 2
 0*9 / 8*9 / s8 8*8          -> 0*9 / 8*9 / 8*1 8*8            :
 8*9 / s8 / 0*9 / 0*9        -> 8*9 / 8*1 / 0*9 / 0*9          :
-0*9 / 0*9 | 8*3             -> 0*9 / 0*9 8*3?8                : unproven 1
+0*9 / 0*9 | 8*3             -> 0*9 / 0*9 8*3?8                : doubtful 1
+0*9 || 8*3                  -> 0*9 8*3?8                      : doubtful 1
 64*3 x1 65*3 / ~-29 64*12 .9 0*12 64 -> 64*3?1 64*1 65*3?1 / 64*12?64 0*12?64 64*1?64 : steps 1 doubtful 5
 """
 HEADER_SAYS_0 = """\
 0*9 -8*9     -> 0*9?8 0*9?8    : damaged 9 doubtful 2
-0*9 | -8*9   -> 0*9?8 0*9?8    : damaged 9 doubtful 2
+0*9 | -8*9   -> 0*9 -8*9       : steps 1
 0 8 8        -> 0*1?8 8*2?8    : unproven 1
 0*6 8*2 16*9 -> 0*6 8*2?8 16*9 : doubtful 1
 0*6 16*2 8*9 -> 0*6 8*2?8 8*9  : damaged 2 doubtful 1
+.1 2*5 0*3 / 16*6 0*5       -> 0*5 0*3 / 0*6 0*5              : damaged 11
+x1 0*1 3*5 x1 0*2           -> 3*1 3*1?3 3*5?3 3*1 3*2?3      : damaged 3 doubtful 3
+s1 || 0*1 / s3 0*6          -> 1*1 0*1 / 3*1 0*6              : reseeded 1
+0*1 / 8*9                   -> 0*1?8 / 8*9?8                  : doubtful 2
 """
 OPTIONS = {
     ONE_COUNTER: {},

@@ -241,6 +241,8 @@ def test_the_page_that_is_written(order, kind, entry, qtime):
         "epoch": 1970, "flags": GLOBAL_CLOCK, "rr_interval_mul": 4,
     } | ({} if kind & 0x1000 else {"nsec": 0, "timer_rate": 0, "timer_load": 0})  # fmt: skip
     assert GLOBAL_CLOCK == 8
+    plain = syspage_bytes(order, cycles_per_s=5, boot_time_s=6, cpu_names=("ab",), speed_mhz=7)
+    assert parse_syspage(plain, order)[0].values["type"] == 0
 
 
 # ---- header ------------------------------------------------------------------------------------------------------

@@ -115,9 +115,18 @@ def test_sigevent_of_6x():
     assert [a.name for a in later.arguments] == ["interrupt_number", *(f"word {n}" for n in range(1, 6))]
 
 
+def test_texts_follow_each_other():
+    """The first one has bytes 16 to 23 with its zero byte, the second one begins at byte 24."""
+    raw = payload(1, 2, 3, 4) + b"abcdefg\0hi\0\0"
+    decoded = decode(Release.QNX_7, WireClass["SEC"], 4, raw)
+    assert [(a.name, a.value, a.first_word, a.words) for a in decoded.arguments[4:]] == [
+        ("class_name", "abcdefg", 4, 2), ("perm_name", "hi", 6, 1)
+    ]  # fmt: skip
+
+
 def test_user_events_are_text_only_if_nothing_else_is_possible():
     text = decode(Release.QNX_7, WireClass.USER, 5, b"hello world\0\0\0\0\0")
-    assert [(a.name, a.value) for a in text.arguments] == [("text", "hello world")]
+    assert [(a.name, a.value, a.first_word, a.words) for a in text.arguments] == [("text", "hello world", 0, 4)]
     words = decode(Release.QNX_7, WireClass.USER, 5, payload(1, 2, 3, 4))
     assert shown(words) == {"d0": "0x00000001", "d1": "0x00000002", "d2": "0x00000003", "d3": "0x00000004"}
     short = decode(Release.QNX_7, WireClass.USER, 5, b"abc\0\0\0\0\0")

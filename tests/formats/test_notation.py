@@ -53,6 +53,22 @@ def test_the_characters_of_message_words(data, text):
     assert notation.message_text(data) == text
 
 
+@pytest.mark.parametrize(
+    ("raw", "text"),
+    [
+        (b" a~\nb\0no", " a~\nb"),
+        (b"a\x1f", ""),
+        (b"a\x7f", ""),
+        (b"a\t", ""),
+        (b"a\x0b", ""),
+        (b"\0a", ""),
+        (b"a", "a"),
+    ],
+)
+def test_texts_that_the_vendor_prints(raw, text):
+    assert notation.vendor_text(raw) == text
+
+
 def test_a_message_is_some_words_of_a_payload():
     raw = b"0000" + b"RSVPnext" + b"more"
     found = notation.message("msg", raw, struct.unpack("<4I", raw), 1, 2)

@@ -14,7 +14,7 @@ from satview.events.wire import Struct
 from satview.formats.kev.assemble import trace_from_slots
 from satview.formats.kev.growth import stream
 from satview.formats.kev.growth.stream import EventStream, blocks_of_array
-from satview.formats.kev.head.header import header_bytes
+from satview.formats.kev.head.header import FROM_LISTING, header_bytes
 from satview.formats.kev.open_events import MAX_OPEN
 from satview.formats.kev.writer import SlotWriter
 from satview.formats.source import opened, source_of
@@ -94,6 +94,16 @@ def test_times_and_threads_go_on_from_block_to_block():
     assert [(int(pid[b.thread[0]]), int(tid[b.thread[0]])) for b in batches] == [(-1, -1), (20, 3), (20, 3)]
 
 
+def test_the_first_time_may_be_zero():
+    """An event 256 cycles in front of it has a time below zero."""
+    writer = SlotWriter()
+    writer.event(CALL, 0, 0xFFFFFF00, [1, 2])
+    writer.event(wire.CONTROL_TIME, 0, 0, [0, 0])
+    writer.event(CALL, 0, 0x10, [1, 2])
+    [batch] = EventStream(blocks_of_array(writer.slots()), Problems())
+    assert batch.time_cycles.tolist() == [-256, 0, 16]
+
+
 @pytest.mark.parametrize("size", [1, 2, 3, 4, 5, 6])
 def test_buffers_in_a_row_wait_for_the_event_whose_time_they_take(size):
     """CPU 1 is a rollover ahead, so its buffers show by their times whether they took that of CPU 0."""
@@ -134,6 +144,18 @@ def test_a_buffer_cut_short_and_lost_events_are_reported():
         "lost-events": 48,
         "buffer-end": 64,
     }
+
+
+@pytest.mark.parametrize(("own", "kinds"), [((), {"buffer-length"}), ((FROM_LISTING,), set())])
+def test_buffers_of_a_file_made_of_a_listing_lack_what_was_not_printed(own, kinds):
+    """The first buffer says that it has three slots, and has two."""
+    writer = SlotWriter()
+    writer.event(wire.CONTROL_BUFFER, 0, 1, [4, 3])
+    writer.event(wire.THREAD_RUNNING, 0, 1, [1, 1])
+    writer.event(wire.CONTROL_BUFFER, 0, 2, [5, 0])
+    source = source_of(io.BytesIO(header_bytes([*PAIRS, *own]) + writer.slots().astype("<u4").tobytes()), "x.kev")
+    assert sum(len(batch) for batch in source.events) == 3
+    assert {problem.kind.slug for problem in source.problems} == kinds
 
 
 SLOTS = st.lists(
@@ -201,6 +223,16 @@ def test_a_slow_pipe_is_read_to_its_end():
     with opened("-", io.BufferedReader(Trickle(data))) as source:
         assert sum(len(batch) for batch in source.events) == 20
         assert source.problems.counts() == {"partial-slot": 1}
+
+
+def test_a_pipe_without_a_byte_order_is_read_ahead_for_it():
+    """The first 300 slots are little-endian, more than are read to tell the format; the 700 behind them are not."""
+    writer = SlotWriter()
+    for stamp in range(1000):
+        writer.event(CALL, 0, stamp, [1, 2])
+    pairs, slots = [pair for pair in PAIRS if not pair[0].endswith("_ENDIAN")], writer.slots()
+    data = header_bytes(pairs) + slots[:300].astype("<u4").tobytes() + slots[300:].astype(">u4").tobytes()
+    assert source_of(Trickle(data), "x.kev").byte_order == "big"
 
 
 @pytest.mark.parametrize(

@@ -37,7 +37,7 @@ ROOMS: Final = {
             *("tests/formats/test_*.py", "tests/tables/test_perfetto.py", "tests/store/test_tables.py"),
             *("tests/core/test_same_columns.py", "tests/core/test_same_order.py"),
             *("tests/export/test_listing.py", "tests/export/test_listing_format.py"),
-            "tests/cli/test_traceprinter.py",
+            *("tests/cli/test_traceprinter.py", "tests/plugins/test_plugins.py"),
         ),
     ),
     "base": Room(

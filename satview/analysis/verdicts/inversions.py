@@ -215,9 +215,7 @@ def _remedy(evidence: Evidence, found: Blockers, first: int, link: int, priority
     if value in RWLOCKS:
         return f"A read/write lock passes no priority on: use a mutex with PTHREAD_PRIO_INHERIT in place of {what}."
     if value in (SEND, REPLY):
-        servers = dict.fromkeys(
-            evidence.name(int(found.thread[wait])) for wait in (first, link) if found.thread[wait] > 0
-        )
+        servers = dict.fromkeys(evidence.name(int(found.thread[wait])) for wait in (first, link))
         return (f"Create the channels of {' and '.join(servers)} without _NTO_CHF_FIXED_PRIORITY, so that each server "
                 f"runs at the priority of its client ({priority}) while it serves; a thread that it hands a message "
                 "to needs that priority too.")  # fmt: skip

@@ -227,8 +227,8 @@ def busy_loops(evidence: Evidence, limits: Limits) -> list[Verdict]:
     is_awake = (states.value == RUNNING) | (states.value == READY)
     goes_on = (states.thread[1:] == states.thread[:-1]) & (states.end_row[:-1] == states.row[1:])
     goes_on &= is_awake[1:] & is_awake[:-1]
-    first = np.flatnonzero(is_awake & np.append(True, ~goes_on)[: len(states)])
-    last = np.flatnonzero(is_awake & np.append(~goes_on, True)[: len(states)])
+    first = np.flatnonzero(is_awake & np.append(True, ~goes_on))
+    last = np.flatnonzero(is_awake & np.append(~goes_on, True))
     # Intervals of one stretch touch: its length needs none of those in between.
     total = evidence.lengths(states.row[first], states.end_row[last])
     long = np.flatnonzero(total >= limits.cycles("least_ms"))

@@ -61,13 +61,15 @@ def _passed_over(evidence: Evidence, limits: Limits) -> list[Verdict]:
     for (thread, pid), mine in groups(waiting.thread[at], found.pid[at]):
         waits = at[mine].tolist()
         rows = receipts[receiver == pid]
-        others = np.searchsorted(rows, end[waits]) - np.searchsorted(rows, waiting.row[waits]) - is_received[mine]
-        happens = [evidence.span_of_wait(waiting, i) for i, count in zip(waits, others, strict=True) if count > 1]
-        if not happens:
+        first, last = np.searchsorted(rows, waiting.row[waits]), np.searchsorted(rows, end[waits])
+        others = last - first - is_received[mine]
+        bad = np.flatnonzero(others > 1).tolist()
+        if not bad:
             continue
+        happens = [evidence.span_of_wait(waiting, waits[i]) for i in bad]
         start, stop, row = happens[0]
-        name, count = evidence.process_of(pid), others[others > 1][0]
-        servers = np.unique(trace.events.thread[rows[(rows >= row) & (evidence.times[rows] < stop)]])
+        name, count = evidence.process_of(pid), others[bad[0]]
+        servers = np.unique(trace.events.thread[rows[first[bad[0]] : last[bad[0]]]])
         again = evidence.again("so", happens)
         verdicts.append(evidence.verdict(
             Severity.WARNING, (start, stop), [thread, *servers.tolist()], [f"server {name}"], [row],
@@ -171,10 +173,10 @@ def growing_queues(evidence: Evidence, limits: Limits) -> list[Verdict]:
     lost = losses(trace)
     rows = rows[evidence.times[rows] >= (int(lost[:, 1].max()) if len(lost) else trace.window.start)]
     number, pid = comm_words(trace, rows)
-    step = np.where(trace.events.code[rows] == RECEIPT, -1, 1)
+    is_sent = trace.events.code[rows] != RECEIPT
     verdicts = []
     for (to, _), mine in groups(pid.astype(np.int32), number):
-        depth = np.cumsum(step[mine])
+        depth = np.cumsum(np.where(is_sent[mine], 1, -1))
         depth -= min(0, int(depth.min()))  # that many waited before the trace, or the loss
         waiting = int(depth[-1])
         empty = np.flatnonzero(depth == 0)
@@ -185,9 +187,8 @@ def growing_queues(evidence: Evidence, limits: Limits) -> list[Verdict]:
         if end - start < limits.cycles("least_ms"):
             continue
         inside = mine[since:]
-        sent, received = rows[inside[step[inside] > 0]], rows[inside[step[inside] < 0]]
-        before = rows[mine[:since]]
-        last = received[-1:] if len(received) else before[trace.events.code[before] == RECEIPT][-1:]
+        sent, received = rows[inside[is_sent[inside]]], rows[inside[~is_sent[inside]]]
+        last = rows[mine[~is_sent[mine]]][-1:]
         receivers = np.unique(trace.events.thread[received if len(received) else last].astype(np.int64))
         senders = [int(row) for row in np.unique(trace.events.thread[sent]) if row and not evidence.is_idle[row]]
         oldest = sent[-waiting:]

@@ -29,7 +29,6 @@ from satview.store.losses import EVERY_CPU, losses
 from satview.store.time_ranges import TimeRanges
 
 _FORM: Final = wire.KER_EXIT_OFFSET | wire.KER_INT_OFFSET  # of the code of an event of a kernel call; 0 = entry
-_CALLS: Final = 128  # numbers of kernel calls
 _PAUSES: Final = 8  # who has not created one for so many times the usual pause is done with it
 _PULSE_ROWS: Final = 2  # events from a delivered interrupt to the pulse that it sends
 _LEAST_CALLS: Final = 4  # kinds of kernel calls in a trace that is taken to have all kinds
@@ -196,9 +195,7 @@ def restarted_calls(evidence: Evidence, limits: Limits) -> list[Verdict]:
     form, number = trace.events.code[calls] & _FORM, number_of(trace, calls)
     follows = (thread[:-1] == thread[1:]) & (thread[1:] != 0) & (form[:-1] == 0) & (number[:-1] == number[1:])
     # Without exits in the trace calls only seem to have none.
-    has_exits = np.zeros(_CALLS, np.bool_)
-    has_exits[number[form == wire.KER_EXIT_OFFSET]] = True
-    is_repeated = (form[1:] == 0) & has_exits[number[1:]]
+    is_repeated = (form[1:] == 0) & np.isin(number[1:], number[form == wire.KER_EXIT_OFFSET])
     again = np.flatnonzero(follows & ((form[1:] == wire.KER_INT_OFFSET) | is_repeated))
     again = again[is_whole(trace, calls[again], calls[again + 1])]
     window, least = limits.cycles("window_ms"), limits.number("least_count")

@@ -287,7 +287,7 @@ def lost_wakeups(evidence: Evidence, limits: Limits) -> list[Verdict]:
 def _ran(evidence: Evidence, thread: int, start: int, end: int) -> int:
     """Return the cycles that a thread had a CPU in a span of time."""
     who, part = evidence.ran_in((start, end))
-    return int(part[who == thread].clip(0).sum())
+    return int(part[who == thread].sum())
 
 
 @verdict_rule(

@@ -237,10 +237,9 @@ def _within(counts: NDArray[np.intp], segment: NDArray[np.intp], first: NDArray[
 
 def _running_excess(excess: NDArray[np.intp], segment: NDArray[np.intp], n: int) -> NDArray[np.intp]:
     """Return per segment the running maximum of `excess`, never below 0."""
-    # No excess is larger than n, so lifted segments cannot reach each other.
-    step = 2 * n + 2
-    lifted = np.maximum(excess, 0) + segment * step
-    return np.maximum.accumulate(lifted) - segment * step
+    # No excess is larger than n, so that what is lifted in a segment is never above what is in the next one.
+    lifted = np.maximum(excess, 0) + segment * n
+    return np.maximum.accumulate(lifted) - segment * n
 
 
 def _expire(
