@@ -1,13 +1,156 @@
-"""Columns that lie beside each other as tables, and ranges of their rows."""
+"""Columns of traces: room for them in memory or in files, tables of them, and ranges of their rows."""
 
 from __future__ import annotations
 
+import mmap
+import os
+import threading
+import weakref
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
-from typing import Any, Self
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any, Final, Self, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
+
+# Room for the columns of traces: memory up to a bound, beyond it pages of files without a name.
+
+
+SWITCH: Final = "SATVIEW_MEMORY_MB"  # environment; megabytes, 0 or nothing = no bound
+MEGABYTE: Final = 1_000_000
+_SEGMENT: Final = 64 << 20  # small columns share a file: each map costs a file descriptor
+_ALIGN: Final = 64
+
+_Array = TypeVar("_Array", bound=NDArray[Any])
+
+
+def from_environment() -> int | None:
+    """Return the bound that the environment sets in bytes; None = none."""
+    text = os.environ.get(SWITCH, "")
+    return int(text) * MEGABYTE or None if text.isdecimal() else None
+
+
+@dataclass(slots=True)
+class _Room:
+    """What is in memory, and where the rest goes."""
+
+    limit_bytes: int | None = field(default_factory=from_environment)
+    folder: Path | None = None
+    used_bytes: int = 0
+    segment: mmap.mmap | None = None
+    filled_bytes: int = 0
+    lock: Any = field(default_factory=threading.RLock)  # a finalizer may run while it is held
+
+    def takes(self, size: int) -> bool:
+        """Count some bytes as used if they are within the bound."""
+        with self.lock:
+            if self.limit_bytes is not None and self.used_bytes + size > self.limit_bytes:
+                return False
+            self.used_bytes += size
+            return True
+
+    def give(self, size: int) -> None:
+        with self.lock:
+            self.used_bytes -= size
+
+
+_ROOM: Final = _Room()
+
+
+def set_limit(limit_bytes: int | None, folder: Path | None = None) -> None:
+    """Set how many bytes columns may have in memory; those that are there stay where they are.
+
+    Args:
+        limit_bytes: None = no bound.
+        folder: Where the files are; None = the folder of temporary files, which may be memory itself.
+    """
+    with _ROOM.lock:
+        _ROOM.limit_bytes, _ROOM.folder, _ROOM.segment = limit_bytes, folder, None
+
+
+def used_bytes() -> int:
+    """Return how many bytes columns have in memory by now."""
+    return _ROOM.used_bytes
+
+
+def empty(rows: int, dtype: DTypeLike) -> NDArray[Any]:
+    """Return a column of any content, shape (rows,).
+
+    Raises:
+        OSError: It is beyond the bound, and the disk has no room for it.
+    """
+    size = rows * np.dtype(dtype).itemsize
+    if not _ROOM.takes(size):
+        return _mapped(rows, np.dtype(dtype))
+    column: NDArray[Any] = np.empty(rows, dtype)
+    weakref.finalize(column, _ROOM.give, size)
+    return column
+
+
+def settled(column: _Array) -> _Array:
+    """Return a column that is complete: the same, or beyond the bound a copy whose pages are the system's.
+
+    Raises:
+        OSError: As `empty`.
+    """
+    if _ROOM.limit_bytes is None:
+        return column
+    if _ROOM.takes(column.nbytes):
+        weakref.finalize(column, _ROOM.give, column.nbytes)
+        return column
+    copy = _mapped(len(column), column.dtype)
+    copy[:] = column
+    return copy  # type: ignore[return-value]
+
+
+def let_go(column: NDArray[Any]) -> None:
+    """Let the system take the pages of a column that is beyond the bound; they come back when they are looked at."""
+    pages = _pages_of(column)
+    if pages is not None and hasattr(pages, "madvise"):
+        pages.madvise(mmap.MADV_DONTNEED)  # of a shared map: what was written stays
+
+
+def is_mapped(column: NDArray[Any]) -> bool:
+    """Return whether a column is beyond the bound."""
+    return _pages_of(column) is not None
+
+
+def _pages_of(column: NDArray[Any]) -> mmap.mmap | None:
+    base: object = column
+    while isinstance(base, np.ndarray):
+        base = base.base
+    if isinstance(base, memoryview):
+        base = base.obj
+    return base if isinstance(base, mmap.mmap) else None
+
+
+def _mapped(rows: int, dtype: np.dtype[Any]) -> NDArray[Any]:
+    size = rows * dtype.itemsize
+    if not size:  # nothing cannot be mapped
+        return np.empty(rows, dtype)
+    if size >= _SEGMENT:
+        return np.frombuffer(_pages(size), dtype)
+    with _ROOM.lock:
+        if _ROOM.segment is None or _ROOM.filled_bytes + size > _SEGMENT:
+            _ROOM.segment, _ROOM.filled_bytes = _pages(_SEGMENT), 0
+        at = _ROOM.filled_bytes
+        _ROOM.filled_bytes += -(-size // _ALIGN) * _ALIGN
+        return np.frombuffer(_ROOM.segment, dtype, rows, at)
+
+
+def _pages(size: int) -> mmap.mmap:
+    import tempfile  # on first use: few traces need files beside them
+
+    with tempfile.TemporaryFile(buffering=0, dir=_ROOM.folder) as file:
+        if hasattr(os, "posix_fallocate"):
+            os.posix_fallocate(file.fileno(), 0, size)  # a full disk is an error here, not a dead process later
+        else:
+            blank = bytes(1 << 20)
+            for at in range(0, size, len(blank)):
+                file.write(blank[: size - at])
+        return mmap.mmap(file.fileno(), size)  # it keeps the file
+
 
 # Records whose fields are columns of one length.
 

@@ -11,7 +11,9 @@ import contextlib
 import errno
 import os
 import re
+import shutil
 import sys
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from enum import Enum, auto
@@ -21,7 +23,7 @@ from types import TracebackType
 from typing import BinaryIO, Final, Self, TextIO
 
 from satview.base.errors import WriteError
-from satview.base.targets import Sources, TargetKind, find_target
+from satview.base.targets import Sources, TargetKind, find_target, refuse_missing_folder
 
 _IS_WINDOWS: Final = os.name == "nt"  # an open file can be neither renamed nor removed there
 if not _IS_WINDOWS:
@@ -318,3 +320,32 @@ def _remove_if_dead(part: Path) -> None:
                 part.unlink()
         finally:
             os.close(descriptor)
+
+
+# Folders of files that appear complete or not at all.
+
+
+@contextmanager
+def new_folder(path: Path | str) -> Iterator[Path]:
+    """Give a folder to fill, which takes its name at the end of the block, or vanishes.
+
+    Raises:
+        WriteError: There is something of that name, or it cannot be created.
+    """
+    path = Path(path)
+    if path.exists() or path.is_symlink():
+        raise WriteError(path, "it exists; give the name of a new folder")
+    refuse_missing_folder(path)
+    try:
+        part = Path(tempfile.mkdtemp(SUFFIX, f".{path.name[:100]}.", path.parent))
+    except OSError as error:
+        raise WriteError(path, error.strerror or str(error)) from error
+    try:
+        yield part
+        part.chmod(0o755)
+        part.rename(path)
+        sync_folder(path.parent)
+    except OSError as error:
+        raise WriteError(path, error.strerror or str(error)) from error
+    finally:
+        shutil.rmtree(part, ignore_errors=True)

@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 
 from satview.base.errors import UsageError
 from satview.base.extras import required
-from satview.base.new_file import NewFile
-from satview.base.new_folder import new_folder
+from satview.base.new_file import NewFile, new_folder
 from satview.base.safe_text import csv_text
 from satview.formats.registry import source_files
 from satview.store.trace import Trace

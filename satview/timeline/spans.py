@@ -9,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.base import column_room
+from satview.base import column_arrays
 from satview.base.column_arrays import numbers_of
 from satview.base.time import TimeWindow
 from satview.core import pictures
@@ -125,7 +125,7 @@ def settled(spans: LaneSpans) -> LaneSpans:
 
 
 def _settled(column: NDArray[Any]) -> NDArray[Any]:
-    return column_room.settled(column) if isinstance(column, np.ndarray) else column  # views stay what they are
+    return column_arrays.settled(column) if isinstance(column, np.ndarray) else column  # views stay what they are
 
 
 def pixel_edges(window: TimeWindow, width_px: int) -> NDArray[np.int64]:

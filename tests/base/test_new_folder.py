@@ -8,7 +8,7 @@ import stat
 import pytest
 
 from satview.base.errors import WriteError
-from satview.base.new_folder import new_folder
+from satview.base.new_file import new_folder
 
 
 def test_a_folder_has_its_name_when_all_is_in_it(tmp_path):

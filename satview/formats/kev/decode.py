@@ -18,7 +18,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from satview.base import column_room
+from satview.base import column_arrays
 from satview.base.errors import Cancelled
 from satview.core import loading
 from satview.events import wire
@@ -158,7 +158,7 @@ class Decoder:
         self.slots: NDArray[np.unsignedinteger]
         for name, dtype in zip(COLUMNS, dtypes, strict=True):
             # Room takes address space only; pages are real once written, so the size by slots costs nothing.
-            setattr(self, name, self._growing[name].writable(n) if goes_on else column_room.empty(n, dtype))
+            setattr(self, name, self._growing[name].writable(n) if goes_on else column_arrays.empty(n, dtype))
         self.count = 0
         self._clock = ClockRebuilder()
         self._numbers = ThreadNumbers()
@@ -210,7 +210,7 @@ class Decoder:
             self._growing[name] = GrowingColumn(np.uint32)
             wide = self._growing[name].writable(len(narrow))
         else:
-            wide = column_room.empty(len(narrow), np.uint32)
+            wide = column_arrays.empty(len(narrow), np.uint32)
         wide[: self.count] = narrow[: self.count]
         setattr(self, name, wide)
 
@@ -235,7 +235,7 @@ class Decoder:
                 self._mark = self._marked(start)
             start += self._chunk(start, min(n, start + CHUNK_SLOTS))
             for name in COLUMNS:
-                column_room.let_go(getattr(self, name))
+                column_arrays.let_go(getattr(self, name))
             if progress is not None:
                 progress(start / n)
         return self._finish()

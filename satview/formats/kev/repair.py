@@ -13,7 +13,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.base import column_room
+from satview.base import column_arrays
 from satview.base.column_arrays import numbers_of
 from satview.core import loading, ordering
 from satview.formats.kev.decoded import Decoded
@@ -126,9 +126,9 @@ def group_rows(
     Returns:
         The rows grouped, and where each thread's rows begin, shape (thread_count + 1,).
     """
-    grouped = column_room.empty(len(rows), np.uint32)
+    grouped = column_arrays.empty(len(rows), np.uint32)
     start = loading.rows_by_thread(np.ascontiguousarray(rows), thread, thread_count, grouped)
-    column_room.let_go(grouped)
+    column_arrays.let_go(grouped)
     return grouped, start
 
 

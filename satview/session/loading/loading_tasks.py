@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
-from satview.base import column_room
+from satview.base import column_arrays
 from satview.base.array_file import read_arrays, write_arrays
 from satview.base.debug import timed
 from satview.base.errors import Cancelled, SatviewError, WriteError
@@ -272,7 +272,7 @@ def _limit_memory(memory_bytes: int) -> None:
     with suppress(OSError):
         if folder is not None and memory_bytes:
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    column_room.set_limit(memory_bytes or column_room.from_environment(), folder if memory_bytes else None)
+    column_arrays.set_limit(memory_bytes or column_arrays.from_environment(), folder if memory_bytes else None)
 
 
 def _import_all(prepare: Prepare | None) -> None:
