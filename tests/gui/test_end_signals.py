@@ -45,7 +45,7 @@ sys.exit(application.run([TraceLink(Path(name)) for name in sys.argv[1:]], {{"wi
 """
 _AT_ONCE_S = 4.0  # usually within one; a busy machine took 1.5, and a fault takes for ever
 # The process ends after 0.7 s even if windows are not closed by then, which they are not on a busy machine.
-PATIENT = "from satview.gui.windows import application; application._END_WITHIN_S = 3.5; "
+PATIENT = "from satview.gui.windows import ending; ending._END_WITHIN_S = 3.5; "
 NOW = "print('now', flush=True)"
 NOTE = (
     "from satview.store.mark_file import Mark; start = session.opened.trace.window.start + 5; "
