@@ -366,8 +366,9 @@ def convoy(*later, count=8):
 
 CONVOY = verdict(
     "3 threads wait 5 times for mutex 0x1000 (process pid 5) within 100.0 µs from 0.000 102 000 s, 52.50 µs in all, "
-    "while pid 5 9 hold it in turn.", "warning", (102, 262), threads=["pid 5 1", "pid 5 2", "pid 5 3"],
-    objects=["mutex 0x1000 (process pid 5)"], events=[(time, "waits") for time in range(102, 200, 20)],
+    "while pid 5 9 hold it in turn; pid 5 1 waits most, longest 10.50 µs from 0.000 102 000 s.", "warning",
+    (102, 262), threads=["pid 5 1", "pid 5 2", "pid 5 3"], objects=["mutex 0x1000 (process pid 5)"],
+    events=[(101, "asks"), (102, "waits"), (112.5, "goes on"), *((time, "waits") for time in range(122, 200, 20))],
 )  # fmt: skip
 
 
@@ -388,13 +389,16 @@ def rush():
 
 RUSH = verdict(
     "3 threads wait 3 times for mutex 0x1000 (process pid 5) within 100.0 µs from 0.000 100 000 s, 33.00 µs in all, "
-    "while pid 5 9 hold it in turn.", "warning", (100, 288), threads=["pid 5 1", "pid 5 2", "pid 5 3"],
-    objects=["mutex 0x1000 (process pid 5)"], events=[(time, "waits") for time in (188, 189, 190)],
+    "while pid 5 9 hold it in turn; pid 5 1 waits most, longest 12.00 µs from 0.000 188 000 s.", "warning",
+    (100, 288), threads=["pid 5 1", "pid 5 2", "pid 5 3"], objects=["mutex 0x1000 (process pid 5)"],
+    events=[(187.7, "asks"), (188, "waits"), (189, "waits"), (190, "waits"), (200, "goes on")],
 )  # fmt: skip
 CONVOYS = verdict(
     "3 threads wait 6 times for mutex 0x1000 (process pid 5) within 100.0 µs from 0.000 502 000 s, 62.50 µs in all, "
-    "while pid 5 9 hold it in turn.", "warning", (484.5, 692), threads=["pid 5 1", "pid 5 2", "pid 5 3"],
-    objects=["mutex 0x1000 (process pid 5)"], events=[(time, "waits") for time in range(502, 600, 18)],
+    "while pid 5 9 hold it in turn; pid 5 1 waits most, longest 10.50 µs from 0.000 538 000 s.", "warning",
+    (484.5, 692), threads=["pid 5 1", "pid 5 2", "pid 5 3"], objects=["mutex 0x1000 (process pid 5)"],
+    events=[(502, "waits"), (520, "waits"), (537, "asks"), (538, "waits"), (548.5, "goes on"),
+            *((time, "waits") for time in range(556, 600, 18))],
     occurrences=[(102, 262, None), (484.5, 692, None)],
 )  # fmt: skip
 
