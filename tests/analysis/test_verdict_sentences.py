@@ -419,7 +419,7 @@ def circle(*others):
 
 CIRCLE = verdict(
     "pid 5 2 waits for mutex 0x1000 (process pid 5), held by pid 5 1, pid 5 1 waits for mutex 0x2000 (process pid 5), "
-    "held by pid 5 2: none of them runs again from 0.000 060 000 s to the end of the trace, 1.000 ms.", "error",
+    "held by pid 5 2: none of them runs again from 0.000 060 s to the end of the trace, 1.000 ms.", "error",
     (60, 1060.001), threads=["pid 5 2", "pid 5 1"],
     objects=["mutex 0x1000 (process pid 5)", "mutex 0x2000 (process pid 5)"],
     events=[(20, "asks"), (30, "waits"), (50, "asks"), (60, "waits")],
@@ -434,7 +434,7 @@ def dead_owner():
 
 
 DEAD_OWNER = verdict(
-    "pid 5 2 waits for mutex 0x1000 (process pid 5), held by pid 5 1, which has ended, from 0.000 060 000 s to the end "
+    "pid 5 2 waits for mutex 0x1000 (process pid 5), held by pid 5 1, which has ended, from 0.000 060 s to the end "
     "of the trace, 1.000 ms.", "error", (60, 1060.001), threads=["pid 5 2", "pid 5 1"],
     objects=["mutex 0x1000 (process pid 5)"], events=[(50, "asks"), (60, "waits")],
 )  # fmt: skip
@@ -451,7 +451,7 @@ def semaphores():
 
 SEMAPHORES = verdict(
     "pid 5 1 waits for semaphore 0x4002 (process pid 5), pid 5 2 waits for semaphore 0x4001 (process pid 5): none of "
-    "them runs again from 0.000 060 000 s to the end of the trace, 1.000 ms.", "warning", (60, 1060.001),
+    "them runs again from 0.000 060 s to the end of the trace, 1.000 ms.", "warning", (60, 1060.001),
     threads=["pid 5 1", "pid 5 2"],
     objects=["semaphore 0x4002 (process pid 5)", "semaphore 0x4001 (process pid 5)"],
     events=[(20, "asks"), (30, "waits"), (50, "asks"), (60, "waits")], certainty="inferred",
@@ -474,7 +474,7 @@ def dead_posters(count):
 def nobody_posts(count, who):
     return verdict(
         f"pid 5 1 waits for semaphore 0x4000 (process pid 5), posted in this trace only by {who}, "
-        f"{'which has ended' if count == 1 else 'all of which have ended'}, from 0.000 100 000 s to the end of the "
+        f"{'which has ended' if count == 1 else 'all of which have ended'}, from 0.000 100 s to the end of the "
         "trace, 1.000 ms.", "warning", (100, 1100.001),
         threads=[f"pid 5 {tid}" for tid in range(1, 2 + count)], objects=["semaphore 0x4000 (process pid 5)"],
         events=[(95, "asks"), (100, "waits")], certainty="inferred",
@@ -501,7 +501,7 @@ def signalled(at=(20,)):
 
 def lost_signal(first, *signals):
     return verdict(
-        "app 1 waits for condition variable 0x3000 (process app) from 0.000 060 000 s to the end of the trace, "
+        "app 1 waits for condition variable 0x3000 (process app) from 0.000 060 s to the end of the trace, "
         f"1.000 ms; app 2 signalled it {60 - first}.00 µs before, when nobody waited, and app 1 ran "
         "30.00 µs in between.", "error", (60, 1060.001),
         threads=["app 1", "app 2"], objects=["condition variable 0x3000 (process app)"],

@@ -131,9 +131,13 @@ class Evidence:
         """Return a length in cycles for people."""
         return format_duration(self.trace.clock.duration_ns(int(cycles)))
 
-    def moment(self, cycles: int) -> str:
-        """Return a moment for people: time from the start of the trace."""
-        return format_moment(int(cycles), self.trace.clock)
+    def moment(self, cycles: int, beside: int) -> str:
+        """Return a moment for people: time from the start of the trace, as exact as a length beside it, cycles."""
+        return format_moment(int(cycles), self.trace.clock, int(beside))
+
+    def length_from(self, start: int, end: int) -> str:
+        """Return a span of time for people: `97.00 ms from 0.002 995 s`."""
+        return f"{self.length(end - start)} from {self.moment(start, end - start)}"
 
     def ran_in(self, span: tuple[int, int]) -> tuple[_Ints, _Ints]:
         """Return the threads of the slices that have a part in a span of time, and how long each part is, cycles.
@@ -234,7 +238,7 @@ class Evidence:
         first, last, _ = max(occurrences, key=lambda span: span[1] - span[0])
         if first == occurrences[0][0]:
             return often
-        return f"{often}, longest {self.length(last - first)} from {self.moment(first)}"
+        return f"{often}, longest {self.length_from(first, last)}"
 
     def again(self, how: str, occurrences: Sequence[tuple[int, int, int]]) -> str:
         """Return `more` in words that follow the first time: `, and so once more`; empty if that is the only one.

@@ -145,7 +145,7 @@ def _verdicts(evidence: Evidence, found: Blockers, columns: list[_Ints], least: 
         middle = trace.events.thread[runs].astype(np.int64)
         between = evidence.most_of(middle, ends[mine] - begins[mine])
         start, stop = int(waiting.row[begin]), int(evidence.end_rows(waiting.end_row[[begin]])[0])
-        waited = evidence.length(evidence.times[stop] - evidence.times[start])
+        span = int(evidence.times[start]), int(evidence.times[stop])
         name, object_text = evidence.name, waited_for(evidence, found, begin)
         ranked = partial(_ranked_by_run, evidence, runs, middle)
         is_one = len(between) == 1
@@ -165,11 +165,11 @@ def _verdicts(evidence: Evidence, found: Blockers, columns: list[_Ints], least: 
         }
         verdicts.append(evidence.verdict(
             Severity.ERROR,
-            (int(evidence.times[start]), int(evidence.times[stop])), [high_row, low_row, *named(between)],
+            span, [high_row, low_row, *named(between)],
             [object_text],
             [start, held, *runs.tolist(), stop],
-            (f"{_ranked(evidence, high_row, start)} waits {waited} from "
-             f"{evidence.moment(int(evidence.times[start]))} for {object_text}{of_whom(evidence, found, begin)}"
+            (f"{_ranked(evidence, high_row, start)} waits {evidence.length_from(*span)} for {object_text}"
+             f"{of_whom(evidence, found, begin)}"
              f"{chain}; "
              f"{who} {_ranked(evidence, low_row, held)} from running for {evidence.length(total)} of that"
              f"{f' ({taken} of it)' if taken else ''}{again}.",

@@ -53,8 +53,8 @@ def starvations(evidence: Evidence, limits: Limits) -> list[Verdict]:
         verdicts.append(evidence.verdict(
             Severity.WARNING, span, [thread, *named(who)], [],
             [*ready.row[inside].tolist(), *ready.end_row[inside].tolist()],
-            (f"{evidence.name(thread)} is ready for {evidence.length(total)} of {evidence.length(span[1] - span[0])} "
-             f"from {evidence.moment(span[0])} and gets next to no CPU{instead(evidence, span, who)}{idle}{again}.",
+            (f"{evidence.name(thread)} is ready for {evidence.length(total)} of {evidence.length_from(*span)} "
+             f"and gets next to no CPU{instead(evidence, span, who)}{idle}{again}.",
              _AFFINITY if idle else _way_to_run(evidence, thread, who, int(ready.row[inside[0]]))),
             occurrences=happens, roles=_ready_and_runs(ready.at(inside)),
         ))  # fmt: skip
@@ -114,7 +114,7 @@ def long_readies(evidence: Evidence, limits: Limits) -> list[Verdict]:
         verdicts.append(evidence.verdict(
             Severity.WARNING if is_serious else Severity.INFO, span, [thread, *named(who)], [],
             [int(ready.row[first]), int(ready.end_row[first])],
-            (f"{evidence.name(thread)} is ready from {evidence.moment(span[0])} and runs "
+            (f"{evidence.name(thread)} is ready from {evidence.moment(span[0], span[1] - span[0])} and runs "
              f"{evidence.length(span[1] - span[0])} later{instead(evidence, span, who)}{idle}"
              f"{evidence.again('so', positions)}.",
              _AFFINITY if idle else _way_to_run(evidence, thread, who, int(ready.row[first]))),
@@ -245,7 +245,7 @@ def busy_loops(evidence: Evidence, limits: Limits) -> list[Verdict]:
         verdicts.append(evidence.verdict(
             Severity.INFO, (start, end), [thread], [], states.row[stretch],
             (f"{evidence.name(thread)} runs {evidence.length(int(ran[worst]))} of {evidence.length(end - start)} from "
-             f"{evidence.moment(start)} without waiting once.",
+             f"{evidence.moment(start, end - start)} without waiting once.",
              "If it polls, let it wait for an event; if it computes, run it at a low priority."),
         ))  # fmt: skip
     return verdicts
@@ -296,7 +296,7 @@ def ping_pongs(evidence: Evidence, limits: Limits) -> list[Verdict]:
                 [trace.cpu_title(cpu)], mine[inside],
                 (f"{evidence.name(pair[0])} and {evidence.name(pair[1])} hand {trace.cpu_title(cpu)} to and fro "
                  f"{int(count[worst])} times within {evidence.length(window)} from "
-                 f"{evidence.moment(int(moments[worst]))}, {evidence.length(used)} at a time.",
+                 f"{evidence.moment(int(moments[worst]), window)}, {evidence.length(used)} at a time.",
                  "Do more work at a time: put messages together, or let one of them wait for an event."),
                 occurrences=[(int(first), int(last), -1) for first, last in zip(span.start, span.end, strict=True)],
             ))  # fmt: skip

@@ -89,7 +89,7 @@ def floods(evidence: Evidence, limits: Limits) -> list[Verdict]:
         again = f", and so {counted(len(happens) - 1, 'more time')}" if len(happens) > 1 else ""
         every = f", one every {evidence.length((span[1] - span[0]) // len(inside))}" if len(inside) > 1 else ""
         text = (f"Interrupt 0x{number:x} comes {counted(len(inside), 'time')} on {cpu_title} within "
-                f"{evidence.length(span[1] - span[0])} from {evidence.moment(span[0])}{every}")  # fmt: skip
+                f"{evidence.length_from(*span)}{every}")  # fmt: skip
         threads: list[int] = []
         severity = Severity.WARNING
         if handled is not None:
@@ -216,7 +216,7 @@ def restarted_calls(evidence: Evidence, limits: Limits) -> list[Verdict]:
         verdicts.append(evidence.verdict(
             Severity.WARNING, (int(times[worst]), int(evidence.times[inside[-1]]) + 1), [who], [call], inside,
             (f"{call} of {evidence.name(who)} is interrupted {int(count[worst])} times within "
-             f"{evidence.length(window)} from {evidence.moment(int(times[worst]))}.",
+             f"{evidence.length(window)} from {evidence.moment(int(times[worst]), window)}.",
              "Mask the signal during the call, handle it in a thread of its own, or make timeouts longer."),
         ))  # fmt: skip
     return verdicts
@@ -258,10 +258,12 @@ def leaks(evidence: Evidence, limits: Limits) -> list[Verdict]:
                 continue  # it has all that it wants
             name = trace.process_name(who)
             span = int(evidence.times[run[0]]), int(evidence.times[run[-1]])
+            length = span[1] - span[0]
             verdicts.append(evidence.verdict(
                 Severity.WARNING, span, np.unique(trace.events.thread[run]), [f"{what} of {name}"], run,
-                (f"{name} creates {len(run)} {what} from {evidence.moment(span[0])} to {evidence.moment(span[1])}, one "
-                 f"every {evidence.length((span[1] - span[0]) // (len(run) - 1))}, and gives none of them back.",
+                (f"{name} creates {len(run)} {what} from {evidence.moment(span[0], length)} to "
+                 f"{evidence.moment(span[1], length)}, one every {evidence.length(length // (len(run) - 1))}, and "
+                 "gives none of them back.",
                  f"Call {'ChannelDestroy' if makes == 'CHANNEL_CREATE' else 'ConnectDetach'}() when one is not needed "
                  "any more, or reuse one."),
             ))  # fmt: skip
@@ -309,6 +311,6 @@ def data_losses(evidence: Evidence, _limits: Limits) -> list[Verdict]:
         [trace.cpu_title(cpu) for cpu in cpus], rows,
         (f"Events{where} are missing in {counted(len(lost), 'range')}{f' ({what})' if what else ''}, "
          f"{evidence.length(total)} in all; the longest from "
-         f"{evidence.moment(int(worst[0]))} for {evidence.length(int(worst[1] - worst[0]))}.",
+         f"{evidence.moment(int(worst[0]), int(worst[1] - worst[0]))} for {evidence.length(int(worst[1] - worst[0]))}.",
          "Capture fewer classes, in fast mode, or with more and larger buffers."),
     )]  # fmt: skip

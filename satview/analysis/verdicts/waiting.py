@@ -78,8 +78,8 @@ def deadlocks(evidence: Evidence, limits: Limits) -> list[Verdict]:
         unless = f" unless {_some(evidence, others)} can end one of these waits," if others else ""
         verdicts.append(evidence.verdict(
             _severity(found, positions, is_guess=certainty is Certainty.GUESS), (start, end), circle, objects, rows,
-            (f"{', '.join(parts)}:{unless} none of them runs again from {evidence.moment(start)} to the end of the "
-             f"trace, {evidence.length(end - start)}.",
+            (f"{', '.join(parts)}:{unless} none of them runs again from {evidence.moment(start, end - start)} to the "
+             f"end of the trace, {evidence.length(end - start)}.",
              _way_out({int(found.waits.value[i]) for i in positions}, objects)),
             certainty,
             roles={int(found.waits.call_row[i]): "asks" for i in positions}
@@ -152,8 +152,8 @@ def waits_for_ever(evidence: Evidence, limits: Limits) -> list[Verdict]:
         rows = [int(waiting.call_row[wait]), row]
         verdicts.append(evidence.verdict(
             reason.severity, (start, end), [thread, *reason.others], [what], rows,
-            (f"{evidence.name(thread)} waits for {what}, {reason.why}, from {evidence.moment(start)} to the end of "
-             f"the trace, {evidence.length(end - start)}.", reason.remedy),
+            (f"{evidence.name(thread)} waits for {what}, {reason.why}, from {evidence.moment(start, end - start)} to "
+             f"the end of the trace, {evidence.length(end - start)}.", reason.remedy),
             reason.certainty, roles={rows[0]: "asks", rows[1]: "waits"},
         ))  # fmt: skip
     return verdicts
@@ -274,8 +274,9 @@ def lost_wakeups(evidence: Evidence, limits: Limits) -> list[Verdict]:
             Severity.WARNING if has_worked else Severity.ERROR, (start, trace.window.end),
             [thread, int(trace.events.thread[last])], [what],
             [*lost.tolist(), int(found.row[i]), int(found.call_row[i])],
-            (f"{evidence.name(thread)} waits for {what} from {evidence.moment(start)} to the end of the trace, "
-             f"{evidence.length(trace.window.end - start)}; {evidence.name(int(trace.events.thread[last]))} signalled "
+            (f"{evidence.name(thread)} waits for {what} from {evidence.moment(start, trace.window.end - start)} to "
+             f"the end of the trace, {evidence.length(trace.window.end - start)}; "
+             f"{evidence.name(int(trace.events.thread[last]))} signalled "
              f"it {evidence.length(start - int(evidence.times[last]))} before, when nobody waited, and "
              f"{evidence.name(thread)} ran {evidence.length(worked)} in between.",
              "Test the condition with the mutex locked, in a loop around the wait, and set it with the mutex locked."),
@@ -336,7 +337,7 @@ def _passed_over(evidence: Evidence, limits: Limits) -> list[Verdict]:
         verdicts.append(evidence.verdict(
             Severity.WARNING, (start, start + length), [thread, *others], [what],
             list(roles := _roles(evidence, found, wait)),
-            (f"{evidence.name(thread)} waits {evidence.length(length)} from {evidence.moment(start)} for {what}, which "
+            (f"{evidence.name(thread)} waits {evidence.length_from(start, start + length)} for {what}, which "
              f"others have and give up {len(givers):,} times meanwhile: {_some(evidence, others, 'and')}"
              f"{_taken(evidence, found, wait)}.",
              "A mutex goes to the thread of the highest priority that waits: hold it for less of the time."),
@@ -364,7 +365,7 @@ def _kept_holders(evidence: Evidence, limits: Limits) -> list[Verdict]:
         verdicts.append(evidence.verdict(
             Severity.WARNING, span, [thread, holder, *named(who)], [waited_for(evidence, found, wait)],
             list(roles := _roles(evidence, found, wait)),
-            (f"{evidence.name(thread)} waits {evidence.length(span[1] - span[0])} from {evidence.moment(span[0])} for "
+            (f"{evidence.name(thread)} waits {evidence.length_from(*span)} for "
              f"{waited_for(evidence, found, wait)}{of_whom(evidence, found, wait)}, which could run and did not for "
              f"{evidence.length(int(kept[group[0]]))} of that{instead(evidence, span, who)}{again}"
              f"{_taken(evidence, found, wait)}: a priority inversion is possible, no event has priorities.",
@@ -410,9 +411,9 @@ def _contended(evidence: Evidence, limits: Limits) -> list[Verdict]:
         verdicts.append(evidence.verdict(
             Severity.WARNING, span, threads, [what], list(roles),
             (f"{len(threads)} threads wait {int(count[worst])} times for {what} within {evidence.length(window)} from "
-             f"{evidence.moment(int(begins[worst]))}, {evidence.length(int(waited[worst]))} in all"
+             f"{evidence.moment(int(begins[worst]), window)}, {evidence.length(int(waited[worst]))} in all"
              f"{f', while {held} hold it in turn' if held else ''}; {evidence.name(threads[0])} waits most, longest "
-             f"{evidence.length(int(length.max()))} from {evidence.moment(int(evidence.times[found.row[longest]]))}"
+             f"{evidence.length_from(*evidence.span_of_wait(found, longest)[:2])}"
              f"{_taken(evidence, known, longest)}.",
              "Hold the mutex for less time, above all never across a sleep or a message, or split what it guards; a "
              "reader/writer lock helps if most of them only read."),
@@ -439,7 +440,8 @@ def _taken(evidence: Evidence, found: Blockers, wait: int) -> str:
     if take is None:
         return ""
     before = evidence.times[min(waiting.call_row[wait], waiting.row[wait])] - evidence.times[take]
-    return (f"; {evidence.name(int(found.thread[wait]))} took it at {evidence.moment(int(evidence.times[take]))}, "
+    return (f"; {evidence.name(int(found.thread[wait]))} took it at "
+            f"{evidence.moment(int(evidence.times[take]), before)}, "
             f"{evidence.length(before)} before {evidence.name(int(waiting.thread[wait]))} asked for it")  # fmt: skip
 
 
