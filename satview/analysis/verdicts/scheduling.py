@@ -10,7 +10,16 @@ from numpy.typing import NDArray
 
 from satview.analysis.needs import STATES
 from satview.analysis.partitions import has_partitions, partition_names
-from satview.analysis.verdicts.evidence import Evidence, counts_within, covered, episode_of, episodes, groups, named
+from satview.analysis.verdicts.evidence import (
+    Evidence,
+    counts_within,
+    covered,
+    episode_of,
+    episodes,
+    groups,
+    may_cover,
+    named,
+)
 from satview.analysis.verdicts.rule import Limits, verdict_rule
 from satview.analysis.verdicts.verdict import Severity, Verdict
 from satview.analysis.wait_graph import StateSpans
@@ -18,10 +27,10 @@ from satview.events.states import READY, RUNNING
 from satview.linkage.whole import is_whole_on
 from satview.store.arguments import argument_under
 from satview.store.axis import are_beside
-from satview.store.losses import KERNEL_PID
 from satview.store.time_ranges import TimeRanges
 
 _AFFINITY: Final = "Let it run on the CPUs that are idle: widen its runmask, or the budget of its partition."
+_IS_AWAKE: Final = np.isin(np.arange(256), (RUNNING, READY))  # lane values
 _Ints = NDArray[np.int64]
 
 
@@ -39,10 +48,12 @@ def starvations(evidence: Evidence, limits: Limits) -> list[Verdict]:
     """Return threads that were ready all through a window of some length."""
     window = limits.cycles("window_ms")
     least = int(window * limits.number("ready_percent") / 100)
-    ready = _readies(evidence)
-    begin, end = evidence.times[ready.row], evidence.times[ready.end_row]
+    ready = evidence.readies
+    begin, end = evidence.ready_times
     kept = []
     for thread, mine in _of_threads(ready.thread, end - begin, least):
+        if not may_cover(begin[mine], end[mine], window, least):
+            continue
         begins, waited = covered(begin[mine], end[mine], window)
         bad = np.flatnonzero(waited >= least)
         if not len(bad):
@@ -93,15 +104,15 @@ def _times_of(windows: TimeRanges, ready: StateSpans, begin: _Ints, end: _Ints) 
 )
 def long_readies(evidence: Evidence, limits: Limits) -> list[Verdict]:
     """Return threads that were ready for long without a break; those that starve are reported as such."""
-    ready = _readies(evidence)
-    cycles = evidence.lengths(ready.row, ready.end_row)
+    ready = evidence.readies
+    begin, end = evidence.ready_times
+    cycles = end - begin
     starving = int(limits.of("starvation").cycles("window_ms")
                    * limits.of("starvation").number("ready_percent") / 100)  # fmt: skip
     at = np.flatnonzero((cycles >= limits.cycles("least_ms")) & (cycles < starving))
     kept = []
     for thread, mine in groups_at(ready.thread, at):
-        positions = [(int(evidence.times[ready.row[i]]), int(evidence.times[ready.end_row[i]]), int(ready.row[i]))
-                  for i in mine.tolist()]  # fmt: skip
+        positions = [(int(begin[i]), int(end[i]), int(ready.row[i])) for i in mine.tolist()]
         span = positions[0][:2]
         is_serious = max(end - start for start, end, _ in positions) >= limits.cycles("serious_ms")
         moment, length = evidence.moment(span[0], span[1] - span[0]), evidence.length(span[1] - span[0])
@@ -203,14 +214,6 @@ def _held_by(evidence: Evidence, kept: _Kept) -> int:
 def _ready_and_runs(ready: StateSpans) -> dict[int, str]:
     """Return what the events are by which threads become ready, and by which they are that no more."""
     return {**dict.fromkeys(ready.end_row.tolist(), "runs at last"), **dict.fromkeys(ready.row.tolist(), "ready")}
-
-
-def _readies(evidence: Evidence) -> StateSpans:
-    """Return when threads were ready. Of the kernel's own what the opening dump reports is left out: it sleeps."""
-    ready = evidence.states.of_state(READY)
-    is_own = evidence.trace.threads.pid[ready.thread] == KERNEL_PID
-    is_seen = evidence.times[ready.row] >= evidence.all_cpus_cycles
-    return ready.at(np.flatnonzero(is_seen & (~is_own | (evidence.times[ready.row] > evidence.trace.dump_end_cycles))))
 
 
 def ran_instead(evidence: Evidence, span: tuple[int, int], thread: int) -> list[tuple[int, int]]:
@@ -315,7 +318,7 @@ def beside_idle(evidence: Evidence, span: tuple[int, int], thread: int, *, is_on
 def busy_loops(evidence: Evidence, limits: Limits) -> list[Verdict]:
     """Return threads that never waited for long and used a CPU for much of that time."""
     states = evidence.states
-    is_awake = (states.value == RUNNING) | (states.value == READY)
+    is_awake = _IS_AWAKE[states.value]
     goes_on = (states.thread[1:] == states.thread[:-1]) & (states.end_row[:-1] == states.row[1:])
     goes_on &= is_awake[1:] & is_awake[:-1]
     first = np.flatnonzero(is_awake & np.append(True, ~goes_on)[: len(states)])
@@ -365,11 +368,12 @@ def ping_pongs(evidence: Evidence, limits: Limits) -> list[Verdict]:
         mine = rows[trace.events.cpu[rows] == cpu]
         end = ends[trace.events.cpu[rows] == cpu]
         start, thread = trace.events.time_cycles[mine], trace.events.thread[mine].astype(np.int64)
-        follows = is_whole_on(trace, cpu, mine[:-1], mine[1:])
         is_short = (end - start <= longest) & ~evidence.is_idle[thread] & (thread != 0)
-        back = follows[:-1] & follows[1:] & is_short[:-2] & is_short[1:-1] & is_short[2:] & (thread[:-2] == thread[2:])
-        back &= thread[1:-1] != thread[:-2]
+        back = (
+            is_short[:-2] & is_short[1:-1] & is_short[2:] & (thread[:-2] == thread[2:]) & (thread[1:-1] != thread[:-2])
+        )
         at = np.flatnonzero(back) + 1
+        at = at[is_whole_on(trace, cpu, mine[at - 1], mine[at + 1])]
         low, high = np.minimum(thread[at], thread[at - 1]), np.maximum(thread[at], thread[at - 1])
         for pair, positions in groups(low, high):
             moments = start[at[positions]]

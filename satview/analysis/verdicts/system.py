@@ -190,16 +190,19 @@ def restarted_calls(evidence: Evidence, limits: Limits) -> list[Verdict]:
     if trace.pairs is not None:
         return []
     calls = rows_of_class(trace, wire.WireClass.KER_CALL)
-    order = stable_order(trace.events.thread[calls])
-    calls = calls[order]
-    thread = trace.events.thread[calls].astype(np.int64)
-    form, number = trace.events.code[calls] & _FORM, number_of(trace, calls)
-    follows = (thread[:-1] == thread[1:]) & (thread[1:] != 0) & (form[:-1] == 0) & (number[:-1] == number[1:])
+    thread = trace.events.thread[calls]
+    order = stable_order(thread)
+    calls, thread = calls[order], thread[order].astype(np.int64)
+    code = trace.events.code[calls]
+    form, number = code & _FORM, code & (_CALLS - 1)
+    # Nearly all entries are followed by their exit.
+    again = np.flatnonzero((form[:-1] == 0) & (form[1:] != wire.KER_EXIT_OFFSET))
+    again = again[(thread[again] == thread[again + 1]) & (thread[again] != 0) & (number[again] == number[again + 1])]
     # Without exits in the trace calls only seem to have none.
     has_exits = np.zeros(_CALLS, np.bool_)
     has_exits[number[form == wire.KER_EXIT_OFFSET]] = True
-    is_repeated = (form[1:] == 0) & has_exits[number[1:]]
-    again = np.flatnonzero(follows & ((form[1:] == wire.KER_INT_OFFSET) | is_repeated))
+    is_repeated = (form[again + 1] == 0) & has_exits[number[again]]
+    again = again[(form[again + 1] == wire.KER_INT_OFFSET) | is_repeated]
     again = again[is_whole(trace, calls[again], calls[again + 1])]
     window, least = limits.cycles("window_ms"), limits.number("least_count")
     verdicts = []

@@ -16,7 +16,6 @@ from satview.analysis.verdicts.scheduling import instead, ran_instead
 from satview.analysis.verdicts.verdict import Severity, Verdict
 from satview.analysis.verdicts.words import mutex_text, object_text, of_whom, waited_for
 from satview.analysis.wait_graph import BY_HABIT, CONDVAR, INTR, SEM, WaitGraph, keeping_processes, knots
-from satview.events.states import READY
 from satview.linkage.blockers import REPLY, SEND, Blockers, blockers
 from satview.linkage.calls import partners
 from satview.linkage.mutexes import MUTEX, entries_of, holds, mutexes
@@ -348,7 +347,7 @@ def _passed_over(evidence: Evidence, limits: Limits) -> list[Verdict]:
 
 def _kept_holders(evidence: Evidence, limits: Limits) -> list[Verdict]:
     found, least = blockers(evidence.trace), limits.cycles("kept_ms")
-    waiting, ready = found.waits, evidence.states.of_state(READY)
+    waiting, ready = found.waits, evidence.ready
     end = evidence.end_rows(waiting.end_row)
     at = np.flatnonzero(waiting.value == MUTEX)
     mine, spans = overlaps(found.thread[at], waiting.row[at].astype(np.int64), end[at],
