@@ -100,10 +100,17 @@ class Evidence:
         """When threads were ready."""
         return self.states.of_state(READY)
 
-    @cached_property
-    def runs_by_cpu(self) -> list[StateSpans]:
-        """When threads ran on each CPU, in time order."""
-        runs = self.states.of_state(RUNNING)
+    def runs_in(self, first: _Ints, last: _Ints) -> list[StateSpans]:
+        """Return when threads ran, by CPU, then in time order, as far as any of some ranges meets that.
+
+        Args:
+            first: int64 (n,), rows of the event table.
+            last: int64 (n,), rows behind `first`.
+        """
+        ranges, at = TimeRanges.of(first, last), np.flatnonzero(self.states.value == RUNNING)
+        following = np.searchsorted(ranges.end, self.states.row[at], side="right")
+        met = np.append(ranges.start, np.iinfo(np.int64).max)[following] < self.states.end_row[at]
+        runs = self.states.at(at[met])
         runs = runs.at(np.argsort(runs.row, kind="stable"))
         return [runs.at(positions) for _, positions in groups(self.trace.events.cpu[runs.row])]
 

@@ -95,7 +95,7 @@ def _runs_in_between(
     keep = np.flatnonzero((evidence.lengths(first, last) >= least // 8) & (low > 0))
     mine, first, last, low, top = mine[keep], first[keep], last[keep], low[keep], top[keep]
     out: list[tuple[_Ints, ...]] = []
-    for on_cpu in evidence.runs_by_cpu if len(mine) else ():
+    for on_cpu in evidence.runs_in(first, last) if len(mine) else ():
         zeros = np.zeros(len(mine), np.int64)
         pair, run = overlaps(zeros, first, last, np.zeros(len(on_cpu), np.int64), on_cpu.row, on_cpu.end_row)
         middle = evidence.derived.priority(on_cpu.row[run])
