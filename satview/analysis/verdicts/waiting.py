@@ -439,9 +439,10 @@ def _taken(evidence: Evidence, found: Blockers, wait: int) -> str:
     if take is None:
         return ""
     before = evidence.times[min(waiting.call_row[wait], waiting.row[wait])] - evidence.times[take]
-    return (f"; {evidence.name(int(found.thread[wait]))} took it at "
-            f"{evidence.moment(int(evidence.times[take]), before)}, "
-            f"{evidence.length(before)} before {evidence.name(int(waiting.thread[wait]))} asked for it")  # fmt: skip
+    start, end, _ = evidence.span_of_wait(waiting, wait)
+    moment = evidence.moment(int(evidence.times[take]), end - start)
+    return (f"; {evidence.name(int(found.thread[wait]))} took it at {moment}, {evidence.length(before)} before "
+            f"{evidence.name(int(waiting.thread[wait]))} asked for it")  # fmt: skip
 
 
 def _take_row(evidence: Evidence, found: Blockers, wait: int) -> int | None:
