@@ -24,6 +24,7 @@ from satview.base.plugins import PluginKind, plugins
 from satview.base.threads import Begun
 from satview.linkage.table import Certainty
 from satview.linkage.trace_links import reading_ahead
+from satview.linkage.wake_ups import wake_ups
 from satview.store.axis import files_of
 from satview.store.doubts import trusted_part
 from satview.store.trace import Trace
@@ -64,8 +65,9 @@ def find_verdicts(
     requested = [rule for kind, rule in rules().items() if (kinds is None or kind in kinds) and limits.is_enabled(kind)]
     # Those that need no links take half of the time: they are searched on a second processor.
     without_links = [rule for rule in requested if set(rule.needs) <= {KERNEL, STATES, INTERRUPTS}]
+    has_more = len(without_links) < len(requested)
     found: dict[str, list[Verdict]] = {}
-    with reading_ahead(trace), _searching(without_links, evidence, limits) as beside:
+    with reading_ahead(trace), _searching(without_links, evidence, limits, has_more=has_more) as beside:
         for number, rule in enumerate(requested):
             if cancelled is not None and cancelled():
                 raise Cancelled
@@ -104,11 +106,22 @@ def verdicts_of(
 
 
 @contextmanager
-def _searching(rules: list[Rule], evidence: Evidence, limits: Thresholds) -> Iterator[Begun[dict[str, list[Verdict]]]]:
-    """Look for some kinds in a thread of its own, up to the end of the context at most."""
+def _searching(
+    rules: list[Rule], evidence: Evidence, limits: Thresholds, *, has_more: bool
+) -> Iterator[Begun[dict[str, list[Verdict]]]]:
+    """Look for some kinds in a thread of its own, up to the end of the context at most.
+
+    Args:
+        rules: Of the kinds.
+        evidence: The trace.
+        limits: When something is a verdict.
+        has_more: Others are searched meanwhile: what they need last of all is made before.
+    """
     is_over = Event()
 
     def search() -> dict[str, list[Verdict]]:
+        if has_more:
+            wake_ups(evidence.trace)
         return {rule.kind: _found(rule, evidence, limits) for rule in rules if not is_over.is_set()}
 
     beside = Begun(search, "satview-verdicts")
