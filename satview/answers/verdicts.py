@@ -282,7 +282,11 @@ def _shown_event(trace: Trace, verdict: Verdict) -> int:
     state = {event: int(trace.catalogue.state_value_of_code[trace.events.code[event]]) for event in own}
     waits = [event for event in own if state[event] not in (NOT_A_STATE, RUNNING, READY, DEAD)]
     ready = [event for event in own if state[event] == READY]
-    return next(iter(waits or ready or own or verdict.evidence), -1)
+    if waits:
+        rows = trace.states.of(verdict.threads[0])
+        times = np.append(trace.events.time_cycles[rows], trace.window.end)
+        return max(waits, key=lambda event: np.diff(times)[np.searchsorted(rows, event)])
+    return next(iter(ready or own or verdict.evidence), -1)
 
 
 def _undecided_words(undecided: Table) -> str:

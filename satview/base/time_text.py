@@ -87,13 +87,24 @@ def format_time(ns: int, resolution_ns: int = 1) -> str:
     return _grouped(ns, 9, groups)
 
 
-def format_moment(cycles: int, clock: Clock) -> str:
+def format_moment(cycles: int, clock: Clock, beside: int | None = None) -> str:
     """Return a moment of a trace as seconds from its start, with decimals that lead back to the cycle.
 
     Up to 1 GHz three groups, `1.234 567 890 s`; four up to 1 THz. What is not written is cut off, not rounded, as
     `parse_moment` takes the first cycle that is not before a time.
+
+    Args:
+        cycles: The moment.
+        clock: Of the trace.
+        beside: A length in cycles that a sentence has beside the moment. Of milliseconds it leaves microseconds of the
+            moment, of seconds milliseconds: `1.234 568 s`, `1.235 s`. They are rounded up, so that what begins then has
+            begun when the text is read back. None = to the cycle.
     """
     decimals = -(-_decimals(clock) // 3) * 3
+    length_ns = 0 if beside is None else clock.duration_ns(beside)
+    for least_ns, fewer in ((NS_PER_S, 3), (NS_PER_S // 1_000, 6)):
+        if length_ns >= least_ns:
+            return _grouped(-((clock.start_cycles - cycles) * 10**fewer // clock.cycles_per_s), fewer, fewer // 3)
     return _grouped(_scaled(cycles, clock, decimals), decimals, decimals // 3)
 
 

@@ -381,6 +381,11 @@ def argument_names(release: Release, taught: Taught | None = None) -> dict[str, 
     return _argument_names(release, len(_LEARNED.layouts) if taught is None else taught)
 
 
+def is_rest(name: str) -> bool:
+    """Return whether a name is that of a word that no list describes."""
+    return _REST.fullmatch(name) is not None
+
+
 def codes_of_argument(release: Release, name: str, taught: Taught | None = None) -> tuple[int, ...]:
     """Return the codes whose events may have an argument of a name; none if there is no such argument.
 

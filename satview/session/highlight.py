@@ -174,6 +174,7 @@ class WaitsFor:
     Attributes:
         thread: Row of the thread table.
         holder: Row of the other one.
+        row: The event by which it begins to wait.
         start_cycles, end_cycles: From when to when.
         title: What the other one does: `holds it`, `serves it`.
         certainty: Of the link between them.
@@ -181,6 +182,7 @@ class WaitsFor:
 
     thread: int
     holder: int
+    row: int
     start_cycles: int
     end_cycles: int
     title: str
@@ -331,6 +333,9 @@ def _of_verdict(table: Table, row: int) -> Highlighted:
         ran = sum(int(times[leg.to_row] - times[leg.from_row]) for leg in runs)
         suffers = wait is not None and wait.end_cycles - wait.start_cycles > ran
         waits += [wait] if wait is not None and suffers else []
+        begins = {wait.row for wait in waits}
+        # Who waits for another one may sleep for longer.
+        blocked.sort(key=lambda leg: leg.from_row not in begins)
         legs += blocked[:1] if thread in chain or suffers or not runs else runs[:_MOST_RUNS]
     has = {wait.holder: wait.title for wait in waits}
     legs = [replace(leg, title=", ".join(filter(None, (has.get(leg.thread), leg.title)))) for leg in legs]
@@ -351,8 +356,8 @@ def _wait_in(trace: Trace, thread: int, span: tuple[int, int]) -> WaitsFor | Non
     longest = int((end - start).argmax())
     wait = int(known[longest])
     title = "serves it" if found.waits.value[wait] in (SEND, REPLY) else "holds it"
-    return WaitsFor(thread, int(found.thread[wait]), int(start[longest]), int(end[longest]), title,
-                    Certainty(int(found.certainty[wait])))  # fmt: skip
+    return WaitsFor(thread, int(found.thread[wait]), int(found.waits.row[wait]), int(start[longest]), int(end[longest]),
+                    title, Certainty(int(found.certainty[wait])))  # fmt: skip
 
 
 def _legs(trace: Trace, thread: int, span: tuple[int, int], is_asked: Callable[[int], bool]) -> list[Leg]:

@@ -23,6 +23,7 @@ from satview.events.layout import (
     arguments_of,
     codes_of_argument,
     describe_layout,
+    is_rest,
     layout_of,
     learned_lists,
     named_parts,
@@ -126,17 +127,36 @@ def codes_with_text(release: Release) -> NDArray[np.bool_]:
 
 
 @lru_cache(maxsize=128)
-def _ranks(name: str | None, release: Release, learned: int) -> tuple[NDArray[np.intp], NDArray[np.uint16]]:
+def _ranks(
+    name: str | None, release: Release, learned: int, logged: tuple[int, ...]
+) -> tuple[NDArray[np.intp], NDArray[np.uint16]]:
     """Return the codes that have an argument (None: a text), and their numbers from 1 on, (32768,), 0 for others.
 
     Args:
         name: The argument.
         release: Of the trace.
         learned: How many lists listings have shown so far; only they change what is returned.
+        logged: The codes that the trace has: to look at all of a release takes a tenth of a second.
     """
-    del learned
-    table = codes_with_text(release) if name is None else codes_with(name, release)
+    if name is None:
+        table = codes_with_text(release)
+    elif is_rest(name):
+        table = codes_with(name, release)
+    else:
+        table, spelling = np.zeros(CODE_COUNT, np.bool_), one_spelling(name)
+        table[[code for code in logged if spelling in _spellings(release, code, learned)]] = True
     return np.flatnonzero(table), np.where(table, np.cumsum(table), 0).astype(np.uint16)
+
+
+@lru_cache(maxsize=1 << 13)
+def _spellings(release: Release, code: int, learned: int) -> frozenset[str]:
+    """Return the arguments that a code has in one of its forms; `learned` as of `_ranks`."""
+    del learned
+    return frozenset(one_spelling(part.name) for part in arguments_of(release, code))
+
+
+def _logged_codes(trace: Trace) -> tuple[int, ...]:
+    return trace.cached("arguments.logged", lambda trace: tuple(np.flatnonzero(trace.code_counts).tolist()))
 
 
 def distinct(keys: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.intp]]:
@@ -381,7 +401,7 @@ def argument_offsets(trace: Trace, rows: Rows, name: str | None) -> list[tuple[N
         Groups: intp (n,), and where their argument is in the payload.
     """
     release, code = trace.release, trace.events.code[rows]
-    codes, rank_of_code = _ranks(name, release, learned_lists())
+    codes, rank_of_code = _ranks(name, release, learned_lists(), _logged_codes(trace))
     rank = rank_of_code.take(code)
     at = np.flatnonzero(rank)
     if not len(at):

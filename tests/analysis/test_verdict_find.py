@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import threading
+from pathlib import Path
+
 import pytest
 
+import satview
 from satview.analysis.verdicts.find import find_verdicts, kind_of, verdicts_of
 from satview.base.errors import Cancelled, UsageError
 from tests.analysis.scenes import CALLS, END, PAUSE, SIGNAL, Scene, thresholds
 from tests.analysis.test_verdict_scenes import dump, ends
 from tests.helpers.kev import TraceBuilder
+
+SAMPLES = Path(__file__).parents[2] / "sample_traces"
 
 
 def signalled_by_a_dead_thread():
@@ -57,6 +63,13 @@ def test_verdicts_are_looked_for_once(tmp_path):
     assert shares[0] == 0 < shares[1]
     assert verdicts_of(trace, lambda: True, shares.append) == find_verdicts(trace)
     assert len(shares) == count, "not looked for again"
+
+
+def test_no_thread_goes_on_looking_after_somebody_has_cancelled():
+    trace = satview.open_trace(SAMPLES / "dense-4cpu.kev")
+    with pytest.raises(Cancelled):
+        find_verdicts(trace, cancelled=lambda: True)
+    assert [thread.name for thread in threading.enumerate() if thread.name == "satview-verdicts"] == []
 
 
 class Plugged:

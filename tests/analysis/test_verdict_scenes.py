@@ -274,7 +274,7 @@ def unless(*others):
 
 def stuck(says, threads, objects, events, severity="error", certainty="exact"):
     return verdict(
-        f"{says} none of them runs again from 0.000 060 000 s to the end of the trace, 1.000 ms.", severity,
+        f"{says} none of them runs again from 0.000 060 s to the end of the trace, 1.000 ms.", severity,
         (60, 1060.001), threads=threads, objects=objects, events=events, certainty=certainty,
     )  # fmt: skip
 
@@ -321,7 +321,7 @@ def alone(who, left):
     names = [f"pid 5 {tid}" for tid in who]
     return verdict(
         f"pid 5 1 waits for condition variable 0x3000 (process pid 5), and {' and '.join(names)}, the last "
-        f"other {left} of its process, ended meanwhile, from 0.000 060 000 s to the end of the trace, "
+        f"other {left} of its process, ended meanwhile, from 0.000 060 s to the end of the trace, "
         f"{A_MS}.", "warning", (60, 1060.001), threads=["pid 5 1", *names],
         objects=["condition variable 0x3000 (process pid 5)"], events=[(50, "asks"), (60, "waits")],
         certainty="inferred",
@@ -337,7 +337,7 @@ def never_posted(timeout=False):
 
 
 NEVER_POSTED = verdict(
-    "pid 5 1 waits for semaphore 0x4000 (process pid 5), which nobody else posts in this trace, from 0.000 060 000 s "
+    "pid 5 1 waits for semaphore 0x4000 (process pid 5), which nobody else posts in this trace, from 0.000 060 s "
     "to the end of the trace, 1.000 ms.", "info", (60, 1060.001), threads=["pid 5 1"],
     objects=["semaphore 0x4000 (process pid 5)"], events=[(50, "asks"), (60, "waits")], certainty="guess",
 )  # fmt: skip
@@ -357,7 +357,7 @@ def masked(*unmasks):
 
 
 MASKED = verdict(
-    "pid 5 1 waits for an interrupt, which it did not unmask after the last one, from 0.000 054 000 s to the end of "
+    "pid 5 1 waits for an interrupt, which it did not unmask after the last one, from 0.000 054 s to the end of "
     "the trace, 1.000 ms.", "warning", (54, 1054.001), threads=["pid 5 1"], objects=["an interrupt"],
     events=[(53, "asks"), (54, "waits")], certainty="inferred",
 )  # fmt: skip
@@ -374,7 +374,7 @@ def replied_before(*tids):
 
 def unanswered(why, since, threads=(), severity="info", certainty="guess"):
     return verdict(
-        f"pid 5 1 waits for the reply, which srv 1 received{why}, from 0.000 {since:03} 000 s to the end of the trace, "
+        f"pid 5 1 waits for the reply, which srv 1 received{why}, from 0.000 {since:03} s to the end of the trace, "
         f"{A_MS}.", severity, (since, since + 1000.001), threads=["pid 5 1", "srv 1", *threads], objects=["the reply"],
         events=[(since - 4, "asks"), (since, "waits")], certainty=certainty,
     )  # fmt: skip
@@ -415,7 +415,7 @@ def too_early(rounds, ran):
     at = 20 + 112 * rounds
     waits = at + ran + 5
     return verdict(
-        f"pid 5 1 waits for condition variable 0x3000 (process pid 5) from 0.000 {waits} 000 s to the end of the "
+        f"pid 5 1 waits for condition variable 0x3000 (process pid 5) from 0.000 {waits} s to the end of the "
         f"trace, 1.000 ms; pid 5 2 signalled it {ran + 3}.00 µs before, when nobody waited, and pid 5 1 ran "
         f"{ran}.00 µs in between.", "error", (waits, waits + 1000.001), threads=["pid 5 1", "pid 5 2"],
         objects=["condition variable 0x3000 (process pid 5)"], certainty="inferred",
@@ -440,7 +440,7 @@ def signalled_after(*, loss=False, overlap=False):
 
 
 AFTER = verdict(
-    "pid 5 1 waits for condition variable 0x3000 (process pid 5) from 0.000 060 000 s to the end of the trace, "
+    "pid 5 1 waits for condition variable 0x3000 (process pid 5) from 0.000 060 s to the end of the trace, "
     "1.000 ms; pid 5 2 signalled it 40.00 µs before, when nobody waited, and pid 5 1 ran 30.00 µs in between.", "error",
     (60, 1060.001), threads=["pid 5 1", "pid 5 2"], objects=["condition variable 0x3000 (process pid 5)"],
     certainty="inferred", events=[(20, "signals"), (50, "asks"), (60, "waits")],
@@ -464,7 +464,7 @@ def only_the_last():
 
 
 THE_LAST = verdict(
-    "pid 5 3 waits for condition variable 0x5000 (process pid 5) from 0.000 210 000 s to the end of the trace, "
+    "pid 5 3 waits for condition variable 0x5000 (process pid 5) from 0.000 210 s to the end of the trace, "
     "1.000 ms; pid 5 9 signalled it 206.0 µs before, when nobody waited, and pid 5 3 ran 10.00 µs in between.", "error",
     (210, 1210.001), threads=["pid 5 3", "pid 5 9"], objects=["condition variable 0x5000 (process pid 5)"],
     certainty="inferred", events=[(4, "signals"), (205, "asks"), (210, "waits")],

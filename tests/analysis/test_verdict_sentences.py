@@ -403,8 +403,9 @@ def convoy(*later, count=8):
 
 CONVOY = verdict(
     "3 threads wait 5 times for mutex 0x1000 (process pid 5) within 100.0 µs from 0.000 102 000 s, 52.50 µs in all, "
-    "while pid 5 9 hold it in turn.", "warning", (102, 262), threads=["pid 5 1", "pid 5 2", "pid 5 3"],
-    objects=["mutex 0x1000 (process pid 5)"], events=[(time, "waits") for time in range(102, 200, 20)],
+    "while pid 5 9 hold it in turn; pid 5 1 waits most, longest 10.50 µs from 0.000 102 000 s.", "warning",
+    (102, 262), threads=["pid 5 1", "pid 5 2", "pid 5 3"], objects=["mutex 0x1000 (process pid 5)"],
+    events=[(101, "asks"), (102, "waits"), (112.5, "goes on"), *((time, "waits") for time in range(122, 200, 20))],
 )  # fmt: skip
 
 
@@ -425,13 +426,16 @@ def rush():
 
 RUSH = verdict(
     "3 threads wait 3 times for mutex 0x1000 (process pid 5) within 100.0 µs from 0.000 100 000 s, 33.00 µs in all, "
-    "while pid 5 9 hold it in turn.", "warning", (100, 288), threads=["pid 5 1", "pid 5 2", "pid 5 3"],
-    objects=["mutex 0x1000 (process pid 5)"], events=[(time, "waits") for time in (188, 189, 190)],
+    "while pid 5 9 hold it in turn; pid 5 1 waits most, longest 12.00 µs from 0.000 188 000 s.", "warning",
+    (100, 288), threads=["pid 5 1", "pid 5 2", "pid 5 3"], objects=["mutex 0x1000 (process pid 5)"],
+    events=[(187.7, "asks"), (188, "waits"), (189, "waits"), (190, "waits"), (200, "goes on")],
 )  # fmt: skip
 CONVOYS = verdict(
     "3 threads wait 6 times for mutex 0x1000 (process pid 5) within 100.0 µs from 0.000 502 000 s, 62.50 µs in all, "
-    "while pid 5 9 hold it in turn.", "warning", (484.5, 692), threads=["pid 5 1", "pid 5 2", "pid 5 3"],
-    objects=["mutex 0x1000 (process pid 5)"], events=[(time, "waits") for time in range(502, 600, 18)],
+    "while pid 5 9 hold it in turn; pid 5 1 waits most, longest 10.50 µs from 0.000 538 000 s.", "warning",
+    (484.5, 692), threads=["pid 5 1", "pid 5 2", "pid 5 3"], objects=["mutex 0x1000 (process pid 5)"],
+    events=[(502, "waits"), (520, "waits"), (537, "asks"), (538, "waits"), (548.5, "goes on"),
+            *((time, "waits") for time in range(556, 600, 18))],
     occurrences=[(102, 262, None), (484.5, 692, None)],
 )  # fmt: skip
 
@@ -456,7 +460,7 @@ def circle(*others):
 
 CIRCLE = verdict(
     "pid 5 2 waits for mutex 0x1000 (process pid 5), held by pid 5 1, pid 5 1 waits for mutex 0x2000 (process pid 5), "
-    "held by pid 5 2: none of them runs again from 0.000 060 000 s to the end of the trace, 1.000 ms.", "error",
+    "held by pid 5 2: none of them runs again from 0.000 060 s to the end of the trace, 1.000 ms.", "error",
     (60, 1060.001), threads=["pid 5 2", "pid 5 1"],
     objects=["mutex 0x1000 (process pid 5)", "mutex 0x2000 (process pid 5)"],
     events=[(20, "asks"), (30, "waits"), (50, "asks"), (60, "waits")],
@@ -471,7 +475,7 @@ def dead_owner():
 
 
 DEAD_OWNER = verdict(
-    "pid 5 2 waits for mutex 0x1000 (process pid 5), held by pid 5 1, which has ended, from 0.000 060 000 s to the end "
+    "pid 5 2 waits for mutex 0x1000 (process pid 5), held by pid 5 1, which has ended, from 0.000 060 s to the end "
     "of the trace, 1.000 ms.", "error", (60, 1060.001), threads=["pid 5 2", "pid 5 1"],
     objects=["mutex 0x1000 (process pid 5)"], events=[(50, "asks"), (60, "waits")],
 )  # fmt: skip
@@ -488,7 +492,7 @@ def semaphores():
 
 SEMAPHORES = verdict(
     "pid 5 1 waits for semaphore 0x4002 (process pid 5), pid 5 2 waits for semaphore 0x4001 (process pid 5): none of "
-    "them runs again from 0.000 060 000 s to the end of the trace, 1.000 ms.", "warning", (60, 1060.001),
+    "them runs again from 0.000 060 s to the end of the trace, 1.000 ms.", "warning", (60, 1060.001),
     threads=["pid 5 1", "pid 5 2"],
     objects=["semaphore 0x4002 (process pid 5)", "semaphore 0x4001 (process pid 5)"],
     events=[(20, "asks"), (30, "waits"), (50, "asks"), (60, "waits")], certainty="inferred",
@@ -511,7 +515,7 @@ def dead_posters(count):
 def nobody_posts(count, who):
     return verdict(
         f"pid 5 1 waits for semaphore 0x4000 (process pid 5), posted in this trace only by {who}, "
-        f"{'which has ended' if count == 1 else 'all of which have ended'}, from 0.000 100 000 s to the end of the "
+        f"{'which has ended' if count == 1 else 'all of which have ended'}, from 0.000 100 s to the end of the "
         "trace, 1.000 ms.", "warning", (100, 1100.001),
         threads=[f"pid 5 {tid}" for tid in range(1, 2 + count)], objects=["semaphore 0x4000 (process pid 5)"],
         events=[(95, "asks"), (100, "waits")], certainty="inferred",
@@ -538,7 +542,7 @@ def signalled(at=(20,)):
 
 def lost_signal(first, *signals):
     return verdict(
-        "app 1 waits for condition variable 0x3000 (process app) from 0.000 060 000 s to the end of the trace, "
+        "app 1 waits for condition variable 0x3000 (process app) from 0.000 060 s to the end of the trace, "
         f"1.000 ms; app 2 signalled it {60 - first}.00 µs before, when nobody waited, and app 1 ran "
         "30.00 µs in between.", "error", (60, 1060.001),
         threads=["app 1", "app 2"], objects=["condition variable 0x3000 (process app)"],

@@ -164,7 +164,7 @@ def test_a_saturated_server_is_reported_of_with_its_figures(tmp_path: Path) -> N
     queues = (sent.server == verdict.threads[-1]) & (sent.service_cycles >= 0)
     queues &= sent.queued_cycles >= np.maximum(sent.service_cycles, clock.cycles_of(200_000))
     first = made.trace.events.time_cycles[sent.send_row[np.flatnonzero(queues)[0]]]
-    assert int(first) == since, "since the first message that queued so long was sent"
+    assert 0 <= since - int(first) < clock.cycles_of(1_000), "that is when the first that queued so long was sent"
     sends, receipts = (made.trace.events.time_cycles[rows] for rows in (sent.send_row, sent.receive_row))
     inside = queues & (sends < begin + clock.cycles_of(100_000_000)) & (receipts > begin)
     assert f"{np.count_nonzero(inside)} messages of 3 clients" in verdict.says

@@ -150,7 +150,7 @@ def test_the_chain_of_an_inversion(release: Release, tmp_path: Path) -> None:
 
 def moment(trace, step):
     """Return since when a step lasts, as sentences say it."""
-    return format_moment(step.since_cycles, trace.clock)
+    return format_moment(step.since_cycles, trace.clock, step.until_cycles - step.since_cycles)
 
 
 def test_ready_again_is_not_said_to_come_from_a_wait_that_was_over_before(tmp_path: Path) -> None:

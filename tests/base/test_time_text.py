@@ -184,3 +184,14 @@ def test_time_of_day():
             parse_moment(text, axis)
     with pytest.raises(UsageError, match="does not show the time of day"):
         parse_moment("06:19:01", AXIS)
+
+
+@pytest.mark.parametrize(("length_ns", "text"), [
+    (999_999, "12.101 234 567 s"), (1_000_000, "12.101 235 s"), (999_999_999, "12.101 235 s"),
+    (1_000_000_000, "12.102 s"),
+])  # fmt: skip
+def test_a_moment_beside_a_length_has_no_digits_that_the_length_makes_idle(length_ns: int, text: str) -> None:
+    """Rounded up: what begins at the moment has begun at the one that is written."""
+    clock = Clock(10**9, 500)
+    assert format_moment(500 + 12_101_234_567, clock, length_ns) == text
+    assert format_moment(500 + 12_101_000_000, clock, 1_000_000) == "12.101 000 s"

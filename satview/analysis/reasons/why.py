@@ -192,9 +192,10 @@ def chain_lines(trace: Trace, steps: Sequence[WhyStep]) -> list[ChainLine]:
         what = f"the same {rounds.size} steps" if rounds.size > 1 else "the same step"
         lines.append(ChainLine(
             rounds.folded.start,
-            f"Before that {what} {rounds.count - 2} more times, back to {format_moment(edges[-1], clock)}; the longest "
+            f"Before that {what} {rounds.count - 2} more times, back to "
+            f"{format_moment(edges[-1], clock, length[worst])}; the longest "
             f"round took {format_duration(clock.duration_ns(length[worst]))} up to "
-            f"{format_moment(edges[worst], clock)}.", is_folded=True))  # fmt: skip
+            f"{format_moment(edges[worst], clock, length[worst])}.", is_folded=True))  # fmt: skip
         next_step = rounds.folded.stop
     return lines + [ChainLine(at, steps[at].says) for at in range(next_step, len(steps))]
 
@@ -293,7 +294,7 @@ class _Chain:
         state = {ABSENT: "ABSENT", UNKNOWN: "UNKNOWN"}.get(value) or STATE_BY_VALUE[value].name
         step = WhyStep(thread, at, value, state, int(spans.start_cycles[first]), _end(spans, last), row)
         if value in _NO_THREAD_THEN:
-            return replace(step, says=f"{self.evidence.name(thread)} {IN_NO_STATE[value]} at {self._moment(at)}.")
+            return replace(step, says=f"{self.evidence.name(thread)} {IN_NO_STATE[value]} at {self._moment(at, step)}.")
         if self.evidence.is_idle[thread]:
             return replace(step, says=f"{self.evidence.name(thread)} is an idle thread.")
         # Who receives again holds no message that it has to answer: another thread does.
@@ -309,7 +310,11 @@ class _Chain:
         """Return a step of a thread that waits: for what, who holds it, what ends it."""
         found = blockers(self.trace)
         at = np.flatnonzero((found.waits.row == row) & (found.waits.thread == step.thread))
-        ends = "the end of the trace" if step.until_cycles >= self.trace.window.end else self._moment(step.until_cycles)
+        ends = (
+            "the end of the trace"
+            if step.until_cycles >= self.trace.window.end
+            else self._moment(step.until_cycles, step)
+        )
         begins = self._begins(step)
         if not len(at):
             return replace(step, says=f"{begins} to {ends}.")
@@ -388,7 +393,7 @@ class _Chain:
         step, because = self._woken(step, spans, first)
         ready = int(spans.start_cycles[_same(spans, first - 1)[0]]) if first and spans.value[first - 1] == READY else -1
         if ready >= 0 and step.ready_row >= 0 and ready != int(self.trace.events.time_cycles[step.ready_row]):
-            because = f"{because}; it was ready since {self._moment(ready)}"
+            because = f"{because}; it was ready since {self._moment(ready, step)}"
         before, took = self._before(step)
         return replace(step, before=before, says=f"{self._begins(step)}: {because}{took}.")
 
@@ -396,7 +401,7 @@ class _Chain:
         """Return a step of a thread that is ready: who runs instead, then how it became ready."""
         step, because = self._woken(step, spans, first)
         (on_cpus, idle), instead = self._on_cpus(step), self._instead(step)
-        has = [f"{self._named(row, priority, step)} has {self.trace.cpu_title(cpu)} since {self._moment(since)}"
+        has = [f"{self._named(row, priority, step)} has {self.trace.cpu_title(cpu)} since {self._moment(since, step)}"
                for cpu, row, priority, since in on_cpus[:_MOST_CPUS]]  # fmt: skip
         if len(on_cpus) > _MOST_CPUS:
             has.append(f"others have {len(on_cpus) - _MOST_CPUS} more CPUs")
@@ -418,7 +423,7 @@ class _Chain:
             got = _row(spans, first - 1)
             cpu = f" {self.trace.cpu_title(int(self.trace.events.cpu[got]))}" if got >= 0 else " the CPU"
             had = self.evidence.length(step.since_cycles - int(spans.start_cycles[first - 1]))
-            says = f"{says} It lost{cpu} at {self._moment(step.since_cycles)}, after {had} on it; {because}."
+            says = f"{says} It lost{cpu} at {self._moment(step.since_cycles, step)}, after {had} on it; {because}."
         else:
             says = f"{says} {because[0].upper()}{because[1:]}."
         return replace(step, on_cpus=on_cpus, ran_instead=instead, says=says)
@@ -434,7 +439,7 @@ class _Chain:
         waited_in = STATE_BY_VALUE[int(spans.value[waited])].name
         cause, sure = self.causes.of_end(ready_row)
         step = replace(step, wait_row=wait_row, ready_row=ready_row, cause_row=cause)
-        ended = f"its wait in {waited_in} ended at {self._moment(int(spans.start_cycles[waited + 1]))}"
+        ended = f"its wait in {waited_in} ended at {self._moment(int(spans.start_cycles[waited + 1]), step)}"
         if cause < 0:
             return step, ended
         by = f"{ended} by {self.causes.words(cause)}{'' if sure is Certainty.EXACT else ' (inferred)'}"
@@ -524,12 +529,13 @@ class _Chain:
         serves = ""
         if step.serves > 0:
             serves = f" serves a message of {self.evidence.name(step.serves)} (event #{step.receive_row + 1}) and"
-        since = self._moment(step.since_cycles)
+        since = self._moment(step.since_cycles, step)
         begins = "since" if step.value in (RUNNING, READY) else "from"  # of a wait its end follows
         return f"{self.evidence.name(step.thread)}{priority}{serves} {does}{where} {begins} {since}"
 
-    def _moment(self, cycles: int) -> str:
-        return self.evidence.moment(cycles)
+    def _moment(self, cycles: int, step: WhyStep) -> str:
+        """Return a moment as exact as the length of the state of a step needs."""
+        return self.evidence.moment(cycles, step.until_cycles - step.since_cycles)
 
 
 def _same(spans: LaneSpans, position: int) -> tuple[int, int]:

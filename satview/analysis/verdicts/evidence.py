@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
-from typing import Final
+from typing import Final, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,12 +12,13 @@ from numpy.typing import NDArray
 from satview.analysis.verdicts.verdict import Occurrence, Severity, Verdict
 from satview.analysis.wait_graph import StateSpans, WaitGraph, end_rows, has_whole_states, whole_states
 from satview.base.time_text import format_duration, format_moment
+from satview.events.states import READY, RUNNING
 from satview.filters.derived_columns import TraceDerivedColumns
 from satview.linkage.actors import interrupt_rows
 from satview.linkage.calls import partners
 from satview.linkage.table import NO_EVENT, Certainty, Rows
 from satview.linkage.waits import Waits
-from satview.store.losses import idle_threads
+from satview.store.losses import KERNEL_PID, idle_threads
 from satview.store.time_ranges import TimeRanges, overlaps
 from satview.store.trace import Trace
 from satview.timeline.state_lanes import run_slices
@@ -26,6 +27,35 @@ _Ints = NDArray[np.int64]
 _MOST_EVENTS: Final = 24  # rows of evidence of one verdict
 MOST_NAMED: Final = 3
 """Threads or interrupts that a sentence names; it says how many more there are."""
+
+
+class Times:
+    """Time of every event, and behind them of the end of the trace, in cycles: no copy of the column of a trace.
+
+    Args:
+        trace: The events.
+    """
+
+    def __init__(self, trace: Trace) -> None:
+        self._time, self._end = trace.events.time_cycles, trace.window.end
+
+    def __len__(self) -> int:
+        return len(self._time) + 1
+
+    @overload
+    def __getitem__(self, rows: int | np.integer) -> np.int64: ...
+    @overload
+    def __getitem__(self, rows: Rows | list[int]) -> _Ints: ...
+    def __getitem__(self, rows: int | np.integer | Rows | list[int]) -> np.int64 | _Ints:
+        """Return the time of an event or of several; the number of events represents the end of the trace."""
+        if isinstance(rows, int | np.integer):
+            return self._time[rows] if rows < len(self._time) else np.int64(self._end)
+        count, rows = len(self._time), np.asarray(rows, np.int64)
+        if not count:
+            return np.full(len(rows), self._end)
+        found = self._time.take(rows, mode="clip")
+        found[rows == count] = self._end
+        return found
 
 
 class Evidence:
@@ -42,9 +72,9 @@ class Evidence:
     # Intervals
 
     @cached_property
-    def times(self) -> _Ints:
-        """Time of every event, and of the end of the trace behind them, int64 (events + 1,), cycles."""
-        return np.append(self.trace.events.time_cycles, self.trace.window.end)
+    def times(self) -> Times:
+        """Time of every event, and of the end of the trace behind them, cycles."""
+        return Times(self.trace)
 
     @cached_property
     def is_idle(self) -> NDArray[np.bool_]:
@@ -64,6 +94,38 @@ class Evidence:
     def states(self) -> StateSpans:
         """What threads do; nothing where the trace does not show it (`has_states`)."""
         return self._states if self.has_states else self._states.at(np.empty(0, np.intp))
+
+    @cached_property
+    def ready(self) -> StateSpans:
+        """When threads were ready."""
+        return self.states.of_state(READY)
+
+    def runs_in(self, first: _Ints, last: _Ints) -> list[StateSpans]:
+        """Return when threads ran, by CPU, then in time order, as far as any of some ranges meets that.
+
+        Args:
+            first: int64 (n,), rows of the event table.
+            last: int64 (n,), rows behind `first`.
+        """
+        ranges, at = TimeRanges.of(first, last), np.flatnonzero(self.states.value == RUNNING)
+        following = np.searchsorted(ranges.end, self.states.row[at], side="right")
+        met = np.append(ranges.start, np.iinfo(np.int64).max)[following] < self.states.end_row[at]
+        runs = self.states.at(at[met])
+        runs = runs.at(np.argsort(runs.row, kind="stable"))
+        return [runs.at(positions) for _, positions in groups(self.trace.events.cpu[runs.row])]
+
+    @cached_property
+    def readies(self) -> StateSpans:
+        """The same without what the opening dump reports of the kernel's own threads: they sleep."""
+        ready, begin = self.ready, self.times[self.ready.row]
+        is_own = self.trace.threads.pid[ready.thread] == KERNEL_PID
+        is_seen = begin >= self.all_cpus_cycles
+        return ready.at(np.flatnonzero(is_seen & (~is_own | (begin > self.trace.dump_end_cycles))))
+
+    @cached_property
+    def ready_times(self) -> tuple[_Ints, _Ints]:
+        """When each of `readies` begins and ends, cycles."""
+        return self.times[self.readies.row], self.times[self.readies.end_row]
 
     @cached_property
     def has_states(self) -> bool:
@@ -131,9 +193,13 @@ class Evidence:
         """Return a length in cycles for people."""
         return format_duration(self.trace.clock.duration_ns(int(cycles)))
 
-    def moment(self, cycles: int) -> str:
-        """Return a moment for people: time from the start of the trace."""
-        return format_moment(int(cycles), self.trace.clock)
+    def moment(self, cycles: int, beside: int) -> str:
+        """Return a moment for people: time from the start of the trace, as exact as a length beside it, cycles."""
+        return format_moment(int(cycles), self.trace.clock, int(beside))
+
+    def length_from(self, start: int, end: int) -> str:
+        """Return a span of time for people: `97.00 ms from 0.002 995 s`."""
+        return f"{self.length(end - start)} from {self.moment(start, end - start)}"
 
     def ran_in(self, span: tuple[int, int]) -> tuple[_Ints, _Ints]:
         """Return the threads of the slices that have a part in a span of time, and how long each part is, cycles.
@@ -184,7 +250,9 @@ class Evidence:
             int64 (k,) each: which span, which interrupt, cycles.
         """
         cpus, entry, ends, number = self._handled
-        first, last = (np.searchsorted(self.times, moment).astype(np.int64) for moment in (start, end))
+        first, last = (
+            np.searchsorted(self.trace.events.time_cycles, moment).astype(np.int64) for moment in (start, end)
+        )
         span, which = overlaps(cpu, first, last, cpus, entry, ends)
         cycles = np.minimum(self.times[ends[which]], end[span]) - np.maximum(self.times[entry[which]], start[span])
         return span.astype(np.int64), number[which], cycles
@@ -234,7 +302,7 @@ class Evidence:
         first, last, _ = max(occurrences, key=lambda span: span[1] - span[0])
         if first == occurrences[0][0]:
             return often
-        return f"{often}, longest {self.length(last - first)} from {self.moment(first)}"
+        return f"{often}, longest {self.length_from(first, last)}"
 
     def again(self, how: str, occurrences: Sequence[tuple[int, int, int]]) -> str:
         """Return `more` in words that follow the first time: `, and so once more`; empty if that is the only one.
@@ -297,6 +365,19 @@ def _named_count(who: Sequence[tuple[int, int]]) -> int:
 def _most_first(cycles: _Ints) -> list[tuple[int, int]]:
     """Return (position, cycles) of what is not 0, most first."""
     return [(at, int(cycles[at])) for at in np.argsort(-cycles, kind="stable").tolist() if cycles[at] > 0]
+
+
+def may_cover(start: _Ints, end: _Ints, window: int, least: int) -> bool:
+    """Return whether any window can have so much of some intervals; False is sure, and quicker than `covered`.
+
+    Args:
+        start: int64 (n,), cycles, ascending.
+        end: int64 (n,), cycles, ascending.
+        window: Length of the windows in cycles.
+        least: Cycles.
+    """
+    sums = np.append(0, np.cumsum(end - start))
+    return bool(np.any(sums[np.searchsorted(start, end + window)] - sums[:-1] >= least))
 
 
 def covered(start: _Ints, end: _Ints, window: int) -> tuple[_Ints, _Ints]:

@@ -14,9 +14,7 @@ from satview.analysis.verdicts.evidence import Evidence, groups, named
 from satview.analysis.verdicts.rule import Limits, verdict_rule
 from satview.analysis.verdicts.verdict import Severity, Verdict
 from satview.analysis.verdicts.words import of_whom, waited_for
-from satview.analysis.wait_graph import StateSpans
 from satview.base.safe_text import counted
-from satview.events.states import READY, RUNNING
 from satview.linkage.blockers import REPLY, RWLOCKS, SEND, Blockers, blockers
 from satview.linkage.mutexes import MUTEX
 from satview.store.time_ranges import TimeRanges, overlaps
@@ -74,13 +72,10 @@ def inversions(evidence: Evidence, limits: Limits) -> list[Verdict]:
     at = at[high[at] > 0]
     if not len(at):
         return []
-    ready = evidence.states.of_state(READY)
-    runs = evidence.states.of_state(RUNNING)
-    runs = runs.at(np.argsort(runs.row, kind="stable"))
     parts = []
     chains = _Chains(at, found.thread[at], waiting.row[at].astype(np.int64), end[at], at, np.ones(len(at), np.int64))
     for _ in range(_MOST_STEPS):
-        parts.append(_runs_in_between(evidence, chains, ready, runs, high, least))
+        parts.append(_runs_in_between(evidence, chains, high, least))
         chains = _longer(chains, found, at, end)
         if not len(chains.wait):
             break
@@ -89,9 +84,10 @@ def inversions(evidence: Evidence, limits: Limits) -> list[Verdict]:
 
 
 def _runs_in_between(
-    evidence: Evidence, chains: _Chains, ready: StateSpans, runs: StateSpans, high: _Ints, least: int,
+    evidence: Evidence, chains: _Chains, high: _Ints, least: int,
 ) -> tuple[_Ints, ...]:  # fmt: skip
     """Return wait, last thread, last link, steps, run of the thread in between, its begin and end, one row per run."""
+    ready = evidence.ready
     mine, spans = overlaps(chains.thread, chains.first, chains.last, ready.thread, ready.row, ready.end_row)
     first, last = np.maximum(chains.first[mine], ready.row[spans]), np.minimum(chains.last[mine], ready.end_row[spans])
     low, top = evidence.derived.priority(ready.row[spans]), high[chains.wait[mine]]
@@ -99,8 +95,7 @@ def _runs_in_between(
     keep = np.flatnonzero((evidence.lengths(first, last) >= least // 8) & (low > 0))
     mine, first, last, low, top = mine[keep], first[keep], last[keep], low[keep], top[keep]
     out: list[tuple[_Ints, ...]] = []
-    for cpu in np.unique(evidence.trace.events.cpu[runs.row]).tolist():
-        on_cpu = runs.at(np.flatnonzero(evidence.trace.events.cpu[runs.row] == cpu))
+    for on_cpu in evidence.runs_in(first, last) if len(mine) else ():
         zeros = np.zeros(len(mine), np.int64)
         pair, run = overlaps(zeros, first, last, np.zeros(len(on_cpu), np.int64), on_cpu.row, on_cpu.end_row)
         middle = evidence.derived.priority(on_cpu.row[run])
@@ -145,7 +140,7 @@ def _verdicts(evidence: Evidence, found: Blockers, columns: list[_Ints], least: 
         middle = trace.events.thread[runs].astype(np.int64)
         between = evidence.most_of(middle, ends[mine] - begins[mine])
         start, stop = int(waiting.row[begin]), int(evidence.end_rows(waiting.end_row[[begin]])[0])
-        waited = evidence.length(evidence.times[stop] - evidence.times[start])
+        span = int(evidence.times[start]), int(evidence.times[stop])
         name, object_text = evidence.name, waited_for(evidence, found, begin)
         ranked = partial(_ranked_by_run, evidence, runs, middle)
         is_one = len(between) == 1
@@ -165,11 +160,11 @@ def _verdicts(evidence: Evidence, found: Blockers, columns: list[_Ints], least: 
         }
         verdicts.append(evidence.verdict(
             Severity.ERROR,
-            (int(evidence.times[start]), int(evidence.times[stop])), [high_row, low_row, *named(between)],
+            span, [high_row, low_row, *named(between)],
             [object_text],
             [start, held, *runs.tolist(), stop],
-            (f"{_ranked(evidence, high_row, start)} waits {waited} from "
-             f"{evidence.moment(int(evidence.times[start]))} for {object_text}{of_whom(evidence, found, begin)}"
+            (f"{_ranked(evidence, high_row, start)} waits {evidence.length_from(*span)} for {object_text}"
+             f"{of_whom(evidence, found, begin)}"
              f"{chain}; "
              f"{who} {_ranked(evidence, low_row, held)} from running for {evidence.length(total)} of that"
              f"{f' ({taken} of it)' if taken else ''}{again}.",

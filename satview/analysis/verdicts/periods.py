@@ -76,7 +76,7 @@ def _late_pulses(evidence: Evidence, limits: Limits) -> list[Verdict]:
             Severity.WARNING, positions[0][:2], [thread], [],
             [*sent[mine[bad]].tolist(), *received[mine[bad]].tolist()],
             (f"{evidence.name(thread)} has a period of {evidence.length(period)}, and does not receive the pulse of "
-             f"{evidence.moment(int(times[first]))} until {lateness} later{again} (jitter "
+             f"{evidence.moment(int(times[first]), late[first])} until {lateness} later{again} (jitter "
              f"{jitter}).",
              _REMEDY),
             certainty, positions,
@@ -109,7 +109,7 @@ def _late_sleepers(evidence: Evidence, limits: Limits) -> list[Verdict]:
             Severity.WARNING, (start, stop), [thread, *named(who)], [],
             [*due[bad].tolist(), *end[bad].tolist()],
             (f"{evidence.name(thread)} has a period of {evidence.length(period)}, has slept enough at "
-             f"{evidence.moment(start)} and runs only {evidence.length(stop - start)} later"
+             f"{evidence.moment(start, stop - start)} and runs only {evidence.length(stop - start)} later"
              f"{instead(evidence, (start, stop), who)}{again}.", _REMEDY),
             Certainty.INFERRED, positions,
             {**dict.fromkeys(due[bad].tolist(), "has slept"), **dict.fromkeys(end[bad].tolist(), "runs late")},

@@ -2,23 +2,35 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from satview.analysis.needs import STATES
-from satview.analysis.verdicts.evidence import Evidence, counts_within, covered, episode_of, episodes, groups, named
+from satview.analysis.partitions import has_partitions, partition_names
+from satview.analysis.verdicts.evidence import (
+    Evidence,
+    counts_within,
+    covered,
+    episode_of,
+    episodes,
+    groups,
+    may_cover,
+    named,
+)
 from satview.analysis.verdicts.rule import Limits, verdict_rule
 from satview.analysis.verdicts.verdict import Severity, Verdict
 from satview.analysis.wait_graph import StateSpans
 from satview.events.states import READY, RUNNING
 from satview.linkage.whole import is_whole_on
+from satview.store.arguments import argument_under
 from satview.store.axis import are_beside
-from satview.store.losses import KERNEL_PID
 from satview.store.time_ranges import TimeRanges
 
 _AFFINITY: Final = "Let it run on the CPUs that are idle: widen its runmask, or the budget of its partition."
+_IS_AWAKE: Final = np.isin(np.arange(256), (RUNNING, READY))  # lane values
 _Ints = NDArray[np.int64]
 
 
@@ -36,10 +48,12 @@ def starvations(evidence: Evidence, limits: Limits) -> list[Verdict]:
     """Return threads that were ready all through a window of some length."""
     window = limits.cycles("window_ms")
     least = int(window * limits.number("ready_percent") / 100)
-    ready = _readies(evidence)
-    begin, end = evidence.times[ready.row], evidence.times[ready.end_row]
-    verdicts = []
+    ready = evidence.readies
+    begin, end = evidence.ready_times
+    kept = []
     for thread, mine in _of_threads(ready.thread, end - begin, least):
+        if not may_cover(begin[mine], end[mine], window, least):
+            continue
         begins, waited = covered(begin[mine], end[mine], window)
         bad = np.flatnonzero(waited >= least)
         if not len(bad):
@@ -47,18 +61,10 @@ def starvations(evidence: Evidence, limits: Limits) -> list[Verdict]:
         happens = _times_of(episodes(begins[bad], window), ready.at(mine), begin[mine], end[mine])
         inside = mine[(begin[mine] >= happens[0][0]) & (end[mine] <= happens[0][1])]
         span = happens[0][:2]
-        again = evidence.again("so", happens)
-        total = int((end - begin)[inside].sum())
-        who, idle = ran_instead(evidence, span, thread), beside_idle(evidence, span, thread)
-        verdicts.append(evidence.verdict(
-            Severity.WARNING, span, [thread, *named(who)], [],
-            [*ready.row[inside].tolist(), *ready.end_row[inside].tolist()],
-            (f"{evidence.name(thread)} is ready for {evidence.length(total)} of {evidence.length(span[1] - span[0])} "
-             f"from {evidence.moment(span[0])} and gets next to no CPU{instead(evidence, span, who)}{idle}{again}.",
-             _AFFINITY if idle else _way_to_run(evidence, thread, who, int(ready.row[inside[0]]))),
-            occurrences=happens, roles=_ready_and_runs(ready.at(inside)),
-        ))  # fmt: skip
-    return verdicts
+        lasts = f"{evidence.length(int((end - begin)[inside].sum()))} of {evidence.length_from(*span)}"
+        kept.append(_Kept(thread, happens, ready.at(inside), Severity.WARNING, lasts,
+                          f"is ready for {lasts} and gets next to no CPU"))  # fmt: skip
+    return _verdicts(evidence, kept, "get next to no CPU")
 
 
 def _times_of(windows: TimeRanges, ready: StateSpans, begin: _Ints, end: _Ints) -> list[tuple[int, int, int]]:
@@ -98,42 +104,116 @@ def _times_of(windows: TimeRanges, ready: StateSpans, begin: _Ints, end: _Ints) 
 )
 def long_readies(evidence: Evidence, limits: Limits) -> list[Verdict]:
     """Return threads that were ready for long without a break; those that starve are reported as such."""
-    ready = _readies(evidence)
-    cycles = evidence.lengths(ready.row, ready.end_row)
+    ready = evidence.readies
+    begin, end = evidence.ready_times
+    cycles = end - begin
     starving = int(limits.of("starvation").cycles("window_ms")
                    * limits.of("starvation").number("ready_percent") / 100)  # fmt: skip
     at = np.flatnonzero((cycles >= limits.cycles("least_ms")) & (cycles < starving))
-    verdicts = []
+    kept = []
     for thread, mine in groups_at(ready.thread, at):
-        first = int(mine[0])
-        positions = [(int(evidence.times[ready.row[i]]), int(evidence.times[ready.end_row[i]]), int(ready.row[i]))
-                  for i in mine.tolist()]  # fmt: skip
+        positions = [(int(begin[i]), int(end[i]), int(ready.row[i])) for i in mine.tolist()]
         span = positions[0][:2]
-        who, idle = ran_instead(evidence, span, thread), beside_idle(evidence, span, thread)
         is_serious = max(end - start for start, end, _ in positions) >= limits.cycles("serious_ms")
-        verdicts.append(evidence.verdict(
-            Severity.WARNING if is_serious else Severity.INFO, span, [thread, *named(who)], [],
-            [int(ready.row[first]), int(ready.end_row[first])],
-            (f"{evidence.name(thread)} is ready from {evidence.moment(span[0])} and runs "
-             f"{evidence.length(span[1] - span[0])} later{instead(evidence, span, who)}{idle}"
-             f"{evidence.again('so', positions)}.",
-             _AFFINITY if idle else _way_to_run(evidence, thread, who, int(ready.row[first]))),
-            occurrences=positions, roles=_ready_and_runs(ready.at(mine)),
-        ))  # fmt: skip
-    return verdicts
+        moment, length = evidence.moment(span[0], span[1] - span[0]), evidence.length(span[1] - span[0])
+        kept.append(_Kept(thread, positions, ready.at(mine[:1]), Severity.WARNING if is_serious else Severity.INFO,
+                          f"{length} from {moment}", f"is ready from {moment} and runs {length} later"))  # fmt: skip
+    return _verdicts(evidence, kept, "do not run for long")
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """A thread that was ready and did not run.
+
+    Attributes:
+        thread: Row of the thread table.
+        happens: Start and end in cycles and first event of every time, in time order; the sentence is about the first.
+        shown: Its intervals of that first time.
+        severity: How much it matters.
+        lasts: How long, in words that follow its name.
+        says: What happens to it, as the rest of a sentence.
+    """
+
+    thread: int
+    happens: list[tuple[int, int, int]]
+    shown: StateSpans
+    severity: Severity
+    lasts: str
+    says: str
+
+    @property
+    def length(self) -> int:
+        """How long the first time lasts, cycles."""
+        return self.happens[0][1] - self.happens[0][0]
+
+
+def _verdicts(evidence: Evidence, kept: list[_Kept], they_do: str) -> list[Verdict]:
+    """Return one verdict for each thread, but one for those that the budget of their partition holds back meanwhile.
+
+    Args:
+        evidence: The trace.
+        kept: The threads.
+        they_do: What happens to several, in words.
+    """
+    together: list[tuple[int, list[_Kept]]] = []
+    for one in kept:
+        partition = _held_by(evidence, one)
+        start, end, _ = one.happens[0]
+        others = next((group for number, group in together if number == partition >= 0 and any(
+            start < other.happens[0][1] and other.happens[0][0] < end for other in group)), None)  # fmt: skip
+        if others is None:
+            together.append((partition, [one]))
+        else:
+            others.append(one)
+    return [_verdict(evidence, partition, group, they_do) for partition, group in together]
+
+
+def _verdict(evidence: Evidence, partition: int, kept: list[_Kept], they_do: str) -> Verdict:
+    """Return the verdict of a thread that was ready, or of several of one partition."""
+    kept = sorted(kept, key=lambda one: -one.length)
+    worst, threads = kept[0], [one.thread for one in kept]
+    own = worst.happens[0][:2]
+    who = [ran for ran in ran_instead(evidence, own, worst.thread) if ran[0] not in threads]
+    idle = beside_idle(evidence, own, worst.thread, is_one=len(kept) == 1)
+    happens, span, says = worst.happens, own, f"{evidence.name(worst.thread)} {worst.says}"
+    if len(kept) > 1:
+        # What happens to several threads at a time happens once.
+        times = sorted(time for one in kept for time in one.happens)
+        ranges = TimeRanges.of_rows(np.array([time[:2] for time in times], np.int64))
+        first_rows = {start: row for start, _, row in reversed(times)}
+        happens = [(start, end, first_rows[start])
+                   for start, end in zip(ranges.start.tolist(), ranges.end.tolist(), strict=True)]  # fmt: skip
+        span = happens[episode_of(ranges, own[0])][:2]
+        title = partition_names(evidence.trace).get(partition, partition)
+        says = (f"{len(kept)} threads of partition {title} are ready and {they_do}: "
+                f"{', '.join(f'{evidence.name(one.thread)} {one.lasts}' for one in kept)}")  # fmt: skip
+    row = int(worst.shown.row[0])
+    return evidence.verdict(
+        min((one.severity for one in kept), key=tuple(Severity).index), span, [*threads, *named(who)], [],
+        [*(row for one in kept for row in (*one.shown.row.tolist(), *one.shown.end_row.tolist()))],
+        (f"{says}{instead(evidence, own, who)}{idle}{evidence.again('so', happens)}.",
+         _AFFINITY if idle else _way_to_run(evidence, worst.thread, who, row)),
+        occurrences=happens, roles={row: role for one in kept for row, role in _ready_and_runs(one.shown).items()},
+    )  # fmt: skip
+
+
+def _held_by(evidence: Evidence, kept: _Kept) -> int:
+    """Return the partition whose budget keeps a thread from running, -1 if that is not why.
+
+    Nothing else does, but a runmask, where a CPU is idle or has a thread of lower priority meanwhile.
+    """
+    if not has_partitions(evidence.trace):
+        return -1
+    row, span = kept.shown.row[:1], kept.happens[0][:2]
+    mine, theirs = _priorities(evidence, ran_instead(evidence, span, kept.thread), int(row[0]))
+    if not (0 < theirs < mine or beside_idle(evidence, span, kept.thread)):
+        return -1
+    return int(argument_under(evidence.trace, row, "partition", "partition_id")[0])
 
 
 def _ready_and_runs(ready: StateSpans) -> dict[int, str]:
     """Return what the events are by which threads become ready, and by which they are that no more."""
     return {**dict.fromkeys(ready.end_row.tolist(), "runs at last"), **dict.fromkeys(ready.row.tolist(), "ready")}
-
-
-def _readies(evidence: Evidence) -> StateSpans:
-    """Return when threads were ready. Of the kernel's own what the opening dump reports is left out: it sleeps."""
-    ready = evidence.states.of_state(READY)
-    is_own = evidence.trace.threads.pid[ready.thread] == KERNEL_PID
-    is_seen = evidence.times[ready.row] >= evidence.all_cpus_cycles
-    return ready.at(np.flatnonzero(is_seen & (~is_own | (evidence.times[ready.row] > evidence.trace.dump_end_cycles))))
 
 
 def ran_instead(evidence: Evidence, span: tuple[int, int], thread: int) -> list[tuple[int, int]]:
@@ -172,14 +252,10 @@ def _way_to_run(evidence: Evidence, thread: int, who: list[tuple[int, int]], row
         who: Those that ran, as of `ran_instead`.
         row: The event by which it became ready.
     """
-    mine = int(evidence.derived.priority(np.array([row]))[0])
+    mine, theirs = _priorities(evidence, who, row)
     if not who or mine <= 0:
         return "Compare its priority with that of the threads that ran, and look at the budget of its partition."
-    other = who[0][0]
-    runs = evidence.trace.states.of(other)
-    later = min(int(np.searchsorted(runs, row)), len(runs) - 1)
-    theirs = int(evidence.derived.priority(runs[[later]])[0])
-    name, rival = evidence.name(thread), evidence.name(other)
+    name, rival = evidence.name(thread), evidence.name(who[0][0])
     if theirs < mine:
         return (f"{name} has the higher priority ({mine}, {rival} {theirs}), to no avail: look at the budget "
                 "of its partition (aps show) and at its runmask (pidin).")  # fmt: skip
@@ -190,13 +266,30 @@ def _way_to_run(evidence: Evidence, thread: int, who: list[tuple[int, int]], row
             "only if its work is more urgent.")  # fmt: skip
 
 
-def beside_idle(evidence: Evidence, span: tuple[int, int], thread: int) -> str:
+def _priorities(evidence: Evidence, who: list[tuple[int, int]], row: int) -> tuple[int, int]:
+    """Return the priority of a thread that was ready, and of the one that ran for longest; not positive if not known.
+
+    Args:
+        evidence: The trace.
+        who: Those that ran, as of `ran_instead`.
+        row: The event by which it became ready.
+    """
+    mine = int(evidence.derived.priority(np.array([row]))[0])
+    if not who:
+        return mine, -1
+    runs = evidence.trace.states.of(who[0][0])
+    later = min(int(np.searchsorted(runs, row)), len(runs) - 1)
+    return mine, int(evidence.derived.priority(runs[[later]])[0])
+
+
+def beside_idle(evidence: Evidence, span: tuple[int, int], thread: int, *, is_one: bool = True) -> str:
     """Return in words which CPUs were idle for most of the time that a thread was ready; empty if none was.
 
     Args:
         evidence: The trace.
         span: Start and end in cycles.
         thread: Row of that thread.
+        is_one: Whether the sentence is about that thread alone.
     """
     trace, (rows, ends) = evidence.trace, evidence.slices
     inside = evidence.slices_in(span)
@@ -208,7 +301,8 @@ def beside_idle(evidence: Evidence, span: tuple[int, int], thread: int) -> str:
     if not idle:
         return ""
     cpus = ", ".join(f"{trace.cpu_title(cpu)} {evidence.length(int(total[cpu]))}" for cpu in idle)
-    return f"; idle meanwhile, and forbidden to it by its runmask or its partition: {cpus}"
+    by = "it by its runmask or its partition" if is_one else "them by their partition"
+    return f"; idle meanwhile, and forbidden to {by}: {cpus}"
 
 
 @verdict_rule(
@@ -224,7 +318,7 @@ def beside_idle(evidence: Evidence, span: tuple[int, int], thread: int) -> str:
 def busy_loops(evidence: Evidence, limits: Limits) -> list[Verdict]:
     """Return threads that never waited for long and used a CPU for much of that time."""
     states = evidence.states
-    is_awake = (states.value == RUNNING) | (states.value == READY)
+    is_awake = _IS_AWAKE[states.value]
     goes_on = (states.thread[1:] == states.thread[:-1]) & (states.end_row[:-1] == states.row[1:])
     goes_on &= is_awake[1:] & is_awake[:-1]
     first = np.flatnonzero(is_awake & np.append(True, ~goes_on))
@@ -245,7 +339,7 @@ def busy_loops(evidence: Evidence, limits: Limits) -> list[Verdict]:
         verdicts.append(evidence.verdict(
             Severity.INFO, (start, end), [thread], [], states.row[stretch],
             (f"{evidence.name(thread)} runs {evidence.length(int(ran[worst]))} of {evidence.length(end - start)} from "
-             f"{evidence.moment(start)} without waiting once.",
+             f"{evidence.moment(start, end - start)} without waiting once.",
              "If it polls, let it wait for an event; if it computes, run it at a low priority."),
         ))  # fmt: skip
     return verdicts
@@ -274,11 +368,12 @@ def ping_pongs(evidence: Evidence, limits: Limits) -> list[Verdict]:
         mine = rows[trace.events.cpu[rows] == cpu]
         end = ends[trace.events.cpu[rows] == cpu]
         start, thread = trace.events.time_cycles[mine], trace.events.thread[mine].astype(np.int64)
-        follows = is_whole_on(trace, cpu, mine[:-1], mine[1:])
         is_short = (end - start <= longest) & ~evidence.is_idle[thread] & (thread != 0)
-        back = follows[:-1] & follows[1:] & is_short[:-2] & is_short[1:-1] & is_short[2:] & (thread[:-2] == thread[2:])
-        back &= thread[1:-1] != thread[:-2]
+        back = (
+            is_short[:-2] & is_short[1:-1] & is_short[2:] & (thread[:-2] == thread[2:]) & (thread[1:-1] != thread[:-2])
+        )
         at = np.flatnonzero(back) + 1
+        at = at[is_whole_on(trace, cpu, mine[at - 1], mine[at + 1])]
         low, high = np.minimum(thread[at], thread[at - 1]), np.maximum(thread[at], thread[at - 1])
         for pair, positions in groups(low, high):
             moments = start[at[positions]]
@@ -296,7 +391,7 @@ def ping_pongs(evidence: Evidence, limits: Limits) -> list[Verdict]:
                 [trace.cpu_title(cpu)], mine[inside],
                 (f"{evidence.name(pair[0])} and {evidence.name(pair[1])} hand {trace.cpu_title(cpu)} to and fro "
                  f"{int(count[worst])} times within {evidence.length(window)} from "
-                 f"{evidence.moment(int(moments[worst]))}, {evidence.length(used)} at a time.",
+                 f"{evidence.moment(int(moments[worst]), window)}, {evidence.length(used)} at a time.",
                  "Do more work at a time: put messages together, or let one of them wait for an event."),
                 occurrences=[(int(first), int(last), -1) for first, last in zip(span.start, span.end, strict=True)],
             ))  # fmt: skip

@@ -73,7 +73,7 @@ def _passed_over(evidence: Evidence, limits: Limits) -> list[Verdict]:
         again = evidence.again("so", happens)
         verdicts.append(evidence.verdict(
             Severity.WARNING, (start, stop), [thread, *servers.tolist()], [f"server {name}"], [row],
-            (f"{evidence.name(thread)} waits {evidence.length(stop - start)} from {evidence.moment(start)} for {name} "
+            (f"{evidence.name(thread)} waits {evidence.length_from(start, stop)} for {name} "
              f"to receive its message, while {name} receives {count:,} others{again}.",
              "Messages are received by priority: give the server time for all of them, or the client a higher one."),
             occurrences=happens, roles={row: "queues"},
@@ -110,7 +110,7 @@ def _queues(evidence: Evidence, limits: Limits) -> list[Verdict]:
         clients = clients[clients > 0]
         name = evidence.process_of(pid)
         each, needed = (evidence.length(int(np.median(cycles[inside]))) for cycles in (queued, service))
-        since, moment = max(start, int(first[last > start].min())), evidence.moment(int(begins[worst]))
+        since, moment = max(start, int(first[last > start].min())), evidence.moment(int(begins[worst]), window)
         by = f"its {len(servers)} threads are in" if len(servers) > 1 else f"{evidence.name(int(servers[0]))} is in"
         does = _does(evidence, servers, (int(begins[worst]), int(begins[worst]) + window))
         meanwhile = f"; meanwhile {by} {does}" if does else ""
@@ -120,8 +120,9 @@ def _queues(evidence: Evidence, limits: Limits) -> list[Verdict]:
         verdicts.append(evidence.verdict(
             Severity.WARNING, (since, stop), [*clients.tolist(), *servers.tolist()], [f"server {name}"],
             [*waits, *receipts],
-            (f"Since {evidence.moment(since)} messages queue for {name} longer than they are served, most of all in "
-             f"the {evidence.length(window)} from {moment}: {int(count[worst])} messages of {len(clients)} clients, "
+            (f"Since {evidence.moment(since, window)} messages queue for {name} longer than they are served, most of "
+             f"all in the {evidence.length(window)} from {moment}: {int(count[worst])} messages of {len(clients)} "
+             f"clients, "
              f"of which one queues {each} and is served in {needed} (medians){meanwhile}.",
              f"{_no_sleep(does)}Give the server more threads, or let it keep messages and reply later instead of "
              "waiting itself."),
@@ -197,12 +198,12 @@ def growing_queues(evidence: Evidence, limits: Limits) -> list[Verdict]:
         does = f"only {len(received):,} are received" if len(received) else "none is received"
         if len(last) and not len(received):
             does += (f" ({evidence.name(int(receivers[0]))} received the last one before that, at "
-                     f"{evidence.moment(int(evidence.times[last[0]]))})")  # fmt: skip
+                     f"{evidence.moment(int(evidence.times[last[0]]), end - start)})")  # fmt: skip
         verdicts.append(evidence.verdict(
             Severity.WARNING if len(received) else Severity.ERROR, (start, end), [*receivers.tolist(), *senders],
             [f"pulses to {evidence.process_of(to)}"], [*last.tolist(), *oldest.tolist()],
-            (f"{len(sent):,} pulses are sent to {evidence.process_of(to)} from {evidence.moment(start)} to the end of "
-             f"the trace, {evidence.length(end - start)}, {every}and {does}: {waiting:,} wait at the "
+            (f"{len(sent):,} pulses are sent to {evidence.process_of(to)} from {evidence.moment(start, end - start)} "
+             f"to the end of the trace, {evidence.length(end - start)}, {every}and {does}: {waiting:,} wait at the "
              f"end, the oldest for {evidence.length(end - int(evidence.times[oldest[0]]))}.",
              "Receive all pulses that wait before the work, and do it once for all of them; or send fewer."
              if len(received) else "Let a thread receive there again: none does while pulses are sent."),

@@ -29,6 +29,7 @@ from satview.store.losses import EVERY_CPU, losses
 from satview.store.time_ranges import TimeRanges
 
 _FORM: Final = wire.KER_EXIT_OFFSET | wire.KER_INT_OFFSET  # of the code of an event of a kernel call; 0 = entry
+_CALLS: Final = 128  # numbers of kernel calls
 _PAUSES: Final = 8  # who has not created one for so many times the usual pause is done with it
 _PULSE_ROWS: Final = 2  # events from a delivered interrupt to the pulse that it sends
 _LEAST_CALLS: Final = 4  # kinds of kernel calls in a trace that is taken to have all kinds
@@ -88,7 +89,7 @@ def floods(evidence: Evidence, limits: Limits) -> list[Verdict]:
         again = f", and so {counted(len(happens) - 1, 'more time')}" if len(happens) > 1 else ""
         every = f", one every {evidence.length((span[1] - span[0]) // len(inside))}" if len(inside) > 1 else ""
         text = (f"Interrupt 0x{number:x} comes {counted(len(inside), 'time')} on {cpu_title} within "
-                f"{evidence.length(span[1] - span[0])} from {evidence.moment(span[0])}{every}")  # fmt: skip
+                f"{evidence.length_from(*span)}{every}")  # fmt: skip
         threads: list[int] = []
         severity = Severity.WARNING
         if handled is not None:
@@ -189,14 +190,19 @@ def restarted_calls(evidence: Evidence, limits: Limits) -> list[Verdict]:
     if trace.pairs is not None:
         return []
     calls = rows_of_class(trace, wire.WireClass.KER_CALL)
-    order = stable_order(trace.events.thread[calls])
-    calls = calls[order]
-    thread = trace.events.thread[calls].astype(np.int64)
-    form, number = trace.events.code[calls] & _FORM, number_of(trace, calls)
-    follows = (thread[:-1] == thread[1:]) & (thread[1:] != 0) & (form[:-1] == 0) & (number[:-1] == number[1:])
+    thread = trace.events.thread[calls]
+    order = stable_order(thread)
+    calls, thread = calls[order], thread[order].astype(np.int64)
+    code = trace.events.code[calls]
+    form, number = code & _FORM, code & (_CALLS - 1)
+    # Nearly all entries are followed by their exit.
+    again = np.flatnonzero((form[:-1] == 0) & (form[1:] != wire.KER_EXIT_OFFSET))
+    again = again[(thread[again] == thread[again + 1]) & (thread[again] != 0) & (number[again] == number[again + 1])]
     # Without exits in the trace calls only seem to have none.
-    is_repeated = (form[1:] == 0) & np.isin(number[1:], number[form == wire.KER_EXIT_OFFSET])
-    again = np.flatnonzero(follows & ((form[1:] == wire.KER_INT_OFFSET) | is_repeated))
+    has_exits = np.zeros(_CALLS, np.bool_)
+    has_exits[number[form == wire.KER_EXIT_OFFSET]] = True
+    is_repeated = (form[again + 1] == 0) & has_exits[number[again]]
+    again = again[(form[again + 1] == wire.KER_INT_OFFSET) | is_repeated]
     again = again[is_whole(trace, calls[again], calls[again + 1])]
     window, least = limits.cycles("window_ms"), limits.number("least_count")
     verdicts = []
@@ -213,7 +219,7 @@ def restarted_calls(evidence: Evidence, limits: Limits) -> list[Verdict]:
         verdicts.append(evidence.verdict(
             Severity.WARNING, (int(times[worst]), int(evidence.times[inside[-1]]) + 1), [who], [call], inside,
             (f"{call} of {evidence.name(who)} is interrupted {int(count[worst])} times within "
-             f"{evidence.length(window)} from {evidence.moment(int(times[worst]))}.",
+             f"{evidence.length(window)} from {evidence.moment(int(times[worst]), window)}.",
              "Mask the signal during the call, handle it in a thread of its own, or make timeouts longer."),
         ))  # fmt: skip
     return verdicts
@@ -255,10 +261,12 @@ def leaks(evidence: Evidence, limits: Limits) -> list[Verdict]:
                 continue  # it has all that it wants
             name = trace.process_name(who)
             span = int(evidence.times[run[0]]), int(evidence.times[run[-1]])
+            length = span[1] - span[0]
             verdicts.append(evidence.verdict(
                 Severity.WARNING, span, np.unique(trace.events.thread[run]), [f"{what} of {name}"], run,
-                (f"{name} creates {len(run)} {what} from {evidence.moment(span[0])} to {evidence.moment(span[1])}, one "
-                 f"every {evidence.length((span[1] - span[0]) // (len(run) - 1))}, and gives none of them back.",
+                (f"{name} creates {len(run)} {what} from {evidence.moment(span[0], length)} to "
+                 f"{evidence.moment(span[1], length)}, one every {evidence.length(length // (len(run) - 1))}, and "
+                 "gives none of them back.",
                  f"Call {'ChannelDestroy' if makes == 'CHANNEL_CREATE' else 'ConnectDetach'}() when one is not needed "
                  "any more, or reuse one."),
             ))  # fmt: skip
@@ -306,6 +314,6 @@ def data_losses(evidence: Evidence, _limits: Limits) -> list[Verdict]:
         [trace.cpu_title(cpu) for cpu in cpus], rows,
         (f"Events{where} are missing in {counted(len(lost), 'range')}{f' ({what})' if what else ''}, "
          f"{evidence.length(total)} in all; the longest from "
-         f"{evidence.moment(int(worst[0]))} for {evidence.length(int(worst[1] - worst[0]))}.",
+         f"{evidence.moment(int(worst[0]), int(worst[1] - worst[0]))} for {evidence.length(int(worst[1] - worst[0]))}.",
          "Capture fewer classes, in fast mode, or with more and larger buffers."),
     )]  # fmt: skip

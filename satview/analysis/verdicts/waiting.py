@@ -16,9 +16,9 @@ from satview.analysis.verdicts.scheduling import instead, ran_instead
 from satview.analysis.verdicts.verdict import Severity, Verdict
 from satview.analysis.verdicts.words import mutex_text, object_text, of_whom, waited_for
 from satview.analysis.wait_graph import BY_HABIT, CONDVAR, INTR, SEM, WaitGraph, keeping_processes, knots
-from satview.events.states import READY
 from satview.linkage.blockers import REPLY, SEND, Blockers, blockers
-from satview.linkage.mutexes import MUTEX, entries_of, mutexes
+from satview.linkage.calls import partners
+from satview.linkage.mutexes import MUTEX, entries_of, holds, mutexes
 from satview.linkage.table import NO_EVENT, OPEN, Certainty
 from satview.linkage.waits import waits
 from satview.linkage.wake_ups import wake_ups
@@ -26,6 +26,7 @@ from satview.store.arguments import argument
 from satview.store.losses import losses
 from satview.store.time_ranges import overlaps
 
+_MOST_OTHERS: Final = 20  # waits of one contention that are listed besides the longest one of who waits most
 _OFTEN: Final = 3  # times that others get a mutex while a thread waits for it
 _Ints = NDArray[np.int64]
 
@@ -76,8 +77,8 @@ def deadlocks(evidence: Evidence, limits: Limits) -> list[Verdict]:
         unless = f" unless {_some(evidence, others)} can end one of these waits," if others else ""
         verdicts.append(evidence.verdict(
             _severity(found, positions, is_guess=certainty is Certainty.GUESS), (start, end), circle, objects, rows,
-            (f"{', '.join(parts)}:{unless} none of them runs again from {evidence.moment(start)} to the end of the "
-             f"trace, {evidence.length(end - start)}.",
+            (f"{', '.join(parts)}:{unless} none of them runs again from {evidence.moment(start, end - start)} to the "
+             f"end of the trace, {evidence.length(end - start)}.",
              _way_out({int(found.waits.value[i]) for i in positions}, objects)),
             certainty,
             roles={int(found.waits.call_row[i]): "asks" for i in positions}
@@ -150,8 +151,8 @@ def waits_for_ever(evidence: Evidence, limits: Limits) -> list[Verdict]:
         rows = [int(waiting.call_row[wait]), row]
         verdicts.append(evidence.verdict(
             reason.severity, (start, end), [thread, *reason.others], [what], rows,
-            (f"{evidence.name(thread)} waits for {what}, {reason.why}, from {evidence.moment(start)} to the end of "
-             f"the trace, {evidence.length(end - start)}.", reason.remedy),
+            (f"{evidence.name(thread)} waits for {what}, {reason.why}, from {evidence.moment(start, end - start)} to "
+             f"the end of the trace, {evidence.length(end - start)}.", reason.remedy),
             reason.certainty, roles={rows[0]: "asks", rows[1]: "waits"},
         ))  # fmt: skip
     return verdicts
@@ -272,8 +273,9 @@ def lost_wakeups(evidence: Evidence, limits: Limits) -> list[Verdict]:
             Severity.WARNING if has_worked else Severity.ERROR, (start, trace.window.end),
             [thread, int(trace.events.thread[last])], [what],
             [*lost.tolist(), int(found.row[i]), int(found.call_row[i])],
-            (f"{evidence.name(thread)} waits for {what} from {evidence.moment(start)} to the end of the trace, "
-             f"{evidence.length(trace.window.end - start)}; {evidence.name(int(trace.events.thread[last]))} signalled "
+            (f"{evidence.name(thread)} waits for {what} from {evidence.moment(start, trace.window.end - start)} to "
+             f"the end of the trace, {evidence.length(trace.window.end - start)}; "
+             f"{evidence.name(int(trace.events.thread[last]))} signalled "
              f"it {evidence.length(start - int(evidence.times[last]))} before, when nobody waited, and "
              f"{evidence.name(thread)} ran {evidence.length(worked)} in between.",
              "Test the condition with the mutex locked, in a loop around the wait, and set it with the mutex locked."),
@@ -333,18 +335,19 @@ def _passed_over(evidence: Evidence, limits: Limits) -> list[Verdict]:
         what = waited_for(evidence, found, wait)
         verdicts.append(evidence.verdict(
             Severity.WARNING, (start, start + length), [thread, *others], [what],
-            [int(waiting.call_row[wait]), row, stop],
-            (f"{evidence.name(thread)} waits {evidence.length(length)} from {evidence.moment(start)} for {what}, which "
-             f"others have and give up {len(givers):,} times meanwhile: {_some(evidence, others, 'and')}.",
+            list(roles := _roles(evidence, found, wait)),
+            (f"{evidence.name(thread)} waits {evidence.length_from(start, start + length)} for {what}, which "
+             f"others have and give up {len(givers):,} times meanwhile: {_some(evidence, others, 'and')}"
+             f"{_taken(evidence, found, wait)}.",
              "A mutex goes to the thread of the highest priority that waits: hold it for less of the time."),
-            Certainty.INFERRED, roles={int(waiting.call_row[wait]): "asks", row: "waits", stop: "goes on"},
+            Certainty.INFERRED, roles=roles,
         ))  # fmt: skip
     return verdicts
 
 
 def _kept_holders(evidence: Evidence, limits: Limits) -> list[Verdict]:
     found, least = blockers(evidence.trace), limits.cycles("kept_ms")
-    waiting, ready = found.waits, evidence.states.of_state(READY)
+    waiting, ready = found.waits, evidence.ready
     end = evidence.end_rows(waiting.end_row)
     at = np.flatnonzero(waiting.value == MUTEX)
     mine, spans = overlaps(found.thread[at], waiting.row[at].astype(np.int64), end[at],
@@ -360,21 +363,21 @@ def _kept_holders(evidence: Evidence, limits: Limits) -> list[Verdict]:
         again = evidence.again("so", happens)
         verdicts.append(evidence.verdict(
             Severity.WARNING, span, [thread, holder, *named(who)], [waited_for(evidence, found, wait)],
-            [int(waiting.call_row[wait]), int(waiting.row[wait]), int(end[wait])],
-            (f"{evidence.name(thread)} waits {evidence.length(span[1] - span[0])} from {evidence.moment(span[0])} for "
+            list(roles := _roles(evidence, found, wait)),
+            (f"{evidence.name(thread)} waits {evidence.length_from(*span)} for "
              f"{waited_for(evidence, found, wait)}{of_whom(evidence, found, wait)}, which could run and did not for "
-             f"{evidence.length(int(kept[group[0]]))} of that{instead(evidence, span, who)}{again}: a priority "
-             "inversion is possible, no event has priorities.",
+             f"{evidence.length(int(kept[group[0]]))} of that{instead(evidence, span, who)}{again}"
+             f"{_taken(evidence, found, wait)}: a priority inversion is possible, no event has priorities.",
              "Capture wide events of the class THREAD to see the priorities; priority inheritance would help."),
-            int(found.certainty[wait]), happens,
-            {int(waiting.call_row[wait]): "asks", int(waiting.row[wait]): "waits", int(end[wait]): "goes on"},
+            int(found.certainty[wait]), happens, roles,
         ))  # fmt: skip
     return verdicts
 
 
 def _contended(evidence: Evidence, limits: Limits) -> list[Verdict]:
     trace = evidence.trace
-    found, mutex = waits(trace), mutexes(trace).of_wait
+    known, mutex = blockers(trace), mutexes(trace).of_wait
+    found = known.waits
     window = limits.cycles("window_ms")
     least = int(window * limits.number("waited_percent") / 100)
     at = np.flatnonzero(mutex >= 0)
@@ -398,19 +401,67 @@ def _contended(evidence: Evidence, limits: Limits) -> list[Verdict]:
         inside = at[mine[is_inside]]
         threads = _most_of(found.thread[inside], (end - begin)[is_inside])
         what = mutex_text(evidence, int(found.thread[inside[0]]), int(found.object[inside[0]]))
-        holders = np.unique(blockers(trace).thread[inside])
+        length = np.where(found.thread[inside] == threads[0], (end - begin)[is_inside], 0)
+        longest = int(inside[np.argmax(length)])
+        first_ones = np.sort(found.row[inside])[:_MOST_OTHERS].tolist()
+        roles = dict.fromkeys(first_ones, "waits") | _roles(evidence, known, longest)
+        holders = np.unique(known.thread[inside])
         held = _some(evidence, holders[holders > 0].tolist(), "and")
         verdicts.append(evidence.verdict(
-            Severity.WARNING, span, threads, [what], found.row[inside],
+            Severity.WARNING, span, threads, [what], list(roles),
             (f"{len(threads)} threads wait {int(count[worst])} times for {what} within {evidence.length(window)} from "
-             f"{evidence.moment(int(begins[worst]))}, {evidence.length(int(waited[worst]))} in all"
-             f"{f', while {held} hold it in turn' if held else ''}.",
+             f"{evidence.moment(int(begins[worst]), window)}, {evidence.length(int(waited[worst]))} in all"
+             f"{f', while {held} hold it in turn' if held else ''}; {evidence.name(threads[0])} waits most, longest "
+             f"{evidence.length_from(*evidence.span_of_wait(found, longest)[:2])}"
+             f"{_taken(evidence, known, longest)}.",
              "Hold the mutex for less time, above all never across a sleep or a message, or split what it guards; a "
              "reader/writer lock helps if most of them only read."),
             occurrences=[(int(first), int(last), -1) for first, last in zip(position.start, position.end, strict=True)],
-            roles=dict.fromkeys(found.row[inside].tolist(), "waits"),
+            roles=roles,
         ))  # fmt: skip
     return verdicts
+
+
+def _roles(evidence: Evidence, found: Blockers, wait: int) -> dict[int, str]:
+    """Return what events are in a wait for a mutex; those that the trace does not show have rows behind all others."""
+    waiting, take = found.waits, _take_row(evidence, found, wait)
+    roles = {
+        int(waiting.call_row[wait]): "asks",
+        int(waiting.row[wait]): "waits",
+        int(waiting.end_row[wait]): "goes on",
+    }
+    return roles | ({} if take is None else {take: "takes it"})
+
+
+def _taken(evidence: Evidence, found: Blockers, wait: int) -> str:
+    """Return when the holder took the mutex that a wait is for, in words that follow; empty if that does not show."""
+    take, waiting = _take_row(evidence, found, wait), found.waits
+    if take is None:
+        return ""
+    before = evidence.times[min(waiting.call_row[wait], waiting.row[wait])] - evidence.times[take]
+    start, end, _ = evidence.span_of_wait(waiting, wait)
+    moment = evidence.moment(int(evidence.times[take]), end - start)
+    return (f"; {evidence.name(int(found.thread[wait]))} took it at {moment}, {evidence.length(before)} before "
+            f"{evidence.name(int(waiting.thread[wait]))} asked for it")  # fmt: skip
+
+
+def _take_row(evidence: Evidence, found: Blockers, wait: int) -> int | None:
+    """Return the event by which the holder had the mutex that a wait is for; None where the trace does not show it.
+
+    That is the end of the holder's own wait for it, else of its call. One that nobody else held is locked without the
+    kernel.
+    """
+    table, gets, waiting = holds(evidence.trace), mutexes(evidence.trace).gets, found.waits
+    asks = int(min(waiting.call_row[wait], waiting.row[wait]))
+    at = np.flatnonzero((table.from_row < asks) & (table.to_row > asks))
+    call = np.searchsorted(gets.row, table.from_row[at])
+    is_it = (gets.thread[call] == found.thread[wait]) & (gets.mutex[call] == mutexes(evidence.trace).of_wait[wait])
+    if not is_it.any():
+        return None
+    get = table.from_row[at[is_it]][-1]
+    ends = waiting.end_row[(waiting.call_row == get) & (waiting.value == MUTEX)]
+    take = int(ends[-1] if len(ends) else partners(evidence.trace)[get])
+    return take if take < asks else None
 
 
 def _most_of(thread: _Ints, cycles: _Ints) -> list[int]:
