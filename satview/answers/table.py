@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 Positions = NDArray[np.int64]
 Source = Values | Several | Callable[[], Values]
 SCHEMA_VERSION: Final = 1  # of the form in JSON, described in docs/transactions.md
+SUBJECT: Final = "subject"  # column for programs: the thread, process, CPU or event that a row is about
 _SHOWN_ROWS: Final = 10
 _LOOKED_AT_ROWS: Final = 1 << 10
 _CACHED_NAMES: Final = 4096
@@ -140,7 +141,7 @@ class Column:
     """One column, without its values.
 
     Attributes:
-        name: Stable name without a unit: `queued`.
+        name: Stable name without a unit: `queued`; with it where another column has the name.
         kind: What the values are.
         meaning: One sentence that begins in lower case and has no full stop.
         title: For people; empty = a column for programs, which window, text, CSV and JSON leave out.
@@ -169,12 +170,12 @@ class Column:
     @property
     def key(self) -> str:
         """Its name in CSV and JSON: `queued_ns`."""
-        return f"{self.name}_ns" if self.kind.is_cycles else self.name
+        return f"{self.name.removesuffix('_ns')}_ns" if self.kind.is_cycles else self.name
 
     @property
     def sql_name(self) -> str:
         """Its name in SQL and Arrow without a unit; empty = not there."""
-        return self.name if self.sql is None else self.sql
+        return self.name.removesuffix("_ns") if self.sql is None else self.sql
 
     @property
     def tip(self) -> str:
@@ -421,8 +422,8 @@ class Table(Frames):
         """Return the rows for which a mask, bool (rows,), is true."""
         return self.at(self.positions[mask])
 
-    def head(self, count: int) -> Table:
-        """Return the first rows."""
+    def head(self, count: int | None) -> Table:
+        """Return the first rows; None = all."""
         return self.at(self.positions[:count])
 
     def sorted_by(self, name: str, descending: bool = True) -> Table:
@@ -523,6 +524,10 @@ class Table(Frames):
         """Return whether it is known where a value happened."""
         return max(self.moment(row, name), self.event(row, name)) >= 0
 
+    def is_placed(self, name: str) -> bool:
+        """Return whether a column says where its values happened."""
+        return name in self._data.moments or name in self._data.events
+
     def held(self, row: int, name: str) -> int:
         """Return a value as it is held: cycles of times, rows of threads; below 0 for none."""
         return int(self._data.values(name)[self.positions[row]])
@@ -592,11 +597,15 @@ class Table(Frames):
             return any(values.texts[code] for code in np.unique(values.code[self.positions]).tolist())
         return bool(np.any(values[self.positions] >= 0))
 
-    def doubts(self) -> list[str]:
-        """Return how many values of which columns are not exact and why, a sentence each; for below a table."""
+    def doubts(self, names: Sequence[str] = ()) -> list[str]:
+        """Return how many values of which columns are not exact and why, a sentence each; for below a table.
+
+        Args:
+            names: The columns that show; none = all.
+        """
         titles: dict[tuple[Known, int, str], list[str]] = {}
-        for column in self.question.columns:
-            if column.title and column.name in self._data.known:
+        for column in self.filled():
+            if column.name in self._data.known and (not names or column.name in names):
                 counts = np.bincount(self._data.known[column.name][self.positions], minlength=len(Known))
                 for known in list(Known)[1:]:
                     if counts[known]:

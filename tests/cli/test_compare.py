@@ -9,8 +9,8 @@ import pytest
 
 from satview.__main__ import main
 from satview.analysis.statistics import Statistics
-from satview.analysis.statistics_sheets import SHEETS
 from satview.answers.comparison import FIGURES, by_weight, compare, verdict_changes
+from satview.answers.statistics import TABLES
 from satview.capture.logger_options import LoggerOptions
 from satview.capture.run import Capture, run
 from satview.opened import open_trace
@@ -105,9 +105,9 @@ def test_a_lesson(tmp_path, capsys):
         assert change.sheet in FIGURES
         if change.sheet == "latency":
             continue
-        sheet = SHEETS[change.sheet](Statistics(after), None)
+        table = TABLES[change.sheet](Statistics(after), None)
         if not change.is_per_s and not math.isnan(change.after):
-            assert change.after in [float(value) for value in sheet.column(change.column.key).values]
+            assert change.after in table[change.column.key].tolist()
 
 
 @pytest.mark.parametrize(

@@ -420,9 +420,8 @@ class ComparisonPanel(TablePanel[ChangesModel]):
         linked = self._comparison.is_linked
         self._comparison.is_linked = False  # each has its own position
         for side, positions in enumerate(self._positions()):
-            column = change.time_column(side)
-            if column is not None:
-                positions.go_to(change.sheets[side], column, change.rows[side])
+            if name := change.time_column(side):
+                positions.go_to(change.tables[side], name, change.rows[side])
         self._comparison.is_linked = linked
 
     def _positions(self) -> list[Positions]:
