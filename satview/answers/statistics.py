@@ -35,7 +35,7 @@ Shown = NDArray[np.bool_] | None
 Numbers = NDArray[np.integer] | NDArray[np.floating]
 
 
-# What the tables have in common: their columns begun, their rows selected, the table made.
+# What the tables have in common: their columns begun, their rows selected, the table table.
 
 
 @dataclass
@@ -78,7 +78,7 @@ class Columns:
             self.events[name] = events
 
     def text(self, name: str, title: str, of: Callable[[int], str], meaning: str) -> None:
-        """Add names, made from the number of the row in the statistics."""
+        """Add names, table from the number of the row in the statistics."""
         texts = [of(row) for row in self.rows.tolist()]
         names = sorted(set(texts), key=lambda text: (text.lower(), text))
         code_of = {text: number for number, text in enumerate(names)}
@@ -138,20 +138,20 @@ class Columns:
 
 
 def table_of(
-    key: str, title: str, subject: Kind | None, columns: Columns, sort_name: str, empty: str, note: str = "",
-    subjects: NDArray[np.int64] | None = None,
+    key: str, subject: Kind | None, columns: Columns, sort_name: str, empty: str, note: str = "",
+    subjects: NDArray[np.int64] | None = None, title: str = "",
 ) -> Table:  # fmt: skip
     """Return a table of columns, which says how far each can be trusted.
 
     Args:
         key: Name of its question.
-        title: As of its question.
         subject: What the rows are about: THREAD, PROCESS, CPU or EVENT; None = nothing that a lane or event represents.
         columns: The columns.
         sort_name: As of its question.
         empty: As of its question.
         note: As of its question.
         subjects: What the rows of the statistics are about; None = the rows themselves.
+        title: As of its question, of a table that is not in `TITLES`.
     """
     found, about = columns.found, (columns.rows if subjects is None else subjects[columns.rows]).astype(np.int64)
     judge = Judge(found, key, about) if key in FIGURES else None
@@ -170,6 +170,7 @@ def table_of(
     if subject is not None:
         described.append(Column(SUBJECT, subject, "what the row is about", sql=""))
         values[SUBJECT] = about
+    title = title or TITLES.get(key, key)
     question = Question(key, title, title, tuple(described), sort_name, empty, note=note)
     return Table(question, found.trace, values, known=known, place=SUBJECT if subject is Kind.EVENT else "",
                  moments=columns.moments, events=columns.events)  # fmt: skip
@@ -209,25 +210,24 @@ def migration_table(found: Statistics, shown: Shown = None) -> Table:
     """Return one row per thread and pair of CPUs that it went between."""
     trace, moves = found.trace, found.migrations
     cpus = trace.cpu_count + 1  # from -1 on
-    mine = np.flatnonzero(np.isin(moves.thread, threads_shown(found, shown)))
-    key = (moves.thread[mine] * cpus + moves.from_cpu[mine] + 1) * cpus + moves.to_cpu[mine]
+    chosen = np.flatnonzero(np.isin(moves.thread, threads_shown(found, shown)))
+    key = (moves.thread[chosen] * cpus + moves.from_cpu[chosen] + 1) * cpus + moves.to_cpu[chosen]
     kinds, first, count = np.unique(key, return_index=True, return_counts=True)
     thread, from_cpu, to_cpu = kinds // cpus // cpus, kinds // cpus % cpus - 1, kinds % cpus
     columns = Columns(found, np.arange(len(kinds)))
     thread_columns(columns, thread)
-    columns.number("from_cpu", "From CPU", from_cpu,
-                   "where it ran before; empty where events were lost in between")  # fmt: skip
+    columns.number("from_cpu", "From CPU", from_cpu, "where it ran before; empty where events were lost in between")
     columns.number("to_cpu", "To CPU", to_cpu, "where it runs then")
     columns.count("count", "Migrations", count, "runs that begin there after a run on the other CPU")
     columns.rate(count, "such migrations per second of the range", follows=False)
     columns.count("thread_count", "Of the thread", found.threads.migrations[thread], "all migrations of the thread")
     runs = np.maximum(found.threads.switches[thread], 1)
     columns.share("share", "Of its runs", count, runs, "such migrations as a share of its runs that begin in the range")
-    start = moves.time_cycles[mine[first]]
+    start = moves.time_cycles[chosen[first]]
     columns.add("first", "First", Kind.TIME, start, "when the first one happened", moments=start)
     none = ("No thread runs on one CPU and then on another in this range." if trace.cpu_count > 1 else
             "The trace has one CPU, so that no thread migrates.")  # fmt: skip
-    return table_of("migration", "Migrations", Kind.THREAD, columns, "count", none,
+    return table_of("migration", Kind.THREAD, columns, "count", none,
                     "Where a run begins on another CPU than the thread's run before; idle threads never migrate.",
                     subjects=thread)  # fmt: skip
 
@@ -241,23 +241,25 @@ def cpu_matrix_table(found: Statistics, _shown: Shown = None) -> Table:
     for cpu in range(trace.cpu_count):
         columns.count(f"to_cpu_{cpu}", f"To {trace.cpu_title(cpu)}", table.count[:, cpu],
                       f"messages that {trace.cpu_title(cpu)} received", follows=True)  # fmt: skip
-    columns.count("unknown", "Not known", table.unknown,
-                  "messages of which the trace has no receipt: not received, or events were lost",
-                  follows=True)  # fmt: skip
+    columns.count(
+        "unknown",
+        "Not known",
+        table.unknown,
+        "messages of which the trace has no receipt: not received, or events were lost",
+        follows=True,
+    )
     columns.count("count", "Messages", sent, "messages sent on this CPU", follows=True)
     columns.count("elsewhere", "To other CPUs", table.elsewhere, "those that another CPU received", follows=True)
-    columns.share("elsewhere_share", "Share", table.elsewhere, np.maximum(sent - table.unknown, 1),
-                  "those that another CPU received, as a share of those of which the receipt is known",
-                  follows=True)  # fmt: skip
-    return table_of(
-        "cpu-matrix",
-        "Between CPUs",
-        Kind.CPU,
-        columns,
-        "",
-        "No message of the range counts.",
-        "Messages by the CPU that sent and the CPU that received; replies do not count.",
+    columns.share(
+        "elsewhere_share",
+        "Share",
+        table.elsewhere,
+        np.maximum(sent - table.unknown, 1),
+        "those that another CPU received, as a share of those of which the receipt is known",
+        follows=True,
     )
+    return table_of("cpu-matrix", Kind.CPU, columns, "", "No message of the range counts.",
+                    "Messages by the CPU that sent and the CPU that received; replies do not count.")  # fmt: skip
 
 
 # Partitions: what each may use of the CPUs against what it uses.
@@ -275,21 +277,18 @@ def partition_table(found: Statistics, _shown: Shown = None) -> Table:
     trace, table = found.trace, found.partitions
     names = partition_names(trace) | _NAMES
     columns = Columns(found, np.arange(len(table)))
-    columns.text(
-        "partition", "Partition", lambda row: partition_title(names, int(table.partition[row])), "name of the partition"
-    )
+    columns.text("partition", "Partition", lambda row: partition_title(names, int(table.partition[row])),
+                 "name of the partition")  # fmt: skip
     columns.number("id", "id", np.where(table.partition == NOT_LOGGED, -1, table.partition), "number of the partition")
     if len(table) and table.configuration[-1] > 1:
-        columns.number("configuration", "Configuration", table.configuration,
-                       "a new one begins where a budget changes")  # fmt: skip
+        columns.number("configuration", "Configuration", table.configuration, "a new one begins where a budget changes")
         columns.add("from", "From", Kind.TIME, table.start_cycles, "when the configuration begins, cut at the range",
                     moments=table.start_cycles)  # fmt: skip
     columns.share("budget_share", "Budget", table.budget, 1.0, "share of all CPUs that it is given")
     _observed(columns, found)
     columns.count("critical_budget_ms", "Critical budget, ms", table.critical_budget_ms,
                   "how much more its critical threads may run in an averaging window")  # fmt: skip
-    columns.duration("critical", "Critical", table.critical_cycles,
-                     "threads ran that may draw on the critical budget")  # fmt: skip
+    columns.duration("critical", "Critical", table.critical_cycles, "threads ran that may draw on the critical budget")
     columns.duration("peak", "Most in a window", table.peak_cycles,
                      f"the most that it ran within {averaging_window_ms(trace)} ms, all CPUs together",
                      start=table.peak_start_cycles)  # fmt: skip
@@ -300,8 +299,7 @@ def partition_table(found: Statistics, _shown: Shown = None) -> Table:
             if is_logged else _NEEDS_WIDE)  # fmt: skip
     if is_logged and found.lost_cycles:
         note += " Events were lost: run times are lower bounds."
-    return table_of("partition", "Partitions", None, columns, "", _NO_PARTITION,
-                    note if has_partitions(trace) else "")  # fmt: skip
+    return table_of("partition", None, columns, "", _NO_PARTITION, note if has_partitions(trace) else "")
 
 
 def _observed(columns: Columns, found: Statistics) -> None:
@@ -319,14 +317,14 @@ def _observed(columns: Columns, found: Statistics) -> None:
 
 
 def _culprits(found: Statistics, row: int) -> str:
-    """Return the threads that made a partition bankrupt in a configuration, in the order of the events."""
+    """Return the threads that table a partition bankrupt in a configuration, in the order of the events."""
     table, broke = found.partitions, found.bankruptcies
     time = found.trace.events.time_cycles[broke.row]
     begin = int(table.start_cycles[row])
     later = table.start_cycles[table.start_cycles > begin]
     end = int(later.min()) if len(later) else found.window.end
-    mine = broke.thread[(broke.partition == table.partition[row]) & (time >= begin) & (time < end)]
-    return ", ".join(found.trace.thread_name(int(thread)) for thread in dict.fromkeys(mine.tolist()))
+    chosen = broke.thread[(broke.partition == table.partition[row]) & (time >= begin) & (time < end)]
+    return ", ".join(found.trace.thread_name(int(thread)) for thread in dict.fromkeys(chosen.tolist()))
 
 
 # Client and server time: what threads ran themselves, had servers run, and what all that adds up to.
@@ -367,8 +365,7 @@ def client_server_table(found: Statistics, shown: Shown = None, per_server: bool
         _servers(columns, found)
     is_logged = all(trace.code_counts[code(WireClass.COMM, event)] for event in (0, 2))
     note = (_NOTE if is_logged else _NO_MESSAGES) + (_LOST if found.lost_cycles else "")
-    return table_of("client-server", "Client and server", Kind.THREAD, columns, "total",
-                    "No thread is known to run in this range.", note)  # fmt: skip
+    return table_of("client-server", Kind.THREAD, columns, "total", "No thread is known to run in this range.", note)
 
 
 def _most(columns: Columns, found: Statistics) -> None:
@@ -389,9 +386,9 @@ def _servers(columns: Columns, found: Statistics) -> None:
     trace, imposed = found.trace, found.client_server.imposed
     total = np.bincount(imposed.server, imposed.cycles, len(trace.threads))
     for server in np.argsort(-total, kind="stable")[: np.count_nonzero(total)].tolist():
-        mine = imposed.server == server
+        chosen = imposed.server == server
         cycles = np.zeros(len(trace.threads), np.int64)
-        cycles[imposed.client[mine]] = imposed.cycles[mine]
+        cycles[imposed.client[chosen]] = imposed.cycles[chosen]
         name = f"{trace.threads.pid[server]}_{trace.threads.tid[server]}"
         columns.duration(f"imposed_on_{name}", f"On {trace.thread_name(server)}", cycles,
                          f"imposed on {trace.thread_name(server)}")  # fmt: skip
@@ -415,23 +412,9 @@ def state_table(found: Statistics, shown: Shown = None) -> Table:
     columns.duration("total", "Time", states.total_cycles, "time in this state")
     whole = found.covered.threads[states.thread]
     columns.share("share", "Of the range", states.total_cycles, whole, "share of the range")
-    _length_columns(
-        columns,
-        states.count,
-        states.total_cycles,
-        found.state_lengths.percentiles_of(states),
-        states.longest_cycles,
-        states.longest_start_cycles,
-    )
-    return table_of(
-        "state",
-        "States",
-        Kind.THREAD,
-        columns,
-        "total",
-        "No state is known in this range.",
-        subjects=states.thread,
-    )
+    _length_columns(columns, states.count, states.total_cycles, found.state_lengths.percentiles_of(states),
+                    states.longest_cycles, states.longest_start_cycles)  # fmt: skip
+    return table_of("state", Kind.THREAD, columns, "total", "No state is known in this range.", subjects=states.thread)
 
 
 def state_total_table(found: Statistics, shown: Shown = None) -> Table:
@@ -449,25 +432,11 @@ def state_total_table(found: Statistics, shown: Shown = None) -> Table:
     columns.duration("total", "Time", total, "time of all threads in this state; idle threads are left out")
     columns.share("share", "Of all threads", total, int(total.sum()), "share of the time of all threads")
     columns.count("threads", "Threads", np.bincount(pairs, minlength=VALUE_COUNT), "threads that were in this state")
-    _length_columns(
-        columns,
-        np.bincount(value, minlength=VALUE_COUNT),
-        total,
-        percentiles_by(value, cycles, VALUE_COUNT, SHARES),
-        longest,
-        begin,
-    )
+    _length_columns(columns, np.bincount(value, minlength=VALUE_COUNT), total,
+                    percentiles_by(value, cycles, VALUE_COUNT, SHARES), longest, begin)  # fmt: skip
     columns.text("longest_thread", "Longest of", lambda row: trace.thread_name(int(of[row])), "whose was the longest")
-    return table_of(
-        "state-total",
-        "All states",
-        Kind.THREAD,
-        columns,
-        "total",
-        "No state is known in this range.",
-        "All threads together, idle ones left out.",
-        subjects=of,
-    )
+    return table_of("state-total", Kind.THREAD, columns, "total", "No state is known in this range.",
+                    "All threads together, idle ones left out.", subjects=of)  # fmt: skip
 
 
 def state_name(value: int) -> str:
@@ -501,74 +470,41 @@ def thread_table(found: Statistics, shown: Shown = None) -> Table:
         columns.duration("running", "RUNNING", threads.run_cycles, "not known to wait; CPU time is what it worked")
     columns.count("runs", "Runs", threads.runs, "intervals on a CPU")
     columns.mean("mean_run", "Mean run", threads.run_cycles, threads.runs, "mean length of a run, interrupts included")
-    columns.duration(
-        "longest_run",
-        "Longest run",
-        threads.longest_run_cycles,
-        "the longest run, interrupts included",
-        start=threads.longest_run_start_cycles,
-    )
+    columns.duration("longest_run", "Longest run", threads.longest_run_cycles, "the longest run, interrupts included",
+                     start=threads.longest_run_start_cycles)  # fmt: skip
     columns.duration("ready", "READY", threads.ready_cycles, "it could have run, but others had the CPUs")
-    columns.duration(
-        "longest_ready",
-        "Longest READY",
-        threads.longest_ready_cycles,
-        "the longest wait for a CPU",
-        start=threads.longest_ready_start_cycles,
-    )
+    columns.duration("longest_ready", "Longest READY", threads.longest_ready_cycles, "the longest wait for a CPU",
+                     start=threads.longest_ready_start_cycles)  # fmt: skip
     for value in sorted(set(states.value.tolist()) - {ABSENT, READY, RUNNING, IDLE, WAITING, UNKNOWN}):
         name = STATE_BY_VALUE[value].name
-        columns.duration(
-            f"{name.lower()}",
-            name,
-            states.of_state(value, states.total_cycles, len(threads)),
-            f"state {name}: {STATE_BY_VALUE[value].meaning}",
-        )
-    columns.duration(
-        "unknown",
-        "Unknown",
-        states.of_state(UNKNOWN, states.total_cycles, len(threads)),
-        "the trace does not show the state: before its first event, or events were lost",
-    )
+        columns.duration(name.lower(), name, states.of_state(value, states.total_cycles, len(threads)),
+                         f"state {name}: {STATE_BY_VALUE[value].meaning}")  # fmt: skip
+    columns.duration("unknown", "Unknown", states.of_state(UNKNOWN, states.total_cycles, len(threads)),
+                     "the trace does not show the state: before its first event, or events were lost")  # fmt: skip
     _switch_columns(columns, threads.switches, threads.preemptions, threads.migrations)
     _logged_columns(columns, threads.sent, threads.received, threads.calls, threads.events)
-    return table_of(
-        "thread",
-        "Threads",
-        Kind.THREAD,
-        columns,
-        "cpu",
-        "No thread is known in this range.",
-        "Idle threads are under CPUs.",
-    )
+    return table_of("thread", Kind.THREAD, columns, "cpu", "No thread is known in this range.",
+                    "Idle threads are under CPUs.")  # fmt: skip
 
 
 def process_table(found: Statistics, shown: Shown = None) -> Table:
     """Return one row per process: sums over its threads."""
     trace, processes = found.trace, found.processes
-    mine = np.zeros(len(processes), np.bool_)
-    mine[trace.threads.process[threads_shown(found, shown)]] = True
-    mine[0] = False
-    columns = Columns(found, np.flatnonzero(mine))
+    chosen = np.zeros(len(processes), np.bool_)
+    chosen[trace.threads.process[threads_shown(found, shown)]] = True
+    chosen[0] = False
+    columns = Columns(found, np.flatnonzero(chosen))
     columns.text("process", "Process", trace.process_name, "name of the process")
     columns.number("pid", "pid", trace.processes.pid, "process number")
     columns.count("threads", "Threads", processes.threads, "threads that the trace knows")
     _cpu_columns(columns, found, processes.cpu_cycles, found.covered.processes)
-    columns.duration(
-        "ready", "READY", processes.ready_cycles, "its threads could have run; times of several threads add up"
-    )
+    columns.duration("ready", "READY", processes.ready_cycles,
+                     "its threads could have run; times of several threads add up")  # fmt: skip
     columns.count("runs", "Runs", processes.runs, "intervals of its threads on a CPU")
     _switch_columns(columns, processes.switches, processes.preemptions, processes.migrations)
     _logged_columns(columns, processes.sent, processes.received, processes.calls, processes.events)
-    return table_of(
-        "process",
-        "Processes",
-        Kind.PROCESS,
-        columns,
-        "cpu",
-        "No process is known in this range.",
-        "Idle threads count as no process's.",
-    )
+    return table_of("process", Kind.PROCESS, columns, "cpu", "No process is known in this range.",
+                    "Idle threads count as no process's.")  # fmt: skip
 
 
 def cpu_table(found: Statistics, _shown: Shown = None) -> Table:
@@ -589,28 +525,19 @@ def cpu_table(found: Statistics, _shown: Shown = None) -> Table:
             "on the way from one thread to the next, before the first event, or events were lost",
         ),
     ):
-        columns.duration(f"{key}", title, cycles, text)
+        columns.duration(key, title, cycles, text)
         columns.share(f"{key}_share", f"{title} share", cycles, length, "the same as a share of the range")
     columns.count("switches", "Switches", cpus.switches, "runs that begin with another thread than the one before")
     per_s = cpus.switches * trace.clock.cycles_per_s / np.maximum(length, 1)
     columns.add("switches_per_s", "Per second", Kind.RATE, per_s, "switches per second")
-    columns.duration(
-        "longest_run",
-        "Longest run",
-        cpus.longest_run_cycles,
-        "the longest time it was with one thread",
-        start=cpus.longest_run_start_cycles,
-    )
-    columns.text(
-        "busiest",
-        "Busiest thread",
-        lambda row: trace.thread_name(int(cpus.busiest[row])) if cpus.busiest[row] else "",
-        "the thread that had most of it",
-    )
+    columns.duration("longest_run", "Longest run", cpus.longest_run_cycles, "the longest time it was with one thread",
+                     start=cpus.longest_run_start_cycles)  # fmt: skip
+    columns.text("busiest", "Busiest thread",
+                 lambda row: trace.thread_name(int(cpus.busiest[row])) if cpus.busiest[row] else "",
+                 "the thread that had most of it")  # fmt: skip
     columns.share("busiest_share", "Its share", cpus.busiest_cycles, length, "share of the range")
     return table_of(
         "cpu",
-        "CPUs",
         Kind.CPU,
         columns,
         "",
@@ -627,16 +554,13 @@ def event_table(found: Statistics, _shown: Shown = None) -> Table:
     columns.text("class", "Class", lambda row: trace.catalogue.class_name(int(events.code[row])), "class of the events")
     columns.text("event", "Event", lambda row: trace.catalogue.name(int(events.code[row])), "name of the events")
     columns.count("count", "Count", events.count, "how many", follows=True)
-    columns.share(
-        "share", "Of all counted", events.count, int(events.count.sum()), "share of the events counted", follows=True
-    )
+    columns.share("share", "Of all counted", events.count, int(events.count.sum()), "share of the events counted",
+                  follows=True)  # fmt: skip
     columns.rate(events.count, "events per second of the range")
     for key, title, rows in (("first", "First", events.first), ("last", "Last", events.last)):
         columns.add(key, title, Kind.TIME, trace.events.time_cycles[rows], f"when the {title.lower()} one happened",
                     follows=True, events=rows)  # fmt: skip
-    return table_of(
-        "event", "Events", Kind.EVENT, columns, "count", "No event of the range counts.", subjects=events.first
-    )
+    return table_of("event", Kind.EVENT, columns, "count", "No event of the range counts.", subjects=events.first)
 
 
 def call_table(found: Statistics, _shown: Shown = None) -> Table:
@@ -654,33 +578,15 @@ def call_table(found: Statistics, _shown: Shown = None) -> Table:
         "of the sum, while the caller had a CPU: the rest it was blocked, or ready",
         follows=True,
     )
-    columns.mean(
-        "mean_running",
-        "Mean running",
-        calls.running.total_cycles,
-        calls.running.count,
-        "of a call, while the caller had a CPU",
-        follows=True,
-    )
+    columns.mean("mean_running", "Mean running", calls.running.total_cycles, calls.running.count,
+                 "of a call, while the caller had a CPU", follows=True)  # fmt: skip
     columns.count("failed", "Failed", calls.failed, "came back with an error", follows=True)
     columns.text("errors", "Errors", lambda row: _errors(found, calls.errors[row]), "how often each error came back")
     columns.count("interrupted", "Interrupted", calls.interrupted, "ended by a signal or a timeout", follows=True)
-    columns.count(
-        "open",
-        "No exit",
-        calls.count - calls.times.count,
-        "the exit is not in the trace, events were lost before it, or the caller is not known",
-        follows=True,
-    )
-    return table_of(
-        "call",
-        "Kernel calls",
-        Kind.EVENT,
-        columns,
-        "total",
-        "No kernel call of the range counts.",
-        subjects=calls.first,
-    )
+    columns.count("open", "No exit", calls.count - calls.times.count,
+                  "the exit is not in the trace, events were lost before it, or the caller is not known",
+                  follows=True)  # fmt: skip
+    return table_of("call", Kind.EVENT, columns, "total", "No kernel call of the range counts.", subjects=calls.first)
 
 
 def message_table(found: Statistics, _shown: Shown = None) -> Table:
@@ -692,9 +598,8 @@ def message_table(found: Statistics, _shown: Shown = None) -> Table:
     columns.number("server_pid", "pid", messages.server_pid, "process number of the server")
     columns.count("count", "Messages", messages.count, "SND_MESSAGE events", follows=True)
     columns.rate(messages.count, "messages per second of the range")
-    _duration_columns(
-        columns, messages.send_blocked, "send_", "SEND ", "client blocked until the server received it", is_short=True
-    )
+    _duration_columns(columns, messages.send_blocked, "send_", "SEND ", "client blocked until the server received it",
+                      is_short=True)  # fmt: skip
     _duration_columns(columns, messages.reply_blocked, "reply_", "REPLY ", "client blocked until the reply")
     columns.count(
         "bytes",
@@ -703,15 +608,7 @@ def message_table(found: Statistics, _shown: Shown = None) -> Table:
         "sizes of the messages whose MSG_RECEIVEV was logged wide; fast events do not show",
         follows=True,
     )
-    return table_of(
-        "message",
-        "Messages",
-        Kind.EVENT,
-        columns,
-        "count",
-        "No message of the range counts.",
-        subjects=messages.first,
-    )
+    return table_of("message", Kind.EVENT, columns, "count", "No message of the range counts.", subjects=messages.first)
 
 
 def interrupt_table(found: Statistics, _shown: Shown = None) -> Table:
@@ -722,27 +619,13 @@ def interrupt_table(found: Statistics, _shown: Shown = None) -> Table:
     columns.text("cpus", "CPUs", lambda row: ", ".join(map(str, interrupts.cpus[row])), "CPUs that took it")
     columns.count("count", "Count", interrupts.count, "entered in the range", follows=True)
     columns.rate(interrupts.count, "interrupts per second of the range")
-    columns.share(
-        "share",
-        "Of one CPU",
-        interrupts.times.total_cycles,
-        found.window.length,
-        "time as a share of the range; 100 % is one CPU",
-        follows=True,
-    )
+    columns.share("share", "Of one CPU", interrupts.times.total_cycles, found.window.length,
+                  "time as a share of the range; 100 % is one CPU", follows=True)  # fmt: skip
     _duration_columns(columns, interrupts.times, "", "", "from entry to exit, nested interrupts included")
-    _duration_columns(
-        columns, interrupts.latency, "latency_", "Latency ", "from entry to its first handler", is_short=True
-    )
-    return table_of(
-        "interrupt",
-        "Interrupts",
-        Kind.EVENT,
-        columns,
-        "total",
-        "No interrupt of the range counts.",
-        subjects=interrupts.first,
-    )
+    _duration_columns(columns, interrupts.latency, "latency_", "Latency ", "from entry to its first handler",
+                      is_short=True)  # fmt: skip
+    return table_of("interrupt", Kind.EVENT, columns, "total", "No interrupt of the range counts.",
+                    subjects=interrupts.first)  # fmt: skip
 
 
 TABLES: Final[dict[str, Callable[[Statistics, Shown], Table]]] = {
@@ -800,13 +683,13 @@ def statistics_table(key: str, found: Statistics, shown: Shown = None) -> Table:
         return TABLES[key](found, shown)
     by = plugin(PluginKind.ANALYSIS, key)
     assert by is not None
-    made = by.run(lambda analysis: analysis(found, shown), None)
-    if isinstance(made, Table):
-        return made
+    table = by.run(lambda analysis: analysis(found, shown), None)
+    if isinstance(table, Table):
+        return table
     if not by.fault:
-        by.switch_off(TypeError(f"it returned {type(made).__name__}, no Table"))
+        by.switch_off(TypeError(f"it returned {type(table).__name__}, no Table"))
     why = f"The plug-in {by.name} of {by.package} is switched off: {by.fault}"
-    return table_of(key, key, Kind.THREAD, Columns(found, np.zeros(0, np.intp)), "", why)
+    return table_of(key, Kind.THREAD, Columns(found, np.zeros(0, np.intp)), "", why)
 
 
 def _cpu_columns(columns: Columns, found: Statistics, cycles: NDArray[np.int64], length: NDArray[np.int64]) -> None:
@@ -818,25 +701,16 @@ def _cpu_columns(columns: Columns, found: Statistics, cycles: NDArray[np.int64],
     )
     columns.share("cpu_share", "Of one CPU", cycles, length, "CPU time as a share of the range; 100 % is one CPU")
     if found.trace.cpu_count > 1:
-        columns.share(
-            "all_share",
-            "Of all CPUs",
-            cycles,
-            int(found.covered.cpus.sum()),
-            "CPU time as a share of what all CPUs had to give",
-        )
+        columns.share("all_share", "Of all CPUs", cycles, int(found.covered.cpus.sum()),
+                      "CPU time as a share of what all CPUs had to give")  # fmt: skip
 
 
 def _switch_columns(
     columns: Columns, switches: NDArray[np.int64], preemptions: NDArray[np.int64], migrations: NDArray[np.int64]
 ) -> None:
     columns.count("switches", "Switches", switches, "runs that begin in the range")
-    columns.count(
-        "preemptions",
-        "Preempted",
-        preemptions,
-        "left a CPU though it could have gone on: preempted, time slice over, or yielded",
-    )
+    columns.count("preemptions", "Preempted", preemptions,
+                  "left a CPU though it could have gone on: preempted, time slice over, or yielded")  # fmt: skip
     columns.count("migrations", "Migrations", migrations, "runs that begin on another CPU than the run before")
 
 

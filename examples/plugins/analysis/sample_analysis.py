@@ -21,7 +21,7 @@ def short_runs(found, shown):
     columns = Columns(found, threads_shown(found, shown))
     thread_columns(columns, np.arange(len(count)))
     columns.count("short", "Short runs", count, "runs of less than 50 us")
-    return table_of("short-runs", "Short runs", Kind.THREAD, columns, "short", "No thread runs here.")
+    return table_of("short-runs", Kind.THREAD, columns, "short", "No thread runs here.", title="Short runs")
 
 
 short_runs.title = "Short runs"
