@@ -55,7 +55,7 @@ class Change:
     """One figure of one thing in two traces.
 
     Attributes:
-        sheet: Name of the table that it is from.
+        by: Name of the table that it is from, as of `satview compare --by`.
         name: What it is of; the same in both traces.
         column: The column, for its title and kind.
         before, after: In the first and the second trace; nan = it is not there, or has no such figure.
@@ -65,7 +65,7 @@ class Change:
         rows: Its row in each; -1 = it is not there.
     """
 
-    sheet: str
+    by: str
     name: str
     column: Column
     before: float
@@ -100,7 +100,7 @@ class Change:
         Of states these are the ones in which a thread waits for a CPU or for others; that it waits longer for work is
         no fault, and nor is a longer run.
         """
-        if self.sheet == "state":
+        if self.by == "state":
             is_bad = self.name.endswith(tuple(f" in {state}" for state in _WORSE_IF_LONGER))
         else:
             is_bad = self.column.kind is Kind.DURATION and self.column.name != "longest_run"
@@ -115,24 +115,24 @@ class Change:
         row, name = self.rows[side], self.column.name
         if row < 0:
             return ""
-        return name if self.tables[side].is_placed(name) else _TIMES_OF.get(self.sheet, name)
+        return name if self.tables[side].is_placed(name) else _TIMES_OF.get(self.by, name)
 
 
-def compare(before: Trace, after: Trace, sheets: Sequence[str] = ()) -> list[Change]:
+def compare(before: Trace, after: Trace, tables: Sequence[str] = ()) -> list[Change]:
     """Return the figures of what is in either trace, those of a figure together, the largest difference first.
 
     Args:
         before: The trace to compare with.
         after: The trace that is compared.
-        sheets: Keys of `FIGURES`; none = all.
+        tables: Keys of `FIGURES`; none = all.
     """
-    return compare_statistics(Statistics(before), Statistics(after), sheets)
+    return compare_statistics(Statistics(before), Statistics(after), tables)
 
 
 def compare_statistics(
     first: Statistics,
     second: Statistics,
-    sheets: Sequence[str] = (),
+    tables: Sequence[str] = (),
     check: Callable[[], None] | None = None,
     report: Callable[[float], None] | None = None,
 ) -> list[Change]:
@@ -141,12 +141,12 @@ def compare_statistics(
     Args:
         first: Of the trace to compare with.
         second: Of the trace that is compared.
-        sheets: Keys of `FIGURES`; none = all.
-        check: Called between sheets; what it raises ends the comparison.
-        report: Called between sheets with the share of them that is done, 0 to 1.
+        tables: Keys of `FIGURES`; none = all.
+        check: Called between tables; what it raises ends the comparison.
+        report: Called between tables with the share of them that is done, 0 to 1.
     """
     found: list[Change] = []
-    keys = tuple(sheets or FIGURES)
+    keys = tuple(tables or FIGURES)
     for number, key in enumerate(keys):
         if check is not None:
             check()
@@ -171,7 +171,7 @@ def by_weight(found: Sequence[Change], *, once: bool = False) -> list[Change]:
         return ordered
     first: dict[tuple[str, str], Change] = {}
     for change in ordered:
-        first.setdefault((change.sheet, change.name), change)
+        first.setdefault((change.by, change.name), change)
     return list(first.values())
 
 
@@ -212,7 +212,7 @@ def _scaled(found: list[Change]) -> list[Change]:
 
     def kind(change: Change) -> str:
         is_length = change.column.kind is Kind.DURATION and not change.is_per_s
-        return "length" if is_length else f"{change.sheet} {change.column.name}"
+        return "length" if is_length else f"{change.by} {change.column.name}"
 
     largest: dict[str, float] = {}
     for change in found:
@@ -282,7 +282,7 @@ _Durations = NDArray[np.int64]
 def has_durations(change: Change) -> bool:
     """Return whether there are durations behind a figure: the load of a CPU, and time in no known state, have none."""
     states = (table.text(row, "state") for table, row in zip(change.tables, change.rows, strict=True) if row >= 0)
-    return change.sheet != "cpu" and (change.sheet != "state" or all(state in STATE_BY_NAME for state in states))
+    return change.by != "cpu" and (change.by != "state" or all(state in STATE_BY_NAME for state in states))
 
 
 def durations(
@@ -310,7 +310,7 @@ def durations(
     if row < 0:
         return np.empty(0, np.int64)
     scope = scope_of(trace, window, None, basis, is_cancelled)
-    if change.sheet == "latency":
+    if change.by == "latency":
         return trace.clock.durations_ns(_latencies(trace, window, table, row))
     return trace.clock.durations_ns(_occurrences(scope, change, table, row).cycles)
 
@@ -318,14 +318,14 @@ def durations(
 def _occurrences(scope: Scope, change: Change, table: Table, row: int) -> Occurrences:
     trace, subject = scope.trace, table.held(row, SUBJECT)
     threads = np.arange(len(trace.threads))
-    if change.sheet == "state":
+    if change.by == "state":
         return occurrences(scope, f"state:{table.text(row, 'state')}", threads == subject)
-    if change.sheet in ("thread", "process"):
-        mine = threads == subject if change.sheet == "thread" else trace.threads.process == subject
+    if change.by in ("thread", "process"):
+        mine = threads == subject if change.by == "thread" else trace.threads.process == subject
         return occurrences(scope, _WAIT if change.column.name in _OF_READY else _RUN, np.asarray(mine))
-    if change.sheet == "call":
+    if change.by == "call":
         return occurrences(scope, f"call:{table.text(row, 'call')}")
-    if change.sheet == "interrupt":
+    if change.by == "interrupt":
         return _of_vector(trace, occurrences(scope, "interrupt"), int(table.text(row, "vector"), 16))
     return _of_pair(trace, occurrences(scope, "round_trip"), int(trace.events.thread[subject]),
                     table.held(row, "server_pid"))  # fmt: skip

@@ -35,7 +35,7 @@ Shown = NDArray[np.bool_] | None
 Numbers = NDArray[np.integer] | NDArray[np.floating]
 
 
-# What the tables have in common: their columns begun, their rows selected, the table table.
+# What the tables have in common: their columns begun, their rows selected, the table made.
 
 
 @dataclass
@@ -78,7 +78,7 @@ class Columns:
             self.events[name] = events
 
     def text(self, name: str, title: str, of: Callable[[int], str], meaning: str) -> None:
-        """Add names, table from the number of the row in the statistics."""
+        """Add names, each made from the number of the row in the statistics."""
         texts = [of(row) for row in self.rows.tolist()]
         names = sorted(set(texts), key=lambda text: (text.lower(), text))
         code_of = {text: number for number, text in enumerate(names)}
@@ -317,7 +317,7 @@ def _observed(columns: Columns, found: Statistics) -> None:
 
 
 def _culprits(found: Statistics, row: int) -> str:
-    """Return the threads that table a partition bankrupt in a configuration, in the order of the events."""
+    """Return the threads that made a partition bankrupt in a configuration, in the order of the events."""
     table, broke = found.partitions, found.bankruptcies
     time = found.trace.events.time_cycles[broke.row]
     begin = int(table.start_cycles[row])

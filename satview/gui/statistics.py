@@ -234,7 +234,7 @@ class ShareBar(QStyledItemDelegate):
 
 _MEASURED_ROWS: Final = 60
 _WIDEST_PX: Final = 320
-_SORTED: Final = "sort "  # and the key of a sheet: by what it is sorted, + up or - down
+_SORTED: Final = "sort "  # and the key of a table: by what it is sorted, + up or - down
 _BAR_PX: Final = 2  # room for the bar of a share under the text
 _EXTENT_TIPS: Final = {
     Extent.TRACE: "All of the trace",

@@ -51,7 +51,7 @@ class Truth:
         self.figures.update({(sheet, row, key): value for key, value in figures.items()})
 
     def ns(self, cycles: int) -> int:
-        """Return cycles in nanoseconds, as sheets round them."""
+        """Return cycles in nanoseconds, as tables round them."""
         return self.trace.clock.duration_ns(cycles)
 
     def _threads(self) -> None:
