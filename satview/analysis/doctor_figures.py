@@ -1,4 +1,4 @@
-"""The marks of figures: how far each column of a sheet of statistics can be trusted, and in which rows.
+"""The marks of figures: how far each column of a table of statistics can be trusted, and in which rows.
 
 What a trace lacks comes from the table of the doctor; what that does to a figure follows from how it is made: a sum or
 a count can only grow with the events that are missing, a mean or a shortest time may go either way.
@@ -6,7 +6,7 @@ a count can only grow with the events that are missing, a mean or a shortest tim
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import Enum
 from typing import Final
 
@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 
 from satview.analysis.doctor import ANALYSES, diagnosis
 from satview.analysis.needs import IDLE, INTERRUPTED, NO_DAMAGE, NO_LOSS, Need
-from satview.analysis.sheet import Column, Kind, Sheet
 from satview.analysis.statistics import Statistics
 from satview.analysis.times.basis import EXACT, Mark, Trust
 from satview.analysis.times.state_times import walk
@@ -40,7 +39,7 @@ class Rests(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """The columns of one sheet.
+    """The columns of one table.
 
     Attributes:
         analysis: Key of the analysis that most of them answer.
@@ -88,21 +87,9 @@ _EITHER_WAY: Final = ("mean_ns", "mean_run_ns", "mean_running_ns", "least_ns", "
                       "migrations", "open", "first_ns", "last_ns")  # fmt: skip
 
 
-def with_trust(sheet: Sheet, found: Statistics) -> Sheet:
-    """Return a sheet whose columns say how far they can be trusted.
-
-    Args:
-        sheet: The sheet.
-        found: The statistics that it is made of.
-    """
-    figures, judge = FIGURES[sheet.key], _Judge(found, sheet.key, sheet.subjects)
-    columns = (judge.trusted(column, figures) for column in sheet.columns)
-    return replace(sheet, columns=tuple(columns))
-
-
 def trust_in_load(found: Statistics) -> Trust:
     """Return how far the load of the CPUs over the range of some statistics can be trusted."""
-    return _Judge(found, "cpu", np.empty(0, np.int64)).of("cpu", Rests.CPU)[0]
+    return Judge(found, "cpu", np.empty(0, np.int64)).of("cpu", Rests.CPU)[0]
 
 
 def trust_in_durations(trace: Trace, analysis: str) -> Trust:
@@ -115,27 +102,34 @@ def trust_in_durations(trace: Trace, analysis: str) -> Trust:
     return _as_estimate(diagnosis(trace, analysis, is_quick=True).trust)
 
 
-class _Judge:
-    """Judges the columns of one sheet; what several of them need is worked out once."""
+class Judge:
+    """Judges the columns of one table; what several of them need is worked out once.
+
+    Args:
+        found: The statistics that it is made of.
+        key: Its name.
+        subjects: int64 (n,), what its rows are about: rows of tables, or numbers of CPUs.
+    """
 
     def __init__(self, found: Statistics, key: str, subjects: NDArray[np.int64]) -> None:
         self._found, self._trace, self._key, self._subjects = found, found.trace, key, subjects
         self._made: dict[tuple[str, Rests], tuple[Trust, _Bools | None]] = {}
 
-    def trusted(self, column: Column, figures: Figures) -> Column:
-        """Return a column with its mark."""
-        analysis, rests = figures.of(column.key)
-        if column.kind in (Kind.TEXT, Kind.NUMBER) or rests is Rests.NOTHING:
-            return column
-        if column.key == "bytes":
-            return self._of_sizes(column)
+    def of_column(self, key: str) -> tuple[Trust, _Bools | None]:
+        """Return how far a column of numbers can be trusted, and in which rows less than fully, bool (n,); None = all.
+
+        Args:
+            key: Its name with the unit, such as `cpu_ns`.
+        """
+        figures = FIGURES[self._key]
+        analysis, rests = figures.of(key)
+        if rests is Rests.NOTHING:
+            return EXACT, None
+        if key == "bytes":
+            return self._of_sizes()
         trust, rows = self.of(analysis, rests)
-        is_either_way = column.key.endswith(_EITHER_WAY) or column.key in figures.either_way
-        if is_either_way:
-            trust = _as_estimate(trust)
-        if trust.mark is Mark.EXACT:
-            return column
-        return replace(column, trust=trust, doubtful=rows)
+        is_either_way = key.endswith(_EITHER_WAY) or key in figures.either_way
+        return _as_estimate(trust) if is_either_way else trust, rows
 
     def of(self, analysis: str, rests: Rests) -> tuple[Trust, _Bools | None]:
         """Return the trust in the answers of an analysis that rest on something, and the rows concerned, bool (n,)."""
@@ -242,15 +236,14 @@ class _Judge:
         reason = f"of {nobody:,} calls and messages the thread is not known"
         return Trust(Mark.LOWER_BOUND, reason) if nobody else EXACT
 
-    def _of_sizes(self, column: Column) -> Column:
+    def _of_sizes(self) -> tuple[Trust, _Bools | None]:
         messages = self._found.messages
         rows = np.asarray(messages.sized < messages.count)
         if not rows.any():
-            return column
+            return EXACT, None
         reason = f"sizes of {int(messages.sized.sum()):,} of {int(messages.count.sum()):,} messages are reported"
         logged = diagnosis(self._trace, "message-sizes", is_quick=True).trust
-        trust = logged if not logged.mark.is_answer else Trust(Mark.LOWER_BOUND, reason)
-        return replace(column, trust=trust, doubtful=rows)
+        return logged if not logged.mark.is_answer else Trust(Mark.LOWER_BOUND, reason), rows
 
 
 def _as_bound(trust: Trust) -> Trust:

@@ -10,19 +10,18 @@ import math
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.analysis.sheet import Column, Kind, Sheet, Subject, written
 from satview.analysis.statistics import Statistics
-from satview.analysis.statistics_sheets import SHEETS
 from satview.analysis.times.basis import Basis, Scope, scope_of
 from satview.analysis.times.occurrences import Occurrences, occurrences
 from satview.analysis.verdicts.find import find_verdicts
 from satview.answers.latencies import LatencyFilter, latency_figures, latency_table
-from satview.answers.table import Table
+from satview.answers.statistics import TABLES
+from satview.answers.table import SUBJECT, Column, Kind, Table, number_text
 from satview.base.time import NS_PER_S, TimeWindow
 from satview.events.states import STATE_BY_NAME
 from satview.linkage.transactions import transactions
@@ -30,12 +29,12 @@ from satview.store.trace import Trace
 
 FIGURES: Final[dict[str, tuple[str, ...]]] = {
     "process": ("cpu_share",),
-    "thread": ("cpu_share", "longest_run_ns", "longest_ready_ns", "preemptions"),
-    "state": ("share", "mean_ns", "p99_ns", "longest_ns"),
-    "call": ("mean_ns", "p99_ns", "longest_ns", "count"),
-    "message": ("reply_mean_ns", "reply_p99_ns", "reply_longest_ns", "count"),
-    "latency": ("median_ns", "p99_ns", "max_ns"),
-    "interrupt": ("mean_ns", "longest_ns", "count"),
+    "thread": ("cpu_share", "longest_run", "longest_ready", "preemptions"),
+    "state": ("share", "mean", "p99", "longest"),
+    "call": ("mean", "p99", "longest", "count"),
+    "message": ("reply_mean", "reply_p99", "reply_longest", "count"),
+    "latency": ("median", "p99", "max"),
+    "interrupt": ("mean", "longest", "count"),
     "cpu": ("busy_share",),
 }
 _NAMES: Final[dict[str, tuple[str, ...]]] = {  # words between the columns that name a row; else one column does
@@ -44,10 +43,10 @@ _NAMES: Final[dict[str, tuple[str, ...]]] = {  # words between the columns that 
     "latency": (" to ", ", "),
 }
 _TIMES_OF: Final = {  # the column that says where in time a row can be looked at, for figures that do not
-    "thread": "longest_run_ns", "state": "longest_ns", "call": "longest_ns", "message": "reply_longest_ns",
-    "latency": "max_ns", "interrupt": "longest_ns", "cpu": "longest_run_ns",
+    "thread": "longest_run", "state": "longest", "call": "longest", "message": "reply_longest",
+    "latency": "max", "interrupt": "longest", "cpu": "longest_run",
 }  # fmt: skip
-_OF_ONE: Final = ("mean", "longest", "least", "p99", "median", "max")  # in keys of durations that do not grow
+_OF_ONE: Final = ("mean", "longest", "least", "p99", "median", "max")  # in names of durations that do not grow
 _WORSE_IF_LONGER: Final = ("READY", "MUTEX", "SEND", "REPLY", "RWLOCK_READ", "RWLOCK_WRITE")  # states: longer is worse
 
 
@@ -56,24 +55,24 @@ class Change:
     """One figure of one thing in two traces.
 
     Attributes:
-        sheet: Key of the sheet that it is from.
+        by: Name of the table that it is from, as of `satview compare --by`.
         name: What it is of; the same in both traces.
         column: The column, for its title and kind.
         before, after: In the first and the second trace; nan = it is not there, or has no such figure.
         is_per_s: Counts and total times: per second of the trace.
         scale: The largest value of the figure in either trace; of lengths of time, the largest of all figures.
-        sheets: The sheets of both traces.
+        tables: The tables of both traces.
         rows: Its row in each; -1 = it is not there.
     """
 
-    sheet: str
+    by: str
     name: str
     column: Column
     before: float
     after: float
     is_per_s: bool
     scale: float
-    sheets: tuple[Sheet, Sheet]
+    tables: tuple[Table, Table]
     rows: tuple[int, int]
 
     @property
@@ -101,41 +100,39 @@ class Change:
         Of states these are the ones in which a thread waits for a CPU or for others; that it waits longer for work is
         no fault, and nor is a longer run.
         """
-        if self.sheet == "state":
+        if self.by == "state":
             is_bad = self.name.endswith(tuple(f" in {state}" for state in _WORSE_IF_LONGER))
         else:
-            is_bad = self.column.kind is Kind.DURATION and self.column.key != "longest_run_ns"
+            is_bad = self.column.kind is Kind.DURATION and self.column.name != "longest_run"
         return is_bad and self.after > self.before
 
-    def time_column(self, side: int) -> Column | None:
-        """Return the column of one trace's sheet that says where to look at it; None if it is not there.
+    def time_column(self, side: int) -> str:
+        """Return the name of the column of one trace's table that says where to look at it; empty if it is not there.
 
         Args:
             side: 0 = the first trace, 1 = the second.
         """
-        if self.rows[side] < 0:
-            return None
-        own = self.sheets[side].column(self.column.key)
-        if own.cycles is not None or own.events is not None:
-            return own
-        return self.sheets[side].column(_TIMES_OF[self.sheet]) if self.sheet in _TIMES_OF else own
+        row, name = self.rows[side], self.column.name
+        if row < 0:
+            return ""
+        return name if self.tables[side].is_placed(name) else _TIMES_OF.get(self.by, name)
 
 
-def compare(before: Trace, after: Trace, sheets: Sequence[str] = ()) -> list[Change]:
+def compare(before: Trace, after: Trace, tables: Sequence[str] = ()) -> list[Change]:
     """Return the figures of what is in either trace, those of a figure together, the largest difference first.
 
     Args:
         before: The trace to compare with.
         after: The trace that is compared.
-        sheets: Keys of `FIGURES`; none = all.
+        tables: Keys of `FIGURES`; none = all.
     """
-    return compare_statistics(Statistics(before), Statistics(after), sheets)
+    return compare_statistics(Statistics(before), Statistics(after), tables)
 
 
 def compare_statistics(
     first: Statistics,
     second: Statistics,
-    sheets: Sequence[str] = (),
+    tables: Sequence[str] = (),
     check: Callable[[], None] | None = None,
     report: Callable[[float], None] | None = None,
 ) -> list[Change]:
@@ -144,19 +141,19 @@ def compare_statistics(
     Args:
         first: Of the trace to compare with.
         second: Of the trace that is compared.
-        sheets: Keys of `FIGURES`; none = all.
-        check: Called between sheets; what it raises ends the comparison.
-        report: Called between sheets with the share of them that is done, 0 to 1.
+        tables: Keys of `FIGURES`; none = all.
+        check: Called between tables; what it raises ends the comparison.
+        report: Called between tables with the share of them that is done, 0 to 1.
     """
     found: list[Change] = []
-    keys = tuple(sheets or FIGURES)
+    keys = tuple(tables or FIGURES)
     for number, key in enumerate(keys):
         if check is not None:
             check()
         if report is not None:
             report(number / len(keys))
-        both = _sheet(first, key), _sheet(second, key)
-        names = tuple(_rows_by_name(sheet, key) for sheet in both)
+        both = _table(first, key), _table(second, key)
+        names = tuple(_rows_by_name(table, key) for table in both)
         for figure in FIGURES[key]:
             found += _changes(key, figure, both, names, (first.length_s, second.length_s))
     return _scaled(found)
@@ -174,7 +171,7 @@ def by_weight(found: Sequence[Change], *, once: bool = False) -> list[Change]:
         return ordered
     first: dict[tuple[str, str], Change] = {}
     for change in ordered:
-        first.setdefault((change.sheet, change.name), change)
+        first.setdefault((change.by, change.name), change)
     return list(first.values())
 
 
@@ -184,42 +181,28 @@ def verdict_changes(before: Trace, after: Trace) -> dict[str, tuple[int, int]]:
     return {kind: (first[kind], second[kind]) for kind in dict.fromkeys((*second, *first))}
 
 
-def _sheet(found: Statistics, key: str) -> Sheet:
+def _table(found: Statistics, key: str) -> Table:
     if key == "latency":
         trace = found.trace
-        return _as_sheet(latency_figures(trace, latency_table(trace, LatencyFilter(window=found.window))), key)
-    return SHEETS[key](found, None)
-
-
-def _as_sheet(table: Table, key: str) -> Sheet:
-    """Return a table as the sheets of the statistics are, which are compared the same way until they are tables."""
-    rows, events = range(len(table)), table["event"]
-    columns = []
-    for column in table.question.columns:
-        if column.kind.is_words:
-            texts = tuple(table.text(row, column.name) for row in rows)
-            columns.append(Column(column.key, column.title, Kind.TEXT, texts, column.meaning))
-        elif column.title:
-            kind = Kind.DURATION if column.kind.is_cycles else Kind.COUNT
-            columns.append(Column(column.key, column.title, kind, table[column.key], column.meaning,
-                                  events=events if column.name == "max" else None))  # fmt: skip
-    return Sheet(key, table.question.title, Subject.EVENT, events, tuple(columns), "", table.question.empty)
+        return latency_figures(trace, latency_table(trace, LatencyFilter(window=found.window)))
+    return TABLES[key](found, None)
 
 
 def _changes(
     key: str,
     figure: str,
-    both: tuple[Sheet, Sheet],
+    both: tuple[Table, Table],
     rows: tuple[dict[str, int], ...],
     lengths_s: tuple[float, float],
 ) -> list[Change]:
-    """Return one figure of all things that either sheet names, the largest difference first."""
-    columns = [sheet.column(figure) for sheet in both]
-    grows = _grows(columns[1])
+    """Return one figure of all things that either table names, the largest difference first."""
+    column = both[1].question.column(figure)
+    grows = _grows(column)
     names = list(dict.fromkeys((*rows[1], *rows[0])))
     at = [(rows[0].get(name, -1), rows[1].get(name, -1)) for name in names]
+    columns = [table[column.key] for table in both]
     values = [[_value(columns[side], pair[side], lengths_s[side] if grows else 0.0) for pair in at] for side in (0, 1)]
-    changes = [Change(key, name, columns[1], old, new, grows, 0.0, both, pair)
+    changes = [Change(key, name, column, old, new, grows, 0.0, both, pair)
                for name, pair, old, new in zip(names, at, *values, strict=True)]  # fmt: skip
     return sorted(changes, key=difference, reverse=True)
 
@@ -229,7 +212,7 @@ def _scaled(found: list[Change]) -> list[Change]:
 
     def kind(change: Change) -> str:
         is_length = change.column.kind is Kind.DURATION and not change.is_per_s
-        return "length" if is_length else f"{change.sheet} {change.column.key}"
+        return "length" if is_length else f"{change.by} {change.column.name}"
 
     largest: dict[str, float] = {}
     for change in found:
@@ -238,22 +221,20 @@ def _scaled(found: list[Change]) -> list[Change]:
     return [replace(change, scale=largest[kind(change)]) for change in found]
 
 
-def _value(column: Column, row: int, length_s: float) -> float:
-    """Return a value of a sheet, nan where it is not there or not known; per second if a length is given."""
-    if row < 0 or isinstance(column.values, tuple):
-        return math.nan
-    value = float(column.values[row])
-    return math.nan if value < 0 else value / length_s if length_s else value
+def _value(values: NDArray[Any], row: int, length_s: float) -> float:
+    """Return a value of a column, nan where it is not there or not known; per second if a length is given."""
+    value = float(values[row]) if row >= 0 else math.nan
+    return math.nan if value < 0 else value / (length_s or 1.0)
 
 
-def _rows_by_name(sheet: Sheet, key: str) -> dict[str, int]:
+def _rows_by_name(table: Table, key: str) -> dict[str, int]:
     """Return rows by what they are called in both traces; the second of a name has a number behind it."""
     between = _NAMES.get(key, ())
-    names = [each for each in sheet.columns if each.kind is Kind.TEXT][: len(between) + 1]
+    names = [column.name for column in table.question.columns if column.title and column.kind.is_words]
     found: dict[str, int] = {}
     seen = Counter[str]()
-    for row in range(len(sheet)):
-        texts = [each.text(row) for each in names]
+    for row in range(len(table)):
+        texts = [table.text(row, name) for name in names[: len(between) + 1]]
         name = texts[0] + "".join(word + text for word, text in zip(between, texts[1:], strict=False))
         seen[name] += 1
         found[name if seen[name] == 1 else f"{name} ({seen[name]})"] = row
@@ -263,7 +244,7 @@ def _rows_by_name(sheet: Sheet, key: str) -> dict[str, int]:
 def _grows(column: Column) -> bool:
     if column.kind is Kind.COUNT:
         return True
-    return column.kind is Kind.DURATION and not any(word in column.key for word in _OF_ONE)
+    return column.kind is Kind.DURATION and not any(word in column.name for word in _OF_ONE)
 
 
 def difference(change: Change) -> float:
@@ -286,7 +267,7 @@ def value_text(change: Change, value: float) -> str:
         return "-"
     if change.column.kind is Kind.DURATION and change.is_per_s:
         return f"{value / NS_PER_S:.2%}"
-    return f"{value:,.1f} /s" if change.is_per_s else written(change.column.kind, value)
+    return f"{value:,.1f} /s" if change.is_per_s else number_text(change.column.kind, value)
 
 
 # The durations behind a figure of a comparison, one by one, for histograms of both traces in one plot.
@@ -294,14 +275,14 @@ def value_text(change: Change, value: float) -> str:
 
 _RUN: Final = "run"
 _WAIT: Final = "state:READY"
-_OF_READY: Final = frozenset({"longest_ready_ns"})
+_OF_READY: Final = frozenset({"longest_ready"})
 _Durations = NDArray[np.int64]
 
 
 def has_durations(change: Change) -> bool:
     """Return whether there are durations behind a figure: the load of a CPU, and time in no known state, have none."""
-    states = (_text(sheet, "state", row) for sheet, row in zip(change.sheets, change.rows, strict=True) if row >= 0)
-    return change.sheet != "cpu" and (change.sheet != "state" or all(state in STATE_BY_NAME for state in states))
+    states = (table.text(row, "state") for table, row in zip(change.tables, change.rows, strict=True) if row >= 0)
+    return change.by != "cpu" and (change.by != "state" or all(state in STATE_BY_NAME for state in states))
 
 
 def durations(
@@ -325,29 +306,29 @@ def durations(
     Raises:
         Cancelled: Somebody said so.
     """
-    sheet, row = change.sheets[side], change.rows[side]
+    table, row = change.tables[side], change.rows[side]
     if row < 0:
         return np.empty(0, np.int64)
     scope = scope_of(trace, window, None, basis, is_cancelled)
-    if change.sheet == "latency":
-        return trace.clock.durations_ns(_latencies(trace, window, sheet, row))
-    return trace.clock.durations_ns(_occurrences(scope, change, sheet, row).cycles)
+    if change.by == "latency":
+        return trace.clock.durations_ns(_latencies(trace, window, table, row))
+    return trace.clock.durations_ns(_occurrences(scope, change, table, row).cycles)
 
 
-def _occurrences(scope: Scope, change: Change, sheet: Sheet, row: int) -> Occurrences:
-    trace, subject = scope.trace, int(sheet.subjects[row])
+def _occurrences(scope: Scope, change: Change, table: Table, row: int) -> Occurrences:
+    trace, subject = scope.trace, table.held(row, SUBJECT)
     threads = np.arange(len(trace.threads))
-    if change.sheet == "state":
-        return occurrences(scope, f"state:{_text(sheet, 'state', row)}", threads == subject)
-    if change.sheet in ("thread", "process"):
-        mine = threads == subject if change.sheet == "thread" else trace.threads.process == subject
-        return occurrences(scope, _WAIT if change.column.key in _OF_READY else _RUN, np.asarray(mine))
-    if change.sheet == "call":
-        return occurrences(scope, f"call:{_text(sheet, 'call', row)}")
-    if change.sheet == "interrupt":
-        return _of_vector(trace, occurrences(scope, "interrupt"), int(_text(sheet, "vector", row), 16))
+    if change.by == "state":
+        return occurrences(scope, f"state:{table.text(row, 'state')}", threads == subject)
+    if change.by in ("thread", "process"):
+        mine = threads == subject if change.by == "thread" else trace.threads.process == subject
+        return occurrences(scope, _WAIT if change.column.name in _OF_READY else _RUN, np.asarray(mine))
+    if change.by == "call":
+        return occurrences(scope, f"call:{table.text(row, 'call')}")
+    if change.by == "interrupt":
+        return _of_vector(trace, occurrences(scope, "interrupt"), int(table.text(row, "vector"), 16))
     return _of_pair(trace, occurrences(scope, "round_trip"), int(trace.events.thread[subject]),
-                    int(sheet.column("server_pid").values[row]))  # fmt: skip
+                    table.held(row, "server_pid"))  # fmt: skip
 
 
 def _of_vector(trace: Trace, found: Occurrences, vector: int) -> Occurrences:
@@ -365,17 +346,14 @@ def _some(found: Occurrences, mine: NDArray[np.bool_]) -> Occurrences:
     return Occurrences(found.cycles[mine], found.start[mine], found.thread[mine], found.event[mine], found.unfinished)
 
 
-def _latencies(trace: Trace, window: TimeWindow, sheet: Sheet, row: int) -> _Durations:
+def _latencies(trace: Trace, window: TimeWindow, table: Table, row: int) -> _Durations:
     """Return one leg of the latencies from one source to one thread, cycles."""
-    table = latency_table(trace, LatencyFilter(window=window))
-    names = _text(sheet, "source", row), _text(sheet, "thread", row)
-    keys = np.stack([table.sort_keys(name) for name in ("source", "thread")])
+    found = latency_table(trace, LatencyFilter(window=window))
+    names = table.text(row, "source"), table.text(row, "thread")
+    keys = np.stack([found.sort_keys(name) for name in ("source", "thread")])
     groups, first, group = np.unique(keys, axis=1, return_index=True, return_inverse=True)
-    is_same = [(table.text(i, "source"), table.text(i, "thread")) == names for i in first.tolist()]
-    cycles = table[f"{_text(sheet, 'leg', row).replace('-', '_')}_cycles"]
+    is_same = [(found.text(i, "source"), found.text(i, "thread")) == names for i in first.tolist()]
+    leg = table.text(row, "leg").replace("-", "_")
+    cycles = found[f"{leg}_cycles"]
     mine = np.array(is_same, np.bool_)[group.reshape(-1)] if groups.size else np.zeros(0, np.bool_)
     return np.asarray(cycles[mine & (cycles >= 0)])
-
-
-def _text(sheet: Sheet, key: str, row: int) -> str:
-    return sheet.column(key).text(row)

@@ -315,5 +315,6 @@ def latency_figures(trace: Trace, found: Table) -> Table:
             "event": times.longest[seen],
         },
         known={name: longest if name == "max" else estimate for name in values},
+        events={"max": times.longest[seen]},
         cannot_tell=found.cannot_tell,
     )

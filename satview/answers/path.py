@@ -11,7 +11,7 @@ import numpy as np
 from satview.analysis.reasons.critical_path import PIECE_WORDS, CriticalPath, PathWords, PieceKind
 from satview.analysis.reasons.why import Rounds, find_rounds
 from satview.answers.frames import Texts
-from satview.answers.table import CERTAINTIES, SHARE, Column, Kind, Question, Table
+from satview.answers.table import CERTAINTIES, Column, Kind, Question, Table
 from satview.base.errors import Cancelled
 from satview.base.time_text import format_duration, format_moment
 from satview.linkage.table import Certainty
@@ -149,6 +149,6 @@ def _totals(trace: Trace, path: CriticalPath, words: PathWords) -> Table:
         "thread": np.array([thread for thread, _ in totals], np.int64),
         "kind": Texts(np.array([kind for _, kind in totals], np.uint8), _KINDS),
         "length": cycles,
-        "share": np.rint(cycles * (SHARE / max(path.window.length, 1))).astype(np.int64),
+        "share": cycles / max(path.window.length, 1),
         "interrupted": np.array([taken.get(key, _NONE) for key in totals], np.int64),
     }, place="")  # fmt: skip

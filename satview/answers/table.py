@@ -7,10 +7,6 @@ a text is made for a row that is printed or drawn, never for all of them.
 Where a value is not known exactly the table says how it is known (`Known`), per row. What a value cannot say at all is
 either absent (below 0 or the empty text, and `EXACT`: there is none, such as the reply of a message that timed out) or
 `UNKNOWN` (there may be one, but the trace does not show it).
-
-The sheets of the statistics are to become tables too: their `Trust` is `Known` with the reason of the column,
-`doubtful` the rows where it applies, `Column.cycles` and `events` the place of a row, one row per place. The funnel of
-columns that follow the filter and the bars of shares have no counterpart yet.
 """
 
 from __future__ import annotations
@@ -36,12 +32,17 @@ from satview.store.trace import Trace
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from satview.analysis.times.basis import Trust
+
 Positions = NDArray[np.int64]
 Source = Values | Several | Callable[[], Values]
 SCHEMA_VERSION: Final = 1  # of the form in JSON, described in docs/transactions.md
+SUBJECT: Final = "subject"  # column for programs: the thread, process, CPU or event that a row is about
 _SHOWN_ROWS: Final = 10
 _LOOKED_AT_ROWS: Final = 1 << 10
 _CACHED_NAMES: Final = 4096
+_DECIMALS: Final = 6  # of shares and rates, for programs
+_LEAST_SHARE: Final = 0.0005  # that is written as a number
 _MOST_LISTED: Final = 8  # values of one cell, in text
 
 
@@ -60,6 +61,8 @@ class Known(IntEnum):
     """One of several possibilities that the trace does not distinguish."""
     UNKNOWN = 5
     """The trace does not show it."""
+    ESTIMATE = 6
+    """It may be more or less: something that it rests on is missing."""
 
     @property
     def word(self) -> str:
@@ -69,13 +72,16 @@ class Known(IntEnum):
     @property
     def sign(self) -> str:
         """What is before a value for people."""
-        return ("", "\N{GREATER-THAN OR EQUAL TO}", "\N{LESS-THAN OR EQUAL TO}", "~", "?", "")[self]
+        return ("", "\N{GREATER-THAN OR EQUAL TO}", "\N{LESS-THAN OR EQUAL TO}", "~", "?", "", "\N{ALMOST EQUAL TO}")[
+            self
+        ]
 
 
-SHARE: Final = 1_000_000  # what a share of all is
 CERTAINTIES: Final = ("", *(certainty.name.lower() for certainty in Certainty))  # by `Certainty`
 KNOWN_WORDS: Final = tuple(known.word for known in Known)
-_DOUBT: Final = np.array((0, 2, 2, 1, 3, 4), np.uint8)  # by `Known`: a lower bound of what is inferred is a lower bound
+_DOUBT: Final = np.array(
+    (0, 2, 2, 1, 4, 5, 3), np.uint8
+)  # by `Known`: a lower bound of what is inferred is a lower bound
 _OF_CERTAINTY: Final = {Certainty.GUESS: Known.GUESS, Certainty.INFERRED: Known.INFERRED, Certainty.EXACT: Known.EXACT}
 
 
@@ -105,11 +111,13 @@ class Kind(StrEnum):
     TIME = "time"  # cycles of the trace's clock; written as nanoseconds since the start of the trace
     DURATION = "duration"  # cycles; written as nanoseconds
     COUNT = "count"
-    SHARE = "share"  # millionths of a whole; written as percent for people and as a number from 0 to 1 for programs
+    SHARE = "share"  # of a whole, from 0 to 1, or more than 1 of one CPU; written as percent for people
+    RATE = "rate"  # per second
     NUMBER = "number"  # a name that is a number, such as a pid
     HEX = "hex"  # a number that people know in hexadecimal
     CPU = "cpu"
     THREAD = "thread"  # row of the thread table; written as its label
+    PROCESS = "process"  # row of the process table
     EVENT = "event"  # row of the event table; written as its number from 1
     TEXT = "text"  # `Texts`, in the order that they sort by
     SENTENCE = "sentence"  # `Texts` that are read as a whole: wrapped in windows, below the row on the command line
@@ -125,18 +133,23 @@ class Kind(StrEnum):
         return self in (Kind.TIME, Kind.DURATION)
 
 
+FRACTIONS: Final = (Kind.SHARE, Kind.RATE)  # held as float64
+
+
 @dataclass(frozen=True, slots=True)
 class Column:
     """One column, without its values.
 
     Attributes:
-        name: Stable name without a unit: `queued`.
+        name: Stable name without a unit: `queued`; with it where another column has the name.
         kind: What the values are.
         meaning: One sentence that begins in lower case and has no full stop.
         title: For people; empty = a column for programs, which window, text, CSV and JSON leave out.
         sql: Its name in SQL, Arrow and data frames, without a unit; None = as `name`, empty = not there.
         is_nullable: A value may be absent: null in SQL and Arrow.
         reasons: Why a value is known less than exactly, by how it is known; none = all values are exact.
+        follows_filter: It counts what passes the filter, or times that this begins.
+        trust: Why its values are not all exact, where that is one thing for the column; None = it is not.
     """
 
     name: str
@@ -146,16 +159,23 @@ class Column:
     sql: str | None = None
     is_nullable: bool = False
     reasons: Mapping[Known, str] = field(default_factory=dict)
+    follows_filter: bool = False
+    trust: Trust | None = None
+
+    @property
+    def marked_title(self) -> str:
+        """The title, with the sign of how the column is known behind it if that is one thing for the column."""
+        return " ".join((self.title, *(known.sign for known in self.reasons if self.trust is not None)))
 
     @property
     def key(self) -> str:
         """Its name in CSV and JSON: `queued_ns`."""
-        return f"{self.name}_ns" if self.kind.is_cycles else self.name
+        return f"{self.name.removesuffix('_ns')}_ns" if self.kind.is_cycles else self.name
 
     @property
     def sql_name(self) -> str:
         """Its name in SQL and Arrow without a unit; empty = not there."""
-        return self.name if self.sql is None else self.sql
+        return self.name.removesuffix("_ns") if self.sql is None else self.sql
 
     @property
     def tip(self) -> str:
@@ -176,6 +196,7 @@ class Question:
         sort_name: Column by which it is sorted at first, largest first; empty = in the order of its rows.
         empty: What to say when there is no row.
         tone: Column of texts of which `error` and `warning` colour a row; empty = none.
+        note: What else is to be known of it; may be empty.
     """
 
     name: str
@@ -185,6 +206,7 @@ class Question:
     sort_name: str
     empty: str
     tone: str = ""
+    note: str = ""
 
     @property
     def names_rows(self) -> Column:
@@ -225,6 +247,8 @@ class _Data:
         self.known: Mapping[str, NDArray[np.uint8]] = {}
         self.texts: Mapping[str, Callable[[int], str]] = {}
         self.parent: Positions | None = None
+        self.moments: Mapping[str, Positions] = {}
+        self.events: Mapping[str, Positions] = {}
         self._made: dict[str, Any] = {}
         self._writers: dict[str, Callable[[int], str]] = {}
         self.thread_name = lru_cache(_CACHED_NAMES)(trace.thread_name)
@@ -262,10 +286,11 @@ class _Data:
             Kind.TIME: lambda cycles: format_moment(cycles, clock),
             Kind.DURATION: lambda cycles: format_duration(clock.duration_ns(cycles)),
             Kind.COUNT: lambda count: f"{count:,}",
-            Kind.SHARE: lambda share: f"{100 * share / SHARE:.1f} %",
             Kind.HEX: lambda number: f"0x{number:x}",
             Kind.EVENT: lambda event: str(event + 1),
         }
+        if column.kind in FRACTIONS:
+            return lambda row: number_text(column.kind, values[row]) if values[row] >= 0 else ""
         write = written.get(column.kind, str)
         return lambda row: write(int(values[row])) if values[row] >= 0 else ""
 
@@ -282,6 +307,8 @@ class _Data:
             return values.counts
         if isinstance(values, Texts):
             return values.code
+        if column.kind in FRACTIONS:
+            return np.where(values < 0, -1, np.unique(values, return_inverse=True)[1])
         if column.kind is not Kind.THREAD:
             return np.asarray(values)
         return np.where(values > 0, self.once("name ranks", self._name_ranks)[values], -1)
@@ -324,6 +351,8 @@ class Table(Frames):
         has_parts: bool = False,
         place: str = "event",
         cannot_tell: str = "",
+        moments: Mapping[str, Positions] | None = None,
+        events: Mapping[str, Positions] | None = None,
     ) -> None:
         """Bind columns to values.
 
@@ -337,8 +366,11 @@ class Table(Frames):
             has_parts: Rows below others are parts of these, which count as one row.
             place: Column of kind EVENT that says where a row is; below 0 = nowhere.
             cannot_tell: As of the table.
+            moments: By name of a column when its values happened, cycles, int64 (n,); below 0 = nobody knows.
+            events: By name of a column at which events its values happened, int64 (n,); below 0 = nobody knows.
         """
         self._data = _Data(trace, values)
+        self._data.moments, self._data.events = moments or {}, events or {}
         self._data.known, self._data.texts, self._data.parent = known or {}, texts or {}, parent
         self.question, self.trace, self._place = question, trace, place
         self.cannot_tell = cannot_tell
@@ -390,8 +422,8 @@ class Table(Frames):
         """Return the rows for which a mask, bool (rows,), is true."""
         return self.at(self.positions[mask])
 
-    def head(self, count: int) -> Table:
-        """Return the first rows."""
+    def head(self, count: int | None) -> Table:
+        """Return the first rows; None = all."""
         return self.at(self.positions[:count])
 
     def sorted_by(self, name: str, descending: bool = True) -> Table:
@@ -457,6 +489,7 @@ class Table(Frames):
         other = self.at(shown[np.lexsort((shown, rank[root[shown]]))])
         other._data = _Data(self.trace, {**self._data.sources, _DEPTH.name: depth})
         other._data.known, other._data.texts, other._data.parent = self._data.known, self._data.texts, parent
+        other._data.moments, other._data.events = self._data.moments, self._data.events
         other.question = replace(self.question, columns=(*self.question.columns, _DEPTH))
         return other
 
@@ -477,9 +510,38 @@ class Table(Frames):
 
     # ---- one value ----------------------------------------------------------------------------------------------
 
-    def event(self, row: int) -> int:
-        """Return the event that a row is about, -1 for none."""
-        return int(self._data.values(self._place)[self.positions[row]])
+    def event(self, row: int, name: str = "") -> int:
+        """Return the event that a row is about, or at which its value of a column happened; -1 for none."""
+        if name:
+            return int(self._data.events[name][self.positions[row]]) if name in self._data.events else -1
+        return int(self._data.values(self._place)[self.positions[row]]) if self._place else -1
+
+    def moment(self, row: int, name: str) -> int:
+        """Return when the value of a row in a column happened, in cycles; -1 if only its event is known, or nothing."""
+        return int(self._data.moments[name][self.positions[row]]) if name in self._data.moments else -1
+
+    def has_place(self, row: int, name: str) -> bool:
+        """Return whether it is known where a value happened."""
+        return max(self.moment(row, name), self.event(row, name)) >= 0
+
+    def is_placed(self, name: str) -> bool:
+        """Return whether a column says where its values happened."""
+        return name in self._data.moments or name in self._data.events
+
+    def held(self, row: int, name: str) -> int:
+        """Return a value as it is held: cycles of times, rows of threads; below 0 for none."""
+        return int(self._data.values(name)[self.positions[row]])
+
+    def bar(self, row: int, column: Column) -> float | None:
+        """Return how much of its bar a share fills, from 0 to 1; None of what is no share.
+
+        A full bar is the whole, or the largest share where several CPUs make it more.
+        """
+        if column.kind is not Kind.SHARE:
+            return None
+        values = self._data.values(column.name)
+        full = self._data.once(f"full {column.name}", lambda: max(1.0, float(values.max(initial=0))))
+        return max(0.0, float(values[self.positions[row]])) / float(full)
 
     def span(self, row: int) -> tuple[int, int] | None:
         """Return from when to when a row lasts, in cycles; None without `start` and `end`, or without a time."""
@@ -505,9 +567,9 @@ class Table(Frames):
             text = "  " * int(self._data.values(_DEPTH.name)[position]) + text
         return f"{Known(known).sign} {text}" if known and text else text
 
-    def plain(self, row: int, name: str) -> str | int | None:
+    def plain(self, row: int, name: str) -> str | int | float | None:
         """Return a value for programs: nanoseconds of times, names of threads; None where there is none."""
-        found: str | int | None = self.at(self.positions[row : row + 1])._plain(self.question.column(name))[0]
+        found: str | int | float | None = self.at(self.positions[row : row + 1])._plain(self.question.column(name))[0]
         return found
 
     def doubt(self, row: int, name: str) -> str:
@@ -535,11 +597,15 @@ class Table(Frames):
             return any(values.texts[code] for code in np.unique(values.code[self.positions]).tolist())
         return bool(np.any(values[self.positions] >= 0))
 
-    def doubts(self) -> list[str]:
-        """Return how many values of which columns are not exact and why, a sentence each; for below a table."""
+    def doubts(self, names: Sequence[str] = ()) -> list[str]:
+        """Return how many values of which columns are not exact and why, a sentence each; for below a table.
+
+        Args:
+            names: The columns that show; none = all.
+        """
         titles: dict[tuple[Known, int, str], list[str]] = {}
-        for column in self.question.columns:
-            if column.title and column.name in self._data.known:
+        for column in self.filled():
+            if column.name in self._data.known and (not names or column.name in names):
                 counts = np.bincount(self._data.known[column.name][self.positions], minlength=len(Known))
                 for known in list(Known)[1:]:
                     if counts[known]:
@@ -586,7 +652,7 @@ class Table(Frames):
         """Return rows as tab-separated text below the titles, for the clipboard."""
         columns = self.filled()
         texts = ["\t".join(csv_text(self.text(row, column.name).strip()) for column in columns) for row in rows]
-        return "\n".join(["\t".join(column.title for column in columns), *texts])
+        return "\n".join(["\t".join(column.marked_title for column in columns), *texts])
 
     def _plain(self, column: Column) -> list[Any]:
         """Return the values of a column for programs, None where there is none; lists where a row has several."""
@@ -601,10 +667,8 @@ class Table(Frames):
                 None if is_unknown else text
                 for text, is_unknown in zip(written, known[self.positions] == Known.UNKNOWN, strict=True)]  # fmt: skip
         part = self._ns(column, values[self.positions]) if column.kind.is_cycles else values[self.positions]
-        if column.kind is Kind.SHARE:
-            part = part / SHARE
         step = 1 if column.kind is Kind.EVENT else 0
-        return [None if value < 0 else value + step for value in part.tolist()]
+        return [None if value < 0 else round(value, _DECIMALS) + step for value in part.tolist()]
 
     def _known_words(self, column: Column) -> list[str]:
         """Return how the values of a column are known, empty for exact ones; none at all if all are exact."""
@@ -654,8 +718,8 @@ class Table(Frames):
         if isinstance(values, Several):
             return Texts.of([self._data.writer(column)(position) for position in self.positions.tolist()])
         values = values[self.positions]
-        if column.kind is Kind.SHARE:
-            return np.where(values < 0, np.nan, values / SHARE)
+        if column.kind in FRACTIONS:
+            return np.where(values < 0, np.nan, values)
         return self._ns(column, values) if column.kind.is_cycles and name.endswith("_ns") else np.asarray(values)
 
     def _ns(self, column: Column, cycles: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -688,6 +752,15 @@ class Table(Frames):
         rows = ((first.text(row, column.name) for column in columns) for row in range(len(first)))
         tips = [column.tip for column in columns]
         return html_rows((column.title for column in columns), rows, f"{len(self):,} rows", tips)
+
+
+def number_text(kind: Kind, value: float) -> str:
+    """Return a number of a kind for people, of lengths in nanoseconds."""
+    if kind is Kind.SHARE:
+        return f"{100 * value:.1f} %" if value == 0 or value >= _LEAST_SHARE else "<0.1 %"
+    if kind is Kind.RATE:
+        return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
+    return format_duration(int(value)) if kind is Kind.DURATION else f"{int(value):,}"
 
 
 def _listed(texts: Sequence[str]) -> str:

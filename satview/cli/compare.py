@@ -98,7 +98,7 @@ def _record(change: Change, is_worse: bool) -> dict[str, Any]:
         return round(value, 6) if math.isfinite(value) else None
 
     return {
-        "by": change.sheet,
+        "by": change.by,
         "name": change.name,
         "figure": change.column.key + ("_per_s" if change.is_per_s else ""),
         "before": plain(change.before),
@@ -145,7 +145,7 @@ def _table(changes: list[Change], *, with_figure: bool = False) -> RichTable:
     for head in ("", *(["Figure"] if with_figure else []), "Before", "After", "Change"):
         table.add_column(head, no_wrap=True, justify="left" if head in ("", "Figure") else "right")
     for change in changes:
-        figure = [f"{change.sheet}: {change.column.title}"] if with_figure else []
+        figure = [f"{change.by}: {change.column.title}"] if with_figure else []
         values = (value_text(change, value) for value in (change.before, change.after))
         table.add_row(*map(cell, (change.name, *figure, *values, change_text(change))))
     return table
@@ -154,7 +154,7 @@ def _table(changes: list[Change], *, with_figure: bool = False) -> RichTable:
 def _by_figure(found: list[Change]) -> dict[str, list[Change]]:
     out: dict[str, list[Change]] = {}
     for change in found:
-        out.setdefault(f"{change.sheet}: {change.column.title}", []).append(change)
+        out.setdefault(f"{change.by}: {change.column.title}", []).append(change)
     return out
 
 

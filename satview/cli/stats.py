@@ -13,17 +13,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.analysis.needs import lost_words
-from satview.analysis.sheet import Kind, Sheet
 from satview.analysis.statistics import Statistics
-from satview.analysis.statistics_sheets import SHEETS, client_server_sheet, make_sheet, sheet_keys
-from satview.analysis.times.basis import Basis
+from satview.analysis.times.basis import EXACT, Basis
+from satview.answers.statistics import TABLES, client_server_table, statistics_keys, statistics_table
+from satview.answers.table import Kind, Table
 from satview.base.errors import UsageError
 from satview.base.process import COST_DATA, FINE
 from satview.base.time_text import format_duration
 from satview.cli.shared.files import InputFile, RuleFile, add_user_events
 from satview.cli.shared.progress import open_trace, working, working_on
 from satview.cli.shared.ranges import add_range, range_of
-from satview.cli.shared.sheets import print_csv, print_tables
+from satview.cli.shared.table_output import print_for_people, print_table
 from satview.filters.derived_columns import TraceDerivedColumns
 from satview.store.doubts import outside_record, outside_words
 from satview.store.trace import Trace
@@ -42,10 +42,10 @@ class _Names:
     """What rows can be, those of plug-ins last: they are looked for when a name is none of the others."""
 
     def __contains__(self, name: object) -> bool:
-        return name in SHEETS or name in tuple(self)
+        return name in TABLES or name in tuple(self)
 
     def __iter__(self) -> Iterator[str]:
-        yield from (*sheet_keys(), _ALL)
+        yield from (*statistics_keys(), _ALL)
 
 
 PURPOSE = "measure"
@@ -126,27 +126,26 @@ def run(args: argparse.Namespace) -> int:
             report_nothing(reason)
     found = Statistics(trace, window, passes, Basis(trace, derived))
     shown = _threads_of(trace, passes)
-    names, sheets = _requested(args.by), []
+    names, tables = _requested(args.by), []
     with working(working_on("counting in", trace.path)) as report:
         for number, name in enumerate(names):
             report(number / len(names))
             is_wide = args.per_server and name == _PER_SERVER
-            make = partial(client_server_sheet, per_server=True) if is_wide else partial(make_sheet, name)
-            sheets.append(make(found, shown))
-    orders = [_order(sheet, args.sort)[: args.top or None] for sheet in sheets]
+            make = partial(client_server_table, per_server=True) if is_wide else partial(statistics_table, name)
+            tables.append(_ordered(make(found, shown), args.sort).head(args.top or None))
     if args.format == "csv":
-        if len(sheets) > 1:
+        if len(tables) > 1:
             raise UsageError("--format csv holds one table; choose one with --by, or --format json")
-        print_csv(sheets[0], orders[0])
+        print_table(tables[0], args.format, names[0])
     elif args.format == "json":
-        _print_json(found, args, sheets, orders)
+        _print_json(found, args, tables)
     else:
-        _print_tables(found, args, sheets, orders)
+        _print_tables(found, args, tables)
     return COST_DATA if trace.problems.cost_data or is_nothing else FINE
 
 
 def _requested(names: list[str] | None) -> list[str]:
-    return list(sheet_keys()) if _ALL in (names or ()) else list(dict.fromkeys(names or ["thread"]))
+    return list(statistics_keys()) if _ALL in (names or ()) else list(dict.fromkeys(names or ["thread"]))
 
 
 def _threads_of(trace: Trace, passes: NDArray[np.bool_] | None) -> NDArray[np.bool_] | None:
@@ -158,14 +157,16 @@ def _threads_of(trace: Trace, passes: NDArray[np.bool_] | None) -> NDArray[np.bo
     return threads
 
 
-def _order(sheet: Sheet, key: str) -> NDArray[np.intp]:
-    key = key or sheet.sort_key
-    known = {column.key: column for column in sheet.columns}
-    if key and key not in known:
-        raise UsageError(f"--sort: {sheet.title.lower()} have no column {key[:40]!r}; they have {', '.join(known)}")
+def _ordered(table: Table, key: str) -> Table:
+    """Return a table in the order of the column with a name as in CSV, or in its usual one."""
+    question = table.question
     if not key:
-        return np.arange(len(sheet))
-    return known[key].order(descending=known[key].kind is not Kind.TEXT)
+        return table.sorted_by(question.sort_name) if question.sort_name else table
+    columns = {column.key: column for column in question.columns if column.title}
+    if key not in columns:
+        has = f"{question.title.lower()} have no column {key[:40]!r}; they have {', '.join(columns)}"
+        raise UsageError(f"--sort: {has}")
+    return table.sorted_by(columns[key].name, descending=not columns[key].kind.is_words)
 
 
 def _counted(found: Statistics, args: argparse.Namespace) -> str:
@@ -179,9 +180,7 @@ def _counted(found: Statistics, args: argparse.Namespace) -> str:
     return f"{count:,} of {total:,} events, those that pass: {' and '.join([*rules, *args.expression])}"
 
 
-def _print_json(
-    found: Statistics, args: argparse.Namespace, sheets: list[Sheet], orders: list[NDArray[np.intp]]
-) -> None:
+def _print_json(found: Statistics, args: argparse.Namespace, tables: list[Table]) -> None:
     clock = found.trace.clock
     reported = {
         "file": str(found.trace.path),
@@ -190,15 +189,19 @@ def _print_json(
         "outside": outside_record(found.trace) if not args.range else None,
         "lost_ns": clock.duration_ns(found.lost_cycles),
         "counts": _counted(found, args),
-        **{sheet.key: sheet.records(order) for sheet, order in zip(sheets, orders, strict=True)},
-        "trust": {sheet.key: sheet.trust() for sheet in sheets},
+        **{table.question.name: table.records() for table in tables},
+        "trust": {table.question.name: _trust(table) for table in tables},
     }
     print(json.dumps(reported, indent=2))
 
 
-def _print_tables(
-    found: Statistics, args: argparse.Namespace, sheets: list[Sheet], orders: list[NDArray[np.intp]]
-) -> None:
+def _trust(table: Table) -> dict[str, dict[str, str]]:
+    """Return how far the columns of numbers can be trusted, by key."""
+    columns = (column for column in table.question.columns if column.title and column.kind is not Kind.TEXT)
+    return {column.key: (column.trust or EXACT).as_record() for column in columns}
+
+
+def _print_tables(found: Statistics, args: argparse.Namespace, tables: list[Table]) -> None:
     length = format_duration(found.trace.clock.duration_ns(found.window.length))
     lost = lost_words(found.trace, found.lost_cycles)
     head = [f"{found.trace.path.name}: {length}, counting {_counted(found, args)}"]
@@ -206,4 +209,5 @@ def _print_tables(
         head.append(f"{beyond}: not counted; --range 0s.. counts all.")
     if lost:
         head.append(f"{lost.capitalize()}: counts are lower bounds, states of that time are unknown.")
-    print_tables(head, sheets, orders)
+    for number, table in enumerate(tables):
+        print_for_people(table, head if number == 0 else ())

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
 from PySide6.QtCore import (
     QAbstractTableModel,
     QEvent,
@@ -40,7 +38,6 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from satview.analysis.sheet import Sheet
 from satview.answers.table import Column, Kind, Known, Table
 from satview.base.memory import borrowed
 from satview.base.safe_text import tool_tip, visible_line
@@ -48,10 +45,10 @@ from satview.base.time import TimeWindow
 from satview.formats.registry import source_files
 from satview.gui import dialogs
 from satview.gui.panel import PanelContext, TablePanel, add_copy_and_export, set_up_rows
-from satview.gui.theme import Theme, colour
+from satview.gui.theme import Theme, colour, icon
 from satview.gui.widgets import CutLabel, Notice
 from satview.session.highlight import of_row, window_of
-from satview.session.panels.statistics import write_sheet, write_table
+from satview.session.panels.statistics import write_table
 from satview.session.panels.transaction_view import FoundRows, RowMode, TransactionView
 from satview.session.tasks import Task
 
@@ -66,6 +63,8 @@ _UP: Final = "\N{BLACK UP-POINTING SMALL TRIANGLE}"
 _CLOSED: Final = "\N{BLACK RIGHT-POINTING SMALL TRIANGLE}"
 _STEP: Final = "\N{EM SPACE}"
 _CACHED_ROWS: Final = 4096
+_FUNNEL_PX: Final = 12
+SHARE_ROLE: Final = int(Qt.ItemDataRole.UserRole)  # how much of its bar a share fills, 0 to 1
 _Order = Qt.SortOrder
 
 
@@ -77,6 +76,7 @@ class AnswerModel(QAbstractTableModel):
         columns: The columns that show: those that say something in any row of the whole answer, of the requested ones.
         sort_name: Column that it is sorted by; empty = in the order of the answer.
         is_descending: Largest first.
+        follows: The numbers follow the filter, those of columns that can: these get a funnel.
     """
 
     def __init__(self, theme: Theme, parent: QObject | None = None, names: tuple[str, ...] = ()) -> None:
@@ -88,7 +88,8 @@ class AnswerModel(QAbstractTableModel):
             names: The columns to show, where not all have room; none = all.
         """
         super().__init__(parent)
-        self._theme, self._names = theme, names
+        self._names, self.follows = names, False
+        self.set_theme(theme)
         self.answer: Table | None = None
         self.columns: tuple[Column, ...] = ()
         self.sort_name, self.is_descending = "", True
@@ -98,7 +99,7 @@ class AnswerModel(QAbstractTableModel):
 
     def set_theme(self, theme: Theme) -> None:
         """Draw in other colours."""
-        self._theme = theme
+        self._theme, self._funnel = theme, icon("filter", theme, _FUNNEL_PX)
 
     def show(self, answer: Table | None, sort_name: str, *, is_descending: bool) -> None:
         """Show other rows."""
@@ -191,7 +192,8 @@ class AnswerModel(QAbstractTableModel):
             return visible_line(self._texts(row)[index.column()])
         if role == Qt.ItemDataRole.ToolTipRole:
             text, doubt = self._texts(row)[index.column()].strip(), self.answer.doubt(row, column.name)
-            return tool_tip("\n".join(filter(None, (text, doubt))))
+            way = "A click goes there." if self.answer.has_place(row, column.name) else ""
+            return tool_tip("\n".join(filter(None, (text, doubt, way))))
         if role == Qt.ItemDataRole.TextAlignmentRole:
             return _LEFT if column.kind.is_words else _RIGHT
         if role == Qt.ItemDataRole.ForegroundRole and index.column() == 0 and (tone := self.answer.tone(row)):
@@ -200,7 +202,9 @@ class AnswerModel(QAbstractTableModel):
             self._depth[row] or self.answer.known(row, column.name) is Known.UNKNOWN
         ):
             return colour(self._theme.dim)
-        return None
+        if role == Qt.ItemDataRole.ForegroundRole and self.answer.has_place(row, column.name):
+            return colour(self._theme.accent)
+        return self.answer.bar(row, column) if role == SHARE_ROLE else None
 
     def headerData(self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
         """Return text, tip, alignment or first order of a column's head."""
@@ -209,10 +213,12 @@ class AnswerModel(QAbstractTableModel):
         column = self.columns[section]
         if role == Qt.ItemDataRole.DisplayRole:
             if column.name != self.sort_name:
-                return column.title
-            return f"{_DOWN if self.is_descending else _UP} {column.title}"
+                return column.marked_title
+            return f"{_DOWN if self.is_descending else _UP} {column.marked_title}"
         if role == Qt.ItemDataRole.ToolTipRole:
-            return tool_tip(column.tip)
+            return tool_tip("\n".join(filter(None, (column.tip, self._says_of_filter(column)))))
+        if role == Qt.ItemDataRole.DecorationRole and self.follows and column.follows_filter:
+            return self._funnel
         if role == Qt.ItemDataRole.TextAlignmentRole:
             return _LEFT if column.kind.is_words else _RIGHT
         if role == Qt.ItemDataRole.InitialSortOrderRole:
@@ -220,11 +226,20 @@ class AnswerModel(QAbstractTableModel):
             return (_Order.AscendingOrder if column.kind.is_words else _Order.DescendingOrder).value
         return None
 
+    def _says_of_filter(self, column: Column) -> str:
+        if column.kind.is_words or not self.follows:
+            return ""
+        return "Follows the filter." if column.follows_filter else "Comes from all events, whatever the filter hides."
 
-# Export of a sheet from a panel: the dialog of the file, writing in the background, says what came of it.
+    def section_of(self, name: str) -> int:
+        """Return where a column is, -1 if it does not show."""
+        return next((section for section, column in enumerate(self.columns) if column.name == name), -1)
 
 
-class SheetExport(QObject):
+# Export of an answer from a panel: the dialog of the file, writing in the background, says what came of it.
+
+
+class TableExport(QObject):
     """Writes the rows that a panel shows to CSV files.
 
     Args:
@@ -239,30 +254,17 @@ class SheetExport(QObject):
         self._job.done.connect(self._on_done)
         self._job.failed.connect(self._on_failed)
 
-    def save_as(self, sheet: Sheet | None, order: NDArray[np.intp], trace_path: Path) -> None:
-        """Let the user name a file, and write a sheet to it; nothing happens without a sheet.
-
-        Args:
-            sheet: The table; its key ends the proposed name.
-            order: Its rows in the order of the file.
-            trace_path: The trace, whose files are never replaced.
-        """
-        if sheet is not None:
-            self._ask(sheet.key, partial(write_sheet, sheet, order), trace_path)
-
-    def save_table(self, table: Table, trace_path: Path) -> None:
+    def save_as(self, table: Table, trace_path: Path) -> None:
         """Let the user name a file, and write an answer to it.
 
         Args:
             table: The rows, in the order of the file; the name of its question ends the proposed name.
             trace_path: The trace, whose files are never replaced.
         """
-        self._ask(table.question.name, partial(write_table, table), trace_path)
-
-    def _ask(self, key: str, write: Callable[..., int], trace_path: Path) -> None:
-        path = dialogs.ask_save(self._panel, trace_path.with_name(f"{trace_path.stem}-{key}.csv"), "CSV (*.csv)")
+        proposed = trace_path.with_name(f"{trace_path.stem}-{table.question.name}.csv")
+        path = dialogs.ask_save(self._panel, proposed, "CSV (*.csv)")
         if path is not None:
-            self._job.start(partial(write, path, source_files(trace_path)))
+            self._job.start(partial(write_table, table, path, source_files(trace_path)))
 
     def close(self) -> None:
         """Stop what runs in the background."""
@@ -332,7 +334,7 @@ class AnswerPanel(TablePanel[AnswerModel]):
 
     def add_buttons(self, head: QHBoxLayout, statement: QLabel) -> None:
         """Put Copy and Export at the right of a line; a label says what came of an export."""
-        self._csv = SheetExport(self, statement)
+        self._csv = TableExport(self, statement)
         self._buttons = add_copy_and_export(head, self, self._copy, self._export)
 
     def show_answer(self, answer: Table, sort_name: str, *, is_descending: bool) -> None:
@@ -352,7 +354,7 @@ class AnswerPanel(TablePanel[AnswerModel]):
     def show_page(self, why_empty: str) -> None:
         """Show the table, or why there is none."""
         self.message.setText(why_empty)
-        self.stack.setCurrentWidget(self.message if why_empty else self.table)
+        self.stack.setCurrentIndex(1 if why_empty else 0)
         for button in self._buttons:
             button.setEnabled(not why_empty)
 
@@ -383,7 +385,7 @@ class AnswerPanel(TablePanel[AnswerModel]):
     @Slot()
     def _export(self) -> None:
         if self.exported is not None:
-            self._csv.save_table(self.exported, self._opened.trace.path)
+            self._csv.save_as(self.exported, self._opened.trace.path)
 
     def _set_up_table(self, name: str, height_px: int) -> None:
         table = self.table
@@ -490,7 +492,8 @@ class AnswerPanel(TablePanel[AnswerModel]):
                 self._is_down, self._pressed_x = True, event.position().x()
             elif event.type() == QEvent.Type.MouseButtonRelease:
                 self._is_down = False
-        if watched is self.table and event.type() == QEvent.Type.KeyPress and isinstance(event, QKeyEvent):
+        is_tree = self.model.answer is not None and self.model.answer.is_tree
+        if watched is self.table and is_tree and isinstance(event, QKeyEvent) and event.type() == QEvent.Type.KeyPress:
             row = self.table.currentIndex().row()
             if row >= 0 and event.key() == Qt.Key.Key_Right and not self.model.is_open(row):
                 self._unfold(row)

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 from PySide6.QtCore import (
-    QAbstractTableModel,
     QEvent,
     QModelIndex,
     QObject,
@@ -18,9 +17,8 @@ from PySide6.QtCore import (
     Qt,
     Slot,
 )
-from PySide6.QtGui import QFontMetrics, QGuiApplication, QPainter, QShowEvent
+from PySide6.QtGui import QFontMetrics, QPainter, QShowEvent
 from PySide6.QtWidgets import (
-    QAbstractItemView,
     QButtonGroup,
     QCheckBox,
     QFrame,
@@ -28,7 +26,6 @@ from PySide6.QtWidgets import (
     QHeaderView,
     QPushButton,
     QSizePolicy,
-    QStackedWidget,
     QStyledItemDelegate,
     QStyleOptionViewItem,
     QTabBar,
@@ -38,187 +35,20 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from satview.analysis.sheet import Column, Kind, Sheet, Subject
-from satview.analysis.statistics_sheets import sheet_titles
-from satview.analysis.times.basis import TITLES
-from satview.base.safe_text import tool_tip, visible_line
+from satview.answers.statistics import statistics_titles
+from satview.answers.table import SUBJECT, Kind, Table
+from satview.base.safe_text import tool_tip
 from satview.base.time import TimeWindow
-from satview.gui.answer_table import SheetExport
-from satview.gui.panel import Panel, PanelContext, Value, add_copy_and_export, select_row, set_up_rows
+from satview.gui.answer_table import SHARE_ROLE, AnswerPanel
+from satview.gui.panel import PanelContext, Value, select_row, set_up_rows
 from satview.gui.swimlane.shares import longest_of
-from satview.gui.theme import Theme, colour, icon
+from satview.gui.theme import Theme, colour
 from satview.gui.widgets import PlainLabel
 from satview.session.navigation import Navigation
 from satview.session.open_trace import OpenTrace
-from satview.session.panels.statistics import StatisticsView, sheet_text
+from satview.session.panels.statistics import Counted, StatisticsView
 from satview.session.range_view import NO_RANGE, Extent
 from satview.timeline.lane_tree import LaneKind
-
-# The item model of a sheet: sorted by any column, written when it shows.
-
-
-Index = QModelIndex | QPersistentModelIndex
-SHARE_ROLE: Final = int(Qt.ItemDataRole.UserRole)  # how much of its bar is filled, 0 to 1
-_LEFT: Final = int(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
-_RIGHT: Final = int(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
-_FUNNEL_PX: Final = 12
-_DOWN: Final = "\N{BLACK DOWN-POINTING SMALL TRIANGLE} "
-_UP: Final = "\N{BLACK UP-POINTING SMALL TRIANGLE} "
-_Order = Qt.SortOrder
-
-
-class SheetModel(QAbstractTableModel):
-    """A sheet as a table. Columns that are empty in every row are left out.
-
-    Attributes:
-        sheet: What it shows; None = nothing yet.
-        columns: The columns that show.
-        order: Rows of the sheet from top to bottom.
-        sort_key: Key of the column that it is sorted by; empty = as the sheet comes.
-        is_descending: Largest first.
-        sorting: Key of a sheet to the column that the user sorted it by, and whether that is the largest first.
-        follows: True if numbers follow the filter: such columns get a funnel.
-    """
-
-    def __init__(self, theme: Theme, parent: QObject | None = None) -> None:
-        super().__init__(parent)
-        self.sheet: Sheet | None = None
-        self.columns: tuple[Column, ...] = ()
-        self.order = np.empty(0, np.intp)
-        self.sort_key = ""
-        self.is_descending = True
-        self.follows = False
-        self.sorting: dict[str, tuple[str, bool]] = {}
-        self._scale: dict[str, float] = {}
-        self.set_theme(theme)
-
-    def set_theme(self, theme: Theme) -> None:
-        """Draw in other colours."""
-        self._theme = theme
-        self._funnel = icon("filter", theme, _FUNNEL_PX)
-
-    def set_sheet(self, sheet: Sheet, follows: bool) -> None:
-        """Show another sheet, sorted as the user had it."""
-        self.beginResetModel()
-        self.sheet, self.follows = sheet, follows
-        self.columns = tuple(column for column in sheet.columns if _says_something(column))
-        self._scale = {column.key: _full(column) for column in self.columns if column.kind is Kind.SHARE}
-        self.sort_key, self.is_descending = self.sorting.get(sheet.key, (sheet.sort_key, True))
-        if self.sort_key not in {column.key for column in self.columns}:
-            self.sort_key = ""
-        self.order = self._ordered()
-        self.endResetModel()
-
-    def sort(self, section: int, order: _Order = _Order.AscendingOrder) -> None:
-        """Sort by a column; -1 = as the sheet comes."""
-        if self.sheet is None or section >= len(self.columns):
-            return
-        key = self.columns[section].key if section >= 0 else ""
-        descending = order is _Order.DescendingOrder
-        if (key, descending) == (self.sort_key, self.is_descending):
-            return
-        self.layoutAboutToBeChanged.emit()
-        old = self.persistentIndexList()
-        rows = [int(self.order[index.row()]) for index in old]
-        self.sort_key, self.is_descending = key, descending
-        self.sorting[self.sheet.key] = (key, descending)
-        self.order = self._ordered()
-        position = np.argsort(self.order)
-        self.headerDataChanged.emit(Qt.Orientation.Horizontal, 0, len(self.columns) - 1)
-        self.changePersistentIndexList(
-            old, [self.index(int(position[row]), index.column()) for row, index in zip(rows, old, strict=True)]
-        )
-        self.layoutChanged.emit()
-
-    def section_of(self, key: str) -> int:
-        """Return where a column is, -1 if it does not show."""
-        return next((i for i, column in enumerate(self.columns) if column.key == key), -1)
-
-    def _ordered(self) -> np.ndarray[tuple[int], np.dtype[np.intp]]:
-        assert self.sheet is not None
-        if not self.sort_key:
-            return np.arange(len(self.sheet))
-        return self.sheet.column(self.sort_key).order(self.is_descending)
-
-    def rowCount(self, parent: Index = QModelIndex()) -> int:  # noqa: B008  -- Qt's own default
-        """Return the rows of the sheet."""
-        return 0 if parent.isValid() else len(self.order)
-
-    def columnCount(self, parent: Index = QModelIndex()) -> int:  # noqa: B008
-        """Return the columns that show."""
-        return 0 if parent.isValid() else len(self.columns)
-
-    def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
-        """Return text, alignment, colour, tip or bar of a cell."""
-        if not index.isValid():
-            return None
-        column, row = self.columns[index.column()], int(self.order[index.row()])
-        if role == Qt.ItemDataRole.DisplayRole:
-            return visible_line(column.marked(row))
-        if role == Qt.ItemDataRole.TextAlignmentRole:
-            return _LEFT if column.kind is Kind.TEXT else _RIGHT
-        if role == Qt.ItemDataRole.ForegroundRole and has_position(column, row):
-            return colour(self._theme.accent)
-        if role == Qt.ItemDataRole.ToolTipRole:
-            return tool_tip(_tip(column, row))
-        if role == SHARE_ROLE and column.kind is Kind.SHARE:
-            return max(0.0, float(column.values[row])) / self._scale[column.key]
-        return None
-
-    def headerData(self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
-        """Return text, tip, funnel, alignment or first order of a column's head."""
-        if orientation != Qt.Orientation.Horizontal or not 0 <= section < len(self.columns):
-            return None
-        column = self.columns[section]
-        if role == Qt.ItemDataRole.DisplayRole:
-            return f"{self._arrow(column)}{column.marked_title}"
-        if role == Qt.ItemDataRole.ToolTipRole:
-            return tool_tip("\n".join(filter(None, (column.help, column.says_of_trust, self._says_of_filter(column)))))
-        if role == Qt.ItemDataRole.DecorationRole and self.follows and column.follows:
-            return self._funnel
-        if role == Qt.ItemDataRole.TextAlignmentRole:
-            return _LEFT if column.kind is Kind.TEXT else _RIGHT
-        if role == Qt.ItemDataRole.InitialSortOrderRole:
-            # PySide loses an enumeration here; Qt needs its number.
-            return (_Order.AscendingOrder if column.kind is Kind.TEXT else _Order.DescendingOrder).value
-        return None
-
-    def _arrow(self, column: Column) -> str:
-        # Part of the text: Qt's own arrow would be drawn over it.
-        if column.key != self.sort_key:
-            return ""
-        return _DOWN if self.is_descending else _UP
-
-    def _says_of_filter(self, column: Column) -> str:
-        if column.kind is Kind.TEXT or not self.follows:
-            return ""
-        return "Follows the filter." if column.follows else "Comes from all events, whatever the filter hides."
-
-
-def has_position(column: Column, row: int) -> bool:
-    """Return whether one can go to where a value happened."""
-    return any(positions is not None and positions[row] >= 0 for positions in (column.cycles, column.events))
-
-
-def _tip(column: Column, row: int) -> str:
-    trust = column.trust_in(row)
-    doubt = f"{TITLES[trust.mark]}: {trust.reason}." if trust.reason and column.text(row) else ""
-    position = "A click goes there." if has_position(column, row) else ""
-    return "\n".join(filter(None, (column.marked(row), doubt, position)))
-
-
-def _says_something(column: Column) -> bool:
-    """Return whether any value of a column is known: empty columns only take room."""
-    if isinstance(column.values, tuple):
-        return any(column.values)
-    return not len(column.values) or bool(column.values.max() >= 0)
-
-
-def _full(column: Column) -> float:
-    """Return the share that fills a bar: all of it, or the largest where several CPUs make it more."""
-    assert not isinstance(column.values, tuple)
-    return max(1.0, float(column.values.max(initial=0)))
-
 
 # Keeps the first column of a table in sight while the others are scrolled: without it numbers lose their names.
 
@@ -238,7 +68,7 @@ class FrozenColumn(QTableView):
         self.setVerticalScrollMode(table.verticalScrollMode())
         for scroll in (self.setHorizontalScrollBarPolicy, self.setVerticalScrollBarPolicy):
             scroll(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        self.horizontalHeader().sectionClicked.connect(self._on_head)
+        self.horizontalHeader().sectionClicked.connect(table.horizontalHeader().sectionClicked)  # sorts as that does
         self.horizontalHeader().setSectionsClickable(True)
         self.horizontalHeader().setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
         table.verticalScrollBar().valueChanged.connect(self.verticalScrollBar().setValue)
@@ -273,14 +103,6 @@ class FrozenColumn(QTableView):
         self.show()
         self.raise_()
 
-    @Slot(int)
-    def _on_head(self, section: int) -> None:
-        """Sort as a click on the head below would."""
-        header = self._table.horizontalHeader()
-        is_same = header.sortIndicatorSection() == section
-        first, other = Qt.SortOrder.AscendingOrder, Qt.SortOrder.DescendingOrder
-        self._table.sortByColumn(section, other if is_same and header.sortIndicatorOrder() == first else first)
-
 
 # From a row of statistics to what it is about, and to where its longest time happened.
 
@@ -294,34 +116,37 @@ class Positions:
     def __init__(self, opened: OpenTrace, navigation: Navigation) -> None:
         self._opened, self._navigation = opened, navigation
 
-    def select(self, sheet: Sheet, row: int) -> None:
+    def select(self, table: Table, row: int) -> None:
         """Select the lane of a thread, process or CPU, or an event of its kind; the view stays where it is."""
-        lane = self.lane_of(sheet, row)
+        lane = self.lane_of(table, row)
         if lane is not None:
             self._navigation.show_lane(lane)
-        elif sheet.subject is Subject.EVENT:
-            self._opened.select_event(int(sheet.subjects[row]), reveal=False)
+        elif (event := table.event(row)) >= 0:
+            self._opened.select_event(event, reveal=False)
 
-    def go_to(self, sheet: Sheet, column: Column, row: int) -> None:
-        """Go to where a value happened; without such a position to the lane or the event that the row is about."""
-        cycles = int(column.cycles[row]) if column.cycles is not None else -1
-        event = int(column.events[row]) if column.events is not None else -1
-        lane = self.lane_of(sheet, row)
-        if cycles >= 0 and (lane is not None or sheet.subject is Subject.NONE):
+    def go_to(self, table: Table, name: str, row: int) -> None:
+        """Go to where a value happened; without such a position to the lane or the event that the row is about.
+
+        Args:
+            table: The statistics.
+            name: Of the column.
+            row: Of the table.
+        """
+        moment, event, lane = table.moment(row, name), table.event(row, name), self.lane_of(table, row)
+        is_length = table.question.column(name).kind is Kind.DURATION
+        if moment >= 0 and (lane is not None or subject_kind(table) is None):
             if lane is not None:
                 self._opened.lanes.reveal(lane)
-                self._opened.select_at(lane, cycles)
-            if column.kind is Kind.DURATION:
-                self._fit(column, row, cycles)
+                self._opened.select_at(lane, moment)
+            if is_length:
+                self._fit(moment, table.held(row, name))
             else:
-                self._opened.viewport.reveal(cycles)
-        elif event >= 0 or sheet.subject is Subject.EVENT:
-            event = event if event >= 0 else int(sheet.subjects[row])
-            self._navigation.show_event(event)
-            if column.kind is Kind.DURATION and column.events is not None:
+                self._opened.viewport.reveal(moment)
+        elif event >= 0 or table.event(row) >= 0:
+            self._navigation.show_event(event if event >= 0 else table.event(row))
+            if is_length and event >= 0:
                 start = int(self._opened.trace.events.time_cycles[event])
-                self._fit(column, row, start)
-                self._select_longest(event, TimeWindow(start, start + max(1, self._length(column, row))))
+                self._select_longest(event, self._fit(start, table.held(row, name)))
         elif lane is not None:
             self._navigation.show_lane(lane)
 
@@ -335,41 +160,37 @@ class Positions:
         if moment is not None:
             opened.selection.select(event, lane, opened.timeline.lane(lane).at(moment))
 
-    def _length(self, column: Column, row: int) -> int:
-        return self._opened.trace.clock.cycles_of(int(column.values[row]))
+    def _fit(self, start_cycles: int, length_cycles: int) -> TimeWindow:
+        """Show a length of time with its surroundings; return it."""
+        window = TimeWindow(start_cycles, start_cycles + max(1, length_cycles))
+        self._opened.viewport.fit(window, _AROUND)
+        return window
 
-    def _fit(self, column: Column, row: int, start_cycles: int) -> None:
-        length = self._length(column, row)
-        self._opened.viewport.fit(TimeWindow(start_cycles, start_cycles + max(1, length)), _AROUND)
-
-    def row_of(self, sheet: Sheet, lane: int) -> int:
+    def row_of(self, table: Table, lane: int) -> int:
         """Return the first row that is about a lane, -1 for none."""
-        info = self._opened.timeline.infos[lane]
-        subject, kind = {
-            Subject.THREAD: (info.thread, LaneKind.THREAD),
-            Subject.PROCESS: (info.process, LaneKind.PROCESS),
-            Subject.CPU: (info.cpu, LaneKind.CPU),
-        }[sheet.subject]
-        found = np.flatnonzero((sheet.subjects == subject) & (info.kind is kind))
-        return int(found[0]) if len(found) else -1
+        info, kind = self._opened.timeline.infos[lane], subject_kind(table)
+        subjects = {LaneKind.THREAD: (Kind.THREAD, info.thread), LaneKind.PROCESS: (Kind.PROCESS, info.process),
+                    LaneKind.CPU: (Kind.CPU, info.cpu)}  # fmt: skip
+        rows = (row for row in range(len(table)) if (kind, table.held(row, SUBJECT)) == subjects.get(info.kind))
+        return next(rows, -1)
 
-    def lane_of(self, sheet: Sheet, row: int) -> int | None:
+    def lane_of(self, table: Table, row: int) -> int | None:
         """Return the lane that a row is about, None if it is about none."""
-        subject, opened = int(sheet.subjects[row]), self._opened
-        if sheet.subject is Subject.THREAD:
-            return opened.lane_of_thread(subject)
-        if sheet.subject is Subject.CPU:
-            return opened.lane_of_cpu(subject)
-        if sheet.subject is Subject.PROCESS:
-            return next(
-                (
-                    info.index
-                    for info in opened.timeline.infos
-                    if info.kind is LaneKind.PROCESS and info.process == subject
-                ),
-                None,
-            )
+        kind, opened = subject_kind(table), self._opened
+        if kind is Kind.THREAD:
+            return opened.lane_of_thread(table.held(row, SUBJECT))
+        if kind is Kind.CPU:
+            return opened.lane_of_cpu(table.held(row, SUBJECT))
+        if kind is Kind.PROCESS:
+            process = table.held(row, SUBJECT)
+            infos = (info for info in opened.timeline.infos if info.kind is LaneKind.PROCESS)
+            return next((info.index for info in infos if info.process == process), None)
         return None
+
+
+def subject_kind(table: Table) -> Kind | None:
+    """Return what the rows of statistics are about: THREAD, PROCESS, CPU or EVENT; None = none of these."""
+    return next((column.kind for column in table.question.columns if column.name == SUBJECT), None)
 
 
 # Draws shares: a slim bar under the number.
@@ -413,7 +234,7 @@ class ShareBar(QStyledItemDelegate):
 
 _MEASURED_ROWS: Final = 60
 _WIDEST_PX: Final = 320
-_SORTED: Final = "sort "  # and the key of a sheet: by what it is sorted, + up or - down
+_SORTED: Final = "sort "  # and the key of a table: by what it is sorted, + up or - down
 _BAR_PX: Final = 2  # room for the bar of a share under the text
 _EXTENT_TIPS: Final = {
     Extent.TRACE: "All of the trace",
@@ -422,91 +243,73 @@ _EXTENT_TIPS: Final = {
 }
 
 
-class StatisticsPanel(Panel):
+class StatisticsPanel(AnswerPanel):
     """Statistics of the open trace. Works only while it can be seen.
 
     Attributes:
         view: What is worked out.
-        model, table: What shows.
-
-    Signals:
-        menu_requested: Right click on a row: global position.
     """
 
     saved_fields = ("tabs", "extents", "follows")
 
     def __init__(self, context: PanelContext, parent: QWidget | None = None) -> None:
-        super().__init__(context, parent)
+        super().__init__(context, "Statistics", parent)
         self.setMinimumSize(120, 64)
-        opened, theme = context.opened, context.theme
-        self.view = StatisticsView(opened, self)
-        self.model = SheetModel(theme, self)
-        self._bars = ShareBar(theme, self)
-        self._positions = Positions(opened, context.navigation)
+        self.view = StatisticsView(self._opened, self)
+        self._bars = ShareBar(context.theme, self)
+        self._positions = Positions(self._opened, self._navigation)
         self._is_marking = False
+        self._shown: Table | None = None
+        self._sorting: dict[str, tuple[str, bool]] = {}  # by key of a table the user's: key of a column, largest first
         self._widths: dict[str, dict[str, int]] = {}
-        self.table = QTableView(self)
-        self._set_up_table(context.settings.number("events/row_height_px"))
+        self._add_bars_and_names(context.settings.number("events/row_height_px"))
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(0)
-        layout.addLayout(self._head())
-        layout.addLayout(self._selectors())
-        self._csv = SheetExport(self, self.statement)
-        self._stack = QStackedWidget(self)
-        self._stack.addWidget(self.table)
-        self._stack.addWidget(self._message_page())
-        layout.addWidget(self._stack, 1)
+        head, selectors = self._head(), self._selectors()
+        self.add_buttons(head, self.statement)
+        layout.addLayout(head)
+        layout.addLayout(selectors)
+        self._add_message_page()
+        layout.addWidget(self.stack, 1)
         self.view.changed.connect(self._on_view)
-        opened.selection.changed.connect(self._mark_selected)
+        self._opened.selection.changed.connect(self._mark_selected)
         self._on_view()
 
     def saved_values(self) -> dict[str, Value]:
-        """Return what shows, and how the sheets are sorted."""
-        sorting = {f"{_SORTED}{sheet}": ("-" if descends else "+") + key
-                   for sheet, (key, descends) in self.model.sorting.items()}  # fmt: skip
+        """Return what shows, and how the tables are sorted."""
+        sorting = {f"{_SORTED}{table}": ("-" if descends else "+") + key
+                   for table, (key, descends) in self._sorting.items()}  # fmt: skip
         return super().saved_values() | sorting
 
     def take_values(self, values: Mapping[str, Value]) -> None:
         """Show saved values."""
         for name, value in values.items():
             if name.startswith(_SORTED) and isinstance(value, str):
-                self.model.sorting[name.removeprefix(_SORTED)] = value[1:], value.startswith("-")
+                self._sorting[name.removeprefix(_SORTED)] = value[1:], value.startswith("-")
         super().take_values(values)
 
     def set_theme(self, theme: Theme) -> None:
         """Draw in other colours."""
-        self.model.set_theme(theme)
+        super().set_theme(theme)
         self._bars.theme = theme
-        self.table.viewport().update()
 
     def close_down(self) -> None:
         """Cancel the background task."""
+        super().close_down()
         self.view.close()
-        self._csv.close()
 
-    def copied_text(self) -> str:
-        """Return the selected rows, or all, while the table has the focus."""
-        return self.selected_text() if self.table.hasFocus() else ""
-
-    def selected_text(self) -> str:
-        """Return the selected rows, or all if none or one is selected, as tab-separated text with column names."""
-        selected = sorted(index.row() for index in self.table.selectionModel().selectedRows())
-        rows = selected if len(selected) > 1 else range(self.model.rowCount())
-        if self.model.sheet is None:
-            return ""
-        shown = replace(self.model.sheet, columns=self.model.columns)
-        return sheet_text(shown, (int(self.model.order[row]) for row in rows))
-
-    @Slot()
-    def copy(self) -> None:
-        """Copy the selected rows, or all."""
-        QGuiApplication.clipboard().setText(self.selected_text())
-
-    @Slot()
-    def ask_export(self) -> None:
-        """Let the user name a file, and write the sheet to it, in the order it has."""
-        self._csv.save_as(self.model.sheet, self.model.order, self._opened.trace.path)
+    def sort(self, name: str, *, descending: bool) -> None:
+        """Show the rows in the order of a column; the current row stays the current one."""
+        answer = self.model.answer
+        if answer is None:
+            return
+        current = self.table.currentIndex()
+        position = answer.positions[current.row()] if current.isValid() else -1
+        self._sorting[answer.question.name] = answer.question.column(name).key, descending
+        self.show_answer(answer.whole().sorted_by(name, descending), name, is_descending=descending)
+        assert self.model.answer is not None
+        self._mark(np.flatnonzero(self.model.answer.positions == position))
 
     def _head(self) -> QHBoxLayout:
         self.tabs = QTabBar(self)
@@ -514,13 +317,12 @@ class StatisticsPanel(Panel):
         self.tabs.setDrawBase(False)
         self.tabs.setUsesScrollButtons(True)
         self.tabs.setAccessibleName("Kind of statistics")
-        for key, title in sheet_titles().items():
+        for key, title in statistics_titles().items():
             self.tabs.setTabData(self.tabs.addTab(title), key)
         self.tabs.currentChanged.connect(self._on_tab)
         head = QHBoxLayout()
         head.setContentsMargins(2, 0, 8, 0)
         head.addWidget(self.tabs, 1)
-        self._copy, self._export = add_copy_and_export(head, self, self.copy, self.ask_export)
         return head
 
     def _selectors(self) -> QHBoxLayout:
@@ -551,50 +353,49 @@ class StatisticsPanel(Panel):
         line.addWidget(self.statement, 1)
         return line
 
-    def _set_up_table(self, height_px: int) -> None:
+    def _add_bars_and_names(self, height_px: int) -> None:
+        """Draw bars below shares, and keep the names in sight."""
         table = self.table
-        set_up_rows(table, self.model, "Statistics", height_px + _BAR_PX)
         table.setItemDelegate(self._bars)
+        rows = table.verticalHeader()
+        rows.setMinimumSectionSize(height_px + _BAR_PX)
+        rows.setDefaultSectionSize(height_px + _BAR_PX)
         table.horizontalHeader().setSectionsMovable(True)
-        table.setSortingEnabled(True)
-        table.horizontalHeader().setSortIndicatorShown(False)  # the model writes it into the title
-        table.setHorizontalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
-        table.selectionModel().currentRowChanged.connect(self._select)
         self._names = FrozenColumn(table)
-        for view in (table, self._names):
-            view.customContextMenuRequested.connect(self._on_menu)
-            view.clicked.connect(self._on_clicked)
-            view.activated.connect(self._on_activated)
+        self._names.customContextMenuRequested.connect(self._on_menu)
+        self._names.clicked.connect(self._on_clicked)
+        self._names.activated.connect(self._on_activated)
 
-    def _message_page(self) -> QWidget:
+    def _add_message_page(self) -> None:
+        """Put a button below the message."""
         page = QWidget(self)
-        self.message = PlainLabel(page)
-        self.message.setProperty("role", "dim")
         self.count_all = QPushButton("Count all events", page)
         self.count_all.clicked.connect(self._count_all)
         layout = QVBoxLayout(page)
         layout.addStretch()
-        layout.addWidget(self.message, alignment=Qt.AlignmentFlag.AlignHCenter)
+        layout.addWidget(self.message)
+        self.message.show()  # the stack hid it
         layout.addWidget(self.count_all, alignment=Qt.AlignmentFlag.AlignHCenter)
         layout.addStretch()
-        return page
+        self.stack.addWidget(page)
 
     def _fit_columns(self) -> None:
         """Give every column the width of its longest text, but for those the user gave another."""
-        assert self.model.sheet is not None
-        known = self._widths.setdefault(self.model.sheet.key, {})
+        answer = self.model.answer
+        assert answer is not None
+        known = self._widths.setdefault(answer.question.name, {})
         metrics = QFontMetrics(self.table.font())
         for section, column in enumerate(self.model.columns):
-            rows = self.model.order[:_MEASURED_ROWS].tolist()
-            texts = (column.marked_title + "   ", *(column.marked(row) for row in rows))
+            rows = range(min(len(answer), _MEASURED_ROWS))
+            texts = (column.marked_title + "   ", *(answer.text(row, column.name) for row in rows))
             width = min(max(metrics.horizontalAdvance(text) for text in texts) + 22, _WIDEST_PX)
-            width += 10 if self.model.follows and column.follows else 0
-            known[column.key] = max(width, known.get(column.key, 0), 84 if column.kind is Kind.SHARE else 0)
-            self.table.setColumnWidth(section, known[column.key])
+            width += 10 if self.model.follows and column.follows_filter else 0
+            known[column.name] = max(width, known.get(column.name, 0), 84 if column.kind is Kind.SHARE else 0)
+            self.table.setColumnWidth(section, known[column.name])
 
     @Slot(int)
     def _on_tab(self, number: int) -> None:
-        self.view.show_sheet(self.tabs.tabData(number))
+        self.view.show_table(self.tabs.tabData(number))
 
     @Slot(int)
     def _on_extent(self, number: int) -> None:
@@ -608,18 +409,14 @@ class StatisticsPanel(Panel):
     def _on_view(self) -> None:
         """Show what there is: the table, or why there is none."""
         self.extents.button(list(Extent).index(self.view.extent)).setChecked(True)  # it follows the selected range
-        counted = self.view.counted
-        if counted is not None and counted.sheet is not self.model.sheet and counted.sheet.key == self.view.key:
-            self._show_sheet()
-        is_there = counted is not None and counted.sheet.key == self.view.key
+        counted, view = self.view.counted, self.view
+        is_there = counted is not None and counted.table.question.name == view.key
+        if is_there and counted is not None and counted.table is not self._shown:
+            self._show_table(counted)
         reason = self._reason(is_there)
-        self._stack.setCurrentIndex(1 if reason else 0)
-        self.message.setText(reason)
-        self.count_all.setVisible(
-            bool(reason) and is_there and self.view.follows and not self.view.needs_range and not self.view.is_pending
-        )
-        for button in (self._copy, self._export):
-            button.setEnabled(not reason)
+        self.show_page(reason)
+        can_count = is_there and view.follows and not view.needs_range and not view.is_pending
+        self.count_all.setVisible(bool(reason) and can_count)
         self._report()
 
     def _reason(self, is_there: bool) -> str:
@@ -632,7 +429,7 @@ class StatisticsPanel(Panel):
         if not is_there:
             return "Counting\N{HORIZONTAL ELLIPSIS}"
         assert view.counted is not None
-        return view.counted.sheet.empty if not len(view.counted.sheet) else ""
+        return view.counted.table.says_why_empty if not len(view.counted.table) else ""
 
     def _report(self) -> None:
         """Say what is counted."""
@@ -643,23 +440,22 @@ class StatisticsPanel(Panel):
             parts.append(view.counted.statement)
             parts += ["whatever the filter hides"] if view.ignores_filter else []
             parts += [view.counted.warning] if view.counted.warning else []
-            if view.counted.sheet.note:
-                parts.append(view.counted.sheet.note)
+            parts += filter(None, [view.counted.table.question.note])
         self.statement.setText(" \N{MIDDLE DOT} ".join(parts))
         self.statement.setToolTip(tool_tip("\n".join(parts)))
 
-    def _show_sheet(self) -> None:
-        counted, header = self.view.counted, self.table.horizontalHeader()
-        assert counted is not None
-        same = self.model.sheet is not None and self.model.sheet.key == counted.sheet.key
+    def _show_table(self, counted: Counted) -> None:
+        """Show other numbers, sorted as the user had them, and scrolled as they were."""
+        table, before = counted.table, self._shown
+        is_same = before is not None and before.question.name == table.question.name
         bars = (self.table.verticalScrollBar(), self.table.horizontalScrollBar())
-        positions = [bar.value() if same else 0 for bar in bars]
-        header.blockSignals(True)  # what the arrow shows is what the model already has
-        self.model.set_sheet(counted.sheet, counted.follows)
-        order = Qt.SortOrder.DescendingOrder if self.model.is_descending else Qt.SortOrder.AscendingOrder
-        header.setSortIndicator(self.model.section_of(self.model.sort_key), order)
-        header.blockSignals(False)
-        self._fit_columns()
+        positions = [bar.value() if is_same else 0 for bar in bars]
+        self._shown, self.model.follows = table, counted.follows
+        keys = {column.key: column.name for column in table.filled()}
+        key, descending = self._sorting.get(table.question.name, ("", True))
+        name = keys.get(key, "") if key else table.question.sort_name
+        ordered = table.sorted_by(name, descending) if name else table
+        self.show_answer(ordered, name, is_descending=descending)
         for bar, position in zip(bars, positions, strict=True):
             bar.setValue(position)
         self._mark_selected()
@@ -667,46 +463,48 @@ class StatisticsPanel(Panel):
     @Slot()
     def _mark_selected(self) -> None:
         """Mark the row of the selected lane, so that it is found again when numbers change or lanes are clicked."""
-        sheet, lane = self.model.sheet, self._opened.selection.lane
-        current = self.table.currentIndex()
-        if sheet is None or lane is None or sheet.subject in (Subject.EVENT, Subject.NONE):
+        table, lane, current = self.model.answer, self._opened.selection.lane, self.table.currentIndex()
+        if table is None or lane is None or subject_kind(table) in (Kind.EVENT, None):
             return
-        if current.isValid() and self._positions.lane_of(sheet, int(self.model.order[current.row()])) == lane:
+        if current.isValid() and self._positions.lane_of(table, current.row()) == lane:
             return
-        row = self._positions.row_of(sheet, lane)
-        position = np.flatnonzero(self.model.order == row)
-        if len(position):
+        row = self._positions.row_of(self._shown or table, lane)
+        self._mark(np.flatnonzero(table.positions == row))
+
+    def _mark(self, rows: NDArray[np.intp]) -> None:
+        """Select the first of some rows, if there is one, and go nowhere."""
+        if len(rows):
             self._is_marking = True
-            select_row(self.table, int(position[0]))
+            select_row(self.table, int(rows[0]))
             self._is_marking = False
 
     @Slot(QModelIndex)
     def _on_clicked(self, index: QModelIndex) -> None:
         """Go where a blue value happened; of any other value select what its row is about."""
-        if self.model.sheet is not None and has_position(
-            self.model.columns[index.column()], int(self.model.order[index.row()])
-        ):
+        answer = self.model.answer
+        if answer is not None and answer.has_place(index.row(), self.model.columns[index.column()].name):
             self._on_activated(index)
         else:
             self._select(index)
 
     @Slot(QModelIndex)
     def _on_activated(self, index: QModelIndex) -> None:
-        if self.model.sheet is not None and index.isValid():
-            self._positions.go_to(
-                self.model.sheet, self.model.columns[index.column()], int(self.model.order[index.row()])
-            )
+        if self.model.answer is not None and index.isValid():
+            self._positions.go_to(self.model.answer, self.model.columns[index.column()].name, index.row())
 
-    @Slot(QModelIndex)
-    def _select(self, index: QModelIndex, _before: QModelIndex | None = None) -> None:
-        if self.model.sheet is not None and index.isValid() and not self._is_marking:
-            self._positions.select(self.model.sheet, int(self.model.order[index.row()]))
+    @Slot(QModelIndex, QModelIndex)
+    def _on_current(self, index: QModelIndex, _before: QModelIndex) -> None:
+        self._select(index)
+
+    def _select(self, index: QModelIndex) -> None:
+        if self.model.answer is not None and index.isValid() and not self._is_marking:
+            self._positions.select(self.model.answer, index.row())
 
     @Slot(QPoint)
     def _on_menu(self, position: QPoint) -> None:
         """Request the menu of what the row is about; it acts on the selection."""
         self._select(self.table.indexAt(position))
-        self.menu_requested.emit(self.table.viewport().mapToGlobal(position), "")
+        super()._on_menu(position)
 
     def showEvent(self, event: QShowEvent) -> None:
         """Begin to follow the trace."""

@@ -13,15 +13,14 @@ from numpy.typing import NDArray
 
 from satview.analysis.doctor import may_be_more
 from satview.analysis.load import LoadBy, load_over_time
-from satview.analysis.sheet import Kind, Sheet
 from satview.analysis.statistics import Statistics
-from satview.analysis.statistics_sheets import SHEETS
 from satview.analysis.times.basis import Basis, Scope, scope_of
 from satview.analysis.times.occurrences import SHARES, histogram, occurrences
 from satview.analysis.verdicts.find import find_verdicts
 from satview.analysis.verdicts.rule import Thresholds
 from satview.analysis.verdicts.verdict import Verdict
 from satview.answers.latencies import latency_figures, latency_table
+from satview.answers.statistics import TABLES
 from satview.answers.table import Table
 from satview.answers.verdicts import undecided_table
 from satview.base.child import screenshot
@@ -120,10 +119,10 @@ _WAITS: Final = (
     ("round_trip", "Round trip of messages"),
     ("interrupt", "Interrupt"),
 )
-_SHEET_COLUMNS: Final = {
-    "thread": ("thread", "cpu_ns", "cpu_share", "runs", "longest_run_ns", "ready_ns", "longest_ready_ns", "preemptions",
+_COLUMNS: Final = {
+    "thread": ("thread", "cpu", "cpu_share", "runs", "longest_run", "ready", "longest_ready", "preemptions",
                "migrations"),
-    "cpu": ("cpu", "busy_ns", "busy_share", "interrupt_ns", "idle_ns", "unknown_ns"),
+    "cpu": ("cpu", "busy", "busy_share", "interrupt", "idle", "unknown"),
 }  # fmt: skip
 
 
@@ -185,7 +184,7 @@ def load(trace: Trace) -> str:
         for i, (title, mean) in enumerate(zip(titles, by_process.busy_cycles.sum(axis=1) / whole.sum(), strict=True))
     )
     length_ns = trace.clock.duration_ns(trace.window.length)
-    return f"{stacked_areas(shares, titles, length_ns, marks)}<p>{legend}</p>{sheet(trace, 'cpu')}"
+    return f"{stacked_areas(shares, titles, length_ns, marks)}<p>{legend}</p>{statistics(trace, 'cpu')}"
 
 
 def waits(trace: Trace) -> str:
@@ -211,10 +210,10 @@ def waits(trace: Trace) -> str:
     return "".join(parts) or "<p>The trace has no events of these.</p>"
 
 
-def sheet(trace: Trace, key: str) -> str:
-    """Return a sheet of the statistics as a table, its first rows in its usual order."""
-    found = SHEETS[key](Statistics(trace), None)
-    return _table(found, _SHEET_COLUMNS.get(key, ()))
+def statistics(trace: Trace, key: str) -> str:
+    """Return statistics as a table, its first rows in its usual order."""
+    table = TABLES[key](Statistics(trace), None)
+    return _answer(table.sorted_by(table.question.sort_name) if table.question.sort_name else table, _COLUMNS[key])
 
 
 def latencies(trace: Trace) -> str:
@@ -266,29 +265,20 @@ def _command(text: str) -> str:
     return f"<pre>{html_text(text)}</pre>"
 
 
-def _answer(table: Table) -> str:
-    """Return an answer as a table, its first rows, with what is not exact."""
+def _answer(table: Table, names: Sequence[str] = ()) -> str:
+    """Return an answer as a table, its first rows, with what is not exact.
+
+    Args:
+        table: The rows, in their order.
+        names: The columns to show; none = all.
+    """
     if not len(table):
         return f"<p>{html_text(table.says_why_empty)}</p>"
-    columns = table.filled()
+    columns = [column for column in table.filled() if not names or column.name in names]
     rows = [[table.text(row, column.name) for column in columns] for row in range(min(len(table), _MOST_ROWS))]
-    return (_rows([column.title for column in columns], rows, [column.kind.is_words for column in columns])
+    return (_rows([column.marked_title for column in columns], rows, [column.kind.is_words for column in columns])
             + _more(len(table), _MOST_ROWS)
-            + "".join(f'<p class="note">{html_text(doubt)}</p>' for doubt in table.doubts()))  # fmt: skip
-
-
-def _table(found: Sheet, keys: Sequence[str]) -> str:
-    columns = [column for column in found.columns if not keys or column.key in keys]
-    is_sorted = any(column.key == found.sort_key for column in found.columns)
-    order = found.column(found.sort_key).order(descending=True).tolist() if is_sorted else list(range(len(found)))
-    columns = [column for column in columns if any(column.text(row) for row in order)]
-    if not order:
-        return f"<p>{html_text(found.empty)}</p>"
-    is_text = [column.kind is Kind.TEXT for column in columns]
-    rows = [[column.marked(row) for column in columns] for row in order[:_MOST_ROWS]]
-    notes = dict.fromkeys(column.says_of_trust for column in columns if column.says_of_trust)
-    return (_rows([column.marked_title for column in columns], rows, is_text) + _more(len(order), _MOST_ROWS)
-            + "".join(f'<p class="note">{html_text(note)}</p>' for note in notes))  # fmt: skip
+            + "".join(f'<p class="note">{html_text(doubt)}</p>' for doubt in table.doubts(names)))  # fmt: skip
 
 
 def _rows(titles: Sequence[str], rows: Iterable[Sequence[str]], is_text: Sequence[bool] = ()) -> str:
@@ -314,7 +304,7 @@ _VERDICTS_SHARE: Final = 0.4  # of the time that a report takes, roughly; pictur
 
 _SECTIONS: Final[tuple[tuple[str, Callable[[Trace], str]], ...]] = (
     ("Load of the CPUs", load),
-    ("Threads", lambda trace: sheet(trace, "thread")),
+    ("Threads", lambda trace: statistics(trace, "thread")),
     ("How long things take", waits),
     ("From interrupts and pulses to threads", latencies),
     ("What the trace cannot show", limits),

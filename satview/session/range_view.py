@@ -7,12 +7,11 @@ from enum import StrEnum
 from functools import partial
 from typing import Final
 
-import numpy as np
 from PySide6.QtCore import QObject, Slot
 
-from satview.analysis.sheet import Column, Sheet
-from satview.analysis.statistics import Statistics
 from satview.analysis.times.basis import Basis
+from satview.answers.table import SUBJECT
+from satview.answers.table import Table as Answer
 from satview.base.memory import borrowed
 from satview.base.time import Clock, TimeWindow
 from satview.base.time_text import format_cycles, format_duration, format_exactly, format_moment
@@ -155,33 +154,33 @@ class ExtentAnswer(WatchedAnswer):
 
 _SETTLE_MS: Final = 120
 _ROWS: Final = 8  # of threads and events: the panel Statistics has all
-_STATE: Final = (("state", "State"), ("total_ns", "Time"), ("share", "Of all"), ("count", "Times"))
+_STATE: Final = (("state", "State"), ("total", "Time"), ("share", "Of all"), ("count", "Times"))
 _LENGTHS: Final = (
     ("state", "State"),
-    ("p50_ns", "Half"),
-    ("p90_ns", "90 %"),
-    ("p99_ns", "99 %"),
-    ("longest_ns", "Longest"),
+    ("p50", "Half"),
+    ("p90", "90 %"),
+    ("p99", "99 %"),
+    ("longest", "Longest"),
 )
-_THREAD: Final = (("thread", "Thread"), ("cpu_ns", "CPU time"), ("cpu_share", "Of a CPU"), ("ready_ns", "READY"))
+_THREAD: Final = (("thread", "Thread"), ("cpu", "CPU time"), ("cpu_share", "Of a CPU"), ("ready", "READY"))
 _EVENT: Final = (("event", "Event"), ("count", "Count"), ("per_s", "Per second"))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RangeSummary:
-    """The sheets of a range.
+    """The statistics of a range.
 
     Attributes:
         trace: Of which trace.
         window: The range.
-        states, threads, events: `state-total`, `thread` and `event` of `analysis.statistics_sheets`.
+        states, threads, events: `state-total`, `thread` and `event` of `answers.statistics`.
     """
 
     trace: Trace
     window: TimeWindow
-    states: Sheet
-    threads: Sheet
-    events: Sheet
+    states: Answer
+    threads: Answer
+    events: Answer
 
 
 def summarize(
@@ -192,10 +191,11 @@ def summarize(
     Raises:
         Cancelled: Another range is requested.
     """
-    from satview.analysis.statistics_sheets import SHEETS
+    from satview.analysis.statistics import Statistics  # with the first range: no picture waits for it
+    from satview.answers.statistics import TABLES
 
     found = Statistics(trace, window, None, basis, borrowed(is_cancelled))
-    states, threads, events = (SHEETS[key](found, None) for key in ("state-total", "thread", "event"))
+    states, threads, events = (TABLES[key](found, None) for key in ("state-total", "thread", "event"))
     return RangeSummary(trace, window, states, threads, events)
 
 
@@ -269,21 +269,21 @@ def range_details(trace: Trace, window: TimeWindow, found: RangeSummary | None, 
     return Details("Range", "", "selected", (measured,), tables)
 
 
-def _table(title: str, sheet: Sheet, requested: tuple[tuple[str, str], ...], most: int | None = None) -> Table:
-    """Return some columns of a sheet, the largest rows first."""
-    columns = [column for key, _ in requested for column in sheet.columns if column.key == key]
-    order = sheet.column(sheet.sort_key).order(descending=True) if len(sheet) else np.empty(0, np.intp)
-    rows = tuple(tuple(_cell(sheet, column, row) for column in columns) for row in order[:most].tolist())
-    left = len(sheet) - len(rows)
+def _table(title: str, answer: Answer, requested: tuple[tuple[str, str], ...], most: int | None = None) -> Table:
+    """Return some columns of an answer, the largest rows first."""
+    columns = {column.name for column in answer.question.columns}
+    shown = {name: head for name, head in requested if name in columns}
+    largest = answer.sorted_by(answer.question.sort_name).head(most)
+    rows = tuple(tuple(_cell(largest, name, row) for name in shown) for row in range(len(largest)))
+    left = len(answer) - len(rows)
     more = f"{left:,} more: Statistics has all" if left else ""
-    titles = tuple(head for key, head in requested if any(column.key == key for column in columns))
-    return Table(title, titles, rows, more or ("" if rows else sheet.empty))
+    return Table(title, tuple(shown.values()), rows, more or ("" if rows else answer.says_why_empty))
 
 
-def _cell(sheet: Sheet, column: Column, row: int) -> Cell:
-    text = column.marked(row)
-    if column.key == "longest_ns" and column.cycles is not None and column.cycles[row] >= 0:
-        return Cell(text, thread=int(sheet.subjects[row]), cycles=int(column.cycles[row]))
-    if column.key == "thread":
-        return Cell(text, thread=int(sheet.subjects[row]))
-    return Cell(text, event=int(sheet.subjects[row])) if column.key == "event" else Cell(text)
+def _cell(answer: Answer, name: str, row: int) -> Cell:
+    text = answer.text(row, name)
+    if name == "longest" and (moment := answer.moment(row, name)) >= 0:
+        return Cell(text, thread=answer.held(row, SUBJECT), cycles=moment)
+    if name == "thread":
+        return Cell(text, thread=answer.held(row, SUBJECT))
+    return Cell(text, event=answer.event(row)) if name == "event" else Cell(text)

@@ -12,7 +12,7 @@ import pytest
 from satview.__main__ import main
 from satview.analysis.client_server import _older
 from satview.analysis.statistics import Statistics
-from satview.analysis.statistics_sheets import SHEETS
+from satview.answers.statistics import TABLES
 from satview.base.time import TimeWindow
 from satview.events import wire
 from satview.linkage.servers import services
@@ -158,7 +158,7 @@ def test_messages_of_other_servers_do_not_count_as_older():
     assert _older(np.array([1, 1, 2, 2]), np.array([9, 9, 5, 4])).tolist() == [-1, -1, -1, 2]
 
 
-def test_the_sheet_and_its_columns_per_server(tmp_path, capsys):
+def test_the_table_and_its_columns_per_server(tmp_path, capsys):
     path = str(chain().write(tmp_path / "chain.kev"))
     assert main(["stats", path, "--by", "client-server", "--per-server", "--format", "csv"]) == 0
     rows = {row["pid"]: row for row in csv.DictReader(io.StringIO(capsys.readouterr().out))}
@@ -178,8 +178,8 @@ def test_columns_per_server_are_those_of_client_and_server(tmp_path, capsys):
     assert "--by client-server" in capsys.readouterr().err
 
 
-def test_without_messages_the_sheet_says_what_to_capture(tmp_path):
+def test_without_messages_the_table_says_what_to_capture(tmp_path):
     made = Scene().run(A, 1_000).state("READY", 2_000, A, 1).state("READY", 2_001, A, 1)
-    sheet = SHEETS["client-server"](Statistics(made.open(tmp_path)), None)
-    assert sheet.note.endswith("capture the class COMM.")
-    assert sheet.records()[0]["own_ns"] == 1_000
+    table = TABLES["client-server"](Statistics(made.open(tmp_path)), None)
+    assert table.question.note.endswith("capture the class COMM.")
+    assert table.records()[0]["own_ns"] == 1_000

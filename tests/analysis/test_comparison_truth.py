@@ -43,8 +43,8 @@ def window(trace):
     return TimeWindow(trace.clock.cycles(8 * MS), trace.window.end)
 
 
-def changes(made, sheets):
-    return compare_statistics(*(Statistics(each.trace, window(each.trace)) for each in made), sheets)
+def changes(made, tables):
+    return compare_statistics(*(Statistics(each.trace, window(each.trace)) for each in made), tables)
 
 
 def waits_ns(made, name):

@@ -9,7 +9,7 @@ import pytest
 
 from satview.analysis.partitions import IDLE, NOT_LOGGED, _peak, partition_names
 from satview.analysis.statistics import Statistics
-from satview.analysis.statistics_sheets import SHEETS
+from satview.answers.statistics import TABLES
 from satview.base.time import TimeWindow
 from satview.capture.workloads import registry
 from satview.events import wire
@@ -77,8 +77,8 @@ def test_a_new_budget_begins_a_configuration_and_the_same_one_again_does_not(tmp
     made = Scene(70, 30).run(5, 1_000, 1).budget(1, 30, 2_000).budget(0, 60, 5_000).budget(1, 40, 5_010).end(9_999)
     assert reported(made.open(tmp_path)) == [(1, 0, 0.7, 0, 0, 0), (1, 1, 0.3, 4_000, 0, 0),
                                          (2, 0, 0.6, 0, 0, 0), (2, 1, 0.4, 5_000, 0, 0)]  # fmt: skip
-    sheet = SHEETS["partition"](Statistics(made.open(tmp_path)), None)
-    assert sheet.column("from_ns").values.tolist() == [0, 0, 5_000, 5_000]
+    table = TABLES["partition"](Statistics(made.open(tmp_path)), None)
+    assert table["from_ns"].tolist() == [0, 0, 5_000, 5_000]
 
 
 def test_budgets_with_another_scale(tmp_path):
@@ -86,23 +86,23 @@ def test_budgets_with_another_scale(tmp_path):
     assert reported(made.open(tmp_path))[0][2] == 0.125
 
 
-def test_fast_events_show_no_partition_and_the_sheet_says_what_to_capture(tmp_path):
+def test_fast_events_show_no_partition_and_the_table_says_what_to_capture(tmp_path):
     found = Statistics(Scene(70, 30).run(5, 1_000, None).end(2_000).open(tmp_path))
     assert found.partitions.partition.tolist() == [0, 1, NOT_LOGGED]
-    sheet = SHEETS["partition"](found, None)
-    assert "SETCLASSWIDE THREAD" in sheet.note
-    assert [row["used_share"] for row in sheet.records()[:2]] == [None, None], "not 0 %"
-    assert [row["run_ns"] for row in sheet.records()[:2]] == [None, None]
+    table = TABLES["partition"](found, None)
+    assert "SETCLASSWIDE THREAD" in table.question.note
+    assert [row["used_share"] for row in table.records()[:2]] == [None, None], "not 0 %"
+    assert [row["run_ns"] for row in table.records()[:2]] == [None, None]
 
 
-def test_without_partitions_the_sheet_says_so(tmp_path):
-    sheet = SHEETS["partition"](Statistics(Scene().run(5, 1_000, None).end(2_000).open(tmp_path)), None)
-    assert (len(sheet), sheet.note) == (0, "")
-    assert sheet.empty.startswith("No event names a partition")
+def test_without_partitions_the_table_says_so(tmp_path):
+    table = TABLES["partition"](Statistics(Scene().run(5, 1_000, None).end(2_000).open(tmp_path)), None)
+    assert (len(table), table.question.note) == (0, "")
+    assert table.says_why_empty.startswith("No event names a partition")
 
 
 def test_who_went_bankrupt(tmp_path):
-    [system, drivers, _] = SHEETS["partition"](Statistics(scene().open(tmp_path)), None).records()
+    [system, drivers, _] = TABLES["partition"](Statistics(scene().open(tmp_path)), None).records()
     assert (drivers["bankruptcies"], drivers["bankrupt_threads"], drivers["critical_budget_ms"]) == (1, "pid 5 1", 10)
     assert (system["bankruptcies"], system["bankrupt_threads"]) == (0, "")
     assert drivers["of_budget_share"] == pytest.approx(3_000 / 10_000 / 0.3, abs=1e-6)

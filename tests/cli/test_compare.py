@@ -9,8 +9,8 @@ import pytest
 
 from satview.__main__ import main
 from satview.analysis.statistics import Statistics
-from satview.analysis.statistics_sheets import SHEETS
 from satview.answers.comparison import FIGURES, by_weight, compare, verdict_changes
+from satview.answers.statistics import TABLES
 from satview.capture.logger_options import LoggerOptions
 from satview.capture.run import Capture, run
 from satview.opened import open_trace
@@ -97,17 +97,17 @@ def test_a_lesson(tmp_path, capsys):
     assert found[0].ratio > 8
     everything = compare(before, after)
     most = by_weight(everything, once=True)
-    assert [(each.sheet, each.name) for each in most[:3]] == [
+    assert [(each.by, each.name) for each in most[:3]] == [
         ("state", "high 1 (high) in MUTEX"), ("call", "SYNC_MUTEX_UNLOCK"), ("call", "SYNC_MUTEX_LOCK")]  # fmt: skip
     assert most[0].ratio > 8
     assert not any(each.is_longer for each in everything if " in RECEIVE" in each.name), "waiting for work is no fault"
     for change in everything:
-        assert change.sheet in FIGURES
-        if change.sheet == "latency":
+        assert change.by in FIGURES
+        if change.by == "latency":
             continue
-        sheet = SHEETS[change.sheet](Statistics(after), None)
+        table = TABLES[change.by](Statistics(after), None)
         if not change.is_per_s and not math.isnan(change.after):
-            assert change.after in [float(value) for value in sheet.column(change.column.key).values]
+            assert change.after in table[change.column.key].tolist()
 
 
 @pytest.mark.parametrize(

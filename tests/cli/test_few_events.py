@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from satview.analysis.statistics_sheets import SHEETS
+from satview.answers.statistics import TABLES
 from satview.events import wire
 from tests.helpers.commands import satview
 from tests.helpers.kev import TraceBuilder
@@ -46,7 +46,7 @@ COMMANDS = (
     "export FILE -o OUT --format csv",
     "report FILE -o OUT.html",
     "together FILE FILE -o OUT.sataxis",
-    *(f"stats FILE --by {name}" for name in SHEETS),
+    *(f"stats FILE --by {name}" for name in TABLES),
 )
 
 

@@ -57,6 +57,23 @@ def test_csv_has_plain_numbers_with_units_in_their_names(stats):
     assert sum(int(row["events"]) for row in rows) == 17  # "unknown" has those of no known thread
 
 
+def test_what_is_not_exact_is_said_in_every_form(stats):
+    """Interrupts were not captured, so CPU times may be less; events were lost, so there may be more runs."""
+    lines = stats()[1].splitlines()
+    assert "\u2248 6.999 \u00b5s" in lines[5]
+    assert lines[8].startswith("\u2248 3 of 3 in CPU time, Of one CPU, Of all CPUs: interrupts were not captured")
+    assert lines[9].startswith("\u2265 3 of 3 in Runs, Longest run, READY")
+    [client, *_] = rows_of(stats("--format", "csv")[1])
+    assert (client["cpu_known"], client["runs_known"]) == ("estimate", "at least")
+    assert "unknown_known" not in client
+    reported = json.loads(stats("--format", "json")[1])
+    known = reported["thread"][0]["known"]
+    assert (known["cpu_ns"], known["runs"]) == ("estimate", "at least")
+    assert not {"pid", "unknown_ns"} & known.keys()
+    marks = {key: trust["mark"] for key, trust in reported["trust"]["thread"].items()}
+    assert (marks["pid"], marks["cpu_ns"], marks["runs"]) == ("exact", "estimate", "lower-bound")
+
+
 def test_sort_top_and_range(stats):
     rows = rows_of(stats("--format", "csv", "--sort", "receive_ns", "--top", "1", "--range", "0..5us")[1])
     assert [(row["thread"], row["receive_ns"]) for row in rows] == [("server 1", "4001")]

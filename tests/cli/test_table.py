@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from satview.cli.shared.table import table_lines
+from satview.cli.shared.table_output import table_lines
 
 HEADS = ["Thread", "CPU time", "Runs"]
 ROWS = [

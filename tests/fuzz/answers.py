@@ -9,8 +9,8 @@ from pathlib import Path
 from satview.analysis.doctor import doctor
 from satview.analysis.reasons.why import MOST_STEPS, why
 from satview.analysis.statistics import Statistics
-from satview.analysis.statistics_sheets import SHEETS
 from satview.analysis.verdicts.thresholds import read_thresholds, thresholds_text
+from satview.answers.statistics import TABLES
 from satview.answers.verdicts import find
 from satview.base.errors import TraceFormatError, UsageError
 from satview.cli.doctor import as_record as diagnosis_record
@@ -38,7 +38,7 @@ def run_verdicts(data: bytes, folder: Path) -> None:
     json.dumps([diagnosis_record(one) for one in doctor(trace)])
     if len(trace.events):
         statistics = Statistics(trace)
-        json.dumps([make(statistics, None).trust() for make in SHEETS.values()])
+        json.dumps([make(statistics, None).document("rows") for make in TABLES.values()])
         argument_names(trace, len(data) % len(trace.events))
     for verdict in found:
         assert verdict.start_cycles < verdict.end_cycles

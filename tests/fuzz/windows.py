@@ -18,14 +18,14 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QApplication
 
 from satview.analysis.statistics import Statistics
-from satview.analysis.statistics_sheets import SHEETS
+from satview.answers.statistics import TABLES
 from satview.base.errors import SatviewError, TraceFormatError
 from satview.base.time import TimeWindow
 from satview.events.spec import Release
 from satview.filters.views.passes import Effect
 from satview.formats.registry import open_trace
+from satview.gui.answer_table import AnswerModel
 from satview.gui.event_list import EventListModel
-from satview.gui.statistics import SheetModel
 from satview.gui.theme import LIGHT
 from satview.session.loading.loaded_trace import LoadedTrace
 from satview.session.loading.recent_files import RecentFiles
@@ -219,16 +219,16 @@ def run_models(data: bytes, folder: Path) -> None:
         opened.viewport.set_width(800)
         _read_model(EventListModel(opened, 20, LIGHT))
         found = Statistics(trace, trace.window)
-        for make in SHEETS.values():
-            model = SheetModel(LIGHT)
-            model.set_sheet(make(found, None), False)
+        for make in TABLES.values():
+            model = AnswerModel(LIGHT)
+            model.show(make(found, None), "", is_descending=True)
             _read_model(model)
         _navigate(opened, Decisions(data[-60:]))
     finally:
         opened.shut_down()
 
 
-def _read_model(model: EventListModel | SheetModel) -> None:
+def _read_model(model: EventListModel | AnswerModel) -> None:
     for row in range(min(40, model.rowCount())):
         for column in range(model.columnCount()):
             index = model.index(row, column)

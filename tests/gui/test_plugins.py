@@ -37,8 +37,10 @@ def test_a_tab_of_statistics(plugged, qtbot):
     titles = [panel.tabs.tabText(i) for i in range(panel.tabs.count())]
     assert (titles[0], titles[-1]) == ("Threads", "Short runs")
     panel.tabs.setCurrentIndex(titles.index("Short runs"))
-    qtbot.waitUntil(lambda: panel.model.sheet is not None and panel.model.sheet.key == "short-runs", timeout=10_000)
-    assert len(panel.model.sheet) == 2
+    qtbot.waitUntil(
+        lambda: panel.model.answer is not None and panel.model.answer.question.name == "short-runs", timeout=10_000
+    )
+    assert len(panel.model.answer) == 2
 
 
 def test_the_list_of_plugins(plugged, qtbot):

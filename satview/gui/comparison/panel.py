@@ -106,12 +106,12 @@ class ChangesModel(QAbstractTableModel):
 
     def _refresh(self) -> None:
         words = self._words.split()
-        found = [change for change in self.all if self._kind in ("", change.sheet) and
+        found = [change for change in self.all if self._kind in ("", change.by) and
                  all(word in f"{change.name} {_figure(change)}".casefold() for word in words)]  # fmt: skip
         if not self._every:
             first: dict[tuple[str, str], Change] = {}
             for change in found:
-                first.setdefault((change.sheet, change.name), change)
+                first.setdefault((change.by, change.name), change)
             found = list(first.values())
         if self.sort_column != WEIGHT or not self.is_descending:
             found.sort(key=self._key, reverse=self.is_descending)
@@ -175,7 +175,7 @@ class ChangesModel(QAbstractTableModel):
 
 
 def _figure(change: Change) -> str:
-    return f"{KINDS[change.sheet].lower() if change.sheet != 'cpu' else 'CPUs'}: {change.column.title}"
+    return f"{KINDS[change.by].lower() if change.by != 'cpu' else 'CPUs'}: {change.column.title}"
 
 
 # The histograms of both traces in one plot: the first one filled, the second one as a line over it.
@@ -420,9 +420,8 @@ class ComparisonPanel(TablePanel[ChangesModel]):
         linked = self._comparison.is_linked
         self._comparison.is_linked = False  # each has its own position
         for side, positions in enumerate(self._positions()):
-            column = change.time_column(side)
-            if column is not None:
-                positions.go_to(change.sheets[side], column, change.rows[side])
+            if name := change.time_column(side):
+                positions.go_to(change.tables[side], name, change.rows[side])
         self._comparison.is_linked = linked
 
     def _positions(self) -> list[Positions]:

@@ -20,7 +20,7 @@ _HOW: Final = (
     "Click an interval of a thread, or drag over a range of its lane, and press Shift+Y:\n"
     "what had to happen for the thread to get to the end of it."
 )
-_TOTAL_WIDTHS_PX: Final = (120, 88, 76, 62, 80)
+_TOTAL_WIDTHS_PX: Final = (120, 88, 76, 74, 80)
 _LEAST_NAME_PX, _WIDEST_NAME_PX = 90, 420
 
 

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import chain
 from pathlib import Path
 from typing import Final
 
@@ -15,29 +14,27 @@ from numpy.typing import NDArray
 from PySide6.QtCore import QObject, Slot
 
 from satview.analysis.needs import lost_words
-from satview.analysis.sheet import Sheet
 from satview.analysis.statistics import Statistics
-from satview.analysis.statistics_sheets import make_sheet
 from satview.analysis.times.basis import Basis
+from satview.answers.statistics import statistics_table
 from satview.answers.table import Table
 from satview.base.memory import borrowed
 from satview.base.new_file import new_text_file
-from satview.base.safe_text import csv_text
 from satview.base.time import TimeWindow
 from satview.session.open_trace import OpenTrace
 from satview.session.range_view import Extent, ExtentAnswer
 from satview.session.tasks import IsCancelled, Report
 from satview.store.trace import Trace
 
-# Statistics worked out on the worker thread: a sheet with what is said of it, and its export.
+# Statistics worked out on the worker thread: a table with what is said of it, and its export.
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Counted:
-    """A sheet, and which events it counts.
+    """A table, and which events it counts.
 
     Attributes:
-        sheet: The sheet.
+        table: The table.
         window: The range.
         follows: True if it follows the filter.
         events, all_events: Events of the range that count, and all of them.
@@ -46,7 +43,7 @@ class Counted:
         lost: For how much of the range events were lost, in words; empty if none were.
     """
 
-    sheet: Sheet
+    table: Table
     window: TimeWindow
     follows: bool
     events: int
@@ -76,7 +73,7 @@ class Counted:
 
 
 class Found:
-    """The statistics of one range and filter: tables that were worked out for one sheet serve the next. No widget."""
+    """The statistics of one range and filter: what was worked out for one table serves the next. No widget."""
 
     def __init__(
         self,
@@ -124,12 +121,12 @@ class Found:
             self._kinds = int(np.count_nonzero(self._counts_by_code()))
             self._statistics = Statistics(trace, self._window, passes, self._basis, borrowed(self._should_stop))
         found = self._statistics
-        sheet = make_sheet(key, found, self._threads)
+        table = statistics_table(key, found, self._threads)
         part = trace.rows_between(self._window)
         total = part.stop - part.start
         threads = len(trace.threads) - 1
         return Counted(
-            sheet,
+            table,
             self._window,
             self._follows,
             total if found.passes is None else int(np.count_nonzero(found.passes[part])),
@@ -150,37 +147,6 @@ class Found:
         return self._is_cancelled()
 
 
-def sheet_text(sheet: Sheet, rows: Iterable[int]) -> str:
-    """Return rows of a sheet as tab-separated text with a line of column titles, for the clipboard."""
-    lines = ["\t".join(csv_text(column.marked(row)) for column in sheet.columns) for row in rows]
-    return "\n".join(["\t".join(column.marked_title for column in sheet.columns), *lines])
-
-
-def write_sheet(
-    sheet: Sheet,
-    order: NDArray[np.intp],
-    path: Path,
-    reading: Sequence[Path],
-    _is_cancelled: IsCancelled,
-    _report: Report,
-) -> int:
-    """Write a sheet to a CSV file; return the number of lines, the line of names left out.
-
-    Args:
-        sheet: The table.
-        order: Its rows in the order of the file.
-        path: The file.
-        reading: Files that must not be replaced: those of the trace.
-
-    Raises:
-        WriteError: The file cannot be written.
-    """
-    records = ([csv_text(value) if isinstance(value, str) else value for value in record.values()]
-               for record in sheet.records(order))  # fmt: skip
-    _write_csv(chain([[column.key for column in sheet.columns]], records), path, reading)
-    return len(order)
-
-
 def write_table(table: Table, path: Path, reading: Sequence[Path], _is_cancelled: IsCancelled, _report: Report) -> int:
     """Write an answer to a CSV file; return the number of lines, the line of names left out.
 
@@ -192,16 +158,12 @@ def write_table(table: Table, path: Path, reading: Sequence[Path], _is_cancelled
     Raises:
         WriteError: The file cannot be written.
     """
-    _write_csv(table.csv_rows(), path, reading)
+    with new_text_file(path, reading=reading, newline="") as file:
+        csv.writer(file).writerows(table.csv_rows())
     return len(table)
 
 
-def _write_csv(rows: Iterable[Sequence[object]], path: Path, reading: Sequence[Path]) -> None:
-    with new_text_file(path, reading=reading, newline="") as file:
-        csv.writer(file).writerows(rows)
-
-
-# The statistics that a window shows: which sheet, of which part of the trace, and whether they follow the filter.
+# The statistics that a window shows: which table, of which part of the trace, and whether they follow the filter.
 
 
 _SETTLE_MS: Final = 150  # the range has to rest that long before it is counted again
@@ -212,7 +174,7 @@ class StatisticsView(ExtentAnswer):
 
     Attributes:
         counted: What was worked out last; None = nothing yet.
-        key: The sheet that is requested.
+        key: The table that is requested.
         follows: True to follow the filter.
     """
 
@@ -231,8 +193,8 @@ class StatisticsView(ExtentAnswer):
         """True if a filter is on that the numbers do not follow."""
         return not self.follows and self._opened.filters.is_active
 
-    def show_sheet(self, key: str) -> None:
-        """Show another sheet."""
+    def show_table(self, key: str) -> None:
+        """Show another table."""
         if key != self.key:
             self.key = key
             self._request()

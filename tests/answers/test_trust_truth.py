@@ -9,10 +9,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from satview.analysis.sheet import Sheet
 from satview.analysis.statistics import Statistics
-from satview.analysis.statistics_sheets import SHEETS
 from satview.analysis.times.basis import Mark
+from satview.answers.statistics import TABLES
+from satview.answers.table import SUBJECT, Kind, Known, Table
 from satview.base.time import TimeWindow
 from satview.capture.kernel import Kernel
 from satview.capture.workloads import registry
@@ -51,7 +51,7 @@ class Truth:
         self.figures.update({(sheet, row, key): value for key, value in figures.items()})
 
     def ns(self, cycles: int) -> int:
-        """Return cycles in nanoseconds, as sheets round them."""
+        """Return cycles in nanoseconds, as tables round them."""
         return self.trace.clock.duration_ns(cycles)
 
     def _threads(self) -> None:
@@ -110,32 +110,36 @@ class Truth:
                 f"{key}p99_ns": self.ns(times.p99)}  # fmt: skip
 
 
-def names_of_rows(sheet: Sheet, found: Statistics) -> list[object]:
-    """Return how the truth calls the rows of a sheet."""
-    if sheet.key == "call":
-        return list(sheet.column("call").values)
-    if sheet.key == "message":
+def names_of_rows(table: Table, found: Statistics) -> list[object]:
+    """Return how the truth calls the rows of a table."""
+    rows = range(len(table))
+    if table.question.name == "call":
+        return [table.text(row, "call") for row in rows]
+    if table.question.name == "message":
         return list(zip(found.messages.client.tolist(), found.messages.server_pid.tolist(), strict=True))
-    if sheet.key == "state":
-        return list(zip(sheet.subjects.tolist(), sheet.column("state").values, strict=True))
-    return sheet.subjects.tolist()
+    if table.question.name == "state":
+        return [(table.held(row, SUBJECT), table.text(row, "state")) for row in rows]
+    if table.question.name == "partition":
+        return [table.text(row, "partition") for row in rows]
+    return [table.held(row, SUBJECT) for row in rows]
 
 
-def check(made: Traced, window: TimeWindow) -> Counter[Mark]:
-    """Check all figures of which the truth is known; return how many have which mark."""
+def check(made: Traced, window: TimeWindow) -> Counter[Known]:
+    """Check all figures of which the truth is known; return how many are known how."""
     found, truth = Statistics(made.trace, window), Truth(made, window)
-    seen: Counter[Mark] = Counter()
-    for make in SHEETS.values():
-        sheet = make(found, None)
-        for row, name in enumerate(names_of_rows(sheet, found)):
-            for column in sheet.columns:
-                true = truth.figures.get((sheet.key, name, column.key))
-                if true is None or isinstance(column.values, tuple):
+    seen: Counter[Known] = Counter()
+    for make in TABLES.values():
+        table = make(found, None)
+        for row, name in enumerate(names_of_rows(table, found)):
+            for column in table.question.columns:
+                true = truth.figures.get((table.question.name, name, column.key))
+                if true is None or column.kind is Kind.TEXT:
                     continue
-                reported, mark = max(0, column.values[row]), column.trust_in(row).mark
-                seen[mark] += 1
-                assert mark is not Mark.EXACT or reported == true, (sheet.key, name, column.key, reported, true)
-                assert mark is not Mark.LOWER_BOUND or reported <= true, (sheet.key, name, column.key, reported, true)
+                reported, known = max(0, table[column.key][row]), table.known(row, column.name)
+                seen[known] += 1
+                figure = table.question.name, name, column.key, reported, true
+                assert known is not Known.EXACT or reported == true, figure
+                assert known is not Known.AT_LEAST or reported <= true, figure
     return seen
 
 
@@ -161,15 +165,14 @@ def test_figures_of_whole_traces_are_exact_and_equal(
     made = traced(fault, 60, tmp_path, release, modes=modes, skew_ns=0)
     first, middle = ranges(made)
     seen = check(made, first)  # threads that start with the dump are not known for a moment
-    assert seen[Mark.EXACT] > 20
-    assert seen[Mark.EXACT] >= seen.total() // 2
-    assert set(check(made, middle)) == {Mark.EXACT}
+    assert seen[Known.EXACT] > 20
+    assert seen[Known.EXACT] >= seen.total() // 2
+    assert set(check(made, middle)) == {Known.EXACT}
     runs = Statistics(made.trace).basis.runs
     switch = np.flatnonzero((runs.value == UNKNOWN) & (runs.start > first.start) & (runs.end - runs.start > 1))[0]
     from_switch = Statistics(made.trace, TimeWindow(int(runs.start[switch]) + 1, first.end))
-    assert SHEETS["cpu"](from_switch, None).column("busy_ns").trust.mark is Mark.EXACT, (
-        "nobody has the CPU, for a moment"
-    )
+    busy = TABLES["cpu"](from_switch, None).question.column("busy")
+    assert busy.trust is None, "nobody has the CPU, for a moment: that is exact"
 
 
 @points(setup=[*FAULTS, *LESSONS], ring=RING, release=RELEASES)
@@ -182,10 +185,10 @@ def test_figures_of_traces_with_holes_are_bounds_and_never_above(
         if window.length > 0:
             check(made, window)
     if not ring:
-        assert check(made, next(iter(ranges(made))))[Mark.LOWER_BOUND] > 5, "a workload of two threads has few figures"
+        assert check(made, next(iter(ranges(made))))[Known.AT_LEAST] > 5, "a workload of two threads has few figures"
 
 
-@pytest.mark.parametrize(("classes", "touched"), [(NO_STATES, "busy_ns"), (NO_INTERRUPTS, "cpu_ns")])
+@pytest.mark.parametrize(("classes", "touched"), [(NO_STATES, "busy"), (NO_INTERRUPTS, "cpu")])
 def test_a_class_that_is_missing_makes_no_exact_figure(
     classes: tuple[tuple[object, ...], ...], touched: str, tmp_path: Path
 ) -> None:
@@ -194,7 +197,7 @@ def test_a_class_that_is_missing_makes_no_exact_figure(
     assert np.array_equal(np.unique(made.trace.events.cpu), np.arange(cpus))
     window = next(iter(ranges(made)))
     check(made, window)
-    sheet = SHEETS["thread" if touched == "cpu_ns" else "cpu"](Statistics(made.trace, window), None)
+    table = TABLES["thread" if touched == "cpu" else "cpu"](Statistics(made.trace, window), None)
     requested = Mark.NEEDS_CLASS if classes is NO_STATES else Mark.ESTIMATE
-    assert sheet.column(touched).trust.mark is requested
-    assert sheet.column(touched).marked(0).startswith("\N{ALMOST EQUAL TO} ")
+    assert table.question.column(touched).trust.mark is requested
+    assert table.text(0, touched).startswith("\N{ALMOST EQUAL TO} ")

@@ -10,7 +10,7 @@ import pytest
 import satview
 from satview.__main__ import main
 from satview.analysis.statistics import Statistics
-from satview.analysis.statistics_sheets import SHEETS
+from satview.answers.statistics import TABLES
 from satview.base.errors import SatviewError
 from tests.helpers.extent import usually
 
@@ -48,7 +48,7 @@ def test_damage_never_breaks_them_nor_bills_more_than_ran(whole, tmp_path):
             continue
         found = Statistics(trace)
         for key in KEYS:
-            SHEETS[key](found, None).records()
+            TABLES[key](found, None).records()
         bill = found.client_server
         assert bill.bill_cycles.sum() == bill.self_cycles.sum()
         assert min(bill.own_cycles.min(), bill.caused_cycles.min()) >= 0

@@ -8,7 +8,7 @@ import pytest
 
 from satview.__main__ import main
 from satview.analysis.statistics import Statistics
-from satview.analysis.statistics_sheets import SHEETS
+from satview.answers.statistics import TABLES
 from satview.base.time import TimeWindow
 from satview.events import wire
 from tests.helpers.kev import START, TraceBuilder, from_lanes
@@ -28,7 +28,7 @@ def lanes(tmp_path):
 
 def moves(found):
     return [(row["thread"], row["from_cpu"], row["to_cpu"], row["count"], row["thread_count"], row["first_ns"])
-            for row in SHEETS["migration"](found, None).records()]  # fmt: skip
+            for row in TABLES["migration"](found, None).records()]  # fmt: skip
 
 
 def test_migrations_by_pair_of_cpus(tmp_path):
@@ -41,7 +41,7 @@ def test_a_range_has_the_migrations_whose_runs_begin_in_it(tmp_path):
     trace = lanes(tmp_path)
     found = Statistics(trace, TimeWindow(START + 3_500, START + 5_500))
     assert [row[1:4] for row in moves(found)] == [(0, 1, 1)]
-    [row] = SHEETS["migration"](found, None).records()
+    [row] = TABLES["migration"](found, None).records()
     assert row["share"] == 0.5  # A begins to run on CPU 0 and on CPU 1
     assert row["per_s"] == pytest.approx(1 / 2_000e-9)
 
@@ -54,8 +54,8 @@ def test_where_events_are_missing_it_is_not_said_where_from(tmp_path):
 
 
 def test_one_cpu_has_no_migrations_and_says_so(tmp_path):
-    sheet = SHEETS["migration"](Statistics(from_lanes(tmp_path, "cpu0  A B A")), None)
-    assert (len(sheet), sheet.empty) == (0, "The trace has one CPU, so that no thread migrates.")
+    table = TABLES["migration"](Statistics(from_lanes(tmp_path, "cpu0  A B A")), None)
+    assert (len(table), table.says_why_empty) == (0, "The trace has one CPU, so that no thread migrates.")
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from satview import Statistics, TimeWindow
-from satview.analysis.statistics_sheets import SHEETS
+from satview.answers.statistics import TABLES
 from tests.helpers.kev import TraceBuilder
 
 
@@ -21,22 +21,21 @@ def trace(tmp_path_factory):
     return builder.event(8 << 10 | 1, 70_000).open(tmp_path_factory.mktemp("lengths"))
 
 
-def row_of(sheet, **names):
-    rows = [row for row in range(len(sheet)) if all(sheet.column(key).text(row) == text for key, text in names.items())]
-    assert len(rows) == 1
-    return {column.key: column.plain(rows[0]) for column in sheet.columns}
+def row_of(table, **names):
+    [row] = [row for row in table.records() if names.items() <= row.items()]
+    return row
 
 
 def test_percentiles_of_a_thread(trace):
-    ready = row_of(SHEETS["state"](Statistics(trace)), thread=trace.thread_name(trace.threads.row(2, 1)), state="READY")
+    ready = row_of(TABLES["state"](Statistics(trace)), thread=trace.thread_name(trace.threads.row(2, 1)), state="READY")
     assert (ready["total_ns"], ready["count"], ready["mean_ns"]) == (55_000, 10, 5_500)
     assert (ready["p50_ns"], ready["p90_ns"], ready["p99_ns"], ready["longest_ns"]) == (5_000, 9_000, 10_000, 10_000)
 
 
 def test_all_threads_together(trace):
     """The second thread is READY from 65 us to the end, 5 us: one more wait."""
-    sheet = SHEETS["state-total"](Statistics(trace))
-    ready = row_of(sheet, state="READY")
+    table = TABLES["state-total"](Statistics(trace))
+    ready = row_of(table, state="READY")
     assert (ready["total_ns"], ready["count"], ready["threads"]) == (60_001, 11, 2)
     assert (ready["p50_ns"], ready["p90_ns"], ready["p99_ns"]) == (5_001, 9_000, 10_000)
     assert ready["longest_thread"] == trace.thread_name(trace.threads.row(2, 1))
@@ -45,7 +44,7 @@ def test_all_threads_together(trace):
 def test_intervals_are_cut_at_the_range(trace):
     """From 3 us to 8 us: READY from 2 us on is cut to 1 us, RUNNING 4 to 5 us, READY 5 to 8 us."""
     at = trace.clock.cycles
-    sheet = SHEETS["state-total"](Statistics(trace, TimeWindow(at(3_000), at(8_000))))
-    ready, running = row_of(sheet, state="READY"), row_of(sheet, state="RUNNING")
+    table = TABLES["state-total"](Statistics(trace, TimeWindow(at(3_000), at(8_000))))
+    ready, running = row_of(table, state="READY"), row_of(table, state="RUNNING")
     assert (ready["count"], ready["p50_ns"], ready["longest_ns"]) == (2, 1_000, 3_000)
     assert (running["count"], running["p99_ns"]) == (1, 1_000)
