@@ -40,7 +40,7 @@ def test_one_line_for_each_step(why, inversion):
     code, out, _ = why(inversion, "--thread", "high", "--at", "90ms")
     assert code == 0
     first, second = out.splitlines()
-    span = "from 0.066 993 213 734 s to 0.101 020 753 858 s"
+    span = "from 0.066 994 s to 0.101 021 s"
     assert first.startswith(f"1. high 1 (high) (priority 30) waits in MUTEX {span} for mutex 0x")
     assert ", held by low 1 (low); SYNC_MUTEX_UNLOCK (event #277) of low 1 (low) ends it." in first
     runs = "middle 1 (middle) (priority 20) has CPU 0 since 0.068 991 662 422 s"
