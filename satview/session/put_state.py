@@ -168,28 +168,24 @@ def session_of(state: WorkspaceState, parts: frozenset[str], patterns: Mapping[s
     """
     for pattern in patterns.values():
         fits_name(pattern)
+    lanes = state.lanes if "lanes" in parts else None
+    part = state.filter if "filter" in parts else None
     panels = state.panels
     if panels is not None:  # the list of events begins with one of this trace
         panels = replace(panels, values={name: found for name, found in panels.values.items() if name != "events"})
     return WorkspaceState(
         view=state.view if "view" in parts else None,
-        lanes=state.lanes and replace(state.lanes, lanes=_renamed(state.lanes.lanes, patterns))
-        if "lanes" in parts
-        else None,
-        filter=state.filter and replace(state.filter, threads=_renamed(state.filter.threads, patterns))
-        if "filter" in parts
-        else None,
+        lanes=lanes and replace(lanes, lanes=_renamed(lanes.lanes, patterns)),
+        filter=part and replace(part, threads=_renamed(part.threads, patterns)),
         panels=panels if "panels" in parts else None,
     )
 
 
 def _renamed(owners: Iterable[_Owner], patterns: Mapping[str, str]) -> tuple[_Owner, ...]:
-    return tuple(
-        replace(
-            owner, process=patterns.get(owner.process, owner.process), thread=patterns.get(owner.thread, owner.thread)
-        )
-        for owner in owners
-    )
+    def named(name: str) -> str:
+        return patterns.get(name, name)
+
+    return tuple(replace(owner, process=named(owner.process), thread=named(owner.thread)) for owner in owners)
 
 
 def check_name(name: str) -> str:

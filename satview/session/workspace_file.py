@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Final, Literal, TypeVar
 
@@ -32,7 +31,6 @@ SizePx = Annotated[int, msgspec.Meta(ge=0, le=_PX_MAX)]
 WindowPx = Annotated[int, msgspec.Meta(ge=1, le=_PX_MAX)]
 Area = Literal["left", "right", "top", "bottom"]
 Key = tuple[Text, Whole, Whole, Whole]  # of a lane
-Values = dict[str, dict[str, str | int | bool]]
 
 # Where panels are, as plain values. Qt has a form of its own for it, and crashes when one byte of that is wrong.
 
@@ -85,7 +83,7 @@ class PanelLayout:
 
 def to_text(layout: PanelLayout) -> str:
     """Return a layout as the text of a setting."""
-    return json.dumps(msgspec.to_builtins(layout))
+    return msgspec.json.encode(layout).decode()
 
 
 def from_text(text: str) -> PanelLayout | None:
@@ -302,7 +300,7 @@ class PanelsState:
     """
 
     layout: PanelLayout | None = None
-    values: Values = field(default_factory=dict)
+    values: dict[str, dict[str, str | int | bool]] = field(default_factory=dict)
     search: Text = ""
     finds: bool = False
 
@@ -366,12 +364,11 @@ def from_json(content: Any) -> WorkspaceState:
     if content[KEY] > VERSION:
         raise DamagedFileError("a newer satview wrote it")
     state = as_declared(content, WorkspaceState)
-    passes = () if state.filter is None else state.filter.passes
-    if any(len(text) > _TEXT_MAX for item in passes for text in (item.name, item.rules, item.expression)):
+    part = state.filter or FilterPart()
+    if any(len(text) > _TEXT_MAX for item in part.passes for text in (item.name, item.rules, item.expression)):
         raise DamagedFileError(f"filter.passes: a text has more than {_TEXT_MAX:,} characters")
     try:
-        if state.filter is not None:
-            state.filter.stack()
+        part.stack()
     except UsageError as error:
         raise DamagedFileError(f"filter: {error}") from error
     return state
