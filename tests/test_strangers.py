@@ -33,6 +33,7 @@ SHADOWS = (
     "sitecustomize", "usercustomize", "typing", "argparse", "multiprocessing", "pickle", "subprocess", "logging",
     "concurrent", "tempfile", "hashlib", "xml", "tomllib", "zstandard", "pyqtgraph", "shiboken6", "pandas", "mcp",
     "anyio", "queue", "socket", "threading", "uuid", "decimal", "csv", "gzip", "shutil", "platform", "difflib", "shtab",
+    "msgspec",
 )  # fmt: skip
 SCRIPT = Path(sysconfig.get_path("scripts")) / "satview"
 COMMANDS = {

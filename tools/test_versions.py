@@ -37,6 +37,7 @@ TESTS = (
     "tests/cli/test_stats.py",                  # rich
     "tests/cli/test_completion.py",             # shtab
     "tests/session/test_settings.py",           # platformdirs
+    "tests/session/test_workspace_file.py",     # msgspec
     "tests/tables/test_tables.py",              # pyarrow, pandas, polars
     "tests/tables/test_sql.py",                 # duckdb
     "tests/tables/test_perfetto.py",            # perfetto

@@ -8,15 +8,21 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Final, TypeVar
 
 from satview.base.errors import SatviewError, WriteError
 from satview.base.new_file import sync_folder, write_file
+from satview.base.safe_text import visible_line
 
 Change = Callable[[bytes | None], bytes | None]
+_Kind = TypeVar("_Kind")
+_SAID_MAX: Final = 200
+_WORDS: Final = {"int": "a whole number", "str": "text", "bool": "true or false", "array": "a list",
+                 "object": "an object", "null": "nothing", "float": "a fraction"}  # fmt: skip
 
 
 class DamagedFileError(SatviewError):
@@ -52,6 +58,32 @@ def parsed_json(data: bytes) -> Any:
         raise DamagedFileError(f"line {error.lineno}: {error.msg}") from error
     except (ValueError, RecursionError) as error:
         raise DamagedFileError("it holds a number or a nesting beyond all bounds") from error
+
+
+def as_declared(content: Any, kind: type[_Kind]) -> _Kind:
+    """Return parsed JSON, which anybody may have changed, as a dataclass whose fields declare their types and bounds.
+
+    Raises:
+        DamagedFileError: It is something else; says where and what.
+    """
+    import msgspec  # on first use: an empty window reads nothing that it checks
+
+    try:
+        return msgspec.convert(content, kind, dec_hook=_converted)
+    except UnicodeEncodeError as error:  # of names and words only; paths may have any bytes
+        raise DamagedFileError(f"{ascii(error.object)[:_SAID_MAX]} is no text") from error
+    except msgspec.ValidationError as error:
+        what, _, place = str(error).partition(" - at `$")
+        what = re.sub(
+            "`([^`]*)`", lambda types: " or ".join(_WORDS.get(name, name) for name in types[1].split(" | ")), what
+        )
+        where = f"{place.strip('.`')}: " if place else ""
+        raise DamagedFileError(visible_line(f"{where}{what[:1].lower()}{what[1:]}")[:_SAID_MAX]) from error
+
+
+def _converted(kind: type[_Kind], value: Any) -> _Kind:
+    """Return a value of a type that JSON has not, such as a path."""
+    return kind(value)  # type: ignore[call-arg]
 
 
 def read_shared(path: Path, limit: int) -> bytes | None:

@@ -9,9 +9,9 @@ from typing import Final
 from PySide6.QtCore import QRect, QSignalBlocker, Qt
 from PySide6.QtWidgets import QDockWidget, QMainWindow, QTabBar
 
-from satview.session.workspace_file import FloatingPanel, PanelGroup, PanelLayout
+from satview.session.workspace_file import Area, FloatingPanel, PanelGroup, PanelLayout
 
-_AREAS: Final = {
+_AREAS: Final[dict[Area, Qt.DockWidgetArea]] = {
     "left": Qt.DockWidgetArea.LeftDockWidgetArea,
     "right": Qt.DockWidgetArea.RightDockWidgetArea,
     "top": Qt.DockWidgetArea.TopDockWidgetArea,

@@ -11,17 +11,16 @@ import json
 import os
 import sys
 from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
 
 from PySide6.QtCore import QObject, QTimer, Slot
 from PySide6.QtNetwork import QLocalServer, QLocalSocket
 
-from satview.base.checked_json import Fields
 from satview.base.named_files import name_fault
 from satview.base.safe_text import visible_line
-from satview.base.shared_file import DamagedFileError, parsed_json
+from satview.base.shared_file import DamagedFileError, as_declared, parsed_json
 from satview.session.trace_link import TraceLink
 
 SWITCH: Final = "SATVIEW_INSTANCE"
@@ -163,24 +162,26 @@ class InstanceServer(QObject):
         self._open(links, is_followed)
 
 
+@dataclass(frozen=True, slots=True)
+class _Request:
+    open: tuple[TraceLink, ...] = ()
+    follow: bool = False
+
+
 def _request(content: Any) -> tuple[list[TraceLink], bool]:
     """Return the files that a request names.
 
     Raises:
         DamagedFileError: It is no request.
     """
-    fields = Fields(content, "request")
-    links = [
-        TraceLink(Path(row.text("path")), row.text("range_text"), row.whole_or_none("event"), row.text("selected"),
-                  row.text("session"), row.text("beside"))
-        for row in fields.parts("open")
-    ]  # fmt: skip
+    request = as_declared(content, _Request)
+    links = list(request.open)
     for name in (text for link in links for text in (str(link.path), link.session, link.beside)):
         if fault := name_fault(name):
             raise DamagedFileError(f"request: {ascii(name)[:80]}: {fault}")
     if not links or len(links) > _LINKS_MAX or not all(link.path.is_absolute() for link in links):
         raise DamagedFileError("request: no files, or too many, or not by their whole paths")
-    return links, fields.flag("follow")
+    return links, request.follow
 
 
 def _answers(name: str) -> bool:

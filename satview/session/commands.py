@@ -10,7 +10,6 @@ from typing import Any, Final
 
 from PySide6.QtCore import QObject, Signal
 
-from satview.base.checked_json import Fields
 from satview.base.shared_file import DamagedFileError
 from satview.session.lanes.lane_arrangement import Label
 from satview.session.stored_json import StoredJson
@@ -637,17 +636,21 @@ def _keys_in(content: Any) -> dict[str, tuple[str, ...]]:
     Raises:
         DamagedFileError: They are no lists of texts.
     """
-    part = None if content is None else Fields(content, "keys").part("keys")
+    keys_by_name = (content or {}).get("keys") or {}
+    # By hand: the first window reads this, and waits for no more imports.
+    if not isinstance(keys_by_name, dict) or not all(map(_are_keys, keys_by_name.values())):
+        raise DamagedFileError("keys: a command has something else than a list of keys")
     known, taken = {command.id for command in COMMANDS}, set[str]()
     found = {}
-    for name in part.names() if part is not None else ():
-        keys = part.texts(name) if part is not None else ()
-        if any(len(key) > _TEXT_MAX for key in keys):
-            raise DamagedFileError(f"keys: one of {name[:40]} is too long")
+    for name, keys in keys_by_name.items():
         if name in known:
             found[name] = tuple(key for key in dict.fromkeys(keys) if key and key not in taken)[:_KEYS_MAX]
             taken.update(found[name])
     return found
+
+
+def _are_keys(keys: Any) -> bool:
+    return isinstance(keys, list) and all(isinstance(key, str) and len(key) <= _TEXT_MAX for key in keys)
 
 
 def _unknown_in(content: Any) -> dict[str, Any]:

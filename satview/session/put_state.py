@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
+from dataclasses import asdict, replace
 from types import MappingProxyType
-from typing import Final
+from typing import Final, TypeVar
 
 import numpy as np
 
@@ -13,15 +13,27 @@ from satview.base.errors import UsageError
 from satview.base.time import TimeWindow
 from satview.events.wire import CODE_COUNT
 from satview.session.filtering.filter_stack import FilterState
-from satview.session.lanes.lane_arrangement import GroupBy, SortBy
+from satview.session.lanes.lane_arrangement import GroupBy, LaneArrangement, LaneGroup, SortBy, labels_in
 from satview.session.lanes.lane_list import LaneList
 from satview.session.lanes.lane_row import LaneKey, lane_keys
 from satview.session.lanes.lane_sorter import Fits, fits_name
 from satview.session.open_trace import OpenTrace
-from satview.session.workspace_file import FilterPart, LanesState, OwnerName, SelectionState, ViewState, WorkspaceState
+from satview.session.workspace_file import (
+    CodeForm,
+    CodeRange,
+    FilterPart,
+    GroupState,
+    LanesState,
+    OwnedLane,
+    OwnedThread,
+    OwnerName,
+    SelectionState,
+    ViewState,
+    WorkspaceState,
+)
 from satview.store.trace import Trace
 from satview.timeline.lane_info import LaneKind
-from satview.timeline.lane_tree import LaneInfo, Timeline
+from satview.timeline.lane_tree import LaneInfo
 
 # From an open trace to its state as plain values.
 
@@ -54,19 +66,49 @@ def take_selection(opened: OpenTrace) -> SelectionState:
 def take_lanes(lanes: LaneList) -> LanesState:
     """Return how lanes are arranged, and whose they are."""
     now = lanes.arrangement
-    opened = frozenset(key for key in now.turned if lanes.is_open(key))
     named = {*now.turned, *now.hidden, *now.pinned, *now.order, *(key for group in now.groups for key in group.members)}
-    names = _names(lanes.timeline, named)
-    return LanesState(replace(now, turned=frozenset()), opened, now.turned - opened, names)
+    index_of = {key: index for index, key in enumerate(sorted(named))}
+    owners = {
+        key: owner_of_lane(lanes.timeline.trace, info)
+        for key, info in zip(lane_keys(lanes.timeline), lanes.timeline.infos, strict=True)
+        if key in named
+    }
+
+    def rows(keys: Iterable[LaneKey]) -> tuple[int, ...]:
+        return tuple(sorted(index_of[key] for key in keys))
+
+    return LanesState(
+        tuple(_owned(key, owners.get(key, OwnerName())) for key in index_of),
+        open=rows(key for key in now.turned if lanes.is_open(key)),
+        closed=rows(key for key in now.turned if not lanes.is_open(key)),
+        hidden=rows(now.hidden),
+        pinned=tuple(index_of[key] for key in now.pinned),
+        hides_empty=now.hides_empty,
+        sort=now.sort,
+        order=tuple(index_of[key] for key in now.order),
+        group=now.group,
+        patterns=now.patterns,
+        groups=tuple(GroupState(group.title, rows(group.members)) for group in now.groups),
+        closed_groups=tuple(sorted(now.closed)),
+        classes=tuple(sorted(now.classes)),
+        labels=tuple(sorted(now.labels)),
+        shows_kinds=now.shows_kinds,
+    )
+
+
+def _owned(key: LaneKey, owner: OwnerName) -> OwnedLane:
+    kind, cpu, pid, tid = key
+    return OwnedLane(pid, tid, owner.process, owner.thread, kind, cpu)
 
 
 def take_filter(trace: Trace, state: FilterState) -> FilterPart:
     """Return a filter, with the names of the threads that it chooses."""
     shows = np.count_nonzero(state.threads) * 2 < len(state.threads)
     rows = np.flatnonzero(state.threads if shows else ~state.threads).tolist()
-    threads = tuple((row, owner_of_thread(trace, row)) for row in rows)
-    forms = tuple(sorted(state.is_wide.items()))
-    return FilterPart(_ranges(np.flatnonzero(~state.codes)), bool(shows), threads, state.effect, state.stack, forms)
+    threads = tuple(OwnedThread(**asdict(owner_of_thread(trace, row)), row=row) for row in rows)
+    forms = tuple(CodeForm(code, is_wide) for code, is_wide in sorted(state.is_wide.items()))
+    codes, stack = _ranges(np.flatnonzero(~state.codes)), state.stack
+    return FilterPart(codes, bool(shows), threads, state.effect, stack.passes, stack.combination, forms)
 
 
 def owner_of_thread(trace: Trace, row: int) -> OwnerName:
@@ -84,27 +126,19 @@ def owner_of_lane(trace: Trace, info: LaneInfo) -> OwnerName:
     return OwnerName(int(trace.processes.pid[info.process]), -1, name, "")
 
 
-def _names(timeline: Timeline, named: Iterable[LaneKey]) -> dict[LaneKey, OwnerName]:
-    requested = set(named)
-    return {
-        key: owner_of_lane(timeline.trace, timeline.infos[index])
-        for index, key in enumerate(lane_keys(timeline))
-        if key in requested
-    }
-
-
-def _ranges(numbers: np.ndarray[tuple[int], np.dtype[np.intp]]) -> tuple[tuple[int, int], ...]:
-    """Return first and last of each run of neighbouring numbers."""
+def _ranges(numbers: np.ndarray[tuple[int], np.dtype[np.intp]]) -> tuple[CodeRange, ...]:
+    """Return the runs of neighbouring numbers."""
     if not len(numbers):
         return ()
     breaks = np.flatnonzero(np.diff(numbers) > 1)
     firsts, lasts = numbers[np.append(0, breaks + 1)], numbers[np.append(breaks, len(numbers) - 1)]
-    return tuple(zip(firsts.tolist(), lasts.tolist(), strict=True))
+    return tuple(map(CodeRange, firsts.tolist(), lasts.tolist()))
 
 
 # What of a state goes into a session that is saved under a name, and which names it has for other traces.
 
 
+_Owner = TypeVar("_Owner", bound=OwnerName)
 PARTS = {
     "lanes": "Lanes: folded, hidden, pinned, order, groups",
     "filter": "Filter",
@@ -115,8 +149,8 @@ PARTS = {
 
 def names_in(state: WorkspaceState) -> tuple[str, ...]:
     """Return the names of processes and threads that a state has, each once, in order."""
-    owners = [] if state.lanes is None else list(state.lanes.names.values())
-    owners += [] if state.filter is None else [owner for _, owner in state.filter.threads]
+    owners: list[OwnerName] = [] if state.lanes is None else list(state.lanes.lanes)
+    owners += [] if state.filter is None else state.filter.threads
     found = {name for owner in owners for name in (owner.process, owner.thread) if name}
     return tuple(sorted(found, key=str.casefold))
 
@@ -134,32 +168,24 @@ def session_of(state: WorkspaceState, parts: frozenset[str], patterns: Mapping[s
     """
     for pattern in patterns.values():
         fits_name(pattern)
+    lanes = state.lanes if "lanes" in parts else None
+    part = state.filter if "filter" in parts else None
     panels = state.panels
     if panels is not None:  # the list of events begins with one of this trace
         panels = replace(panels, values={name: found for name, found in panels.values.items() if name != "events"})
     return WorkspaceState(
         view=state.view if "view" in parts else None,
-        lanes=_lanes(state.lanes, patterns) if "lanes" in parts else None,
-        filter=_filter(state.filter, patterns) if "filter" in parts else None,
+        lanes=lanes and replace(lanes, lanes=_renamed(lanes.lanes, patterns)),
+        filter=part and replace(part, threads=_renamed(part.threads, patterns)),
         panels=panels if "panels" in parts else None,
     )
 
 
-def _lanes(state: LanesState | None, patterns: Mapping[str, str]) -> LanesState | None:
-    if state is None:
-        return None
-    return replace(state, names={key: _owner(name, patterns) for key, name in state.names.items()})
+def _renamed(owners: Iterable[_Owner], patterns: Mapping[str, str]) -> tuple[_Owner, ...]:
+    def named(name: str) -> str:
+        return patterns.get(name, name)
 
-
-def _filter(part: FilterPart | None, patterns: Mapping[str, str]) -> FilterPart | None:
-    if part is None:
-        return None
-    return replace(part, threads=tuple((row, _owner(name, patterns)) for row, name in part.threads))
-
-
-def _owner(name: OwnerName, patterns: Mapping[str, str]) -> OwnerName:
-    process, thread = (patterns.get(text, text) for text in (name.process, name.thread))
-    return replace(name, process=process, thread=thread)
+    return tuple(replace(owner, process=named(owner.process), thread=named(owner.thread)) for owner in owners)
 
 
 def check_name(name: str) -> str:
@@ -174,7 +200,6 @@ def check_name(name: str) -> str:
 
 
 _MOST_NS: Final = 1 << 62
-Keys = Callable[[LaneKey], tuple[LaneKey, ...]]
 
 
 def put_view(opened: OpenTrace, state: ViewState, is_same: bool, is_first: bool = False) -> None:
@@ -232,33 +257,40 @@ def put_lanes(opened: OpenTrace, state: LanesState, is_same: bool, is_first: boo
     Raises:
         UsageError: A pattern of names is faulty.
     """
-    lanes, now = opened.lanes, state.arrangement
-    find: Keys = (lambda key: (key,)) if is_same else NameFinder(opened, state.names).lanes
+    lanes, finder = opened.lanes, None if is_same else NameFinder(opened)
 
-    def found(keys: Iterable[LaneKey]) -> tuple[LaneKey, ...]:
-        return tuple(dict.fromkeys(other for key in keys for other in find(key)))
+    def keys(indices: Iterable[int]) -> tuple[LaneKey, ...]:
+        owned = [state.lanes[index] for index in indices]
+        fitting = (key for lane in owned for key in ((lane.key,) if finder is None else finder.lanes(lane)))
+        return tuple(dict.fromkeys(fitting))
 
-    turned = {key for key in found(state.open) if not lanes.opens_at_first(key)}
-    turned |= {key for key in found(state.closed) if lanes.opens_at_first(key)}
-    arrangement = replace(
-        now,
+    turned = {key for key in keys(state.open) if not lanes.opens_at_first(key)}
+    turned |= {key for key in keys(state.closed) if lanes.opens_at_first(key)}
+    arrangement = LaneArrangement(
         turned=frozenset(turned),
-        hidden=frozenset(found(now.hidden)) | (frozenset() if is_same else lanes.arrangement.hidden),
-        pinned=found(now.pinned),
-        order=found(now.order),
+        hidden=frozenset(keys(state.hidden)) | (frozenset() if is_same else lanes.arrangement.hidden),
+        pinned=keys(state.pinned),
+        hides_empty=state.hides_empty,
+        order=keys(state.order),
+        patterns=state.patterns,
+        closed=frozenset(state.closed_groups),
+        classes=frozenset(state.classes),
+        labels=LaneArrangement().labels if state.labels is None else labels_in(",".join(state.labels)),
+        shows_kinds=state.shows_kinds,
     )
-    if not is_same:
-        arrangement = replace(arrangement, group=GroupBy.PROCESS, groups=(), sort=SortBy.TRACE)
+    if is_same:
+        groups = {group.title: LaneGroup(group.title, frozenset(keys(group.members))) for group in state.groups}
+        arrangement = replace(arrangement, sort=state.sort, group=state.group, groups=tuple(groups.values()))
     if is_first:
         lanes.begin_with(opened.begun_with(arrangement), opened.viewport.window)
     else:
         lanes.arrange(arrangement, opened.viewport.window, "session")
     if is_same:
         return
-    if now.sort is not SortBy.TRACE:
-        opened.sort_lanes(now.sort)
-    if now.group is not GroupBy.PROCESS:
-        opened.group_lanes(now.group, now.patterns)
+    if state.sort is not SortBy.TRACE:
+        opened.sort_lanes(state.sort)
+    if state.group is not GroupBy.PROCESS:
+        opened.group_lanes(state.group, state.patterns)
 
 
 def put_filter(opened: OpenTrace, part: FilterPart, is_same: bool, is_first: bool = False) -> None:
@@ -274,14 +306,15 @@ def put_filter(opened: OpenTrace, part: FilterPart, is_same: bool, is_first: boo
         UsageError: A pattern of names is faulty.
     """
     codes = np.ones(CODE_COUNT, np.bool_)
-    for first, last in part.hidden_codes:
-        codes[first : last + 1] = False
+    for hidden in part.hidden_codes:
+        codes[hidden.first : hidden.last + 1] = False
     threads = np.full(len(opened.trace.threads), not part.shows)
-    rows = _same_rows(opened.trace, part) if is_same else NameFinder(opened, {}).threads(part)
+    rows = _same_rows(opened.trace, part) if is_same else NameFinder(opened).threads(part)
     threads[list(rows)] = part.shows
     if part.shows and not threads.any():  # nothing that it names is here: rather all than nothing
         threads[:] = True
-    state = FilterState(codes, threads, part.effect, part.stack, MappingProxyType(dict(part.is_wide)))
+    is_wide = MappingProxyType({form.code: form.is_wide for form in part.forms})
+    state = FilterState(codes, threads, part.effect, part.stack(), is_wide)
     if is_first:
         opened.filters.begin_with(state)
     else:
@@ -293,26 +326,24 @@ class NameFinder:
 
     Args:
         opened: The other trace.
-        names: Names of lanes.
     """
 
-    def __init__(self, opened: OpenTrace, names: dict[LaneKey, OwnerName]) -> None:
-        self._names, self._trace = names, opened.trace
+    def __init__(self, opened: OpenTrace) -> None:
+        self._trace = opened.trace
         self._keys = lane_keys(opened.timeline)
         self._owners = [
             (key, key[0], owner_of_lane(opened.trace, info))
             for key, info in zip(self._keys, opened.timeline.infos, strict=True)
         ]
 
-    def lanes(self, key: LaneKey) -> tuple[LaneKey, ...]:
-        """Return the lanes that a name of a lane means: one with the same numbers and name, else all of that name."""
-        kind, cpu, pid, tid = key
-        name = self._names.get(key)
-        has_owner = kind in (LaneKind.PROCESS, LaneKind.THREAD) or (":" in kind and pid > 0)
-        if not has_owner or name is None:
-            return tuple(other for other in self._keys if other[:2] == (kind, cpu) and kind == other[0])
-        fits = _fits_owner(name, kind == LaneKind.THREAD or (":" in kind and tid > 0))
+    def lanes(self, lane: OwnedLane) -> tuple[LaneKey, ...]:
+        """Return the lanes that a lane means: one with the same numbers and name, else all of that name."""
+        kind, cpu, pid, tid = lane.key
+        if not (kind in (LaneKind.PROCESS, LaneKind.THREAD) or (":" in kind and pid > 0)):
+            return tuple(other for other in self._keys if other[:2] == (kind, cpu))
+        fits = _fits_owner(lane, kind == LaneKind.THREAD or (":" in kind and tid > 0))
         found = [(other, owner) for other, its_kind, owner in self._owners if its_kind == kind and fits(owner)]
+        name = OwnerName(pid, tid, lane.process, lane.thread)
         exact = [other for other, owner in found if owner == name]
         return tuple(exact or (other for other, _ in found))
 
@@ -320,11 +351,11 @@ class NameFinder:
         """Return the rows of the thread table that a filter names."""
         owners = [owner_of_thread(self._trace, row) for row in range(len(self._trace.threads))]
         found: set[int] = set()
-        for row, name in part.threads:
-            if row == 0:  # the thread that is not known
+        for thread in part.threads:
+            if thread.row == 0:  # the thread that is not known
                 found.add(0)
                 continue
-            fits = _fits_owner(name, is_thread=True)
+            fits = _fits_owner(thread, is_thread=True)
             found.update(index for index, owner in enumerate(owners) if index and fits(owner))
         return found
 
@@ -349,9 +380,9 @@ def _fits_owner(name: OwnerName, is_thread: bool) -> Callable[[OwnerName], bool]
 def _same_rows(trace: Trace, part: FilterPart) -> set[int]:
     table = trace.threads
     return {
-        row
-        for row, name in part.threads
-        if row < len(table) and (int(table.pid[row]), int(table.tid[row])) == (name.pid, name.tid)
+        thread.row
+        for thread in part.threads
+        if thread.row < len(table) and (table.pid[thread.row], table.tid[thread.row]) == (thread.pid, thread.tid)
     }
 
 

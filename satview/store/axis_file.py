@@ -5,15 +5,14 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from satview.base.checked_json import Fields
 from satview.base.errors import TraceFormatError, UsageError
 from satview.base.named_files import allow, name_fault
 from satview.base.new_file import write_file
-from satview.base.shared_file import DamagedFileError, parsed_json, read_shared
+from satview.base.shared_file import DamagedFileError, as_declared, parsed_json, read_shared
 
 SUFFIX: Final = ".sataxis"
 MARK: Final = "satview_axis"
@@ -40,6 +39,16 @@ class AxisEntry:
     offset_ps: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class _Version:
+    satview_axis: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Content:
+    files: tuple[AxisEntry, ...] = ()
+
+
 def read_axis(path: Path) -> list[AxisEntry]:
     """Return the files that an axis file names; relative names are relative to its folder.
 
@@ -50,13 +59,10 @@ def read_axis(path: Path) -> list[AxisEntry]:
     remedy = "make it again with `satview together`"
     try:
         data = read_shared(path, _FILE_BYTES_MAX)
-        fields = Fields(parsed_json(data or b""), "the file")
-        if fields.whole(MARK) != VERSION:
+        content = parsed_json(data or b"")
+        if as_declared(content, _Version).satview_axis != VERSION:
             raise TraceFormatError(path, 0, f"it is no axis of version {VERSION}", "open it with a newer satview")
-        entries = [
-            AxisEntry(path.parent / each.text("path"), each.text("name"), each.whole("offset_ps"))
-            for each in fields.parts("files")
-        ]
+        entries = [replace(entry, path=path.parent / entry.path) for entry in as_declared(content, _Content).files]
         check_entries(entries)
     except (DamagedFileError, UsageError) as error:
         raise TraceFormatError(path, 0, str(error), remedy) from error

@@ -138,7 +138,7 @@ def test_a_small_file_is_described_and_added_up_without_what_that_does_not_need(
     program = (
         "import sys; from satview.__main__ import main; main(['info', sys.argv[1]]); main(['stats', sys.argv[1]]);"
         "unneeded = 'construct hashlib logging gzip concurrent.futures importlib.metadata rich PySide6 '"
-        "'satview.filters.rules satview.export';"
+        "'msgspec satview.filters.rules satview.export';"
         "print('unneeded:', *(name for name in unneeded.split() if name in sys.modules))"
     )
     done = subprocess.run([sys.executable, "-c", program, str(trace_path)], capture_output=True, text=True, check=True)

@@ -269,8 +269,11 @@ def test_the_file_names_what_is_beside_it(tmp_path):
             "x.sataxis is an axis itself",
         ),
         ({"files": [{"path": "a.kev", "name": "a"}, {"path": "b.kev", "name": "../b"}]}, "is no name for a file"),
-        ({"files": [{"path": "a.kev", "name": "a", "offset_ps": 1e300}]}, "offset_ps is no whole number"),
-        ({"files": 7}, "files is no list"),
+        (
+            {"files": [{"path": "a.kev", "name": "a", "offset_ps": 1e300}]},
+            "files[0].offset_ps: expected a whole number, got a fraction",
+        ),
+        ({"files": 7}, "files: expected a list, got a whole number"),
         ({"satview_axis": 2, "files": []}, "it is no axis of version 1"),
     ],
 )

@@ -99,8 +99,9 @@ def _session() -> dict[str, Any]:
         opened.filters.add_pass("pid == 2", "", opened.filters.state.effect)
         opened.lanes.fold_all()
         opened.selection.select(5, 3, None)
-        return to_json(WorkspaceState(None, take_view(opened, 30), take_selection(opened), take_lanes(opened.lanes),
-                                      take_filter(opened.trace, opened.filters.state)))  # fmt: skip
+        state = WorkspaceState(None, take_view(opened, 30), take_selection(opened), take_lanes(opened.lanes),
+                               take_filter(opened.trace, opened.filters.state))  # fmt: skip
+        return parsed_json(json.dumps(to_json(state)).encode())  # lists, which `changed` changes, and no tuples
     finally:
         opened.shut_down()
 

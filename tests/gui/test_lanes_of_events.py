@@ -215,8 +215,8 @@ def test_lanes_and_labels_are_in_sessions(window, qtbot):
     window.actions_by_id.by_id["view.label_priority"].trigger()
     opened.lanes.pin(lane(opened, "functions 2").index)
     state = from_json(to_json(WorkspaceState(lanes=take_lanes(opened.lanes))))
-    assert state.lanes.arrangement.classes == {"functions", "paths"}
-    assert sorted(state.lanes.arrangement.labels) == ["priority", "state"]
+    assert state.lanes.classes == ("functions", "paths")
+    assert state.lanes.labels == ("priority", "state")
     assert opened.timeline.infos[opened.lanes.rows[0].index].title == "functions 2"
 
 

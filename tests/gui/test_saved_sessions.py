@@ -119,7 +119,7 @@ def test_what_cannot_be_saved_is_said_in_the_dialog(before, qtbot, tmp_path):
 @pytest.mark.parametrize(
     ("content", "said"),
     [(None, "There is no session"), ("{", "is no session: line 1"),
-     ('{"satview_session": 1, "lanes": 3}', "is no object")],
+     ('{"satview_session": 1, "lanes": 3}', "lanes: expected an object or nothing, got a whole number")],
 )  # fmt: skip
 def test_a_session_that_is_none_is_said_and_stays(before, qtbot, tmp_path, monkeypatch, content, said):
     path = tmp_path / f"mine{SUFFIX}"

@@ -186,7 +186,7 @@ def test_a_damaged_file_is_named_and_set_aside_and_costs_no_note(open_again, qtb
     assert json.loads(aside.read_text()) == content
     notice = window.keeper.file.notice
     assert f"{stored.name} was damaged and is now {aside.name}" in notice
-    assert "pinned holds something else than whole numbers in bounds" in notice
+    assert "lanes: there is no lane 99" in notice
     close(window, qtbot)
     assert open_again(path).keeper.file.notice == ""
 
