@@ -39,7 +39,7 @@ def add_parser(subparsers: Any) -> None:
     add = parser.add_argument
     add("file", metavar="FILE", type=InputFile, help="a .kev file, a traceprinter listing or a thread trace")
     add("--format", choices=("table", "json"), default="table", help="(default %(default)s)")
-    add("--rules", metavar="KEY", choices=(_ALL, *ANALYSES), help="print rules for a capture that makes KEY exact: "
+    add("--rules", metavar="KEY", choices=(_ALL, *ANALYSES), help="print rules for a capture that can answer KEY: "
         f"{_ALL}, {', '.join(ANALYSES)}")  # fmt: skip
     add_user_events(parser.add_argument)
     parser.set_defaults(run=run)

@@ -89,7 +89,7 @@ def add_parser(subparsers: Any) -> None:
         action="store_true",
         help="write only the selected events: no names, switches or initial states",
     )
-    add("--allow-code", action="store_true", help="run the Python files named by CALL rules; they have full access")
+    add("--allow-code", action="store_true", help="run the Python files named by CALL rules; they can do anything")
     add("--explain", action="store_true", help="point out rules with a surprising effect")
     add("--would-capture", action="store_true", help="show what a capture of the same run would log under these rules")
     add("--would-keep", dest="would_capture", action="store_true", help=argparse.SUPPRESS)  # its name up to 0.1

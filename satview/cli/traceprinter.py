@@ -43,9 +43,9 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         help="print a trace as text, CSV or JSON",
         description="Print a kernel event trace, or a listing of one, in the layout of the vendor's traceprinter.",
         epilog="Exit status: 0 success; 1 printed, but the trace is damaged (see standard error); 2 not a trace, or "
-        "wrong usage. --from and --to take a time since the first event (1.5s, 20ms, 300us, 7ns), before the end "
-        "(-5s), 25%%, #1200 (an event), 06:19:01, or 0x1f00c (cycles). All of these need a file, not standard input, "
-        "because it is read twice.",
+        "wrong usage. --from and --to take a time since the first event: 1.5s, 20ms, 300us, 7ns. They also take -5s "
+        "(before the end), 25%, #1200 (an event), 06:19:01 and 0x1f00c (cycles); these need a file instead of standard "
+        "input, because it is read twice.",
     )
     parser.add_argument(
         "-f",
