@@ -28,13 +28,13 @@ from satview.timeline.lane_classes import LANE_CLASSES
 _FIRST_OPTIONS: Final = (
     ("FILE", "trace to open; FILE#t=1.2s..1.5s&sel=1200 opens it there"),
     ("--sample", "open the trace that comes with satview"),
-    ("--range A..B", "part to show first: 1.2s..1.5s, -5s.., 25%..50%, #1200..#1300"),
-    ("--select N", "number of the event to select"),
+    ("--range A..B", "range to show first: 1.2s..1.5s, -5s.., 25%..50%, #1200..#1300"),
+    ("--select N", "select event number N"),
     ("--compare FILE", "open a second trace beside it"),
-    ("--follow", "keep in step with a .kev file that grows"),
-    ("--screenshot OUT.png", "take a picture instead; needs no display"),
+    ("--follow", "reload a .kev file as it grows"),
+    ("--screenshot OUT.png", "save a screenshot and exit; needs no display"),
     ("--version", "print the version"),
-    ("--help-all", "all options: themes, lanes, labels, axes, pictures, set-up"),
+    ("--help-all", "all options: themes, lanes, labels, axes, screenshots, set-up"),
 )
 _PURPOSES: Final = ("look", "ask", "measure", "convert", "capture", "automate")
 
@@ -65,7 +65,7 @@ def run_viewer(arguments: list[str]) -> int:
     if options.install_desktop or options.uninstall_desktop or options.print_completion:
         return _set_up(options)
     if options.verbose:
-        raise UsageError("--verbose goes with --version")
+        raise UsageError("--verbose needs --version")
     if not options.follow:
         _refuse_misspelt(arguments)
     if options.sample:
@@ -73,7 +73,7 @@ def run_viewer(arguments: list[str]) -> int:
     if options.together:
         options.files = [_axis_of(options)]
     elif options.names or options.offset or options.align != "start" or options.number != 1:
-        raise UsageError("--names, --offset, --align and --number go with --together")
+        raise UsageError("--names, --offset, --align and --number need --together")
     return _show(options)
 
 
@@ -94,59 +94,63 @@ def viewer_parser() -> argparse.ArgumentParser:
         add_help=False,
         epilog="Commands: satview --help. Exit codes: docs/exit-codes.md.",
     )
-    parser.add_argument("-h", "--help", action="store_true", help="show the commands and the options used most")
-    parser.add_argument("--help-all", action="store_true", help="show this: all options of the viewer")
+    parser.add_argument("-h", "--help", action="store_true", help="show the commands and the most common options")
+    parser.add_argument("--help-all", action="store_true", help="show this help: all viewer options")
     parser.add_argument(
         "files",
         nargs="*",
         metavar="FILE",
         type=Path,
-        help="trace to open, each in a window of its own; 'FILE#t=1.2s..1.5s&sel=1200' opens it there",
+        help="traces to open, each in its own window; 'FILE#t=1.2s..1.5s&sel=1200' also sets range and selection",
     )
     parser.add_argument("--sample", action="store_true", help="open the trace that comes with satview")
-    parser.add_argument("--version", action="store_true", help="print the version; with --verbose what it runs on")
-    parser.add_argument("--verbose", action="store_true", help="with --version: what it runs on, and with which core")
-    parser.add_argument("--theme", choices=("system", "light", "dark"), help="colours of the windows")
+    parser.add_argument("--version", action="store_true", help="print the version")
     parser.add_argument(
-        "--palette", choices=PALETTES, help="colours of states; the one for print has greys on white", default=""
+        "--verbose", action="store_true", help="with --version: also print the platform, libraries and core"
     )
-    add_range(parser.add_argument, "part of the trace to show first")
-    parser.add_argument("--select", type=int, metavar="N", help="number of the event to select")
-    parser.add_argument("--session", default="", metavar="NAME", help="open it with a saved session, by name or file")
+    parser.add_argument("--theme", choices=("system", "light", "dark"), help="colour theme of the windows")
     parser.add_argument(
-        "--compare", default="", metavar="FILE", type=InputFile, help="open this second trace beside it, after a change"
+        "--palette", choices=PALETTES, help="colours of thread states; print uses greys on white", default=""
+    )
+    add_range(parser.add_argument, "time range to show first")
+    parser.add_argument("--select", type=int, metavar="N", help="select event number N")
+    parser.add_argument("--session", default="", metavar="NAME", help="restore a saved session, given by name or file")
+    parser.add_argument(
+        "--compare",
+        default="",
+        metavar="FILE",
+        type=InputFile,
+        help="open a second trace beside FILE, to compare before and after",
     )
     parser.add_argument(
         "--lanes", default="", metavar="NAMES",
-        help="lanes of events to show where there are some, separated by commas: "
+        help="event lanes to show if the trace has such events, separated by commas: "
         + ", ".join(each.name for each in LANE_CLASSES),
     )  # fmt: skip
     parser.add_argument(
         "--labels", default="", metavar="NAMES",
-        help="what to write into intervals, separated by commas: " + ", ".join(Label),
+        help="text to show inside intervals, separated by commas: " + ", ".join(Label),
     )  # fmt: skip
     parser.add_argument(
         "--user-events",
         default="",
         metavar="FILE",
         type=InputFile,
-        help="XML of the vendor's toolkit: names and fields of user events",
+        help="XML file from the vendor's toolkit with names and fields of user events",
     )
     parser.add_argument(
-        "--new-instance", action="store_true", help="open FILE in a program of its own, not in the one that runs"
+        "--new-instance", action="store_true", help="start a new satview instead of using the one that is running"
     )
+    parser.add_argument("--follow", action="store_true", help="reload .kev files as they grow; they need not exist yet")
     parser.add_argument(
-        "--follow", action="store_true", help="keep in step with .kev files that grow; they need not be there yet"
-    )
-    parser.add_argument(
-        "--no-cache", action="store_true", help="decode large files again, and keep nothing of them for the next time"
+        "--no-cache", action="store_true", help="decode large files from scratch and do not cache the result"
     )
     parser.add_argument(
         "--memory-limit",
         type=_megabytes,
         default=0,
         metavar="MB",
-        help="let columns of traces have so many megabytes of memory; the rest is in files without a name",
+        help="memory for trace columns; the rest goes to unnamed temporary files",
     )
     parser.add_argument(
         "--debug",
@@ -154,27 +158,25 @@ def viewer_parser() -> argparse.ArgumentParser:
         metavar="NAMES",
         help="log more; switches: " + ", ".join(f"{name} ({text})" for name, text in debug.SWITCHES.items()),
     )
-    axis = parser.add_argument_group("several files as one trace, on one time axis")
-    axis.add_argument("--together", action="store_true", help="open FILE and the others so; see `satview together`")
+    axis = parser.add_argument_group("several files as one trace on one time axis")
+    axis.add_argument("--together", action="store_true", help="open all FILEs as one trace; see `satview together`")
     add_axis_options(axis.add_argument)
-    picture = parser.add_argument_group("picture of the window instead of a window, needs no display")
+    picture = parser.add_argument_group("screenshot instead of a window; needs no display")
     picture.add_argument(
         "--screenshot",
         type=OutputFile,
         metavar="OUT.png",
-        help="where to save it; .svg and .pdf: the lanes alone, with title and legend",
+        help="file to save; .svg and .pdf contain only the lanes, a title and a legend",
     )
-    picture.add_argument("--size", default="1600x1000", metavar="WxH", help="size of the window (default %(default)s)")
-    picture.add_argument("--scale", type=int, choices=(1, 2), default=1, help="pixels per pixel of --size")
-    setup = parser.add_argument_group("setting up, opens nothing").add_mutually_exclusive_group()
+    picture.add_argument("--size", default="1600x1000", metavar="WxH", help="window size (default %(default)s)")
+    picture.add_argument("--scale", type=int, choices=(1, 2), default=1, help="output pixels for each pixel of --size")
+    setup = parser.add_argument_group("set-up; opens no window").add_mutually_exclusive_group()
     setup.add_argument(
         "--install-desktop", action="store_true",
-        help="add satview to the menu of the desktop, with .kev as a file type of its own"
+        help="add satview to the desktop menu and register the .kev file type"
     )  # fmt: skip
-    setup.add_argument("--uninstall-desktop", action="store_true", help="take that away again")
-    setup.add_argument(
-        "--print-completion", choices=("bash", "zsh", "tcsh"), help="print a script that completes satview's words"
-    )
+    setup.add_argument("--uninstall-desktop", action="store_true", help="undo --install-desktop")
+    setup.add_argument("--print-completion", choices=("bash", "zsh", "tcsh"), help="print a shell completion script")
     return parser
 
 
@@ -205,9 +207,9 @@ def _refuse_misspelt(arguments: list[str]) -> None:
 
     near = difflib.get_close_matches(word.lower(), command_names(), 1)
     if near:
-        raise UsageError(f"there is no command and no file {word!r}; did you mean `satview {near[0]}`?")
+        raise UsageError(f"{word!r} is neither a command nor a file; did you mean `satview {near[0]}`?")
     if len(arguments) > 1 and not any(Path(other).exists() for other in arguments):
-        raise UsageError(f"there is no command and no file {word!r}; `satview --help` lists the commands")
+        raise UsageError(f"{word!r} is neither a command nor a file; `satview --help` lists the commands")
 
 
 def _axis_of(options: argparse.Namespace) -> Path:
@@ -237,7 +239,7 @@ def _show(options: argparse.Namespace) -> int:
 
     if not has_display():
         raise UsageError(
-            "there is no display that answers; `satview FILE --screenshot OUT.png` and the commands in --help need none"
+            "no display is available; `satview FILE --screenshot OUT.png` and the commands in --help do not need one"
         )
     from satview.gui.windows import application  # Qt: only when windows are requested
 
@@ -258,7 +260,7 @@ def _looks(options: argparse.Namespace) -> dict[str, str | int]:
     Raises:
         UsageError: A name is not known, or the file with descriptions of user events is faulty.
     """
-    _check_names(options.lanes, [each.name for each in LANE_CLASSES], "lanes of events")
+    _check_names(options.lanes, [each.name for each in LANE_CLASSES], "event lanes")
     _check_names(options.labels, list(Label), "labels")
     if options.user_events:
         from satview.formats.user_event_file import read_user_events  # brings a parser of XML
@@ -278,7 +280,7 @@ def _looks(options: argparse.Namespace) -> dict[str, str | int]:
 def _megabytes(text: str) -> int:
     most = 1_000_000  # as of the setting
     if not (text.isascii() and text.isdecimal()) or not 1 <= int(text) <= most:
-        raise argparse.ArgumentTypeError(f"{text!a} is no number of megabytes from 1 to {most}")
+        raise argparse.ArgumentTypeError(f"{text!a} is not a number of megabytes from 1 to {most}")
     return int(text)
 
 
@@ -290,7 +292,7 @@ def _check_names(text: str, known: Sequence[str], what: str) -> None:
     """
     for name in (part.strip() for part in text.split(",") if text):
         if name not in known:
-            raise UsageError(f"{name!r:.60} is none of the {what}: {', '.join(known)}")
+            raise UsageError(f"{name!r:.60} is not one of the {what}: {', '.join(known)}")
 
 
 def _link(options: argparse.Namespace, file: str) -> TraceLink:
@@ -312,7 +314,7 @@ def _link(options: argparse.Namespace, file: str) -> TraceLink:
 def _set_up(options: argparse.Namespace) -> int:
     """Do what makes satview at home on this machine, and open nothing."""
     if options.files or options.sample:
-        raise UsageError("--install-desktop, --uninstall-desktop and --print-completion go without a FILE")
+        raise UsageError("--install-desktop, --uninstall-desktop and --print-completion take no FILE")
     if options.print_completion:
         from satview.cli.shared.files import completion
 
@@ -335,7 +337,7 @@ def _screenshot(options: argparse.Namespace) -> int:
         and 200 <= int(width) <= 16000
         and 200 <= int(height) <= 16000
     ):
-        raise UsageError(f"--size {options.size} is no size between 200x200 and 16000x16000")
+        raise UsageError(f"--size {options.size} must be between 200x200 and 16000x16000")
     link = _link(options, str(options.files[0]))
     looks = _looks(options) | {"window/theme": options.theme if options.theme in ("light", "dark") else "light"}
     from satview.gui.windows import screenshot  # Qt: only when a picture is requested
@@ -384,4 +386,6 @@ def _short_help() -> str:
     for purpose, commands in commands_by_purpose().items():
         rows = [f"{name:<13} {text}" for name, text in commands.items()]
         lines += ["", *(f"  {'' if number else purpose:<9} {row}" for number, row in enumerate(rows))]
-    return "\n".join([*lines, "", "`satview COMMAND --help` shows its options; docs/commands.md has all of them."])
+    return "\n".join(
+        [*lines, "", "`satview COMMAND --help` lists the options of a command; see also docs/commands.md."]
+    )

@@ -84,8 +84,8 @@ def test_sample_needs_no_file(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("more", "message"),
     [
-        (("--lanes", "log,nonsense"), "'nonsense' is none of the lanes of events: log, user, "),
-        (("--labels", "state,"), "'' is none of the labels: state, priority, "),
+        (("--lanes", "log,nonsense"), "'nonsense' is not one of the event lanes: log, user, "),
+        (("--labels", "state,"), "'' is not one of the labels: state, priority, "),
         (("--user-events", "none.xml"), "none.xml: No such file or directory"),
     ],
 )

@@ -85,13 +85,14 @@ PURPOSE = "convert"
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add the command to the command line."""
-    parser = subparsers.add_parser("catalogue", help="learn notations from a vendor's listing")
+    parser = subparsers.add_parser("catalogue", help="learn event formats from a vendor's listing")
     actions = parser.add_subparsers(dest="action", required=True)
     learn = actions.add_parser(
         "learn",
         help="print corrected rows",
-        description="Prints the rows of the catalogue that a listing corrects or proves, by class, as resources/events "
-        "holds them, and rows for lines that fit none. A ? marks notations that no real listing has proven.",
+        description="Print the catalogue rows that a listing corrects or confirms, by class and in the format of "
+        "resources/events, and suggest rows for lines that match none. A ? marks a notation that no real listing "
+        "has confirmed.",
     )
     learn.add_argument("listing", metavar="LISTING", type=InputFile, help="text printed by the vendor's traceprinter")
     parser.set_defaults(run=run)
@@ -104,9 +105,7 @@ def run(args: argparse.Namespace) -> int:
         with path.open("rb") as file:
             listing = read_listing(file, Problems())
         if not listing.events:
-            raise TraceFormatError(
-                path, 0, "no line of it is an event of a listing", "give text printed by traceprinter"
-            )
+            raise TraceFormatError(path, 0, "it has no line with an event", "give a listing printed by traceprinter")
     except SatviewError as error:
         print(f"satview: {error}", file=sys.stderr)
         return BAD_USE
@@ -121,8 +120,8 @@ def run(args: argparse.Namespace) -> int:
         print(row)
     unlisted = list(unlisted_rows(listing))
     for class_name, row, count in unlisted:
-        print(f"# {class_name}, {listing.release}: {count:,} line{'s' * (count != 1)} like this fit no row")
+        print(f"# {class_name}, {listing.release}: {count:,} line{'s' * (count != 1)} like this match no row")
         print(row)
     if not shown and not unlisted:
-        print(f"# {path.name} changes nothing: the catalogue of {listing.release} has all its notations")
+        print(f"# {path.name} changes nothing: the {listing.release} catalogue already has all its notations")
     return FINE

@@ -24,10 +24,10 @@ FOUND: Final = 3
 UNDECIDED: Final = 4
 SEVERITIES: Final = ("info", "warning", "error")  # ascending
 _EPILOG: Final = """\
-Exit status: 0 nothing found, and every kind could be decided; 3 verdicts at or above --severity; 4 none, but some kinds
-cannot be decided in this trace, unless --allow-undecided; 1 none, but the trace has problems that cost data; 2 not a
-trace or bad use.
---show-rules prints all thresholds with what they mean, as a file for --rules.
+Exit status: 0 nothing found and every kind could be decided; 1 nothing found, but data was lost to problems in the
+trace; 2 not a trace, or wrong usage; 3 verdicts at or above --severity; 4 nothing found, but this trace cannot decide
+some kinds (not with --allow-undecided).
+--show-rules prints all thresholds with explanations, as a file for --rules.
 """
 # XML 1.0 has no way to write these, not even as a number.
 _NOT_IN_XML: Final = {0xFFFE: "\\ufffe", 0xFFFF: "\\uffff"}
@@ -40,31 +40,31 @@ def add_parser(subparsers: Any) -> None:
     """Add the command to the command line."""
     parser = subparsers.add_parser(
         "check",
-        help="what is wrong: deadlocks, inversions, slow servers",
+        help="find problems: deadlocks, inversions, slow servers",
         formatter_class=argparse.RawDescriptionHelpFormatter,
-        description="Look for what is wrong in a trace.",
+        description="Look for problems in a trace.",
         epilog=_EPILOG,
     )
     add = parser.add_argument
     add("file", metavar="FILE", type=InputFile, nargs="?", help="a .kev file or a traceprinter listing")
-    add("--show-rules", action="store_true", help="print the thresholds of satview as such a file, and no verdicts")
-    add("-r", "--rules", type=InputFile, metavar="FILE", help="TOML file whose thresholds replace those of satview")
+    add("--show-rules", action="store_true", help="print satview's thresholds as a --rules file and exit")
+    add("-r", "--rules", type=InputFile, metavar="FILE", help="TOML file with thresholds that replace satview's own")
     add(
         "--kind",
         action="append",
         type=_kind,
         choices=[str(kind) for kind in all_kinds()],
         metavar="KIND",
-        help=f"look for this only; repeatable: {', '.join(all_kinds())}",
+        help=f"look only for this kind; repeatable: {', '.join(all_kinds())}",
     )
-    add_range(add, "only what happens in this part of the trace")
+    add_range(add, "only what happens in this range")
     add(
         "--severity",
         choices=SEVERITIES,
         default="warning",
-        help="exit code 3 for these and worse (default %(default)s)",
+        help="exit with 3 for verdicts at least this severe (default %(default)s)",
     )
-    add("--allow-undecided", action="store_true", help="no exit code of its own where kinds cannot be decided")
+    add("--allow-undecided", action="store_true", help="do not exit with 4 if some kinds cannot be decided")
     add("--format", choices=(*FORMATS, "junit"), default="table", help="(default %(default)s)")
     add_user_events(parser.add_argument)
     parser.set_defaults(run=run)
@@ -88,7 +88,7 @@ def run(args: argparse.Namespace) -> int:
         print(thresholds_text(), end="")
         return FINE
     if args.file is None:
-        raise UsageError("which trace? satview check FILE")
+        raise UsageError("no trace is given: satview check FILE")
     thresholds = read_thresholds(Path(args.rules)) if args.rules is not None else default_thresholds()
     kinds = [kind for kind in all_kinds() if not args.kind or kind in args.kind]
     trace = open_trace(args.file, args.user_events, says_outside=False)
@@ -105,10 +105,10 @@ def run(args: argparse.Namespace) -> int:
             more["capture_again"] = {"command": found.capture.command, "rules": found.capture.rules}
         print_table(found.table, args.format, "verdicts", [_head(trace, found)], more)
         if args.format == "table" and found.capture is not None:
-            print("\nTo see what this trace does not show, capture again, wide:")
+            print("\nTo see what this trace cannot show, capture again in wide mode:")
             print(f"  {visible_line(found.capture.command)}")
         if args.format == "table" and (words := outside_words(trace)):
-            print(f"\n{visible_line(words)}; they are looked at with --range only.")
+            print(f"\n{visible_line(words)}; they are checked only with --range.")
     least = SEVERITIES.index(args.severity)
     if any(SEVERITIES.index(verdict.severity) >= least for verdict in found.verdicts):
         return FOUND

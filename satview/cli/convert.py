@@ -17,7 +17,7 @@ PURPOSE = "convert"
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add the command to the command line."""
-    parser = subparsers.add_parser("convert", help="a listing as a .kev file, or a .kev slot by slot")
+    parser = subparsers.add_parser("convert", help="convert a listing to .kev, or copy a .kev by slots")
     parser.add_argument("file", metavar="FILE", type=InputFile, help="a traceprinter listing or a .kev file")
     parser.add_argument("output", metavar="OUT", type=OutputFile, help="the .kev file to write; - is standard output")
     add_user_events(parser.add_argument)

@@ -17,10 +17,10 @@ from satview.store.trace import Trace
 
 _ALL: Final = "all"
 _EPILOG: Final = """\
-The command lines are for tracelogger on the target. `--rules KEY` prints the same as rules, for `satview tracelogger
---rules FILE`, `satview filter --c-program` and New capture in the window; `--rules all` those for everything that is
-not exact.
-Exit status: 0 fine, 1 the trace has problems that cost data, 2 not a trace or bad use.
+The command lines are for tracelogger on the target. `--rules KEY` prints the same capture as rules, for `satview
+tracelogger --rules FILE`, `satview filter --c-program` and New capture in the window. `--rules all` prints rules for
+every analysis that is not exact.
+Exit status: 0 success, 1 data was lost to problems in the trace, 2 not a trace, or wrong usage.
 """
 
 
@@ -31,15 +31,15 @@ def add_parser(subparsers: Any) -> None:
     """Add the command to the command line."""
     parser = subparsers.add_parser(
         "doctor",
-        help="what a trace can show, and what to capture for more",
+        help="which analyses can be trusted, and what to capture",
         formatter_class=argparse.RawDescriptionHelpFormatter,
-        description="Return for every analysis how far its answers can be trusted.",
+        description="Show how far the results of each analysis can be trusted.",
         epilog=_EPILOG,
     )
     add = parser.add_argument
     add("file", metavar="FILE", type=InputFile, help="a .kev file, a traceprinter listing or a thread trace")
     add("--format", choices=("table", "json"), default="table", help="(default %(default)s)")
-    add("--rules", metavar="KEY", choices=(_ALL, *ANALYSES), help="print the rules of a capture that answers KEY: "
+    add("--rules", metavar="KEY", choices=(_ALL, *ANALYSES), help="print rules for a capture that can answer KEY: "
         f"{_ALL}, {', '.join(ANALYSES)}")  # fmt: skip
     add_user_events(parser.add_argument)
     parser.set_defaults(run=run)

@@ -21,24 +21,24 @@ from satview.formats.unixware import members
 from satview.tables.schema import SCHEMAS
 
 _EPILOG: Final = """\
-The ending of OUT says what is written: .parquet, .arrow, .csv, .jsonl for tables, .pftrace for Perfetto, .json for
-Chrome and what reads its traces, .kev for a smaller trace, .txt for a listing as traceprinter prints it. --format list
-is the list of events of the window as CSV, names and arguments included.
-docs/tables.md says what the tables and their columns are.
+The file extension of OUT selects the format: .parquet, .arrow, .csv or .jsonl for tables, .pftrace for Perfetto, .json
+for Chrome and other readers of its traces, .kev for a smaller trace, .txt for a listing like traceprinter's.
+--format list writes the window's event list as CSV, including names and arguments.
+docs/tables.md describes the tables and their columns.
 
   satview export boot.kev -o events.parquet
   satview export boot.kev -o boot --by-class                  # a folder of Parquet, one file per class of events
   satview export boot.kev -o states.csv --table state
-  satview export boot.kev -o arguments.parquet --arguments    # every argument of every event, one a row
+  satview export boot.kev -o arguments.parquet --arguments    # every argument of every event, one per row
   satview export boot.kev -o arguments --arguments            # a folder, one file per kind of event
   satview export boot.kev -o sends.csv --table call_msg_sendv
   satview export boot.kev -o boot --table all                 # a folder of Parquet, one file per table
   satview export boot.kev -o calls.parquet -e 'class == KER_CALL' --range 1s..2s
-  satview export nightly/ -o fleet --jobs 8    # all traces below a folder: one data set
+  satview export nightly/ -o fleet --jobs 8    # all traces below a folder, as one data set
 
-A folder is gone through again at any time: only what is new or has changed is read. Details: docs/fleet.md.
-Needs the package pyarrow, but for .pftrace, .json, .kev, .txt and --format list.
-Exit status: 0 fine, 1 the trace has problems that cost data or nothing is kept, 2 not a trace or bad use.
+Export a folder again at any time: only new and changed traces are read. Details: docs/fleet.md.
+Needs the package pyarrow, except for .pftrace, .json, .kev, .txt and --format list.
+Exit status: 0 success, 1 data was lost to problems in the trace, or no event matched, 2 not a trace, or wrong usage.
 """
 
 
@@ -62,24 +62,34 @@ def add_parser(subparsers: Any) -> None:
         "--output",
         metavar="OUT",
         type=OutputFile,
-        help="the new file, or a new folder; - is standard output",
+        help="file or folder to write; - is standard output",
     )
-    add("--table", action="append", default=[], metavar="NAME", help="which table (default: event); several, or all")
+    add(
+        "--table",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="table to write (default: event); repeatable; or all",
+    )
     add("--arguments", action="store_true",
-        help="all arguments: in a file one a row, in a folder a table for each kind of event")  # fmt: skip
-    add("--by-class", action="store_true", help="events in a folder, one file per class: class=THREAD/event.parquet")
+        help="write all arguments: one per row to a file, one table per kind of event to a folder")  # fmt: skip
+    add(
+        "--by-class",
+        action="store_true",
+        help="write a folder with one file per event class: class=THREAD/event.parquet",
+    )
     add(
         "--format",
         choices=FORMATS,
-        help="instead of the ending; of folders (parquet)",
+        help="format, if not set by the file extension; for folders (default: parquet)",
     )
-    add_range(add, "only events of this part of the trace")
+    add_range(add, "only events in this range")
     add("-e", "--filter", dest="expression", metavar="EXPR", action="append", default=[],
-        help="only events for which this condition holds; several must all hold")  # fmt: skip
-    files = parser.add_argument_group("of a folder of traces")
-    files.add_argument("--jobs", type=int, metavar="N", help="processes at once (default: one a processor)")
+        help="only events that meet this condition; repeatable, all must hold")  # fmt: skip
+    files = parser.add_argument_group("for a folder of traces")
+    files.add_argument("--jobs", type=int, metavar="N", help="parallel processes (default: one per processor)")
     files.add_argument("--pattern", action="append", default=[], metavar="GLOB",
-                       help="names of files, such as '*.txt'; repeatable (default: .kev, compressed too)")  # fmt: skip
+                       help="files to read, e.g. '*.txt'; repeatable (default: .kev, also compressed)")  # fmt: skip
     files.add_argument("--dask", metavar="ADDRESS", help="scheduler of a Dask cluster that sees the same folders")
     add_user_events(parser.add_argument)
     parser.set_defaults(run=run)
@@ -92,10 +102,10 @@ def run(args: argparse.Namespace) -> int:
         UsageError: The arguments do not fit, a package is missing, or the file cannot be written.
     """
     if args.out is not None and args.output is not None:
-        raise UsageError(f"there are two outputs, {args.out} and {args.output}; one FILE is exported to one OUT")
+        raise UsageError(f"two outputs are given, {args.out} and {args.output}; an export writes one OUT")
     args.output = args.out if args.output is None else args.output
     if args.output is None:
-        raise UsageError("-o OUT is missing; its ending says what is written, such as -o events.csv")
+        raise UsageError("-o OUT is missing; its file extension selects the format, for example -o events.csv")
     if is_folder_of_traces(args.file):
         from satview.cli.shared import fleet
 

@@ -37,16 +37,16 @@ from satview.store.arguments import taught
 from satview.store.trace import Trace
 
 _EPILOG = """\
-RULES is a .satrules file: one rule per line in the words of TraceEvent(), such as
+RULES is a .satrules file with one rule per line, named as in TraceEvent(). Example:
   DELALLCLASSES
   ADDCLASS THREAD
   SETCLASSPID KERCALL devb-eide
   WHERE event == MSG_SENDV and duration > 2ms
 
-Without -o the events are only counted. The new file keeps times, names and the opening states;
---exact leaves out all that was not selected, whatever the file then looks like.
-Exit status: 0 fine, 1 the trace has problems that cost data, nothing is kept or the C program has #error lines,
-2 not a trace or bad use; a condition that no event can ever fit is bad use.
+Without -o, matching events are only counted. The new file keeps times, names and the initial thread states.
+--exact writes only the selected events, even if the result lacks names and states.
+Exit status: 0 success; 1 data was lost to problems in the trace, no event matched, or the C program has #error lines;
+2 not a trace, or wrong usage, including a condition that no event can ever meet.
 """
 
 
@@ -57,9 +57,9 @@ def add_parser(subparsers: Any) -> None:
     """Add the command."""
     parser = subparsers.add_parser(
         "filter",
-        help="a smaller .kev by rules, or a capture from rules",
+        help="write part of a trace, or turn rules into a capture",
         formatter_class=argparse.RawDescriptionHelpFormatter,
-        description="Keep part of a trace.",
+        description="Write the part of a trace that matches rules, or turn the rules into a capture.",
         epilog=_EPILOG,
     )
     add = parser.add_argument
@@ -71,32 +71,36 @@ def add_parser(subparsers: Any) -> None:
         type=RuleFile,
         action="append",
         default=[],
-        help="rule file; several take effect in order",
+        help="rule file; repeatable, applied in order",
     )
-    add("-e", "--expression", metavar="EXPR", action="append", default=[], help="condition; several must all hold")
+    add("-e", "--expression", metavar="EXPR", action="append", default=[], help="condition; repeatable, all must hold")
     add(
         "-o",
         "--output",
         metavar="OUT.kev",
         type=OutputFile,
-        help="the new trace, - is standard output; not of thread traces",
+        help="trace to write; - is standard output; not for thread traces",
     )
-    add("--from", dest="begin", metavar="TIME", help="leave out what is earlier: 1.2s, 300ms, -5s from the end, ...")
-    add("--to", dest="end", metavar="TIME", help="leave out what is not earlier")
-    add_range(add, "the same in one: only this part of the trace")
-    add("--exact", action="store_true", help="no names, switches and opening states besides the selected events")
-    add("--allow-code", action="store_true", help="run the Python files that CALL rules name; they can do anything")
-    add("--explain", action="store_true", help="show which rules do not do what one might think")
-    add("--would-capture", action="store_true", help="show what a capture of the same run with these rules would log")
+    add("--from", dest="begin", metavar="TIME", help="drop events before TIME: 1.2s, 300ms, -5s from the end, ...")
+    add("--to", dest="end", metavar="TIME", help="drop events at or after TIME")
+    add_range(add, "--from and --to in one option")
+    add(
+        "--exact",
+        action="store_true",
+        help="write only the selected events: no names, switches or initial states",
+    )
+    add("--allow-code", action="store_true", help="run the Python files named by CALL rules; they can do anything")
+    add("--explain", action="store_true", help="point out rules with a surprising effect")
+    add("--would-capture", action="store_true", help="show what a capture of the same run would log under these rules")
     add("--would-keep", dest="would_capture", action="store_true", help=argparse.SUPPRESS)  # its name up to 0.1
-    add("--tracelogger", action="store_true", help="print the tracelogger command that comes closest")
+    add("--tracelogger", action="store_true", help="print the closest tracelogger command")
     add(
         "--c-program",
         metavar="OUT.c",
         type=OutputFile,
         help="write a C program that sets exactly these rules on a target",
     )
-    add("--from-args", action="store_true", help="print the rules behind the trace's own TRACELOGGER_ARGS")
+    add("--from-args", action="store_true", help="print the rules that the trace's TRACELOGGER_ARGS stand for")
     add_user_events(parser.add_argument)
     parser.set_defaults(run=run)
 
@@ -165,7 +169,7 @@ def selected_events(
 
 def report_nothing(reason: str) -> int:
     """Say why nothing was kept; return the exit code, which is not that of a quiet system."""
-    say(f"nothing is kept: {visible_line(reason)}")
+    say(f"no event matched: {visible_line(reason)}")
     return COST_DATA
 
 
@@ -189,7 +193,7 @@ def _rules(files: list[str], trace: Trace) -> tuple[Rule, ...]:
             print(visible(f"{Path(name).name}:{fault.line}:{fault.column}: {fault.message}"), file=sys.stderr)
             has_faults = True
     if has_faults:
-        raise UsageError("the rules have faults; nothing was filtered")
+        raise UsageError("the rules have errors; nothing was filtered")
     return tuple(rules)
 
 
@@ -231,7 +235,7 @@ def _filter(args: argparse.Namespace, built: BuiltRules, trace: Trace) -> str:
     if args.output is None:
         rows = trace.rows_between(window) if window else slice(0, len(trace.events))
         count = int(np.count_nonzero(selected[rows]))
-        print(f"{count:,} of {len(trace.events):,} events fit")
+        print(f"{count:,} of {len(trace.events):,} events match")
         conditions = (*built.conditions, *(_expression(text, trace) for text in args.expression))
         if args.rules and (doubt := doubt_of_view(built.state, trace, conditions, TraceDerivedColumns(trace))):
             print(f"  {doubt}")
@@ -276,9 +280,9 @@ def print_report(report: SubsetReport) -> None:
     if report.remade:
         print(f"  {report.remade_text}")
     if report.context:
-        print(f"  {report.context:,} more so that threads, names and states stay right (--exact leaves them out)")
+        print(f"  {report.context:,} more to keep threads, names and states correct (--exact leaves them out)")
     if report.opening:
-        print(f"  {report.opening:,} made up to show the state where the window begins")
+        print(f"  {report.opening:,} generated to show the states at the start of the range")
     print(f"  {report.slots:,} slots")
 
 

@@ -15,8 +15,8 @@ def add_parser(subparsers: Any) -> None:
     """Add the command to the command line."""
     parser = subparsers.add_parser(
         "guide",
-        help="how to get from a question to its answer here",
-        description="Print a page about finding out what happened in a trace with text alone.",
+        help="how to investigate a trace in the terminal",
+        description="Print a guide to investigating a trace with text output only.",
     )
     parser.set_defaults(run=run)
 

@@ -28,7 +28,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser.add_argument(
         "file", metavar="FILE", type=InputFile, help="a .kev file, a traceprinter listing or a thread trace"
     )
-    parser.add_argument("--json", action="store_true", help="print one JSON object instead of a page")
+    parser.add_argument("--json", action="store_true", help="print one JSON object instead of text")
     add_user_events(parser.add_argument)
     parser.set_defaults(run=run)
 
@@ -139,7 +139,7 @@ def _contradictions(runs: int) -> str:
     if not runs:
         return ""
     times = "once" if runs == 1 else f"{runs:,} times"
-    return f"{times} a CPU begins to run a thread while no event ends the run of another; that one is unknown then"
+    return f"{times} a CPU starts a thread while no event stops the one before it, whose state is then unknown"
 
 
 def _class_lines(classes: dict[str, int], events: int) -> list[str]:

@@ -16,12 +16,13 @@ from satview.store.losses import lost_marks
 
 _SORTS: Final = (*(name.replace("_", "-") for name in LEGS), "time")
 _EPILOG: Final = """\
-The way of an interrupt: handler-entry (interrupt to handler), handler (entry to exit), delivery (to the pulse), ready
-(thread ready), scheduling (thread runs), receipt (thread has the pulse). Legs that an interrupt or pulse has add up to
-its total: from 8.0 on there are no handlers, InterruptWait() has no pulse, and no thread waits for a pulse that queues.
-What is not over when the trace ends counts up to there, as "at least".
-Times in CSV and JSON are nanoseconds, those of events since the start of the trace.
-Exit status: 0 fine, 1 the trace has problems that cost data, 2 not a trace or bad use.
+The legs of an interrupt: handler-entry (interrupt to handler), handler (entry to exit), delivery (to the pulse), ready
+(thread ready), scheduling (thread runs), receipt (thread has the pulse). Not every interrupt or pulse has every leg: in
+8.0 and later there are no handlers, InterruptWait() has no pulse, and no thread waits for a queued pulse. The legs add
+up to the total.
+An interrupt or pulse that is unfinished at the end of the trace is counted up to there and shown as "at least".
+Times in CSV and JSON are in nanoseconds; event times count from the start of the trace.
+Exit status: 0 success, 1 data was lost to problems in the trace, 2 not a trace, or wrong usage.
 """
 
 
@@ -32,24 +33,29 @@ def add_parser(subparsers: Any) -> None:
     """Add the command to the command line."""
     parser = subparsers.add_parser(
         "latencies",
-        help="how long pulses and interrupts take",
+        help="how long pulses and interrupts take to be handled",
         formatter_class=argparse.RawDescriptionHelpFormatter,
-        description="Show how long pulses and interrupts take, per source and thread, or one by one.",
+        description="Show how long pulses and interrupts take, per source and thread, or individually.",
         epilog=_EPILOG,
     )
     add = parser.add_argument
     add("file", metavar="FILE", type=InputFile, help="a .kev file or a traceprinter listing")
-    add("--interrupt", type=number, default=None, metavar="N", help="of this interrupt only, such as 0x1b")
+    add("--interrupt", type=number, default=None, metavar="N", help="only this interrupt, for example 0x1b")
     add(
         "--thread",
         default="",
         metavar="NAME",
-        help="part of the name or path of the thread that answers, a pid or PID:TID",
+        help="thread that handles it: part of its name or path, a pid, or PID:TID",
     )
-    add_range(add, "that begin in this part of the trace")
-    add("--list", action="store_true", help="one by one, the longest first")
-    add("--sort", choices=_SORTS, default=None, help="with --list: by this leg, or forward in time (default total)")
-    add("--top", type=int, default=0, metavar="N", help="with --list: the first N only")
+    add_range(add, "only those that begin in this range")
+    add("--list", action="store_true", help="list them individually, longest first")
+    add(
+        "--sort",
+        choices=_SORTS,
+        default=None,
+        help="with --list: sort by this leg or by time (default total)",
+    )
+    add("--top", type=int, default=0, metavar="N", help="with --list: only the first N")
     add("--format", choices=FORMATS, default="table", help="(default %(default)s)")
     add_user_events(parser.add_argument)
     parser.set_defaults(run=run)
@@ -62,16 +68,16 @@ def run(args: argparse.Namespace) -> int:
         UsageError: Range, number or options do not fit.
     """
     if args.top < 0:
-        raise UsageError(f"--top {args.top} is no number of rows")
+        raise UsageError(f"--top {args.top} is not a number of rows")
     if not args.list and (args.top or args.sort):
-        raise UsageError("--sort and --top go with --list")
+        raise UsageError("--sort and --top need --list")
     trace = open_trace(args.file, args.user_events)
     window = range_of(args.range, trace)
     with working(working_on("following wake-ups of", trace.path)):
         found = latency_table(trace, LatencyFilter(args.interrupt, args.thread, window))
     head = [f"{trace.path.name}: {len(found):,} of {found.total:,} pulses and interrupts that wake threads"]
     if len(lost_marks(trace)):
-        head.append("Events were lost: times across these positions are unknown.")
+        head.append("Events were lost: times that span a loss are unknown.")
     if not args.list:
         found = latency_figures(trace, found)
     elif args.sort != "time":

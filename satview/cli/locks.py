@@ -38,8 +38,8 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     """Add the command to the command line."""
     parser = subparsers.add_parser("locks", help="lock contention in a trace of a threads library")
     add_files(parser)
-    parser.add_argument("--waits", type=int, default=0, metavar="N", help="list the N longest waits too")
-    parser.add_argument("--all", action="store_true", help="list locks that nobody waited for too")
+    parser.add_argument("--waits", type=int, default=0, metavar="N", help="also list the N longest waits")
+    parser.add_argument("--all", action="store_true", help="also list locks that no thread waited for")
     parser.add_argument("--json", action="store_true", help="print one JSON object instead of a table")
     parser.set_defaults(run=run)
 
@@ -115,7 +115,7 @@ def _print_table(trace: Trace, table: LockTable, rows: list[int]) -> None:
 
     console = make_console(200)
     if not rows:
-        console.print(f"Nobody waited for any of the {len(table)} locks." if len(table) else "The trace names no lock.")
+        console.print(f"None of the {len(table)} locks was waited for." if len(table) else "The trace names no lock.")
         return
     shown = Table(
         "Waited",

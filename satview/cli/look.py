@@ -11,14 +11,14 @@ from satview.cli.shared.files import InputFile, add_user_events
 from satview.cli.shared.progress import open_trace, working, working_on
 
 _EPILOG = """\
-Handles: t-N thread, p-N process, c-N CPU, e-N event, v-N verdict, m-N message. The same file has the same ones each
-time. `satview guide` says how to get from a question to its answer.
+Handles: t-N thread, p-N process, c-N CPU, e-N event, v-N verdict, m-N message. They are the same each time
+a file is opened. `satview guide` explains how to investigate a trace with them.
 
   satview look boot.kev
   satview look boot.kev --handle v-1
   satview look boot.kev --handle t-9 --handle e-197
 
-Exit status: 0 fine, 1 the trace has problems that cost data, 2 not a trace or bad use.
+Exit status: 0 success, 1 data was lost to problems in the trace, 2 not a trace, or wrong usage.
 """
 
 
@@ -29,14 +29,14 @@ def add_parser(subparsers: Any) -> None:
     """Add the command to the command line."""
     parser = subparsers.add_parser(
         "look",
-        help="what the window shows as text, with handles",
+        help="the contents of the window as text, with handles",
         formatter_class=argparse.RawDescriptionHelpFormatter,
-        description="Look at a trace, or at one thing in it.",
+        description="Describe a trace, or one object in it, as text.",
         epilog=_EPILOG,
     )
     add = parser.add_argument
     add("file", metavar="FILE", type=InputFile, help="a .kev file, a traceprinter listing or a thread trace")
-    add("--handle", action="append", default=[], metavar="H", help="what to look at, such as t-7; repeatable")
+    add("--handle", action="append", default=[], metavar="H", help="object to describe, for example t-7; repeatable")
     add("--format", choices=("text", "json"), default="text", help="(default %(default)s)")
     add_user_events(parser.add_argument)
     parser.set_defaults(run=run)

@@ -11,8 +11,8 @@ from satview.base.process import FINE
 from satview.cli.shared.files import InputFile, add_user_events
 
 _EPILOG = """\
-An assistant's settings name it as a server with the command `satview mcp DIR`. It opens traces below these folders
-only, writes nothing, and uses no network. Tools: traces, look, verdicts, why, tables, sql, picture.
+Register it in your assistant's settings as a server with the command `satview mcp DIR`. It opens only traces below
+these folders, writes nothing, and does not use the network. Tools: traces, look, verdicts, why, tables, sql, picture.
 Needs the packages mcp, duckdb and pyarrow.
 """
 
@@ -24,9 +24,9 @@ def add_parser(subparsers: Any) -> None:
     """Add the command to the command line."""
     parser = subparsers.add_parser(
         "mcp",
-        help="a read-only server for assistants (MCP)",
+        help="run a read-only MCP server for assistants",
         formatter_class=argparse.RawDescriptionHelpFormatter,
-        description="Serve answers about traces over standard input and output until the input ends.",
+        description="Answer questions about traces over standard input and output until the input ends.",
         epilog=_EPILOG,
     )
     parser.add_argument("folders", nargs="*", metavar="DIR", type=InputFile, default=["."],

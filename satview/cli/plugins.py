@@ -17,9 +17,9 @@ def add_parser(subparsers: Any) -> None:
     """Add the command to the command line."""
     parser = subparsers.add_parser(
         "plugins",
-        help="what other packages add to satview here",
-        description="List the plug-ins that are installed: readers, analyses, lanes, verdicts and exports.",
-        epilog="SATVIEW_PLUGINS=off does without them. docs/plugins.md says how one is written.",
+        help="list the plug-ins that other packages provide",
+        description="List the installed plug-ins: readers, analyses, lanes, verdicts and exports.",
+        epilog="SATVIEW_PLUGINS=off disables them. docs/plugins.md explains how to write one.",
     )
     parser.add_argument("--format", choices=("table", "json"), default="table", help="(default %(default)s)")
     parser.set_defaults(run=run)

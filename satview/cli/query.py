@@ -25,21 +25,21 @@ _MOST_S: Final = 1_000_000
 _MOST_MIB: Final = 1 << 24  # 16 TiB
 _MOST_THREADS: Final = 4096
 _EPILOG: Final = """\
-The SQL is that of DuckDB. `satview query --list` prints the tables, views and macros; docs/tables.md says what
-their columns mean. A query reads: it reaches neither files nor the network, and changes nothing. It runs in a process
-of its own, which is ended beyond a limit. An answer beyond --answer-limit is cut: the rows until there are printed,
-JSON has a last entry {"cut": ...}, standard error says so.
+Queries use DuckDB SQL. `satview query --list` prints the tables, views and macros; docs/tables.md describes their
+columns. A query is read-only and cannot reach files or the network. It runs in a separate process, which is stopped
+when it exceeds a limit. A result larger than --answer-limit is cut: the rows up to the limit are printed, JSON ends
+with an entry {"cut": ...}, and a message goes to standard error.
 
-  satview query boot.kev show tables                          # names, and what a row is
+  satview query boot.kev show tables                          # names, and what a row stands for
   satview query boot.kev describe ready_wait                  # its columns
   satview query boot.kev "select coid, count(*) from call_msg_sendv group by coid"     # arguments of a kernel call
   satview query boot.kev "select * from ready_wait limit 10"
   satview query boot.kev "select * from load_per(100000000)" --format csv
-  satview query fleet "select trace, count(*) from verdict group by trace"     # of a data set of many traces
+  satview query fleet "select trace, count(*) from verdict group by trace"     # a data set of many traces
   satview query boot.kev "from state where state = 'MUTEX' and length_ns > 1000000"
 
 Needs the packages duckdb and pyarrow.
-Exit status: 0 fine, 1 the trace has problems that cost data or the answer is cut, 2 not a trace or bad use.
+Exit status: 0 success, 1 data was lost to problems in the trace, or the result was cut, 2 not a trace, or wrong usage.
 """
 
 
@@ -50,9 +50,9 @@ def add_parser(subparsers: Any) -> None:
     """Add the command to the command line."""
     parser = subparsers.add_parser(
         "query",
-        help="SQL over the tables of a trace",
+        help="run SQL queries on a trace",
         formatter_class=argparse.RawDescriptionHelpFormatter,
-        description="Run a query in SQL.",
+        description="Run an SQL query on a trace.",
         epilog=_EPILOG,
     )
     add = parser.add_argument
@@ -62,11 +62,16 @@ def add_parser(subparsers: Any) -> None:
         default="",
         metavar="FILE",
         type=InputFile,
-        help="a .kev file, a traceprinter listing or a thread trace; or a data set of many",
+        help="a .kev file, a traceprinter listing or a thread trace; or a data set of traces",
     )
-    add("query", nargs="*", metavar="QUERY", help="one SELECT, show tables or describe NAME; - reads standard input")
-    add("--list", action="store_true", help="print the tables, views and macros instead of a query")
-    add("--format", choices=("table", *_FILE_FORMATS), help="(default: by the ending of OUT, else table)")
+    add(
+        "query",
+        nargs="*",
+        metavar="QUERY",
+        help="one SELECT, show tables or describe NAME; - reads it from standard input",
+    )
+    add("--list", action="store_true", help="list the tables, views and macros and exit")
+    add("--format", choices=("table", *_FILE_FORMATS), help="(default: by the file extension of OUT, else table)")
     add(
         "-o",
         "--output",
@@ -75,10 +80,16 @@ def add_parser(subparsers: Any) -> None:
         type=OutputFile,
         help="file for CSV, JSON or Parquet (default: standard output)",
     )
-    add("--time-limit", type=float, default=60.0, metavar="S", help="seconds it may take (default %(default)s)")
-    add("--memory-limit", type=int, default=2048, metavar="MIB", help="MiB it may take (default %(default)s)")
-    add("--answer-limit", type=int, default=1024, metavar="MIB", help="MiB of rows (default %(default)s)")
-    add("--threads", type=int, default=0, metavar="N", help="processors it uses at once (default: all)")
+    add(
+        "--time-limit",
+        type=float,
+        default=60.0,
+        metavar="S",
+        help="seconds until the query is stopped (default %(default)s)",
+    )
+    add("--memory-limit", type=int, default=2048, metavar="MIB", help="memory the query may use (default %(default)s)")
+    add("--answer-limit", type=int, default=1024, metavar="MIB", help="largest result size (default %(default)s)")
+    add("--threads", type=int, default=0, metavar="N", help="processors to use (default: all)")
     add_user_events(parser.add_argument)
     parser.set_defaults(run=run)
 
@@ -93,22 +104,24 @@ def run(args: argparse.Namespace) -> int:
         _print_list()
         return FINE
     if not 0 < args.time_limit <= _MOST_S or not 0 < args.memory_limit <= _MOST_MIB:
-        raise UsageError(f"--time-limit is above 0 and at most {_MOST_S:,}, --memory-limit at most {_MOST_MIB:,}")
+        raise UsageError(f"--time-limit must be above 0 and at most {_MOST_S:,}, --memory-limit at most {_MOST_MIB:,}")
     if not 0 < args.answer_limit <= _MOST_MIB or not 0 <= args.threads <= _MOST_THREADS:
-        raise UsageError(f"--answer-limit is above 0 and at most {_MOST_MIB:,}, --threads at most {_MOST_THREADS:,}")
+        raise UsageError(
+            f"--answer-limit must be above 0 and at most {_MOST_MIB:,}, --threads at most {_MOST_THREADS:,}"
+        )
     if not args.file:
-        raise UsageError("a FILE is missing")
+        raise UsageError("FILE is missing")
     text = _query_text(args.query)
     text = sys.stdin.read() if text == "-" and args.file != "-" else text
     if not text.strip():
-        raise UsageError('a query is missing, such as "select * from ready_wait"; --list prints what there is')
+        raise UsageError('a query is missing, for example "select * from ready_wait"; --list prints the tables')
     if not text.isascii() and any("\ud800" <= letter <= "\udfff" for letter in text):
-        raise UsageError("the query holds bytes that are no UTF-8")
+        raise UsageError("the query contains bytes that are not UTF-8")
     args.format = args.format or _format_of(args.output)
     if args.format == "table" and args.output != "-":
-        raise UsageError("-o goes with --format csv, json or parquet, or names a file with such an ending")
+        raise UsageError("-o needs --format csv, json or parquet, or a file name with one of these extensions")
     if args.format == "parquet" and is_standard_output(args.output) and sys.stdout.isatty():
-        raise UsageError("Parquet is nothing for a terminal; give a file with -o")
+        raise UsageError("Parquet cannot be printed to a terminal; give a file with -o")
     from satview.tables.query_process import start_early
 
     start_early()
@@ -121,7 +134,7 @@ def run(args: argparse.Namespace) -> int:
         from satview.fleet.query import query_dataset
 
         if args.user_events:
-            raise UsageError("--user-events is for a trace; the tables of a data set are made already")
+            raise UsageError("--user-events works on a trace only; the tables of a data set are already built")
         with working(working_on("querying", args.file)):
             found = query_dataset(args.file, text, limits, is_part_enough=True)
         _print(found, args)
@@ -140,7 +153,7 @@ def _query_text(words: list[str]) -> str:
         UsageError: There is a query in quotes, and something else.
     """
     if len(words) > 1 and any(any(map(str.isspace, word)) for word in words):
-        raise UsageError(f"there are {len(words)} arguments where one QUERY is; -o FILE says where its rows go")
+        raise UsageError(f"expected one QUERY but got {len(words)} arguments; use -o FILE to write the rows to a file")
     return " ".join(words)
 
 
@@ -161,7 +174,7 @@ def _print(found: Result, args: argparse.Namespace) -> None:
 
 
 def _cut_text(found: Result) -> str:
-    return (f"the answer is cut after {len(found):,} rows, at the limit of its size; "
+    return (f"the result was cut after {len(found):,} rows at the size limit; "
             "add a LIMIT, or raise --answer-limit")  # fmt: skip
 
 
@@ -213,7 +226,7 @@ def _print_list() -> None:
     for schema in SCHEMAS.values():
         shown.add_row(schema.name, cell(schema.meaning))
     shown.add_row(
-        "call_NAME, ...", "Events of a kind with their arguments as columns; show tables lists those of a trace."
+        "call_NAME, ...", "Events of one kind with their arguments as columns; show tables lists the ones in a trace."
     )
     for view in views().values():
         shown.add_row(view.usage, cell(view.says))

@@ -26,7 +26,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     """Add the command to the command line."""
     parser = subparsers.add_parser("records", help="print the records of a thread trace")
     add_files(parser)
-    parser.add_argument("--tid", type=int, action="append", metavar="N", help="this thread only; may be repeated")
+    parser.add_argument("--tid", type=int, action="append", metavar="N", help="only this thread; repeatable")
     parser.add_argument("--format", choices=("text", "csv", "jsonl"), default="text", help="default: %(default)s")
     parser.set_defaults(run=run)
 

@@ -14,8 +14,9 @@ from satview.cli.shared.files import InputFile, OutputFile, add_user_events
 from satview.cli.shared.progress import open_trace, working, working_on
 
 _EPILOG = """\
-The file needs no other: pictures and plots are in it, and it has no script. Exit status: 0 fine, 1 the trace has
-problems that cost data, 2 not a trace or bad use. `satview check` has an exit code for what is wrong in the trace.
+The file is self-contained: it includes its pictures and plots and has no scripts.
+Exit status: 0 success, 1 data was lost to problems in the trace, 2 not a trace, or wrong usage. To get an exit status
+that depends on the verdicts, use `satview check`.
 """
 
 
@@ -33,15 +34,19 @@ def add_parser(subparsers: Any) -> None:
     )
     add = parser.add_argument
     add("file", metavar="FILE", type=InputFile, help="a .kev file or a traceprinter listing")
-    add("-o", "--output", required=True, metavar="OUT", type=OutputFile, help="the new HTML file; - is standard output")
+    add(
+        "-o", "--output", required=True, metavar="OUT", type=OutputFile, help="HTML file to write; - is standard output"
+    )
     add(
         "-r",
         "--rules",
         type=InputFile,
         metavar="FILE",
-        help="TOML file whose thresholds of verdicts replace those of satview",
+        help="TOML file with thresholds that replace satview's own",
     )
-    add("--pictures", type=int, default=4, metavar="N", help="of N verdicts at most; 0 = none (default %(default)s)")
+    add(
+        "--pictures", type=int, default=4, metavar="N", help="draw at most N verdicts; 0 for none (default %(default)s)"
+    )
     add_user_events(parser.add_argument)
     parser.set_defaults(run=run)
 
@@ -54,9 +59,9 @@ def run(args: argparse.Namespace) -> int:
         WriteError: The file cannot be written.
     """
     if args.pictures < 0:
-        raise UsageError(f"--pictures {args.pictures} is no number of pictures")
+        raise UsageError(f"--pictures {args.pictures} is not a number of pictures")
     if args.file == "-" and args.pictures:
-        raise UsageError("pictures need a FILE that can be opened again; give one, or --pictures 0")
+        raise UsageError("pictures cannot be drawn from standard input; give a FILE, or --pictures 0")
     trace = open_trace(args.file, args.user_events, says_outside=False)
     from satview.analysis.verdicts.thresholds import read_thresholds  # brings numpy; --help needs none
     from satview.report.page import write_report

@@ -14,9 +14,9 @@ from satview.cli.shared.progress import open_trace, working, working_on
 from satview.store.trace import Trace
 
 _EPILOG = """\
-Threads that wait for the same thing are together, those that wait longest first; who holds it, or serves them, is
-reported as far as the trace shows it. Idle threads show only while they have a CPU.
-Exit status: 0 fine, 1 the trace has problems that cost data, 2 not a trace or bad use.
+Threads that wait for the same object are grouped, longest wait first. The thread that holds the object or serves them
+is shown if the trace reveals it. Idle threads are listed only while they run on a CPU.
+Exit status: 0 success, 1 data was lost to problems in the trace, 2 not a trace, or wrong usage.
 """
 
 
@@ -27,14 +27,14 @@ def add_parser(subparsers: Any) -> None:
     """Add the command to the command line."""
     parser = subparsers.add_parser(
         "snapshot",
-        help="what every thread does at a moment",
+        help="the state of every thread at one moment",
         formatter_class=argparse.RawDescriptionHelpFormatter,
-        description="Print the states of all threads at a moment.",
+        description="Print the states of all threads at one moment.",
         epilog=_EPILOG,
     )
     add = parser.add_argument
     add("file", metavar="FILE", type=InputFile, help="a .kev file, a traceprinter listing or a thread trace")
-    add("--at", required=True, metavar="TIME", help="such as 1.25s, 350us, 0x1f00c (cycles) or #1200 (an event)")
+    add("--at", required=True, metavar="TIME", help="for example 1.25s, 350us, 0x1f00c (cycles) or #1200 (an event)")
     add("--format", choices=("table", "json"), default="table", help="(default %(default)s)")
     add_user_events(parser.add_argument)
     parser.set_defaults(run=run)

@@ -12,14 +12,15 @@ from satview.base.safe_text import visible_line
 from satview.cli.shared.files import InputFile, OutputFile, add_axis_options, add_user_events, axis_request
 
 _EPILOG: Final = """\
-What comes out names the files and says where each begins; every command and the window open it like a trace, in which
-CPUs, processes and threads have the name of their file before them. Docs: docs/comparing.md.
+X.sataxis names the files and where each of them begins. Every command and the window open it like a trace; the names of
+CPUs, processes and threads are prefixed with the name of their file. See docs/comparing.md.
 
   satview together host.kev guest.kev -o both.sataxis --align 'name ~ "sync" and text ~ "begin"'
   satview together a.kev b.kev -o both.sataxis --names host,guest --offset guest=12.5ms
   satview stats both.sataxis --by process
 
-Exit status: 0 fine, 1 a file has problems that cost data, 2 not a trace, files that cannot be together, or bad use.
+Exit status: 0 success, 1 data was lost to problems in a file, 2 not a trace, files that cannot be combined, or wrong
+usage.
 """
 
 
@@ -30,18 +31,22 @@ def add_parser(subparsers: Any) -> None:
     """Add the command to the command line."""
     parser = subparsers.add_parser(
         "together",
-        help="several traces on one time axis",
+        help="put several traces on one time axis",
         formatter_class=argparse.RawDescriptionHelpFormatter,
-        description="Put traces on one time axis: two targets, a host and its guest, two files of one target.",
+        description="Put traces on one time axis: two targets, a host and its guest, or two traces of one target.",
         epilog=_EPILOG,
     )
     add = parser.add_argument
     add(
-        "files", metavar="FILE", nargs="+", type=InputFile, help="traces of any format; the first one stays where it is"
+        "files",
+        metavar="FILE",
+        nargs="+",
+        type=InputFile,
+        help="traces of any format; the first one sets the time axis",
     )
     add("-o", "--output", type=OutputFile, metavar="X.sataxis", help="the file to write")
-    add("--allow", action="store_true", help="write nothing: let FILE, an axis that somebody else has made, name files "
-        "outside of its folder")  # fmt: skip
+    add("--allow", action="store_true", help="write nothing; trust FILE, an axis from someone else, to name files "
+        "outside its folder")  # fmt: skip
     add_axis_options(add)
     add_user_events(add)
     parser.set_defaults(run=run)
@@ -62,12 +67,12 @@ def run(args: argparse.Namespace) -> int:
 
     files = [Path(name) for name in args.files]
     if args.allow == bool(args.output):
-        raise UsageError("--allow writes nothing; leave out -o" if args.allow else "-o X.sataxis or --allow is missing")
+        raise UsageError("--allow writes no file; leave out -o" if args.allow else "-o X.sataxis or --allow is missing")
     if args.allow:
         return _allow(files)
     output = Path(args.output)
     if output.suffix != SUFFIX:
-        raise UsageError(f"{output.name}: name it {output.stem}{SUFFIX}, so that it is known by its name")
+        raise UsageError(f"{output.name}: the name must end in {SUFFIX}, for example {output.stem}{SUFFIX}")
     write_axis(output, plan(axis_request(args, files)))
     trace = open_trace(output, args.user_events)
     console = make_console(400)

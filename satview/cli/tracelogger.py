@@ -48,10 +48,10 @@ def add_parser(subparsers: Any) -> None:
         "tracelogger",
         help="capture a trace from a simulated target",
         formatter_class=argparse.RawDescriptionHelpFormatter,
-        description="Capture a kernel event trace from a simulated target; --workload says what runs on it.",
-        epilog="Modes: a number of buffers (default), -c until a signal, -s for a time, -r into a ring until a\n"
-        "signal, -d1 for a control program (--control) that sets filters and starts, -d1 -E with filters\n"
-        "set here.",
+        description="Capture a kernel event trace from a simulated target; --workload selects the program it runs.",
+        epilog="Modes: stop after a number of buffers (default), -c at a signal, -s after a time; -r keeps a ring\n"
+        "until a signal; with -d1, a control program (--control) sets filters and starts the trace; with\n"
+        "-d1 -E, the options here set the filters.",
     )
     add_logger_options(parser)
     add_target_options(parser)
@@ -70,7 +70,7 @@ def run(args: argparse.Namespace) -> int:
         for fault in error.diagnostics:
             position = f"{Path(args.rules or 'rules').name}:{fault.line}:{fault.column}"
             print(f"{position}: {visible_line(fault.message)}", file=sys.stderr)
-        print("satview tracelogger: nothing was captured: the rules have faults", file=sys.stderr)
+        print("satview tracelogger: nothing was captured because the rules have errors", file=sys.stderr)
         return 2
     except UsageError as error:
         print(visible(f"satview tracelogger: {error}"), file=sys.stderr)
@@ -82,7 +82,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _capture(args: argparse.Namespace) -> int:
     if not args.file:
-        raise UsageError("-f: names no file")
+        raise UsageError("-f: the file name is missing")
     console = sys.stderr if is_standard_output(args.file) else sys.stdout
 
     def say(level: int, text: str) -> None:
@@ -145,7 +145,7 @@ def _write_tiles(args: argparse.Namespace, say: Callable[[int, str], None]) -> i
         raise UsageError("--events needs a file")
     find_target(args.file, streams=True)
     if unused := unused_with_events(args):
-        say(0, f"--events: {', '.join(unused)} without effect; one span with all classes is repeated")
+        say(0, f"--events: {', '.join(unused)} without effect; --events repeats one span with all classes")
     say(1, "simulating one rollover of the time stamp")
     with _signals() as caught:
         with working(f"simulating {args.workload}"):

@@ -41,10 +41,11 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser = subparsers.add_parser(
         "traceprinter",
         help="print a trace as text, CSV or JSON",
-        description="Prints a kernel event trace, or the listing of one, in the layout of the vendor's traceprinter.",
-        epilog="Exit code 0: all is well; 1: printed, but the trace is damaged (see standard error); 2: no trace, or "
-        "bad use. Times of --from and --to count from the first event: 1.5s, 20ms, 300us, 7ns; -5s from the end. Such "
-        "times, 25%%, #1200 (an event), 06:19:01 and 0x1f00c (cycles) need a file, which is read twice then.",
+        description="Print a kernel event trace, or a listing of one, in the layout of the vendor's traceprinter.",
+        epilog="Exit status: 0 success; 1 printed, but the trace is damaged (see standard error); 2 not a trace, or "
+        "wrong usage. --from and --to take a time since the first event: 1.5s, 20ms, 300us, 7ns. They also take -5s "
+        "(before the end), 25%, #1200 (an event), 06:19:01 and 0x1f00c (cycles); these need a file instead of standard "
+        "input, because it is read twice.",
     )
     parser.add_argument(
         "-f",
@@ -55,8 +56,10 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         help="the trace; - is standard input (default: %(default)s)",
     )
     parser.add_argument("file_argument", nargs="?", metavar="FILE", type=InputFile, help="the same without -f")
-    parser.add_argument("-n", dest="one_line", action="store_true", help="arguments of long events on one line")
-    parser.add_argument("-v", dest="verbose", action="store_true", help="also the system page and every raw slot")
+    parser.add_argument(
+        "-n", dest="one_line", action="store_true", help="print the arguments of long events on one line"
+    )
+    parser.add_argument("-v", dest="verbose", action="store_true", help="also print the system page and every raw slot")
     parser.add_argument(
         "-o", dest="output", metavar="OUT", type=OutputFile, help="write to a file instead of standard output"
     )
@@ -64,27 +67,27 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "-p",
         dest="event_format",
         metavar="FMT",
-        help="what is before the arguments (7.0 on): %%c cycles, %%C CPU, %%e event, %%t time, "
+        help="format of the text before the arguments (7.0 and later): %%c cycles, %%C CPU, %%e event, %%t time, "
         "%%Z class, %%z event, %%%% percent, with flags, width and precision as in printf(); a "
-        "negative precision cuts leading characters",
+        "negative precision drops leading characters",
     )
     parser.add_argument(
         "--vendor",
         action="store_true",
-        help="with the defects of the vendor's program, so that outputs compare byte for byte",
+        help="reproduce the bugs of the vendor's program, so that outputs match byte for byte",
     )
-    parser.add_argument("--layout", choices=LAYOUTS, help="layout of that release (default: that of the trace)")
+    parser.add_argument("--layout", choices=LAYOUTS, help="use the layout of this release (default: that of the trace)")
     parser.add_argument(
         "--time",
         choices=TIMES,
         help="cycles: low word; full: 64 bits; ns: seconds since the first "
-        "event; wall: date, approximate (default: as the layout has it)",
+        "event; wall: approximate date (default: set by the layout)",
     )
-    parser.add_argument("--format", choices=("text", *FORMATS), default="text", help="output (default: text)")
-    selected = parser.add_argument_group("what to print; options may be repeated and take lists with commas")
+    parser.add_argument("--format", choices=("text", *FORMATS), default="text", help="output format (default: text)")
+    selected = parser.add_argument_group("events to print; options are repeatable and take comma-separated lists")
     for name, what in (
-        ("class", "class, such as KER_CALL or THREAD"),
-        ("event", "event, such as MSG_SENDV or THREADY"),
+        ("class", "class, for example KER_CALL or THREAD"),
+        ("event", "event, for example MSG_SENDV or THREADY"),
         ("pid", "process"),
         ("tid", "thread number"),
         ("cpu", "CPU"),
@@ -94,7 +97,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         )
     selected.add_argument("--from", dest="from_", metavar="TIME", help="not before this time")
     selected.add_argument("--to", metavar="TIME", help="before this time")
-    add_range(selected.add_argument, "the same in one")
+    add_range(selected.add_argument, "--from and --to in one option")
     add_user_events(parser.add_argument)
     parser.set_defaults(run=run)
     return parser

@@ -16,10 +16,10 @@ from satview.store.losses import lost_marks
 
 _SORTS: Final = (*(name.replace("_", "-") for name in LEGS), "time")
 _EPILOG: Final = """\
-Queued, service and reply add up to the round trip. A message that is not over when the trace ends counts up to there,
-as "at least"; a time that goes across lost events is unknown; a leg that did not take place is empty. Times in CSV and
-JSON are nanoseconds, those of events since the start of the trace.
-Exit status: 0 fine, 1 the trace has problems that cost data, 2 not a trace or bad use.
+Queued, service and reply add up to the round trip. A message that is unfinished at the end of the trace is counted up
+to there and shown as "at least". A time that spans lost events is unknown; a leg that did not happen is empty. Times in
+CSV and JSON are in nanoseconds; event times count from the start of the trace.
+Exit status: 0 success, 1 data was lost to problems in the trace, 2 not a trace, or wrong usage.
 """
 
 
@@ -30,20 +30,25 @@ def add_parser(subparsers: Any) -> None:
     """Add the command to the command line."""
     parser = subparsers.add_parser(
         "transactions",
-        help="messages from send to reply, the slowest first",
+        help="messages from send to reply, slowest first",
         formatter_class=argparse.RawDescriptionHelpFormatter,
         description="List messages with their times: queued, in service, replied, client running again.",
         epilog=_EPILOG,
     )
     add = parser.add_argument
     add("file", metavar="FILE", type=InputFile, help="a .kev file or a traceprinter listing")
-    add("--client", default="", metavar="NAME", help="part of the client's name or path, a pid or PID:TID")
+    add("--client", default="", metavar="NAME", help="part of the client's name or path, a pid, or PID:TID")
     add("--server", default="", metavar="NAME", help="the same for the server")
-    add("--type", type=number, default=None, metavar="N", help="first word of the message, such as 0x100")
-    add_range(add, "sent in this part of the trace")
-    add("--sort", choices=_SORTS, default="round-trip", help="largest first; time goes forward (default %(default)s)")
-    add("--top", type=int, default=0, metavar="N", help="the first N only, those nested in them not counted")
-    add("--nested", action="store_true", help="show the messages that servers sent on behalf of each below it")
+    add("--type", type=number, default=None, metavar="N", help="first word of the message, for example 0x100")
+    add_range(add, "only those sent in this range")
+    add(
+        "--sort",
+        choices=_SORTS,
+        default="round-trip",
+        help="sort by this, largest first, or by time (default %(default)s)",
+    )
+    add("--top", type=int, default=0, metavar="N", help="only the first N, not counting nested messages")
+    add("--nested", action="store_true", help="below each message, show those its servers sent to handle it")
     add("--format", choices=FORMATS, default="table", help="(default %(default)s)")
     add_user_events(parser.add_argument)
     parser.set_defaults(run=run)
@@ -56,7 +61,7 @@ def run(args: argparse.Namespace) -> int:
         UsageError: Range or number do not fit.
     """
     if args.top < 0:
-        raise UsageError(f"--top {args.top} is no number of rows")
+        raise UsageError(f"--top {args.top} is not a number of rows")
     trace = open_trace(args.file, args.user_events)
     window = range_of(args.range, trace)
     with working(working_on("following messages of", trace.path)):

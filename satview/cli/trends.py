@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from satview.fleet.trends import Point, Trend
 
 _EPILOG = """\
-`satview export FOLDER -o DIR` makes the data set. `satview DIR` shows the same in a window, where a click opens a
-trace there. Outliers: the modified z-score of the value is above 3.5. Needs the packages duckdb and pyarrow.
+`satview export FOLDER -o DIR` creates the data set. `satview DIR` shows the same figures in a window, where a click
+opens the trace. A value is an outlier if its modified z-score is above 3.5. Needs the packages duckdb and pyarrow.
 """
 
 
@@ -29,17 +29,17 @@ def add_parser(subparsers: Any) -> None:
     """Add the command to the command line."""
     parser = subparsers.add_parser(
         "trends",
-        help="one figure for each of many traces over time",
+        help="one metric across many traces, over time",
         formatter_class=argparse.RawDescriptionHelpFormatter,
-        description="Show how a figure changes from trace to trace.",
+        description="Show how a metric changes from trace to trace.",
         epilog=_EPILOG,
     )
     add = parser.add_argument
     add("fleet", nargs="?", default="", metavar="DIR", type=InputFile, help="folder of the data set")
-    add("-m", "--metric", default="ready-longest", metavar="NAME", help="which figure (default %(default)s)")
-    add("--sql", metavar="QUERY", help="a figure of your own: a query with the columns trace and value")
-    add("--list", action="store_true", help="print the metrics in place of a trend")
-    add("--outliers", action="store_true", help="only traces that are far from the others")
+    add("-m", "--metric", default="ready-longest", metavar="NAME", help="metric to show (default %(default)s)")
+    add("--sql", metavar="QUERY", help="your own metric: a query that returns the columns trace and value")
+    add("--list", action="store_true", help="list the metrics and exit")
+    add("--outliers", action="store_true", help="only traces whose value is an outlier")
     add("--format", choices=("table", "csv", "json"), default="table", help="(default %(default)s)")
     parser.set_defaults(run=run)
 

@@ -22,12 +22,13 @@ from satview.cli.shared.table_output import print_table
 from satview.store.trace import Trace
 
 _EPILOG = """\
-A thread that waits leads to who holds what it waits for, at the same moment, or to the threads of the server that may
-receive its message; one that runs or is ready to who made it ready, when it did. The event by which a thread begins to
-wait or becomes ready means all of that: its middle is looked at. The critical path is what had to happen one
-after the other for the thread to get from A to B: it leaves a thread that waits for the one that ends the wait. Its
-pieces add up to the interval.
-Exit status: 0 fine, 1 the trace has problems that cost data, 2 not a trace or bad use.
+With --at, each step explains one thread. If it waits, the next step is the thread that holds the object it waits for,
+at the same moment, or the server threads that may receive its message. If it runs or is ready, the next step is the
+thread that made it ready, at the time it did so. An event at which a thread starts to wait or becomes ready stands for
+the whole interval, which is examined at its middle.
+With --range, the critical path is the chain of work that the thread depended on to get from A to B. Where a thread
+waits, the path continues in the thread that ends the wait. The pieces add up to the range.
+Exit status: 0 success, 1 data was lost to problems in the trace, 2 not a trace, or wrong usage.
 """
 
 
@@ -38,9 +39,9 @@ def add_parser(subparsers: Any) -> None:
     """Add the command to the command line."""
     parser = subparsers.add_parser(
         "why",
-        help="why a thread runs, is ready or waits at a moment",
+        help="why a thread is running, ready or waiting",
         formatter_class=argparse.RawDescriptionHelpFormatter,
-        description="Show why a thread is in its state, or what its time went into.",
+        description="Show why a thread is in its state, or where its time went.",
         epilog=_EPILOG,
     )
     add = parser.add_argument
@@ -49,13 +50,13 @@ def add_parser(subparsers: Any) -> None:
         "--thread",
         required=True,
         metavar="NAME|PID:TID",
-        help="any name that satview shows, or that of a process with one thread",
+        help="a thread name as satview shows it, or the name of a single-threaded process",
     )
     when = parser.add_mutually_exclusive_group(required=True)
-    when.add_argument("--at", metavar="TIME", help="such as 1.25s, 350us, 0x1f00c (cycles) or #1200 (an event)")
+    when.add_argument("--at", metavar="TIME", help="for example 1.25s, 350us, 0x1f00c (cycles) or #1200 (an event)")
     when.add_argument("--range", metavar="A..B", help=f"the critical path from A to B: {RANGES}")
-    add("--steps", type=int, metavar="N", help=f"with --at: at most so many (default {MOST_STEPS})")
-    add("--top", type=int, metavar="N", help="with --range: only the N longest pieces, in order of time")
+    add("--steps", type=int, metavar="N", help=f"with --at: follow at most N steps (default {MOST_STEPS})")
+    add("--top", type=int, metavar="N", help="with --range: only the N longest pieces, in time order")
     add("--format", choices=("text", "json"), default="text", help="(default %(default)s)")
     add_user_events(parser.add_argument)
     parser.set_defaults(run=run)
@@ -72,9 +73,9 @@ def run(args: argparse.Namespace) -> int:
     if args.range is None and args.top is not None:
         raise UsageError("--top belongs to --range")
     if args.steps is not None and args.steps < 1:
-        raise UsageError(f"--steps {args.steps} is no number of steps")
+        raise UsageError(f"--steps {args.steps} is not a number of steps")
     if args.top is not None and args.top < 1:
-        raise UsageError(f"--top {args.top} is no number of pieces")
+        raise UsageError(f"--top {args.top} is not a number of pieces")
     trace = open_trace(args.file, args.user_events)
     if args.range is not None:
         _print_path(trace, args)

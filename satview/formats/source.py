@@ -226,7 +226,7 @@ def _listing(file: BinaryIO, path: Path, first: bytes) -> Source:
     listing = read_listing(chained, problems)
     if not len(listing.slots):
         raise TraceFormatError(
-            path, 0, "no line of it is an event of a listing", "give a .kev file, or text printed by traceprinter"
+            path, 0, "it has no line with an event", "give a .kev file, or text printed by traceprinter"
         )
     header = listing.header
     slots = listing.slot_array()

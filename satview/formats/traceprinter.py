@@ -87,7 +87,7 @@ def trace_of_listing(listing: Listing, path: Path, cancelled: Callable[[], bool]
     """
     if not len(listing.slots) and not listing.pairs:
         raise TraceFormatError(
-            path, 0, "no line of it is an event of a listing", "open a .kev file, or text printed by traceprinter"
+            path, 0, "it has no line with an event", "open a .kev file, or text printed by traceprinter"
         )
     if not listing.is_release_known:
         listing.problems.add(

@@ -70,7 +70,7 @@ def write_events(
     if kind == "kev":
         written = write_subset(trace, path, mask, window, progress=report, cancelled=is_cancelled)
         more = written.context + written.opening
-        with_more = f", and {more:,} more so that threads, names and states stay right" if more else ""
+        with_more = f", and {more:,} more to keep threads, names and states correct" if more else ""
         remade = f"; {written.remade_text}" if written.remade else ""
         return f"{path.name}: {written.selected:,} events{with_more}{remade}"
     write = write_listing if kind == "txt" else write_event_list

@@ -54,7 +54,7 @@ def plan(request: AxisRequest, cancelled: Callable[[], bool] | None = None) -> l
     if len(names) != len(request.paths):
         raise UsageError(f"there are {len(request.paths)} files and {len(names)} names for them")
     if request.number < 1:
-        raise UsageError(f"{request.number} is no number of an event; the first one is 1")
+        raise UsageError(f"{request.number} is not an event number; the first event is 1")
     typed = _typed(names, request.offsets or {})
     entries = [AxisEntry(path, name, typed.get(name, 0)) for path, name in zip(request.paths, names, strict=True)]
     check_entries(entries)

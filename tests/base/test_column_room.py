@@ -129,4 +129,4 @@ def test_a_window_sets_it_for_what_it_reads(bound):
 @pytest.mark.parametrize("text", ["0", "-5", "much", "\u00b2", "1e3"])
 def test_what_is_no_bound_is_refused(text, capsys):
     assert main([f"--memory-limit={text}", SAMPLE]) == 2
-    assert "is no number of megabytes" in capsys.readouterr().err
+    assert "is not a number of megabytes" in capsys.readouterr().err

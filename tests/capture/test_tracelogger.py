@@ -704,10 +704,10 @@ def test_lessons_log_what_they_show(options, is_wide, tmp_path, capsys):
     ready = list(trace.iter_events("THREADY"))
     assert ready
     assert any("priority" in [argument.name for argument in event.arguments] for event in ready) is is_wide
-    says = "events are wide, as what inversion shows needs priorities and owners; --fast: fast ones"
+    says = "events are wide because inversion needs priorities and owners; use --fast for fast events"
     assert (says in capsys.readouterr().err) is (not options)
 
 
 def test_fast_and_wide_exclude_each_other(tmp_path, capsys):
     assert main(["tracelogger", "--fast", "-w", "-f", str(tmp_path / "t.kev")]) == 2
-    assert "--fast: not together with -w" in capsys.readouterr().err
+    assert "--fast: cannot be used with -w" in capsys.readouterr().err

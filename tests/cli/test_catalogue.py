@@ -45,5 +45,5 @@ def test_what_is_no_listing_is_refused(tmp_path, capsys):
     path = tmp_path / "x.txt"
     path.write_text("hello\n")
     assert main(["catalogue", "learn", str(path)]) == 2
-    assert "no line of it is an event" in capsys.readouterr().err
+    assert "it has no line with an event" in capsys.readouterr().err
     assert main(["catalogue", "learn", str(tmp_path / "none")]) == 2

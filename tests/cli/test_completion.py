@@ -73,4 +73,4 @@ def test_every_command_is_in_the_whole_parser():
 
 def test_it_opens_nothing(capsys):
     assert main(["a.kev", "--print-completion", "bash"]) == 2
-    assert "without a FILE" in capsys.readouterr().err
+    assert "take no FILE" in capsys.readouterr().err

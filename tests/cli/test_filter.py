@@ -28,7 +28,7 @@ def test_rules_and_expression_write_a_smaller_file(tmp_path, trace_file, capsys)
     printed = capsys.readouterr().out
     small, large = open_kev(out), open_kev(trace_file)
     assert f"of {len(large.events):,} events" in printed
-    assert "more so that threads, names and states stay right" in printed
+    assert "more to keep threads, names and states correct" in printed
     is_call = small.events.code >> 10 == 2
     is_comm = small.events.code >> 10 == 7
     assert is_call.any()
@@ -45,7 +45,7 @@ def test_without_output_events_are_counted(trace_file, capsys):
     assert main(["filter", str(trace_file), "-e", "event == MSG_SENDV"]) == 0
     large = open_kev(trace_file)
     count = sum(large.spec(row).name == "MSG_SENDV" for row in range(len(large.events)))
-    assert capsys.readouterr().out == f"{count:,} of {len(large.events):,} events fit\n"
+    assert capsys.readouterr().out == f"{count:,} of {len(large.events):,} events match\n"
 
 
 @pytest.mark.parametrize(
@@ -97,7 +97,7 @@ def test_faults_are_shown_with_their_position(tmp_path, trace_file, capsys):
     ("arguments", "message"),
     [
         (["--from", "soon"], "'soon' is no time"),
-        (["--from", "3s", "--to", "2s"], "there is no time from 3s to 2s"),
+        (["--from", "3s", "--to", "2s"], "the range from 3s to 2s is empty"),
         (["-r", "missing.satrules"], "No such file"),
     ],
 )

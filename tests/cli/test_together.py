@@ -65,14 +65,14 @@ def test_commands_take_it_as_one_trace(pair, tmp_path, capsys):
         ("a", [], "an axis has 2 to 16 files, and here are 1"),
         ("ab", ["--offset", "zoo=1s"], "there is no file 'zoo' on the axis; there are host, guest"),
         ("ab", ["--offset", "host=1s"], "host is the file that the others are placed by"),
-        ("ab", ["--offset", "guest"], "is no offset; write B=12.5ms"),
+        ("ab", ["--offset", "guest"], "is not an offset; write B=12.5ms"),
         ("ab", ["--offset", "guest=soon"], "'soon' is no time"),
         ("ab", ["--offset", "guest=40000000s"], "guest would begin more than a year away"),
         ("ab", ["--names", "a"], "there are 2 files and 1 names"),
         ("ab", ["--names", "a,a"], "two files are called 'a'"),
         ("ab", ["--align", 'event == "USREVENT/EVENT 9"'], "host.kev has no event where"),
         ("ab", ["--align", "event =="], "host.kev: column"),
-        ("ab", ["--align", 'event == "USREVENT/EVENT 7"', "--number", "0"], "0 is no number of an event"),
+        ("ab", ["--align", 'event == "USREVENT/EVENT 7"', "--number", "0"], "0 is not an event number"),
     ],
 )
 def test_what_makes_no_axis(pair, tmp_path, files, options, says, capsys):
@@ -86,7 +86,7 @@ def test_what_makes_no_axis(pair, tmp_path, files, options, says, capsys):
 def test_an_axis_cannot_replace_its_files_or_be_on_another(pair, tmp_path, capsys):
     out = tmp_path / "both.sataxis"
     assert main(["together", *pair, "-o", pair[0]]) == 2
-    assert "name it host.sataxis" in capsys.readouterr().err
+    assert "for example host.sataxis" in capsys.readouterr().err
     assert main(["together", *pair, "-o", str(out)]) == 0
     assert main(["together", str(out), pair[0], "-o", str(tmp_path / "y.sataxis")]) == 2
     assert "both.sataxis is an axis itself" in capsys.readouterr().err
@@ -94,7 +94,7 @@ def test_an_axis_cannot_replace_its_files_or_be_on_another(pair, tmp_path, capsy
 
 def test_options_of_an_axis_need_together(pair, capsys):
     assert main([*pair, "--offset", "guest=1s"]) == 2
-    assert "go with --together" in capsys.readouterr().err
+    assert "need --together" in capsys.readouterr().err
 
 
 QUEUE = '<eventdefinitions><event id="7" name="queue" sformat="%4u1d depth"/></eventdefinitions>'

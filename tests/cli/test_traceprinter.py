@@ -139,4 +139,4 @@ def test_what_needs_the_whole_trace_needs_a_file(path, capsys):
     assert main(["traceprinter", "-", "--range", "-1ms.."]) == 2
     assert "standard input is read once" in capsys.readouterr().err
     assert main(["traceprinter", str(path), "--range", "1ms..2ms", "--from", "1ms"]) == 2
-    assert "leave out --from and --to" in capsys.readouterr().err
+    assert "--range replaces --from and --to" in capsys.readouterr().err

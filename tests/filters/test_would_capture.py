@@ -204,7 +204,7 @@ def test_a_view_follows_user_for_functions_and_says_what_it_cannot_tell(tmp_path
     assert note.split(":")[0] == f"  Cannot tell whether a capture would have {unsure} events as shown"
     rules.write_text("ADDCLASS SYSTEM\nADDCLASS USER\n")
     assert main(["filter", str(everything.path), "-r", str(rules), "-e", "class == SYSTEM"]) == 0
-    assert capsys.readouterr().out.splitlines() == [f"{system} of {len(everything.events)} events fit"]
+    assert capsys.readouterr().out.splitlines() == [f"{system} of {len(everything.events)} events match"]
 
 
 @pytest.mark.thorough

@@ -296,8 +296,8 @@ def test_the_commands(traces, out, capfd):
     ("arguments", "says"),
     [
         (["traces", "-o", "old"], "it exists and is no data set"),
-        (["traces", "-o", "out", "--by-class"], "whole tables are written"),
-        (["traces", "-o", "out", "--jobs", "0"], "no number of processes"),
+        (["traces", "-o", "out", "--by-class"], "only be exported as whole tables"),
+        (["traces", "-o", "out", "--jobs", "0"], "not a number of processes"),
         (["traces", "-o", "out", "--table", "nothing"], "there is no table 'nothing'"),
         (["traces", "-o", "out", "--pattern", "*.xyz"], "no file in it is called *.xyz"),
         (["traces/a.kev", "-o", "out.parquet", "--jobs", "2"], "are for a folder of traces"),

@@ -342,8 +342,8 @@ def test_a_disk_that_fails_while_a_trace_is_read():
 
 @pytest.mark.parametrize(
     ("text", "what"),
-    [("TRACEPRINTER version 1.02\n", "no line of it is an event of a listing; give a .kev file"),
-     (" -- KERNEL EVENTS -- \nnothing\n", "no line of it is an event of a listing; give a .kev file")],
+    [("TRACEPRINTER version 1.02\n", "it has no line with an event; give a .kev file"),
+     (" -- KERNEL EVENTS -- \nnothing\n", "it has no line with an event; give a .kev file")],
 )  # fmt: skip
 def test_a_listing_without_an_event(text, what):
     with pytest.raises(TraceFormatError, match=what):

@@ -397,7 +397,7 @@ def test_detection_is_by_content(tmp_path):
 def test_a_file_without_any_event_is_refused(tmp_path):
     path = tmp_path / "empty.txt"
     path.write_text("TRACEPRINTER version 1.02\n")
-    with pytest.raises(TraceFormatError, match="no line of it is an event"):
+    with pytest.raises(TraceFormatError, match="it has no line with an event"):
         open_listing(path)
 
 

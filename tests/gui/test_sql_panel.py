@@ -238,11 +238,11 @@ def test_why_nothing_can_be_drawn(panel, qtbot):
     run_query(panel, qtbot, "select 1 as one")
     shown_as(panel, "Plot")
     assert panel.reason.isVisible()
-    assert panel.reason.text().startswith("No column says when")
+    assert panel.reason.text().startswith("No column gives a time")
     run_query(panel, qtbot, "select 5 as time_ns")
     assert panel.reason.text() == "No column has values to plot."
     shown_as(panel, "Lanes")
-    assert panel.reason.text().startswith("No column says how long")
+    assert panel.reason.text().startswith("No column gives a duration")
     shown_as(panel, "Rows")
     assert panel.table.isVisible()
     run_query(panel, qtbot, "select nothing from event")

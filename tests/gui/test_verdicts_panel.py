@@ -128,7 +128,7 @@ def test_click_shows_the_position_and_the_thread_that_suffers(empty_window, load
     assert opened.viewport.window.start < verdict.start_cycles < verdict.end_cycles < opened.viewport.window.end
     assert opened.viewport.window.length < 2 * (verdict.end_cycles - verdict.start_cycles)
     assert int(opened.trace.events.thread[opened.selection.event]) == verdict.threads[0]
-    assert window.statusBar().currentMessage().startswith("Y says why the selected thread is in its state")
+    assert window.statusBar().currentMessage().startswith("Press Y to see why the selected thread is in its state")
     panel.model.unfold(0)
     click(panel, 3)
     assert opened.selection.event == verdict.evidence[1]

@@ -138,8 +138,8 @@ def test_a_picture_that_cannot_be_taken_is_told(inversion, tmp_path, monkeypatch
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["in.kev", "-o", "a.html", "--pictures", "-1"], "no number of pictures"),
-        (["-", "-o", "a.html"], "pictures need a FILE"),
+        (["in.kev", "-o", "a.html", "--pictures", "-1"], "not a number of pictures"),
+        (["-", "-o", "a.html"], "pictures cannot be drawn from standard input"),
         (["in.kev", "-o", "in.kev"], "in.kev"),
         (["none.kev", "-o", "a.html"], "none.kev"),
     ],

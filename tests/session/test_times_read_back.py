@@ -100,7 +100,7 @@ def test_commands_take_what_is_printed(rate, tmp_path, capsys):
         for text in (words[3], str(location).removeprefix("at ") + ".."):
             rows = typed(text, trace)
             main(["filter", str(path), "--range", text])
-            assert capsys.readouterr().out == f"{rows.stop - rows.start:,} of {len(trace.events):,} events fit\n"
+            assert capsys.readouterr().out == f"{rows.stop - rows.start:,} of {len(trace.events):,} events match\n"
         main(["traceprinter", str(path), "-n", "--from", words[3].split("..")[0]])
         printed = [line for line in capsys.readouterr().out.splitlines() if "CLASS 12" in line or "CPU" in line]
         assert (

@@ -211,7 +211,7 @@ def test_what_is_left_out_is_said(arguments, lines, tmp_path, monkeypatch, capfd
     builder.event(wire.code(wire.WireClass.USER, 5), 20, (1, 2)).event(wire.code(wire.WireClass.COMM, 1), 30, (1, 2))
     builder.write(tmp_path / "in.kev")
     assert main(["export", "in.kev", *arguments]) == 0
-    about_kev = re.compile(r"  [0-9,]+ (more so|made up|slots).*")
+    about_kev = re.compile(r"  [0-9,]+ (more to keep|generated|slots).*")
     printed = [line.strip() for line in capfd.readouterr().out.splitlines() if not about_kev.fullmatch(line)]
     assert len(printed) == len(lines)
     for line, begin in zip(printed, lines, strict=True):
@@ -256,7 +256,7 @@ def test_nothing_is_left_of_a_folder_that_fails(dense, tmp_path, monkeypatch):
         (["-o", "a", "--table", "state", "--by-class"], "--by-class is for the table event"),
         (["-o", "no/such/a.csv"], "a.csv: there is no folder 'no/such'; make it first"),
         (["-o", "no/a", "--table", "all"], "a: there is no folder 'no'; make it first"),
-        (["a.csv", "-o", "b.csv"], "two outputs, a.csv and b.csv"),
+        (["a.csv", "-o", "b.csv"], "two outputs are given, a.csv and b.csv"),
         ([], "-o OUT is missing"),
     ],
 )
@@ -342,11 +342,11 @@ def test_query_lists_what_there_is(capfd):
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        ([], "a FILE is missing"),
+        ([], "FILE is missing"),
         ([VENDOR], "a query is missing"),
         ([VENDOR, "select nothing from event"], '"nothing" not found'),
-        ([VENDOR, "select 1", "-o", "a.xls"], "-o goes with --format"),
-        ([VENDOR, "select 1", "a.csv"], "2 arguments where one QUERY is; -o FILE"),
+        ([VENDOR, "select 1", "-o", "a.xls"], "-o needs --format"),
+        ([VENDOR, "select 1", "a.csv"], "expected one QUERY but got 2 arguments; use -o FILE"),
         ([VENDOR, "select 1", "--json"], "--format {table,csv,json,parquet}"),
         ([VENDOR, "select 1", "--time-limit", "0"], "above 0"),
         ([VENDOR, "select count(*) from range(100000000000) a(i) where i % 7 = 3", "--time-limit", "0.1"], "0.1 s"),

@@ -263,7 +263,7 @@ def test_an_answer_that_is_cut(trace, tmp_path, capsys):
     out = tmp_path / "out.json"
     command = ["query", str(trace.path), numbers, "--answer-limit", "1"]
     assert main([*command, "--format", "json", "-o", str(out)]) == 1
-    says = "the answer is cut after 129,055 rows, at the limit of its size; add a LIMIT, or raise --answer-limit"
+    says = "the result was cut after 129,055 rows at the size limit; add a LIMIT, or raise --answer-limit"
     assert capsys.readouterr().err == f"satview: {says}\n"
     rows = json.loads(out.read_text())
     assert (rows[0], rows[-2], rows[-1], len(rows)) == ({"i": 0}, {"i": 129054}, {"cut": says}, 129056)

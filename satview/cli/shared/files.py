@@ -31,7 +31,7 @@ def add_user_events(add: Any) -> None:
         add: `add_argument` of a parser or of a group of one.
     """
     add("--user-events", default="", metavar="FILE", type=InputFile,
-        help="XML of the vendor's toolkit: names and fields of user events, and of others")  # fmt: skip
+        help="XML file from the vendor's toolkit with names and fields of user events and others")  # fmt: skip
 
 
 class RuleFile(InputFile):
@@ -86,13 +86,13 @@ def add_axis_options(add: Any) -> None:
     Args:
         add: `add_argument` of a parser or of a group of one.
     """
-    add("--names", default="", metavar="A,B", help="what the files are called (by their names)")
+    add("--names", default="", metavar="A,B", help="names for the files (default: their file names)")
     add("--offset", action="append", default=[], metavar="B=TIME",
-        help="file B, by name or number, begins so long after the first one: 12.5ms, -2s; repeatable")  # fmt: skip
+        help="start file B (name or number) this long after the first file: 12.5ms, -2s; repeatable")  # fmt: skip
     add("--align", default="start", metavar="WHAT",
-        help="for files without --offset: start (default), counter (the stamps count from the same moment), or an "
-        "expression: the first event that fits is at the same time in all")  # fmt: skip
-    add("--number", type=int, default=1, metavar="N", help="with an expression: the N-th event that fits (1)")
+        help="how to place files without --offset: start (default), counter (their time stamps share one "
+        "counter), or an expression: its first match is at the same time in all files")  # fmt: skip
+    add("--number", type=int, default=1, metavar="N", help="with an expression: use the N-th match (1)")
 
 
 def axis_request(args: argparse.Namespace, files: list[Path]) -> AxisRequest:
@@ -109,7 +109,7 @@ def axis_request(args: argparse.Namespace, files: list[Path]) -> AxisRequest:
         name, sign, time = text.partition("=")
         if not sign or not name:
             raise UsageError(
-                f"--offset {text[:40]!r} is no offset; write B=12.5ms, B being the name or number of a file"
+                f"--offset {text[:40]!r} is not an offset; write B=12.5ms, where B is the name or number of a file"
             )
         offsets[name] = time
     names = tuple(name.strip() for name in args.names.split(",")) if args.names else ()

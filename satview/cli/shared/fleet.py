@@ -23,11 +23,11 @@ def export(args: argparse.Namespace) -> int:
         UsageError: The arguments do not fit, or there is no trace.
     """
     if args.range or args.expression or args.by_class or args.format not in (None, "parquet"):
-        raise UsageError("of a folder of traces whole tables are written, as Parquet")
+        raise UsageError("a folder of traces can only be exported as whole tables, in Parquet")
     if args.user_events:
-        raise UsageError("--user-events is for a single trace; export these one by one")
+        raise UsageError("--user-events works for a single trace; export the traces one by one")
     if args.jobs is not None and args.jobs < 1:
-        raise UsageError(f"--jobs {args.jobs} is no number of processes")
+        raise UsageError(f"--jobs {args.jobs} is not a number of processes")
     tables = list(SCHEMAS) if "all" in args.table else [*args.table]
     if args.arguments and "argument" not in tables:
         tables = [*(tables or DEFAULT_TABLES), "argument"]
@@ -50,7 +50,7 @@ def _report(found: Exported, name: str) -> int:
     events = sum(each.events for each in found.done)
     parts = [f"{len(found.done):,} traces written, {events:,} events"]
     if found.unchanged:
-        parts.append(f"{found.unchanged:,} there already")
+        parts.append(f"{found.unchanged:,} unchanged")
     if found.skipped:
         parts.append(f"{len(found.skipped):,} skipped")
     print(f"{name}: {', '.join(parts)}")

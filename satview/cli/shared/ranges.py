@@ -26,7 +26,7 @@ def number(text: str) -> int:
     try:
         return int(text, 16) if text[:2].lower() == "0x" else int(text)
     except ValueError:
-        raise argparse.ArgumentTypeError(f"{text[:40]!r} is no number such as 256 or 0x100") from None
+        raise argparse.ArgumentTypeError(f"{text[:40]!r} is not a number like 256 or 0x100") from None
 
 
 RANGES: Final = "1.2s..1.5s, -5s.. (the end), 25%%..50%%, #1200..#1300 (events), 06:19:01..06:19:02, 0x1f00c.. (cycles)"
@@ -71,7 +71,7 @@ def window_of(trace: Trace, begin: str | None, end: str | None, range_text: str 
     """
     if range_text:
         if begin is not None or end is not None:
-            raise UsageError("--range says it all; leave out --from and --to")
+            raise UsageError("--range replaces --from and --to; leave them out")
         return range_of(range_text, trace)
     if begin is None and end is None:
         return None
@@ -83,7 +83,7 @@ def window_of(trace: Trace, begin: str | None, end: str | None, range_text: str 
     stop = parse_moment(end, axis) if end is not None else trace.window.end
     if stop <= start:
         raise UsageError(
-            f"there is no time from {begin or 'the start'} to {end or 'the end'} of this trace, "
+            f"the range from {begin or 'the start'} to {end or 'the end'} is empty or outside this trace, "
             f"which takes {format_duration(trace.duration_ns)}"
         )
     return TimeWindow(start, stop)

@@ -22,9 +22,9 @@ def add_files(parser: argparse.ArgumentParser) -> None:
         nargs="+",
         metavar="FILE",
         type=InputFile,
-        help="a thread trace file (its set is found), a directory of them, or several",
+        help="a thread trace file (the rest of its set is found), a directory of them, or several",
     )
-    parser.add_argument("--categories", metavar="NAMES", help="read these categories only, such as mutex:cond:sema")
+    parser.add_argument("--categories", metavar="NAMES", help="read only these categories, for example mutex:cond:sema")
 
 
 def open_set(files: list[str], categories: str | None) -> Trace:

@@ -88,8 +88,8 @@ def add_logger_options(parser: argparse.ArgumentParser) -> None:
         default=[],
         help="add an attribute to the header",
     )
-    add("-a", dest="security", action="store_true", help="also log the Security class (7.x on)")
-    add("-b", dest="own_buffers", metavar="num", type=int, default=64, help="buffers of the logger itself (64)")
+    add("-a", dest="security", action="store_true", help="also log the Security class (7.x and later)")
+    add("-b", dest="own_buffers", metavar="num", type=int, default=64, help="buffers in the logger itself (64)")
     add("-c", dest="continuous", action="store_true", help="log until a signal, same as -n 0")
     add(
         "-D",
@@ -97,9 +97,9 @@ def add_logger_options(parser: argparse.ArgumentParser) -> None:
         metavar="sec",
         type=seconds,
         default=0,
-        help="flush the kernel buffers so often",
+        help="flush the kernel buffers at this interval",
     )
-    add("-d", dest="daemon", metavar="1", help="daemon mode: a control program sets filters and starts")
+    add("-d", dest="daemon", metavar="1", help="daemon mode: a control program sets filters and starts the trace")
     add("-E", dest="enable", action="store_true", help="with -d1: set the filters as in normal mode")
     add(
         "-F",
@@ -116,7 +116,7 @@ def add_logger_options(parser: argparse.ArgumentParser) -> None:
         metavar="file",
         type=OutputFile,
         default=DEFAULT_FILE,
-        help=f"output ({DEFAULT_FILE}); - is standard output",
+        help=f"output file ({DEFAULT_FILE}); - is standard output",
     )
     add("-k", dest="kernel_buffers", metavar="num", type=int, default=32, help="kernel buffers of 16 KiB (32)")
     add("-M", dest="mapped", action="store_true", help="map the output file; needs -S")
@@ -124,10 +124,20 @@ def add_logger_options(parser: argparse.ArgumentParser) -> None:
     add("-P", dest="keep", action="store_true", help="keep the kernel buffers afterwards")
     add("-p", dest="address", metavar="addr", help="physical address of the buffers")
     add("-R", dest="reuse", action="store_true", help="reuse buffers left by -P")
-    add("-r", dest="ring", action="store_true", help="ring mode: keep the newest, save at a signal or STOP")
+    add(
+        "-r",
+        dest="ring",
+        action="store_true",
+        help="ring mode: keep the newest buffers and save them at a signal or STOP",
+    )
     add("-S", dest="size", metavar="size", help="maximum size of the output; k, K, m, M")
-    add("-s", dest="seconds", metavar="sec", type=seconds, default=0, help="log for so many (simulated) seconds")
-    add("-u", dest="unknown", action="store_true", help="as in 8.0, where its meaning is not documented; does nothing")
+    add("-s", dest="seconds", metavar="sec", type=seconds, default=0, help="log for this many (simulated) seconds")
+    add(
+        "-u",
+        dest="unknown",
+        action="store_true",
+        help="accepted but ignored; 8.0 has it without documenting its meaning",
+    )
     add(
         "-v",
         dest="verbose",
@@ -142,28 +152,28 @@ def add_target_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of the simulated target, which are long words: no release of tracelogger has them."""
     group = parser.add_argument_group("simulated target")
     group.add_argument(
-        "--fast", action="store_true", help="fast events, also of a workload whose point shows in wide ones"
+        "--fast", action="store_true", help="fast events, even for a workload that defaults to wide events"
     )
     group.add_argument(
         "--workload",
         metavar="NAME|FILE.py",
         type=InputFile,
         default=DEFAULT_WORKLOAD,
-        help=f"what runs on the target ({DEFAULT_WORKLOAD})",
+        help=f"program that the target runs ({DEFAULT_WORKLOAD})",
     )
     group.add_argument("--list-workloads", action="store_true", help="print the names of all workloads")
-    group.add_argument("--seed", type=int, default=1, help="same seed, same file (1)")
-    group.add_argument("--cpus", type=int, default=0, help="1 to 64 (as the workload likes it)")
+    group.add_argument("--seed", type=int, default=1, help="the same seed gives the same file (1)")
+    group.add_argument("--cpus", type=int, default=0, help="1 to 64 (set by the workload)")
     group.add_argument("--release", choices=RELEASES, default=Release.QNX_7.value, help="release of the target (7.x)")
     group.add_argument(
-        "--skew", metavar="ns", type=int, help="how far the counters of two CPUs may be apart (40 in 6.x, else 0)"
+        "--skew", metavar="ns", type=int, help="largest difference between the counters of two CPUs (40 in 6.x, else 0)"
     )
     group.add_argument(
         "--duration",
         metavar="sec",
         type=seconds,
         default=0,
-        help="simulated time until the signal comes that ends a continuous or ring capture: seconds, or 350ms",
+        help="simulated time until the signal that ends a continuous or ring capture: seconds, or 350ms",
     )
     group.add_argument(
         "--events",
@@ -176,32 +186,35 @@ def add_target_options(parser: argparse.ArgumentParser) -> None:
         "--control", metavar="FILE.py", type=InputFile, help="control program: main() yields TraceEvent() calls"
     )
     group.add_argument(
-        "--rules", metavar="FILE.satrules", type=RuleFile, help="log what these rules let pass, instead of all classes"
+        "--rules",
+        metavar="FILE.satrules",
+        type=RuleFile,
+        help="log only what these rules let through, instead of all classes",
     )
     group.add_argument("--allow-code", action="store_true", help="let the rules call Python functions")
     group.add_argument(
         "--no-privilege",
         action="store_true",
-        help="let programs attach handlers without ThreadCtl(_NTO_TCTL_IO); on a target that is EPERM",
+        help="let programs attach handlers without ThreadCtl(_NTO_TCTL_IO); a real target fails with EPERM",
     )
     group.add_argument(
         "--pace",
         metavar="X",
         type=float,
         default=0,
-        help="simulated seconds per real second, to watch the file grow; 0 = as fast as possible",
+        help="simulated seconds per real second, to watch the file grow; 0 is as fast as possible",
     )
     group.add_argument(
         "--probe",
         action="store_true",
-        help="take the buffers from outside: no logger runs on the target, so the same seed is the same "
-        "run under all rules",
+        help="read the buffers from outside: no logger runs on the target, so the same seed gives the same "
+        "run under any rules",
     )
     group.add_argument(
         "--qst",
         choices=[form.value for form in QstForm],
-        help="keep the newest -k buffers and write them out at the end as a QST file of this version, as a tracer on "
-        "the target does (7.x and 8.0); no logger runs",
+        help="keep the newest -k buffers and write them at the end as a QST file of this version, like a tracer on "
+        "the target (7.x and 8.0); no logger runs",
     )
     group.add_argument(
         "--no-flush",
@@ -213,7 +226,7 @@ def add_target_options(parser: argparse.ArgumentParser) -> None:
         metavar="ms",
         type=float,
         default=_DISK_MS,
-        help=f"time the disk takes for one buffer; large values make the logger too slow ({_DISK_MS})",
+        help=f"time the disk needs for one buffer; a large value makes the logger too slow ({_DISK_MS})",
     )
 
 
@@ -243,7 +256,7 @@ def check_release(args: argparse.Namespace) -> None:
     for flag, name, default, since in _SINCE:
         if getattr(args, name) != default and RELEASES.index(args.release) < RELEASES.index(since.value):
             raise UsageError(
-                f"{flag}: tracelogger of {args.release} has no such option; that of {since.value} has "
+                f"{flag}: tracelogger of {args.release} has no such option; it was added in {since.value} "
                 f"(--release {since.value})"
             )
     if args.file == "-" and args.release == Release.QNX_6.value:
@@ -259,7 +272,7 @@ def check_qst(args: argparse.Namespace) -> None:
     not_there = (("-d1", args.daemon), ("--control", args.control), ("-S", args.size), ("-n", args.iterations),
                  ("-A", args.attributes), ("-D", args.flush))  # fmt: skip
     if given := [flag for flag, value in not_there if value]:
-        raise UsageError(f"--qst: goes without {', '.join(given)}, since no logger writes the file")
+        raise UsageError(f"--qst: cannot be used with {', '.join(given)}, because no logger writes the file")
     if is_standard_output(args.file):
         raise UsageError("--qst needs a file")
 
@@ -274,13 +287,13 @@ def logger_options(args: argparse.Namespace) -> LoggerOptions:
         raise UsageError(f"-d {args.daemon}: the only daemon mode is -d1")
     for number, what in ((args.own_buffers, "-b"), (args.kernel_buffers, "-k")):
         if not 1 <= number <= 4096:
-            raise UsageError(f"{what} {number}: 1 to 4096 buffers")
+            raise UsageError(f"{what} {number}: must be 1 to 4096 buffers")
     if bad := [n for n in args.without if n not in _FILTERS]:
         raise UsageError(f"-F {bad[0]}: filters are {', '.join(f'{n} {what}' for n, what in _FILTERS.items())}")
     unlimited = args.continuous or args.ring or (args.seconds and args.iterations is None)
     iterations = 0 if unlimited else 32 if args.iterations is None else args.iterations
     if iterations < 0:
-        raise UsageError(f"-n {iterations}: a number of buffers, or 0")
+        raise UsageError(f"-n {iterations}: must be a number of buffers, or 0")
     return LoggerOptions(
         iterations=iterations,
         kernel_buffers=args.kernel_buffers,
@@ -315,34 +328,34 @@ def notes(args: argparse.Namespace, limit: int) -> Iterator[str]:
     """
     _check_together(args, limit)
     if is_wide_by_itself(args):
-        yield f"events are wide, as what {args.workload} shows needs priorities and owners; --fast: fast ones"
+        yield f"events are wide because {args.workload} needs priorities and owners; use --fast for fast events"
     if args.unknown:
-        yield "-u: accepted as tracelogger of 8.0 does; its meaning is not documented, it does nothing here"
+        yield "-u: accepted as tracelogger of 8.0 does; its meaning is not documented, and it is ignored here"
     if args.mapped:
         yield "-M: the file is written, not mapped; its content is the same"
     if args.keep:
-        yield "-P: the simulated target ends with this command, and its buffers with it"
+        yield "-P: has no effect; the simulated target and its buffers end with this command"
     if args.reuse:
         yield "-R: there are no buffers of an earlier run; new ones are allocated"
     if NO_RING0 in args.without and args.release != Release.QNX_6.value:
-        yield f"-F {NO_RING0}: has no effect, tracelogger of 6.x alone knows it"
+        yield f"-F {NO_RING0}: has no effect; only tracelogger of 6.x has it"
     if args.enable and args.daemon is None:
         yield "-E: has no effect without -d1"
     if args.daemon is not None and not args.control:
         yield "-d1: no --control program is given, so nothing will start the trace"
     if args.flush and args.ring:
-        yield "-D: has no effect with -r, a ring is not flushed while tracing is on"
+        yield "-D: has no effect with -r; a ring is not flushed while tracing is on"
     if args.control and args.daemon is None:
-        yield "--control: without -d1 the trace starts by itself, and the program changes it while it runs"
+        yield "--control: without -d1 the trace starts at once, and the program changes it while it runs"
 
 
 def _check_together(args: argparse.Namespace, limit: int) -> None:
     if args.wide and args.fast:
-        raise UsageError("--fast: not together with -w")
+        raise UsageError("--fast: cannot be used with -w")
     if args.probe and (args.daemon is not None or args.control):
-        raise UsageError("--probe: goes without -d1 and --control, since no logger waits for a program")
+        raise UsageError("--probe: cannot be used with -d1 and --control, because no logger waits for a program")
     if args.mapped and not limit:
-        raise UsageError("-M needs -S: a mapped file must know its size")
+        raise UsageError("-M needs -S: the size of a mapped file must be known")
 
 
 def _address(text: str | None) -> int:
@@ -351,7 +364,7 @@ def _address(text: str | None) -> int:
     except ValueError:
         address = -1
     if not 0 <= address < 1 << 64:
-        raise UsageError(f"-p {text}: an address, for instance 0x40000000")
+        raise UsageError(f"-p {text}: must be an address, for example 0x40000000")
     return address
 
 
@@ -365,7 +378,7 @@ def size_of(text: str | None) -> int:
         return 0
     found = _SIZE.fullmatch(text)
     if not found or not int(found[1]):
-        raise UsageError(f"-S {text}: a number of bytes, with k or m for KiB or MiB")
+        raise UsageError(f"-S {text}: must be a number of bytes, with k or m for KiB or MiB")
     return int(found[1]) * {"": 1, "k": 1024, "m": 1024 * 1024}[found[2].lower()]
 
 

@@ -135,7 +135,7 @@ class DetailsPanel(Panel):
     def _empty_html(self) -> str:
         return (
             f"<p style='color:{css(self._theme.faint)}' align='center'><br><br><br>Click an interval or an event"
-            "<br>to see all that is known of it.</p>"
+            "<br>to see its details.</p>"
         )
 
     def _html(self, details: Details) -> str:

@@ -109,7 +109,7 @@ class DoctorPanel(Panel):
         found = answer.found
         self._stack.setCurrentWidget(self.message if found is None or answer.error else self.tree)
         if found is None or answer.error:
-            self.message.setText(answer.error or "Looking at the trace\N{HORIZONTAL ELLIPSIS}")
+            self.message.setText(answer.error or "Examining the trace\N{HORIZONTAL ELLIPSIS}")
             self.statement.setText("")
             self._on_selection()
             return
@@ -163,7 +163,7 @@ class DoctorPanel(Panel):
     def _on_selection(self) -> None:
         line, one = self._line(), self._selected()
         what = one.analysis.title.lower() if one is not None else "all that is not exact"
-        for button, does in ((self.copy_line, "Copy the command line of tracelogger"), (self.capture, "Capture")):
+        for button, does in ((self.copy_line, "Copy the tracelogger command line"), (self.capture, "Capture")):
             button.setEnabled(line is not None)
             button.setToolTip(tool_tip(f"{does} for {what}" + (f":\n{line.command}" if line is not None else "")))
 

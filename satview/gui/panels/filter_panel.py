@@ -56,7 +56,7 @@ def thread_groups(trace: Trace, counts: NDArray[np.int64]) -> list[Group]:
     for row in range(len(trace.threads)):
         process = int(trace.threads.process[row])
         tid = int(trace.threads.tid[row])
-        title = f"{tid}  {trace.threads.names[row]}".strip() if tid > 0 else "thread not known"
+        title = f"{tid}  {trace.threads.names[row]}".strip() if tid > 0 else "unknown thread"
         if row or counts[0]:
             by_process.setdefault(process, []).append(Leaf(row, title, int(counts[row])))
     groups = [
@@ -149,7 +149,7 @@ class ThreadPresets(QPushButton):
         if isinstance(threads, np.ndarray):
             rows = np.flatnonzero(threads)
             if not len(rows):
-                self._opened.filters.failed.emit(f"{self._title}: no thread of this trace fits")
+                self._opened.filters.failed.emit(f"{self._title}: no thread in this trace matches")
                 return
             self._opened.filters.only_threads(rows, self._title)
 
@@ -513,7 +513,7 @@ class FilterPanel(Panel):
         filters, total = self._opened.filters, len(self._opened.trace.events)
         self._reset.setEnabled(filters.is_active or bool(filters.state.stack.passes))
         text = f"{filters.row_count:,} shown" if filters.is_active else "All events"
-        self.summary.setToolTip(tool_tip(f"{filters.row_count:,} of {total:,} events show"))
+        self.summary.setToolTip(tool_tip(f"{filters.row_count:,} of {total:,} events are shown"))
         self.summary.setText("\N{HORIZONTAL ELLIPSIS}" if filters.is_pending else text)
 
     @Slot(list, bool)

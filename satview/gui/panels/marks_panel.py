@@ -30,8 +30,7 @@ _COLUMNS: Final = ("Time", "Length", "Note")
 _NOTE: Final = 2
 _WIDTHS_PX: Final = (190, 110)
 _NONE: Final = (
-    "Nothing is marked yet.\n"
-    "M marks the time under the mouse until the next one, B keeps it, Shift+M writes a note on it."
+    "Nothing is marked yet.\nPoint at a time and press M for a temporary mark, B for a bookmark, or Shift+M for a note."
 )
 
 

@@ -17,8 +17,8 @@ from satview.gui.theme import Theme
 from satview.gui.widgets import PlainLabel
 
 _HOW: Final = (
-    "Click an interval of a thread, or drag over a range of its lane, and press Shift+Y:\n"
-    "what had to happen for the thread to get to the end of it."
+    "Click an interval of a thread, or drag over a range in its lane, then press Shift+Y\n"
+    "to see the chain of work that the thread depended on."
 )
 _TOTAL_WIDTHS_PX: Final = (120, 88, 76, 74, 80)
 _LEAST_NAME_PX, _WIDEST_NAME_PX = 90, 420
@@ -105,7 +105,7 @@ class PathPanel(AnswerPanel):
         self.sums.setVisible(found is not None)
         if found is None:
             self.statement.setText("")
-            self.show_page(search.error or ("Looking for the path\N{HORIZONTAL ELLIPSIS}" if search.is_busy else _HOW))
+            self.show_page(search.error or ("Finding the path\N{HORIZONTAL ELLIPSIS}" if search.is_busy else _HOW))
             return
         window, clock = found.path.window, trace.clock
         self.statement.setText(visible_line(

@@ -33,7 +33,7 @@ class ProblemsPanel(Panel):
         self._stack.addWidget(self.tree)
         fine = Notice(
             "The file has no problems: every slot was understood.\n"
-            "What is wrong in the system that was traced is listed under Verdicts (Ctrl+Shift+V).",
+            "For problems of the traced system, see Verdicts (Ctrl+Shift+V).",
             self,
         )
         self._stack.addWidget(fine)

@@ -111,8 +111,8 @@ class SnapshotPanel(Panel):
         view = self.view
         reason = view.error
         if not reason and view.found is None:
-            reason = ("Select an event or an interval, or set cursor A (1): this shows what every thread does then."
-                      if view.at_cycles is None else "Looking at all threads\N{HORIZONTAL ELLIPSIS}")  # fmt: skip
+            reason = ("Select an event or interval, or set cursor A (1), to see the state of every thread at that time."
+                      if view.at_cycles is None else "Examining all threads\N{HORIZONTAL ELLIPSIS}")  # fmt: skip
         self._empty.setText(reason)
         self._stack.setCurrentWidget(self._empty if reason else self.tree)
         self.moment.setVisible(not reason)
@@ -120,7 +120,7 @@ class SnapshotPanel(Panel):
             return
         clock = view.trace.clock
         count = f"{view.found.thread_count:,} threads"
-        waits = " \N{MIDDLE DOT} looking at another moment\N{HORIZONTAL ELLIPSIS}" if view.is_pending else ""
+        waits = " \N{MIDDLE DOT} updating\N{HORIZONTAL ELLIPSIS}" if view.is_pending else ""
         self.moment.setText(f"At {format_moment(view.found.at_cycles, clock)}: {count}{waits}")
         if self._shown is not view.found:
             self._shown = view.found
@@ -186,7 +186,7 @@ class SnapshotPanel(Panel):
         by = self._by(group) if is_alone else ""
         item = QTreeWidgetItem(top, [visible_line(name), "", visible_line(what), visible_line(by), self._for(each)])
         item.setData(0, _THREAD, each)
-        item.setToolTip(0, tool_tip(f"{name}\nClick goes to the thread and the event that began this."))
+        item.setToolTip(0, tool_tip(f"{name}\nClick to go to the thread and the event that started this state."))
         item.setToolTip(_WHAT, tool_tip(what))
         if is_alone:
             self._mark_holder(item, group)
@@ -195,7 +195,7 @@ class SnapshotPanel(Panel):
         if group.holder > 0:
             item.setData(0, _HOLDER, group.holder)
             item.setForeground(_BY, colour(self._theme.accent))
-            item.setToolTip(_BY, tool_tip(f"{self._by(group)}\nClick goes to that thread."))
+            item.setToolTip(_BY, tool_tip(f"{self._by(group)}\nClick to go to that thread."))
 
     def _add_more(self, top: QTreeWidgetItem, count: int) -> None:
         if count > _MOST:

@@ -330,7 +330,7 @@ class SqlPanel(Panel):
         if isinstance(drawing, str):
             self._refuse(drawing)
         elif shown is Shown.LANES and not drawing.has_ends:
-            self._refuse("No column says how long: a lane needs end_ns, length_ns or their cycles beside the start.")
+            self._refuse("No column gives a duration: a lane needs end_ns, length_ns or cycles next to the start.")
         elif shown is Shown.PLOT and not drawing.values:
             self._refuse("No column has values to plot.")
         elif self.plot is None and not are_imported():

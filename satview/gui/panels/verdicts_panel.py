@@ -66,11 +66,11 @@ class VerdictsPanel(AnswerPanel):
         line = found.capture if found is not None else None
         self.capture.setVisible(line is not None)
         if line is not None:
-            does = "Capture again, wide, to see what this trace does not show"
+            does = "Capture again in wide mode to see what this trace cannot show"
             self.capture.setToolTip(tool_tip(f"{does}:\n{line.command}"))
         if found is None or search.error:
             self.statement.setText("")
-            self.show_page(search.error or "Looking for what is wrong\N{HORIZONTAL ELLIPSIS}")
+            self.show_page(search.error or "Looking for problems\N{HORIZONTAL ELLIPSIS}")
             return
         table = found.table.sorted_by(name, descending) if name else found.table
         self.show_answer(table, name, is_descending=descending)
@@ -88,4 +88,4 @@ class VerdictsPanel(AnswerPanel):
     def _show(self, row: int) -> None:
         super()._show(row)
         if self.model.answer is not None and self.model.answer.event(row) >= 0:
-            self._report("Y says why the selected thread is in its state; I shows its details")
+            self._report("Press Y to see why the selected thread is in its state, or I for its details")

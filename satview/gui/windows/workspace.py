@@ -660,7 +660,7 @@ class Workspace(QWidget):
         second.marks.file.changed.connect(self._on_beside_notes)
         self._on_beside_notes()
         self.show_panel("comparison")
-        self.report("Both move together; View > Trace 2, compared aligns them by cursors, events or an offset")
+        self.report("Both traces move together; View > Compared trace 2 aligns them by cursors, events or an offset")
 
     @Slot()
     def _on_beside_notes(self) -> None:

@@ -135,7 +135,7 @@ def drawing_of(trace: Trace, found: Result) -> Drawing | str:
     """Return what can be drawn, or why nothing can."""
     start_name = _first(found, _STARTS)
     if start_name is None:
-        return "No column says when: a plot needs start_ns, time_ns or their cycles."
+        return "No column gives a time: a plot needs start_ns, time_ns or their cycles."
     start, is_known = _drawn_cycles(trace.clock, found, start_name)
     end_name, length_name = _first(found, _ENDS), _first(found, _LENGTHS)
     end, has_end = start, is_known
