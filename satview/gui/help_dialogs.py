@@ -158,10 +158,10 @@ class KeysDialog(QDialog):
         self.set_button, self.add_button, self.none_button, self.usual_button = (
             self._button(text, tip, run)
             for text, tip, run in (
-                ("Set", "The command has this key and no other", self._set),
-                ("Add", "The command has this key as well", self._add),
+                ("Set", "Make this the only key of the command", self._set),
+                ("Add", "Add this key to the command", self._add),
                 ("None", "The command has no key", self._clear),
-                ("Usual", "The command has the keys that it comes with", self._use_table),
+                ("Usual", "Restore the default keys of the command", self._use_table),
             )
         )
         self.message = PlainLabel("", self)
@@ -245,7 +245,7 @@ class KeysDialog(QDialog):
         if owner is not None and owner is not command:
             self.message.setText(f"{native(key)} runs {owner.whole_title} now, and would not any more.")
         else:
-            self.message.setText("Click the line and press a key. Bold: not the usual keys.")
+            self.message.setText("Click the line and press a key. Bold: changed keys.")
 
     def _pressed(self) -> str:
         """Return the key in the line as the table of commands would write it."""
@@ -292,8 +292,8 @@ def table_key(text: str) -> str:
 # What other packages add to satview here, and what of it is switched off.
 
 
-_NONE = "No plug-ins are installed. docs/plugins.md says how one is written; examples/plugins has one of each kind."
-_SOME = "Packages that are installed beside satview bring these. One that fails is switched off until the next start."
+_NONE = "No plug-ins are installed. docs/plugins.md explains how to write one; examples/plugins has one of each kind."
+_SOME = "These come from other installed packages. A plug-in that fails is switched off until the next start."
 
 
 class PluginsDialog(QDialog):

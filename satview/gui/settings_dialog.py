@@ -102,7 +102,7 @@ class SaveSessionDialog(QDialog):
             box.setChecked(key in _AT_FIRST)
             layout.addWidget(box)
         if self.table.rowCount():
-            hint = PlainLabel("Names in other traces; * stands for any letters, as in devb-*", self)
+            hint = PlainLabel("Names in other traces; * matches any letters, as in devb-*", self)
             hint.setProperty("role", "dim")
             hint.setWordWrap(True)
             layout.addWidget(hint)
@@ -207,12 +207,12 @@ class StateLooksDialog(QDialog):
             for text, tip, run in (
                 (
                     "&Colour\N{HORIZONTAL ELLIPSIS}",
-                    "Choose a colour for it on this background",
+                    "Choose its colour for this theme",
                     self._ask_colour,
                 ),
                 ("&Thick or thin", "Draw the state as a full bar, or as a thin one", self._turn_thickness),
-                ("&Usual", "Let the state look as the palette says", self._use_palette),
-                ("&All usual", "Let all states look as the palette says", self._use_palette_for_all),
+                ("&Usual", "Restore the palette's colour and thickness for this state", self._use_palette),
+                ("&All usual", "Restore the palette's colours and thickness for all states", self._use_palette_for_all),
             )
         )
         self._lay_out()
@@ -244,7 +244,7 @@ class StateLooksDialog(QDialog):
         form = QFormLayout()
         form.addRow("&Palette", self.palette_box)
         form.addRow("&Hatching", self.hatching_box)
-        note = PlainLabel("Light and dark have colours of their own. Bold: not as in the palette.", self)
+        note = PlainLabel("The light and dark themes have separate colours. Bold: changed from the palette.", self)
         note.setProperty("role", "dim")
         line = QHBoxLayout()
         for button in (self.colour_button, self.thickness_button, self.usual_button):

@@ -64,7 +64,7 @@ def reason_for(plotted: Plotted | None) -> str:
     if isinstance(plotted, LoadPlotted):
         return plotted.capture
     if isinstance(plotted, CountsPlotted):
-        return "" if plotted.titles else "There are no events in this part of the trace."
+        return "" if plotted.titles else "There are no events in this range."
     if plotted.histogram is not None:
         return ""
     of_whom = whose(plotted)
@@ -261,7 +261,7 @@ class PlotsPanel(Panel):
         self.extent.setCurrentIndex(list(_EXTENTS).index(self.view.extent))
         self.extent.currentIndexChanged.connect(self._on_extent)
         self.only_selected = QCheckBox("Only the selected lane", self)
-        self.only_selected.setToolTip(tool_tip("Only of the selected thread, or of the threads of the process"))
+        self.only_selected.setToolTip(tool_tip("Only for the selected thread, or for the threads of the process"))
         self.only_selected.toggled.connect(self.view.set_only_selected)
         return _line(self, self.measure, self.extent, self.only_selected)
 

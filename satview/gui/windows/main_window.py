@@ -96,7 +96,7 @@ class LiveField(QToolButton):
         else:
             state, text = "busy", f"LIVE  {round(follow.events_per_s):,} events/s"
         self.setText(f"\N{BLACK CIRCLE} {text}" + ("  \N{RIGHTWARDS ARROW TO BAR}" if follow.is_sticking else ""))
-        where = "The view keeps to the end; click to let go" if follow.is_sticking else "Click to keep to the end"
+        where = "The view follows the end; click to stop" if follow.is_sticking else "Click to follow the end"
         self.setToolTip(tool_tip(f"{follow.note or f'Following {follow.path.name}'}.\n{where}."))
         restyle(self, "state", state)
 

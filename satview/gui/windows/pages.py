@@ -231,7 +231,7 @@ class FailedPage(_Card):
             what, remedy = error.what, error.remedy
             byte = f", byte 0x{error.offset:x}" if error.offset is not None else ""
         else:
-            what, remedy, byte = f"{type(error).__name__}: {error}", "This is a fault of satview; please report it.", ""
+            what, remedy, byte = f"{type(error).__name__}: {error}", "This is a bug in satview; please report it.", ""
         self.what.setText(_sentence(what))
         self.remedy.setText(_sentence(remedy))
         self.position.setText(f"{path}{byte}")

@@ -42,11 +42,11 @@ class SessionCommands:
     def _choose(self) -> None:
         options = [Option(name, "session", partial(self._use, name)) for name in self._window.shared.files.names()]
         options.append(Option("From a file\N{HORIZONTAL ELLIPSIS}", "", self._use_file))
-        QuickPick(options, "Session", "No session is called that", self._window)
+        QuickPick(options, "Session", "No session has that name", self._window)
 
     def _choose_to_remove(self) -> None:
         options = [Option(name, "session", partial(self._remove, name)) for name in self._window.shared.files.names()]
-        QuickPick(options, "Session to remove", "No session is called that", self._window)
+        QuickPick(options, "Session to remove", "No session has that name", self._window)
 
     def _use(self, name: str) -> None:
         views = self._window.workspace
@@ -58,7 +58,7 @@ class SessionCommands:
         else:
             if views is not None:
                 views.report(
-                    f"Session {Path(name).stem if name.endswith(SUFFIX) else name}; undo takes lanes and filter back"
+                    f"Session {Path(name).stem if name.endswith(SUFFIX) else name}; undo restores lanes and filter"
                 )
 
     def _use_file(self) -> None:

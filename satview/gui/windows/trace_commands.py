@@ -104,7 +104,7 @@ class LaneCommands:
         if shows and not any(
             views.active.opened.timeline.infos[lane].cpu >= 0 for lane in views.active.area.view.stacks
         ):
-            views.report("Zoomed out, lanes of CPUs show kinds of work now; as bars they show who runs")
+            views.report("When zoomed out, CPU lanes now show kinds of work; bars still show what runs")
 
     def _shows_kinds(self) -> bool:
         return self._workspace().active.opened.lanes.shows_kinds
@@ -148,7 +148,7 @@ class LaneCommands:
             self._show_users(views)
 
         before = self._settings.text("events/user_rules")
-        LinePrompt("What lanes make of user events", "10 counter queue; 41..42 interval request; 7 moment", take,
+        LinePrompt("Rules for lanes of user events", "10 counter queue; 41..42 interval request; 7 moment", take,
                    views.window(), before)  # fmt: skip
 
     def _show_users(self, views: Workspace) -> None:
@@ -167,7 +167,7 @@ class LaneCommands:
             Owner.CPU: "under their CPUs",
             Owner.THREAD: "under their threads; Shift+E unfolds the processes",
         }[lane_class.owner_kind]
-        views.report(f"Lanes of {lane_class.title} are {where}")
+        views.report(f"The {lane_class.title} lanes are {where}")
 
     def _has_label(self, label: Label) -> bool:
         return label in self._arrangement.labels
@@ -205,7 +205,7 @@ def _group(group: GroupBy, views: Workspace) -> None:
 
 def _ask_groups(views: Workspace) -> None:
     LinePrompt(
-        "Groups of lanes by names of processes",
+        "Group lanes by process names",
         "Drivers: devb-*, io-*; HMI: hmi*",
         partial(views.active.opened.group_lanes, GroupBy.PATTERN),
         views.window(),
@@ -276,7 +276,7 @@ class MarkCommands:
             views.active.opened.viewport.reveal(views.active.navigation.select_range(text).start)
 
         LinePrompt(
-            "Range of time: from..to, or from..+length",
+            "Time range: from..to, or from..+length",
             "1.2s..1.5s   1.2s..+5ms   -5s..   25%..50%   #1200..#1300   06:19:01..06:19:02",
             select,
             self._window,
@@ -307,7 +307,7 @@ class MarkCommands:
 
         LinePrompt(
             "Note on the selected range or moment",
-            "What is to be remembered?",
+            "Text of the note",
             keep,
             self._window,
             here[-1].text if here else "",
@@ -358,7 +358,7 @@ class ComparisonCommands:
 
     def _ask_alignment(self, views: Workspace) -> None:
         LinePrompt(
-            "Align by the first event of each that fits, or begin the second so long after the first",
+            "Align by the first event in each that matches, or by the offset of the second trace",
             'event == MSG_SENDV and name ~ "init"   12.5ms   -2s',
             views.comparison.align_by,
             self._window,
@@ -593,7 +593,7 @@ class TraceCommands:
         views.toggle_split()
         if views.is_split:
             self._link(views, True)
-            views.report("Linked: both show the same part of time; Ctrl+Shift+L lets each go its own way")
+            views.report("Linked: both views show the same range; Ctrl+Shift+L unlinks them")
 
     def _link(self, views: Workspace, links: bool) -> None:
         for view in views.views():
@@ -603,7 +603,7 @@ class TraceCommands:
     def _toggle_linked(self, views: Workspace) -> None:
         links = not self._is_linked()
         self._link(views, links)
-        views.report("Linked with the other views of this trace" if links else "This window's views go their own ways")
+        views.report("Linked with the other views of this trace" if links else "This window is no longer linked")
 
     def _is_linked(self) -> bool:
         return all(self._window.shared.view_links.has(view) for view in self.workspace.views())

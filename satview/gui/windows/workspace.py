@@ -88,7 +88,7 @@ class PanelSet(Mapping[str, Panel]):
 # Says in the status bar that something of the user is not stored yet, for as long as that is so.
 
 
-_RETRY = "It is tried again every few seconds; a click tries at once."
+_RETRY = "satview retries every few seconds; click to retry now."
 
 
 class StoreField(QToolButton):
@@ -121,7 +121,7 @@ class StoreField(QToolButton):
             self.setToolTip(tool_tip(_RETRY))
         elif file.notice:
             self.setText(menu_text(f"{self._what}: {file.notice}"))
-            self.setToolTip(tool_tip("A click takes this message away."))
+            self.setToolTip(tool_tip("Click to dismiss this message."))
         says = bool(file.failure or file.notice)
         if says and self._bar is not None:
             self._bar.addPermanentWidget(self)
@@ -255,13 +255,13 @@ class StatusFields(QWidget):
         kinds = len(counts)
         of = f"{counted(kinds, 'kind')} of problems" if kinds else "no problems"
         self.problems.setText(f"File: {of}")
-        lines = [f"{slug}: {count:,}" for slug, count in counts.items()] or ["All of the file was understood"]
+        lines = [f"{slug}: {count:,}" for slug, count in counts.items()] or ["The whole file was understood"]
         self.problems.setToolTip(tool_tip("\n".join(lines)))
 
     @Slot()
     def _show_verdicts(self) -> None:
         search, state = self._opened.verdicts, ""
-        text, hint = "Check for verdicts", "Click to look for deadlocks, inversions, threads that wait long"
+        text, hint = "Check for verdicts", "Click to look for deadlocks, inversions, and threads that wait long"
         if search.is_busy:
             text, hint = (
                 "Checking\N{HORIZONTAL ELLIPSIS}",
@@ -275,7 +275,7 @@ class StatusFields(QWidget):
             lines = [f"{verdict.severity}: {verdict.kind}" for verdict in found.verdicts[:_VERDICTS_AT_MOST]]
             lines += [f"and {left} more"] if (left := len(found.verdicts) - len(lines)) > 0 else []
             lines += ["Undecided: " + ", ".join(found.undecided["kind"])] if len(found.undecided) else []
-            hint = "\n".join(lines) or "No deadlock, no inversion, no thread that waits too long was found"
+            hint = "\n".join(lines) or "Found no deadlocks, inversions, or threads that wait too long"
             state = str(found.verdicts[0].severity) if found.verdicts else ""
         self.verdicts.setText(text)
         self.verdicts.setToolTip(tool_tip(hint))
