@@ -29,8 +29,8 @@ traces of different lengths compare. A thread that only one of them has is new o
   satview compare yesterday.kev today.kev
   satview compare yesterday.kev today.kev --by call --worse-than 20 --format json
 
-Exit status: 0 fine, 3 a time is worse by more than --worse-than, 1 a trace has problems that cost data, 2 not a trace
-or bad use.
+Exit status: 0 success, 1 data was lost to problems in a trace, 2 not a trace, or wrong usage, 3 a time is worse by more
+than --worse-than.
 """
 
 

@@ -33,8 +33,7 @@ _ALL: Final = "all"
 _EPILOG: Final = """\
 Columns that count events, kernel calls, messages and interrupts follow --filter and --rules.
 Times of threads and CPUs never do: hiding events does not change who ran.
-Exit status: 0 fine, 1 the trace has problems that cost data or no event passes, 2 not a trace or bad
-use.
+Exit status: 0 success, 1 data was lost to problems in the trace, or no event matched, 2 not a trace, or wrong usage.
 """
 
 
