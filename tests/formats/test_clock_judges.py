@@ -65,6 +65,7 @@ def test_bits_by_the_pace_of_a_cpu(bits, shared, own):
     for has_shared_buffers, expected in ((True, shared), (False, own)):
         found = clock(np.arange(5) * events, values, shared=has_shared_buffers)
         assert found.most_bits == pytest.approx(expected)
+        assert clock([0, events], values[:2], shared=has_shared_buffers).most_bits == pytest.approx(expected)
     both = Claims(*(np.concatenate(pair) for pair in zip(
         claims([0, 9, 18, 27], [0, *(int(pace * events) * n for n in (1, 2, 3))]),
         claims([2, 11, 20, 29], [0] * 4, cpu=1), strict=True)))  # fmt: skip
@@ -84,6 +85,9 @@ def test_times_of_a_clock(ends, expected):
     found.place(found.level + np.array([0, 1, 0, -2]))
     assert found.times()[1].tolist() == [10 + R, *(time - 2 * R for time in expected[1][1:])]
     assert found.span() == (7, 10 + R)
+    late = clock([1, 2], [7, 8], jumps=[3, 0])
+    late.place(late.level + 2)
+    assert late.span() == (7 + 2 * R, 8 + 2 * R)
     alone = clock([1], [7], kinds="s", ends=(4, 50))
     assert ([column.tolist() for column in alone.times()], alone.span()) == ([[], []], (7, 7))
     alone.place(alone.level + 2)
@@ -383,14 +387,15 @@ def test_how_many_runs_are_worth_a_search(monkeypatch, runs, is_searched):
     """Of more, each stays where stamps and many TIME events put it, though the CPU was placed by one that moved."""
     monkeypatch.setattr(Consensus, "_anchor", lambda *_: 5)
     levels = np.tile([0, 8], runs // 2 + 1)[:runs]
+    levels[-1] = 3  # one TIME event only: it is put where the one before it is
     other = claims([2], [5], cpu=1)
-    for first in "ts":
-        rows = claims(np.arange(runs) * 10 + 5, levels * R, kinds=first + "t" * (runs - 1), source=1,
+    for kind in "ts":
+        rows = claims(np.arange(runs) * 10 + 5, levels * R, kinds=kind + "t" * (runs - 1), source=1,
                       jumps=np.diff(levels, prepend=0).tolist(), gaps=[R // 8] * runs)  # fmt: skip
         both = Claims(*(np.concatenate(pair) for pair in zip(other, rows, strict=True)))
         found = Consensus(both, {}, Surroundings(has_common_clock=False), {}).clocks[0]
-        assert np.array_equal(found.placed, levels) != is_searched
-        assert found.doubt.any() == is_searched
+        expected = [*levels[:-1].tolist(), levels[-2]], [0] * (runs - 1) + [abs(levels[-2] - 3)]
+        assert ((found.placed.tolist(), found.doubt.tolist()) == expected) != is_searched
 
 
 @pytest.mark.parametrize(

@@ -400,6 +400,7 @@ def test_runs_of_time_events():
     assert found.passed().tolist() == [0, 0, 2, 0, 0]
     assert found.is_excused.tolist() == [False] * 4 + [True]
     assert found.placed.tolist() == found.level.tolist()
+    assert clock("xt", [0, 0], breaks=[0]).is_excused.tolist() == [False, True], "no TIME event is in front of it"
     rows, times = found.times()
     assert rows.tolist() == [10, 20, 50, 60, 70, 80]
     assert times.tolist() == [row // 10 * (ROLLOVER // 8) for row in rows.tolist()]

@@ -93,7 +93,7 @@ class Claims(NamedTuple):
         rollovers: From where the stamps lead to there; of a crossing those that were passed.
         gap: What remains of the distance from the CPU's reference, cycles, from -2^30 to 3 * 2^30.
         source: CPU whose clock stood in for that of a CPU without one, -1 = it had one.
-        weight: TIME events that it stands for.
+        weight: TIME events that it stands for; 0 of a crossing or seed.
     """
 
     row: NDArray[np.int64]
@@ -187,7 +187,7 @@ class _Clock:
         first = np.flatnonzero(begins)
         run = np.cumsum(begins) - 1
         rows, times = claims.row[first], np.maximum.accumulate(np.where(is_time, claims.row, -1))
-        before = np.where(first > 0, times[first - 1], -1)  # the TIME event in front of it
+        before = times[first - 1]  # the TIME event in front of it; nothing leads to the first run
         is_excused = np.zeros(len(first), np.bool_)
         # Where one CPU lost buffers, the others may have been silent for as long: a pause of all is why it lost some.
         for places in (
@@ -197,7 +197,7 @@ class _Clock:
         ):
             breaks = np.array(places, np.int64)
             is_excused |= np.searchsorted(breaks, rows) > np.searchsorted(breaks, before)
-        weight = np.bincount(run, np.where(is_time, claims.weight, 0), len(first)).astype(np.int64)
+        weight = np.bincount(run, claims.weight, len(first)).astype(np.int64)
         level = level[first]
         return cls(
             cpu,
@@ -294,11 +294,12 @@ class Consensus:
         self._place()
 
     def _place(self) -> None:
-        timed = [clock for clock in self.clocks.values() if clock.weight.any()]
-        for clock in timed:
+        timed = []
+        for clock in self.clocks.values():
             if len(clock.level) > _MOST_RUNS:
-                _place_rubbish(clock)
-        timed = [clock for clock in timed if len(clock.level) <= _MOST_RUNS]  # rubbish judges nobody
+                _place_rubbish(clock)  # it judges nobody
+            elif clock.weight.any():
+                timed.append(clock)
         if len(timed) == 1 and timed[0].weight.sum() <= 2:  # of two TIME events nobody knows which is damaged
             timed[0].doubt = np.abs(timed[0].level - timed[0].level[0])
             return
