@@ -451,6 +451,11 @@ def test_steps_between_levels(kinds, levels, breaks, steps, expected):
     assert costs(found, steps) == expected
 
 
+def test_a_step_behind_the_clock_of_another_cpu_costs_what_its_own_stamps_show():
+    found = clock("sttt", [0, 8, 8, 8], gaps=[1, ROLLOVER // 2, 1, 1])
+    assert costs(found, [0, 1, -1]) == [0, 0.5, 0.5]
+
+
 def test_where_more_runs_than_any_trace_has_are_placed():
     """On the latest level that a dozen TIME events have; the others are in doubt by how far they are off."""
     levels = [0] * 12 + [5] * 3 + [7] * 12 + [9]
@@ -480,11 +485,19 @@ def test_whose_missing_buffers_excuse_a_pause():
     assert [column.tolist() for column in standing.times()] == [[0, 10, 20, 30, 99], [0, 100, 200, 300, 500]]
 
 
-def agreeing(times: list[int], others: list[list[tuple[int, int]]], *, has_shared_buffers: bool = True) -> list[float]:
+def agreeing(
+    times: list[int],
+    others: list[list[tuple[int, int]]],
+    *,
+    has_shared_buffers: bool = True,
+    together: bool = False,
+) -> list[float]:
     """Return how many others agree with one TIME event of CPU 0 in row 50 at each of some times.
 
     Args:
-        times: At which it may be, cycles; others: rows and times of the TIME events of each.
+        times: At which it may be, cycles.
+        others: Rows and times of the TIME events of each.
+        together: The times are levels among which it is selected, not one time after the other.
     """
     one = np.zeros(1, np.int64)
 
@@ -496,10 +509,10 @@ def agreeing(times: list[int], others: list[list[tuple[int, int]]], *, has_share
     known = Surroundings(has_shared_buffers=has_shared_buffers)
     judge = consensus.Consensus(claims(), {}, known, {})
     clocks = [of(1 + i, *(ints(*column) for column in zip(*rows, strict=True))) for i, rows in enumerate(others)]
-    out = []
-    for time in times:
-        clock = of(0, one + 50, one + time % ROLLOVER)
-        out.append(float(judge._agreeing(clock, np.array([[time // ROLLOVER]]), clocks)[0, 0]))
+    out: list[float] = []
+    for levels in [times] if together else [[time] for time in times]:
+        clock = of(0, one + 50, one + levels[0] % ROLLOVER)
+        out += judge._agreeing(clock, ints(*levels)[None] // ROLLOVER, clocks)[0].tolist()
     return out
 
 
@@ -517,6 +530,9 @@ def test_which_cpus_agree_with_a_time():
     ]
     assert agreeing(times, [other]) == [1, 0.5, 1, 0, 0.5, 0]
     assert agreeing(times[:2], [other, other]) == [2, 1]
+    # Of the levels on which it came late the latest one agrees half; those on which it did not are none of them.
+    assert agreeing([low - SLACK, low - SLACK - 4 * ROLLOVER], [other], together=True) == [1, 0.5]
+    assert agreeing([low, low - 2 * ROLLOVER, low - 4 * ROLLOVER], [other], together=True) == [1, 0.5, 0]
     assert agreeing([5, high], [[(60, high)]]) == [1, 1], "nothing is in front of it"
     assert agreeing([high + SLACK, high + SLACK + 1], [[(60, high)]]) == [1, 0]
     assert agreeing([low - SLACK, low - SLACK - 1], [[(40, low)]]) == [1, 0]
@@ -535,6 +551,7 @@ def test_which_cpus_agree_with_a_time():
         (None, 0, [0, 9], [0, 0]), (0, 0, [0, 1, 2], [0, 0, 1]), (0, ROLLOVER, [0, 1], [0, 1]),
         (32 * ROLLOVER, 34 * ROLLOVER, [0, 1, -4, -5], [0, 1, 0, 1]),  # by a sixteenth of the time since boot
         (0, 5 * ROLLOVER, [0, 1], [0, 0]),  # none is near: the header may be wrong
+        (32 * ROLLOVER, 34 * ROLLOVER + ROLLOVER // 8, [0, -2], [1, 0]),  # an eighth more than that
     ],
 )  # fmt: skip
 def test_times_that_the_header_contradicts(uptime, first, levels, expected):
@@ -544,3 +561,9 @@ def test_times_that_the_header_contradicts(uptime, first, levels, expected):
     )
     judge = consensus.Consensus(claims(), {}, Surroundings(uptime_cycles=uptime), {})
     assert judge._contradicts_header(clock, ints(*levels)).tolist() == expected
+    clock.level += 3
+    assert judge._contradicts_header(clock, ints(*levels) + 3).tolist() == expected, "by how much it is moved counts"
+
+
+def test_what_is_taken_as_given_of_a_trace():
+    assert Surroundings() == Surroundings({}, True, True, None, 0, False)
