@@ -10,7 +10,7 @@ import pytest
 
 from satview.events import wire
 from satview.formats.kev.clocks import clock_review, consensus
-from satview.formats.kev.clocks.clock import _rollovers_after, held_times
+from satview.formats.kev.clocks.clock import ClockRebuilder, _rollovers_after, held_times
 from satview.formats.kev.clocks.clock_chunk import LATEST, ClockChunk, time_values
 from satview.formats.kev.clocks.clock_review import ClockReview, correct, misplaced
 from satview.formats.kev.clocks.consensus import CROSSING, SEED, TIME, Claims, Correction, Surroundings, Verdicts
@@ -81,6 +81,7 @@ def test_events_in_front_of_the_first_time():
     cpus, time = ints(0, 1, 0, 1, kind=np.uint8), ints(10, 20, 2 * SLACK + 10 - ROLLOVER, 30)
     assert _rollovers_after(stamps, cpus, time).tolist() == [1, 0, 0, 0]
     assert _rollovers_after(stamps, cpus, ints(10, 20, 2 * SLACK + 10, 30)).tolist() == [0] * 4
+    assert _rollovers_after(stamps, 1 - cpus, time).tolist() == [1, 0, 0, 0], "of CPU 1, which comes first"
 
 
 # ---- TIME events -------------------------------------------------------------------------------------------------
@@ -140,6 +141,7 @@ def test_a_chunk_of_events():
         (((5, (1 << 31, 110)),), [5]),
         (((100, None), (5, (1 << 31, 210)), (6, (1 << 31, 215)), (220, None)), [100, 210, 215, 220]),
         (((100, None), (5, (3, 5)), (6, (1 << 31, 9)), (10, None)), [100, 5, 9, 10]),
+        (((ROLLOVER - 16, (0, 0)), (5, None)), [ROLLOVER - 16, 5]),  # a counter may be at 0
     ],
 )  # fmt: skip
 def test_stamps_of_impossible_time_events(events, mended):
@@ -206,6 +208,30 @@ def test_how_long_a_reader_can_wait():
     assert (review.waits_from(1 << 13), review.waits_from((1 << 13) + 1)) == (0, None)
 
 
+def test_the_last_event_of_each_cpu(monkeypatch):
+    """Among the last events of all, chunk by chunk; a BUFFER event with the time of the next one moves no clock."""
+    clock = ClockRebuilder()
+
+    def ends_behind(first_row: int, *events: tuple[int, tuple[int, int] | None]) -> dict[int, tuple[int, int]]:
+        part = chunk(*events, first_row=first_row, buffers=(2,))
+        clock.unwrap(part, np.zeros(len(part.stamps), np.int64))
+        return clock._ends()
+
+    time = 3 * ROLLOVER
+    first = ends_behind(0, (100, (3, 100)), (200, None), (300, None), (300, None))
+    assert first == {0: (0, time + 100), 1: (1, time + 200), 3: (3, time + 300)}
+    assert ends_behind(4, (400, None)) == {0: (4, time + 400), 1: (1, time + 200), 3: (3, time + 300)}
+    monkeypatch.setattr("satview.formats.kev.clocks.clock._END_EVENTS", 3)
+    assert ends_behind(5, (500, (3, 500))) == {0: (5, time + 500), 3: (3, time + 300)}
+    assert ends_behind(6, (600, None), (700, None)) == {0: (6, time + 600), 1: (7, time + 700)}
+    assert [row for row, _ in clock._recent] == [5, 6], "of what is before them nothing is kept"
+    # CPUs 1 and 3 have no TIME event: the clock of the CPU in front of them stands in.
+    noted = clock.review._claims()
+    assert [getattr(noted, name).tolist() for name in ("row", "kind", "rollovers", "gap", "source", "weight")] == [
+        [0, 1, 3, 5], [TIME, SEED, SEED, TIME], [0] * 4, [0, 0, 0, 100], [-1, 0, 1, -1], [1, 0, 0, 1]
+    ]  # fmt: skip
+
+
 B, U = wire.CONTROL_BUFFER, wire.code(wire.WireClass.USER, 1)
 
 
@@ -232,6 +258,7 @@ def test_corrections_are_added_to_the_rows_of_their_cpu(corrections, first_row, 
         ([U, B, B, U], [5, 9, 9, 9], [0, 1, 1, 0], 3, [0, 1, 1, 1]),
         ([U, B, U, U], [5, 8, 9, 10], [0, 1, 0, 0], 2, [0, 0, 1, 1]),
         ([U, B, U, U], [5, 9, 9, 10], [0, 0, 1, 0], 0, [1, 0, 0, 1]),  # that one is of another CPU
+        ([U, B, U, U], [5, 8, 9, 10], [0, 0, 0, 0], 2, [0, 0, 1, 1]),  # a time of its own
         ([U, U, U, B], [5, 6, 7, 8], [0, 0, 0, 0], 1, [0, 1, 1, 1]),
         ([U, U, U, U], [5, 9, 9, 9], [0, 0, 0, 0], 2, [0, 0, 1, 1]),  # no BUFFER: it is in front of the correction
         ([U, B, U, U], [5, 8, 9, 10], [0, 1, 0, 0], 0, [1, 0, 1, 1]),
@@ -282,6 +309,8 @@ def test_doubts_behind_time_events_that_are_lost():
     assert lost == [(20, 0, 2), (80, 0, 2), (45, 1, 1)]
     corrections = [Correction(0, 28, 40, -2), Correction(0, 65, 99, 3)]
     assert review.after_lost([20, 50], [0, 0], corrections) == [(50, 0, 3)]
+    for begin, end, lost in ((30, 31, []), (29, 30, [(20, 0, 2)]), (31, 32, [(20, 0, 2)])):
+        assert review.after_lost([20], [0], [Correction(0, begin, end, -2)]) == lost
     assert ClockReview().after_lost([5], [2], []) == [(5, 2, 1)]
 
 

@@ -247,8 +247,9 @@ def test_where_buffers_are_missing():
         (3, 1, 10, False),
         (4, 0, 2, False),
         (5, 0, 2, False),
+        (6, 1, 12, False),
     )
-    assert found(True, again) == [[(5, 0)]]
+    assert found(True, again) == [[(5, 0), (6, 1)]]
     assert found(False, ((0, 0, 5, False), (1, 0, 1, False))) == [[(1, -1)]]
 
 
