@@ -65,6 +65,10 @@ def test_bits_by_the_pace_of_a_cpu(bits, shared, own):
     for has_shared_buffers, expected in ((True, shared), (False, own)):
         found = clock(np.arange(5) * events, values, shared=has_shared_buffers)
         assert found.most_bits == pytest.approx(expected)
+        assert clock([0, events], values[:2], shared=has_shared_buffers).most_bits == pytest.approx(expected)
+        # A crossing is noted in the same row as the TIME event that shows it.
+        found = clock([0, 2, 2, 4, 6], values[[0, 1, 1, 2, 3]], kinds="ttxtt", shared=has_shared_buffers)
+        assert found.most_bits == pytest.approx(expected)
     both = Claims(*(np.concatenate(pair) for pair in zip(
         claims([0, 9, 18, 27], [0, *(int(pace * events) * n for n in (1, 2, 3))]),
         claims([2, 11, 20, 29], [0] * 4, cpu=1), strict=True)))  # fmt: skip
@@ -84,6 +88,9 @@ def test_times_of_a_clock(ends, expected):
     found.place(found.level + np.array([0, 1, 0, -2]))
     assert found.times()[1].tolist() == [10 + R, *(time - 2 * R for time in expected[1][1:])]
     assert found.span() == (7, 10 + R)
+    late = clock([1, 2], [7, 8], jumps=[3, 0])
+    late.place(late.level + 2)
+    assert late.span() == (7 + 2 * R, 8 + 2 * R)
     alone = clock([1], [7], kinds="s", ends=(4, 50))
     assert ([column.tolist() for column in alone.times()], alone.span()) == ([[], []], (7, 7))
     alone.place(alone.level + 2)
@@ -157,11 +164,14 @@ def test_by_how_much_the_source_of_a_seed_was_moved():
 def test_whom_to_believe_last():
     """By how many others agree, each run by its TIME events; by those that are where they belong; by the header."""
     rows = list(range(0, 60, 10))
-    others = [clock([row + 1 for row in rows], [row * R // 80 for row in rows], cpu=cpu) for cpu in (1, 2)]
+    others = [clock([*(row + 1 for row in rows), 70], [*(row * R // 80 for row in rows), R], cpu=cpu, kinds="ttttttx")
+              for cpu in (1, 2)]  # fmt: skip
     found = clock(rows, [row * R // 80 + 8 * R * (row == 50) for row in rows], jumps=[0] * 5 + [8])
     for known, uptime in (({}, 0), ({"uptime_cycles": 70}, -70)):
         assert judge(found, *others, **known)._trust(found) == (10 / 6, 6, uptime)
         assert judge(found, others[0], **known)._trust(found) == (False, 6, uptime)
+    begins_late = clock([0, 10], [5 * R, 6 * R], jumps=[3, 1])
+    assert judge(begins_late, uptime_cycles=4 * R)._trust(begins_late) == (False, 2, -R)
     found.place(np.array([-2, 0]))
     of = judge(found, *others, uptime_cycles=70)
     # The last one and the first one, which has no event of the others in front of it, agree with both.
@@ -198,9 +208,9 @@ def test_a_cpu_without_a_time_that_begins_behind_all_others(value, placed):
 )  # fmt: skip
 def test_a_cpu_that_would_begin_in_front_of_all_others(length, value, placed):
     """The others are at work for `length` from 100 R on; a quarter in front of that it may still begin."""
-    other = clock([1, 2], [100 * R, 100 * R + length], cpu=1)
+    others = [clock([1, 2], [100 * R, 100 * R + length], cpu=1), clock([3], [100 * R + length], cpu=2)]
     found = clock([4], [100 * R + value], kinds="s")
-    judge(found, other)._place_within(found, [other])
+    judge(found, *others)._place_within(found, others)
     assert found.placed.tolist() == [placed]
 
 
@@ -225,9 +235,10 @@ def test_a_cpu_without_a_sound_time_event_is_anywhere(kinds, placed, doubt):
 
 
 def spanning(cpu: int, begin: int, end: int, count: int = 6) -> _Clock:
-    """Return a clock of `count` TIME events from one time to another."""
-    values = np.linspace(begin, end, count).astype(np.int64) if count > 1 else [begin]
-    return clock(range(cpu, cpu + 10 * count, 10), values, cpu=cpu)
+    """Return a clock of `count` TIME events from one time to another; behind them all but CPU 0 pass a rollover."""
+    values, is_other = np.linspace(begin, end, count).astype(np.int64), int(cpu > 0)
+    rows = range(cpu, cpu + 10 * (count + is_other), 10)
+    return clock(rows, [*values, *[end] * is_other], kinds="t" * count + "x" * is_other, cpu=cpu)
 
 
 @pytest.mark.parametrize(
@@ -235,7 +246,7 @@ def spanning(cpu: int, begin: int, end: int, count: int = 6) -> _Clock:
     [
         (100, 110, 0), (100, 110.25, 0), (99.75, 110, 0), (100, 110.5, 0), (104, 111, 4), (104.75, 111, 5),
         (104.7, 111, 4), (99.5, 105, 5), (99.5, 105.25, 5), (99.5, 105.3, 4), (98, 120, 0), (111, 112, 11),
-        (90, 91, 19), (99, 110, 0),
+        (90, 91, 19), (99, 110, 0), (104, 110.25, 0), (104, 110, 0), (99.75, 105, 0), (100, 105, 0),
     ],
 )  # fmt: skip
 def test_a_cpu_that_worked_while_others_did_not(begin, end, doubt):
@@ -290,6 +301,8 @@ def test_pauses_of_a_cpu():
     for levels in ([8, 8], [9, 8]):
         found.place(np.array(levels))
         assert judge(found)._pauses(found) == []
+    steps = clock(range(1030), np.arange(1030) * 3 * R, jumps=[0, *[2] * 1029])
+    assert [run for run, _, _ in judge(steps)._pauses(steps)] == list(range(1, 1025)), "no real trace has more"
     crossed = clock(range(4), [0, 1, 2, 9 * R], kinds="ttxt", jumps=[0, 0, 1, 8])
     crossed.place(np.array([0, 1, 9]))
     assert judge(crossed)._pauses(crossed) == []
@@ -315,9 +328,22 @@ def test_what_shows_that_a_cpu_is_more_than_silent():
         (paused(), True), (spanning(0, 100 * R, 108 * R), False), (paused(step=-8), False),
     ):  # fmt: skip
         assert judge(found, other)._is_only_silent(found) == is_silent
-    moved = paused()
-    moved.place(moved.level + 1)
-    assert not judge(moved, other)._is_only_silent(moved)
+    for shift in (1, [0, 1], [1, 0]):
+        moved = paused()
+        moved.place(moved.level + np.array(shift))
+        assert not judge(moved, other)._is_only_silent(moved)
+    crossed = clock(range(4), [n * R for n in (100, 100, 100, 108)], kinds="txtt", jumps=[0, 1, 0, 8])
+    assert judge(crossed, other)._is_only_silent(crossed), "it passes a rollover, and pauses later"
+    back = clock(range(3), [n * R for n in (100, 108, 105)], jumps=[0, 8, -4])
+    assert not judge(back, other)._is_only_silent(back), "it goes back"
+    found = paused()
+    for early, is_silent in ((0, True), (1, False)):
+        ends = spanning(1, 90 * R, found.span()[1] - SLACK - early, 40)
+        assert judge(found, ends)._is_only_silent(found) == is_silent
+    twice = clock(range(3), [n * R for n in (100, 108, 116)], jumps=[0, 8, 8])
+    assert judge(twice, other)._is_only_silent(twice)
+    ends = clock([1, 2, 3], [100 * R, 104 * R, 116 * R], cpu=1)
+    assert not judge(twice, ends)._is_only_silent(twice), "nobody goes on in the second pause"
     gap = clock([1, 2], [90 * R, 120 * R], cpu=1)
     found = paused()
     assert not judge(found, gap)._is_only_silent(found), "nobody went on"
@@ -383,14 +409,15 @@ def test_how_many_runs_are_worth_a_search(monkeypatch, runs, is_searched):
     """Of more, each stays where stamps and many TIME events put it, though the CPU was placed by one that moved."""
     monkeypatch.setattr(Consensus, "_anchor", lambda *_: 5)
     levels = np.tile([0, 8], runs // 2 + 1)[:runs]
+    levels[-1] = 3  # one TIME event only: it is put where the one before it is
     other = claims([2], [5], cpu=1)
-    for first in "ts":
-        rows = claims(np.arange(runs) * 10 + 5, levels * R, kinds=first + "t" * (runs - 1), source=1,
+    for kind in "ts":
+        rows = claims(np.arange(runs) * 10 + 5, levels * R, kinds=kind + "t" * (runs - 1), source=1,
                       jumps=np.diff(levels, prepend=0).tolist(), gaps=[R // 8] * runs)  # fmt: skip
         both = Claims(*(np.concatenate(pair) for pair in zip(other, rows, strict=True)))
         found = Consensus(both, {}, Surroundings(has_common_clock=False), {}).clocks[0]
-        assert np.array_equal(found.placed, levels) != is_searched
-        assert found.doubt.any() == is_searched
+        expected = [*levels[:-1].tolist(), levels[-2]], [0] * (runs - 1) + [abs(levels[-2] - 3)]
+        assert ((found.placed.tolist(), found.doubt.tolist()) == expected) != is_searched
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import pytest
 
 from satview.events import wire
 from satview.formats.kev.clocks import clock_review, consensus
-from satview.formats.kev.clocks.clock import _rollovers_after, held_times
+from satview.formats.kev.clocks.clock import ClockRebuilder, _rollovers_after, held_times
 from satview.formats.kev.clocks.clock_chunk import LATEST, ClockChunk, time_values
 from satview.formats.kev.clocks.clock_review import ClockReview, correct, misplaced
 from satview.formats.kev.clocks.consensus import CROSSING, SEED, TIME, Claims, Correction, Surroundings, Verdicts
@@ -81,6 +81,7 @@ def test_events_in_front_of_the_first_time():
     cpus, time = ints(0, 1, 0, 1, kind=np.uint8), ints(10, 20, 2 * SLACK + 10 - ROLLOVER, 30)
     assert _rollovers_after(stamps, cpus, time).tolist() == [1, 0, 0, 0]
     assert _rollovers_after(stamps, cpus, ints(10, 20, 2 * SLACK + 10, 30)).tolist() == [0] * 4
+    assert _rollovers_after(stamps, 1 - cpus, time).tolist() == [1, 0, 0, 0], "of CPU 1, which comes first"
 
 
 # ---- TIME events -------------------------------------------------------------------------------------------------
@@ -140,6 +141,7 @@ def test_a_chunk_of_events():
         (((5, (1 << 31, 110)),), [5]),
         (((100, None), (5, (1 << 31, 210)), (6, (1 << 31, 215)), (220, None)), [100, 210, 215, 220]),
         (((100, None), (5, (3, 5)), (6, (1 << 31, 9)), (10, None)), [100, 5, 9, 10]),
+        (((ROLLOVER - 16, (0, 0)), (5, None)), [ROLLOVER - 16, 5]),  # a counter may be at 0
     ],
 )  # fmt: skip
 def test_stamps_of_impossible_time_events(events, mended):
@@ -206,6 +208,30 @@ def test_how_long_a_reader_can_wait():
     assert (review.waits_from(1 << 13), review.waits_from((1 << 13) + 1)) == (0, None)
 
 
+def test_the_last_event_of_each_cpu(monkeypatch):
+    """Among the last events of all, chunk by chunk; a BUFFER event with the time of the next one moves no clock."""
+    clock = ClockRebuilder()
+
+    def ends_behind(first_row: int, *events: tuple[int, tuple[int, int] | None]) -> dict[int, tuple[int, int]]:
+        part = chunk(*events, first_row=first_row, buffers=(2,))
+        clock.unwrap(part, np.zeros(len(part.stamps), np.int64))
+        return clock._ends()
+
+    time = 3 * ROLLOVER
+    first = ends_behind(0, (100, (3, 100)), (200, None), (300, None), (300, None))
+    assert first == {0: (0, time + 100), 1: (1, time + 200), 3: (3, time + 300)}
+    assert ends_behind(4, (400, None)) == {0: (4, time + 400), 1: (1, time + 200), 3: (3, time + 300)}
+    monkeypatch.setattr("satview.formats.kev.clocks.clock._END_EVENTS", 3)
+    assert ends_behind(5, (500, (3, 500))) == {0: (5, time + 500), 3: (3, time + 300)}
+    assert ends_behind(6, (600, None), (700, None)) == {0: (6, time + 600), 1: (7, time + 700)}
+    assert [row for row, _ in clock._recent] == [5, 6], "of what is before them nothing is kept"
+    # CPUs 1 and 3 have no TIME event: the clock of the CPU in front of them stands in.
+    noted = clock.review._claims()
+    assert [getattr(noted, name).tolist() for name in ("row", "kind", "rollovers", "gap", "source", "weight")] == [
+        [0, 1, 3, 5], [TIME, SEED, SEED, TIME], [0] * 4, [0, 0, 0, 100], [-1, 0, 1, -1], [1, 0, 0, 1]
+    ]  # fmt: skip
+
+
 B, U = wire.CONTROL_BUFFER, wire.code(wire.WireClass.USER, 1)
 
 
@@ -232,6 +258,7 @@ def test_corrections_are_added_to_the_rows_of_their_cpu(corrections, first_row, 
         ([U, B, B, U], [5, 9, 9, 9], [0, 1, 1, 0], 3, [0, 1, 1, 1]),
         ([U, B, U, U], [5, 8, 9, 10], [0, 1, 0, 0], 2, [0, 0, 1, 1]),
         ([U, B, U, U], [5, 9, 9, 10], [0, 0, 1, 0], 0, [1, 0, 0, 1]),  # that one is of another CPU
+        ([U, B, U, U], [5, 8, 9, 10], [0, 0, 0, 0], 2, [0, 0, 1, 1]),  # a time of its own
         ([U, U, U, B], [5, 6, 7, 8], [0, 0, 0, 0], 1, [0, 1, 1, 1]),
         ([U, U, U, U], [5, 9, 9, 9], [0, 0, 0, 0], 2, [0, 0, 1, 1]),  # no BUFFER: it is in front of the correction
         ([U, B, U, U], [5, 8, 9, 10], [0, 1, 0, 0], 0, [1, 0, 1, 1]),
@@ -282,6 +309,8 @@ def test_doubts_behind_time_events_that_are_lost():
     assert lost == [(20, 0, 2), (80, 0, 2), (45, 1, 1)]
     corrections = [Correction(0, 28, 40, -2), Correction(0, 65, 99, 3)]
     assert review.after_lost([20, 50], [0, 0], corrections) == [(50, 0, 3)]
+    for begin, end, lost in ((30, 31, []), (29, 30, [(20, 0, 2)]), (31, 32, [(20, 0, 2)])):
+        assert review.after_lost([20], [0], [Correction(0, begin, end, -2)]) == lost
     assert ClockReview().after_lost([5], [2], []) == [(5, 2, 1)]
 
 
@@ -400,6 +429,7 @@ def test_runs_of_time_events():
     assert found.passed().tolist() == [0, 0, 2, 0, 0]
     assert found.is_excused.tolist() == [False] * 4 + [True]
     assert found.placed.tolist() == found.level.tolist()
+    assert clock("xt", [0, 0], breaks=[0]).is_excused.tolist() == [False, True], "no TIME event is in front of it"
     rows, times = found.times()
     assert rows.tolist() == [10, 20, 50, 60, 70, 80]
     assert times.tolist() == [row // 10 * (ROLLOVER // 8) for row in rows.tolist()]
@@ -450,6 +480,11 @@ def test_steps_between_levels(kinds, levels, breaks, steps, expected):
     assert costs(found, steps) == expected
 
 
+def test_a_step_behind_the_clock_of_another_cpu_costs_what_its_own_stamps_show():
+    found = clock("sttt", [0, 8, 8, 8], gaps=[1, ROLLOVER // 2, 1, 1])
+    assert costs(found, [0, 1, -1]) == [0, 0.5, 0.5]
+
+
 def test_where_more_runs_than_any_trace_has_are_placed():
     """On the latest level that a dozen TIME events have; the others are in doubt by how far they are off."""
     levels = [0] * 12 + [5] * 3 + [7] * 12 + [9]
@@ -479,11 +514,19 @@ def test_whose_missing_buffers_excuse_a_pause():
     assert [column.tolist() for column in standing.times()] == [[0, 10, 20, 30, 99], [0, 100, 200, 300, 500]]
 
 
-def agreeing(times: list[int], others: list[list[tuple[int, int]]], *, has_shared_buffers: bool = True) -> list[float]:
+def agreeing(
+    times: list[int],
+    others: list[list[tuple[int, int]]],
+    *,
+    has_shared_buffers: bool = True,
+    together: bool = False,
+) -> list[float]:
     """Return how many others agree with one TIME event of CPU 0 in row 50 at each of some times.
 
     Args:
-        times: At which it may be, cycles; others: rows and times of the TIME events of each.
+        times: At which it may be, cycles.
+        others: Rows and times of the TIME events of each.
+        together: The times are levels among which it is selected, not one time after the other.
     """
     one = np.zeros(1, np.int64)
 
@@ -495,10 +538,10 @@ def agreeing(times: list[int], others: list[list[tuple[int, int]]], *, has_share
     known = Surroundings(has_shared_buffers=has_shared_buffers)
     judge = consensus.Consensus(claims(), {}, known, {})
     clocks = [of(1 + i, *(ints(*column) for column in zip(*rows, strict=True))) for i, rows in enumerate(others)]
-    out = []
-    for time in times:
-        clock = of(0, one + 50, one + time % ROLLOVER)
-        out.append(float(judge._agreeing(clock, np.array([[time // ROLLOVER]]), clocks)[0, 0]))
+    out: list[float] = []
+    for levels in [times] if together else [[time] for time in times]:
+        clock = of(0, one + 50, one + levels[0] % ROLLOVER)
+        out += judge._agreeing(clock, ints(*levels)[None] // ROLLOVER, clocks)[0].tolist()
     return out
 
 
@@ -516,6 +559,9 @@ def test_which_cpus_agree_with_a_time():
     ]
     assert agreeing(times, [other]) == [1, 0.5, 1, 0, 0.5, 0]
     assert agreeing(times[:2], [other, other]) == [2, 1]
+    # Of the levels on which it came late the latest one agrees half; those on which it did not are none of them.
+    assert agreeing([low - SLACK, low - SLACK - 4 * ROLLOVER], [other], together=True) == [1, 0.5]
+    assert agreeing([low, low - 2 * ROLLOVER, low - 4 * ROLLOVER], [other], together=True) == [1, 0.5, 0]
     assert agreeing([5, high], [[(60, high)]]) == [1, 1], "nothing is in front of it"
     assert agreeing([high + SLACK, high + SLACK + 1], [[(60, high)]]) == [1, 0]
     assert agreeing([low - SLACK, low - SLACK - 1], [[(40, low)]]) == [1, 0]
@@ -534,6 +580,7 @@ def test_which_cpus_agree_with_a_time():
         (None, 0, [0, 9], [0, 0]), (0, 0, [0, 1, 2], [0, 0, 1]), (0, ROLLOVER, [0, 1], [0, 1]),
         (32 * ROLLOVER, 34 * ROLLOVER, [0, 1, -4, -5], [0, 1, 0, 1]),  # by a sixteenth of the time since boot
         (0, 5 * ROLLOVER, [0, 1], [0, 0]),  # none is near: the header may be wrong
+        (32 * ROLLOVER, 34 * ROLLOVER + ROLLOVER // 8, [0, -2], [1, 0]),  # an eighth more than that
     ],
 )  # fmt: skip
 def test_times_that_the_header_contradicts(uptime, first, levels, expected):
@@ -543,3 +590,9 @@ def test_times_that_the_header_contradicts(uptime, first, levels, expected):
     )
     judge = consensus.Consensus(claims(), {}, Surroundings(uptime_cycles=uptime), {})
     assert judge._contradicts_header(clock, ints(*levels)).tolist() == expected
+    clock.level += 3
+    assert judge._contradicts_header(clock, ints(*levels) + 3).tolist() == expected, "by how much it is moved counts"
+
+
+def test_what_is_taken_as_given_of_a_trace():
+    assert Surroundings() == Surroundings({}, True, True, None, 0, False)

@@ -10,7 +10,7 @@ import pytest
 from satview.base.errors import TraceFormatError
 from satview.formats.kev.head.header import parse_header, slot_byte_order
 from satview.formats.kev.head.syspage import GLOBAL_CLOCK, fits, parse_syspage, syspage_bytes
-from satview.formats.kev.reader import report_header
+from satview.formats.kev.reader import byte_order_of, report_header
 from satview.store.head import Header
 from satview.store.problems import Problems
 
@@ -216,6 +216,20 @@ def test_a_page_fits_its_byte_order(size, total, length, expected, order):
     image = halves(order, size, total, 0, 1)[:length].ljust(length, b"\0")
     assert fits(image, order) is expected
     assert not fits(image, "big" if order == "little" else "little")
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_a_byte_order_by_the_system_page(order):
+    """Where the header names none, it says more than the slots, which may be rubbish."""
+    image = page(order, 0, 76)
+    other = next(name for name in ORDERS if name != order)
+    sample = np.array([1 << 10, 0, 0, 0], ORDERS[other] + "u4").tobytes()
+    for content, found in ((image, order), (b"", other)):
+        problems = Problems()
+        assert byte_order_of(Header(()), content, sample, problems) == found
+        assert [(each.detail, each.offset) for each in problems] == [
+            (f"the header says neither byte order; the data reads as {found}-endian", 0)
+        ]
 
 
 @pytest.mark.parametrize("order", ORDERS)

@@ -33,6 +33,14 @@ def event(position: int, words: int = 2, time: int = 0) -> OpenEvent:
     return OpenEvent(0, 7, time, 0, position, [np.zeros(words, np.uint32)])
 
 
+def test_how_many_events_may_be_open():
+    """65,536, with 16 MiB of payload: what nobody ends must not fill the memory."""
+    none = OpenEvents(Problems(), 0)
+    assert none.has_room(1 << 16, 1 << 22)
+    assert not none.has_room((1 << 16) + 1, 0)
+    assert not none.has_room(0, (1 << 22) + 1)
+
+
 def test_events_without_end_are_given_up_the_oldest_first(monkeypatch):
     monkeypatch.setattr(open_events, "MAX_OPEN", 3)
     monkeypatch.setattr(open_events, "MAX_WORDS", 10)
@@ -113,11 +121,12 @@ def test_tails_belong_to_the_oldest_open_event(monkeypatch, seed, ascends):
     n = len(rows)
     event = np.cumsum([is_event for _, is_event, _, _ in rows]) - 1
     unmatched = combine.Unmatched(
-        np.arange(n) * 2, np.ones(n, np.int64), np.array([1 << 30 | 5 + key for key, _, _, _ in rows], np.uint32),
+        np.arange(n) * 2, np.ones(n, np.int64),
+        np.array([1 << 30 | 63 << 24 | 5 + key for key, _, _, _ in rows], np.uint32),
         np.full(n, 77, np.uint32), np.array([closes and not is_event for _, is_event, closes, _ in rows]),
         np.where([is_event for _, is_event, _, _ in rows], event, -1), np.array([before for _, _, _, before in rows]),
     )  # fmt: skip
-    found = combine.match(unmatched, np.array(times), np.zeros(len(times), np.uint8), ascends=ascends)
+    found = combine.match(unmatched, np.array(times), np.full(len(times), 63, np.uint8), ascends=ascends)
     owners, unfinished = queued(rows, times)
     assert (found.owner.tolist(), found.unfinished.tolist()) == (owners, unfinished)
 

@@ -213,7 +213,10 @@ def test_threads_are_numbered_as_they_come(monkeypatch):
     assert owners._random_odd() % 2 == 1
     numbers, given = ThreadNumbers(), [0x9E3779B97F4A7C17, int(owners._MULTIPLIER)]
     monkeypatch.setattr(owners, "_random_odd", given.pop)  # that which collides, then another one
-    assert numbers.numbers(colliding).tolist() == list(range(1, 1001))
+    # 257 are near enough to their position; the next one, which is too far, comes first in a request.
+    assert numbers.numbers(colliding[:257]).tolist() == list(range(1, 258))
+    assert len(given) == 2
+    assert numbers.numbers(colliding[257:]).tolist() == list(range(258, 1001))
     assert (given, numbers._multiplier) == ([], 0x9E3779B97F4A7C17)
     assert numbers.numbers(colliding[::-1].copy()).tolist() == list(range(1000, 0, -1))
 
@@ -244,8 +247,9 @@ def test_where_buffers_are_missing():
         (3, 1, 10, False),
         (4, 0, 2, False),
         (5, 0, 2, False),
+        (6, 1, 12, False),
     )
-    assert found(True, again) == [[(5, 0)]]
+    assert found(True, again) == [[(5, 0), (6, 1)]]
     assert found(False, ((0, 0, 5, False), (1, 0, 1, False))) == [[(1, -1)]]
 
 

@@ -165,10 +165,11 @@ def test_a_ring_by_its_header_or_a_buffer_without_a_length(says_ring, rows, expe
     assert is_ring(Surroundings(says_ring=says_ring), code, words.reshape(-1, 2)) is expected
 
 
-def test_what_is_no_pause_in_the_end_is_part_of_the_capture(tmp_path, monkeypatch):
-    """Of more events than are looked at those before may be later."""
+@pytest.mark.parametrize("first", [150, -1])
+def test_what_is_no_pause_in_the_end_is_part_of_the_capture(tmp_path, monkeypatch, first):
+    """Of more events than are looked at those before may be later; the last name is behind another one."""
     path = ring(pause_s=2.5).write(tmp_path / "a.kev")
-    monkeypatch.setattr(assemble, "first_of_tail", lambda *_: 150)
+    monkeypatch.setattr(assemble, "first_of_tail", lambda last, *_: range(len(last.time))[first])
     trace = open_kev(path)
     assert "ring-names" not in trace.problems.counts()
     assert len(trace.events) == len(trace.last_slots())

@@ -167,6 +167,15 @@ def test_packed_bytes_that_are_damaged(packed, damage):
         unpacked_stream(whole[:4], io.BytesIO(whole[4:]), Path("x")).read()
 
 
+def test_bytes_are_counted_as_they_are_read():
+    """Those that were read before, then those of the file."""
+    counting = unpacked._Counting(b"abc", io.BytesIO(b"defg"))
+    assert counting.count == 0
+    assert [(counting.read(2), counting.count) for _ in range(5)] == [
+        (b"ab", 2), (b"c", 3), (b"de", 5), (b"fg", 7), (b"", 7)
+    ]  # fmt: skip
+
+
 @pytest.mark.parametrize("packed", PACKERS)
 def test_a_file_that_unpacks_to_too_much(monkeypatch, packed):
     """Refused is what is both large and has grown by more than a factor."""

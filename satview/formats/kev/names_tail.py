@@ -120,8 +120,7 @@ def verdicts_without_tail(
         cpu: uint8 (n,), theirs.
         tail_row: Number of the first event of the tail.
     """
-    begin = max(0, len(cpu) - MOST_EVENTS)
-    cpus, from_end = np.unique(cpu[begin:][::-1], return_index=True)
+    cpus, from_end = np.unique(cpu[-MOST_EVENTS:][::-1], return_index=True)
     rows = len(cpu) - 1 - from_end
     ends = dict(
         zip(cpus.tolist(), zip((rows + tail_row - len(cpu)).tolist(), time[rows].tolist(), strict=True), strict=True)

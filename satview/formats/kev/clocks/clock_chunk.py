@@ -54,8 +54,9 @@ class ClockChunk:
             first_row: Number of the first event.
         """
         values = time_values(slots[:, 2], slots[:, 3], slots[:, 1])
-        if len(values) and int(values.min()) < 0:
-            stamps = _with_stamps_mended(stamps, time_rows, slots[:, 3], is_unusable=values < 0)
+        is_unusable = values < 0
+        if is_unusable.any():
+            stamps = _with_stamps_mended(stamps, time_rows, slots[:, 3], is_unusable=is_unusable)
         with_next = buffer_rows[buffer_rows + 1 < len(stamps)]
         shared = with_next[stamps[with_next] == stamps[with_next + 1]]
         return cls(stamps, cpus, time_rows, values, shared, first_row)

@@ -93,7 +93,7 @@ class Claims(NamedTuple):
         rollovers: From where the stamps lead to there; of a crossing those that were passed.
         gap: What remains of the distance from the CPU's reference, cycles, from -2^30 to 3 * 2^30.
         source: CPU whose clock stood in for that of a CPU without one, -1 = it had one.
-        weight: TIME events that it stands for.
+        weight: TIME events that it stands for; 0 of a crossing or seed.
     """
 
     row: NDArray[np.int64]
@@ -172,7 +172,7 @@ class _Clock:
             # Events up to the next claim of any CPU are its own where each has its buffers, and too many where not;
             # there the other CPUs show whether it was silent.
             events = every.row[own[:-1] + 1] - every.row[own[:-1]]
-            cycles = (claims.value[1:] - claims.value[:-1]) & (ROLLOVER - 1)
+            cycles = np.diff(claims.value) % ROLLOVER
             pace = max(1.0, float(np.median(cycles / np.maximum(events, 1))))
             bursts = _BURST_BITS / 2 if surroundings.has_shared_buffers else _BURST_BITS
             most_bits = min(max(np.log2(ROLLOVER / pace) - bursts, _PAUSE), _LONGEST_TIE)
@@ -187,7 +187,7 @@ class _Clock:
         first = np.flatnonzero(begins)
         run = np.cumsum(begins) - 1
         rows, times = claims.row[first], np.maximum.accumulate(np.where(is_time, claims.row, -1))
-        before = np.where(first > 0, times[first - 1], -1)  # the TIME event in front of it
+        before = times[first - 1]  # the TIME event in front of it; nothing leads to the first run
         is_excused = np.zeros(len(first), np.bool_)
         # Where one CPU lost buffers, the others may have been silent for as long: a pause of all is why it lost some.
         for places in (
@@ -197,7 +197,7 @@ class _Clock:
         ):
             breaks = np.array(places, np.int64)
             is_excused |= np.searchsorted(breaks, rows) > np.searchsorted(breaks, before)
-        weight = np.bincount(run, np.where(is_time, claims.weight, 0), len(first)).astype(np.int64)
+        weight = np.bincount(run, claims.weight, len(first)).astype(np.int64)
         level = level[first]
         return cls(
             cpu,
@@ -255,9 +255,13 @@ class _Clock:
             self._times = self._made_times()
         return self._times
 
+    def begin(self) -> int:
+        """Return the corrected time of its first event that is known."""
+        return int(self.claims.value[0]) + int(self.placed[0] - self.level[0]) * ROLLOVER
+
     def span(self) -> tuple[int, int]:
         """Return the corrected times of its first and of its last event that are known."""
-        first = int(self.claims.value[0]) + int(self.placed[0] - self.level[0]) * ROLLOVER
+        first = self.begin()
         return first, max(first, int(self.times()[1].max(initial=first)))
 
     def _made_times(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -294,11 +298,12 @@ class Consensus:
         self._place()
 
     def _place(self) -> None:
-        timed = [clock for clock in self.clocks.values() if clock.weight.any()]
-        for clock in timed:
+        timed = []
+        for clock in self.clocks.values():
             if len(clock.level) > _MOST_RUNS:
-                _place_rubbish(clock)
-        timed = [clock for clock in timed if len(clock.level) <= _MOST_RUNS]  # rubbish judges nobody
+                _place_rubbish(clock)  # it judges nobody
+            elif clock.weight.any():
+                timed.append(clock)
         if len(timed) == 1 and timed[0].weight.sum() <= 2:  # of two TIME events nobody knows which is damaged
             timed[0].doubt = np.abs(timed[0].level - timed[0].level[0])
             return
@@ -306,10 +311,14 @@ class Consensus:
             self._choose(clock, [])
         is_common = self._surroundings.has_common_clock
         others = {clock.cpu: [one for one in timed if one is not clock and is_common] for clock in timed}
-        for _ in range(2 if is_common and len(timed) > 1 else 0):  # who moved in the first round judges again
-            for clock in sorted(timed, key=self._trust):
-                self._choose(clock, others[clock.cpu])
-        # A CPU without a clock was placed by another one, which may have been placed by a third one before.
+        if is_common:
+            for _ in range(2):  # who moved in the first round judges again
+                for clock in sorted(timed, key=self._trust):
+                    self._choose(clock, others[clock.cpu])
+        self._place_seeded(others, timed)
+
+    def _place_seeded(self, others: dict[int, list[_Clock]], timed: list[_Clock]) -> None:
+        """Place CPUs that had no clock: each by another one, which may have been placed by a third one before."""
         seeded = [clock for clock in self.clocks.values() if clock.claims.kind[0] == SEED]
         for clock in sorted(seeded, key=lambda one: int(one.claims.row[0])):
             if clock.cpu in others:
@@ -324,13 +333,12 @@ class Consensus:
         others = [other for other in self.clocks.values() if other is not clock and other.weight.any()]
         agreeing = self._agreeing(clock, clock.placed[:, None], others)
         uptime = self._surroundings.uptime_cycles
-        first = int(clock.column("value")[0]) + int(clock.placed[0] - clock.level[0]) * ROLLOVER
         # Of two each contradicts the other, so what they say of themselves counts.
-        share = len(others) > 1 and float(np.average(agreeing[:, 0], weights=np.maximum(clock.weight, 1e-9)))
+        share = len(others) > 1 and float(np.average(agreeing[:, 0], weights=clock.weight))
         return (
             share,
             min(int(clock.weight[clock.placed == clock.level].sum()), int(_MOST_DAMAGED)),
-            -abs(first - uptime) if uptime is not None else 0,
+            -abs(clock.begin() - uptime) if uptime is not None else 0,
         )
 
     def _anchor(self, clock: _Clock) -> int:
@@ -427,9 +435,7 @@ class Consensus:
     def verdicts(self) -> Verdicts:
         """Return what follows for the events."""
         verdicts = Verdicts()
-        self._sorted_times = {
-            cpu: np.sort(clock.times()[1]) for cpu, clock in self.clocks.items() if clock.weight.any()
-        }
+        self._sorted_times = {cpu: np.sort(clock.times()[1]) for cpu, clock in self.clocks.items()}
         for clock in self.clocks.values():
             _add_verdicts(verdicts, clock)
             if not self._surroundings.has_shared_buffers:
@@ -451,11 +457,9 @@ class Consensus:
         """Put a CPU without a TIME that has buffers of its own where the others are, if it begins behind them."""
         if timed:
             begin = min(int(one.times()[1].min()) for one in timed)
-            behind = int(clock.column("value")[0]) + int(clock.placed[0] - clock.level[0]) * ROLLOVER
-            behind -= max(int(one.times()[1].max()) for one in timed)
+            behind = clock.begin() - max(int(one.times()[1].max()) for one in timed)
             rollovers = -(-behind // ROLLOVER)
-            first = int(clock.column("value")[0]) + int(clock.placed[0] - clock.level[0] - rollovers) * ROLLOVER
-            if behind > 0 and first >= begin - SLACK:
+            if behind > 0 and clock.begin() - rollovers * ROLLOVER >= begin - SLACK:
                 clock.place(clock.placed - rollovers)
 
     def _doubt_alone(self, clock: _Clock) -> None:
@@ -473,7 +477,7 @@ class Consensus:
         They may all be damaged: the order of the file does not show where the CPU belongs. CPUs with more TIME events
         than that say when the others were at work, most of the others where there is none.
         """
-        if not 0 < clock.weight.sum() <= _FEW_CLAIMS or not self._surroundings.has_common_clock:
+        if clock.weight.sum() > _FEW_CLAIMS or not self._surroundings.has_common_clock:
             return
         others = [one for one in self.clocks.values() if one is not clock and one.weight.any()]
         sure = [one for one in others if one.weight[one.placed == one.level].sum() > _FEW_CLAIMS]
@@ -563,7 +567,7 @@ def _step_costs(clock: _Clock, steps: NDArray[np.int64]) -> NDArray[np.float64]:
     is_crossing = (clock.column("kind") == CROSSING)[1:, None, None]
     passed = clock.passed()[1:, None, None]
     undone = np.where(is_excused, _EXCUSED_BACK, _LOST_TIME)
-    crossing = np.where(steps == 0, 0.0, np.where((steps < 0) & (steps >= -passed), undone, _IMPOSSIBLE))
+    crossing = np.where((steps > 0) | (steps < -passed), _IMPOSSIBLE, np.where(steps < 0, undone, 0.0))
     return np.where(is_crossing, crossing, cost)
 
 

@@ -249,9 +249,9 @@ class EventStream:
         )
         slots = np.concatenate([each.slots[each.groups.first] for each in waiting])
         surroundings = self._clock.review.surroundings
-        if not is_ring(surroundings, code, slots[:, 2:4]):
+        if not is_ring(surroundings, code, slots[:, 2:]):
             return self._clock.verdicts().corrections
-        thread = np.ascontiguousarray(slots[:, 2:4]).view(np.uint64)[:, 0]
+        thread = np.ascontiguousarray(slots[:, 2:]).view(np.uint64)[:, 0]
         begin = waiting[0].first_row
         row = first_of_tail(LastEvents(begin, time, cpu, code, thread), surroundings.cycles_per_s, self._clock)
         if row is None:

@@ -237,7 +237,7 @@ def parse_syspage(image: bytes, byte_order: str) -> tuple[SystemInfo | None, lis
     page = _Page(image, byte_order)
     if entry["total_size"] != len(image):
         page.doubts.append(f"the page says it has {entry['total_size']} bytes, the header says {len(image)}")
-    if len(image) < (234 if is_8 else 72):
+    if is_8 and len(image) < 234:
         return None, [*page.doubts, "the page is too short for its entry"]
     _find_sections(page, min(entry["size"], len(image)), is_8)
     processor = PROCESSORS.get(entry["type"], f"unknown({entry['type']})")
