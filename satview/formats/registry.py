@@ -106,8 +106,8 @@ def _parts(path: Path) -> list[Path]:
         except (TraceFormatError, OSError):
             return [path]
         return [*files, *members.names_files(files), *members.times_files(files)]
-    if axis_file.is_axis(path):
-        return [path, *(part for member in axis_file.files_in(path) for part in _parts(member) if member != path)]
+    if axis_file.is_axis(path):  # none of its files is one
+        return [path, *(part for member in axis_file.files_in(path) for part in _parts(member))]
     return [path]
 
 

@@ -13,6 +13,7 @@ from satview.events.spec import Release
 from satview.formats.kev import assemble
 from satview.formats.kev import decode as decode_module
 from satview.formats.kev.assemble import trace_from_slots
+from satview.formats.kev.clocks.consensus import Surroundings
 from satview.formats.kev.owners import ThreadNumbers
 from satview.store.head import Header
 from satview.store.problems import Problems
@@ -127,6 +128,15 @@ def test_a_buffer_behind_orphans_alone_stays_with_the_event_after_it(core, monke
         decoded = decode_module.Decoder(np.array(slots, np.uint32), catalogue(Release.QNX_7)).run()
     # By rule 3 of section 5.3; the clock of its own CPU 2 is four rollovers ahead.
     assert decoded.time.tolist() == [(1 << 32) + 100, (5 << 32) + 100, *((1 << 32) + t for t in (500, 500, 600))]
+
+
+def test_what_a_decoder_is_told_of_the_clock():
+    """By the header, before the first slots; a file that does not grow has columns in plain memory."""
+    decoder = decode_module.Decoder(np.array([(wire.code(6, 1), 5, 0, 0)], np.uint32), catalogue(Release.QNX_7))
+    decoder.inform(Surroundings(cycles_per_s=7, says_ring=True))
+    decoded = decoder.run()
+    assert decoded.clock.review.surroundings == Surroundings(cycles_per_s=7, says_ring=True)
+    assert decoder._growing == {}
 
 
 @pytest.mark.parametrize("chunk", [5, 6, 7, 8])

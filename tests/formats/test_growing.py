@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import errno
+import os
+
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -248,3 +251,22 @@ def test_a_column_that_grows(monkeypatch, is_memory):
     assert (first.tolist(), column.reading(more[:5], 2).tolist()) == ([77, 2, 3], [1, 2, 30, 40, 50])
     assert len(column.writable(2)) == 2
     assert column.writable(600_000)[:5].tolist() == [1, 2, 30, 40, 50]
+
+
+def test_a_column_on_a_disk_that_was_full(monkeypatch):
+    """What was written before the disk was full is written over once there is room."""
+    monkeypatch.delattr("os.memfd_create", raising=False)
+    column = decode_module.GrowingColumn(np.uint16)
+    column.writable(4)[:] = 7
+    write = os.write
+
+    def write_some(file: int, data: bytes) -> int:
+        write(file, data[:5])
+        raise OSError(errno.ENOSPC, "no room")
+
+    with monkeypatch.context() as full:
+        full.setattr(decode_module.os, "write", write_some)
+        with pytest.raises(OSError, match="no room"):
+            column.writable(10)
+    assert column.writable(10).tolist() == [7] * 4 + [0] * 6
+    assert os.fstat(column._file).st_size == 20

@@ -13,6 +13,7 @@ from satview.capture.sim.parts.target import target
 from satview.capture.workloads import registry
 from satview.events.spec import Release
 from satview.export.by_ending import write_verbatim
+from satview.formats.kev.head import header
 from satview.formats.kev.head.header import header_bytes, parse_header
 from satview.formats.registry import open_trace
 from tests.helpers.extent import fewer
@@ -106,3 +107,15 @@ def test_a_key_that_ends_with_a_colon_is_refused():
 def test_a_key_that_no_window_holds_is_refused():
     with pytest.raises(UsageError, match="a name of 95 bytes is too long"):
         header_bytes([("k" * 95, "")])
+
+
+@pytest.mark.parametrize(
+    ("size", "is_whole"),
+    [(61, True), (62, False), (73, False), (74, True), (87, True), (88, False), (99, False), (100, True)],
+)
+def test_windows_that_end_in_the_end_mark(size, is_whole):
+    """A pair is from byte 20 on, then the mark of 18 bytes; a window ends at byte 99, or at 125 if it lacks the pair.
+
+    Of the mark `TRACE_` alone tells nothing, so that a window with less than these 6 bytes of it is whole.
+    """
+    assert header._end_is_whole([size]) is is_whole

@@ -29,6 +29,23 @@ def test_rows_out_of_order_in_pieces(monkeypatch, seed):
     assert repair.disordered_rows(np.sort(time)).tolist() == []
 
 
+@pytest.mark.parametrize(
+    ("time", "positions"),
+    [
+        ([3, 2, 1, 0, 4, 7, 6, 5], [0, 1, 2, 3, 5, 6, 7]),  # seven of eight rows move
+        ([3, 2, 1, 0, 4, 8, 7, 6, 5], list(range(9))),  # eight of nine: more than seven eighths
+        ([0, 2, 1, 3], [1, 2]), ([0, 1, 2], None),
+    ],
+)  # fmt: skip
+def test_which_rows_are_moved(time, positions):
+    """Those that are out of order; where these are nearly all between the first and the last, all of them."""
+    times = np.array(time)
+    moves = repair.time_order(times, np.zeros(len(times), np.uint8), repair.disordered_rows(times))
+    assert positions is None if moves is None else moves[0].tolist() == positions
+    if moves is not None:
+        assert times[moves[1]].tolist() == sorted(times[positions].tolist())
+
+
 def event(position: int, words: int = 2, time: int = 0) -> OpenEvent:
     return OpenEvent(0, 7, time, 0, position, [np.zeros(words, np.uint32)])
 

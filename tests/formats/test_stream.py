@@ -131,6 +131,20 @@ def test_a_gap_between_buffers_is_reported():
     assert next(iter(problems)).offset == 4 * 16
 
 
+@pytest.mark.parametrize("mark", [wire.CONTROL_BUFFER, wire.CONTROL_DROPPED])
+@pytest.mark.parametrize("size", [1, 2, None])
+def test_behind_lost_events_nobody_knows_who_runs(mark, size):
+    """Buffer 1 is followed by buffer 3, or the kernel says that it dropped events."""
+    slots = np.array([
+        (wire.CONTROL_BUFFER, 1, 1, 4), (wire.THREAD_RUNNING, 2, 9, 1), (CALL, 3, 0, 0), (mark, 4, 3, 2),
+        (CALL, 5, 0, 0),
+    ], np.uint32)  # fmt: skip
+    blocks = [slots] if size is None else [slots[at : at + size] for at in range(0, len(slots), size)]
+    reading = EventStream(blocks, Problems())
+    threads = {int(batch.stamp[row]): int(batch.thread[row]) for batch in reading for row in range(len(batch))}
+    assert threads == {1: 0, 2: 1, 3: 1, 4: 0, 5: 0}
+
+
 def test_a_buffer_cut_short_and_lost_events_are_reported():
     writer = SlotWriter()
     writer.event(wire.CONTROL_BUFFER, 0, 1, [4, 3])

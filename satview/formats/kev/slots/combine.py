@@ -261,7 +261,7 @@ def _expire(
     if not aged.any():
         return False
     # Giving up shifts the queue for all that follows in it, so the few keys concerned are walked step by step.
-    segment = np.cumsum(first) - 1
+    segment = np.cumsum(first, dtype=np.intp)
     segment_of = np.empty_like(segment)
     segment_of[order] = segment
     concerned = np.zeros(int(segment[-1]) + 1, np.bool_)
