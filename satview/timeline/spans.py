@@ -114,7 +114,7 @@ def settled(spans: LaneSpans) -> LaneSpans:
     """Return a lane that stays, beyond the bound of memory in pages that the system can take back.
 
     Raises:
-        OSError: As `column_room.settled`.
+        OSError: As `column_arrays.settled`.
     """
     return replace(
         spans,

@@ -104,7 +104,8 @@ def test_a_full_disk_is_an_error(bound, monkeypatch):
 @pytest.mark.thorough
 def test_the_environment_sets_it():
     program = (
-        "from satview.base import column_room as c; import numpy as n; print(c.is_mapped(c.empty(2_000_000, n.uint8)))"
+        "from satview.base import column_arrays as c; import numpy as n; "
+        "print(c.is_mapped(c.empty(2_000_000, n.uint8)))"
     )
     for text, expected in (("1", "True"), ("3", "False"), ("", "False"), ("0", "False"), ("much", "False")):
         environment = os.environ | {column_arrays.SWITCH: text}

@@ -108,7 +108,7 @@ def test_cycles_of_different_clocks_are_never_compared(traces, out):
     builder.state("READY", 250, 7, 1).state("RUNNING", 325, 7, 1).state("RECEIVE", 25_000, 7, 1)
     builder.write(traces / "slow.kev")
     export.export_folder(traces, out, (*DEFAULT_TABLES, "argument", "thread_thready"))
-    longest = "select trace, max(length_ns) from state where state = 'READY' group by trace order by 2 desc limit 2"
+    longest = "select trace, max(length_ns) from state where state = 'READY' group by trace order by 2 desc, 1 limit 2"
     assert query_dataset(out, longest).rows() == [("board 1/c=%.kev", 300), ("slow.kev", 300)]
     assert query_dataset(out, "select trace, most_ns from ready_wait order by 2 desc, 1 limit 2").rows() == [
         ("board 1/c=%.kev", 300), ("slow.kev", 300)

@@ -247,7 +247,7 @@ def test_the_command_writes_it(tmp_path):
     refused = command("tracelogger", "--qst", "3", "--release", "8.0", "-f", path)
     assert refused.returncode == 2
     assert b"QST files of form 3 are written by tracers of 7.x, not of 8.0" in refused.stderr
-    assert b"goes without -S" in command("tracelogger", "--qst", "4", "-S", "1m", "-f", path).stderr
+    assert b"cannot be used with -S" in command("tracelogger", "--qst", "4", "-S", "1m", "-f", path).stderr
 
 
 def test_other_targets_have_no_such_tracer(tmp_path):

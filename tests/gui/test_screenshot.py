@@ -54,7 +54,7 @@ def test_dark_at_twice_the_pixels_and_lost_data(tmp_path):
         [
             (("--session", "/x"), "no session"),
             (("--range", "5s..6s"), "outside the trace"),
-            (("--size", "big"), "no size"),
+            (("--size", "big"), "--size big must be between 200x200 and 16000x16000"),
         ],
         1,
     ),

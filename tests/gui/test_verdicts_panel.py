@@ -155,7 +155,7 @@ def test_every_time_of_a_fault_is_a_row_that_leads_there_and_a_mark(empty_window
     panel, opened = show(window, qtbot), window.session.opened
     [verdict] = opened.verdicts.found.verdicts
     assert texts(panel, 0)[1:3] == ["0.066 993 213 734 s", "34.03 ms"]
-    assert "does so once more, longest 34.06 ms from 0.136 993 119 598 s." in texts(panel, 0)[3]
+    assert "does so once more, longest 34.06 ms from 0.136 994 s." in texts(panel, 0)[3]
     panel.model.unfold(0)
     assert [texts(panel, row)[:3] for row in range(1, 6)] == [
         ["advice", "", ""],
