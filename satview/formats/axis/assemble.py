@@ -39,7 +39,6 @@ from satview.store.trace import Trace
 # What is cached of a trace of several files, combined from what is cached of each file.
 
 
-_MOST_JOINED_CPUS: Final = 256  # the event table has eight bits for a CPU
 _Ints = NDArray[np.int64]
 _Slices = tuple[NDArray[np.uint32], _Ints]
 
@@ -60,7 +59,7 @@ def _on_axis(part: Part, lost: _Ints) -> _Ints:
 
 
 def _doubts(axis: FileAxis, found: list[Doubts]) -> Doubts:
-    cpus = np.zeros(_MOST_JOINED_CPUS, np.bool_)
+    cpus = np.zeros(_MOST_CPUS + 1, np.bool_)
     threads, processes = (np.zeros(int(max(getattr(part, name)[-1] for part in axis.parts)) + 1, np.bool_)
                           for name in ("threads", "processes"))  # fmt: skip
     beyond = sum(part.trace.cpu_count for part in axis.parts)
@@ -100,7 +99,7 @@ Words = NDArray[np.uint32]
 
 
 class AxisPayloads:
-    """Implements `store.payload_source.PayloadSource` for a trace of several files.
+    """Implements `store.trace.PayloadSource` for a trace of several files.
 
     Args:
         axis: The files.

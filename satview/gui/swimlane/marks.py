@@ -186,10 +186,10 @@ def _draw_arrow(painter: QPainter, start: QPointF, end: QPointF, theme: Theme, *
 # All arrows in the window, grouped where they are dense, and which one is under the mouse.
 
 
-_DRAWN_BEYOND_PX: Final = 2000.0  # ends outside the picture are moved that near, so that Qt draws no endless lines
+_LINK_BEYOND_PX: Final = 2000.0  # ends outside the picture are moved that near, so that Qt draws no endless lines
 _OUTSIDE_PX: Final = 20.0
 _PICK_PX: Final = 3.5
-_DRAWN_HEAD_PX: Final = 5.0
+_LINK_HEAD_PX: Final = 5.0
 _HEAD_WIDTH_PX: Final = 2.6
 _SMALL_PX: Final = 10
 _COUNTS: Final = 25  # groups that show how many arrows they are
@@ -342,7 +342,7 @@ class ArrowLayer(QObject):
         # One arrow leans from its start to its end; a group is upright but for the shortest of its delays.
         for column, moments in ((0, groups.drawn_at), (2, groups.drawn_at + groups.least_cycles)):
             x = (moments - scale.window.start) * scale.px_per_cycle
-            ends[:, column] = np.clip(x, -_DRAWN_BEYOND_PX, scale.width_px + _DRAWN_BEYOND_PX)
+            ends[:, column] = np.clip(x, -_LINK_BEYOND_PX, scale.width_px + _LINK_BEYOND_PX)
         if len(groups):
             ends[:, 1], ends[:, 3] = middles[groups.from_position], middles[groups.to_position]
         return ends
@@ -423,7 +423,7 @@ def _shapes(groups: ArrowGroups, ends: NDArray[np.float64], *, is_smooth: bool) 
     x1, y1, x2, y2 = ends.T
     length = np.maximum(np.hypot(x2 - x1, y2 - y1), 1e-6)
     along, down = (x2 - x1) / length, (y2 - y1) / length
-    back_x, back_y = x2 - along * _DRAWN_HEAD_PX, y2 - down * _DRAWN_HEAD_PX
+    back_x, back_y = x2 - along * _LINK_HEAD_PX, y2 - down * _LINK_HEAD_PX
     beside_x, beside_y = down * _HEAD_WIDTH_PX, along * _HEAD_WIDTH_PX
     lines = np.empty((len(ends), 4, 4))
     lines[:, 0] = ends
