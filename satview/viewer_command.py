@@ -16,7 +16,15 @@ from satview.base.process import FINE, signals_raise
 from satview.base.resources import sample_trace
 from satview.base.targets import keeps_inputs
 from satview.cli import command_names
-from satview.cli.shared.files import InputFile, OutputFile, add_axis_options, axis_request, files_read
+from satview.cli.shared.files import (
+    InputFile,
+    OutputFile,
+    add_axis_options,
+    axis_request,
+    completion,
+    files_read,
+    with_commands,
+)
 from satview.cli.shared.progress import working, working_on
 from satview.cli.shared.ranges import add_range, with_times_attached
 from satview.core.library import describe
@@ -79,8 +87,6 @@ def run_viewer(arguments: list[str]) -> int:
 
 def whole_parser() -> argparse.ArgumentParser:
     """Return the whole command line, for shell completion and the manual page."""
-    from satview.cli.shared.files import with_commands
-
     return with_commands(viewer_parser(), command_names())
 
 
@@ -316,8 +322,6 @@ def _set_up(options: argparse.Namespace) -> int:
     if options.files or options.sample:
         raise UsageError("--install-desktop, --uninstall-desktop and --print-completion take no FILE")
     if options.print_completion:
-        from satview.cli.shared.files import completion
-
         print(completion(whole_parser(), options.print_completion))
         return FINE
     from satview.base import desktop

@@ -8,7 +8,9 @@ from __future__ import annotations
 import atexit
 import io
 import os
+import shutil
 import sys
+import tempfile
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -214,9 +216,6 @@ def _renamed(plain: Path, path: Path, open_plain: Callable[[Path], Trace]) -> Tr
 @contextmanager
 def _plain_file(file: BinaryIO, path: Path, cancelled: Callable[[], bool] | None) -> Iterator[Path]:
     """Unpack into a file of its own, which goes at the end of the block; a mapping of it lives on."""
-    import shutil  # on first use, with what it brings: few traces are packed
-    import tempfile
-
     folder = Path(tempfile.mkdtemp(prefix="satview-"))
     try:
         first = file.read(4)

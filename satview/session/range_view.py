@@ -9,6 +9,7 @@ from typing import Final
 
 from PySide6.QtCore import QObject, Slot
 
+from satview.analysis.statistics import Statistics
 from satview.analysis.times.basis import Basis
 from satview.answers.table import SUBJECT
 from satview.answers.table import Table as Answer
@@ -191,7 +192,6 @@ def summarize(
     Raises:
         Cancelled: Another range is requested.
     """
-    from satview.analysis.statistics import Statistics  # with the first range: no picture waits for it
     from satview.answers.statistics import TABLES
 
     found = Statistics(trace, window, None, basis, borrowed(is_cancelled))

@@ -26,6 +26,7 @@ from satview import __version__
 from satview.base.errors import SatviewError, SourceChangedError
 from satview.base.process import internal_report, say
 from satview.gui import theme as themes
+from satview.gui.theme import app_icon
 from satview.gui.windows.command_window import GuiThreadCollector, Shared
 from satview.gui.windows.main_window import MainWindow
 from satview.session.loading.recent_files import RecentFiles, recent_files_file
@@ -304,7 +305,6 @@ def _run_windows(app: QApplication, application: Application, links: list[TraceL
     paths = [link.path for link in links]
     window = None if paths and all(map(_is_dataset, paths)) else application.first_window()
     app.processEvents()  # the window is on the screen before anything else is imported
-    from satview.gui.theme import app_icon
 
     app.setWindowIcon(app_icon())
     from satview.gui.windows.ending import Ending, Outcome

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QObject, QTimer, Slot
 
 from satview.base.errors import SatviewError
+from satview.gui.dialogs import may_open
 from satview.gui.windows.main_window import MainWindow
 from satview.gui.windows.session_commands import use_session
 from satview.session.session import Session, Stage
@@ -78,7 +79,6 @@ class FirstLooks(QObject):
     def _go(self, window: MainWindow, link: TraceLink) -> None:
         if window.workspace is None:
             return
-        from satview.gui.dialogs import may_open  # the first window does not wait for it
 
         if link.beside and not may_open(window, Path(link.beside)):
             link = replace(link, beside="")

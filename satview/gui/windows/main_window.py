@@ -16,7 +16,7 @@ from satview.gui.theme import Theme, restyle
 from satview.gui.widgets import resize_on_screen
 from satview.gui.windows.command_window import CommandWindow, Shared
 from satview.gui.windows.pages import WelcomePage
-from satview.session.commands import CommandRegistry, Menu
+from satview.session.commands import COMMANDS, CommandRegistry, Menu
 from satview.session.loading.recent_files import RecentFiles
 
 if TYPE_CHECKING:
@@ -239,7 +239,6 @@ class MainWindow(CommandWindow):
         from satview.gui.windows.actions import CommandActions  # with the rest of a complete window
         from satview.gui.windows.trace_commands import TraceCommands
         from satview.gui.windows.window_commands import WindowCommands
-        from satview.session.commands import COMMANDS
 
         self.registry = CommandRegistry(COMMANDS)
         trace_commands = TraceCommands(self, self.settings)
@@ -314,9 +313,3 @@ class MainWindow(CommandWindow):
         # Bindings hold the window; without them nothing keeps it alive.
         self.registry.clear()
         super().closeEvent(event)
-
-
-# What a window shows first of a trace, as the command line or a link requests.
-
-
-# What the commands do that are about saved sessions.
