@@ -13,7 +13,7 @@ from satview.events.user_events import UserEvent
 
 @dataclass(frozen=True, slots=True)
 class NumberPayloads:
-    """All of `store.payload_source.PayloadSource` but `decode`; a number takes two payload words, the low one first.
+    """All of `store.trace.PayloadSource` but `decode`; a number takes two payload words, the low one first.
 
     Attributes:
         arguments: The numbers, (n,) each, in the narrowest signed type.

@@ -229,7 +229,7 @@ def value_colour(value: int, is_dark: bool, palette: str = STANDARD, looks: str 
     Args:
         value: Of `events.states`.
         is_dark: On a dark background.
-        palette: One of `base.palettes.PALETTES`.
+        palette: One of `session.settings.PALETTES`.
         looks: What the user has set otherwise, as `read_looks` reads it.
     """
     look = read_looks(looks).get(value)

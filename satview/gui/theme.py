@@ -33,8 +33,8 @@ class Theme:
         cursor_a, cursor_b: The two cursors.
         mark: Bookmarks and notes.
         hit: Search hits.
-        palette: Which set of data colours, of `base.palettes.PALETTES`.
-        looks: What of states the user has set otherwise, as `gui.state_looks` reads it.
+        palette: Which set of data colours, of `session.settings.PALETTES`.
+        looks: What of states the user has set otherwise, as `colours.read_looks` reads it.
         is_hatched: States differ by hatching too.
         text_percent: Size of texts.
     """

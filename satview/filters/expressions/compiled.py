@@ -37,7 +37,7 @@ _TEXT_WORDS: Final = 1024  # of a text, at most
 _TEXT_BLOCK: Final = 1 << 20  # words gathered at a time
 
 _CODES: Final = np.arange(CODE_COUNT, dtype=np.uint16)
-NUMBERS: Final = np.where(  # as `scalar.number_of`
+NUMBERS: Final = np.where(  # as `expression.number_of`
     _CODES >> CLASS_SHIFT == WireClass.KER_CALL, _CODES & np.uint16(0x7F), _CODES & np.uint16(EVENT_MASK)
 )
 

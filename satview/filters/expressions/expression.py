@@ -281,7 +281,7 @@ class Expression:
     Attributes:
         text: As written.
         release: Whose names it uses.
-        tree: The checked expression, which holds or does not (`three_valued.two_valued`).
+        tree: The checked expression, which holds or does not (`two_valued`).
         patterns: Those in it.
 
     Raises:
@@ -303,7 +303,7 @@ class Expression:
         return int(evaluate(self.tree, context, self.release))
 
     def bounded(self, missing: Bools, *, may: bool) -> Expression:
-        """Return the expression with its tree bounded, as `bounds.bounded`: what it may say in a kernel, or must."""
+        """Return the expression with its tree bounded, as `compiled.bounded`: what it may say in a kernel, or must."""
         twin = copy(self)
         twin.tree = bounded(self.tree, missing, may=may)
         return twin

@@ -127,7 +127,7 @@ def _apart(
 
 
 class SlotPayloads:
-    """Payload access for traces made of 16-byte slots; implements `store.payload_source.PayloadSource`.
+    """Payload access for traces made of 16-byte slots; implements `store.trace.PayloadSource`.
 
     Args:
         slots: Where the words are read.
@@ -138,7 +138,7 @@ class SlotPayloads:
 
     Attributes:
         listed: Rows of events whose layout only their line of a listing shows, and its variants.
-        described: As of `store.payload_source.PayloadSource`.
+        described: As of `store.trace.PayloadSource`.
     """
 
     def __init__(

@@ -28,7 +28,7 @@ from satview.store.trace import Trace
 
 @dataclass(frozen=True, slots=True)
 class LinuxPayloads(NumberPayloads):
-    """Implements `store.payload_source.PayloadSource`.
+    """Implements `store.trace.PayloadSource`.
 
     Attributes:
         events: The event table.

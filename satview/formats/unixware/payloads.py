@@ -43,7 +43,7 @@ class OddRecords:
 
 @dataclass(frozen=True, slots=True)
 class RecordPayloads(NumberPayloads):
-    """Implements `store.payload_source.PayloadSource` for records of five numbers, a1 to a5.
+    """Implements `store.trace.PayloadSource` for records of five numbers, a1 to a5.
 
     Attributes:
         events: The event table.

@@ -68,7 +68,7 @@ class RuleBox(QWidget):
         faults: What is wrong with it, in text order.
 
     Signals:
-        checked: `faults` are those of the text of now.
+        checked: `faults` are those of the current text.
     """
 
     checked = Signal()

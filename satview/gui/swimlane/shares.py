@@ -82,7 +82,7 @@ class Stack:
         columns: (bins + 1,), their pixels.
         values: (k,), lane values from bottom to top.
         tops: float64 (k, bins), where each ends, 0 = bottom, 1 = top of the lane.
-        colours: uint32 (k,), as `hatching.lane_colour` gives them.
+        colours: uint32 (k,), as `fills.lane_colour` gives them.
         spans: The intervals that it adds up.
     """
 

@@ -69,7 +69,7 @@ class Search(QObject):
         self.changed.emit()
 
     def reload(self, trace: Trace, evaluator: FilterEvaluator, hits: NDArray[np.uint32]) -> None:
-        """Take a longer reading of the same file, with what the text of now finds in it."""
+        """Take a longer reading of the same file, with what the current text finds in it."""
         self._job.cancel()
         self._trace, self._evaluator, self.hits = trace, evaluator, hits
         self.changed.emit()
