@@ -332,13 +332,13 @@ def _passed_over(evidence: Evidence, limits: Limits) -> list[Verdict]:
             continue
         others = _most_of(givers, np.ones(len(givers), np.int64))
         start, length = int(evidence.times[row]), int(evidence.times[stop] - evidence.times[row])
-        what = waited_for(evidence, found, wait)
+        what, take = waited_for(evidence, found, wait), _take_row(evidence, found, wait)
+        roles = _roles(found, wait, take)
         verdicts.append(evidence.verdict(
-            Severity.WARNING, (start, start + length), [thread, *others], [what],
-            list(roles := _roles(evidence, found, wait)),
+            Severity.WARNING, (start, start + length), [thread, *others], [what], list(roles),
             (f"{evidence.name(thread)} waits {evidence.length_from(start, start + length)} for {what}, which "
              f"others have and give up {len(givers):,} times meanwhile: {_some(evidence, others, 'and')}"
-             f"{_taken(evidence, found, wait)}.",
+             f"{_taken(evidence, found, wait, take)}.",
              "A mutex goes to the thread of the highest priority that waits: hold it for less of the time."),
             Certainty.INFERRED, roles=roles,
         ))  # fmt: skip
@@ -360,14 +360,14 @@ def _kept_holders(evidence: Evidence, limits: Limits) -> list[Verdict]:
         happens = [evidence.span_of_wait(waiting, i) for i in at[group].tolist()]
         wait, span = int(at[group[0]]), happens[0][:2]
         who = ran_instead(evidence, span, holder)
-        again = evidence.again("so", happens)
+        again, take = evidence.again("so", happens), _take_row(evidence, found, wait)
+        roles = _roles(found, wait, take)
         verdicts.append(evidence.verdict(
-            Severity.WARNING, span, [thread, holder, *named(who)], [waited_for(evidence, found, wait)],
-            list(roles := _roles(evidence, found, wait)),
+            Severity.WARNING, span, [thread, holder, *named(who)], [waited_for(evidence, found, wait)], list(roles),
             (f"{evidence.name(thread)} waits {evidence.length_from(*span)} for "
              f"{waited_for(evidence, found, wait)}{of_whom(evidence, found, wait)}, which could run and did not for "
              f"{evidence.length(int(kept[group[0]]))} of that{instead(evidence, span, who)}{again}"
-             f"{_taken(evidence, found, wait)}: a priority inversion is possible, no event has priorities.",
+             f"{_taken(evidence, found, wait, take)}: a priority inversion is possible, no event has priorities.",
              "Capture wide events of the class THREAD to see the priorities; priority inheritance would help."),
             int(found.certainty[wait]), happens, roles,
         ))  # fmt: skip
@@ -404,7 +404,8 @@ def _contended(evidence: Evidence, limits: Limits) -> list[Verdict]:
         length = np.where(found.thread[inside] == threads[0], (end - begin)[is_inside], 0)
         longest = int(inside[np.argmax(length)])
         first_ones = np.sort(found.row[inside])[:_MOST_OTHERS].tolist()
-        roles = dict.fromkeys(first_ones, "waits") | _roles(evidence, known, longest)
+        take = _take_row(evidence, known, longest)
+        roles = dict.fromkeys(first_ones, "waits") | _roles(known, longest, take)
         holders = np.unique(known.thread[inside])
         held = _some(evidence, holders[holders > 0].tolist(), "and")
         verdicts.append(evidence.verdict(
@@ -413,7 +414,7 @@ def _contended(evidence: Evidence, limits: Limits) -> list[Verdict]:
              f"{evidence.moment(int(begins[worst]), window)}, {evidence.length(int(waited[worst]))} in all"
              f"{f', while {held} hold it in turn' if held else ''}; {evidence.name(threads[0])} waits most, longest "
              f"{evidence.length_from(*evidence.span_of_wait(found, longest)[:2])}"
-             f"{_taken(evidence, known, longest)}.",
+             f"{_taken(evidence, known, longest, take)}.",
              "Hold the mutex for less time, above all never across a sleep or a message, or split what it guards; a "
              "reader/writer lock helps if most of them only read."),
             occurrences=[(int(first), int(last), -1) for first, last in zip(position.start, position.end, strict=True)],
@@ -422,9 +423,15 @@ def _contended(evidence: Evidence, limits: Limits) -> list[Verdict]:
     return verdicts
 
 
-def _roles(evidence: Evidence, found: Blockers, wait: int) -> dict[int, str]:
-    """Return what events are in a wait for a mutex; those that the trace does not show have rows behind all others."""
-    waiting, take = found.waits, _take_row(evidence, found, wait)
+def _roles(found: Blockers, wait: int, take: int | None) -> dict[int, str]:
+    """Return what events are in a wait for a mutex; those that the trace does not show have rows behind all others.
+
+    Args:
+        found: Who each wait is for.
+        wait: Which of them.
+        take: As `_take_row` returns it.
+    """
+    waiting = found.waits
     roles = {
         int(waiting.call_row[wait]): "asks",
         int(waiting.row[wait]): "waits",
@@ -433,11 +440,11 @@ def _roles(evidence: Evidence, found: Blockers, wait: int) -> dict[int, str]:
     return roles | ({} if take is None else {take: "takes it"})
 
 
-def _taken(evidence: Evidence, found: Blockers, wait: int) -> str:
+def _taken(evidence: Evidence, found: Blockers, wait: int, take: int | None) -> str:
     """Return when the holder took the mutex that a wait is for, in words that follow; empty if that does not show."""
-    take, waiting = _take_row(evidence, found, wait), found.waits
     if take is None:
         return ""
+    waiting = found.waits
     before = evidence.times[min(waiting.call_row[wait], waiting.row[wait])] - evidence.times[take]
     start, end, _ = evidence.span_of_wait(waiting, wait)
     moment = evidence.moment(int(evidence.times[take]), end - start)
