@@ -36,7 +36,7 @@ _NONE: Final = {
 def table_texts(release: Release, code: int, name: str) -> tuple[ValueText, ...]:
     """Return what values of an argument are called by the tables of a release; empty for most arguments."""
     if name == "errno":
-        return _errors(release)
+        return error_texts(release)
     if name == "policy":
         return _values("policy")
     spec = catalogue(release).spec(code)
@@ -49,7 +49,8 @@ def table_texts(release: Release, code: int, name: str) -> tuple[ValueText, ...]
 
 
 @cache
-def _errors(release: Release) -> tuple[ValueText, ...]:
+def error_texts(release: Release) -> tuple[ValueText, ...]:
+    """Return what the error numbers of a release are called, by number."""
     book = catalogue(release)
     named = ((number, book.errno_name(number)) for number in range(_ERRORS))
     return tuple(ValueText(number, text) for number, text in named if text is not None)

@@ -1,4 +1,4 @@
-"""The statistics panel: sheets behind tabs, the range, whether numbers follow the filter, and the table."""
+"""The statistics panel: tables behind tabs, the range, whether numbers follow the filter, and the table."""
 
 from __future__ import annotations
 

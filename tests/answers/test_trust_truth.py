@@ -32,11 +32,11 @@ FAULTS = [
 LESSONS = ("automotive", "client-server", "inversion", "interrupt-flood")
 NO_STATES = (("ADDALLCLASSES",), ("DELCLASS", 10))
 NO_INTERRUPTS = (("ADDALLCLASSES",), ("DELCLASS", 6))
-Key = tuple[str, object, str]  # sheet, row, column
+Key = tuple[str, object, str]  # table, row, column
 
 
 class Truth:
-    """Every figure of the sheets that the simulation reports its own, in nanoseconds or as counts."""
+    """Every figure of the tables that the simulation reports its own, in nanoseconds or as counts."""
 
     def __init__(self, made: Traced, window: TimeWindow) -> None:
         self.sums, self.trace = TruthSums(made, window), made.trace
@@ -47,8 +47,8 @@ class Truth:
         self._calls()
         self._messages()
 
-    def _put(self, sheet: str, row: object, **figures: float) -> None:
-        self.figures.update({(sheet, row, key): value for key, value in figures.items()})
+    def _put(self, table: str, row: object, **figures: float) -> None:
+        self.figures.update({(table, row, key): value for key, value in figures.items()})
 
     def ns(self, cycles: int) -> int:
         """Return cycles in nanoseconds, as tables round them."""

@@ -16,7 +16,7 @@ from satview.events.catalogue import listed_catalogue
 from satview.events.layout import Part, Taught, argument_names, arguments_of, codes_of_argument, is_same_name
 from satview.events.spec import Release, Show
 from satview.events.user_events import ValueText
-from satview.events.value_texts import called, table_texts
+from satview.events.value_texts import called, error_texts, table_texts
 from satview.events.wire import CODE_COUNT
 from satview.filters.diagnostics import ExpressionError, did_you_mean, nearest
 from satview.filters.expressions import nodes
@@ -149,9 +149,7 @@ def error_number(name: str, release: Release) -> int | None:
 
 @cache
 def _errors(release: Release) -> dict[str, int]:
-    book = listed_catalogue(release)
-    named = ((number, book.errno_name(number)) for number in range(1024))
-    return {name: number for number, name in named if name is not None}
+    return {text.text: text.value for text in error_texts(release)}
 
 
 def error_names(release: Release) -> tuple[str, ...]:
