@@ -302,7 +302,7 @@ def test_pauses_of_a_cpu():
         found.place(np.array(levels))
         assert judge(found)._pauses(found) == []
     steps = clock(range(1030), np.arange(1030) * 3 * R, jumps=[0, *[2] * 1029])
-    assert [run for run, _, _ in judge(steps)._pauses(steps)] == list(range(1, 1025)), "no real trace has more"
+    assert [run for run, _, _ in judge(steps)._pauses(steps)] == list(range(1, 1030))
     crossed = clock(range(4), [0, 1, 2, 9 * R], kinds="ttxt", jumps=[0, 0, 1, 8])
     crossed.place(np.array([0, 1, 9]))
     assert judge(crossed)._pauses(crossed) == []
@@ -404,9 +404,12 @@ def test_what_follows_from_where_runs_are_placed():
         assert verdicts == Verdicts(steps=steps)
 
 
-@pytest.mark.parametrize(("runs", "is_searched"), [(1024, True), (1025, False)])
-def test_how_many_runs_are_worth_a_search(monkeypatch, runs, is_searched):
-    """Of more, each stays where stamps and many TIME events put it, though the CPU was placed by one that moved."""
+@pytest.mark.parametrize(("runs", "is_searched"), [(2049, True), (2051, False)])
+def test_how_many_contradictions_are_worth_a_search(monkeypatch, runs, is_searched):
+    """Every second run goes back; of more than 1,024 such runs, stamps and many TIME events place each.
+
+    It stays there though the CPU was placed by one that moved.
+    """
     monkeypatch.setattr(Consensus, "_anchor", lambda *_: 5)
     levels = np.tile([0, 8], runs // 2 + 1)[:runs]
     levels[-1] = 3  # one TIME event only: it is put where the one before it is
@@ -418,6 +421,30 @@ def test_how_many_runs_are_worth_a_search(monkeypatch, runs, is_searched):
         found = Consensus(both, {}, Surroundings(has_common_clock=False), {}).clocks[0]
         expected = [*levels[:-1].tolist(), levels[-2]], [0] * (runs - 1) + [abs(levels[-2] - 3)]
         assert ((found.placed.tolist(), found.doubt.tolist()) == expected) != is_searched
+
+
+@pytest.mark.parametrize(("runs", "is_rubbish"), [(1 << 17, False), ((1 << 17) + 1, True)])
+def test_how_many_pauses_a_clock_may_have(runs, is_rubbish):
+    assert clock(range(runs), np.arange(runs) * R, jumps=[0, *[1] * (runs - 1)]).is_rubbish() == is_rubbish
+
+
+@pytest.mark.parametrize("kind", "tx")
+def test_crossings_are_contradictions(kind):
+    kinds = ("t" + kind) * 1026
+    assert clock(range(2052), np.arange(2052) * R, kinds=kinds, jumps=[1] * 2052).is_rubbish() == (kind == "x")
+
+
+def test_a_cpu_that_is_silent_now_and_then_in_a_long_capture_is_believed():
+    """CPU 1 logs in every third rollover for 50 minutes at 2.6 GHz, while CPU 0 logs in each: nothing contradicts."""
+    busy, quiet = np.arange(5400), np.arange(0, 5400, 3)
+    rows = np.concatenate((busy * 100, quiet * 100 + 50))
+    order = np.argsort(rows)
+    cpus, jumps = np.repeat([0, 1], (5400, 1800)), np.concatenate((np.zeros(5400), np.where(quiet, 2, 0)))
+    values = np.concatenate((busy * R, quiet * R + 9))
+    both = claims(rows[order], values[order], jumps=jumps[order].astype(int).tolist())._replace(cpu=cpus[order])
+    judged = Consensus(both, {}, Surroundings(), {})
+    assert judged.verdicts() == Verdicts()
+    assert [int(each.placed[-1]) for each in judged.clocks.values()] == [0, 3598]
 
 
 @pytest.mark.parametrize(

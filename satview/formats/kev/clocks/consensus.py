@@ -44,7 +44,8 @@ _BURST_BITS: Final = 3  # events come in bursts, so that a silence eight times t
 _LATE_CYCLES: Final = 1 << 24  # by so much stamps of a CPU go back with nothing wrong (section 6.1)
 _EXCUSED_ROLLOVERS: Final = 64  # the longest pause that lost buffers explain (106 s at 2.6 GHz, 4 h at 19.2 MHz)
 _FEW_CLAIMS: Final = 5  # TIME events on one side of a pause that do not prove it
-_MOST_RUNS: Final = 1 << 10  # of one CPU; more are rubbish, and not worth a search
+_MOST_CONTRADICTIONS: Final = 1 << 10  # of one CPU; more are rubbish, and not worth a search
+_MOST_RUNS: Final = 1 << 17  # the same where the CPU was only silent: two days of pauses at 2.6 GHz
 _ASKED: Final = 5  # claims of a run that other CPUs are compared with
 _HEAVY_LEVELS: Final = 4  # levels of a CPU, besides those of a run itself, on which the run may be
 _HEADER_SHARE: Final = 16  # the counter starts so near to boot, as a share of the time since
@@ -237,6 +238,12 @@ class _Clock:
         is_crossing = self.claims.kind == CROSSING
         return np.bincount(self.run, np.where(is_crossing, self.claims.rollovers, 0)).astype(np.int64)
 
+    def is_rubbish(self) -> bool:
+        """Return whether it contradicts itself more often than any real clock; pauses of whole rollovers do not."""
+        is_crossing = self.column("kind") == CROSSING
+        contradictions = int(np.count_nonzero(is_crossing[1:] | (np.diff(self.level) < 0)))
+        return contradictions > _MOST_CONTRADICTIONS or len(self.level) > _MOST_RUNS
+
     def shift_at(self, row: int) -> int:
         """Return the rollovers that are added to the times of its events from a row on."""
         run = max(0, int(np.searchsorted(self.column("row"), row, side="right")) - 1)
@@ -300,7 +307,7 @@ class Consensus:
     def _place(self) -> None:
         timed = []
         for clock in self.clocks.values():
-            if len(clock.level) > _MOST_RUNS:
+            if clock.is_rubbish():
                 _place_rubbish(clock)  # it judges nobody
             elif clock.weight.any():
                 timed.append(clock)
@@ -496,17 +503,16 @@ class Consensus:
         Returns:
             Run, time up to which the pause lasts at least, and whether another CPU went on meanwhile, of each.
         """
-        steps, is_time, found = np.diff(clock.placed), clock.weight > 0, []
-        for run in (np.flatnonzero((steps > 0) & is_time[1:] & is_time[:-1]) + 1).tolist()[:_MOST_RUNS]:
-            shift = int(clock.placed[run] - clock.level[run])
-            end = int(clock.column("value")[run]) + shift * ROLLOVER - SLACK
-            begin = end - int(steps[run - 1]) * ROLLOVER + 2 * SLACK
-            others = (times for cpu, times in self._sorted_times.items() if cpu != clock.cpu)
-            is_alone = any(
-                np.searchsorted(times, begin, side="right") < np.searchsorted(times, end) for times in others
-            )
-            found.append((run, end, is_alone))
-        return found
+        steps, is_time = np.diff(clock.placed), clock.weight > 0
+        runs = np.flatnonzero((steps > 0) & is_time[1:] & is_time[:-1]) + 1
+        shifts = (clock.placed - clock.level)[runs]
+        ends = clock.column("value")[runs] + shifts * ROLLOVER - SLACK
+        begins = ends - steps[runs - 1] * ROLLOVER + 2 * SLACK
+        is_alone = np.zeros(len(runs), np.bool_)
+        for cpu, times in self._sorted_times.items():
+            if cpu != clock.cpu:
+                is_alone |= np.searchsorted(times, begins, side="right") < np.searchsorted(times, ends)
+        return list(zip(runs.tolist(), ends.tolist(), is_alone.tolist(), strict=True))
 
     def _is_only_silent(self, clock: _Clock) -> bool:
         """Return whether a CPU contradicts nothing: it is silent for long at times, while others go on.
@@ -529,9 +535,10 @@ class Consensus:
         times = np.sort(np.concatenate([clock.times()[1][: len(clock.times()[0]) - (clock.ends is not None)]
                                         for clock in self.clocks.values()]))  # fmt: skip
         for cpu, clock in self.clocks.items():
+            bits = clock.ties()
             for run, end, is_alone in self._pauses(clock):
                 early = int(np.searchsorted(times, end))
-                ties = clock.ties()[run] >= _LONGEST_TIE and not clock.is_excused[run]
+                ties = bits[run] >= _LONGEST_TIE and not clock.is_excused[run]
                 step = int(clock.placed[run] - clock.placed[run - 1])
                 if clock.is_excused[run] and step <= _EXCUSED_ROLLOVERS:
                     continue  # the buffers that are missing explain it
@@ -600,7 +607,7 @@ def _cheapest(
 
 
 def _place_rubbish(clock: _Clock) -> None:
-    """Place more runs than any real trace has: by stamps, save those on a level that many TIME events have."""
+    """Place a clock that contradicts itself too often: by stamps, save those on a level that many TIME events have."""
     _, inverse = np.unique(clock.level, return_inverse=True)
     is_heavy = (np.bincount(inverse, clock.weight) >= _MOST_DAMAGED)[inverse]
     latest = np.maximum.accumulate(np.where(is_heavy, np.arange(len(is_heavy)), 0))
