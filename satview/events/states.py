@@ -6,6 +6,7 @@ not, so colours, legends and filters mean the same in every trace.
 
 from __future__ import annotations
 
+import zlib
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
@@ -111,8 +112,9 @@ INTERRUPT: Final = 39
 KERNEL_CALL: Final = 40
 WAITING: Final = 41  # process lanes: it lives, none of its threads runs or is ready
 FIRST_PROCESS: Final = 42
-PROCESS_HUES: Final = 22
-VALUE_COUNT: Final = FIRST_PROCESS + PROCESS_HUES
+PROCESS_HUES: Final = 21
+QUIET_PROCESS: Final = FIRST_PROCESS + PROCESS_HUES  # processes that used too little to have a colour of their own
+VALUE_COUNT: Final = QUIET_PROCESS + 1
 VALUE_MASK: Final = 0x3F
 SEEN_RUNNING: Final = 0x40  # something ran in this cell, though another state dominates it
 SEEN_EVENT: Final = 0x80  # an event that is not a state change happened in this cell
@@ -123,16 +125,17 @@ IS_BUSY.setflags(write=False)
 NOT_A_STATE: Final = 255  # in tables over event codes: the event is no change of thread state
 
 
-def process_value(process_row: int) -> int:
-    """Return the lane value that represents a process on CPU lanes; neighbours in the table differ."""
-    return FIRST_PROCESS + process_row % PROCESS_HUES
+# Chosen so that the busiest processes of the sample traces and lessons have colours far from each other.
+_NAME_SALT: Final = "87619:"
 
 
-def process_values(
-    process_rows: np.ndarray[tuple[int], np.dtype[np.integer]],
-) -> np.ndarray[tuple[int], np.dtype[np.uint8]]:
-    """Return `process_value` of every element, uint8."""
-    return (FIRST_PROCESS + process_rows % PROCESS_HUES).astype(np.uint8)
+def process_value(name: str) -> int:
+    """Return the lane value of a process on CPU lanes: the same in every trace. Two names may share one.
+
+    Args:
+        name: Of the process, or the path of its program, of which the last part counts.
+    """
+    return FIRST_PROCESS + zlib.crc32((_NAME_SALT + name.rpartition("/")[2]).encode()) % PROCESS_HUES
 
 
 STEP_OF_CODE: Final = np.zeros(wire.CODE_COUNT, np.int8)  # how deep a CPU is in interrupts: 1 for entries, -1 for exits

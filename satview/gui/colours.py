@@ -245,7 +245,9 @@ def value_colour(value: int, is_dark: bool, palette: str = STANDARD, looks: str 
     if value in states.STATE_BY_VALUE:
         name = states.STATE_BY_VALUE[value].name
         return own.get(_LIKE.get(name, name), _STATE_COLOURS[name])[is_dark]
-    return process_colour(value - states.FIRST_PROCESS, is_dark, palette) if value < states.VALUE_COUNT else None
+    if value == states.QUIET_PROCESS:
+        return _QUIET[is_dark]
+    return process_colour(value - states.FIRST_PROCESS, palette) if value < states.VALUE_COUNT else None
 
 
 def state_colour(value: int, theme: Theme) -> int | None:
@@ -264,6 +266,8 @@ def hatch_of(value: int) -> int:
 
     Of processes every second one is hatched: with the greys for print two neighbours have one colour.
     """
+    if value == states.QUIET_PROCESS:
+        return 8
     if value >= states.FIRST_PROCESS:
         return 3 if (value - states.FIRST_PROCESS) % 2 else SOLID
     if value == states.KERNEL_CALL:
@@ -272,18 +276,25 @@ def hatch_of(value: int) -> int:
     return _HATCH_OF.get(_LIKE.get(state.name, state.name), SOLID) if state is not None else SOLID
 
 
-def process_colour(hue: int, is_dark: bool, palette: str = STANDARD) -> int:
-    """Return one of the colours of processes on CPU lanes; neighbours in number are far apart in hue or lightness."""
-    position = (hue * 7) % states.PROCESS_HUES / states.PROCESS_HUES
+# Of processes, by name: as far apart as so many can be (no two nearer than 27 in CIELAB) on light and dark, beside the
+# colours of interrupts, idle and unknown time.
+_HUES: Final = (
+    0xA0B8F8, 0x708820, 0xC05090, 0x10D0A8, 0xF8A868, 0x408090, 0xA07018, 0xE8A0F8, 0x1080C0, 0x688868, 0x288848,
+    0x10C0F0, 0xF8A0C0, 0xA86870, 0x9070A0, 0x88C870, 0xB86040, 0x7880E0, 0xC8B860, 0x78C8C0, 0xE0B0A0,
+)  # fmt: skip
+_QUIET: Final = (0xA9AFBA, 0x666D79)
+
+
+def process_colour(hue: int, palette: str = STANDARD) -> int:
+    """Return one of the colours of processes on CPU lanes; beyond `PROCESS_HUES` they begin again."""
+    hue %= states.PROCESS_HUES
     if palette in (PRINT, "colour-blind"):  # distinguished by lightness, and by blue against yellow
-        step = (hue * 7) % states.PROCESS_HUES // 2 / (states.PROCESS_HUES // 2 - 1)
+        steps = states.PROCESS_HUES // 2  # of which two colours each have one, neighbours far apart
+        step = hue // 2 * 7 % (steps + 1) / steps
         grey, blue, yellow = 0.25 + 0.6 * step, 0.58, 0.12
         rgb = colorsys.hls_to_rgb(blue if hue % 2 else yellow, grey, 0.0 if palette == PRINT else 0.55)
         return round(rgb[0] * 255) << 16 | round(rgb[1] * 255) << 8 | round(rgb[2] * 255)
-    lightness, saturation = (0.50, 0.30) if is_dark else (0.66, 0.42)
-    step = (hue % 3 - 1) * 0.05
-    red, green, blue = colorsys.hls_to_rgb(position, lightness + step, saturation)
-    return round(red * 255) << 16 | round(green * 255) << 8 | round(blue * 255)
+    return _HUES[hue]
 
 
 def class_colour(class_name: str, is_dark: bool) -> int:

@@ -41,7 +41,9 @@ from satview.timeline.state_lanes import (
     idle_values,
     interrupt_spans,
     kind_spans,
+    name_values,
     process_spans,
+    process_values,
     run_slices,
     thread_spans,
     value_of_code,
@@ -204,6 +206,7 @@ class Timeline:
         self.lost_marks: NDArray[np.int64] = lost_marks(trace)
         self._idle = idle_threads(trace)
         self._values = value_of_code(trace)
+        self._process_values = name_values(trace)
         self._mark_codes = mark_codes()
         self._idle_values = idle_values(self._values)
         self._by_process: tuple[NDArray[np.uint32], NDArray[np.intp]] | None = None  # slices in that order, and where
@@ -216,6 +219,10 @@ class Timeline:
         self._tracks: dict[str, frozenset[int]] = {}
         self._user = UserLanes()
         self.infos: tuple[LaneInfo, ...] = tuple(self._tree())
+
+    def process_value(self, process: int) -> int:
+        """Return the lane value of a process on CPU lanes; by its name alone until one of these lanes is ready."""
+        return int(self._process_values[process])
 
     @property
     def cpu_lanes(self) -> list[int]:
@@ -241,6 +248,12 @@ class Timeline:
         if not 0 <= index < len(self.infos):
             raise IndexError(f"lane {index} of {len(self.infos)}")
         self._lanes[index] = lane
+        spans = lane.spans
+        if self.infos[index].kind is LaneKind.CPU and spans.thread is not None:
+            runs = np.flatnonzero(spans.value >= FIRST_PROCESS)
+            values = self._process_values.copy()  # another thread may read them
+            values[self.trace.threads.process[spans.thread[runs]]] = spans.value[runs]
+            self._process_values = values
 
     def lane_classes(self) -> tuple[LaneClass, ...]:
         """Return the classes of lanes that there are events for, shown or not."""
@@ -507,6 +520,7 @@ class Timeline:
             return process_spans(lanes, trace.window.end) if lanes else constant_lane(trace.window, UNKNOWN)
         if info.kind == LaneKind.INTERRUPTS:
             return interrupt_spans(trace, info.cpu) or constant_lane(trace.window)
+        self._process_values = process_values(trace)
         return cpu_spans(trace, info.cpu, run_slices(trace), self._idle)
 
     def _final(self, lane: LaneSpans, info: LaneInfo) -> LaneSpans:

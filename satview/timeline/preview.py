@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 from satview.base.column_arrays import numbers_of
 from satview.base.time import Clock, TimeWindow
 from satview.events.spec import Release
-from satview.events.states import IDLE, IS_BUSY, VALUE_COUNT, process_values
+from satview.events.states import IDLE, IS_BUSY, VALUE_COUNT
 from satview.formats.kev.sampling import Sampled
 from satview.store.losses import idle_threads
 from satview.timeline.spans import pixel_edges
-from satview.timeline.state_lanes import run_slices
+from satview.timeline.state_lanes import process_values, run_slices
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -76,7 +76,7 @@ def preview_of(sample: Sampled) -> Preview | None:
         return None
     events = trace.events
     ends = np.minimum(ends, _known_until(sample, rows))
-    value = process_values(trace.threads.process[events.thread[rows]])
+    value = process_values(trace)[trace.threads.process[events.thread[rows]]]
     value[idle_threads(trace)[events.thread[rows]]] = IDLE
     start = events.time_cycles[rows]
     cpus = []

@@ -25,12 +25,13 @@ from satview.events.states import (
     INTERRUPT,
     KERNEL_CALL,
     NOT_A_STATE,
+    QUIET_PROCESS,
     READY,
     RUNNING,
     UNKNOWN,
     VALUE_COUNT,
     WAITING,
-    process_values,
+    process_value,
 )
 from satview.linkage.interrupts import nesting
 from satview.linkage.rows import stable_order
@@ -127,11 +128,7 @@ def on_axis(trace: Trace, part: Part, own: LaneSpans) -> LaneSpans:
         own: The lane, in cycles and rows of the file.
     """
     start, event = part.cycles(own.start_cycles), part.axis_rows(own.event).astype(np.uint32)
-    value, thread = own.value, None
-    if own.thread is not None:
-        thread = part.threads[own.thread]
-        runs = value >= FIRST_PROCESS  # the hue of a process follows from its row
-        value = np.where(runs, process_values(trace.threads.process[thread]), value).astype(np.uint8)
+    value, thread = own.value, None if own.thread is None else part.threads[own.thread]
     whole, end = trace.window, int(part.cycles(np.array([own.end_cycles]))[0])
     before, after = int(start[0]) > whole.start, end < whole.end
 
@@ -147,6 +144,7 @@ def on_axis(trace: Trace, part: Part, own: LaneSpans) -> LaneSpans:
     )
 
 
+_QUIET_SHARE: Final = 0.02  # of the time that all processes used; who has less is grey on the lanes of CPUs
 _KIND = np.full(VALUE_COUNT, WAITING, np.uint8)  # what the state of one thread is to its process
 _KIND[[ABSENT, UNKNOWN, READY, RUNNING]] = (ABSENT, UNKNOWN, READY, RUNNING)
 _RANKED = (ABSENT, WAITING, UNKNOWN, READY, RUNNING)  # the more to the right, the more it counts
@@ -327,6 +325,35 @@ def _slices_by_index(trace: Trace) -> tuple[NDArray[np.uint32], NDArray[np.int64
     return rows, ends
 
 
+def name_values(trace: Trace) -> NDArray[np.uint8]:
+    """Return the lane value of every process by its name alone, of those without one by its pid, uint8 (processes,)."""
+    if (files := files_of(trace)) is not None:  # where names begin with that of the file
+        values = np.full(len(trace.processes), QUIET_PROCESS, np.uint8)
+        for part in files.parts:
+            values[part.processes] = name_values(part.trace)
+        return values
+    return np.array([process_value(name or str(pid)) for name, pid in zip(
+        trace.processes.names, trace.processes.pid.tolist(), strict=True)], np.uint8)  # fmt: skip
+
+
+def process_values(trace: Trace) -> NDArray[np.uint8]:
+    """Return the lane value of every process on CPU lanes, uint8 (processes,): by its name, or `QUIET_PROCESS`.
+
+    Quiet are those with less than a fiftieth of the time that all processes used. Cached with the trace.
+    """
+    return trace.cached("timeline.process_values", _process_values)
+
+
+def _process_values(trace: Trace) -> NDArray[np.uint8]:
+    rows, ends = run_slices(trace)
+    thread, values = trace.events.thread[rows], name_values(trace)
+    length = np.where(idle_threads(trace)[thread], 0, ends - trace.events.time_cycles[rows])
+    used = np.bincount(trace.threads.process[thread], length, len(values))
+    values[used < _QUIET_SHARE * used.sum()] = QUIET_PROCESS
+    values.setflags(write=False)
+    return values
+
+
 def cpu_spans(
     trace: Trace, cpu: int, slices: tuple[NDArray[np.uint32], NDArray[np.int64]], idle: NDArray[np.bool_]
 ) -> LaneSpans:
@@ -337,7 +364,7 @@ def cpu_spans(
             trace, part, cpu_spans(of_file, cpu - part.first_cpu, run_slices(of_file), idle_threads(of_file))
         )
     events, window = trace.events, trace.window
-    value = np.where(idle, np.uint8(IDLE), process_values(trace.threads.process)).astype(np.uint8)
+    value = np.where(idle, np.uint8(IDLE), process_values(trace)[trace.threads.process]).astype(np.uint8)
     # A thread trace names the threads of an LWP one by one: between them it has none to run.
     gap = IDLE if trace.release == Release.UNIXWARE else UNKNOWN
     at, value, event, thread = lanes.cpu_states(

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import combinations, pairwise
+from itertools import combinations
 
 import numpy as np
 import pytest
@@ -101,14 +101,14 @@ def test_every_state_has_a_colour_of_its_own(is_dark):
     assert states.READY in THICK
 
 
-@pytest.mark.parametrize("is_dark", [False, True])
-def test_neighbouring_processes_are_far_apart(is_dark):
-    def distance(a, b):
-        return sum(abs((a >> shift & 0xFF) - (b >> shift & 0xFF)) for shift in (0, 8, 16))
-
-    hues = [process_colour(hue, is_dark) for hue in range(states.PROCESS_HUES)]
-    assert len(set(hues)) == len(hues)
-    assert min(distance(a, b) for a, b in pairwise(hues)) > 60
+def test_processes_are_far_apart():
+    """Any two colours of processes, and each from idle and unknown time, light and dark (CIELAB)."""
+    hues = [process_colour(hue) for hue in range(states.PROCESS_HUES)]
+    others = [value_colour(value, is_dark) for value in (states.IDLE, states.UNKNOWN) for is_dark in (False, True)]
+    for position, hue in enumerate(hues):
+        for other in (*hues[:position], *others):
+            assert np.linalg.norm(seen(hue, "normal") - seen(other, "normal")) > 25, f"{hue:06x} {other:06x}"
+    assert process_colour(states.PROCESS_HUES + 3) == hues[3]
 
 
 # Machado, Oliveira, Fernandes (2009), severity 1: what a red or green cone that is missing leaves of linear RGB.

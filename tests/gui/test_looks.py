@@ -172,7 +172,14 @@ def test_the_legend_can_be_used_by_keys(window, opened, qtbot):
 
 def test_the_legend_explains_ticks_strips_and_hatching(window):
     names = window.workspace.area.legend.accessibleName()
-    for thing in ("events", "ran for less than a pixel", "events are missing", "dense: height is share", "process on"):
+    for thing in (
+        "events",
+        "ran for less than a pixel",
+        "events are missing",
+        "dense: height is share",
+        "client",
+        "server",
+    ):
         assert thing in names
 
 

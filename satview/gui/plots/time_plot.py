@@ -15,7 +15,7 @@ from PySide6.QtWidgets import QAbstractItemView, QHBoxLayout, QListWidget, QList
 from satview.analysis.load import NOBODY, OTHERS, LoadBy
 from satview.base.safe_text import tool_tip, visible_line
 from satview.base.time import TimeWindow
-from satview.events.states import INTERRUPT, process_value
+from satview.events.states import INTERRUPT
 from satview.gui.colours import class_colour, mixed, process_colour, state_colour
 from satview.gui.plots.axes import LEFT_PX, TimeAxis, new_plot, paint_with
 from satview.gui.theme import Theme, colour
@@ -236,7 +236,7 @@ class CountPlot(TimePlot):
     def _colour(self, number: int, title: str) -> int:
         if self._plotted is not None and self._plotted.of_classes:
             return class_colour(title, self._theme.is_dark)
-        return process_colour(number, self._theme.is_dark, self._theme.palette)
+        return process_colour(number, self._theme.palette)
 
 
 # The load of the CPUs over time: one band above the other, and beside them what they are.
@@ -297,18 +297,19 @@ class LoadPlot(TimePlot):
         load, theme = plotted.load, self._theme
         rows = load.subjects.tolist()
         if load.by is LoadBy.PROCESS:
-            found = [state_colour(process_value(row), theme) if row > 0 else None for row in rows]
+            value_of = self._opened.timeline.process_value
+            found = [state_colour(value_of(row), theme) if row > 0 else None for row in rows]
             rest = [mixed(theme.base, theme.text, 0.35) if row == OTHERS else theme.faint for row in rows]
             return [QBrush(colour(own if own is not None else other)) for own, other in zip(found, rest, strict=True)]
         if load.by is LoadBy.THREAD:
             no_thread = {OTHERS: mixed(theme.base, theme.text, 0.35), NOBODY: theme.faint}
-            hues = [no_thread.get(row, process_colour(at, theme.is_dark, theme.palette)) for at, row in enumerate(rows)]
+            hues = [no_thread.get(row, process_colour(at, theme.palette)) for at, row in enumerate(rows)]
             return [QBrush(colour(rgb)) for rgb in hues]
         if load.by is LoadBy.PARTITION:
-            hues = [process_colour(row, theme.is_dark, theme.palette) if row >= 0 else theme.faint for row in rows]
+            hues = [process_colour(row, theme.palette) if row >= 0 else theme.faint for row in rows]
             return [QBrush(colour(rgb)) for rgb in hues]
         if load.by is LoadBy.CPU:
-            return [QBrush(colour(process_colour(row, theme.is_dark, theme.palette))) for row in rows]
+            return [QBrush(colour(process_colour(row, theme.palette))) for row in rows]
         steps = max(1, len(rows) - 1)
         ends = (theme.accent, mixed(theme.base, theme.accent, 0.18))
         return [
@@ -366,7 +367,7 @@ class ResultPlot(TimePlot):
         self.draw()
 
     def _brush(self, group: int) -> QBrush:
-        return QBrush(colour(process_colour(_HUES[group % len(_HUES)], self._theme.is_dark, self._theme.palette)))
+        return QBrush(colour(process_colour(_HUES[group % len(_HUES)], self._theme.palette)))
 
     @Slot()
     def draw(self) -> None:

@@ -377,6 +377,7 @@ class SwimlaneArea(QWidget):
     def _connect(self) -> None:
         self.view.scrolled.connect(self._on_scrolled)
         self.view.source.refined.connect(self.overview.follow_lanes)
+        self.view.source.refined.connect(self.legend.follow_lanes)
         self._bar.valueChanged.connect(self.view.scroll_to)
         self.labels.width_requested.connect(self._set_label_width)
         self.labels.width_selected.connect(self._on_width_selected)

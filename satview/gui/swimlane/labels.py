@@ -22,8 +22,7 @@ from PySide6.QtWidgets import QToolTip, QWidget
 
 from satview.base.safe_text import tool_tip, visible_line
 from satview.base.time import TimeWindow
-from satview.events.states import PROCESS_HUES
-from satview.gui.colours import process_colour
+from satview.gui.colours import state_colour
 from satview.gui.swimlane.shares import figure
 from satview.gui.swimlane.text import FittedTexts, LaidText, TextSheet
 from satview.gui.swimlane.vector_lanes import needs_vectors
@@ -275,7 +274,9 @@ class LaneLabels(QWidget):
     def _still(self, rows: tuple[LaneRow, ...], rooms_px: tuple[float, ...], ratio: float) -> QPixmap:
         """Return a picture of what stays while the view moves and zooms; drawn when something of it changes."""
         line_px = self._drag.line_px if self._drag is not None else None
-        shown = (rows, self._view.visible_heads(), rooms_px, self._view.scroll_px, self._opened.selection.lane,
+        infos, value_of = self._opened.timeline.infos, self._opened.timeline.process_value
+        values = tuple(value_of(infos[row.index].process) for row in rows)
+        shown = (rows, values, self._view.visible_heads(), rooms_px, self._view.scroll_px, self._opened.selection.lane,
                  self._hovered, line_px, self.size(), ratio, self._opened.timeline, self._theme)  # fmt: skip
         if self._picture is not None and self._picture[0] == shown:
             return self._picture[1]
@@ -313,8 +314,8 @@ class LaneLabels(QWidget):
             self._draw_triangle(painter, QPointF(11.0 + row.depth * _INDENT_PX, area.center().y()), row.is_open)
         x = _name_px(row, info)
         if info.kind is LaneKind.PROCESS:
-            rgb = process_colour(info.process % PROCESS_HUES, theme.is_dark, theme.palette)
-            painter.fillRect(QRectF(x - _CHIP_PX, area.center().y() - 4, 4, 8), colour(rgb))
+            rgb = state_colour(self._opened.timeline.process_value(info.process), theme)
+            painter.fillRect(QRectF(x - _CHIP_PX, area.center().y() - 4, 4, 8), colour(rgb or theme.base))
         elif row.is_pinned:
             painter.setPen(colour(theme.accent))
             painter.drawText(QRectF(6, area.top(), 14, row.height_px), Qt.AlignmentFlag.AlignCenter,

@@ -23,7 +23,7 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QToolTip, QWidget
 
-from satview.base.safe_text import tool_tip
+from satview.base.safe_text import tool_tip, visible_line
 from satview.events import states
 from satview.gui.colours import OTHER_NAMES, class_colour, is_thick, mixed, state_colour
 from satview.gui.swimlane import fills
@@ -38,6 +38,7 @@ _ROW_PX: Final = 18
 _PAD_PX: Final = 8
 _GAP_PX: Final = 12
 _SWATCH_PX: Final = 14
+_NAME_LETTERS: Final = 32
 _PROCESSES: Final = frozenset(range(states.FIRST_PROCESS, states.VALUE_COUNT))
 _KEYS: Final = (Qt.Key.Key_Left, Qt.Key.Key_Right, Qt.Key.Key_Space, Qt.Key.Key_Return)
 _TICK_CLASSES: Final = ("KER_CALL", "THREAD", "USREVENT")
@@ -90,6 +91,12 @@ class Legend(QWidget):
         """Explain what another trace shows too, whose lanes have no legend of their own; None = no other."""
         self._other = other
         self._refresh()
+
+    @Slot()
+    def follow_lanes(self) -> None:
+        """Explain the colours of processes as soon as the lanes of the CPUs show them."""
+        if any(entry.keys == _PROCESSES for entry in self.entries):
+            self._refresh()
 
     @Slot()
     def _refresh(self) -> None:
@@ -332,7 +339,7 @@ def _entries(opened: OpenTrace) -> Iterator[Entry]:
     yield _other(states.WAITING, "the process lives, none of its threads runs or is ready")
     yield _other(states.UNKNOWN, "the trace does not show what happened")
     if has_states and not opened.lanes.shows_kinds:
-        yield Entry(_PROCESSES, "process on a CPU", "on lanes of CPUs, in the colour beside the name of the process")
+        yield from _processes(opened)
     yield Entry(frozenset({fills.EVENTS}), "events", "a tick above the bar for each, coloured by class")
     if has_states:
         yield Entry(frozenset({fills.RAN}), "ran for less than a pixel", "a strip at the foot of what fills most of it")
@@ -345,6 +352,30 @@ def _entries(opened: OpenTrace) -> Iterator[Entry]:
         yield Entry(frozenset({fills.MARKED}), "marked by a filter", "underlined, with ticks of that colour")
     if len(opened.timeline.lost_marks):
         yield Entry(frozenset({fills.LOST}), "events are missing", "buffers were lost here")
+
+
+def _processes(opened: OpenTrace) -> Iterator[Entry]:
+    """Yield the colours of processes on the lanes of CPUs, the busiest first; one for all until these are ready."""
+    timeline = opened.timeline
+    cpus = [info.index for info in timeline.infos if info.kind is LaneKind.CPU]
+    if not all(timeline.is_ready(index) for index in cpus):
+        yield Entry(_PROCESSES, "process on a CPU", "on lanes of CPUs, in the colour beside the name of the process")
+        return
+    used = np.zeros(states.VALUE_COUNT, np.int64)
+    for index in cpus:
+        shares = timeline.lane(index).shares
+        used[shares.values] += shares.totals(opened.trace.window)
+    names: dict[int, list[str]] = {}
+    for process in range(1, len(opened.trace.processes)):
+        names.setdefault(timeline.process_value(process), []).append(opened.trace.processes.names[process])
+    used[states.QUIET_PROCESS] = min(used[states.QUIET_PROCESS], 1)  # they come last, however many they are
+    for value in sorted(_PROCESSES.intersection(np.flatnonzero(used).tolist()), key=lambda each: -int(used[each])):
+        if value == states.QUIET_PROCESS:
+            yield Entry(frozenset({value}), "other processes", "each used less than 2 % of what all used")
+        else:
+            name = ", ".join(dict.fromkeys(visible_line(each.rpartition("/")[2]) for each in names.get(value, [])))
+            short = name if len(name) <= _NAME_LETTERS else name[: _NAME_LETTERS - 1] + "\N{HORIZONTAL ELLIPSIS}"
+            yield Entry(frozenset({value}), short, f"{name} on lanes of CPUs, in this colour in every trace")
 
 
 def _rank(entry: Entry) -> int:
