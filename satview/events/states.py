@@ -40,12 +40,14 @@ class StateMeaning:
         value: Its lane value, 2 to 37.
         group: Kind of waiting.
         meaning: One short sentence.
+        short: Three letters at most, for bars that are too short for the name.
     """
 
     name: str
     value: int
     group: StateGroup
     meaning: str
+    short: str
 
 
 ABSENT: Final = 0  # the thread does not exist, or nothing is drawn here
@@ -53,52 +55,53 @@ UNKNOWN: Final = 1  # it exists, its state is not known
 FIRST_STATE: Final = 2
 
 _ROWS: Final = (
-    ("RUNNING", StateGroup.RUNNING, "executing on a CPU"),
-    ("READY", StateGroup.READY, "could run, but another thread has the CPU"),
-    ("SEND", StateGroup.MESSAGE, "sent a message that the server has not received yet"),
-    ("RECEIVE", StateGroup.MESSAGE, "waiting for a message or pulse"),
-    ("REPLY", StateGroup.MESSAGE, "waiting for the server's reply"),
-    ("NET_SEND", StateGroup.MESSAGE, "waiting for a message to cross the network"),
-    ("NET_REPLY", StateGroup.MESSAGE, "waiting for a reply across the network"),
-    ("MQ_SEND", StateGroup.MESSAGE, "waiting for room in a message queue"),
-    ("MQ_RECEIVE", StateGroup.MESSAGE, "waiting for a message in a queue"),
-    ("PIPE", StateGroup.MESSAGE, "waiting for a pipe"),
-    ("SEND_NOTIFY", StateGroup.MESSAGE, "waiting to send a notification"),
-    ("MUTEX", StateGroup.SYNC, "waiting for a mutex that another thread holds"),
-    ("CONDVAR", StateGroup.SYNC, "waiting for a condition variable"),
-    ("SEM", StateGroup.SYNC, "waiting for a semaphore"),
-    ("RWLOCK_READ", StateGroup.SYNC, "waiting to read under a reader/writer lock"),
-    ("RWLOCK_WRITE", StateGroup.SYNC, "waiting to write under a reader/writer lock"),
-    ("BARRIER", StateGroup.SYNC, "waiting for the others at a barrier"),
-    ("MUON_MUTEX", StateGroup.SYNC, "waiting for a mutex of the process manager"),
-    ("JOIN", StateGroup.SYNC, "waiting for another thread to end"),
-    ("NANOSLEEP", StateGroup.TIME, "sleeping for a time"),
-    ("TIMER_DELEGATE", StateGroup.TIME, "waiting for timers of another CPU"),
-    ("INTR", StateGroup.INTERRUPT, "waiting for an interrupt"),
-    ("INTR_ATTACH_EV", StateGroup.INTERRUPT, "waiting while an interrupt event is attached"),
-    ("SIGSUSPEND", StateGroup.SIGNAL, "waiting for any signal"),
-    ("SIGWAITINFO", StateGroup.SIGNAL, "waiting for a selected signal"),
-    ("STACK", StateGroup.MEMORY, "waiting for its stack to be allocated"),
-    ("WAITTHREAD", StateGroup.MEMORY, "waiting for a new thread to be set up"),
-    ("WAITPAGE", StateGroup.MEMORY, "waiting for memory to be mapped"),
-    ("WAITCTX", StateGroup.MEMORY, "waiting for a floating point context"),
-    ("TRACEBUFFER", StateGroup.MEMORY, "waiting for a trace buffer"),
-    ("STOPPED", StateGroup.STOPPED, "stopped by SIGSTOP, a debugger or a CONT that has not come"),
-    ("SUSPENDED", StateGroup.STOPPED, "suspended by another thread"),
-    ("DEAD", StateGroup.DEAD, "ended, not yet cleaned up"),
+    ("RUNNING", "RUN", StateGroup.RUNNING, "executing on a CPU"),
+    ("READY", "RDY", StateGroup.READY, "could run, but another thread has the CPU"),
+    ("SEND", "SND", StateGroup.MESSAGE, "sent a message that the server has not received yet"),
+    ("RECEIVE", "RCV", StateGroup.MESSAGE, "waiting for a message or pulse"),
+    ("REPLY", "RPL", StateGroup.MESSAGE, "waiting for the server's reply"),
+    ("NET_SEND", "NSD", StateGroup.MESSAGE, "waiting for a message to cross the network"),
+    ("NET_REPLY", "NRP", StateGroup.MESSAGE, "waiting for a reply across the network"),
+    ("MQ_SEND", "QSD", StateGroup.MESSAGE, "waiting for room in a message queue"),
+    ("MQ_RECEIVE", "QRC", StateGroup.MESSAGE, "waiting for a message in a queue"),
+    ("PIPE", "PIP", StateGroup.MESSAGE, "waiting for a pipe"),
+    ("SEND_NOTIFY", "NTF", StateGroup.MESSAGE, "waiting to send a notification"),
+    ("MUTEX", "MTX", StateGroup.SYNC, "waiting for a mutex that another thread holds"),
+    ("CONDVAR", "CND", StateGroup.SYNC, "waiting for a condition variable"),
+    ("SEM", "SEM", StateGroup.SYNC, "waiting for a semaphore"),
+    ("RWLOCK_READ", "RWR", StateGroup.SYNC, "waiting to read under a reader/writer lock"),
+    ("RWLOCK_WRITE", "RWW", StateGroup.SYNC, "waiting to write under a reader/writer lock"),
+    ("BARRIER", "BAR", StateGroup.SYNC, "waiting for the others at a barrier"),
+    ("MUON_MUTEX", "MUO", StateGroup.SYNC, "waiting for a mutex of the process manager"),
+    ("JOIN", "JN", StateGroup.SYNC, "waiting for another thread to end"),
+    ("NANOSLEEP", "SLP", StateGroup.TIME, "sleeping for a time"),
+    ("TIMER_DELEGATE", "TMR", StateGroup.TIME, "waiting for timers of another CPU"),
+    ("INTR", "INT", StateGroup.INTERRUPT, "waiting for an interrupt"),
+    ("INTR_ATTACH_EV", "IAE", StateGroup.INTERRUPT, "waiting while an interrupt event is attached"),
+    ("SIGSUSPEND", "SGS", StateGroup.SIGNAL, "waiting for any signal"),
+    ("SIGWAITINFO", "SGW", StateGroup.SIGNAL, "waiting for a selected signal"),
+    ("STACK", "STK", StateGroup.MEMORY, "waiting for its stack to be allocated"),
+    ("WAITTHREAD", "WTH", StateGroup.MEMORY, "waiting for a new thread to be set up"),
+    ("WAITPAGE", "WPG", StateGroup.MEMORY, "waiting for memory to be mapped"),
+    ("WAITCTX", "WCX", StateGroup.MEMORY, "waiting for a floating point context"),
+    ("TRACEBUFFER", "TRC", StateGroup.MEMORY, "waiting for a trace buffer"),
+    ("STOPPED", "STP", StateGroup.STOPPED, "stopped by SIGSTOP, a debugger or a CONT that has not come"),
+    ("SUSPENDED", "SUS", StateGroup.STOPPED, "suspended by another thread"),
+    ("DEAD", "DED", StateGroup.DEAD, "ended, not yet cleaned up"),
     # No state of the kernel, where a thread waits for a server: Python programs traced by satview.threadtrace.
-    ("IO", StateGroup.MESSAGE, "waiting for input, output or another process"),
+    ("IO", "IO", StateGroup.MESSAGE, "waiting for input, output or another process"),
     # Of Linux, which does not say what for.
-    ("SLEEPING", StateGroup.TIME, "waiting for anything at all (S of Linux)"),
+    ("SLEEPING", "SLP", StateGroup.TIME, "waiting for anything at all (S of Linux)"),
     (
         "UNINTERRUPTIBLE",
+        "UNI",
         StateGroup.MEMORY,
         "waiting where no signal reaches it, mostly for a disk or a driver (D of Linux)",
     ),
 )
 
 STATES: Final[tuple[StateMeaning, ...]] = tuple(
-    StateMeaning(name, FIRST_STATE + i, group, meaning) for i, (name, group, meaning) in enumerate(_ROWS)
+    StateMeaning(name, FIRST_STATE + i, group, meaning, short) for i, (name, short, group, meaning) in enumerate(_ROWS)
 )
 STATE_BY_NAME: Final = {state.name: state for state in STATES}
 STATE_BY_VALUE: Final = {state.value: state for state in STATES}

@@ -130,17 +130,17 @@ _STATE_COLOURS: Final = {
     "TRACEBUFFER": (0xA9744F, 0x94653F),
     "STOPPED": (0x8C93A1, 0x6B7280),
     "SUSPENDED": (0x9FA6B3, 0x5C6370),
-    "DEAD": (0x5A606B, 0x2A2D33),
+    "DEAD": (0x5A606B, 0x4A4F58),
     "IO": (0x7FB3D9, 0x3F6E99),
     "SLEEPING": (0xBFC9DA, 0x39424F),
     "UNINTERRUPTIBLE": (0xB9703F, 0xB5744A),
 }
 _OTHER_COLOURS: Final = {
-    states.UNKNOWN: (0xDFE2E8, 0x2C3038),
-    states.IDLE: (0xEDEFF3, 0x24272D),
+    states.UNKNOWN: (0xEBEEF2, 0x292D34),  # the same as of idle time, and hatched
+    states.IDLE: (0xEBEEF2, 0x292D34),
     states.INTERRUPT: (0xA8200F, 0xFFD5CA),
     states.KERNEL_CALL: (0x7A6FB0, 0x8A80C9),
-    states.WAITING: (0xD3DBE8, 0x2E3643),
+    states.WAITING: (0xEBEEF2, 0x292D34),
 }
 # What differs in the other palettes. A state that is not named has the colour of the one that it is like.
 _PALETTE_COLOURS: Final[dict[str, dict[str, tuple[int, int]]]] = {
@@ -218,6 +218,7 @@ _DOTTED: Final = (0x01, 0, 0, 0, 0x10, 0, 0, 0)
 HATCHES: Final = (
     (0,) * 8, _RISING, _CROSSED, _FALLING, _FALLING_WIDE, _UPRIGHT, _UPRIGHT_WIDE, _LEVEL, _DOTTED,
 )  # fmt: skip
+UNKNOWN_HATCH: Final = 4  # in every palette: no colour says that something is not known
 _HATCH_OF: Final = {
     "READY": 1, "MUTEX": 2, "SEND": 3, "REPLY": 4, "SEM": 5, "CONDVAR": 6, "INTR": 8,
 }  # fmt: skip
@@ -268,6 +269,8 @@ def hatch_of(value: int) -> int:
     """
     if value == states.QUIET_PROCESS:
         return 8
+    if value == states.UNKNOWN:
+        return UNKNOWN_HATCH
     if value >= states.FIRST_PROCESS:
         return 3 if (value - states.FIRST_PROCESS) % 2 else SOLID
     if value == states.KERNEL_CALL:
@@ -309,7 +312,13 @@ def mixed(colour: int, other: int, share: float) -> int:
     return red << 16 | green << 8 | blue
 
 
-def is_light(colour: int, limit: int = 140_000) -> bool:
-    """Return whether dark text reads better on a colour; `limit` is how light that has to be, up to 255,000."""
-    red, green, blue = colour >> 16 & 0xFF, colour >> 8 & 0xFF, colour & 0xFF
-    return red * 299 + green * 587 + blue * 114 > limit
+def contrast(colour: int, other: int) -> float:
+    """Return the contrast of two colours, from 1 (none) to 21 (black on white), as WCAG 2 defines it."""
+    brighter, darker = sorted((_luminance(colour), _luminance(other)), reverse=True)
+    return (brighter + 0.05) / (darker + 0.05)
+
+
+def _luminance(colour: int) -> float:
+    parts = [(colour >> shift & 0xFF) / 255 for shift in (16, 8, 0)]
+    red, green, blue = (part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts)
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue

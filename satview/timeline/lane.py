@@ -82,11 +82,11 @@ class Lane:
         levels: Coarse copies.
         shares: How it divides its time.
         use: Of a process, how many CPUs it has when; None of other lanes.
-        most_cpus: Of a process, the most CPUs that it ever has at a time, at least 1; 1 of other lanes.
+        ready: Of a process, how many of its threads are READY when; None of other lanes.
         counter: What a lane counts; None of other lanes.
     """
 
-    __slots__ = ("counter", "levels", "most_cpus", "shares", "spans", "use")
+    __slots__ = ("counter", "levels", "ready", "shares", "spans", "use")
 
     def __init__(
         self,
@@ -94,14 +94,14 @@ class Lane:
         levels: Levels,
         shares: Shares,
         use: Shares | None = None,
+        ready: Shares | None = None,
         numbers: NDArray[np.float64] | None = None,
     ) -> None:
         self.spans = spans
         self.levels = levels
         self.shares = shares
-        self.use = use
+        self.use, self.ready = use, ready
         self.counter = Counter.of(spans.start_cycles, numbers) if numbers is not None else None
-        self.most_cpus = max(1, int(use.spans.value.max(initial=0))) if use is not None else 1
 
     def at(self, cycles: int) -> Span | None:
         """Return the interval that covers a moment."""

@@ -20,6 +20,7 @@ from satview.events.states import (
     IDLE,
     INTERRUPT,
     KERNEL_CALL,
+    READY,
     SEEN_EVENT,
     STATE_BY_VALUE,
     UNKNOWN,
@@ -34,7 +35,7 @@ from satview.timeline.lane import Lane
 from satview.timeline.lane_classes import LANE_CLASS_BY_NAME, LANE_CLASSES, LaneClass, Owner
 from satview.timeline.lane_info import LaneInfo, LaneKind
 from satview.timeline.levels import PixelCells, build_levels, finest_shift
-from satview.timeline.shares import Shares, use_spans
+from satview.timeline.shares import Shares, count_spans
 from satview.timeline.spans import NO_EVENT, LaneSpans, Span, constant_lane, exact_raster, pixel_edges, settled, spread
 from satview.timeline.state_lanes import (
     cpu_spans,
@@ -229,6 +230,11 @@ class Timeline:
         """The lanes of CPUs and of what interrupts them: those that show first."""
         return [info.index for info in self.infos if info.cpu >= 0 and info.track is None]
 
+    @property
+    def ready_lanes(self) -> list[Lane]:
+        """The lanes that can be drawn at once."""
+        return list(self._lanes.values())
+
     def is_ready(self, index: int) -> bool:
         """Return whether a lane can be drawn at once."""
         return index in self._lanes
@@ -323,15 +329,15 @@ class Timeline:
     def _build(self, requested: list[int], cancelled: Callable[[], bool] | None) -> None:
         for at in range(0, len(requested), _LANES_AT_ONCE):
             batch = requested[at : at + _LANES_AT_ONCE]
-            spans, numbers = {}, {}
+            spans, numbers, ready = {}, {}, {}
             for index in batch:
                 if cancelled is not None and cancelled():
                     return
                 track = self.infos[index].track
-                if track is None:
-                    spans[index] = self._spans(self.infos[index])
-                else:
+                if track is not None:
                     spans[index], numbers[index] = track.spans(self.trace)
+                else:
+                    spans[index], ready[index] = self._spans(self.infos[index])
             window = self.trace.window
             shifts = np.array([finest_shift(window, len(lane)) for lane in spans.values()], np.int64)
             cells = event_cells(self.trace, [self.infos[index] for index in spans], shifts, self._mark_codes)
@@ -344,6 +350,7 @@ class Timeline:
                     levels,
                     Shares.of(final),
                     self._use(self.infos[index]),
+                    ready.get(index),
                     numbers.get(index),
                 )
 
@@ -374,7 +381,7 @@ class Timeline:
         """Find now what shares of lanes are drawn from, for the frame that would wait; lanes not ready are left out."""
         for index in indices:
             lane, kinds = self._lanes.get(index), self.kinds(index)
-            for shares in (lane.shares, lane.use, kinds) if lane is not None else ():
+            for shares in (lane.shares, lane.use, lane.ready, kinds) if lane is not None else ():
                 if shares is not None:
                     shares.make_bins(self.trace.window)
 
@@ -507,21 +514,32 @@ class Timeline:
     def _threads_of(self, process: int) -> NDArray[np.intp]:
         return np.flatnonzero(self.trace.threads.process == process)
 
-    def _spans(self, info: LaneInfo) -> LaneSpans:
+    def _spans(self, info: LaneInfo) -> tuple[LaneSpans, Shares | None]:
+        """Return the intervals of a lane, and of a process how many of its threads are READY when."""
         trace = self.trace
-        if info.kind == LaneKind.PLUGGED:
-            return plugged_lanes(trace)[info.plugged].within(trace)
-        if info.kind == LaneKind.DAMAGED:
-            return constant_lane(trace.window, UNKNOWN)
-        if info.kind == LaneKind.THREAD:
-            return self._thread_spans(info.thread)
         if info.kind == LaneKind.PROCESS:
-            lanes = [self._thread_spans(thread) for thread in self._threads_of(info.process).tolist()]
-            return process_spans(lanes, trace.window.end) if lanes else constant_lane(trace.window, UNKNOWN)
+            return self._process(info.process)
+        if info.kind == LaneKind.PLUGGED:
+            return plugged_lanes(trace)[info.plugged].within(trace), None
+        if info.kind == LaneKind.DAMAGED:
+            return constant_lane(trace.window, UNKNOWN), None
+        if info.kind == LaneKind.THREAD:
+            return self._thread_spans(info.thread), None
         if info.kind == LaneKind.INTERRUPTS:
-            return interrupt_spans(trace, info.cpu) or constant_lane(trace.window)
+            return interrupt_spans(trace, info.cpu) or constant_lane(trace.window), None
         self._process_values = process_values(trace)
-        return cpu_spans(trace, info.cpu, run_slices(trace), self._idle)
+        return cpu_spans(trace, info.cpu, run_slices(trace), self._idle), None
+
+    def _process(self, process: int) -> tuple[LaneSpans, Shares]:
+        window = self.trace.window
+        lanes = [self._thread_spans(thread) for thread in self._threads_of(process).tolist()]
+        start, end = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
+        for lane in lanes:
+            waits = np.flatnonzero(lane.value == READY)
+            start.append(lane.start_cycles[waits])
+            end.append(np.append(lane.start_cycles[1:], lane.end_cycles)[waits])
+        ready = count_spans(np.concatenate(start), np.concatenate(end), window)
+        return process_spans(lanes, window.end) if lanes else constant_lane(window, UNKNOWN), Shares.counting(ready)
 
     def _final(self, lane: LaneSpans, info: LaneInfo) -> LaneSpans:
         """Return a lane as it stays: as views where it can be, the rest settled."""
@@ -545,7 +563,7 @@ class Timeline:
                 self._by_process = order, np.cumsum([0, *np.bincount(process, minlength=count)])
             order, starts = self._by_process
         mine = order[starts[info.process] : starts[info.process + 1]]
-        return Shares.counting(use_spans(self.trace.events.time_cycles[rows[mine]], ends[mine], self.trace.window))
+        return Shares.counting(count_spans(self.trace.events.time_cycles[rows[mine]], ends[mine], self.trace.window))
 
     def _thread_spans(self, thread: int) -> LaneSpans:
         return thread_spans(self.trace, thread, self._idle_values if self._idle[thread] else self._values)

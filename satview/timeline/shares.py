@@ -21,6 +21,7 @@ from satview.timeline.spans import NO_EVENT, LaneSpans, touching
 
 _EVERY: Final = 32
 _PER_CELL: Final = 64  # intervals in the finest bins of which sums are stored, on average
+_MOST_BINS: Final = 1 << 16  # that are made to find their peak
 _LEAST_CELLS: Final = 64  # of fewer the sums are made as quickly as they are found
 _ONES: Final = np.ones(VALUE_COUNT, np.int64)
 
@@ -42,6 +43,7 @@ class Shares:
     _index: NDArray[np.int64]
     _sums: pictures.ShareSums
     _levels: dict[int, NDArray[np.int64]] = field(default_factory=dict, repr=False)  # by length, log2 of cycles
+    _peaks: dict[int, float] = field(default_factory=dict, repr=False)  # by length
 
     @classmethod
     def of(cls, spans: LaneSpans, sums: NDArray[np.int64] | None = None) -> Shares:
@@ -114,6 +116,26 @@ class Shares:
         edges = window.start + (np.arange(first, last + 1, dtype=np.int64) << shift)
         return self.cycles(np.minimum(edges, window.end))
 
+    def peak(self, window: TimeWindow, shift: int) -> float:
+        """Return the most that a bin of 2^shift cycles has of all values in the mean, times their weight.
+
+        Of bins so short that there are very many, the most at any moment.
+
+        Args:
+            window: The whole trace.
+            shift: Length of the bins.
+        """
+        if shift not in self._peaks:
+            count = ((window.length - 1) >> shift) + 1
+            if count > _MOST_BINS and shift not in self._bin_sums(window):
+                peak = float(self.weight[self.spans.value].max(initial=0))
+            else:
+                lengths = np.full(count, 1 << shift, np.int64)
+                lengths[-1] = window.length - ((count - 1) << shift)
+                peak = float((self.binned(window, shift, 0, count).sum(axis=1) / lengths).max())
+            self._peaks[shift] = peak
+        return self._peaks[shift]
+
     def make_bins(self, window: TimeWindow) -> None:
         """Find now what `binned` stores at its first call; in a worker, for the frame that would wait."""
         self._bin_sums(window)
@@ -143,12 +165,12 @@ class Shares:
         return np.asarray(self.cycles(np.array([window.start, window.end], np.int64))[0])
 
 
-def use_spans(start: NDArray[np.int64], end: NDArray[np.int64], window: TimeWindow) -> LaneSpans:
-    """Return how many CPUs a process has at a time, as the values of a lane; at most 63.
+def count_spans(start: NDArray[np.int64], end: NDArray[np.int64], window: TimeWindow) -> LaneSpans:
+    """Return how many of some intervals hold at a time, as the values of a lane; at most 63.
 
     Args:
-        start: int64 (n,), when its threads begin to run, cycles.
-        end: int64 (n,), when each of these slices ends.
+        start: int64 (n,), when they begin, cycles: the threads of a process run, or are READY.
+        end: int64 (n,), when each of them ends.
         window: The whole trace.
     """
     time = np.concatenate(([window.start], start, end))

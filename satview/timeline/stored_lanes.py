@@ -37,10 +37,10 @@ def lanes_of(timeline: Timeline, indices: Iterable[int]) -> tuple[list[dict[str,
             arrays[f"{name}.thread"] = lane.spans.thread
         if lane.shares.sums is not None:
             arrays[f"{name}.sums"] = lane.shares.sums
-        if lane.use is not None:
-            arrays[f"{name}.use.start"], arrays[f"{name}.use.value"] = lane.use.spans.start_cycles, lane.use.spans.value
-            if lane.use.sums is not None:
-                arrays[f"{name}.use.sums"] = lane.use.sums
+        for count, shares in (("use", lane.use), ("ready", lane.ready)):
+            if shares is not None:
+                arrays[f"{name}.{count}.start"] = shares.spans.start_cycles
+                arrays[f"{name}.{count}.value"], arrays[f"{name}.{count}.sums"] = shares.spans.value, shares.sums
         arrays[f"{name}.cells"] = np.concatenate(lane.levels.cells)
         values.append({"index": index, "end": lane.spans.end_cycles, "origin": lane.levels.origin,
                        "shift": lane.levels.shift, "levels": [len(cells) for cells in lane.levels.cells]})  # fmt: skip
@@ -86,20 +86,23 @@ def _lane(timeline: Timeline, entry: Mapping[str, Any], arrays: Mapping[str, NDA
     parts = np.split(cells, np.cumsum(lengths)[:-1])
     spans = LaneSpans(start, value, event, thread, end)
     shares = Shares.of(spans, arrays.get(f"{name}.sums"))
-    return Lane(spans, Levels(window.start, shift, tuple(parts)), shares, _use(timeline, entry, arrays))
+    use, ready = (_count(timeline, entry, arrays, count) for count in ("use", "ready"))
+    return Lane(spans, Levels(window.start, shift, tuple(parts)), shares, use, ready)
 
 
-def _use(timeline: Timeline, entry: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Shares | None:
-    """Return how many CPUs a process has when, None of other lanes."""
-    name = f"lane.{entry['index']}.use"
+def _count(
+    timeline: Timeline, entry: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]], count: str
+) -> Shares | None:
+    """Return how many CPUs a process has when, or READY threads; None of other lanes."""
+    name = f"lane.{entry['index']}.{count}"
     if timeline.infos[int(entry["index"])].kind is not LaneKind.PROCESS:
         return None
     start, value = _typed(arrays[f"{name}.start"], ("i8",)), _typed(arrays[f"{name}.value"], ("u1",))
     if not len(start) or len(start) != len(value) or np.any(start[1:] <= start[:-1]) or int(value.max()) >= VALUE_COUNT:
-        raise ValueError("the use of a process is out of order")
+        raise ValueError("the counts of a process are out of order")
     spans = touching(start, value, np.full(len(start), NO_EVENT, np.uint32), timeline.trace.window.end)
     if int(start[-1]) > timeline.trace.window.end:
-        raise ValueError("the use of a process goes on after the trace")
+        raise ValueError("the counts of a process go on after the trace")
     return Shares.counting(spans, arrays.get(f"{name}.sums"))
 
 

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from PySide6.QtCore import Qt
-from PySide6.QtGui import QColor
+from PySide6.QtGui import QColor, QFont
 from PySide6.QtWidgets import QApplication, QColorDialog
 
+from satview.base.time import TimeWindow
 from satview.events import states
 from satview.filters.views.passes import Effect
 from satview.gui.colours import HATCHES, StateLook, hatch_of, is_thick, read_looks, value_colour, write_looks
@@ -16,8 +20,10 @@ from satview.gui.swimlane import vector_lanes
 from satview.gui.swimlane.fills import EVENTS, RAN, hatch, lane_colour, swatch
 from satview.gui.swimlane.lane_image import Kind, LanePalette, Marks, bands, stack_of_lane
 from satview.gui.swimlane.shares import share_text
+from satview.gui.swimlane.text import FittedTexts, _ink
 from satview.gui.theme import DARK, LIGHT, theme_of
 from satview.session.settings import Settings
+from satview.store.mark_file import Mark
 from tests.core.reference.replacing import numpy_passes
 from tests.gui.conftest import settle
 from tests.gui.test_lane_image import draw
@@ -31,7 +37,7 @@ CLIENT_1 = 3  # its lane in the scene
 def colour_at(window, lane, ns):
     opened, view = window.session.opened, window.workspace.area.view
     row, scale = opened.lanes.row_of(lane), view.scale
-    top, bottom = stack_of_lane(row, view.scroll_px, 1.0, Marks.NONE)
+    top, bottom = stack_of_lane(row, view.scroll_px, 1.0, Marks.NONE, SimpleNamespace(cpus=0))
     x = round(scale.x(opened.trace.clock.cycles(ns)))
     return view.grab().toImage().pixel(x, (top + bottom) // 2 + 2) & 0xFFFFFF
 
@@ -335,3 +341,47 @@ def test_the_legend_explains_what_a_filter_marks(window, opened, qtbot):
     assert legend.area_of("marked by a filter").isEmpty()
     opened.filters.add_pass("state == REPLY", effect=Effect.MARK)
     qtbot.waitUntil(lambda: not legend.area_of("marked by a filter").isEmpty())
+
+
+@pytest.mark.parametrize("palette", ["standard", "colour-blind", "contrast", "print"])
+@pytest.mark.parametrize("is_dark", [False, True])
+def test_names_can_be_read_on_every_fill(palette, is_dark):
+    """Black or white, whichever has more contrast: at least 4.5, which WCAG asks for texts of this size."""
+    theme = replace(DARK if is_dark else LIGHT, palette=palette)
+    for value in range(2, states.VALUE_COUNT):
+        fill = value_colour(value, is_dark, palette)
+        assert contrast(fill, _ink(value, theme)) >= 4.5, (value, f"{fill:06x}")
+
+
+def test_names_of_states_have_short_forms_and_are_never_cut(qapp):
+    texts = FittedTexts(QFont(), Qt.TextElideMode.ElideRight, 3, 4, {"NANOSLEEP": "SLP", "MUTEX": "MTX"})
+    whole, short = texts.width("NANOSLEEP"), texts.width("SLP")
+    fitting = [None if (laid := texts.fit("NANOSLEEP", room)) is None else laid.words.text()
+               for room in (whole + 3, whole - 4, short + 1, short - 1)]  # fmt: skip
+    assert fitting == ["NANOSLEEP", "SLP", "SLP", None]
+    assert len({state.short for state in states.STATES}) >= len(states.STATES) - 1  # SLEEPING is of Linux
+    assert all(len(state.short) <= 3 for state in states.STATES)
+
+
+def test_states_keep_their_colour_in_a_range_and_under_a_note(window, opened, qtbot):
+    """What is outside the range is paler; a note with a span draws no more than lines at its ends."""
+    reply = value_colour(states.STATE_BY_NAME["REPLY"].value, False)
+    clock = opened.trace.clock
+    assert colour_at(window, CLIENT_1, 6_000) == reply
+    opened.marks.add(Mark(clock.cycles(5_500), clock.cycles(6_500), "slow"))
+    assert colour_at(window, CLIENT_1, 6_000) == reply
+    opened.selection.set_range(TimeWindow(clock.cycles(5_000), clock.cycles(7_000)))
+    assert colour_at(window, CLIENT_1, 6_000) == reply
+    outside = colour_at(window, CLIENT_1, 7_500)
+    assert outside not in (reply, LIGHT.base)
+    assert contrast(outside, LIGHT.window) < contrast(reply, LIGHT.window)
+
+
+def test_what_is_not_known_is_hatched_in_every_palette():
+    for palette in ("standard", "colour-blind", "contrast", "print"):
+        image = swatch(states.UNKNOWN, replace(LIGHT, palette=palette), 16, 16, 1.0)
+        idle = swatch(states.IDLE, replace(LIGHT, palette=palette), 16, 16, 1.0)
+        colours = {image.pixel(x, y) for x in range(16) for y in range(16)}
+        assert len(colours) == 2, palette
+        if palette != "print":
+            assert {idle.pixel(x, y) for x in range(16) for y in range(16)} < colours

@@ -63,7 +63,7 @@ def bar(window, row, ratio):
     """Return the pixels of a lane's bar, from its bottom up, shape (height, width)."""
     view = window.workspace.area.view
     pixels, _ = pixels_of(view)
-    top, bottom = stack_of_lane(row, view.scroll_px, ratio, view.lanes.painter.marks)
+    top, bottom = stack_of_lane(row, view.scroll_px, ratio, view.lanes.painter.marks, view.stacks[row.index])
     return pixels[top:bottom][::-1]
 
 
@@ -96,12 +96,68 @@ def test_a_cpu_is_as_high_as_it_is_busy(dense, qtbot):
     assert max(heights) - min(heights) >= 3  # it is not the same everywhere
 
 
-def test_figures_are_those_of_the_statistics(dense):
+@pytest.mark.parametrize("part", [1, 0.3, 0.03, 0.003])
+def test_a_process_is_as_high_as_the_cpus_it_uses_on_one_scale(dense, qtbot, part):
+    """At four zooms, on the scale that the head states: each bin against the statistics, to a pixel."""
+    area, trace = dense.workspace.area, dense.session.opened.trace
+    show(dense, qtbot, 3_500_000_000, 3_500_000_000 + int(part * 3_400_000_000))
+    green, highest = value_colour(states.RUNNING, False), []
+    line = int(area.view.lanes.painter._palette.line)
+    lined = (green >> 1 & 0x7F7F7F) + (line >> 1 & 0x7F7F7F)  # where it crosses the line of a CPU
+    for title in ("map_update", "planner", "logger"):
+        row = row_of(dense, LaneKind.PROCESS, title)
+        stack_of(qtbot, dense, row.index)
+        settle(qtbot, dense)
+        stack = area.view.stacks[row.index]
+        shown, process = bar(dense, row, 1.0), dense.session.opened.timeline.infos[row.index].process
+        assert stack.cpus == area.view.cpus_high
+        heights = []
+        for position in range(3, len(stack.edges) - 3, len(stack.edges) // 25):
+            window = stack.window_of(position)
+            used = int(Statistics(trace, window).processes.cpu_cycles[process]) / window.length / stack.cpus
+            column = shown[:, (stack.columns[position] + stack.columns[position + 1]) // 2]
+            height = int(np.sum(np.isin(column, (green, lined))))
+            assert abs(height - used * len(column)) <= 1, (title, position)
+            heights.append(height)
+        highest.append(max(heights))
+    assert max(highest) > 3
+    assert area._heads[1].text() == f"Time, processes up to {area.view.cpus_high} CPUs"
+
+
+def test_all_lanes_change_to_bars_together(dense, qtbot):
+    """CPU 2 has few intervals where CPU 0 has many: both show shares, or both bars; processes stay areas."""
+    view, cpus = dense.workspace.area.view, dense.session.opened.timeline.cpu_lanes
+    process = row_of(dense, LaneKind.PROCESS, "map_update").index
+    seen = set()
+    for length_ms in (7000, 400, 200, 100, 50, 20, 5):
+        show(dense, qtbot, 1_000_000_000, 1_000_000_000 + length_ms * 1_000_000)
+        shown = {row.index in view.stacks for row in view.visible_rows() if row.index in cpus}
+        assert len(shown) == 1, length_ms
+        assert stack_of(qtbot, dense, process).cpus == view.cpus_high
+        seen |= shown
+    assert seen == {True, False}
+
+
+def test_threads_that_wait_for_a_cpu_are_stacked_above_those_that_run(dense):
+    """In one bin of the trace, against the statistics of its threads."""
+    timeline, trace = dense.session.opened.timeline, dense.session.opened.trace
+    row = row_of(dense, LaneKind.PROCESS, "map_update")
+    lane, info = timeline.lane(row.index), timeline.infos[row.index]
+    window = TimeWindow(trace.window.start, trace.window.start + trace.window.length // 7)
+    found = Statistics(trace, window)
+    mine = trace.threads.process[found.states.thread] == info.process
+    ready = int(found.states.total_cycles[mine & (found.states.value == states.READY)].sum())
+    assert ready > 0
+    assert abs(int(lane.ready.totals(window)[0]) - ready) <= len(np.flatnonzero(mine))
+
+
+def test_figures_are_those_of_the_statistics(dense, qtbot):
     opened = dense.session.opened
     found = Statistics(opened.trace)
     whole = opened.trace.window
     for title, expected in (("map_update", "1.05 CPU"), ("sensor_fusion", "0.53 CPU"), ("slogger2", "< 0.01 CPU")):
         row = row_of(dense, LaneKind.PROCESS, title)
+        stack_of(qtbot, dense, row.index)
         assert figure(opened.timeline, row, whole) == expected
         process = opened.timeline.infos[row.index].process
         used = int(found.processes.cpu_cycles[process]) / whole.length
@@ -127,17 +183,6 @@ def test_what_is_rare_is_a_dot(dense):
     first, last = view.stacks[lane].columns[2], view.stacks[lane].columns[-2]
     assert (shown[0, first:last] == red).all()
     assert not (shown[1:, first:last] == red).any()
-
-
-@pytest.mark.thorough
-def test_zoomed_in_there_are_bars(dense, qtbot):
-    view = dense.workspace.area.view
-    row = row_of(dense, LaneKind.CPU, "CPU 1")
-    stack_of(qtbot, dense, row.index)
-    show(dense, qtbot, 1_000_000_000, 1_010_000_000)
-    assert not view.stacks
-    show(dense, qtbot, 1_000_000_000, 3_000_000_000)
-    stack_of(qtbot, dense, row.index)
 
 
 def test_bins_stay_in_position_while_the_view_moves(dense, qtbot):
@@ -190,7 +235,7 @@ def test_a_click_selects_the_longest_interval_of_what_it_points_at(dense, qtbot)
     waits = waits / np.maximum(np.diff(stack.edges), 1)
     position = int(np.argmin(np.abs(waits - 0.5)))  # it runs half of the time
     x = int(stack.columns[position : position + 2].mean())
-    top, bottom = stack_of_lane(row, view.scroll_px, 1.0, Marks.NONE)
+    top, bottom = stack_of_lane(row, view.scroll_px, 1.0, Marks.NONE, stack)
     qtbot.mouseClick(view, Qt.MouseButton.LeftButton, pos=QPoint(x, bottom - 1))
     span, window = opened.selection.span, stack.window_of(position)
     assert opened.selection.lane == row.index

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from satview.base.time import TimeWindow
-from satview.timeline.shares import Shares, use_spans
+from satview.timeline.shares import Shares, count_spans
 from satview.timeline.spans import NO_EVENT, LaneSpans, touching
 from tests.core.reference.replacing import numpy_passes
 
@@ -68,7 +68,7 @@ def test_bins_add_up_to_the_window():
 
 
 def test_cpus_in_use_are_counted():
-    spans = use_spans(np.array([10, 15, 40]), np.array([20, 30, 50]), TimeWindow(0, 100))
+    spans = count_spans(np.array([10, 15, 40]), np.array([20, 30, 50]), TimeWindow(0, 100))
     assert list(zip(spans.start_cycles.tolist(), spans.value.tolist(), strict=True)) == [
         (0, 0), (10, 1), (15, 2), (20, 1), (30, 0), (40, 1), (50, 0)]  # fmt: skip
     assert Shares.counting(spans).totals(TimeWindow(0, 100)).tolist() == [10 + 15 + 10]

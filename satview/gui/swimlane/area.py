@@ -23,7 +23,7 @@ from PySide6.QtWidgets import (
 
 from satview.analysis.doctor import diagnosis
 from satview.analysis.needs import has_class, has_no_states
-from satview.base.safe_text import tool_tip, visible_line
+from satview.base.safe_text import counted, tool_tip, visible_line
 from satview.events.wire import WireClass
 from satview.gui.swimlane.labels import LaneLabels
 from satview.gui.swimlane.legend import Legend
@@ -250,6 +250,7 @@ class Motion(QObject):
 
 
 _HEAD: Final = "Whole trace"
+_TIME: Final = "Time"
 _LOW_PX: Final = 340  # below, lanes need the height more than the overview and further rows of the legend
 
 
@@ -353,7 +354,7 @@ class SwimlaneArea(QWidget):
         self.view.arrows.source.close()
 
     def _lay_out(self) -> None:
-        head, scale_head = PlainLabel(_HEAD, self), PlainLabel("Time", self)
+        head, scale_head = PlainLabel(_HEAD, self), PlainLabel(_TIME, self)
         for label in (head, scale_head):
             label.setProperty("role", "head")
         self._heads = (head, scale_head)
@@ -376,6 +377,7 @@ class SwimlaneArea(QWidget):
 
     def _connect(self) -> None:
         self.view.scrolled.connect(self._on_scrolled)
+        self.view.scaled.connect(self._say_scale)
         self.view.source.refined.connect(self.overview.follow_lanes)
         self.view.source.refined.connect(self.legend.follow_lanes)
         self._bar.valueChanged.connect(self.view.scroll_to)
@@ -391,6 +393,14 @@ class SwimlaneArea(QWidget):
         self._opened.selection.changed.connect(self._on_selection)
         self._opened.begins_reload.connect(self._note_rows)
         self._opened.reloaded.connect(self._on_reloaded)
+
+    @Slot()
+    def _say_scale(self) -> None:
+        """Say how tall the lanes of processes are, which is the same for all."""
+        cpus, head = self.view.cpus_high, self._heads[1]
+        head.setText(f"{_TIME}, processes up to {counted(cpus, 'CPU')}" if cpus else _TIME)
+        head.setToolTip("Lanes of processes: the height of green is the CPUs in use, of orange the threads that are "
+                        f"READY; the whole height is {counted(cpus, 'CPU')}" if cpus else "")  # fmt: skip
 
     @Slot(int)
     def _set_label_width(self, width_px: int) -> None:

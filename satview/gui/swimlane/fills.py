@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from PySide6.QtGui import QImage
 
 from satview.core import pictures
+from satview.events import states
 from satview.gui.colours import HATCHES, hatch_of, state_colour
 from satview.gui.theme import Theme
 
@@ -25,9 +26,10 @@ def lane_colour(value: int, rgb: int, theme: Theme) -> int:
     Args:
         value: Of `events.states`.
         rgb: Its colour.
-        theme: Says whether there is hatching.
+        theme: Says whether there is hatching; what is not known has it always.
     """
-    return rgb | (_OPAQUE - (hatch_of(value) << 24) if theme.is_hatched else _OPAQUE)
+    is_hatched = theme.is_hatched or value == states.UNKNOWN
+    return rgb | (_OPAQUE - (hatch_of(value) << 24) if is_hatched else _OPAQUE)
 
 
 def hatch(pixels: NDArray[np.uint32], top: int, ratio: float) -> None:

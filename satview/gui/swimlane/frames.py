@@ -16,7 +16,7 @@ from PySide6.QtCore import QObject, QRectF, Qt, Signal, Slot
 from PySide6.QtGui import QFont, QImage, QPainter
 
 from satview.base.time import TimeWindow
-from satview.events.states import NOT_A_STATE, SEEN_EVENT, VALUE_COUNT
+from satview.events.states import NOT_A_STATE, SEEN_EVENT, STATES, VALUE_COUNT
 from satview.gui.colours import FADE, class_colour, mixed
 from satview.gui.swimlane.fills import EVENTS
 from satview.gui.swimlane.lane_image import (
@@ -112,6 +112,8 @@ class Frame:
         scroll_px: Height of the list of lanes above it.
         ratio: Device pixels to a logical one.
         shows_shares: Lanes show shares of time where intervals are too dense for bars.
+        is_dense: They are.
+        cpus: How many CPUs the height of lanes of processes is.
     """
 
     request: Request
@@ -120,6 +122,8 @@ class Frame:
     scroll_px: int
     ratio: float
     shows_shares: bool
+    is_dense: bool = True
+    cpus: int = 1
 
     @property
     def width_px(self) -> int:
@@ -480,6 +484,7 @@ class TickSource:
 
 _TEXT_STEP_PX: Final = 3
 _LEAST_LETTERS: Final = 4
+_SHORT_FORMS: Final = {state.name: state.short for state in STATES}
 _ALL_VALUES: Final = frozenset(range(VALUE_COUNT))
 
 
@@ -511,7 +516,7 @@ class BandPainter:
         self._inks: dict[int | None, int] = {None: theme.text, DARK_INK: DARK_INK, LIGHT_INK: LIGHT_INK}
         font = QFont(self._font)
         font.setPixelSize(theme.px(10))
-        self.texts = FittedTexts(font, Qt.TextElideMode.ElideRight, _TEXT_STEP_PX, _LEAST_LETTERS)
+        self.texts = FittedTexts(font, Qt.TextElideMode.ElideRight, _TEXT_STEP_PX, _LEAST_LETTERS, _SHORT_FORMS)
         self._ticks.set_theme(theme)
         self._make_palette()
 
@@ -559,13 +564,14 @@ class BandPainter:
         values = self._source.values(part)
         show_short_interrupts(timeline, rows, values)
         stacks = self._stacks.stacks(
-            rows, part, scale, self._theme, self._hidden, shows_shares=frame.shows_shares
+            rows, part, frame.scale, self._theme, self._hidden, shows_shares=frame.shows_shares,
+            is_dense=frame.is_dense, cpus=frame.cpus,
         )  # fmt: skip
         lanes = LanePicture(
             values, rows, self._palette, frame.scroll_px, 0, frame.ratio, self._edges(rows, scale, part.width_px),
             [*self._ticks.ticks(part), *self._ticks.marked(part)], *self._overlay(part),
             stacks={position: stacks[row.index] for position, row in enumerate(rows) if row.index in stacks},
-            marks=self.marks,
+            marks=self.marks, is_dense=frame.is_dense,
         )  # fmt: skip
         ends = np.cumsum([len(band.rows) for band in bands]).tolist()
         cuts = zip([0, *ends], ends, strict=False)
@@ -706,8 +712,8 @@ class LaneLayer(QObject):
         lanes = self._opened.lanes
         # Between device pixels, lanes are rounded to other ones when they are scrolled.
         scroll_px = 0 if frame.ratio == int(frame.ratio) else frame.scroll_px
-        return (self.painter.version, frame.shows_shares, frame.ratio, scroll_px, lanes.rows, lanes.shows_kinds,
-                lanes.arrangement.labels)  # fmt: skip
+        return (self.painter.version, frame.shows_shares, frame.is_dense, frame.cpus, frame.ratio, scroll_px,
+                lanes.rows, lanes.shows_kinds, lanes.arrangement.labels)  # fmt: skip
 
     def _draw_bands(self, painter: QPainter, found: _Found, frame: Frame) -> None:
         theme, width = self._theme, frame.scale.width_px

@@ -36,6 +36,10 @@ Values = NDArray[np.uint8]
 Pixels = NDArray[np.uint32]
 OPAQUE: Final = 0xFF000000
 _LIT_PART: Final = 22  # percent of a bar: the line under what a filter marks
+_DECADES: Final = 4  # from a CPU down to where heat is nothing
+_HEATS: Final = 24
+_SAYS_PX: Final = 1.5
+_LEAST_CPU_PX: Final = 4  # device pixels, between lines at whole CPUs
 _BLANK, _GAP, _LINE, _FIXED = range(4)  # strips that all lanes share, and where those of lanes begin
 # On interrupt lanes: nothing for most of the pixel, but an interrupt in it.
 SEEN_INTERRUPT: Final = states.ABSENT | states.SEEN_RUNNING | states.SEEN_EVENT
@@ -128,6 +132,10 @@ class LanePalette:
         self.gap = np.uint32(theme.window | OPAQUE)
         self.line = np.uint32(mixed(theme.line, theme.base, 0.45) | OPAQUE)
         self.is_hatched = theme.is_hatched
+        running = state_colour(states.RUNNING, theme) or 0
+        self.heat = np.array(
+            [mixed(theme.base, running, step / _HEATS) | OPAQUE for step in range(_HEATS + 1)], np.uint32
+        )
 
 
 def _stands_out(highlighted: frozenset[int]) -> NDArray[np.bool_]:
@@ -187,6 +195,7 @@ class LanePicture:
         lit: bool, shape as `values`: pixels whose bars are underlined because a filter marks them.
         stacks: Position in `rows` to what shows instead of bars.
         marks: Which marks of events show above stacks.
+        is_dense: Marks above the lanes of processes show nothing but that there are many.
     """
 
     values: Values
@@ -201,6 +210,7 @@ class LanePicture:
     lit: NDArray[np.bool_] | None = None
     stacks: dict[int, Stack] = field(default_factory=dict)
     marks: Marks = Marks.NONE
+    is_dense: bool = True
 
     def pixels(self) -> Pixels:
         """Return all of it, uint32 (height, width), opaque."""
@@ -231,17 +241,58 @@ class LanePicture:
             self._finish(out, first, last, band_edges(rows, self.scroll_px, self.ratio)[0])
             yield out
 
+    def _has_unknown(self, first: int, last: int) -> bool:
+        """Return whether some lanes show what is not known, which is hatched with every palette."""
+        stacks = (self.stacks[position] for position in self.stacks.keys() & range(first, last))
+        bars = self.values[first:last] & states.VALUE_MASK == states.UNKNOWN
+        return bool(bars.any()) or any(states.UNKNOWN in stack.values for stack in stacks)
+
     def _finish(self, out: Pixels, first: int, last: int, top: int) -> None:
         """Draw the stacks of a band, and hatch it."""
         for position, stack in self.stacks.items():
             if first <= position < last:
-                bar = stack_of_lane(self.rows[position], self.scroll_px, self.ratio, self.marks)
+                bar = stack_of_lane(self.rows[position], self.scroll_px, self.ratio, self.marks, stack)
                 draw_stack(out, stack, bar[0] - top, bar[1] - top, int(self.palette.background))
+                if self.is_dense and self.marks is Marks.NONE and stack.cpus:
+                    _draw_heat(out, stack, self.rows[position].height_px, bar[1] - top, self.ratio, self.palette)
+                _draw_cpus(out, bar[0] - top, bar[1] - top, stack.cpus, self.palette.line)
                 if self.lit is not None:
                     foot = (bar[1] - bar[0]) * _LIT_PART // 100
                     out[max(0, bar[1] - foot - top) : max(0, bar[1] - top), self.lit[position]] = self.palette.hit
-        if self.palette.is_hatched:
+        if self.palette.is_hatched or self._has_unknown(first, last):
             hatch(out, round(self.scroll_px * self.ratio) + top, self.ratio)
+
+
+def _draw_heat(out: Pixels, stack: Stack, height_px: int, bottom: int, ratio: float, palette: LanePalette) -> None:
+    """Draw how much of a CPU a process uses by strength of colour, on a scale of powers of ten, where marks may be.
+
+    It shows when processes work that use too little for a height to say it.
+
+    Args:
+        out: The picture, changed.
+        stack: What the lane shows.
+        height_px: Of the lane, logical pixels.
+        bottom: Row behind the last one of its bar.
+        ratio: Device pixels per logical pixel.
+        palette: Colours.
+    """
+    parts = bands(round(height_px * ratio), ratio)
+    first, end = (max(0, bottom - parts.bar_end + edge) for edge in (parts.ticks_top, parts.ticks_end))
+    used = stack.tops[0]
+    strength = np.clip(1 + np.log10(np.maximum(used * stack.cpus, 1e-9)) / _DECADES, 0, 1)
+    strength[used * (parts.bar_end - parts.bar_top) >= _SAYS_PX * ratio] = 0  # there the height says it
+    colours = palette.heat[np.ceil(strength * (len(palette.heat) - 1)).astype(np.intp)]
+    out[first:end, stack.columns[0] : stack.columns[-1]] = np.repeat(colours, np.diff(stack.columns))
+
+
+def _draw_cpus(out: Pixels, top: int, bottom: int, cpus: int, line: np.uint32) -> None:
+    """Draw a faint line at each whole CPU of a lane that is several of them high, as far as they stay apart."""
+    if (bottom - top) < _LEAST_CPU_PX * cpus:
+        return
+    for step in range(1, cpus):
+        row = bottom - round((bottom - top) * step / cpus)
+        if 0 <= row < len(out):
+            out[row] = ((out[row] >> 1) & 0x7F7F7F) + ((line >> np.uint32(1)) & np.uint32(0x7F7F7F)) | OPAQUE
 
 
 def image_of(pixels: Pixels, ratio: float) -> QImage:
@@ -267,8 +318,10 @@ def _strips(picture: LanePicture) -> Pixels:
         _draw_edges(bars[:, position], columns, int(palette.background))
     if picture.lit is not None:
         bars[Kind.FOOT - Kind.OUTER :, picture.lit] = palette.hit
-    if picture.marks is Marks.TICKS:
-        of_kinds[Kind.TICKS, list(picture.stacks)] = palette.background
+    hides = (Marks.TICKS, Marks.NONE) if picture.is_dense else ()
+    bare = [position for position, stack in picture.stacks.items()
+            if picture.marks in (hides if stack.cpus else (Marks.TICKS,))]  # fmt: skip
+    of_kinds[Kind.TICKS, bare] = palette.background
     for tick in picture.ticks:
         for step in range(max(1, round(2 * picture.ratio))):
             columns = np.minimum(tick.column + step, width - 1)
@@ -284,7 +337,7 @@ def band_edges(rows: Sequence[LaneRow], scroll_px: int, ratio: float) -> tuple[i
     )
 
 
-def stack_of_lane(row: LaneRow, scroll_px: int, ratio: float, marks: Marks) -> tuple[int, int]:
+def stack_of_lane(row: LaneRow, scroll_px: int, ratio: float, marks: Marks, stack: Stack) -> tuple[int, int]:
     """Return the first device pixel row of a lane that stacks shares, and the one behind its last.
 
     Args:
@@ -292,10 +345,12 @@ def stack_of_lane(row: LaneRow, scroll_px: int, ratio: float, marks: Marks) -> t
         scroll_px: Height of the list above the picture, logical pixels.
         ratio: Device pixels per logical pixel.
         marks: Which marks of events show above it; of none, the stack has their room too.
+        stack: What it shows. That of a process is as tall with and without marks, so that it compares at every zoom.
     """
     top, bottom = (round((y_px - scroll_px) * ratio) for y_px in (row.y_px, row.y_px + row.height_px))
     parts = bands(bottom - top, ratio)
-    return top + (parts.ticks_top if marks is Marks.NONE else parts.bar_top), top + parts.bar_end
+    has_room = marks is Marks.NONE and not stack.cpus
+    return top + (parts.ticks_top if has_room else parts.bar_top), top + parts.bar_end
 
 
 def _faded(table: Pixels, base: int) -> Pixels:

@@ -266,7 +266,7 @@ class Legend(QWidget):
     def _draw_bar(self, painter: QPainter, value: int, area: QRectF, ratio: float) -> None:
         """Draw a piece of a bar: an image only where it is hatched, for in files of lines it would be one too."""
         rgb = state_colour(value, self._theme)
-        if self._theme.is_hatched:
+        if self._theme.is_hatched or value == states.UNKNOWN:
             image = swatch(value, self._theme, round(area.width()), round(area.height()), ratio)
             painter.drawImage(area.topLeft(), image)
         else:

@@ -528,13 +528,18 @@ def draw_lost(painter: QPainter, lost: Iterable[tuple[float, float]], height: fl
         painter.drawLines([QLineF(left, 0, left, height), QLineF(right, 0, right, height)])
 
 
+_OUTSIDE: Final = 120  # of 255, how far what is outside a range is moved to the background
+
+
 def draw_range(painter: QPainter, opened: OpenTrace, scale: TimeScale, height: float, theme: Theme) -> None:
-    """Tint the selected range."""
+    """Shade what is outside the selected range: in it, states keep the colours that the legend explains."""
     time_range = opened.selection.time_range
     if time_range is None:
         return
     left, right = scale.x(time_range.start), scale.x(time_range.end)
-    painter.fillRect(QRectF(left, 0, max(1.0, right - left), height), colour(theme.accent, 38))
+    for start, end in ((0.0, left), (max(right, left + 1), float(scale.width_px))):
+        if end > start:
+            painter.fillRect(QRectF(start, 0, end - start, height), colour(theme.window, _OUTSIDE))
     painter.setPen(QPen(colour(theme.accent), 1))
     painter.drawLines([QLineF(left, 0, left, height), QLineF(right, 0, right, height)])
 
@@ -551,15 +556,14 @@ def draw_cursors(painter: QPainter, opened: OpenTrace, scale: TimeScale, height:
 
 
 def draw_marks(painter: QPainter, opened: OpenTrace, scale: TimeScale, height: float, theme: Theme) -> None:
-    """Draw marks and notes; those with a span are tinted."""
+    """Draw a line at each mark and note, two where it has a span; the ruler has a bracket between them."""
     for mark in opened.marks:
         left, right = scale.x(mark.start_cycles), scale.x(mark.end_cycles)
         if right < 0 or left > scale.width_px:
             continue
-        if right > left:
-            painter.fillRect(QRectF(left, 0, right - left, height), colour(theme.mark, 26))
         strength = 255 if mark == opened.marks.selected else 150
-        _draw_line(painter, QPen(colour(theme.mark, strength), 1, Qt.PenStyle.DotLine), left, height)
+        for x in {left, right}:
+            _draw_line(painter, QPen(colour(theme.mark, strength), 1, Qt.PenStyle.DotLine), x, height)
 
 
 def _draw_line(painter: QPainter, pen: QPen, x: float, height: float) -> None:

@@ -308,6 +308,12 @@ class Ruler(QWidget):
             left, right = scale.x(selection.time_range.start), scale.x(selection.time_range.end)
             height = HEIGHT_PX - TICK_ROW_PX - 2
             painter.fillRect(QRectF(left, TICK_ROW_PX + 1, max(1.0, right - left), height), colour(theme.accent, 60))
+        painter.setPen(QPen(colour(theme.mark), 2))
+        for mark in self._opened.marks:
+            x, end = scale.x(mark.start_cycles), scale.x(mark.end_cycles)
+            if end > max(x, 0) and x < self.width():  # a bracket over what the note is about
+                foot = HEIGHT_PX - 4
+                painter.drawLines([QLineF(x, foot, end, foot), QLineF(end, foot, end, HEIGHT_PX)])
         for mark in self._opened.marks:
             x = scale.x(mark.start_cycles)
             if -10 <= x <= self.width() + 10:

@@ -25,7 +25,7 @@ from satview.session.lanes.lane_overlay import LaneOverlay
 from satview.session.lanes.lane_row import LaneRow
 from satview.session.open_trace import OpenTrace
 from satview.store.axis import file_window
-from satview.timeline.lane import Counter, Lane
+from satview.timeline.lane import Counter
 from satview.timeline.lane_info import LaneInfo, LaneKind
 from satview.timeline.lane_tree import Timeline
 from satview.timeline.shares import Shares
@@ -69,7 +69,8 @@ _BIN_PX: Final = 2
 _FAINT: Final = 0.5
 _LEAST_FIGURE: Final = 0.01
 _LEFT_OUT: Final = frozenset({states.ABSENT})
-_BESIDE_USE: Final = (states.READY, states.UNKNOWN, states.ABSENT)  # what lanes of processes show of their states
+_HEIGHTS: Final = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64)  # CPUs that lanes of processes are high
+_Shares = NDArray[np.float64]
 _OPAQUE: Final = 0xFF000000
 
 
@@ -84,6 +85,7 @@ class Stack:
         tops: float64 (k, bins), where each ends, 0 = bottom, 1 = top of the lane.
         colours: uint32 (k,), as `fills.lane_colour` gives them.
         spans: The intervals that it adds up.
+        cpus: Of a process, how many CPUs its height is; 0 of other lanes, whose height is their time.
     """
 
     edges: NDArray[np.int64]
@@ -92,6 +94,7 @@ class Stack:
     tops: NDArray[np.float64]
     colours: NDArray[np.uint32]
     spans: LaneSpans
+    cpus: int = 0
 
     def bin_at(self, cycles: int) -> int:
         """Return the bin of a moment, -1 for none."""
@@ -108,10 +111,30 @@ class Stack:
         return self.values[at] if at < len(self.values) else None
 
 
-def interval_px(lane: Lane, scale: TimeScale) -> float:
-    """Return how wide the intervals of a lane are on average in the window, logical pixels."""
-    part = lane.spans.visible(scale.window)
-    return float(scale.width_px / max(1, part.stop - part.start))
+def are_dense(timeline: Timeline, scale: TimeScale) -> bool:
+    """Return whether intervals are too dense for bars: where those of one CPU are, all lanes show shares of time."""
+    lanes = [timeline.lane(info.index) for info in timeline.infos if _is_cpu(info) and timeline.is_ready(info.index)]
+    parts = [lane.spans.visible(scale.window) for lane in lanes]
+    return max((part.stop - part.start for part in parts), default=0) * _DENSE_PX > scale.width_px
+
+
+def cpus_high(timeline: Timeline, scale: TimeScale, width_px: int) -> int:
+    """Return how many CPUs the height of all lanes of processes is: what the one that uses most needs at this zoom.
+
+    Args:
+        timeline: The lanes, of which those that are ready count.
+        scale: Time to logical pixels.
+        width_px: Device pixels.
+    """
+    whole = timeline.trace.window
+    shift = _bins(whole, scale, width_px, _process_bin_px(are_dense(timeline, scale))).shift
+    used = (lane.use.peak(whole, shift) for lane in timeline.ready_lanes if lane.use is not None)
+    most = max(used, default=0.0)
+    return next((step for step in _HEIGHTS if step >= most), _HEIGHTS[-1])
+
+
+def _process_bin_px(is_dense: bool) -> int:
+    return _CPU_BIN_PX if is_dense else 1
 
 
 def stack_of(
@@ -126,6 +149,8 @@ def stack_of(
     kinds: bool = False,
     orders: Orders | None = None,
     overlay: LaneOverlay | None = None,
+    is_dense: bool = True,
+    cpus: int = 1,
 ) -> Stack | None:
     """Return what a lane shows as shares, None where its intervals are drawn.
 
@@ -141,6 +166,8 @@ def stack_of(
         orders: What was found of lanes before, and is stored there; None = nothing is.
         overlay: What a filter does to intervals: the time of those that it hides is nothing, of those that fade is
             paler, above the others. Lanes of processes show their states then, those of CPUs their processes.
+        is_dense: As `are_dense` says.
+        cpus: How many CPUs the height of a process is, as `cpus_high` says.
     """
     if not timeline.is_ready(row.index):
         return None
@@ -149,22 +176,25 @@ def stack_of(
         value = int(info.track.found.value[0]) if info.track else 0
         colour = int(_colours((value,), theme, frozenset(), highlighted)[0])
         return _steps(lane.counter, lane.spans, scale.window, width_px, value, colour, theme)
-    wide_px = interval_px(lane, scale)
-    if info.kind in (LaneKind.DAMAGED, LaneKind.PLUGGED) or wide_px >= _DENSE_PX:
+    is_filtered = overlay is not None and not overlay.leaves_all
+    counts = lane.use is not None and not is_filtered
+    if info.kind in (LaneKind.DAMAGED, LaneKind.PLUGGED) or not (is_dense or counts):
         return None
-    # On a CPU many processes share a bin: the more, the wider, so that they can be distinguished.
-    bin_px = min(_CPU_BIN_PX, round(_BIN_PX * max(1.0, 2 / wide_px))) if _is_cpu(info) else _BIN_PX
+    bin_px = _process_bin_px(is_dense) if counts else _CPU_BIN_PX if _is_cpu(info) else _BIN_PX
     bins, whole = _bins(timeline.trace.window, scale, width_px, bin_px), timeline.trace.window
     if overlay is not None and not overlay.leaves_all:
         return _filtered(row, info, bins, whole, theme, hidden, highlighted, overlay, orders)
     edges, columns, length = bins.edges, bins.columns, bins.length
     shares = (timeline.kinds(row.index) if kinds and _is_cpu(info) else None) or lane.shares
     cycles = shares.binned(whole, bins.shift, bins.first, bins.last)
-    if lane.use is not None:
-        found = shares.values.tolist()
-        share_of = {value: cycles[:, found.index(value)] / length for value in _BESIDE_USE if value in found}
-        used, tops = _use(lane, lane.use.binned(whole, bins.shift, bins.first, bins.last), length, share_of)
-        return Stack(edges, columns, used, tops, _colours(used, theme, frozenset(), highlighted), lane.spans)
+    if lane.use is not None and lane.ready is not None:
+        running, ready = (each.binned(whole, bins.shift, bins.first, bins.last)[:, 0] / length
+                          for each in (lane.use, lane.ready))  # fmt: skip
+        unknown, missing = (np.flatnonzero(shares.values == value) for value in (states.UNKNOWN, states.ABSENT))
+        values, tops = _use(running / cpus, ready / cpus, *(cycles[:, each].sum(axis=1) / length for each in
+                                                            (unknown, missing)))  # fmt: skip
+        colours = _colours(values, theme, frozenset(), highlighted)
+        return Stack(edges, columns, values, tops, colours, lane.spans, cpus)
     order = _order_of(orders if orders is not None else {}, row.index, shares, info, whole)
     if not order.values:
         return None
@@ -223,21 +253,25 @@ def _steps(
 
 
 def _use(
-    lane: Lane, in_use: NDArray[np.int64], length: NDArray[np.int64], share_of: dict[int, NDArray[np.float64]]
+    running: _Shares, ready: _Shares, unknown: _Shares, absent: _Shares
 ) -> tuple[tuple[int, ...], NDArray[np.float64]]:
-    """Return what a process lane shows: CPUs it has, above them that it could have had one, and that it exists.
+    """Return what a process lane shows: CPUs it has, above them those it could have had, and that it exists.
+
+    Args:
+        running: Threads that run, in heights of the lane, float64 (bins,).
+        ready: Threads that are READY, in the same.
+        unknown: Share of the time in which it is not known what it does, float64 (bins,).
+        absent: Share of the time in which it does not exist.
 
     Returns:
         Lane values, float64 (values, bins), as the fields of `Stack`.
     """
-    most = lane.most_cpus  # the height of the lane
-    none = np.zeros(len(length))
-    used = in_use[:, 0] / length / most
-    ready = used + share_of.get(states.READY, none) / most
-    unknown = np.maximum(ready, share_of.get(states.UNKNOWN, none))
-    exists = np.maximum(unknown, 1 - share_of.get(states.ABSENT, none))
+    could = np.minimum(running + ready, 1)
+    if not unknown.any():
+        return (states.RUNNING, states.READY, states.WAITING), np.stack((running, could, np.maximum(could, 1 - absent)))
+    doubt = np.maximum(could, unknown)
     values = (states.RUNNING, states.READY, states.UNKNOWN, states.WAITING)
-    return values, np.stack((used, ready, unknown, exists))
+    return values, np.stack((running, could, doubt, np.maximum(doubt, 1 - absent)))
 
 
 def figure(timeline: Timeline, row: LaneRow, window: TimeWindow) -> str:
@@ -371,8 +405,6 @@ def _colours(
         if rgb is None or value in hidden:
             found.append(theme.base | _OPAQUE)
             continue
-        if value in (states.WAITING, states.IDLE):
-            rgb = mixed(rgb, theme.base, _FAINT)
         stands_out = not highlighted or value in highlighted or fills.SHARES in highlighted
         found.append(lane_colour(value, rgb, theme) if stands_out else mixed(rgb, theme.base, FADE) | _OPAQUE)
     return np.array(found, np.uint32)
@@ -403,7 +435,9 @@ def share_text(opened: OpenTrace, lane: int, window: TimeWindow, spans: LaneSpan
     if made.use is not None:
         used = int(made.use.totals(window)[0]) / window.length
         runs = trace.code_counts[trace.catalogue.state_value_of_code == states.RUNNING].any()
-        lines.append(f"{used:.2f} CPUs in use (full height: {made.most_cpus})" if runs else "CPUs in use: unknown")
+        lines.append(f"{used:.2f} CPUs in use" if runs else "CPUs in use: unknown")
+    if made.ready is not None and (ready := int(made.ready.totals(window)[0])):
+        lines.append(f"{ready / window.length:.2f} threads READY")
     key = spans.value[part].astype(np.int64)
     if info.kind is LaneKind.CPU and spans.thread is not None:  # by process, of which several share a hue
         process = trace.threads.process[spans.thread[part]].astype(np.int64)
@@ -512,6 +546,8 @@ class StackSource:
         hidden: frozenset[int],
         *,
         shows_shares: bool,
+        is_dense: bool,
+        cpus: int,
     ) -> Stacks:
         """Return the lanes that show steps, and those that show shares of time, by their indices.
 
@@ -522,6 +558,8 @@ class StackSource:
             theme: Colours.
             hidden: Values that are not to be seen.
             shows_shares: Shares are shown.
+            is_dense: As `are_dense` says.
+            cpus: As `cpus_high` says.
         """
         timeline, found = self._opened.timeline, Stacks()
         if self._orders[0] is not timeline:
@@ -533,6 +571,7 @@ class StackSource:
                 stack = stack_of(
                     timeline, row, scale, request.width_px, theme, hidden, self._opened.legend.keys,
                     kinds=request.kinds, orders=self._orders[1], overlay=self._source.overlay,
+                    is_dense=is_dense, cpus=cpus,
                 )  # fmt: skip
                 if stack is not None:
                     found[row.index] = stack

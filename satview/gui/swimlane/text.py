@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from functools import lru_cache
+from types import MappingProxyType
 from typing import Final, NamedTuple, cast
 
 import numpy as np
@@ -16,7 +17,7 @@ from shiboken6 import wrapInstance
 from satview.base.safe_text import visible_line
 from satview.base.time import TimeWindow
 from satview.events import states
-from satview.gui.colours import hatch_of, is_light, is_thick, state_colour
+from satview.gui.colours import contrast, hatch_of, state_colour
 from satview.gui.swimlane.scale import TimeScale
 from satview.gui.swimlane.vector_lanes import needs_vectors
 from satview.gui.theme import Theme, colour
@@ -253,10 +254,19 @@ class FittedTexts:
         mode: Where they are cut.
         step_px: Room is rounded down to such steps, so that texts need not be laid out again at every zoom.
         least: Cut to fewer letters than that a text says nothing and is left out.
+        short_forms: Of texts that are never cut: where there is no room, these stand for them, or nothing.
     """
 
-    def __init__(self, font: QFont, mode: Qt.TextElideMode, step_px: int = 1, least: int = 1) -> None:
+    def __init__(
+        self,
+        font: QFont,
+        mode: Qt.TextElideMode,
+        step_px: int = 1,
+        least: int = 1,
+        short_forms: Mapping[str, str] = MappingProxyType({}),
+    ) -> None:
         self.font = font
+        self._short_forms = short_forms
         self.metrics = QFontMetricsF(font)
         self._mode, self._step_px, self._least = mode, step_px, least
         self._texts: dict[str, tuple[LaidText, float]] = {}  # whole, with their widths
@@ -269,6 +279,9 @@ class FittedTexts:
         whole, width_px = self._whole_text(text)
         if width_px <= steps * self._step_px:
             return whole
+        if text in self._short_forms:
+            short, width_px = self._whole_text(self._short_forms[text])
+            return short if width_px <= room_px else None
         key = (text, steps)
         if key not in self._cut:
             if len(self._cut) > _CACHE_LIMIT:
@@ -324,16 +337,14 @@ class FittedTexts:
 # Names inside intervals that are wide enough to hold them, and the columns where intervals begin.
 
 
-NARROWEST_PX: Final = 42
+NARROWEST_PX: Final = 34  # room for a short form, such as MTX
 BESIDE_PX: Final = 8  # of an interval, on both sides of its name
-DARK_INK: Final = 0x14181F
+DARK_INK: Final = 0x000000  # black: on every colour it or white has the contrast that text needs
 LIGHT_INK: Final = 0xFFFFFF
 _LABELS_OF: Final = {  # a lane of a CPU says which one it is
     LaneKind.THREAD: frozenset(Label),
     LaneKind.CPU: frozenset(Label) - {Label.CPU},
 }
-_TOO_LIGHT: Final = 150_000  # a thin bar, for the light text of the dark theme
-_TOO_DARK: Final = 100_000  # and for dark ink
 _SILENT: Final = frozenset({states.ABSENT, states.UNKNOWN, states.IDLE, states.WAITING})
 
 
@@ -539,12 +550,7 @@ def _ink(value: int, theme: Theme) -> int | None:
     colour = state_colour(value, theme)
     if colour is None:
         return None
-    if is_thick(value, theme.looks):
-        return DARK_INK if is_light(colour) else LIGHT_INK
-    # The name is higher than a thin bar: it has to be read beside the bar too, unless the bar is too much like it.
-    if theme.is_dark:
-        return DARK_INK if is_light(colour, _TOO_LIGHT) else None
-    return DARK_INK if is_light(colour, _TOO_DARK) else LIGHT_INK
+    return DARK_INK if contrast(colour, DARK_INK) >= contrast(colour, LIGHT_INK) else LIGHT_INK
 
 
 # Names inside intervals as a picture of lanes keeps them: by time, so that they can be drawn in any other window.

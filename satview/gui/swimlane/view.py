@@ -26,7 +26,7 @@ from satview.gui.swimlane.marks import (
     lost_spans,
 )
 from satview.gui.swimlane.scale import TimeScale
-from satview.gui.swimlane.shares import Stack
+from satview.gui.swimlane.shares import Stack, are_dense, cpus_high
 from satview.gui.swimlane.text import draw_lines
 from satview.gui.theme import Theme, colour
 from satview.session.arrow_source import ArrowMode
@@ -54,12 +54,15 @@ class SwimlaneView(QWidget):
         answers_first: What a filter does is painted before lists and others follow; of two sets of lanes one does so.
         lanes: The lanes.
         rubber: (left, right) pixels of a drag in progress that will zoom, or None.
+        cpus_high: How many CPUs the height of lanes of processes is; 0 where none shows.
 
     Signals:
         scrolled: `scroll_px` changed.
+        scaled: `cpus_high` changed.
     """
 
     scrolled = Signal()
+    scaled = Signal()
 
     def __init__(self, opened: OpenTrace, theme: Theme, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -72,6 +75,7 @@ class SwimlaneView(QWidget):
         self._theme = theme
         self.scroll_px = 0
         self.shows_shares = True
+        self.cpus_high = 0
         self.hovered: tuple[LaneRow, float, float] | None = None
         self.rubber: tuple[float, float] | None = None
         self.frame_s = FRAME_S
@@ -179,7 +183,7 @@ class SwimlaneView(QWidget):
         position = stack.bin_at(self.scale.cycles(x)) if stack is not None else -1
         if stack is None or position < 0:
             return None
-        top, bottom = stack_of_lane(row, self.scroll_px, 1.0, self.lanes.painter.marks)
+        top, bottom = stack_of_lane(row, self.scroll_px, 1.0, self.lanes.painter.marks, stack)
         return stack.window_of(position), stack.value_at(position, (bottom - y) / max(1, bottom - top))
 
     @Slot()
@@ -273,8 +277,15 @@ class SwimlaneView(QWidget):
         ratio, height, theme = self.devicePixelRatioF(), float(self.height()), self._theme
         width_px = max(1, round(self.width() * ratio))
         request = Request(tuple(row.index for row in rows), scale.window, width_px, self._opened.lanes.shows_kinds)
-        frame = Frame(request, scale, self.height(), self.scroll_px, ratio, self.shows_shares)
+        timeline = self._opened.timeline
+        cpus = cpus_high(timeline, scale, width_px)
+        frame = Frame(request, scale, self.height(), self.scroll_px, ratio, self.shows_shares,
+                      are_dense(timeline, scale), cpus)  # fmt: skip
         is_exact = self.lanes.draw(painter, rows, frame, limit_s)
+        high = cpus if any(stack.cpus for stack in self.stacks.values()) else 0
+        if high != self.cpus_high:
+            self.cpus_high = high
+            self.scaled.emit()
         if scale.px_per_cycle >= _CYCLE_PX:
             self._draw_cycles(painter, scale)
         self._draw_heads(painter)

@@ -227,7 +227,7 @@ class LaneLayout:
 
 def height_of(info: LaneInfo, lane_px: int) -> int:
     """Return how tall a lane is where those of threads are `lane_px` tall."""
-    if info.kind is LaneKind.CPU:
+    if info.kind in (LaneKind.CPU, LaneKind.PROCESS):
         return lane_px + 4
     if info.kind is LaneKind.INTERRUPTS:
         return max(8, lane_px * 3 // 4)
