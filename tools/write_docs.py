@@ -1,5 +1,5 @@
-"""Writes the tables of the docs that come from the code: keys.md, traceevent.md, tables.md, lanes.md, commands.md in
-docs.
+"""Writes the tables of the docs that come from the code: keys.md, traceevent.md, tables.md, lanes.md, commands.md,
+kev-structs.md in docs.
 
 `python tools/write_docs.py [--check]`.
 """
@@ -8,10 +8,19 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
+import construct
+
+from satview.events.catalogue import catalogue
+from satview.events.layout import layout_of, logged_list
 from satview.events.modes import Mode
+from satview.events.spec import Release
 from satview.filters.expressions.semantics import FIELDS
+from satview.formats.kev.details import REST, struct_of
+from satview.formats.kev.head.structs import HEADER, page_structs
 from satview.session.commands import COMMANDS, MOUSE_HELP
 from satview.tables.schema import SCHEMAS
 from satview.tables.views import views
@@ -279,6 +288,108 @@ def commands_page() -> str:
     return before + "\n".join(lines) + _END_OF_COMMANDS + rest.partition(_END_OF_COMMANDS)[2]
 
 
+_HEAD_STRUCTS = {
+    "entry_old": "Entry of 6.x and 6.6, from byte 0",
+    "entry_7": "Entry of 7.x, from byte 0, where its size is at least 262",
+    "entry_8": "Entry of 8.0, from byte 0, where bit 0x1000 of `type` is set",
+    "qtime": "Section qtime up to 7.x",
+    "qtime_8": "Section qtime of 8.0",
+    "cpu": "An entry of section cpuinfo up to 7.x",
+    "cpu_8": "An entry of section cpuinfo of 8.0",
+    "typed_string": "An entry of section typed_strings; each is filled to whole words of 4 bytes, type 0 is the last",
+}
+_LETTERS = {"B": "u8", "H": "u16", "h": "i16", "L": "u32", "I": "u32", "l": "i32", "i": "i32", "Q": "u64", "q": "i64"}
+_UNTOLD = {"USREVENT", "INT_CALL"}  # words of no fixed meaning, and numbers that never occur in a trace
+
+
+def _type_of(member: Any) -> str:
+    if isinstance(member, construct.FormatField):
+        return _LETTERS[member.fmtstr[-1]]
+    if isinstance(member, construct.Struct):
+        return ", ".join(f"{name} {kind}" for _, name, kind in _members(member))
+    if isinstance(member, construct.Bytes):
+        return "bytes" if callable(member.length) else f"{member.length} bytes"
+    if isinstance(member, construct.NullTerminated):
+        return "text up to a NUL"
+    return _type_of(member.thensubcon if isinstance(member, construct.IfThenElse) else member.subcon)
+
+
+def _members(struct: construct.Struct, offset: int = 0) -> Iterator[tuple[int, str, str]]:
+    """Yield offset, name and type of every member; names of members of members with a dot."""
+    for member in struct.subcons:
+        inner = member.subcon if isinstance(member, construct.Renamed) else member
+        if isinstance(inner, construct.Struct):
+            yield from ((at, f"{member.name}.{name}", kind) for at, name, kind in _members(inner, offset))
+        elif member.name not in (None, REST):
+            yield offset, member.name, _type_of(inner)
+        if member is not struct.subcons[-1]:
+            offset += member.sizeof() if not isinstance(inner, construct.NullTerminated) else 0
+
+
+def structs_page() -> str:
+    """Return docs/kev-structs.md: the constructs of the head of a .kev file and of payloads."""
+    lines = [
+        "# What is where in a .kev file",
+        "",
+        "<!-- Written by tools/write_docs.py from satview/formats/kev/head/structs.py and details.py. -->",
+        "",
+        "A file is a text header, the system page of the target, and slots of 16 bytes. Numbers have the byte order",
+        "that the header names.",
+        "",
+        "## Header",
+        "",
+        "From `TRACE_HEADER_BEGIN::` to `TRACE_HEADER_END::`, pairs with nothing between them:",
+        "",
+        "| Member | Bytes |",
+        "| --- | --- |",
+    ]
+    for part in HEADER.subcons[0].subcon.subcon.subcons:
+        content = f"`{part.value.decode()}`" if isinstance(part, construct.Const) else _HEADER_BYTES[part.name]
+        lines.append(f"| {part.name or 'constant'} | {content} |")
+    lines += ["", "## System page", "", "Offsets of sections count from the start of the page.", ""]
+    for name, title in _HEAD_STRUCTS.items():
+        lines += [f"### {title}", "", "| Offset | Member | Type |", "| --- | --- | --- |"]
+        lines += [
+            f"| {at} | `{member}` | {kind} |" for at, member, kind in _members(vars(page_structs("little"))[name])
+        ]
+        lines.append("")
+    lines += [
+        "## Payloads of 7.x",
+        "",
+        "Events that are logged alike share a row. What comes behind the last member is shown as words.",
+        "",
+    ]
+    for class_name, rows in _payloads(Release.QNX_7).items():
+        lines += [f"### {class_name}", "", "| Events | Fast | Wide |", "| --- | --- | --- |"]
+        lines += [f"| {', '.join(dict.fromkeys(names))} | {fast} | {wide} |" for (fast, wide), names in rows.items()]
+        lines.append("")
+    return "\n".join(lines).rstrip() + "\n"
+
+
+_HEADER_BYTES = {"key": "up to the next `::`", "value": "up to the next key; none after `HEADER_END`"}
+
+
+def _payloads(release: Release) -> dict[str, dict[tuple[str, str], list[str]]]:
+    """Return for every class the names of events by what their fast and wide form hold."""
+    known, classes = catalogue(release), dict[str, dict[tuple[str, str], list[str]]]()
+    for code in known.codes():
+        spec = known.spec(code)
+        if spec.class_name not in _UNTOLD:
+            forms = _payload(release, code, False), _payload(release, code, True)
+            classes.setdefault(spec.class_name, {}).setdefault(forms, []).append(spec.name)
+    return classes
+
+
+def _payload(release: Release, code: int, is_wide: bool) -> str:
+    logged, fields = logged_list(release, code, is_wide=is_wide)
+    if fields is None:
+        return "not known"
+    words = sum(field.words for field in fields)
+    words += words % 2 + 2 * any(field.words == 0 for field in fields)  # some for a text, which ends the payload
+    struct = struct_of(layout_of(release, logged, max(2, words)), "little")
+    return ", ".join(f"`{name}` {kind}" for _, name, kind in _members(struct)) or "words"
+
+
 def main() -> int:
     """Write the pages, or with --check show whether they are current."""
     pages = {
@@ -287,6 +398,7 @@ def main() -> int:
         ROOT / "docs" / "tables.md": tables_page(),
         ROOT / "docs" / "lanes.md": lanes_page(),
         ROOT / "docs" / "commands.md": commands_page(),
+        ROOT / "docs" / "kev-structs.md": structs_page(),
     }
     if "--check" in sys.argv:
         return int(any(not path.exists() or path.read_text(encoding="utf-8") != page for path, page in pages.items()))

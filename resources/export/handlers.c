@@ -2,8 +2,7 @@
    line of its name and the parts that it needs, and stands after those.
 
    They say in C what satview/filters/scalar.py says in Python; tests hold the two together. All that handlers call
-   can run inside a kernel: it allocates nothing, calls nothing of a library but memcpy(), and ends after one pass over
-   the event. */
+   can run inside a kernel: it allocates nothing, calls nothing of a library but fnmatch(). */
 
 /// COUNT:
 #define COUNT(table) (sizeof(table) / sizeof((table)[0]))
@@ -449,44 +448,56 @@ static int same_text(struct text a, struct text b)
     return a.bytes == a.end && b.bytes == b.end;
 }
 
-/// pattern:
-/* A pattern: sets of states as bits; state 0 = it fits, each other waits for a character in some ranges. The tables
-   of pairs are for the middle and for the last character of a text. */
-struct pattern {
-    const uint32_t (*ranges)[2];
-    const uint16_t *starts; /* of the ranges of each state */
-    const uint64_t *nexts;  /* two sets per state: where its character leads */
-    const uint64_t *begins; /* two sets: of a text, of an empty text */
-    const uint64_t *again;  /* two sets: where it begins at a later character */
-    unsigned count, words;
-    int is_whole;
-};
-
-/// fits: text pattern next_character
-static int fits(struct text text, const struct pattern *pattern)
+/// plain: text next_character
+/* Copies a text for functions that see bytes: each character beyond ASCII becomes DEL, which no pattern here names.
+   Where case is ignored, the Kelvin sign and the long s are k and s. */
+static void plain(char *room, struct text text, int ignores_case)
 {
-    const unsigned words = pattern->words;
-    uint64_t now[PATTERN_WORDS], then[PATTERN_WORDS];
+    while (text.bytes < text.end) {
+        const uint32_t character = next_character(&text.bytes, text.end);
+        if (ignores_case && (character == 0x212a || character == 0x17f))
+            *room++ = character == 0x212a ? 'k' : 's';
+        else
+            *room++ = character < 0x7f ? (char)character : 0x7f;
+    }
+    *room = '\0';
+}
+
+/// DATA_WORDS:
+/* Room for the payload words of one event; the kernel fills in as many as there are. */
+#define DATA_WORDS 512
+
+/// ROOM: DATA_WORDS
+/* Where a handler may write a text: after the data of its event, so that a handler that interrupts it has its own. */
+#define ROOM(event) ((char *)((event)->data_array + DATA_WORDS))
+
+/// name_room:
+/* Where the path of a process is written while they are looked up. */
+static char name_room[2048];
+
+/// fits_glob: plain
+static int fits_glob(struct text text, const char *pattern, char *room)
+{
     if (text.bytes == NULL)
         return 0;
-    memcpy(now, pattern->begins + (text.bytes == text.end ? words : 0), 8 * words);
-    while (text.bytes < text.end && (pattern->is_whole || !(now[0] & 1))) {
-        const uint32_t character = next_character(&text.bytes, text.end);
-        const unsigned last = text.bytes == text.end ? 1 : 0;
-        unsigned state, i, k;
-        memcpy(then, pattern->again + last * words, 8 * words);
-        for (state = 1; state <= pattern->count; ++state) {
-            if (!(now[state / 64] >> state % 64 & 1))
-                continue;
-            for (i = pattern->starts[state - 1]; i < pattern->starts[state]; ++i)
-                if (character >= pattern->ranges[i][0] && character <= pattern->ranges[i][1])
-                    break;
-            for (k = 0; i < pattern->starts[state] && k < words; ++k)
-                then[k] |= pattern->nexts[(2 * (state - 1) + last) * words + k];
-        }
-        memcpy(now, then, 8 * words);
+    plain(room, text, 0);
+    return fnmatch(pattern, room, FNM_NOESCAPE) == 0;
+}
+
+/// fits_regex: plain name_room
+/* Not for handlers: the functions of regular expressions allocate memory. */
+static int fits_regex(struct text text, const char *pattern, int ignores_case)
+{
+    regex_t compiled;
+    int result;
+    if (regcomp(&compiled, pattern, REG_EXTENDED | REG_NOSUB | (ignores_case ? REG_ICASE : 0)) != 0) {
+        fprintf(stderr, "regcomp() refuses %s\n", pattern);
+        exit(1);
     }
-    return (int)(now[0] & 1);
+    plain(name_room, text, ignores_case);
+    result = regexec(&compiled, name_room, 0, NULL, 0) == 0;
+    regfree(&compiled);
+    return result;
 }
 
 /// named:

@@ -19,9 +19,9 @@ from satview.events import variants
 from satview.events.layout import USER_TEXT, Part, argument_part, codes_of_argument, described_part, text_offset
 from satview.events.spec import Release
 from satview.events.variants import is_user
+from satview.export.posix_patterns import NotInPosixError, posix_pattern
 from satview.filters.expressions import nodes
 from satview.filters.expressions.nodes import ARITHMETIC, COMPARISONS, FUNCTIONS, wrapped
-from satview.filters.expressions.pattern import Pattern, PatternNode, Ranges
 from satview.filters.expressions.reach import has_argument
 from satview.filters.expressions.semantics import FIELDS, CodeTest, Domain, FieldKind
 from satview.filters.rules.switches import C
@@ -148,123 +148,6 @@ def variant_tables(release: Release) -> list[str]:
     ]
 
 
-# The automaton of a pattern: states that each wait for one character (Thompson's construction).
-
-
-_CHAR, _SPLIT, _START, _END, _MATCH = range(5)
-
-
-class Automaton:
-    """The states of a pattern and what leads from one to the next.
-
-    Attributes:
-        code: Instructions: (operation, ranges, next, other); 0 is the end of the pattern.
-        entry: Instruction where it begins.
-        characters: The instructions that read a character: index, what it reads, where it goes on.
-    """
-
-    def __init__(self, root: PatternNode) -> None:
-        self.code: list[tuple[int, Ranges, int, int]] = [(_MATCH, (), 0, 0)]
-        self.entry = self.build(root, 0)
-        self.characters = [(i, ranges, after) for i, (op, ranges, after, _) in enumerate(self.code) if op == _CHAR]
-
-    def add(self, operation: int, following: int, ranges: Ranges = (), other: int = 0) -> int:
-        """Add an instruction; return its index."""
-        self.code.append((operation, ranges, following, other))
-        return len(self.code) - 1
-
-    def build(self, node: PatternNode, following: int) -> int:
-        """Add the instructions of a node that go on at `following`; return where it begins."""
-        if node.kind == "set":
-            return self.add(_CHAR, following, node.ranges)
-        if node.kind in ("start", "end"):
-            return self.add(_START if node.kind == "start" else _END, following)
-        if node.kind == "cat":
-            for part in reversed(node.parts):
-                following = self.build(part, following)
-            return following
-        if node.kind == "alt":
-            branches = [self.build(part, following) for part in node.parts]
-            entry = branches[-1]
-            for branch in reversed(branches[:-1]):
-                entry = self.add(_SPLIT, branch, other=entry)
-            return entry
-        return self.repeat(node, following)
-
-    def repeat(self, node: PatternNode, following: int) -> int:
-        """Add the instructions of a repetition, written out; return where it begins."""
-        body, entry = node.parts[0], following
-        if node.high < 0:
-            loop = self.add(_SPLIT, 0, other=following)
-            inner = self.build(body, loop)
-            self.code[loop] = (_SPLIT, (), inner, following)
-            entry = loop
-        else:
-            for _ in range(node.high - node.low):
-                entry = self.add(_SPLIT, self.build(body, entry), other=following)
-        for _ in range(node.low):
-            entry = self.build(body, entry)
-        return entry
-
-    def closure(self, entries: list[int], at_start: bool, at_end: bool) -> frozenset[int]:
-        """Return all instructions reachable without reading a character; 0 is the end of the pattern."""
-        seen: set[int] = set()
-        open_ = list(entries)
-        while open_:
-            index = open_.pop()
-            if index in seen:
-                continue
-            seen.add(index)
-            op, _, following, other = self.code[index]
-            if op == _SPLIT:
-                open_ += (following, other)
-            elif (op == _START and at_start) or (op == _END and at_end):
-                open_.append(following)
-        return frozenset(seen)
-
-
-# Globs and regular expressions as tables for C: an automaton of the tree that RE2 gets, with its transitions computed.
-
-
-_WORD_BITS: Final = 64
-_NONE: Final[Ranges] = ((1, 0),)  # C has no empty tables; no character is in this
-
-
-def pattern_table(name: str, pattern: Pattern) -> list[str]:
-    """Return the C definition of a pattern's tables under a name."""
-    automaton = Automaton(pattern.root)
-    characters = automaton.characters
-    number = {index: bit for bit, (index, _, _) in enumerate(characters, 1)} | {0: 0}
-    count = max(1, len(characters))  # C has no empty tables: a state that nothing reaches represents none
-    words = -(-(count + 1) // _WORD_BITS)
-
-    def mask(states: Iterable[int]) -> str:
-        bits = sum(1 << number[state] for state in states if state in number)
-        return ", ".join(f"0x{bits >> _WORD_BITS * i & (1 << _WORD_BITS) - 1:x}ULL" for i in range(words))
-
-    def reached(entries: list[int], at_start: bool, at_end: bool) -> str:
-        return mask(automaton.closure(entries, at_start=at_start, at_end=at_end))
-
-    begin = [automaton.entry]
-    again = [] if pattern.is_whole else begin
-    ranges = [item or _NONE for _, item, _ in characters] or [_NONE]
-    following = [[entry] for _, _, entry in characters] or [[]]
-    starts = [sum(len(item) for item in ranges[:i]) for i in range(count + 1)]
-    pairs = [f"{{0x{low:x}, 0x{high:x}}}" for item in ranges for low, high in item]
-    nexts = [reached(entries, False, at_end) for entries in following for at_end in (False, True)]
-    return [
-        *constants(f"uint32_t {name}_ranges[][2]", pairs),
-        *constants(f"uint16_t {name}_starts[]", [str(start) for start in starts]),
-        *constants(f"uint64_t {name}_nexts[]", nexts),
-        *constants(f"uint64_t {name}_begins[]", [reached(begin, True, False), reached(begin, True, True)]),
-        *constants(f"uint64_t {name}_again[]", [reached(again, False, False), reached(again, False, True)]),
-        f"static const struct pattern {name} = {{",
-        f"    {name}_ranges, {name}_starts, {name}_nexts, {name}_begins, {name}_again, {count}, {words}, "
-        f"{int(pattern.is_whole)}",
-        "};",
-    ]
-
-
 # What the handlers of an exported program share: the functions they call, and tables of constants.
 
 
@@ -277,14 +160,12 @@ class Tables:
         parts: Names of the C functions that are called.
         lines: Definitions of tables.
         named: C conditions over `full` and `own`, by the name of the list of processes that fit.
-        pattern_words: 64-bit words of the largest pattern's sets.
     """
 
     release: Release
     parts: set[str] = field(default_factory=set)
     lines: list[str] = field(default_factory=list)
     named: dict[str, str] = field(default_factory=dict)
-    pattern_words: int = 1
     _known: dict[object, str] = field(default_factory=dict)
 
     def use(self, part: str, *arguments: str) -> str:
@@ -299,17 +180,6 @@ class Tables:
         if name is None:
             name = self._name(key, kind)
             self.lines += [*comment(shown), *constants(declaration.format(name), rows)]
-        return name
-
-    def pattern(self, pattern: Pattern) -> str:
-        """Return the name of a pattern."""
-        key = (pattern.text, pattern.ignores_case, pattern.is_whole)
-        name = self._known.get(key)
-        if name is None:
-            name = self._name(key, "pattern")
-            self.parts.add("pattern")
-            self.lines += [*comment(pattern.text), *pattern_table(name, pattern)]
-            self.pattern_words = max(self.pattern_words, len(Automaton(pattern.root).characters) // 64 + 1)
         return name
 
     def processes(self, test: str, shown: str) -> str:
@@ -388,8 +258,7 @@ class Condition:
         if isinstance(node, nodes.In):
             return self._membership(node)
         if isinstance(node, nodes.PatternMatch):
-            name = self._tables.pattern(node.pattern)
-            return self._texts(node.value, lambda text: self._tables.use("fits", text, f"&{name}"), node.pattern.text)
+            return self._match(node)
         if isinstance(node, nodes.TimeTest):
             self.unwritten.append((node, *_UNTOLD["time"]))
             return "0"
@@ -468,6 +337,22 @@ class Condition:
             self._cannot(node)
             return "0"
         return test(self._tables.use("event_text", "event", positions, f"COUNT({positions})")) if positions else "0"
+
+    def _match(self, node: nodes.PatternMatch) -> str:
+        pattern, use = node.pattern, self._tables.use
+        is_name = isinstance(node.value, nodes.Field) and node.value.name == "name"  # looked up when the program starts
+        try:
+            source = literal(posix_pattern(pattern, is_in_handler=not is_name))
+        except NotInPosixError as refusal:
+            shown = f'"{pattern.text}"' if pattern.is_glob else f"/{pattern.text}/"
+            self.unwritten.append((node, f"{shown}: {refusal}", "filter the trace afterwards"))
+            return "0"
+        if not pattern.is_glob:
+            flag = str(int(pattern.ignores_case))
+            return self._texts(node.value, lambda text: use("fits_regex", text, source, flag), pattern.text)
+        self._tables.parts.add("name_room" if is_name else "ROOM")
+        room = "name_room" if is_name else "ROOM(event)"
+        return self._texts(node.value, lambda text: use("fits_glob", text, source, room), pattern.text)
 
     # ---- numbers -------------------------------------------------------------------------------------------------
 

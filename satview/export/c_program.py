@@ -92,16 +92,17 @@ def ordered(requested: Iterable[str]) -> list[str]:
 # What is around the functions of an exported program: its first lines, and main().
 
 
-_DATA_WORDS: Final = 512  # room for the payload words of one event; the kernel fills in as many as there are
+_MATCHING: Final = {"fits_glob": "fnmatch.h", "fits_regex": "regex.h"}
 
 
-def head(title: str, has_handlers: bool, has_names: bool) -> list[str]:
-    """Return what comes first: what the program is, headers, the macro that carries out a mode."""
+def head(title: str, has_handlers: bool, has_names: bool, used: set[str]) -> list[str]:
+    """Return what comes first: what the program is, headers, also of the `used` parts, the macro for a mode."""
     headers = {"errno.h", "stdio.h", "string.h", "sys/kercalls.h", "sys/neutrino.h", "sys/trace.h"}
     if has_handlers:
         headers |= {"stddef.h", "stdint.h", "unistd.h"}
     if has_names:
         headers |= {"devctl.h", "dirent.h", "fcntl.h", "stdlib.h", "sys/procfs.h"}
+    headers |= {header for part, header in _MATCHING.items() if part in used}
     return [
         "/* Sets a filter of the instrumented kernel. Written by satview. Run it as root:",
         "     tracelogger -d1 -n 0 -f /dev/shmem/tracebuffer.kev &",
@@ -127,7 +128,7 @@ def head(title: str, has_handlers: bool, has_names: bool) -> list[str]:
 def handler_data(number: int) -> list[str]:
     """Return what the kernel fills in for one attached handler; each has its own, since interrupts nest."""
     return [
-        f"static uint32_t words_{number}[{_DATA_WORDS}];",
+        f"static uint32_t words_{number}[2 * DATA_WORDS + 1];",
         f"static event_data_t data_{number} = {{.data_array = words_{number}}};",
     ]
 
@@ -271,7 +272,7 @@ class _Program:
         body = self._body(functions, data)
         has_handlers, has_names = bool(data), bool(self._tables.named)
         source = [
-            *head(title, has_handlers, has_names),
+            *head(title, has_handlers, has_names, self._tables.parts),
             *body,
             *main(calls_and_notes, has_handlers, has_names),
             "",
@@ -428,8 +429,9 @@ class _Program:
 
     def _body(self, functions: Sequence[str], data: Sequence[int]) -> list[str]:
         tables = self._tables
-        lines = [f"#define PATTERN_WORDS {tables.pattern_words}", ""] if "fits" in tables.parts else []
-        needed = tables.parts | {part for part in parts()[FIND_PROCESSES].needs if tables.named}
+        lines: list[str] = []
+        needed = tables.parts | ({"DATA_WORDS"} if data else set())
+        needed |= {part for part in parts()[FIND_PROCESSES].needs if tables.named}
         for name in ordered(needed):
             lines += variant_tables(self._release) if name == "variant_of" else []
             lines += parts()[name].lines

@@ -220,7 +220,7 @@ def test_arguments_are_those_of_the_decoded_payload():
         ("duration < #12", "compare time with it", 11, 14),
         ("word[x] == 1", "0 to 8191", 5, 6),
         ("name ~ devb", "a pattern follows ~", 7, 11),
-        ("name ~ /(/", "not closed", 8, 9),
+        ("name ~ /(/", "missing ): (", 8, 9),
         ("pid == 7 ; tid == 2", "';' has no meaning", 9, 10),
         ("pid == 0xZ", "no hexadecimal number", 7, 10),
         ("pid == 99999999999999999999", "64 bits", 7, 27),

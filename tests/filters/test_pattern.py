@@ -9,10 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from satview.events.spec import Release
-from satview.export.c_conditions import Automaton
 from satview.filters.diagnostics import ExpressionError
 from satview.filters.expressions.expression import Expression
-from satview.filters.expressions.pattern import _LAST_LETTER, _LAST_OF_ASCII, _other_cases, glob, regex
+from satview.filters.expressions.pattern import glob, regex
 from satview.filters.rules.building import build
 from satview.filters.rules.text import check_rules, parse_rules
 
@@ -42,34 +41,6 @@ def test_regex_is_that_of_re(pattern, text, ignores_case):
     assert regex(pattern, ignores_case).matches(text) == expected
 
 
-def fits(automaton, text, is_whole):
-    """Go through a text as the exported C program does: one set of states, one character after the other."""
-    reads = {index: (ranges, after) for index, ranges, after in automaton.characters}
-    states = automaton.closure([automaton.entry], at_start=True, at_end=not text)
-    for i, char in enumerate(text):
-        if 0 in states and not is_whole:
-            return True
-        after = [reads[s][1] for s in states if s in reads and any(a <= ord(char) <= b for a, b in reads[s][0])]
-        after += [] if is_whole else [automaton.entry]
-        states = automaton.closure(after, at_start=False, at_end=i == len(text) - 1)
-    return 0 in states
-
-
-@given(anchored, texts, st.booleans())
-def test_the_automaton_of_exported_programs_says_what_views_say(pattern, text, ignores_case):
-    compiled = regex(pattern, ignores_case)
-    assert fits(Automaton(compiled.root), text, is_whole=False) == compiled.matches(text)
-
-
-@given(st.text("ab*?[]-", max_size=8), st.text("ab[]-", max_size=8))
-def test_the_automaton_of_a_glob_says_what_views_say(pattern, text):
-    try:
-        compiled = glob(pattern)
-    except ExpressionError:
-        return
-    assert fits(Automaton(compiled.root), text, is_whole=True) == compiled.matches(text)
-
-
 @given(st.text("ab*?[]-", max_size=8), st.text("ab[]-", max_size=8))
 def test_glob_is_that_of_fnmatch(pattern, text):
     if "[" in pattern:
@@ -96,15 +67,6 @@ def test_a_text_may_hold_what_no_file_can():
     assert regex("a\0b").matches("a\0b")
 
 
-def test_letters_whose_other_case_is_in_ascii_are_found_by_the_short_table():
-    full, short = _other_cases(_LAST_LETTER), _other_cases(_LAST_OF_ASCII)
-    assert {number: full[number] for number in full if number < 0x80} == {
-        number: short[number] for number in short if number < 0x80
-    }
-    beyond = range(_LAST_LETTER + 1, 0x110000)
-    assert all(chr(n).lower() == chr(n) == chr(n).upper() for n in beyond)
-
-
 @pytest.mark.parametrize(
     "pattern",
     [
@@ -114,17 +76,13 @@ def test_letters_whose_other_case_is_in_ascii_are_found_by_the_short_table():
         "*a",
         "a**",
         "a{5,2}",
-        "a{200}",
-        "a{x}",
+        "a{1001}",
         "\\1",
-        "\\b",
         "(?=a)",
         "[z-a]",
         "((a{100}){100}){100}",
-        "(" * 30 + ")" * 30,
         "a" * 501,
-        "a*?",
-        "^*",
+        "(?:(?:\\pL{10}){10}){2}",
     ],
 )
 def test_what_is_not_available_is_refused(pattern):

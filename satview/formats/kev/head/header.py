@@ -12,8 +12,10 @@ from pathlib import Path
 from typing import Final
 
 import numpy as np
+from construct import StreamError
 
 from satview.base.errors import TraceFormatError, UsageError
+from satview.formats.kev.head.structs import HEADER, KEY
 from satview.store.head import Header
 
 BEGIN: Final = b"TRACE_HEADER_BEGIN::"
@@ -21,10 +23,6 @@ END: Final = b"TRACE_HEADER_END::"
 MAX_HEADER_BYTES: Final = 1 << 20  # the vendor never writes 1 KiB; beyond this it is not a header
 
 FROM_LISTING: Final = ("SATVIEW", "listing")  # of files made from a listing: buffers lack what was not printed
-
-# A key holds neither `TRACE_` nor `::`, so a path such as /dev/shmem/TRACE_1.kev in a value starts none. DOTALL, as
-# values may hold line feeds.
-_KEY = re.compile(rb"TRACE_((?:(?!TRACE_|::).)+)::", re.DOTALL)
 
 
 def parse_header(data: bytes, path: Path | None, file_size: int) -> Header:
@@ -52,23 +50,27 @@ def parse_header(data: bytes, path: Path | None, file_size: int) -> Header:
             "this is not a kernel event trace: it does not begin with TRACE_HEADER_BEGIN::",
             "open a .kev file written by tracelogger, or a listing printed by traceprinter",
         )
-    pairs: list[tuple[str, str]] = []
-    key, value_start = "", 0
-    for match in _KEY.finditer(data):
-        name = match.group(1).decode("utf-8", "replace")
-        if key and key != "HEADER_BEGIN":
-            pairs.append((key, data[value_start : match.start()].decode("utf-8", "replace")))
-        if name == "HEADER_END":
-            return Header(plain_pairs(pairs), match.end())
-        key, value_start = name, match.end()
+    try:
+        header = HEADER.parse(data)
+    except StreamError:
+        raise _unended(data, path, file_size) from None
+    pairs = [(_decoded(pair.key), _decoded(pair.value)) for pair in header.pairs]
+    return Header(plain_pairs([pair for pair in pairs if pair[0] not in ("HEADER_BEGIN", "HEADER_END")]), header.end)
+
+
+def _decoded(data: bytes) -> str:
+    return data.decode("utf-8", "replace")
+
+
+def _unended(data: bytes, path: Path | None, file_size: int) -> TraceFormatError:
     if len(data) < file_size:
-        raise TraceFormatError(
+        return TraceFormatError(
             path,
             len(data),
             f"no end of the header within {len(data)} bytes",
             "the file is damaged or was not written by tracelogger",
         )
-    raise TraceFormatError(
+    return TraceFormatError(
         path, file_size, "the file ends inside the header", "it was cut short; copy it from the target again"
     )
 
@@ -97,7 +99,7 @@ def is_key(key: str) -> bool:
 
 def holds_key(value: str) -> bool:
     """Return whether a value contains what would be read as a key."""
-    return "TRACE_" in value and _KEY.search(value.encode("utf-8", "replace")) is not None
+    return "TRACE_" in value and KEY.search(value.encode("utf-8", "replace")) is not None
 
 
 def key_byte_order(header: Header) -> str | None:
