@@ -20,7 +20,7 @@ The public API, each name imported when first used:
     for step in satview.why(trace, "devb-eide 2", trace.clock.cycles(1_500_000)):   # why it runs, is ready or waits
         print(step.says)
     path = satview.critical_path(trace, "devb-eide 2", trace.window)   # what had to happen one after the other
-    now = satview.snapshot(trace, trace.clock.cycles(1_500_000))       # what every thread does then, in groups
+    now = satview.snapshot(trace, trace.clock.cycles(1_500_000))       # what every thread does then, one a row
 """
 
 from __future__ import annotations
@@ -59,7 +59,6 @@ from typing import TYPE_CHECKING, Any  # noqa: E402
 
 if TYPE_CHECKING:
     from satview.analysis.reasons.critical_path import CriticalPath, critical_path
-    from satview.analysis.reasons.snapshot import snapshot
     from satview.analysis.reasons.why import WhyStep, why
     from satview.analysis.statistics import Statistics
     from satview.analysis.times.basis import Mark
@@ -67,6 +66,7 @@ if TYPE_CHECKING:
     from satview.analysis.verdicts.thresholds import read_thresholds
     from satview.analysis.verdicts.verdict import Verdict
     from satview.answers.doctor import doctor
+    from satview.answers.snapshot import snapshot
     from satview.base.errors import SatviewError, TraceFormatError
     from satview.base.time import TimeWindow
     from satview.filters.expressions.expression import select
@@ -135,7 +135,7 @@ _HOMES = {
     "open_trace": "satview.opened",
     "read_thresholds": "satview.analysis.verdicts.thresholds",
     "select": "satview.filters.expressions.expression",
-    "snapshot": "satview.analysis.reasons.snapshot",
+    "snapshot": "satview.answers.snapshot",
     "transactions": "satview.linkage.transactions",
     "why": "satview.analysis.reasons.why",
 }

@@ -120,12 +120,13 @@ class Kind(StrEnum):
     PROCESS = "process"  # row of the process table
     EVENT = "event"  # row of the event table; written as its number from 1
     TEXT = "text"  # `Texts`, in the order that they sort by
+    STATE = "state"  # `Texts` of `events.states.NAMES_BY_VALUE`: with the colour of its lane in windows
     SENTENCE = "sentence"  # `Texts` that are read as a whole: wrapped in windows, below the row on the command line
 
     @property
     def is_words(self) -> bool:
         """Written from the left, and sorted from the first to the last at first."""
-        return self in (Kind.TEXT, Kind.SENTENCE, Kind.THREAD, Kind.HEX)
+        return self in (Kind.TEXT, Kind.STATE, Kind.SENTENCE, Kind.THREAD, Kind.HEX)
 
     @property
     def is_cycles(self) -> bool:
@@ -529,8 +530,9 @@ class Table(Frames):
         return name in self._data.moments or name in self._data.events
 
     def held(self, row: int, name: str) -> int:
-        """Return a value as it is held: cycles of times, rows of threads; below 0 for none."""
-        return int(self._data.values(name)[self.positions[row]])
+        """Return a value as it is held: cycles of times, rows of threads, codes of texts; below 0 for none."""
+        values = self._data.values(name)
+        return int((values.code if isinstance(values, Texts) else values)[self.positions[row]])
 
     def bar(self, row: int, column: Column) -> float | None:
         """Return how much of its bar a share fills, from 0 to 1; None of what is no share.
@@ -660,7 +662,7 @@ class Table(Frames):
         if isinstance(values, Several):
             shown = self._data.shown_one(column)
             return [[shown(value) for value in values.rows[position]] for position in self.positions.tolist()]
-        if column.kind in (Kind.THREAD, Kind.HEX, Kind.TEXT, Kind.SENTENCE) or column.name in self._data.texts:
+        if column.kind.is_words or column.name in self._data.texts:
             written = list(map(self._data.writer(column), self.positions.tolist()))
             known = self._data.known.get(column.name)
             return written if known is None else [
