@@ -16,11 +16,11 @@ The public API, each name imported when first used:
     for verdict in satview.check(trace):               # what is wrong: deadlocks, inversions, starvation, lost data
         print(verdict.severity, verdict.says)
     for found in satview.doctor(trace):                # what it shows exactly, what as a bound, what not at all
-        print(found.analysis.title, found.trust.mark, found.says)
+        print(found["title"], found["mark"], found["reason"], found["remedy"])
     for step in satview.why(trace, "devb-eide 2", trace.clock.cycles(1_500_000)):   # why it runs, is ready or waits
         print(step.says)
     path = satview.critical_path(trace, "devb-eide 2", trace.window)   # what had to happen one after the other
-    now = satview.snapshot(trace, trace.clock.cycles(1_500_000))       # what every thread does then, in groups
+    now = satview.snapshot(trace, trace.clock.cycles(1_500_000))       # what every thread does then, one a row
 """
 
 from __future__ import annotations
@@ -58,15 +58,15 @@ from importlib import import_module  # noqa: E402  -- from Python's own folder
 from typing import TYPE_CHECKING, Any  # noqa: E402
 
 if TYPE_CHECKING:
-    from satview.analysis.doctor import Diagnosis, doctor
     from satview.analysis.reasons.critical_path import CriticalPath, critical_path
-    from satview.analysis.reasons.snapshot import snapshot
     from satview.analysis.reasons.why import WhyStep, why
     from satview.analysis.statistics import Statistics
     from satview.analysis.times.basis import Mark
     from satview.analysis.verdicts.find import find_verdicts as check
     from satview.analysis.verdicts.thresholds import read_thresholds
     from satview.analysis.verdicts.verdict import Verdict
+    from satview.answers.doctor import doctor
+    from satview.answers.snapshot import snapshot
     from satview.base.errors import SatviewError, TraceFormatError
     from satview.base.time import TimeWindow
     from satview.filters.expressions.expression import select
@@ -83,7 +83,6 @@ if TYPE_CHECKING:
 __version__ = "0.2.0"
 __all__ = [
     "CriticalPath",
-    "Diagnosis",
     "Event",
     "EventTable",
     "Limits",
@@ -113,7 +112,6 @@ __all__ = [
 ]
 _HOMES = {
     "CriticalPath": "satview.analysis.reasons.critical_path",
-    "Diagnosis": "satview.analysis.doctor",
     "Event": "satview.store.trace",
     "EventTable": "satview.store.tables",
     "Limits": "satview.tables.question",
@@ -131,13 +129,13 @@ _HOMES = {
     "WhyStep": "satview.analysis.reasons.why",
     "check": "satview.analysis.verdicts.find",
     "critical_path": "satview.analysis.reasons.critical_path",
-    "doctor": "satview.analysis.doctor",
+    "doctor": "satview.answers.doctor",
     "latencies": "satview.linkage.latencies",
     "links": "satview.linkage.accessor",
     "open_trace": "satview.opened",
     "read_thresholds": "satview.analysis.verdicts.thresholds",
     "select": "satview.filters.expressions.expression",
-    "snapshot": "satview.analysis.reasons.snapshot",
+    "snapshot": "satview.answers.snapshot",
     "transactions": "satview.linkage.transactions",
     "why": "satview.analysis.reasons.why",
 }

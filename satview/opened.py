@@ -11,14 +11,15 @@ from typing import Final, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.analysis.doctor import Diagnosis, doctor
 from satview.analysis.reasons.critical_path import CriticalPath, critical_path
-from satview.analysis.reasons.snapshot import Snapshot, snapshot
 from satview.analysis.reasons.why import WhyStep, why
 from satview.analysis.statistics import Statistics
 from satview.analysis.verdicts.find import find_verdicts
 from satview.analysis.verdicts.rule import Thresholds
 from satview.analysis.verdicts.verdict import Verdict
+from satview.answers.doctor import doctor
+from satview.answers.snapshot import snapshot
+from satview.answers.table import Table as Answer
 from satview.base.safe_text import html_text
 from satview.base.time import TimeWindow
 from satview.base.time_text import format_duration
@@ -152,7 +153,7 @@ class OpenedTrace(Trace):
         """
         return find_verdicts(self, thresholds, kinds)
 
-    def doctor(self) -> tuple[Diagnosis, ...]:
+    def doctor(self) -> Answer:
         """Return how far each analysis of the trace can be trusted, and what to capture for more (`satview.doctor`)."""
         return doctor(self)
 
@@ -208,7 +209,7 @@ class OpenedTrace(Trace):
         """
         return sql(self, query, limits)
 
-    def snapshot(self, at_cycles: int) -> Snapshot:
+    def snapshot(self, at_cycles: int) -> Answer:
         """Return what every thread does at a moment (`satview.snapshot`).
 
         Args:

@@ -206,26 +206,13 @@ class Diagnosis:
         return "; ".join(filter(None, (self.trust.reason, self.remedy)))
 
 
-def doctor(trace: Trace, is_quick: bool = False) -> tuple[Diagnosis, ...]:
-    """Return what a trace can show exactly, what as a bound and what not at all, one entry for each analysis.
-
-    The rules are the rows of `satview.analysis.doctor`; which classes and forms hold what is in the format
-    description, section 8.
-
-    Args:
-        trace: The events.
-        is_quick: Leave out what takes as long as `satview check`: what links decide.
-    """
-    return tuple(diagnosis(trace, key, is_quick) for key in applicable(trace))
-
-
 def diagnosis(trace: Trace, key: str, is_quick: bool = False) -> Diagnosis:
     """Return what a trace can show of one analysis.
 
     Args:
         trace: The events.
         key: Of the analysis.
-        is_quick: As of `doctor`.
+        is_quick: Leave out what takes as long as `satview check`: what links decide.
     """
     found = shown(trace, key, is_quick)
     analysis, trust = found.analysis, found.trust
@@ -244,35 +231,6 @@ def diagnosis(trace: Trace, key: str, is_quick: bool = False) -> Diagnosis:
         remedies = {}
     line = None if trust.mark is Mark.NOT_LOGGED else _capture(trace, analysis.all_needs)
     return Diagnosis(analysis, trust, "; ".join(remedies), line)
-
-
-def grouped(found: Iterable[Diagnosis]) -> list[list[Diagnosis]]:
-    """Return diagnoses of the same mark, reason and remedy together, the worst first, else in their order."""
-    groups: dict[tuple[Trust, str], list[Diagnosis]] = {}
-    for one in found:
-        groups.setdefault((one.trust, one.remedy), []).append(one)
-    order = tuple(Mark)
-    return sorted(groups.values(), key=lambda group: -order.index(group[0].trust.mark))
-
-
-def capture_for(trace: Trace, found: Iterable[Diagnosis]) -> CaptureLine | None:
-    """Return a capture that meets the needs of several analyses; None if none of them gains by one.
-
-    Args:
-        trace: The trace.
-        found: What it can show of them; those that are exact and those that no capture helps are left out.
-    """
-    needs = [need for one in found if one.capture for need in one.analysis.all_needs]
-    return _capture(trace, dict.fromkeys(needs)) if needs else None
-
-
-def titles(found: Iterable[Diagnosis]) -> str:
-    """Return what analyses are called, verdicts behind the others."""
-    found = tuple(found)
-    plain = [one.analysis.title for one in found if not one.analysis.is_verdict]
-    verdicts = [one.analysis.title.lower() for one in found if one.analysis.is_verdict]
-    logged = f"{'verdicts' if plain else 'Verdicts'} ({', '.join(verdicts)})"
-    return ", ".join([*plain, *([logged] if verdicts else [])])
 
 
 def may_be_more(trace: Trace) -> str:

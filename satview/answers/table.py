@@ -12,6 +12,7 @@ either absent (below 0 or the empty text, and `EXACT`: there is none, such as th
 from __future__ import annotations
 
 import difflib
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import IntEnum, StrEnum
@@ -25,6 +26,7 @@ from satview.answers.frames import Frames, Several, Texts, Values, arrow_array, 
 from satview.base.errors import UsageError
 from satview.base.extras import required
 from satview.base.safe_text import csv_text, visible_line
+from satview.base.time import NS_PER_S, Clock
 from satview.base.time_text import format_duration, format_moment
 from satview.linkage.table import Certainty
 from satview.store.trace import Trace
@@ -113,6 +115,7 @@ class Kind(StrEnum):
     COUNT = "count"
     SHARE = "share"  # of a whole, from 0 to 1, or more than 1 of one CPU; written as percent for people
     RATE = "rate"  # per second
+    FIGURE = "figure"  # float64 of any sign, nan = none; the table says how it is written
     NUMBER = "number"  # a name that is a number, such as a pid
     HEX = "hex"  # a number that people know in hexadecimal
     CPU = "cpu"
@@ -120,12 +123,13 @@ class Kind(StrEnum):
     PROCESS = "process"  # row of the process table
     EVENT = "event"  # row of the event table; written as its number from 1
     TEXT = "text"  # `Texts`, in the order that they sort by
+    STATE = "state"  # `Texts` of `events.states.NAMES_BY_VALUE`: with the colour of its lane in windows
     SENTENCE = "sentence"  # `Texts` that are read as a whole: wrapped in windows, below the row on the command line
 
     @property
     def is_words(self) -> bool:
         """Written from the left, and sorted from the first to the last at first."""
-        return self in (Kind.TEXT, Kind.SENTENCE, Kind.THREAD, Kind.HEX)
+        return self in (Kind.TEXT, Kind.STATE, Kind.SENTENCE, Kind.THREAD, Kind.HEX)
 
     @property
     def is_cycles(self) -> bool:
@@ -133,7 +137,7 @@ class Kind(StrEnum):
         return self in (Kind.TIME, Kind.DURATION)
 
 
-FRACTIONS: Final = (Kind.SHARE, Kind.RATE)  # held as float64
+FRACTIONS: Final = (Kind.SHARE, Kind.RATE, Kind.FIGURE)  # held as float64
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,8 +245,8 @@ class Outcome(StrEnum):
 class _Data:
     """The values of all rows of an answer, made when they are first needed and shared by tables of some of the rows."""
 
-    def __init__(self, trace: Trace, sources: Mapping[str, Source]) -> None:
-        self.trace = trace
+    def __init__(self, trace: Trace | None, sources: Mapping[str, Source]) -> None:
+        self.trace, self.clock = trace, Clock(NS_PER_S) if trace is None else trace.clock
         self.sources = sources
         self.known: Mapping[str, NDArray[np.uint8]] = {}
         self.texts: Mapping[str, Callable[[int], str]] = {}
@@ -251,7 +255,7 @@ class _Data:
         self.events: Mapping[str, Positions] = {}
         self._made: dict[str, Any] = {}
         self._writers: dict[str, Callable[[int], str]] = {}
-        self.thread_name = lru_cache(_CACHED_NAMES)(trace.thread_name)
+        self.thread_name = lru_cache(_CACHED_NAMES)(str if trace is None else trace.thread_name)
 
     def once(self, name: str, make: Callable[[], Any]) -> Any:
         """Return what a function makes, made at the first call under that name."""
@@ -272,7 +276,7 @@ class _Data:
         return write
 
     def _make_writer(self, column: Column) -> Callable[[int], str]:
-        values, clock, name = self.values(column.name), self.trace.clock, self.thread_name
+        values, clock, name = self.values(column.name), self.clock, self.thread_name
         if isinstance(values, Texts):
             code, texts = values.code, values.texts
             return lambda row: texts[code[row]]
@@ -308,14 +312,15 @@ class _Data:
         if isinstance(values, Texts):
             return values.code
         if column.kind in FRACTIONS:
-            return np.where(values < 0, -1, np.unique(values, return_inverse=True)[1])
+            return np.where(_is_absent(column, values), -1, np.unique(values, return_inverse=True)[1])
         if column.kind is not Kind.THREAD:
             return np.asarray(values)
         return np.where(values > 0, self.once("name ranks", self._name_ranks)[values], -1)
 
     def _name_ranks(self) -> Positions:
         """Return for every thread where its label comes among all of them."""
-        labels = [self.trace.thread_name(row).casefold() for row in range(len(self.trace.threads))]
+        assert self.trace is not None
+        labels = [self.thread_name(row).casefold() for row in range(len(self.trace.threads))]
         return np.unique(np.array(labels), return_inverse=True)[1].astype(np.int64)
 
     def children(self) -> tuple[Positions, Positions]:
@@ -334,7 +339,6 @@ class Table(Frames):
 
     Attributes:
         question: What it answers, and its columns.
-        trace: The events.
         positions: int64 (rows,), which of all rows of the answer it has, in its order.
         cannot_tell: Why the trace cannot answer it, or not in full, and what to capture, a line each; empty = it can.
     """
@@ -342,7 +346,7 @@ class Table(Frames):
     def __init__(
         self,
         question: Question,
-        trace: Trace,
+        trace: Trace | None,
         values: Mapping[str, Source],
         *,
         known: Mapping[str, NDArray[np.uint8]] | None = None,
@@ -358,7 +362,7 @@ class Table(Frames):
 
         Args:
             question: The columns.
-            trace: The events.
+            trace: The events; None = of many traces, with times in nanoseconds.
             values: By name of each column arrays (n,), or functions that make them; cycles for times and durations.
             known: `Known` as uint8 (n,) of columns with reasons; columns that are not here are exact.
             texts: By name of a column what writes the value of a row, where its kind does not say enough.
@@ -372,11 +376,17 @@ class Table(Frames):
         self._data = _Data(trace, values)
         self._data.moments, self._data.events = moments or {}, events or {}
         self._data.known, self._data.texts, self._data.parent = known or {}, texts or {}, parent
-        self.question, self.trace, self._place = question, trace, place
+        self.question, self._place = question, place
         self.cannot_tell = cannot_tell
         every = np.arange(len(self._data.values(question.columns[0].name)))
         self._whole: Positions = every[parent < 0] if has_parts and parent is not None else every
         self.positions: Positions = self._whole
+
+    @property
+    def trace(self) -> Trace:
+        """The events; not of a table of many traces."""
+        assert self._data.trace is not None, f"{self.question.name} is about many traces"
+        return self._data.trace
 
     # ---- rows ---------------------------------------------------------------------------------------------------
 
@@ -487,7 +497,7 @@ class Table(Frames):
             level += 1
         shown = np.flatnonzero(root >= 0)
         other = self.at(shown[np.lexsort((shown, rank[root[shown]]))])
-        other._data = _Data(self.trace, {**self._data.sources, _DEPTH.name: depth})
+        other._data = _Data(self._data.trace, {**self._data.sources, _DEPTH.name: depth})
         other._data.known, other._data.texts, other._data.parent = self._data.known, self._data.texts, parent
         other._data.moments, other._data.events = self._data.moments, self._data.events
         other.question = replace(self.question, columns=(*self.question.columns, _DEPTH))
@@ -529,8 +539,9 @@ class Table(Frames):
         return name in self._data.moments or name in self._data.events
 
     def held(self, row: int, name: str) -> int:
-        """Return a value as it is held: cycles of times, rows of threads; below 0 for none."""
-        return int(self._data.values(name)[self.positions[row]])
+        """Return a value as it is held: cycles of times, rows of threads, codes of texts; below 0 for none."""
+        values = self._data.values(name)
+        return int((values.code if isinstance(values, Texts) else values)[self.positions[row]])
 
     def bar(self, row: int, column: Column) -> float | None:
         """Return how much of its bar a share fills, from 0 to 1; None of what is no share.
@@ -660,15 +671,17 @@ class Table(Frames):
         if isinstance(values, Several):
             shown = self._data.shown_one(column)
             return [[shown(value) for value in values.rows[position]] for position in self.positions.tolist()]
-        if column.kind in (Kind.THREAD, Kind.HEX, Kind.TEXT, Kind.SENTENCE) or column.name in self._data.texts:
+        if column.kind.is_words or (column.name in self._data.texts and column.kind is not Kind.FIGURE):
             written = list(map(self._data.writer(column), self.positions.tolist()))
             known = self._data.known.get(column.name)
             return written if known is None else [
                 None if is_unknown else text
                 for text, is_unknown in zip(written, known[self.positions] == Known.UNKNOWN, strict=True)]  # fmt: skip
         part = self._ns(column, values[self.positions]) if column.kind.is_cycles else values[self.positions]
-        step = 1 if column.kind is Kind.EVENT else 0
-        return [None if value < 0 else round(value, _DECIMALS) + step for value in part.tolist()]
+        step, is_absent = int(column.kind is Kind.EVENT), _is_absent(column, part).tolist()
+        decimals = sys.float_info.dig if column.kind is Kind.FIGURE else _DECIMALS
+        return [None if absent else round(value, decimals) + step
+                for value, absent in zip(part.tolist(), is_absent, strict=True)]  # fmt: skip
 
     def _known_words(self, column: Column) -> list[str]:
         """Return how the values of a column are known, empty for exact ones; none at all if all are exact."""
@@ -719,11 +732,11 @@ class Table(Frames):
             return Texts.of([self._data.writer(column)(position) for position in self.positions.tolist()])
         values = values[self.positions]
         if column.kind in FRACTIONS:
-            return np.where(values < 0, np.nan, values)
+            return np.where(_is_absent(column, values), np.nan, values)
         return self._ns(column, values) if column.kind.is_cycles and name.endswith("_ns") else np.asarray(values)
 
     def _ns(self, column: Column, cycles: NDArray[np.int64]) -> NDArray[np.int64]:
-        clock = self.trace.clock
+        clock = self._data.clock
         ns = clock.ns_array(cycles) if column.kind is Kind.TIME else clock.durations_ns(cycles)
         return np.where(cycles < 0, -1, ns)
 
@@ -743,8 +756,8 @@ class Table(Frames):
         rows += [[visible_line(first.text(row, column.name)) for column in columns] for row in range(len(first))]
         widths = [max(map(len, cells)) for cells in zip(*rows, strict=True)]
         lines = ("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows)
-        name = visible_line(self.trace.path.name)
-        return "\n".join((f"<Table {self.question.name} of {name}: {len(self):,} of {self.total:,} rows>", *lines))
+        name = "" if self._data.trace is None else f" of {visible_line(self._data.trace.path.name)}"
+        return "\n".join((f"<Table {self.question.name}{name}: {len(self):,} of {self.total:,} rows>", *lines))
 
     def _repr_html_(self) -> str:
         """Return the first rows for notebooks."""
@@ -752,6 +765,10 @@ class Table(Frames):
         rows = ((first.text(row, column.name) for column in columns) for row in range(len(first)))
         tips = [column.tip for column in columns]
         return html_rows((column.title for column in columns), rows, f"{len(self):,} rows", tips)
+
+
+def _is_absent(column: Column, values: NDArray[Any]) -> NDArray[np.bool_]:
+    return np.asarray(np.isnan(values) if column.kind is Kind.FIGURE else values < 0)
 
 
 def number_text(kind: Kind, value: float) -> str:

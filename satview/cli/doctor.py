@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from typing import Any, Final
 
-from satview.analysis.doctor import ANALYSES, Diagnosis, capture_for, doctor, grouped, notes, titles
-from satview.analysis.times.basis import TITLES, Mark
+from satview.analysis.doctor import ANALYSES, notes
+from satview.answers.doctor import capture_for, doctor, exact_in, grouped
+from satview.answers.table import Table
 from satview.base.errors import UsageError
 from satview.base.process import COST_DATA, FINE
 from satview.cli.shared.files import InputFile, add_user_events
 from satview.cli.shared.progress import open_trace, working, working_on
-from satview.store.trace import Trace
+from satview.cli.shared.table_output import FORMATS, print_table
 
 _ALL: Final = "all"
 _EPILOG: Final = """\
@@ -38,7 +38,7 @@ def add_parser(subparsers: Any) -> None:
     )
     add = parser.add_argument
     add("file", metavar="FILE", type=InputFile, help="a .kev file, a traceprinter listing or a thread trace")
-    add("--format", choices=("table", "json"), default="table", help="(default %(default)s)")
+    add("--format", choices=FORMATS, default="table", help="(default %(default)s)")
     add("--rules", metavar="KEY", choices=(_ALL, *ANALYSES), help="print rules for a capture that can answer KEY: "
         f"{_ALL}, {', '.join(ANALYSES)}")  # fmt: skip
     add_user_events(parser.add_argument)
@@ -55,50 +55,19 @@ def run(args: argparse.Namespace) -> int:
     with working(working_on("examining", trace.path)):
         found = doctor(trace)
     if args.rules:
-        sys.stdout.write(_rules(trace, found, args.rules))
-    elif args.format == "json":
-        records = [as_record(one) for one in found]
-        print(json.dumps({"file": str(trace.path), "analyses": records, "notes": list(notes(trace))}, indent=2))
+        sys.stdout.write(_rules(found, args.rules))
     else:
-        _print_table(trace, found)
+        said = notes(trace)
+        head = [f"{trace.path.name}: {exact_in(found)}", *(f"Note: {note}" for note in said)]
+        shown = grouped(found) if args.format == "table" else found
+        print_table(shown, args.format, "analyses", head, {"file": str(trace.path), "notes": list(said)})
     return COST_DATA if trace.problems.cost_data else FINE
 
 
-def as_record(found: Diagnosis) -> dict[str, Any]:
-    """Return what is known of one analysis as plain values; command and rules are None where none would help."""
-    return {
-        "key": found.analysis.key,
-        "title": found.analysis.title,
-        "question": found.analysis.question,
-        "mark": str(found.trust.mark),
-        "reason": found.trust.reason,
-        "remedy": found.remedy,
-        "command": found.capture.command if found.capture else None,
-        "rules": found.capture.rules if found.capture else None,
-    }
-
-
-def _rules(trace: Trace, found: tuple[Diagnosis, ...], key: str) -> str:
-    requested = [one for one in found if key in (_ALL, one.analysis.key)]
-    line = capture_for(trace, requested)
+def _rules(found: Table, key: str) -> str:
+    requested = found if key == _ALL else found.rows(found["key"] == key)
+    line = capture_for(requested)
     if line is None:
         what = "everything" if key == _ALL else ANALYSES[key].title.lower()
-        raise UsageError(f"no capture would show more of {what}: satview doctor {trace.path.name}")
+        raise UsageError(f"no capture would show more of {what}: satview doctor {found.trace.path.name}")
     return line.rules
-
-
-def _print_table(trace: Trace, found: tuple[Diagnosis, ...]) -> None:
-    # Brought in here: JSON and error paths need no table.
-    from satview.cli.shared.console import cell, make_console
-
-    console = make_console(400)
-    exact = [one.analysis.title for one in found if one.trust.mark is Mark.EXACT]
-    console.print(cell(f"{trace.path.name}: exact in {len(exact)} of {len(found)} analyses"))
-    for group in grouped(found):
-        console.print(f"\n[bold]{TITLES[group[0].trust.mark]}[/bold]  {cell(titles(group))}")
-        if group[0].says:
-            console.print(f"  {cell(group[0].says)}")
-        if (line := capture_for(trace, group)) is not None:
-            console.print(f"  {cell(line.command)}")
-    for note in notes(trace):
-        console.print(f"\n[bold]Note[/bold]  {cell(note)}")

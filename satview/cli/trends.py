@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import csv
-import json
-import sys
-from typing import TYPE_CHECKING, Any
+from math import isnan
+from typing import Any
 
 from satview.base.errors import UsageError
 from satview.base.process import FINE
-from satview.base.safe_text import csv_text
 from satview.cli.shared.files import InputFile
-
-if TYPE_CHECKING:
-    from satview.fleet.trends import Point, Trend
+from satview.cli.shared.table_output import FORMATS, print_table
 
 _EPILOG = """\
 `satview export FOLDER -o DIR` creates the data set. `satview DIR` shows the same figures in a window, where a click
@@ -40,7 +35,7 @@ def add_parser(subparsers: Any) -> None:
     add("--sql", metavar="QUERY", help="your own metric: a query that returns the columns trace and value")
     add("--list", action="store_true", help="list the metrics and exit")
     add("--outliers", action="store_true", help="only traces whose value is an outlier")
-    add("--format", choices=("table", "csv", "json"), default="table", help="(default %(default)s)")
+    add("--format", choices=FORMATS, default="table", help="(default %(default)s)")
     parser.set_defaults(run=run)
 
 
@@ -54,7 +49,12 @@ def run(args: argparse.Namespace) -> int:
         from satview.tables.query_process import start_early
 
         start_early()
-    from satview.fleet.trends import metrics, trend  # brings numpy, while the process starts; --help needs none
+    from satview.fleet.trends import (  # brings numpy, while the process starts; --help needs none
+        metric_of,
+        metrics,
+        middle,
+        trend,
+    )
 
     if args.list:
         width = max(map(len, metrics()))
@@ -62,51 +62,10 @@ def run(args: argparse.Namespace) -> int:
         return FINE
     if not args.fleet:
         raise UsageError("the folder of a data set is missing")
-    found = trend(args.fleet, args.sql or args.metric)
-    shown = found.outliers if args.outliers else list(found.points)
-    if args.format == "csv":
-        writer = csv.writer(sys.stdout, lineterminator="\n")
-        writer.writerow(_record(shown[0]) if shown else ("trace", "value"))
-        writer.writerows([csv_text(each) if isinstance(each, str) else each for each in _record(point).values()]
-                         for point in shown)  # fmt: skip
-    elif args.format == "json":
-        print(json.dumps({"metric": found.metric.name, "median": _plain(found.middle),
-                          "traces": [_record(point) for point in shown]}, indent=2))  # fmt: skip
-    else:
-        _print_table(found, shown)
+    metric = args.sql or args.metric
+    found = trend(args.fleet, metric)
+    shown = found.rows(found["outlier"] != "") if args.outliers else found
+    median = middle(found["value"])
+    more = {"metric": metric_of(metric).name, "median": None if isnan(median) else median}
+    print_table(shown, args.format, "traces", more=more)
     return FINE
-
-
-def _plain(value: float) -> float | None:
-    return None if value != value else value  # noqa: PLR0124  -- nan
-
-
-def _record(point: Point) -> dict[str, Any]:
-    return {
-        "trace": point.trace,
-        "begin": point.begin.isoformat() if point.begin else None,
-        "value": _plain(point.value),
-        "outlier": point.is_outlier,
-        "start_ns": point.start_ns if point.start_ns >= 0 else None,
-        "event": point.event + 1 if point.event >= 0 else None,
-        "path": str(point.path),
-    }
-
-
-def _print_table(found: Trend, shown: list[Point]) -> None:
-    from rich.table import Table
-
-    from satview.cli.shared.console import cell, make_console
-
-    console = make_console(400)
-    metric, far = found.metric, found.outliers
-    console.print(cell(f"{metric.title}: median {metric.text(found.middle) or 'unknown'}, {len(found):,} traces, "
-                       f"{len(far):,} far from the others"))  # fmt: skip
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for title in ("Trace", "Begin", "Value", ""):
-        table.add_column(title, no_wrap=True, justify="right" if title == "Value" else "left")
-    for point in shown:
-        begin = f"{point.begin:%Y-%m-%d %H:%M:%S}" if point.begin else ""
-        mark = cell(point.location.command) if point.is_outlier else ""
-        table.add_row(cell(point.trace), begin, metric.text(point.value), mark)
-    console.print(table)

@@ -122,6 +122,11 @@ VALUE_MASK: Final = 0x3F
 SEEN_RUNNING: Final = 0x40  # something ran in this cell, though another state dominates it
 SEEN_EVENT: Final = 0x80  # an event that is not a state change happened in this cell
 
+NAMES_BY_VALUE: Final = tuple(  # of what lanes of threads show; empty of other values
+    {ABSENT: "ABSENT", UNKNOWN: "UNKNOWN", IDLE: "IDLE", WAITING: "WAITING"}.get(value)
+    or (STATE_BY_VALUE[value].name if value in STATE_BY_VALUE else "")
+    for value in range(VALUE_COUNT)
+)
 IS_BUSY: Final = np.zeros(VALUE_COUNT, np.bool_)  # values of which even a moment must stay visible: something ran
 IS_BUSY[[RUNNING, INTERRUPT, KERNEL_CALL, *range(FIRST_PROCESS, VALUE_COUNT)]] = True
 IS_BUSY.setflags(write=False)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import datetime
 from enum import StrEnum
 from functools import cache
 from pathlib import Path
@@ -14,6 +13,8 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from satview.answers.frames import Texts
+from satview.answers.table import Column, Kind, Question, Table
 from satview.base.errors import UsageError
 from satview.base.resources import resource_path
 from satview.base.time import NS_PER_S, Clock, TimeWindow
@@ -69,62 +70,20 @@ class Metric:
         return f"{value:,.1f} /s" if self.unit is MetricUnit.RATE else f"{value:,g}"
 
 
-@dataclass(frozen=True, slots=True)
-class Point:
-    """A trace in a trend.
-
-    Attributes:
-        trace: Its name in the data set.
-        path: Its file when it was exported.
-        begin: When it begins, UTC; None = the file does not say.
-        value: The figure; nan = there is none.
-        is_outlier: It is far from the others.
-        start_ns, end_ns: Where in the trace it comes from; -1 = nowhere in particular.
-        event: Row of the event there, -1 for none.
-        length_ns: Of the trace.
-    """
-
-    trace: str
-    path: Path
-    begin: datetime | None
-    value: float
-    is_outlier: bool
-    start_ns: int = -1
-    end_ns: int = -1
-    event: int = -1
-    length_ns: int = 0
-
-    @property
-    def location(self) -> Location:
-        """Where in the trace it comes from; the whole trace if nowhere in particular."""
-        # A data set has whole nanoseconds, rounded down; its last event may be later than the last of them.
-        clock, whole = Clock(NS_PER_S), TimeWindow(0, self.length_ns + 1)
-        if self.start_ns < 0:
-            return Location(self.path, whole.start, whole.end, 0, clock, whole)
-        return Location(self.path, self.start_ns, max(self.end_ns, self.start_ns), self.event + 1, clock, whole)
-
-
-@dataclass(frozen=True, slots=True)
-class Trend:
-    """A figure over all traces of a data set.
-
-    Attributes:
-        metric: What it is.
-        points: The traces, by when they begin; those that do not say are last, by name.
-        middle: The median of the values; nan without any.
-    """
-
-    metric: Metric
-    points: tuple[Point, ...]
-    middle: float
-
-    def __len__(self) -> int:
-        return len(self.points)
-
-    @property
-    def outliers(self) -> list[Point]:
-        """Those far from the others."""
-        return [point for point in self.points if point.is_outlier]
+_OUTLIER_TEXTS: Final = ("", "far from the others")
+_COLUMNS: Final = (
+    Column("trace", Kind.TEXT, "its name in the data set", "Trace"),
+    Column("begin", Kind.TEXT, "when it begins, UTC; empty if its file does not say", "Begins (UTC)"),
+    Column("value", Kind.FIGURE, "the figure", "Value", is_nullable=True),
+    Column("outlier", Kind.TEXT, "whether its modified z-score is above 3.5", "Outlier"),
+    Column("start", Kind.TIME, "where in the trace the figure comes from", "From", is_nullable=True),
+    Column("end", Kind.TIME, "the end of that", is_nullable=True),
+    Column("event", Kind.EVENT, "the event there", "Event", is_nullable=True),
+    Column("length", Kind.DURATION, "of the trace", sql="trace_length"),
+    Column("path", Kind.TEXT, "its file when it was exported", "File"),
+    Column("command", Kind.TEXT, "opens an outlier where its figure comes from", "Opened by"),
+    Column("tone", Kind.TEXT, "`error` of an outlier", sql=""),
+)
 
 
 @cache
@@ -136,13 +95,26 @@ def metrics() -> dict[str, Metric]:
                                 row.get("zero", False)) for row in rows}  # fmt: skip
 
 
+def metric_of(text: str) -> Metric:
+    """Return a metric by its name, or that of a query.
+
+    Raises:
+        UsageError: There is no such metric.
+    """
+    if text in metrics():
+        return metrics()[text]
+    if not any(c.isspace() for c in text.strip()):
+        raise UsageError(f"there is no metric {text[:40]!r}; there are {', '.join(metrics())}, or a query")
+    return Metric("query", " ".join(text.split())[:80], MetricUnit.COUNT, text)
+
+
 def trend(
     path: Path | str,
     metric: str = "ready-longest",
     limits: Limits | None = None,
     cancelled: Callable[[], bool] | None = None,
-) -> Trend:
-    """Return a figure for each trace of a data set.
+) -> Table:
+    """Return a figure for each trace of a data set, by when they begin; those that do not say are last, by name.
 
     Args:
         path: Folder of the data set.
@@ -154,22 +126,53 @@ def trend(
         UsageError: There is no such metric, or the query does not have these columns; and as of `query_dataset`.
         Cancelled: `cancelled()` returned True.
     """
-    selected = metrics().get(metric) or _own(metric)
+    selected = metric_of(metric)
     traces = query_dataset(path, _TRACES, limits, cancelled)
     found = query_dataset(path, selected.sql, limits, cancelled)
     if "trace" not in found.columns or "value" not in found.columns:
         raise UsageError(f"the query has the columns {', '.join(found.columns)}; it needs trace and value")
-    rows = {row["trace"]: row for row in _records(found)}
+    by_trace = {row["trace"]: row for row in _records(found)}
     missing = 0.0 if selected.is_zero else float("nan")
     order = list(traces.rows())
-    values = np.array([_number(rows.get(name, {}).get("value"), missing) for name, *_ in order], np.float64)
-    far = outliers(values)
-    points = tuple(
-        Point(name, Path(file), begin, float(value), bool(is_far), *_location(rows.get(name, {})), length_ns)
-        for (name, begin, file, length_ns), value, is_far in zip(order, values.tolist(), far.tolist(), strict=True)
-    )
+    rows = [by_trace.get(name, {}) for name, *_ in order]
+    values = np.array([_number(row.get("value"), missing) for row in rows], np.float64)
+    is_far, begins = outliers(values), [begin for _, begin, *_ in order]
+    start, end, event = (np.array([-1 if row.get(name) is None else int(row[name]) for row in rows], np.int64)
+                         for name in ("start_ns", "end_ns", "event"))  # fmt: skip
+    median = selected.text(middle(values)) or "unknown"
+    note = f"median {median}, {len(order):,} traces, {int(is_far.sum()):,} far from the others"
+    question = Question("trend", selected.title, selected.title, _COLUMNS, "", "The data set has no traces.",
+                        tone="tone", note=note)  # fmt: skip
+    table = Table(question, None, {
+        "trace": Texts.of([name for name, *_ in order]),
+        "begin": Texts.of([begin.isoformat() if begin else "" for begin in begins]),
+        "value": values,
+        "outlier": Texts(is_far.astype(np.uint8), _OUTLIER_TEXTS),
+        "start": start,
+        "end": end,
+        "event": event,
+        "length": np.array([length_ns for *_, length_ns in order], np.int64),
+        "path": Texts.of([file for _, _, file, _ in order]),
+        "command": lambda: Texts.of([location(table, row).command if far else "" for row, far in enumerate(is_far)]),
+        "tone": Texts(is_far.astype(np.uint8), ("", "error")),
+    }, texts={"value": lambda row: selected.text(values[row])})  # fmt: skip
+    return table
+
+
+def middle(values: NDArray[np.float64]) -> float:
+    """Return the median of values, float64 (n,); nan ones do not count, and of nothing else it is nan."""
     known = values[~np.isnan(values)]
-    return Trend(selected, points, float(np.median(known)) if len(known) else float("nan"))
+    return float(np.median(known)) if len(known) else float("nan")
+
+
+def location(table: Table, row: int) -> Location:
+    """Return where in its trace the figure of a row comes from; the whole trace if nowhere in particular."""
+    # A data set has whole nanoseconds, rounded down; its last event may be later than the last of them.
+    clock, whole = Clock(NS_PER_S), TimeWindow(0, table.held(row, "length") + 1)
+    path, start = Path(table.text(row, "path")), table.held(row, "start")
+    if start < 0:
+        return Location(path, whole.start, whole.end, 0, clock, whole)
+    return Location(path, start, max(table.held(row, "end"), start), table.event(row) + 1, clock, whole)
 
 
 def outliers(values: NDArray[np.float64]) -> NDArray[np.bool_]:
@@ -187,12 +190,6 @@ def outliers(values: NDArray[np.float64]) -> NDArray[np.bool_]:
     return known & (np.nan_to_num(away) > _OUTLIER * usual) if usual else np.zeros(len(values), np.bool_)
 
 
-def _own(text: str) -> Metric:
-    if not any(c.isspace() for c in text.strip()):
-        raise UsageError(f"there is no metric {text[:40]!r}; there are {', '.join(metrics())}, or a query")
-    return Metric("query", " ".join(text.split())[:80], MetricUnit.COUNT, text)
-
-
 def _records(found: Result) -> list[dict[str, Any]]:
     return [dict(zip(found.columns, row, strict=True)) for row in found.rows()]
 
@@ -202,8 +199,3 @@ def _number(value: Any, missing: float) -> float:
         return missing if value is None else float(value)
     except (TypeError, ValueError):
         raise UsageError(f"{str(value)[:40]!r} is no number; the column value holds numbers") from None
-
-
-def _location(row: dict[str, Any]) -> tuple[int, int, int]:
-    start, end, event = (row.get(name) for name in ("start_ns", "end_ns", "event"))
-    return (-1 if start is None else int(start), -1 if end is None else int(end), -1 if event is None else int(event))

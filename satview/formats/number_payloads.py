@@ -9,10 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.events.user_events import UserEvent
+from satview.store.trace import PayloadSource
 
 
 @dataclass(frozen=True, slots=True)
-class NumberPayloads:
+class NumberPayloads(PayloadSource):
     """All of `store.trace.PayloadSource` but `decode`; a number takes two payload words, the low one first.
 
     Attributes:
@@ -61,22 +62,6 @@ class NumberPayloads:
             return np.zeros(len(events), np.uint32)
         values = self.arguments[word // 2][events].astype(np.int64)
         return np.asarray(values >> 32 * (word % 2) & 0xFFFFFFFF, np.uint32)
-
-    def pair(self, events: NDArray[np.integer], word: int) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
-        """Return the payload words `word` and `word` + 1 of many events.
-
-        Returns:
-            Two of uint32 (len(events),).
-        """
-        return self.column(events, word), self.column(events, word + 1)
-
-    def block(self, events: NDArray[np.integer], count: int) -> NDArray[np.uint32]:
-        """Return the first words of many events, as `PayloadSource.block`.
-
-        Returns:
-            uint32 (len(events), count).
-        """
-        return np.stack([self.column(events, word) for word in range(count)], axis=1)
 
     def reading_ahead(self, events: NDArray[np.uint32]) -> AbstractContextManager[None]:  # noqa: ARG002
         """Prepare for nothing: all arguments are in memory."""

@@ -20,7 +20,7 @@ from PySide6.QtCore import (
     Signal,
     Slot,
 )
-from PySide6.QtGui import QFontMetrics, QGuiApplication, QKeyEvent, QMouseEvent, QShowEvent
+from PySide6.QtGui import QFontMetrics, QGuiApplication, QKeyEvent, QMouseEvent, QPixmap, QShowEvent
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QDockWidget,
@@ -44,6 +44,7 @@ from satview.base.safe_text import tool_tip, visible_line
 from satview.base.time import TimeWindow
 from satview.formats.registry import source_files
 from satview.gui import dialogs
+from satview.gui.colours import state_colour
 from satview.gui.panel import PanelContext, TablePanel, add_copy_and_export, set_up_rows
 from satview.gui.theme import Theme, colour, icon
 from satview.gui.widgets import CutLabel, Notice
@@ -64,6 +65,7 @@ _CLOSED: Final = "\N{BLACK RIGHT-POINTING SMALL TRIANGLE}"
 _STEP: Final = "\N{EM SPACE}"
 _CACHED_ROWS: Final = 4096
 _FUNNEL_PX: Final = 12
+_SWATCH_PX: Final = 10
 SHARE_ROLE: Final = int(Qt.ItemDataRole.UserRole)  # how much of its bar a share fills, 0 to 1
 _Order = Qt.SortOrder
 
@@ -196,6 +198,8 @@ class AnswerModel(QAbstractTableModel):
             return tool_tip("\n".join(filter(None, (text, doubt, way))))
         if role == Qt.ItemDataRole.TextAlignmentRole:
             return _LEFT if column.kind.is_words else _RIGHT
+        if role == Qt.ItemDataRole.DecorationRole and column.kind is Kind.STATE:
+            return self._swatch(self.answer.held(row, column.name))
         if role == Qt.ItemDataRole.ForegroundRole and index.column() == 0 and (tone := self.answer.tone(row)):
             return colour({"error": self._theme.error, "warning": self._theme.warning}.get(tone, self._theme.dim))
         if role == Qt.ItemDataRole.ForegroundRole and (
@@ -205,6 +209,11 @@ class AnswerModel(QAbstractTableModel):
         if role == Qt.ItemDataRole.ForegroundRole and self.answer.has_place(row, column.name):
             return colour(self._theme.accent)
         return self.answer.bar(row, column) if role == SHARE_ROLE else None
+
+    def _swatch(self, value: int) -> QPixmap:
+        pixmap, rgb = QPixmap(_SWATCH_PX, _SWATCH_PX), state_colour(value, self._theme)
+        pixmap.fill(colour(self._theme.base if rgb is None else rgb))
+        return pixmap
 
     def headerData(self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
         """Return text, tip, alignment or first order of a column's head."""

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from datetime import UTC
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 import pyqtgraph as pg
-from numpy.typing import NDArray
-from PySide6.QtCore import Qt, Signal, Slot
+from PySide6.QtCore import QModelIndex, Qt, Signal, Slot
 from PySide6.QtGui import QCloseEvent
-from PySide6.QtWidgets import QComboBox, QHBoxLayout, QSplitter, QTreeWidget, QTreeWidgetItem, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QComboBox, QHBoxLayout, QSplitter, QTableView, QVBoxLayout, QWidget
 
+from satview.answers.table import Table
 from satview.base.safe_text import menu_text, tool_tip, visible_line
-from satview.fleet.trends import Metric, Point, Trend, metrics, trend
+from satview.fleet.trends import Metric, location, metric_of, metrics, middle, trend
+from satview.gui.answer_table import AnswerModel
+from satview.gui.panel import set_up_rows
 from satview.gui.plots.axes import new_plot, paint_with
 from satview.gui.theme import Theme, colour
 from satview.gui.widgets import PlainLabel
@@ -36,23 +38,23 @@ class TrendPlot(QWidget):
 
     Attributes:
         plot: The pyqtgraph widget.
-        points: What is drawn, pyqtgraph's item; its data are `Point`.
+        points: What is drawn, pyqtgraph's item; its data are rows of the trend.
 
     Signals:
-        point_requested: A point was clicked.
+        point_requested: A point was clicked: its row.
     """
 
-    point_requested = Signal(object)
+    point_requested = Signal(int)
 
     def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._theme = theme
-        self._found: Trend | None = None
+        self._found: Table | None = None
         self._values = _ValueAxis("left")
         self._times = _BeginAxis()
         self.plot = new_plot(self._times, self._values, "A figure for each trace")
         self.plot.getAxis("left").setWidth(_LEFT_PX)
-        self.points = pg.ScatterPlotItem(hoverable=True, tip=_tip)
+        self.points = pg.ScatterPlotItem(hoverable=True, tip=self._tip)
         self.points.sigClicked.connect(self._on_click)
         self._middle = pg.InfiniteLine(angle=0)
         layout = QVBoxLayout(self)
@@ -66,42 +68,50 @@ class TrendPlot(QWidget):
         paint_with(self.plot, theme)
         self._draw()
 
-    def show_trend(self, found: Trend) -> None:
+    def show_trend(self, found: Table, metric: Metric) -> None:
         """Draw a trend."""
         self._found = found
-        self._values.metric = found.metric
+        self._values.metric = metric
         self._draw()
 
     def _draw(self) -> None:
         self.plot.clear()
         found, theme = self._found, self._theme
-        known = [] if found is None else [i for i, point in enumerate(found.points) if not np.isnan(point.value)]
-        if found is None or not known:
+        values = np.empty(0) if found is None else found["value"]
+        known = np.flatnonzero(~np.isnan(values))
+        if found is None or not len(known):
             return
-        self._times.is_date = _has_dates(found)
-        x, drawn = _positions(found), [found.points[i] for i in known]
-        y = np.array([point.value for point in drawn], np.float64)
+        begins = [str(begin) for begin in found["begin"]]
+        self._times.is_date = all(begins) and len(set(begins)) > 1  # else one after the other
+        x = np.array([datetime.fromisoformat(begin).replace(tzinfo=UTC).timestamp() if self._times.is_date else row
+                      for row, begin in enumerate(begins)], np.float64)  # fmt: skip
+        is_far = (found["outlier"] != "")[known].tolist()
         usual, far = pg.mkBrush(colour(theme.accent)), pg.mkBrush(colour(theme.error))
         self.points.setData(
             x=x[known],
-            y=y,
-            data=drawn,
-            size=[_FAR_PX if point.is_outlier else _POINT_PX for point in drawn],
-            brush=[far if point.is_outlier else usual for point in drawn],
+            y=values[known],
+            data=known.tolist(),
+            size=[_FAR_PX if far_one else _POINT_PX for far_one in is_far],
+            brush=[far if far_one else usual for far_one in is_far],
             pen=pg.mkPen(None),
             hoverPen=pg.mkPen(colour(theme.text)),
         )
         self._middle.setPen(pg.mkPen(colour(theme.dim), style=Qt.PenStyle.DashLine))
-        self._middle.setValue(found.middle)
+        self._middle.setValue(middle(values))
         self.plot.addItem(self.points)
         self.plot.addItem(self._middle)
-        self.plot.setYRange(min(0.0, float(y.min())), float(y.max()) * _ROOM or 1.0, padding=0)
+        lowest, highest = float(values[known].min()), float(values[known].max())
+        self.plot.setYRange(min(0.0, lowest), highest * _ROOM or 1.0, padding=0)
         self.plot.setXRange(float(x.min()), float(x.max()), padding=0.03)
+
+    def _tip(self, x: float, y: float, data: int) -> str:  # noqa: ARG002  -- as pyqtgraph calls it
+        assert self._found is not None
+        return tool_tip("\n".join(filter(None, (self._found.text(data, "trace"), self._found.text(data, "begin")))))
 
     @Slot(object, object)
     def _on_click(self, _item: Any, spots: Any, _event: Any = None) -> None:
         if len(spots):
-            self.point_requested.emit(spots[0].data())
+            self.point_requested.emit(int(spots[0].data()))
 
 
 class _ValueAxis(pg.AxisItem):  # type: ignore[misc]  # pyqtgraph has no type hints
@@ -135,26 +145,15 @@ class _BeginAxis(pg.DateAxisItem):  # type: ignore[misc]  # pyqtgraph has no typ
         return [f"{value + 1:,.0f}" if value == int(value) else "" for value in values]
 
 
-def _has_dates(found: Trend) -> bool:
-    begins = {point.begin for point in found.points}
-    return None not in begins and len(begins) > 1
-
-
-def _positions(found: Trend) -> NDArray[np.float64]:
-    """Return where each trace is drawn: seconds since 1970 if all say, else one after the other."""
-    if _has_dates(found):
-        return np.array([point.begin.replace(tzinfo=UTC).timestamp() for point in found.points if point.begin])
-    return np.arange(len(found), dtype=np.float64)
-
-
-def _tip(x: float, y: float, data: Point) -> str:  # noqa: ARG001  -- as pyqtgraph calls it
-    begin = f"\n{data.begin:%Y-%m-%d %H:%M:%S} UTC" if data.begin else ""
-    return tool_tip(f"{data.trace}{begin}")
-
-
-_POINT: Final = int(Qt.ItemDataRole.UserRole)
+_SHOWN: Final = {
+    "trace": 420,
+    "begin": 230,
+    "value": 130,
+    "outlier": 0,
+}  # columns of the list, with their widths in pixels
 _SIZE_PX: Final = (1000, 620)
 _MARGIN_PX: Final = 8
+_ROW_PX: Final = 22
 
 
 class TrendsWindow(QWidget):
@@ -163,11 +162,11 @@ class TrendsWindow(QWidget):
     Attributes:
         figure: The figures.
         plot: The points.
-        traces: The same as a list; those far from the others first.
+        traces, model: The same as a table; those far from the others first.
         message: How many, or what went wrong.
 
     Signals:
-        trace_requested: A trace was clicked: its `Point`.
+        trace_requested: A trace was clicked: its `Location`.
     """
 
     trace_requested = Signal(object)
@@ -175,6 +174,7 @@ class TrendsWindow(QWidget):
     def __init__(self, folder: Path, theme: Theme, parent: QWidget | None = None) -> None:
         super().__init__(parent, Qt.WindowType.Window)
         self._folder, self._theme = folder, theme
+        self._found: Table | None = None
         self.setWindowTitle(f"{visible_line(folder.name)} \N{EM DASH} Trends \N{EM DASH} satview")
         self.resize(*_SIZE_PX)
         self.figure = QComboBox(self)
@@ -184,13 +184,15 @@ class TrendsWindow(QWidget):
         self.message = PlainLabel(self)
         self.message.setProperty("role", "dim")
         self.plot = TrendPlot(theme, self)
-        self.traces = _list(self)
+        self.traces, self.model = QTableView(self), AnswerModel(theme, self, tuple(_SHOWN))
+        set_up_rows(self.traces, self.model, "Traces", _ROW_PX)
+        self.traces.horizontalHeader().setStretchLastSection(True)
         self._task = Task(self)
         self._lay_out()
         self.figure.currentIndexChanged.connect(self._request)
-        self.plot.point_requested.connect(self.trace_requested)
-        self.traces.itemClicked.connect(self._on_item)
-        self.traces.itemActivated.connect(self._on_item)
+        self.plot.point_requested.connect(self._on_point)
+        self.traces.clicked.connect(self._on_row)
+        self.traces.activated.connect(self._on_row)
         self._task.done.connect(self._on_done)
         self._task.failed.connect(self._on_failed)
         self._request()
@@ -204,6 +206,8 @@ class TrendsWindow(QWidget):
         """Draw in other colours."""
         self._theme = theme
         self.plot.set_theme(theme)
+        self.model.set_theme(theme)
+        self.traces.viewport().update()
 
     def _lay_out(self) -> None:
         head = QHBoxLayout()
@@ -227,36 +231,29 @@ class TrendsWindow(QWidget):
         self._task.start(partial(_compute, self._folder, str(self.figure.currentData())))
 
     @Slot(object)
-    def _on_done(self, found: Trend) -> None:
-        far = len(found.outliers)
-        middle = found.metric.text(found.middle) or "unknown"
-        self.message.setText(
-            f"{len(found):,} traces, median {middle}, {far:,} far from the others. A click opens a trace there."
-        )
-        self.plot.show_trend(found)
-        self._fill(found)
+    def _on_done(self, found: Table) -> None:
+        self._found = found
+        note = found.question.note
+        self.message.setText(f"{note[0].upper()}{note[1:]}. A click opens a trace there.")
+        self.plot.show_trend(found, metric_of(str(self.figure.currentData())))
+        self.model.show(found.sorted_by("outlier"), "", is_descending=False)
+        for section, width_px in enumerate(_SHOWN.values()):
+            if width_px:
+                self.traces.setColumnWidth(section, width_px)
 
     @Slot(object)
     def _on_failed(self, error: Exception) -> None:
         self.message.setText(visible_line(str(error)))
 
-    def _fill(self, found: Trend) -> None:
-        self.traces.clear()
-        for point in sorted(found.points, key=lambda point: not point.is_outlier):
-            begin = f"{point.begin:%Y-%m-%d %H:%M:%S}" if point.begin else ""
-            far = "far from the others" if point.is_outlier else ""
-            item = QTreeWidgetItem([visible_line(point.trace), begin, found.metric.text(point.value), far])
-            item.setData(0, _POINT, point)
-            item.setTextAlignment(2, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
-            if point.is_outlier:
-                item.setForeground(3, colour(self._theme.error))
-            self.traces.addTopLevelItem(item)
+    @Slot(int)
+    def _on_point(self, row: int) -> None:
+        if self._found is not None:
+            self.trace_requested.emit(location(self._found, row))
 
-    @Slot(QTreeWidgetItem)
-    def _on_item(self, item: QTreeWidgetItem) -> None:
-        point = item.data(0, _POINT)
-        if isinstance(point, Point):
-            self.trace_requested.emit(point)
+    @Slot(QModelIndex)
+    def _on_row(self, index: QModelIndex) -> None:
+        if self.model.answer is not None and index.isValid():
+            self.trace_requested.emit(location(self.model.answer, index.row()))
 
     def closeEvent(self, event: QCloseEvent) -> None:
         """Stop what runs, and go for good."""
@@ -266,16 +263,5 @@ class TrendsWindow(QWidget):
         dismantle(self)
 
 
-def _list(parent: QWidget) -> QTreeWidget:
-    found = QTreeWidget(parent)
-    found.setAccessibleName("Traces")
-    found.setHeaderLabels(["Trace", "Begins (UTC)", "Value", ""])
-    found.setRootIsDecorated(False)
-    found.setUniformRowHeights(True)
-    for column, width_px in enumerate((420, 160, 130)):
-        found.setColumnWidth(column, width_px)
-    return found
-
-
-def _compute(folder: Path, metric: str, is_cancelled: IsCancelled, _report: Report) -> Trend:
+def _compute(folder: Path, metric: str, is_cancelled: IsCancelled, _report: Report) -> Table:
     return trend(folder, metric, None, is_cancelled)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 from PySide6.QtCore import QObject, Signal, Slot
 
-from satview.analysis.doctor import doctor
 from satview.analysis.times.basis import Basis
+from satview.answers.doctor import doctor
+from satview.answers.table import Table
 from satview.answers.verdicts import Verdicts
 from satview.answers.verdicts import find as find_verdicts
 from satview.base.time import TimeWindow
@@ -38,9 +38,6 @@ from satview.store.trace import Trace
 from satview.timeline.lane_classes import classes_in
 from satview.timeline.lane_tree import LaneKind, Timeline
 from satview.timeline.preview import Preview
-
-if TYPE_CHECKING:
-    from satview.analysis.doctor import Diagnosis
 
 
 class OpenTrace(QObject):
@@ -105,7 +102,7 @@ class OpenTrace(QObject):
         self.highlight = Highlight(self.selection, self)
         self.legend = LegendHighlight(self)
         self.verdicts: TraceAnswer[Verdicts] = TraceAnswer(trace, _verdicts_of, self)
-        self.doctor: TraceAnswer[tuple[Diagnosis, ...]] = TraceAnswer(trace, _diagnoses, self)
+        self.doctor: TraceAnswer[Table] = TraceAnswer(trace, _diagnoses, self)
         self.why = WhySearch(self.selection, self)
         self.path = PathSearch(self)
         self.filters = FilterStack(trace, self.edits, self)
@@ -342,5 +339,5 @@ def _verdicts_of(trace: Trace, is_cancelled: IsCancelled) -> Verdicts:
     return find_verdicts(trace, cancelled=is_cancelled)
 
 
-def _diagnoses(trace: Trace, _is_cancelled: IsCancelled) -> tuple[Diagnosis, ...]:
+def _diagnoses(trace: Trace, _is_cancelled: IsCancelled) -> Table:
     return doctor(trace)

@@ -28,7 +28,10 @@ from satview.store.tables import BufferTable, EventTable, Fragments, ProcessTabl
 
 
 class PayloadSource(Protocol):
-    """Where the payloads of a trace come from; each format brings its own."""
+    """Where the payloads of a trace come from; each format brings its own.
+
+    `pair` and `block` go by column after column, for subclasses that know no faster way.
+    """
 
     @property
     def described(self) -> dict[int, UserEvent]:
@@ -72,9 +75,11 @@ class PayloadSource(Protocol):
         Returns:
             Two of uint32 (len(events),).
         """
+        return self.column(events, word), self.column(events, word + 1)
 
     def block(self, events: NDArray[np.integer], count: int) -> NDArray[np.uint32]:
         """Return the first `count` payload words of many events, shape (len(events), count); 0 where one is shorter."""
+        return np.stack([self.column(events, word) for word in range(count)], axis=1)
 
     def reading_ahead(self, events: NDArray[np.uint32]) -> AbstractContextManager[None]:
         """Prepare for many questions about the words of some events while in the context.

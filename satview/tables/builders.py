@@ -19,7 +19,7 @@ from satview.answers.transactions import transaction_table
 from satview.answers.verdicts import find as find_verdicts
 from satview.answers.verdicts import undecided_table
 from satview.base.time import Cycles
-from satview.events.states import ABSENT, IDLE, KERNEL_CALL, STATES, UNKNOWN, VALUE_COUNT, WAITING
+from satview.events.states import IDLE, KERNEL_CALL, NAMES_BY_VALUE, VALUE_COUNT
 from satview.events.wire import CODE_COUNT
 from satview.linkage.blockers import blockers
 from satview.linkage.pulses import SENDS, pulses
@@ -33,20 +33,11 @@ from satview.store.trace import Trace
 from satview.tables.arguments import argument_made
 from satview.timeline.state_lanes import run_slices
 
-# What the builders of tables share: names of states and events, times of event rows, certainties.
+# What the builders of tables share: names of events, times of event rows, certainties.
 
 
 Ints = NDArray[np.int64]
 CERTAINTIES: Final = ("", "guess", "inferred", "exact")  # by `Certainty`; 0 = there is nothing to be certain of
-
-
-def state_names() -> tuple[str, ...]:
-    """Return what the table `state` calls lane values, by value."""
-    names = [""] * VALUE_COUNT
-    names[ABSENT], names[UNKNOWN], names[IDLE], names[WAITING] = "ABSENT", "UNKNOWN", "IDLE", "WAITING"
-    for state in STATES:
-        names[state.value] = state.name
-    return tuple(names)
 
 
 def whole_scope(trace: Trace) -> Scope:
@@ -183,7 +174,7 @@ def wait(trace: Trace) -> Made:
     end = times_of(trace, end_row)
     return {
         "thread": waits.thread,
-        "state": Texts(waits.value, state_names()),
+        "state": Texts(waits.value, NAMES_BY_VALUE),
         "start_cycles": start,
         "end_cycles": end,
         "length_cycles": np.where(end_row >= 0, end, trace.window.end) - start,
@@ -216,11 +207,10 @@ def state(trace: Trace) -> Made:
     thread, value, before, start, end, event, is_cut = (
         np.concatenate([np.empty(0, kind), *(part[i] for part in parts)]) for i, kind in enumerate(types)
     )
-    names = state_names()
     return {
         "thread": thread,
-        "state": Texts(value, names),
-        "state_before": Texts(before, names),
+        "state": Texts(value, NAMES_BY_VALUE),
+        "state_before": Texts(before, NAMES_BY_VALUE),
         "start_cycles": start,
         "end_cycles": end,
         "length_cycles": end - start,

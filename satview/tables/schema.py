@@ -119,6 +119,7 @@ def _flag(name: str, meaning: str) -> Column:
 
 _KIND_OF_ANSWER: Final = {  # INT64 of all others
     AnswerKind.TEXT: Kind.TEXT,
+    AnswerKind.STATE: Kind.TEXT,
     AnswerKind.SENTENCE: Kind.TEXT,
     AnswerKind.CPU: Kind.UINT8,
 }

@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 
 import satview
-from satview.analysis.doctor import ANALYSES, Diagnosis, capture_for, diagnosis, doctor, notes, summary
+from satview.analysis.doctor import ANALYSES, diagnosis, notes, summary
 from satview.analysis.times.basis import Mark, Trust
 from satview.analysis.verdicts.find import find_verdicts
 from satview.analysis.verdicts.rule import rules
+from satview.answers.doctor import capture_for, doctor
 from satview.answers.verdicts import undecided_table
 from satview.capture.kernel import Kernel
 from satview.capture.run import calls_of_text
@@ -39,8 +40,8 @@ def trace_of(name: str, folder: Path, release: Release, modes: tuple[tuple[objec
     return traced(found.setup, 40, folder, release, found.cpus, 5, modes, skew_ns=0).trace
 
 
-def marks(trace: Trace) -> dict[str, Mark]:
-    return {found.analysis.key: found.trust.mark for found in doctor(trace)}
+def marks(trace: Trace, is_quick: bool = False) -> dict[str, Mark]:
+    return {row["key"]: Mark(row["mark"]) for row in doctor(trace, is_quick)}
 
 
 def without(name: str) -> tuple[tuple[object, ...], ...]:
@@ -111,32 +112,32 @@ def test_the_capture_that_is_proposed_answers(left_out, release, tmp_path):
     """The workload is captured again with the rules of each proposal: then the analysis is reported."""
     trace = trace_of("automotive", tmp_path, release, without(left_out))
     proposed = defaultdict(set)
-    for found in doctor(trace):
-        if found.capture:
-            proposed[found.capture.rules].add(found.analysis.key)
+    for row in doctor(trace):
+        if row["rules"]:
+            proposed[row["rules"]].add(row["key"])
     for capture_rules, keys in proposed.items():
         kernel = Kernel(target(release, 2, skew_ns=0), 5)
         calls, _ = calls_of_text(capture_rules, kernel)
         (tmp_path / "again").mkdir(exist_ok=True)
         again = trace_of("automotive", tmp_path / "again", release, tuple((name, *words) for name, words in calls))
-        says = {found.analysis.key: found.says for found in doctor(again) if not found.trust.mark.is_answer}
+        says = {row["key"]: row["reason"] for row in doctor(again) if not Mark(row["mark"]).is_answer}
         assert not {key: says[key] for key in keys - NEVER if key in says}, capture_rules
 
 
 def test_the_command_line_sets_the_same_as_the_rules(tmp_path):
     trace = trace_of("automotive", tmp_path, Release.QNX_7, without("COMM"))
-    for found in doctor(trace):
-        if found.capture is None:
+    for row in doctor(trace):
+        if not row["command"]:
             continue
-        imported = from_tracelogger_args(found.capture.command, trace.release)
-        built = build(parse_rules(found.capture.rules, trace.release), trace.release)
+        imported = from_tracelogger_args(row["command"], trace.release)
+        built = build(parse_rules(row["rules"], trace.release), trace.release)
         assert build(imported.rules, trace.release).state.switches() == built.state.switches()
         assert tracelogger_command(built).is_exact
 
 
 def test_one_capture_for_all(tmp_path):
     trace = trace_of("automotive", tmp_path, Release.QNX_7, without("COMM"))
-    line = capture_for(trace, doctor(trace))
+    line = capture_for(doctor(trace))
     assert line.rules == "ADDALLCLASSES\nDELCLASS VTHREAD\nSETALLCLASSESWIDE\n"
     assert line.command == "tracelogger -F5 -w -f /dev/shmem/tracebuffer.kev"
 
@@ -144,7 +145,7 @@ def test_one_capture_for_all(tmp_path):
 def test_an_empty_trace_shows_nothing(tmp_path):
     trace = open_trace(TraceBuilder().write(tmp_path / "empty.kev"))
     assert not len(trace.events)
-    assert {found.trust.reason for found in doctor(trace)} == {"the trace has no events"}
+    assert {row["reason"] for row in doctor(trace)} == {"the trace has no events"}
     assert not len(undecided_table(trace))
 
 
@@ -170,11 +171,10 @@ def test_the_words_of_the_program_that_captured(tmp_path):
 def test_the_public_name(tmp_path):
     trace = trace_of("deadlock", tmp_path, Release.QNX_7, ALL)
     found = satview.doctor(trace)
-    assert all(isinstance(one, Diagnosis) for one in found)
-    assert {one.analysis.key for one in found if one.trust.mark is satview.Mark.NEEDS_WIDE} >= {"deadlock"}
+    assert {row["key"] for row in found if row["mark"] == satview.Mark.NEEDS_WIDE} >= {"deadlock"}
     # What takes long is left out, and nothing is said of it then.
-    quick = {one.analysis.key: one.trust.mark for one in satview.doctor(trace, is_quick=True)}
-    assert quick["deadlock"] is Mark.EXACT
+    quick = {row["key"]: row["mark"] for row in satview.doctor(trace, is_quick=True)}
+    assert quick["deadlock"] == Mark.EXACT
 
 
 @pytest.mark.parametrize(("workload", "mark"), [("inversion", Mark.ESTIMATE), ("deadlock", Mark.EXACT)])
@@ -183,10 +183,9 @@ def test_exact_is_what_the_rule_could_decide(workload, mark, tmp_path):
     trace = made_of(workload, Release.QNX_7, True, False, tmp_path).trace
     kind = {"inversion": "priority-inversion"}.get(workload, workload)
     assert any(verdict.kind == kind for verdict in find_verdicts(trace))
-    found = next(one for one in doctor(trace) if one.analysis.key == kind)
-    assert found.trust.mark is mark
+    row = next(row for row in doctor(trace) if row["key"] == kind)
+    assert row["mark"] == mark
     if mark is Mark.ESTIMATE:
-        assert found.says.startswith(
-            "1 verdict of this kind rests on links that no event shows; wide events of the class"
-        )
-    assert next(one for one in doctor(trace, is_quick=True) if one.analysis.key == kind).trust.mark is Mark.EXACT
+        assert row["reason"] == "1 verdict of this kind rests on links that no event shows"
+        assert row["remedy"].startswith("wide events of the class")
+    assert marks(trace, is_quick=True)[kind] is Mark.EXACT

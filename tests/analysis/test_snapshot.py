@@ -11,12 +11,12 @@ import pytest
 
 import satview
 from satview.__main__ import main
+from satview.answers.table import Known
 from satview.base.errors import UsageError
 from satview.capture.sim.parts.truth import ThreadId
 from satview.events import wire
 from satview.events.spec import Release
-from satview.events.states import DEAD, UNKNOWN, WAITING
-from satview.linkage.table import Certainty
+from satview.events.states import NAMES_BY_VALUE, WAITING
 from tests.analysis.test_statistics_truth import workload
 from tests.capture.judge import histories
 from tests.capture.made import ALL, FAST, WIDE, damaged, traced
@@ -28,11 +28,15 @@ MUTEX = 0x1000
 
 
 def at(trace, time):
-    """Return {state, CPU, what for, holder: threads with since and event} of the groups at a time."""
-    name = trace.thread_name
-    return {(group.state, group.cpu, group.waits_for, name(group.holder) if group.holder > 0 else ""):
-            [(name(each.thread), each.since_cycles - START, each.row) for each in group.threads]
-            for group in satview.snapshot(trace, START + time).groups}  # fmt: skip
+    """Return {state, CPU, what for, holder: threads with since and event} at a time."""
+    groups = defaultdict(list)
+    table = satview.snapshot(trace, START + time)
+    for row, texts in enumerate(table):
+        since, cpu = table.held(row, "since") - START, table.held(row, "cpu")
+        key = texts["state"], cpu, texts["waits_for"], texts["holder"]
+        groups[key].append((texts["thread"], since, table.event(row)))
+    assert [row["count"] for row in table] == [len(threads) for threads in groups.values() for _ in threads]
+    return groups
 
 
 def mutex_scene():
@@ -78,8 +82,8 @@ def test_a_thread_that_goes_on_on_another_cpu_runs_since_then(tmp_path):
 
 
 def test_states_of_one_moment_come_in_order(tmp_path):
-    groups = [group.state for group in satview.snapshot(mutex_scene().open(tmp_path), START + 85).groups]
-    assert groups == ["MUTEX", "READY", "NANOSLEEP", "IDLE"]
+    shown = satview.snapshot(mutex_scene().open(tmp_path), START + 85)
+    assert shown["state"].tolist() == ["MUTEX", "READY", "NANOSLEEP", "IDLE"]
 
 
 def test_channels_of_two_processes_are_two(tmp_path):
@@ -108,14 +112,15 @@ def test_the_command(tmp_path, capsys):
     path = str(mutex_scene().write(tmp_path / "mutex.kev"))
     assert main(["snapshot", path, "--at", "55ns", "--format", "json"]) == 0
     reported = json.loads(capsys.readouterr().out)
-    [group] = [group for group in reported["groups"] if group["state"] == "MUTEX"]
-    assert (group["count"], group["holder"], group["certainty"]) == (2, "pid 5 1", "exact")
-    assert group["threads"][0] == {"thread": "pid 5 2", "pid": 5, "tid": 2, "since_ns": 30, "event": 5}
-    assert reported["threads"] == sum(group["count"] for group in reported["groups"])
+    assert reported["at_ns"] == 55
+    assert reported["threads"][0] == {
+        "state": "MUTEX", "thread": "pid 5 2", "pid": 5, "tid": 2, "count": 2, "cpu": None,
+        "waits_for": "mutex 0x1000 (process pid 5)", "holder": "pid 5 1", "since_ns": 30, "length_ns": 25, "event": 5,
+    }  # fmt: skip
     assert main(["snapshot", path, "--at", "55ns"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "mutex.kev at 0.000 000 055 s: 4 threads"
-    assert any(line.startswith("MUTEX") and "pid 5 1" in line and line.endswith("25 ns") for line in lines)
+    assert any(line.startswith("MUTEX") and "pid 5 1" in line and line.endswith("25 ns      5") for line in lines)
     assert main(["snapshot", path, "--at", "2s"]) == 2
 
 
@@ -160,31 +165,32 @@ def test_what_threads_really_did(name, release, form, loss, tmp_path):
     for moment in sorted(random.Random(1).sample(range(trace.dump_end_cycles + 1, trace.window.end), 40)):
         states = {thread: state_at(history, moment) for thread, history in truth.items()}
         seen = 0
-        for group in satview.snapshot(trace, moment).groups:
-            for each in group.threads:
-                thread = int(threads.pid[each.thread]), int(threads.tid[each.thread])
-                seen += 1
-                if group.value == DEAD:  # its last word, of a thread that is no more
-                    assert states[thread] is None, thread
-                    seen -= 1
-                    continue
-                if group.value == UNKNOWN:
-                    assert loss == "loss" or states[thread] is None, thread
-                    continue
-                value, since = states[thread]
-                assert group.value == value, (thread, moment)
-                assert each.since_cycles <= moment
-                if loss == "whole" and since > made.since:
-                    assert each.since_cycles == since, (thread, moment)
-                elif since > made.since:
-                    assert each.since_cycles >= since, (thread, moment)
-            if group.state == "MUTEX":
+        table = satview.snapshot(trace, moment)
+        for row, code in enumerate(table["state"]):
+            state, row_of_thread, since_shown = str(code), table.held(row, "thread"), table.held(row, "since")
+            thread = int(threads.pid[row_of_thread]), int(threads.tid[row_of_thread])
+            seen += 1
+            if state == "DEAD":  # its last word, of a thread that is no more
+                assert states[thread] is None, thread
+                seen -= 1
+                continue
+            if state == "UNKNOWN":
+                assert loss == "loss" or states[thread] is None, thread
+                continue
+            value, since = states[thread]
+            assert state == NAMES_BY_VALUE[value], (thread, moment)
+            assert since_shown <= moment
+            if loss == "whole" and since > made.since:
+                assert since_shown == since, (thread, moment)
+            elif since > made.since:
+                assert since_shown >= since, (thread, moment)
+            if state == "MUTEX":
                 waiting += 1
-                if group.holder > 0:
+                if (holder := table.held(row, "holder")) > 0:
                     named += 1
-                    holder = int(threads.pid[group.holder]), int(threads.tid[group.holder])
-                    assert group.certainty is not Certainty.GUESS
-                    assert holder in holders(made, group, moment, threads), (moment, group)
+                    assert table.known(row, "holder") is not Known.GUESS
+                    holding = int(threads.pid[holder]), int(threads.tid[holder])
+                    assert holding in holders(made, thread, moment), (moment, thread)
         if loss == "whole":
             alive = {thread for thread, state in states.items() if state is not None
                      and state[0] != WAITING}  # fmt: skip
@@ -204,14 +210,10 @@ def state_at(history, moment):
     return history[position][1], history[since][0]
 
 
-def holders(made, group, moment, threads) -> set[ThreadId]:
-    """Return the threads that have any mutex at a moment that some thread of a group waits for."""
-    mine = {(int(threads.pid[each.thread]), int(threads.tid[each.thread])) for each in group.threads}
+def holders(made, thread, moment) -> set[ThreadId]:
+    """Return the threads that have any mutex at a moment that a thread waits for."""
     address = {wait.address for wait in made.truth.waits
-               if wait.thread in mine and wait.state == "MUTEX" and wait.start <= moment
+               if wait.thread == thread and wait.state == "MUTEX" and wait.start <= moment
                and (wait.end < 0 or moment < wait.end)}  # fmt: skip
-    found = defaultdict(set)
-    for hold in made.truth.holds:
-        if hold.start <= moment and (hold.end < 0 or moment <= hold.end):
-            found[hold.address].add(hold.thread)
-    return set().union(*(found[each] for each in address))
+    return {hold.thread for hold in made.truth.holds
+            if hold.address in address and hold.start <= moment and (hold.end < 0 or moment <= hold.end)}  # fmt: skip

@@ -375,14 +375,16 @@ def nightly(tmp_path_factory):
 
 def test_a_trend_and_its_outlier(nightly):
     found = trends.trend(nightly, "ready-longest")
-    assert [point.value for point in found.points] == [100, 101, 102, 103, 104, 105, 5000, 107, 108]
-    assert found.middle == 104
-    [far] = found.outliers
-    assert (far.trace, far.start_ns, far.end_ns) == ("6.kev", 1_000, 6_000)
-    trace = open_trace(far.path)
-    assert trace.spec(far.event).name == "THREADY"
-    assert far.location.command.startswith(f"satview {far.path} --range ")
-    assert f"--select {far.event + 1}" in far.location.command
+    assert found["value"].tolist() == [100, 101, 102, 103, 104, 105, 5000, 107, 108]
+    assert trends.middle(found["value"]) == 104
+    far = found.rows(found["outlier"] != "")
+    assert (len(far), far.text(0, "trace"), far.held(0, "start"), far.held(0, "end")) == (1, "6.kev", 1_000, 6_000)
+    path, event = far.text(0, "path"), far.event(0)
+    assert open_trace(path).spec(event).name == "THREADY"
+    command = far.text(0, "command")
+    assert command.startswith(f"satview {path} --range ")
+    assert f"--select {event + 1}" in command
+    assert trends.location(far, 0).command == command
 
 
 @pytest.mark.thorough
@@ -391,16 +393,19 @@ def test_every_metric_holds_for_every_trace(traces, out):
     for name, metric in trends.metrics().items():
         found = trends.trend(out, name)
         assert len(found) == 3
-        assert all(not np.isnan(point.value) for point in found.points) or not metric.is_zero, name
-    load = trends.trend(out, "cpu-load").points[0]
-    trace = open_trace(traces / load.trace)
+        assert not np.isnan(found["value"]).any() or not metric.is_zero, name
+    load = trends.trend(out, "cpu-load").records()[0]
+    trace = open_trace(traces / load["trace"])
     busy = int(trace.statistics().cpus.busy_cycles.sum())
-    assert load.value == pytest.approx(busy / trace.window.length)
+    assert load["value"] == pytest.approx(busy / trace.window.length)
 
 
 def test_a_metric_of_ones_own(nightly):
     found = trends.trend(nightly, "select trace, count(*) as value from run group by trace")
-    assert {point.value for point in found.points} == {2.0}
+    assert set(found["value"].tolist()) == {2.0}
+    assert found.text(0, "value") == "2"
+    lower = trends.trend(nightly, "select trace, -0.5 as value from trace where trace <> '8.kev'")
+    assert [row["value"] for row in lower.sorted_by("value")] == [-0.5] * 8 + [None]
     with pytest.raises(UsageError, match="it needs trace and value"):
         trends.trend(nightly, "select 1 as x")
     with pytest.raises(UsageError, match="there is no metric 'nothing'"):
@@ -427,12 +432,12 @@ def test_outliers(values, far):
 def test_the_command_trends(nightly, capsys):
     assert main(["trends", str(nightly)]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert lines[0] == "Longest wait for a CPU: median 104 ns, 9 traces, 1 far from the others"
+    assert lines[1] == "Longest wait for a CPU  median 104 ns, 9 traces, 1 far from the others"
     assert [line.split()[0] for line in lines if "--select" in line] == ["6.kev"]
     assert main(["trends", str(nightly), "--outliers", "--format", "csv"]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert lines[0] == "trace,begin,value,outlier,start_ns,event,path"
-    assert lines[1].startswith("6.kev,2021-10-21T07:57:59.294967+00:00,5000.0,True,1000,")
+    assert lines[0] == "trace,begin,value,outlier,start_ns,event,path,command"
+    assert lines[1].startswith("6.kev,2021-10-21T07:57:59.294967+00:00,5000.0,far from the others,1000,")
     assert main(["trends", "--list"]) == 0
     assert "ready-longest" in capsys.readouterr().out
     assert main(["trends", str(nightly.parent)]) == 2

@@ -6,14 +6,13 @@ import json
 import random
 from pathlib import Path
 
-from satview.analysis.doctor import doctor
 from satview.analysis.reasons.why import MOST_STEPS, why
 from satview.analysis.statistics import Statistics
 from satview.analysis.verdicts.thresholds import read_thresholds, thresholds_text
+from satview.answers.doctor import doctor, grouped
 from satview.answers.statistics import TABLES
 from satview.answers.verdicts import find
 from satview.base.errors import TraceFormatError, UsageError
-from satview.cli.doctor import as_record as diagnosis_record
 from satview.formats.kev.reader import open_kev
 from satview.session.events.event_text import argument_names
 from tests.fuzz.mutation import mutate, mutate_lines
@@ -35,7 +34,7 @@ def run_verdicts(data: bytes, folder: Path) -> None:
     json.dumps([answer.table.document("verdicts"), answer.undecided.document("undecided")])
     parts = [answer.table.children(row) for row in range(len(answer.table))]
     assert all(answer.table.at(rows).text(number, "says") is not None for rows in parts for number in range(len(rows)))
-    json.dumps([diagnosis_record(one) for one in doctor(trace)])
+    json.dumps([table.document("rows") for table in (doctor(trace), grouped(doctor(trace)))])
     if len(trace.events):
         statistics = Statistics(trace)
         json.dumps([make(statistics, None).document("rows") for make in TABLES.values()])

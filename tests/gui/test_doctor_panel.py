@@ -7,8 +7,9 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtTest import QTest
 
-from satview.analysis.doctor import capture_for
+from satview.answers.doctor import capture_for
 from satview.gui.capture.dialog import NewCaptureDialog
+from satview.gui.panel import select_row
 from satview.gui.theme import DARK, LIGHT
 from tests.helpers.kev import TraceBuilder
 
@@ -38,9 +39,15 @@ def shown(window, qtbot):
 
 
 def row_of(panel, title):
-    groups = [panel.tree.topLevelItem(i) for i in range(panel.tree.topLevelItemCount())]
-    rows = [group.child(i) for group in groups for i in range(group.childCount())]
-    return next(row for row in rows if row.text(0) == title)
+    return next(row for row in range(panel.model.rowCount()) if panel.model.index(row, 0).data() == title)
+
+
+def texts(panel, title):
+    return [panel.model.index(row_of(panel, title), section).data() for section in range(panel.model.columnCount())]
+
+
+def colour_of(panel, title):
+    return panel.model.index(row_of(panel, title), 0).data(Qt.ItemDataRole.ForegroundRole).rgb() & 0xFFFFFF
 
 
 def test_nothing_is_requested_before_the_panel_is_seen(window, qtbot):
@@ -48,39 +55,38 @@ def test_nothing_is_requested_before_the_panel_is_seen(window, qtbot):
     assert doctor.found is None
     assert not doctor.is_busy
     panel = shown(window, qtbot)
-    assert panel.tree.topLevelItem(0).text(0) == "Analyses"
-    assert panel.tree.topLevelItem(1).text(0) == "Verdicts"
+    assert panel.statement.text().startswith("Exact in ")
 
 
 def test_a_row_says_mark_reason_and_capture(panel):
-    row = row_of(panel, "Interrupts")
-    assert row.text(1).endswith("Needs other events")
-    assert row.text(2) == "No interrupts are there; capture the class INTR"
-    assert row.text(3) == "tracelogger -k 128 -b 256 -F1 -F5 -F6 -F7 -f /dev/shmem/tracebuffer.kev"
-    assert row.foreground(1).color().rgb() & 0xFFFFFF == LIGHT.error
-    bound = row_of(panel, "Events")
-    assert bound.text(1) == f"{AT_LEAST}  Lower bound"
-    assert bound.foreground(1).color().rgb() & 0xFFFFFF == LIGHT.warning
+    assert texts(panel, "Interrupts") == [
+        "Interrupts", "Needs other events", "no interrupts are there", "capture the class INTR",
+        "tracelogger -k 128 -b 256 -F1 -F5 -F6 -F7 -f /dev/shmem/tracebuffer.kev",
+        "How often does each interrupt come, how late and how long is it handled?",
+    ]  # fmt: skip
+    assert colour_of(panel, "Interrupts") == LIGHT.error
+    assert texts(panel, "Events")[1] == "Lower bound"
+    assert colour_of(panel, "Events") == LIGHT.warning
     panel.set_theme(DARK)
-    assert row_of(panel, "Events").foreground(1).color().rgb() & 0xFFFFFF == DARK.warning
+    assert colour_of(panel, "Events") == DARK.warning
 
 
 @pytest.mark.thorough
 def test_the_command_is_copied_for_a_row_and_for_all(panel, opened):
     QTest.mouseClick(panel.copy_line, Qt.MouseButton.LeftButton)
-    everything = capture_for(opened.trace, opened.doctor.found).command
-    assert QGuiApplication.clipboard().text() == panel.copied_text() == everything
-    panel.tree.setCurrentItem(row_of(panel, "Interrupts"))
+    everything = capture_for(opened.doctor.found).command
+    assert QGuiApplication.clipboard().text() == everything
+    select_row(panel.table, row_of(panel, "Interrupts"))
     QTest.mouseClick(panel.copy_line, Qt.MouseButton.LeftButton)
-    assert QGuiApplication.clipboard().text() == row_of(panel, "Interrupts").text(3) != everything
-    exact = next(one for one in opened.doctor.found if one.trust.reason == "")
-    panel.tree.setCurrentItem(row_of(panel, exact.analysis.title))
+    assert QGuiApplication.clipboard().text() == texts(panel, "Interrupts")[4] != everything
+    exact = next(row["title"] for row in opened.doctor.found if row["mark"] == "exact")
+    select_row(panel.table, row_of(panel, exact))
     assert not panel.copy_line.isEnabled()
     assert not panel.capture.isEnabled()
 
 
 def test_a_capture_opens_with_the_rules_of_the_row(window, panel):
-    panel.tree.setCurrentItem(row_of(panel, "Interrupts"))
+    select_row(panel.table, row_of(panel, "Interrupts"))
     QTest.mouseClick(panel.capture, Qt.MouseButton.LeftButton)
     dialog = window.findChild(NewCaptureDialog)
     assert dialog.rules.edit.toPlainText() == (

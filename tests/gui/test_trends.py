@@ -8,8 +8,6 @@ from satview.gui import dialogs
 from satview.session.session import Stage
 from tests.fleet.test_fleet import ready
 
-ROLE = int(Qt.ItemDataRole.UserRole)
-
 
 @pytest.fixture(scope="module")
 def fleet(tmp_path_factory):
@@ -30,8 +28,7 @@ def trends(application, fleet, qtbot):
 
 
 def rows(window):
-    tree = window.traces
-    return [[tree.topLevelItem(i).text(column) for column in range(4)] for i in range(tree.topLevelItemCount())]
+    return [[window.model.index(row, column).data() for column in range(4)] for row in range(window.model.rowCount())]
 
 
 def opened_by(application, qtbot):
@@ -43,16 +40,21 @@ def opened_by(application, qtbot):
 @pytest.mark.thorough
 def test_points_and_rows(trends):
     assert trends.windowTitle().startswith("fleet")
-    assert rows(trends)[0] == ["4.kev", "2021-10-21 07:57:59", "9.000 \N{MICRO SIGN}s", "far from the others"]
+    assert rows(trends)[0] == [
+        "4.kev",
+        "2021-10-21T07:57:59.294967+00:00",
+        "9.000 \N{MICRO SIGN}s",
+        "far from the others",
+    ]
     assert [row[0] for row in rows(trends)[1:]] == [f"{number}.kev" for number in (0, 1, 2, 3, 5, 6)]
-    assert "7 traces, median 103 ns, 1 far from the others" in trends.message.text()
+    assert "Median 103 ns, 7 traces, 1 far from the others" in trends.message.text()
     _, y = trends.plot.points.getData()
     assert y.tolist() == [100, 101, 102, 103, 9000, 105, 106]
 
 
 def test_a_click_on_a_point_opens_the_trace_at_the_place(trends, application, qtbot):
     plot = trends.plot.plot
-    spot = next(spot for spot in trends.plot.points.points() if spot.data().trace == "4.kev")
+    spot = next(spot for spot in trends.plot.points.points() if spot.data() == 4)
     at = plot.mapFromScene(trends.plot.points.mapToScene(QPointF(spot.pos())))
     qtbot.mouseClick(plot.viewport(), Qt.MouseButton.LeftButton, pos=at)
     window = opened_by(application, qtbot)
@@ -67,11 +69,9 @@ def test_a_click_on_a_point_opens_the_trace_at_the_place(trends, application, qt
 
 @pytest.mark.thorough
 def test_a_row_opens_its_trace(trends, application, qtbot):
-    item = trends.traces.topLevelItem(2)
-    qtbot.mouseClick(
-        trends.traces.viewport(), Qt.MouseButton.LeftButton, pos=trends.traces.visualItemRect(item).center()
-    )
-    assert opened_by(application, qtbot).session.path.name == item.data(0, ROLE).trace == "1.kev"
+    index = trends.model.index(2, 0)
+    qtbot.mouseClick(trends.traces.viewport(), Qt.MouseButton.LeftButton, pos=trends.traces.visualRect(index).center())
+    assert opened_by(application, qtbot).session.path.name == index.data() == "1.kev"
 
 
 @pytest.mark.thorough

@@ -10,13 +10,12 @@ from satview.__main__ import main
 from satview.analysis.load import LoadBy, load_over_time
 from satview.analysis.times.basis import scope_of
 from satview.base.time import TimeWindow
-from satview.events.states import STATE_BY_NAME
+from satview.events.states import NAMES_BY_VALUE, STATE_BY_NAME
 from satview.export import perfetto, perfetto_tracks
 from satview.export.perfetto import write_chrome, write_perfetto
 from satview.export.perfetto_tracks import NOBODY_PID, overlaps, thread_numbers
 from satview.opened import with_answers
 from satview.store.losses import losses
-from satview.tables.builders import state_names
 from tests.helpers.extent import fewer
 from tests.helpers.kev import TraceBuilder
 from tests.tables.conftest import CASES, DRAWN
@@ -86,7 +85,7 @@ def test_slices(trace, packets):
         kinds[track >> 32] += end - start
         names[track >> 32, name] += end - start
     states = trace.table("state")
-    for value, state in enumerate(state_names()):
+    for value, state in enumerate(NAMES_BY_VALUE):
         if state in STATE_BY_NAME and state != "RUNNING":
             mine = states["state"] == state
             assert names[perfetto._STATE, state] == (states["end_ns"] - states["start_ns"])[mine].sum(), value

@@ -7,13 +7,14 @@ from collections import Counter, defaultdict
 import numpy as np
 import pytest
 
-from satview.analysis.reasons.snapshot import snapshot
 from satview.analysis.statistics import Statistics
 from satview.analysis.times.basis import scope_of
 from satview.analysis.times.message_times import IS_CALL
 from satview.analysis.times.occurrences import SHARES, occurrences
+from satview.answers.snapshot import snapshot
 from satview.base.time import TimeWindow
 from satview.events import wire
+from satview.events.states import NAMES_BY_VALUE
 from satview.linkage.blockers import blockers
 from satview.linkage.latencies import latencies
 from satview.linkage.table import OPEN
@@ -21,7 +22,6 @@ from satview.linkage.transactions import transactions
 from satview.linkage.wake_ups import wake_ups
 from satview.opened import with_answers
 from satview.store.losses import losses
-from satview.tables.builders import state_names
 from satview.tables.views import views
 from tests.helpers.extent import fewer
 from tests.tables.conftest import CASES, QUERIED
@@ -111,7 +111,7 @@ def test_parts_of_the_trace(trace):
     result, cpus = rows_of(trace, "load_between", *bounds), part.cpus
     for name in ("busy_cycles", "idle_cycles", "interrupt_cycles", "unknown_cycles"):
         assert result[name].tolist() == getattr(cpus, name).tolist(), name
-    names, states = state_names(), part.states
+    names, states = NAMES_BY_VALUE, part.states
     expected = {(thread, names[value]): (count, total) for thread, value, count, total in zip(
         states.thread.tolist(), states.value.tolist(), states.count.tolist(), states.total_cycles.tolist(),
         strict=True)}  # fmt: skip
@@ -190,7 +190,7 @@ def test_threads_and_processes(trace, found):
 
 @of("thread_states", "states_at")
 def test_states(trace, found):
-    names, states = state_names(), found.states
+    names, states = NAMES_BY_VALUE, found.states
     result = by(rows_of(trace, "thread_states"), "thread", "state")
     columns = (states.thread, states.value, states.count, states.total_cycles, states.longest_cycles)
     assert {key: (row["count"], row["total_cycles"], row["longest_cycles"]) for key, row in result.items()} == {
@@ -199,7 +199,7 @@ def test_states(trace, found):
     _, at_ns, _ = thirds(trace)
     now = by(rows_of(trace, "states_at", at_ns), "thread")
     shown = snapshot(trace, trace.clock.cycles(at_ns))
-    expected = {then.thread: group.state for group in shown.groups for then in group.threads}
+    expected = dict(zip(shown["thread"].tolist(), shown["state"].tolist(), strict=True))
     hidden = ("ABSENT", "WAITING")  # of idle threads a snapshot shows those that have a CPU
     assert {thread: row["state"] for thread, row in now.items() if row["state"] not in hidden} == expected
 
@@ -468,7 +468,7 @@ def test_pulses(trace):
 
 @of("lock_contention", "lock_holders", "blocked_by", "waits_by_state")
 def test_waits(trace):
-    found, names = blockers(trace), state_names()
+    found, names = blockers(trace), NAMES_BY_VALUE
     waits = found.waits
     time = trace.events.time_cycles
     is_open = waits.end_row == OPEN

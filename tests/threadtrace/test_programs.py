@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from satview.analysis.locks import KINDS, lock_table
+from satview.answers.locks import lock_tables
 from satview.formats.registry import open_trace
 from satview.timeline.lane_tree import LaneKind, Timeline
 
@@ -68,8 +68,7 @@ def records(trace, thread):
 
 
 def locks(trace):
-    table, _ = lock_table(trace)
-    return {(KINDS[table.kind[i]], table.names[i].split(" (")[0]): i for i in range(len(table))}, table
+    return {(row["kind"], row["name"].split(" (")[0]): row for row in lock_tables(trace)[0]}
 
 
 def test_contention(tmp_path):
@@ -107,9 +106,9 @@ def test_contention(tmp_path):
         "thr_join 2",
         "thr_exit",
     ]
-    found, table = locks(trace)
+    found = locks(trace)
     row = found["mutex", "Lock program.py:3"]
-    assert (table.waits[row], table.holds[row], table.threads[row]) == (1, 2, 2)
+    assert (row["waits"], row["holds"], row["threads"]) == (1, 2, 2)
     worker = trace.threads.names.index("worker")
     created = [
         a
@@ -145,10 +144,10 @@ def test_producer_and_consumer(tmp_path):
     assert states["produce"][-2:] == ["RUNNING", ""]
     assert "JOIN" in states["MainThread"]
     assert "SUSPENDED" not in states["consume"]
-    found, table = locks(trace)
+    found = locks(trace)
     assert any(kind == "cond" and name == "Condition program.py:3" for kind, name in found)
     mutex = found["mutex", "Lock program.py:3"]
-    assert table.holds[mutex] >= 7 + 7
+    assert mutex["holds"] >= 7 + 7
 
 
 def test_barrier_and_semaphore(tmp_path):
@@ -183,9 +182,9 @@ def test_barrier_and_semaphore(tmp_path):
         "cond_broadcast",
         "thr_exit",
     ]
-    found, table = locks(trace)
+    found = locks(trace)
     row = found["sema", "Semaphore program.py:3"]
-    assert (table.calls[row], table.waits[row], table.failed[row]) == (3, 2, 2)
+    assert (row["calls"], row["waits"], row["failed"]) == (3, 2, 2)
 
 
 def test_conditions_events_and_recursive_locks(tmp_path):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 import numpy as np
@@ -132,6 +132,8 @@ class _Kept:
         severity: How much it matters.
         lasts: How long, in words that follow its name.
         says: What happens to it, as the rest of a sentence.
+        who: Who ran that first time, as of `ran_instead`.
+        idle: Which CPUs were idle that first time, as of `_idle_cpus`.
     """
 
     thread: int
@@ -140,6 +142,8 @@ class _Kept:
     severity: Severity
     lasts: str
     says: str
+    who: list[tuple[int, int]] = field(default_factory=list)
+    idle: str = ""
 
     @property
     def length(self) -> int:
@@ -156,9 +160,12 @@ def _verdicts(evidence: Evidence, kept: list[_Kept], they_do: str) -> list[Verdi
         they_do: What happens to several, in words.
     """
     together: list[tuple[int, list[_Kept]]] = []
-    for one in kept:
+    for thread in kept:
+        start, end, _ = thread.happens[0]
+        span = start, end
+        one = replace(thread, who=ran_instead(evidence, span, thread.thread),
+                      idle=_idle_cpus(evidence, span, thread.thread))  # fmt: skip
         partition = _held_by(evidence, one)
-        start, end, _ = one.happens[0]
         others = next((group for number, group in together if number == partition >= 0 and any(
             start < other.happens[0][1] and other.happens[0][0] < end for other in group)), None)  # fmt: skip
         if others is None:
@@ -173,8 +180,9 @@ def _verdict(evidence: Evidence, partition: int, kept: list[_Kept], they_do: str
     kept = sorted(kept, key=lambda one: -one.length)
     worst, threads = kept[0], [one.thread for one in kept]
     own = worst.happens[0][:2]
-    who = [ran for ran in ran_instead(evidence, own, worst.thread) if ran[0] not in threads]
-    idle = beside_idle(evidence, own, worst.thread, is_one=len(kept) == 1)
+    who = [ran for ran in worst.who if ran[0] not in threads]
+    by = "it by its runmask or its partition" if len(kept) == 1 else "them by their partition"
+    idle = f"; idle meanwhile, and forbidden to {by}: {worst.idle}" if worst.idle else ""
     happens, span, says = worst.happens, own, f"{evidence.name(worst.thread)} {worst.says}"
     if len(kept) > 1:
         # What happens to several threads at a time happens once.
@@ -204,9 +212,9 @@ def _held_by(evidence: Evidence, kept: _Kept) -> int:
     """
     if not has_partitions(evidence.trace):
         return -1
-    row, span = kept.shown.row[:1], kept.happens[0][:2]
-    mine, theirs = _priorities(evidence, ran_instead(evidence, span, kept.thread), int(row[0]))
-    if not (0 < theirs < mine or beside_idle(evidence, span, kept.thread)):
+    row = kept.shown.row[:1]
+    mine, theirs = _priorities(evidence, kept.who, int(row[0]))
+    if not (0 < theirs < mine or kept.idle):
         return -1
     return int(argument_under(evidence.trace, row, "partition", "partition_id")[0])
 
@@ -282,14 +290,13 @@ def _priorities(evidence: Evidence, who: list[tuple[int, int]], row: int) -> tup
     return mine, int(evidence.derived.priority(runs[[later]])[0])
 
 
-def beside_idle(evidence: Evidence, span: tuple[int, int], thread: int, *, is_one: bool = True) -> str:
-    """Return in words which CPUs were idle for most of the time that a thread was ready; empty if none was.
+def _idle_cpus(evidence: Evidence, span: tuple[int, int], thread: int) -> str:
+    """Return which CPUs were idle for most of the time that a thread was ready, with how long; empty if none was.
 
     Args:
         evidence: The trace.
         span: Start and end in cycles.
         thread: Row of that thread.
-        is_one: Whether the sentence is about that thread alone.
     """
     trace, (rows, ends) = evidence.trace, evidence.slices
     inside = evidence.slices_in(span)
@@ -298,11 +305,7 @@ def beside_idle(evidence: Evidence, span: tuple[int, int], thread: int, *, is_on
     part = np.minimum(ends[inside], span[1]) - np.maximum(evidence.times[rows[inside]], span[0])
     total = np.bincount(trace.events.cpu[rows[inside]], part, trace.cpu_count)
     idle = np.flatnonzero(total > (span[1] - span[0]) / 2).tolist()
-    if not idle:
-        return ""
-    cpus = ", ".join(f"{trace.cpu_title(cpu)} {evidence.length(int(total[cpu]))}" for cpu in idle)
-    by = "it by its runmask or its partition" if is_one else "them by their partition"
-    return f"; idle meanwhile, and forbidden to {by}: {cpus}"
+    return ", ".join(f"{trace.cpu_title(cpu)} {evidence.length(int(total[cpu]))}" for cpu in idle)
 
 
 @verdict_rule(

@@ -90,9 +90,9 @@ def card(table: Table, row: int) -> tuple[str, str, list[str]]:
     plain = [column for column in columns if not table.is_list(column) and column.kind is not Kind.SENTENCE]
     count = next((number for number, column in enumerate(plain) if not column.kind.is_words), len(plain))
     figures = [f"{column.title} {text}" for column in plain[count:] for text in _cells(table, row, [column])]
-    said, *more = [column for column in columns if column not in plain and not table.is_list(column)]
-    more += [column for column in columns if table.is_list(column)]
-    below = _cells(table, row, [said]) + [
+    sentences = [column for column in columns if column not in plain and not table.is_list(column)]
+    more = sentences[1:] + [column for column in columns if table.is_list(column)]
+    below = _cells(table, row, sentences[:1]) + [
         f"{each.title}: {text}" for each in more for text in _cells(table, row, [each])
     ]
     return ": ".join(_cells(table, row, plain[:count])), ", ".join(figures), below

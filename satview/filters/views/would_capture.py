@@ -53,7 +53,7 @@ _SLOT_WORDS = 2
 Words = tuple[int, ...]  # of the payload in the new form: number of the word in the old one from 1, 0 = zero
 
 
-class LoggedPayloads:
+class LoggedPayloads(PayloadSource):
     """The payloads of a trace in another form.
 
     Args:
@@ -120,22 +120,6 @@ class LoggedPayloads:
             if old:
                 result[at] = self._source.column(events[at], old - 1)
         return result
-
-    def pair(self, events: NDArray[np.integer], word: int) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
-        """See `PayloadSource.pair`.
-
-        Returns:
-            Two of uint32 (len(events),).
-        """
-        return self.column(events, word), self.column(events, word + 1)
-
-    def block(self, events: NDArray[np.integer], count: int) -> NDArray[np.uint32]:
-        """Return the first words of many events, as `PayloadSource.block`.
-
-        Returns:
-            uint32 (len(events), count).
-        """
-        return np.stack([self.column(events, word) for word in range(count)], axis=1)
 
     def reading_ahead(self, events: NDArray[np.uint32]) -> AbstractContextManager[None]:
         """See `PayloadSource.reading_ahead`."""

@@ -35,11 +35,11 @@ from satview.session.state_files import users_files
 from satview.session.trace_link import TraceLink
 
 if TYPE_CHECKING:
-    from satview.fleet.trends import Point
     from satview.gui.running_instance import InstanceServer
     from satview.gui.trends import TrendsWindow
     from satview.gui.windows.ending import Outcome
     from satview.gui.windows.first_look import FirstLooks
+    from satview.store.time_ranges import Location
 
 
 _log = logging.getLogger(__name__)
@@ -202,10 +202,9 @@ class Application(QObject):
             trends.set_theme(self.theme)
 
     @Slot(object)
-    def _on_trace(self, point: Point) -> None:
+    def _on_trace(self, location: Location) -> None:
         window = self.new_window()
-        location = point.location
-        link = TraceLink(point.path, location.range_text if location.options else "", location.event or None)
+        link = TraceLink(location.path, location.range_text if location.options else "", location.event or None)
         self.open_links([link], window)
 
     @Slot()

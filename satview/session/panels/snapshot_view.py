@@ -6,8 +6,9 @@ from functools import partial
 
 from PySide6.QtCore import QObject, Slot
 
-from satview.analysis.reasons.snapshot import Snapshot, snapshot
 from satview.analysis.times.basis import Basis
+from satview.answers.snapshot import snapshot
+from satview.answers.table import Table
 from satview.session.open_trace import OpenTrace
 from satview.session.questions import WatchedAnswer
 from satview.session.tasks import IsCancelled, Report
@@ -20,15 +21,15 @@ class SnapshotView(WatchedAnswer):
     """Follows the selected event or interval, and cursor A, whichever was set last; only while somebody looks.
 
     Attributes:
-        found: What was worked out last; None = nothing yet.
-        trace: The reading of the trace that it is of.
+        found: What was worked out last, states with their threads below them; None = nothing yet.
+        found_cycles: The moment that it is of.
     """
 
     def __init__(self, opened: OpenTrace, parent: QObject | None = None) -> None:
         super().__init__(_SETTLE_MS, parent)
         self._opened = opened
-        self.found: Snapshot | None = None
-        self.trace: Trace = opened.trace
+        self.found: Table | None = None
+        self.found_cycles = -1
         self._cycles = self._selected()
         if self._cycles is None:
             self._cycles = opened.selection.cursor_a
@@ -79,14 +80,14 @@ class SnapshotView(WatchedAnswer):
             self._settle.start()  # what is shown holds until then
         else:
             self._job.cancel()
-            self.trace, self.found = self._opened.trace, None  # or else the trace before it grew would stay in memory
+            self.found = None  # or else the trace before it grew would stay in memory
 
     @Slot()
     def _request(self) -> None:
         if not self._is_watched or self._cycles is None:
             return
         trace, at = self._opened.trace, self._cycles
-        is_there = self.found is not None and self.found.at_cycles == at and self.trace is trace
+        is_there = self.found is not None and self.found_cycles == at and self.found.trace is trace
         if is_there or not trace.window.contains(at):
             self.changed.emit()
         else:
@@ -94,9 +95,9 @@ class SnapshotView(WatchedAnswer):
 
     def _take(self, result: object) -> None:
         if isinstance(result, tuple):
-            self.trace, self.found = result
+            self.found_cycles, self.found = result
 
 
 def _find(trace: Trace, at: int, basis: Basis, is_cancelled: IsCancelled, _report: Report) -> object:
     """Run in the task; holds the trace, no widget."""
-    return trace, snapshot(trace, at, basis, is_cancelled)
+    return at, snapshot(trace, at, basis, is_cancelled, by_state=True)

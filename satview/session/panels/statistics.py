@@ -90,23 +90,17 @@ class Found:
         self._kinds = 0
         self._is_cancelled: IsCancelled = bool  # of the task that runs now
 
-    def fits(
-        self,
-        trace: Trace,
-        window: TimeWindow,
-        follows: bool,
-        rows: NDArray[np.uint32] | None,
-        threads: NDArray[np.bool_] | None,
-    ) -> bool:
-        """Return whether these are the statistics of that range and filter."""
-        same_threads = threads is self._threads or (
-            threads is not None and self._threads is not None and np.array_equal(threads, self._threads)
+    def is_like(self, other: Found) -> bool:
+        """Return whether these are the statistics of the same range and filter."""
+        threads, others = self._threads, other._threads
+        same_threads = threads is others or (
+            threads is not None and others is not None and np.array_equal(threads, others)
         )
         return (
-            trace is self._trace
-            and rows is self._rows
+            self._trace is other._trace
+            and self._rows is other._rows
             and same_threads
-            and (window, follows) == (self._window, self._follows)
+            and (self._window, self._follows) == (other._window, other._follows)
         )
 
     def counted(self, key: str, is_cancelled: IsCancelled, _report: Report) -> object:
@@ -225,11 +219,10 @@ class StatisticsView(ExtentAnswer):
         filters, trace, window = self._opened.filters, self._opened.trace, self._extent.window()
         rows = filters.rows if self.follows else None
         threads = filters.threads if self.follows else None
-        found = self._found
-        if found is None or not found.fits(trace, window, self.follows, rows, threads):
-            found = Found(trace, window, self.follows, rows, threads, self._opened.basis)
-        self._found = found
-        self._start(partial(found.counted, self.key))
+        requested = Found(trace, window, self.follows, rows, threads, self._opened.basis)
+        if self._found is None or not self._found.is_like(requested):
+            self._found = requested
+        self._start(partial(self._found.counted, self.key))
 
     def _take(self, result: object) -> None:
         if isinstance(result, Counted):

@@ -6,16 +6,20 @@ the contended part of a lock, the kernel calls; they have no table here.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from satview.analysis.doctor import diagnosis
+from satview.analysis.times.basis import Mark
+from satview.answers.frames import Texts
+from satview.answers.table import Column, Kind, Known, Question, Table, least_known
 from satview.base.errors import UsageError
 from satview.events import wire
 from satview.events.unixware import Outcome, plain, record_code
-from satview.formats.unixware.payloads import RecordPayloads
+from satview.formats.unixware.payloads import RecordPayloads, address_text
 from satview.store.trace import Trace
 
 Ints = NDArray[np.int64]
@@ -41,62 +45,56 @@ _SPINNING: Final = ("_spin_lock", "_barrier_spin")
 KINDS: Final = ("mutex", "cond", "sema", "rwlock", "rmutex", "barrier", "barrier_spin", "spin")
 
 
-@dataclass(frozen=True, slots=True)
-class LockTable:
-    """One row per object, those that threads waited longest for first.
-
-    Attributes:
-        process: int64, row of the process.
-        kind: int64, index in `KINDS`.
-        address: int64, the object; negative addresses are unsigned ones of the same bits.
-        calls: int64, calls that could wait, and attempts.
-        waits: int64, calls that waited.
-        failed: int64, calls and attempts that did not get it: busy, timed out.
-        wait_ns, longest_wait_ns: int64, time spent waiting, in all and at most; open calls last to the trace's end.
-        holds: int64, times it was held; conditions, semaphores and barriers are never held.
-        hold_ns, longest_hold_ns: int64, time it was held, in all and at most.
-        threads: int64, threads that requested it.
-        names: What it is, where the trace shows.
-    """
-
-    process: Ints
-    kind: Ints
-    address: Ints
-    calls: Ints
-    waits: Ints
-    failed: Ints
-    wait_ns: Ints
-    longest_wait_ns: Ints
-    holds: Ints
-    hold_ns: Ints
-    longest_hold_ns: Ints
-    threads: Ints
-    names: tuple[str, ...]
-
-    def __len__(self) -> int:
-        return len(self.address)
-
-
-@dataclass(frozen=True, slots=True)
-class Waits:
-    """One row per call that waited, in time order.
-
-    Attributes:
-        event: int64, its first record.
-        thread: int64, who waited.
-        lock: int64, row in the `LockTable`; -1 for joins and suspensions.
-        start_ns, length_ns: int64, when, from the start of the trace, and for how long.
-    """
-
-    event: Ints
-    thread: Ints
-    lock: Ints
-    start_ns: Ints
-    length_ns: Ints
+_REASONS: Final = {
+    Known.AT_LEAST: "it goes on when the trace ends, or events are missing",
+    Known.ESTIMATE: "the trace is damaged",
+}
+_FIGURES: Final = (
+    Column("wait", Kind.DURATION, "time that threads waited for it, in all", "Waited", reasons=_REASONS),
+    Column("waits", Kind.COUNT, "calls that waited", "Waits", reasons=_REASONS),
+    Column("longest_wait", Kind.DURATION, "the longest of these", "Longest", reasons=_REASONS),
+    Column("calls", Kind.COUNT, "calls that could wait, and attempts", "Calls", reasons=_REASONS),
+    Column("failed", Kind.COUNT, "calls and attempts that did not get it: busy, timed out", "Failed", reasons=_REASONS),
+    Column("holds", Kind.COUNT, "how often it was held; conditions, semaphores and barriers never are", "Holds",
+           reasons=_REASONS),
+    Column("hold", Kind.DURATION, "time that it was held, in all", "Held", is_nullable=True, reasons=_REASONS),
+    Column("longest_hold", Kind.DURATION, "the longest of these", "Longest held", is_nullable=True, reasons=_REASONS),
+    Column("threads", Kind.COUNT, "threads that requested it", "Threads", reasons=_REASONS),
+)  # fmt: skip
+QUESTION: Final = Question(
+    "locks",
+    "Locks",
+    "Which lock did threads wait for longest?",
+    (
+        Column("kind", Kind.TEXT, "what it is: " + ", ".join(f"`{kind}`" for kind in KINDS), "Kind"),
+        Column("name", Kind.TEXT, "what it is called, where the trace shows", "Lock"),
+        Column("address", Kind.TEXT, "the object", "Address"),
+        Column("process", Kind.TEXT, "whose it is, where the trace has several", "Process"),
+        Column("pid", Kind.NUMBER, "number of that process", "pid"),
+        *_FIGURES,
+    ),
+    "wait",
+    "No thread waited for a lock.",
+)
+WAITS: Final = Question(
+    "lock-waits",
+    "Waits",
+    "Which call of a threads library waited longest?",
+    (
+        Column("thread", Kind.THREAD, "who waited", "Thread"),
+        Column("call", Kind.TEXT, "in which call", "Call"),
+        Column("lock", Kind.TEXT, "for which lock; empty for joins and suspensions", "Lock"),
+        Column("start", Kind.TIME, "when it began to wait", "From"),
+        Column("length", Kind.DURATION, "for how long", "Length", reasons=_REASONS),
+        Column("event", Kind.EVENT, "the first record of the call", "Event"),
+    ),
+    "length",
+    "No thread waited.",
+)
 
 
-def lock_table(trace: Trace) -> tuple[LockTable, Waits]:
-    """Return the contention of every lock of a trace.
+def lock_tables(trace: Trace) -> tuple[Table, Table]:
+    """Return every lock of a trace, those that threads waited longest for first, and every wait, in time order.
 
     Raises:
         UsageError: The trace has no records that name locks.
@@ -144,9 +142,13 @@ class _Records:
         out[np.isin(self.code[firsts], [record_code(name, 1) for name in _SPINNING[:1]])] = 0
         return out
 
+    def is_open(self, firsts: Ints) -> NDArray[np.bool_]:
+        """Return which calls have not ended when the trace does, bool (n,)."""
+        return np.asarray(self.partner[firsts] == _NONE)
+
     def lengths(self, firsts: Ints) -> Ints:
         """Return how long calls took, cycles, int64 (n,); those still open last to the end of the trace."""
-        ended = self.partner[firsts] != _NONE
+        ended = ~self.is_open(firsts)
         end = np.full(len(firsts), self.trace.window.end, np.int64)
         end[ended] = self.time[self.partner[firsts[ended]]]
         return np.asarray(end - self.time[firsts], np.int64)
@@ -179,8 +181,9 @@ def _records(trace: Trace, payloads: RecordPayloads) -> _Records:
     )
 
 
-def _tables(records: _Records) -> tuple[LockTable, Waits]:
+def _tables(records: _Records) -> tuple[Table, Table]:
     """Return the table of locks and that of waits."""
+    trace = records.trace
     requests, tries = records.rows(_REQUESTING, 1), records.rows(_TRYING, 0)
     calls = np.concatenate((requests, tries))
     keys = np.stack((records.process[calls], records.kinds(calls), records.argument(1, calls)), axis=1)
@@ -190,43 +193,69 @@ def _tables(records: _Records) -> tuple[LockTable, Waits]:
     waited, length = records.waited(requests), records.lengths(requests)
     failed = np.bincount(requested[records.results(requests) != 0], minlength=n)
     failed += np.bincount(tried[records.argument(2, tries) != 0], minlength=n)
-    held, hold_start, hold_end = _holds(records, objects)
-    table = LockTable(
-        objects[:, 0],
-        objects[:, 1],
-        objects[:, 2],
-        np.bincount(lock, minlength=n),
-        np.bincount(requested[waited], minlength=n),
-        failed,
-        *_sum_and_most(requested[waited], length[waited], n),
-        np.bincount(held, minlength=n),
-        *_sum_and_most(held, hold_end - hold_start, n),
-        _distinct(lock, records.thread[calls], n),
-        tuple(_name(records, int(process), int(address)) for process, _, address in objects.tolist()),
+    held, hold_start, hold_end, is_held_on = _holds(records, objects)
+    wait, longest_wait = _sum_and_most(requested[waited], length[waited], n)
+    hold, longest_hold = _sum_and_most(held, hold_end - hold_start, n)
+    count, holds = np.bincount(lock, minlength=n), np.bincount(held, minlength=n)
+    waits_on = np.bincount(requested[waited & records.is_open(requests)], minlength=n) > 0
+    order = np.lexsort((-count, -hold, -wait))
+    process = objects[:, 0]
+    pids = trace.processes.pid[process]
+    names = [records.payloads.object_names.get((int(pid), int(address)), "")
+             for pid, address in zip(pids, objects[:, 2], strict=True)]  # fmt: skip
+    owners = [trace.process_name(int(row)) if len(trace.processes) > 2 else "" for row in process]
+    addresses = [address_text(int(address)) for address in objects[:, 2]]
+    trust = diagnosis(trace, "locks").trust
+    floor = {Mark.EXACT: Known.EXACT, Mark.LOWER_BOUND: Known.AT_LEAST}.get(trust.mark, Known.ESTIMATE)
+
+    def known(is_open: NDArray[np.bool_]) -> NDArray[np.uint8]:
+        open_ones = np.where(is_open, Known.AT_LEAST, Known.EXACT).astype(np.uint8)
+        return least_known(np.full(len(is_open), floor, np.uint8), open_ones)
+
+    goes_on = dict.fromkeys(("wait", "longest_wait"), waits_on) | dict.fromkeys(
+        ("hold", "longest_hold"), np.bincount(held[is_held_on], minlength=n) > 0
     )
-    order = np.lexsort((-table.calls, -table.hold_ns, -table.wait_ns))
-    position = np.empty(n, np.int64)
-    position[order] = np.arange(n)
-    return _sorted(table, order), _waits(records, requests[waited], position[requested[waited]])
-
-
-def _name(records: _Records, process: int, address: int) -> str:
-    return records.payloads.object_names.get((int(records.trace.processes.pid[process]), address), "")
-
-
-def _waits(records: _Records, firsts: Ints, lock: Ints) -> Waits:
+    table = Table(QUESTION, trace, {
+        "kind": Texts(objects[:, 1].astype(np.uint8), KINDS),
+        "name": Texts.sorted(names),
+        "address": Texts.of(addresses),
+        "process": Texts.sorted(owners),
+        "pid": pids.astype(np.int64),
+        "wait": wait,
+        "waits": np.bincount(requested[waited], minlength=n),
+        "longest_wait": longest_wait,
+        "calls": count,
+        "failed": failed,
+        "holds": holds,
+        "hold": np.where(holds > 0, hold, -1),
+        "longest_hold": np.where(holds > 0, longest_hold, -1),
+        "threads": _distinct(lock, records.thread[calls], n),
+    }, known={column.name: known(goes_on.get(column.name, np.zeros(n, np.bool_))) for column in _FIGURES},
+        place="", cannot_tell=trust.reason)  # fmt: skip
+    labels = [", ".join(filter(None, ("  ".join(filter(None, (name, address))), owner)))
+              for name, address, owner in zip(names, addresses, owners, strict=True)]  # fmt: skip
     others = records.rows(("thr_join", "thr_suspend"), 1)
     others = others[records.waited(others)]
-    event = np.concatenate((firsts, others))
-    lock = np.concatenate((lock, np.full(len(others), -1)))
-    order = np.argsort(event, kind="stable")
-    event, lock = event[order], lock[order]
-    start = records.time[event] - records.trace.window.start
-    return Waits(event, records.thread[event], lock, start, records.lengths(event))
+    event = np.concatenate((requests[waited], others))
+    lock_of = np.concatenate((requested[waited], np.full(len(others), n)))  # the last of the labels
+    in_time = np.argsort(event, kind="stable")
+    event, lock_of = event[in_time], lock_of[in_time]
+    waits = Table(WAITS, trace, {
+        "thread": records.thread[event],
+        "call": Texts.sorted([trace.spec(row).calls[0] for row in event.tolist()]),
+        "lock": Texts(lock_of.astype(np.uint32), (*labels, "")),
+        "start": records.time[event],
+        "length": records.lengths(event),
+        "event": event,
+    }, known={"length": known(records.is_open(event))}, cannot_tell=trust.reason)  # fmt: skip
+    return table.at(order), waits
 
 
-def _holds(records: _Records, objects: Ints) -> tuple[Ints, Ints, Ints]:
-    """Return lock, begin and end of every hold; nested holds of one thread count as one."""
+def _holds(records: _Records, objects: Ints) -> tuple[Ints, Ints, Ints, NDArray[np.bool_]]:
+    """Return lock, begin and end of every hold, and whether it goes on at the end of the trace.
+
+    Nested holds of one thread count as one.
+    """
     row, key_object, step = _steps(records)
     process, kind, address = key_object
     lock = _find(objects, np.stack((process, kind, address), axis=1))
@@ -235,7 +264,7 @@ def _holds(records: _Records, objects: Ints) -> tuple[Ints, Ints, Ints]:
     order = np.lexsort((row, records.thread[row], lock))
     row, lock, step = row[order], lock[order], step[order]
     if not len(row):
-        return lock, row, row
+        return lock, row, row, np.zeros(0, np.bool_)
     group = np.concatenate(([True], (lock[1:] != lock[:-1]) | (records.thread[row[1:]] != records.thread[row[:-1]])))
     depth = _depth(step, np.cumsum(group) - 1)
     begins = np.flatnonzero((step > 0) & (depth == 1))
@@ -246,7 +275,7 @@ def _holds(records: _Records, objects: Ints) -> tuple[Ints, Ints, Ints]:
     has_end[has_end] = number[ends[after[has_end]]] == number[begins[has_end]]
     end = np.full(len(begins), records.trace.window.end, np.int64)
     end[has_end] = records.time[row[ends[after[has_end]]]]
-    return lock[begins], records.time[row[begins]], end
+    return lock[begins], records.time[row[begins]], end, ~has_end
 
 
 def _steps(records: _Records) -> tuple[Ints, tuple[Ints, Ints, Ints], Ints]:
@@ -317,8 +346,3 @@ def _sum_and_most(lock: Ints, length: Ints, n: int) -> tuple[Ints, Ints]:
 def _distinct(lock: Ints, thread: Ints, n: int) -> Ints:
     pairs = np.unique(lock << 32 | thread)
     return np.bincount(pairs >> 32, minlength=n)
-
-
-def _sorted(table: LockTable, order: NDArray[np.intp]) -> LockTable:
-    columns = {column.name: getattr(table, column.name)[order] for column in fields(table) if column.name != "names"}
-    return LockTable(**columns, names=tuple(table.names[i] for i in order.tolist()))

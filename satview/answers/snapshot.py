@@ -1,0 +1,257 @@
+"""What does every thread do at one moment? By state, and by what is waited for.
+
+    for row in satview.snapshot(trace, trace.clock.cycles(50_000_000)):
+        print(row["state"], row["thread"], row["waits_for"], row["holder"])
+
+Source: Thread State Snapshot of the reference.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from satview.analysis.times.basis import Basis, Scope, scope_of
+from satview.analysis.times.state_times import state_spans
+from satview.analysis.verdicts.evidence import Evidence
+from satview.analysis.verdicts.words import waited_for
+from satview.answers.frames import Texts
+from satview.answers.table import Column, Kind, Known, Question, Table, known_by_certainty
+from satview.base.errors import UsageError
+from satview.base.time import TimeWindow
+from satview.events.states import ABSENT, IDLE, NAMES_BY_VALUE, READY, RUNNING, STATE_BY_NAME, UNKNOWN, WAITING
+from satview.linkage.blockers import JOIN, REPLY, RWLOCKS, SEND, Blockers, blockers, holders_at
+from satview.linkage.mutexes import MUTEX
+from satview.linkage.whole import is_whole
+from satview.store.trace import Trace
+from satview.timeline.state_lanes import idle_values, value_of_code
+
+_NONE: Final = -1
+_ON_A_CPU: Final = (RUNNING, IDLE)
+_RECEIVE: Final = STATE_BY_NAME["RECEIVE"].value
+_Ints = NDArray[np.int64]
+_Group = tuple[int, int, str, int]  # state, CPU, what it waits for, who holds that
+QUESTION: Final = Question(
+    "snapshot",
+    "Snapshot",
+    "What does every thread do at one moment?",
+    (
+        Column("state", Kind.STATE, "what it does; an idle thread that has a CPU is `IDLE`", "State"),
+        Column("thread", Kind.THREAD, "who", "Thread"),
+        Column("pid", Kind.NUMBER, "its process id", "pid"),
+        Column("tid", Kind.NUMBER, "its number within its process", "tid"),
+        Column("count", Kind.COUNT, "how many threads are in that state for the same reason", "Threads"),
+        Column("cpu", Kind.CPU, "the CPU that it runs on", "CPU", is_nullable=True),
+        Column("waits_for", Kind.TEXT, "what it waits for; empty where that says no more than the state, or is not "
+               "known", "Waits for"),
+        Column("holder", Kind.THREAD, "who holds that, serves it or is joined", "Held or served by", is_nullable=True,
+               reasons={Known.INFERRED: "it follows from the order of events; no event says so",
+                        Known.GUESS: "one of several that the trace does not distinguish"}),
+        Column("since", Kind.TIME, "when it entered that state, as far back as the trace shows", "Since",
+               is_nullable=True),
+        Column("length", Kind.DURATION, "for how long it has been in that state", "For", is_nullable=True),
+        Column("event", Kind.EVENT, "the event by which it entered that state", "Event", is_nullable=True),
+    ),
+    "",
+    "There are no threads at that moment.",
+)  # fmt: skip
+
+
+def snapshot(
+    trace: Trace,
+    at: int,
+    basis: Basis | None = None,
+    cancelled: Callable[[], bool] | None = None,
+    *,
+    by_state: bool = False,
+) -> Table:
+    """Return what every thread does at a moment. The first one makes the links of the trace.
+
+    Those that wait for somebody come first (MUTEX, SEND, REPLY, ...); then RUNNING, by CPU, and READY; then other
+    waits, those first in which somebody is that another one waits for; RECEIVE, IDLE and unknown last. States of one
+    rank are in the order of how many threads they have. Those that do the same for one reason stand together, those
+    that do so longest first. Of idle threads it has those that run on a CPU.
+
+    Events at the very moment count. Where events are missing a thread is `UNKNOWN` until its next one, as on its lane.
+
+    Args:
+        trace: The events.
+        at: The moment in cycles of the trace's clock; `trace.clock.cycles(ns)`.
+        basis: What statistics of the trace are made of, if at hand.
+        cancelled: Called now and then; `Cancelled` is raised when it says so.
+        by_state: One row for each state, and the threads below them.
+
+    Raises:
+        UsageError: The moment is outside the trace.
+        Cancelled: Somebody said so.
+    """
+    if not trace.window.contains(at):
+        raise UsageError("that moment is outside the trace")
+    scope = scope_of(trace, TimeWindow(at, at + 1), None, basis, cancelled)
+    moment = _Moment(scope, at)
+    thread, value = moment.states()
+    last, first = moment.rows(thread, value)
+    scope.check()
+    wait = moment.waits(thread, last)
+    holder, certainty = moment.holders(wait)
+    cpu, since = np.full((2, len(thread)), _NONE, np.int64)
+    is_on_cpu, has_begun = np.isin(value, _ON_A_CPU) & (last >= 0), first >= 0
+    cpu[is_on_cpu] = trace.events.cpu[last[is_on_cpu]]
+    since[has_begun] = trace.events.time_cycles[first[has_begun]]
+    words = [moment.words(*pair) for pair in zip(wait.tolist(), value.tolist(), strict=True)]
+    groups: dict[_Group, list[int]] = {}
+    for row, group in enumerate(zip(value.tolist(), cpu.tolist(), words, holder.tolist(), strict=True)):
+        groups.setdefault(group, []).append(row)
+    order, counts = [], []
+    for group in sorted(groups, key=_order(groups, thread)):
+        rows = groups[group]
+        order += sorted(rows, key=lambda row: (since[row] < 0, since[row], thread[row]))
+        counts += [len(rows)] * len(rows)
+    states = list(dict.fromkeys(value[order].tolist())) if by_state else []
+    sizes = np.bincount(value, minlength=len(NAMES_BY_VALUE))
+
+    of_states = np.full(len(states), _NONE, np.int64)  # what rows of states have in columns of threads
+
+    def column(of_threads: NDArray[np.integer[Any]]) -> _Ints:
+        return np.append(of_states, of_threads[order])
+
+    thread, holder, since = column(thread), column(holder), column(since)
+    names = trace.thread_name
+    return Table(
+        QUESTION,
+        trace,
+        {
+            "state": Texts(np.append(np.array(states, np.uint8), value[order]), NAMES_BY_VALUE),
+            "thread": thread,
+            "pid": np.where(thread > 0, trace.threads.pid[thread], _NONE),
+            "tid": np.where(thread > 0, trace.threads.tid[thread], _NONE),
+            "count": np.append(sizes[states], np.array(counts, np.int64)),
+            "cpu": column(cpu),
+            "waits_for": Texts.sorted([*[""] * len(states), *(words[row] for row in order)]),
+            "holder": holder,
+            "since": since,
+            "length": np.where(since >= 0, at - since, _NONE),
+            "event": column(first),
+        },
+        known={"holder": np.where(holder > 0, known_by_certainty(column(certainty).clip(0).astype(np.uint8)), 0)},
+        texts={"thread": lambda row: names(int(thread[row])) if thread[row] > 0 else "",
+               "holder": lambda row: names(int(holder[row])) if holder[row] > 0 else ""},
+        parent=np.append(of_states, [states.index(state) for state in value[order]]) if by_state else None,
+        has_parts=by_state,
+        moments={"holder": np.where(holder > 0, at, _NONE)},
+    )  # fmt: skip
+
+
+class _Moment:
+    """What threads do at one moment, column by column."""
+
+    def __init__(self, scope: Scope, at: int) -> None:
+        self._scope, self._trace, self._at = scope, scope.trace, at
+        self._bound = int(np.searchsorted(self._trace.events.time_cycles, at, side="right"))
+        self._evidence = Evidence(self._trace)
+
+    def states(self) -> tuple[_Ints, NDArray[np.uint8]]:
+        """Return the threads that exist then and their states; of idle threads those that have a CPU."""
+        parts = [(np.empty(0, np.int64), np.empty(0, np.uint8))]
+        for spans in state_spans(self._scope):
+            at = np.flatnonzero((spans.start <= self._at) & (self._at < spans.end))
+            parts.append((spans.thread[at].astype(np.int64), spans.value[at]))
+        thread, value = (np.concatenate(columns) for columns in zip(*parts, strict=True))
+        is_there = (value != ABSENT) & (value != WAITING) & (self._trace.threads.tid[thread] > 0)
+        return thread[is_there], value[is_there]
+
+    def rows(self, thread: _Ints, value: NDArray[np.uint8]) -> tuple[_Ints, _Ints]:
+        """Return the last event of state of each thread, and the one by which it entered that state; -1 for none.
+
+        An event may repeat a state: it shows a new priority, or is in the opening dump.
+        """
+        trace, states = self._trace, self._trace.states
+        # A search in each thread: keys of all events of a long trace would take longer than all else.
+        position = np.array([states.start[row] + np.searchsorted(states.of(row), self._bound) - 1
+                          for row in thread.tolist()], np.int64)  # fmt: skip
+        known = (value != UNKNOWN) & (position >= states.start[thread])
+        codes = value_of_code(trace)
+        tables = np.stack((codes, idle_values(codes)))
+        idle, events = self._scope.basis.is_idle[thread].astype(np.intp), trace.events
+        last = np.full(len(thread), _NONE, np.int64)
+        last[known] = states.event[position[known]]
+        first, going = last.copy(), np.flatnonzero(known)
+        while len(going):
+            position[going] -= 1
+            going = going[position[going] >= states.start[thread[going]]]
+            before = states.event[position[going]].astype(np.int64)
+            same = tables[idle[going], events.code[before]] == value[going]
+            same &= ~np.isin(value[going], _ON_A_CPU) | (events.cpu[before] == events.cpu[first[going]])
+            same &= is_whole(trace, before, first[going])
+            going, before = going[same], before[same]
+            first[going] = before
+        return last, first
+
+    def waits(self, thread: _Ints, last: _Ints) -> _Ints:
+        """Return the row of `waits` that the last event of each thread begins, -1 for none."""
+        waiting = blockers(self._trace).waits
+        first, end = (np.searchsorted(waiting.thread, thread, side=side) for side in ("left", "right"))
+        position = np.array([begin + np.searchsorted(waiting.row[begin:stop], row) for begin, stop, row in
+                          zip(first.tolist(), end.tolist(), last.tolist(), strict=True)], np.int64)  # fmt: skip
+        fits = position < end
+        fits[fits] = waiting.row[position[fits]] == last[fits]
+        return np.where(fits, position, _NONE)
+
+    def holders(self, wait: _Ints) -> tuple[_Ints, _Ints]:
+        """Return who holds or serves what each wait is for at the moment, -1 for none, and how certain that is."""
+        found = blockers(self._trace)
+        holder, certainty = np.full(len(wait), _NONE, np.int64), np.zeros(len(wait), np.int64)
+        at = np.flatnonzero(wait >= 0)
+        holder[at], certainty[at] = found.thread[wait[at]], found.certainty[wait[at]]
+        at = at[found.waits.value[wait[at]] == MUTEX]
+        # A mutex may have changed hands since the wait began.
+        holder[at], certainty[at] = holders_at(self._trace, found, wait[at], self._bound)
+        return holder, certainty
+
+    def words(self, wait: int, value: int) -> str:
+        """Return what a thread waits for; a channel with its process, as threads of several have one of that number."""
+        found = blockers(self._trace)
+        if wait < 0 or not _says_more(found, wait, value):
+            return ""
+        words = waited_for(self._evidence, found, wait)
+        if value != _RECEIVE:
+            return words
+        process = int(self._trace.threads.process[found.waits.thread[wait]])
+        return f"{words} of {self._trace.process_name(process)}"
+
+
+def _says_more(found: Blockers, wait: int, value: int) -> bool:
+    """Return whether words about a wait say more than its state does: an object, a server, a thread."""
+    waiting = found.waits
+    return bool(waiting.has_object[wait] or (value in (SEND, REPLY, JOIN) and found.pid[wait] > 0))
+
+
+def _order(groups: dict[_Group, list[int]], thread: _Ints) -> Callable[[_Group], tuple[int, int, int, int, int, str]]:
+    """Return by what groups of threads are sorted."""
+    of_state: dict[int, int] = {}
+    for (value, *_), rows in groups.items():
+        of_state[value] = of_state.get(value, 0) + len(rows)
+    holders = {holder for *_, holder in groups if holder > 0}
+    waiting = {value for value, *_, holder in groups if holder > 0} | {SEND, REPLY, JOIN, MUTEX, *RWLOCKS}
+    looked_for = {value for (value, *_), rows in groups.items() if not holders.isdisjoint(thread[rows].tolist())}
+
+    def rank(value: int) -> int:
+        if value in (RUNNING, READY):
+            return 1 if value == RUNNING else 2
+        if value in (IDLE, UNKNOWN):
+            return 6 if value == IDLE else 7
+        if value in waiting:
+            return 0
+        if value in looked_for:
+            return 3
+        return 5 if value == _RECEIVE else 4
+
+    def key(group: _Group) -> tuple[int, int, int, int, int, str]:
+        value, cpu, words, _ = group
+        size = 0 if value in _ON_A_CPU else -of_state[value]
+        return rank(value), cpu, size, value, -len(groups[group]), words
+
+    return key
