@@ -16,7 +16,7 @@ from satview.base.process import COST_DATA, FINE, say
 from satview.base.safe_text import visible, visible_line
 from satview.base.targets import is_standard_output
 from satview.base.time import TimeWindow
-from satview.cli.shared.files import InputFile, OutputFile, RuleFile, add_user_events
+from satview.cli.shared.files import InputFile, OutputFile, RuleFile, add_output, add_user_events, take_output
 from satview.cli.shared.progress import open_trace, working, working_on
 from satview.cli.shared.ranges import add_range, window_of
 from satview.export.by_ending import without_names
@@ -74,13 +74,7 @@ def add_parser(subparsers: Any) -> None:
         help="rule file; repeatable, applied in order",
     )
     add("-e", "--expression", metavar="EXPR", action="append", default=[], help="condition; repeatable, all must hold")
-    add(
-        "-o",
-        "--output",
-        metavar="OUT.kev",
-        type=OutputFile,
-        help="trace to write; - is standard output; not for thread traces",
-    )
+    add_output(add, "trace to write; - is standard output; not for thread traces", "OUT.kev")
     add("--from", dest="begin", metavar="TIME", help="drop events before TIME: 1.2s, 300ms, -5s from the end, ...")
     add("--to", dest="end", metavar="TIME", help="drop events at or after TIME")
     add_range(add, "--from and --to in one option")
@@ -107,6 +101,7 @@ def add_parser(subparsers: Any) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Carry out the command; return the exit status."""
+    take_output(args)
     with redirect_stdout(_console(args)):
         return _run(args)
 
