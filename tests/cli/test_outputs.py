@@ -98,7 +98,7 @@ def test_another_file_is_replaced(folder, monkeypatch, capsys):
 
 @pytest.mark.parametrize(("command", "needs"), [
     ("convert a.kev", "OUT is missing"), ("export a.kev --format csv", "-o OUT is missing"),
-    ("filter a.kev -e class==THREAD", ""), ("report a.kev --pictures 0", "-o OUT is missing"),
+    ("filter a.kev -e cpu==0", ""), ("report a.kev --pictures 0", "-o OUT is missing"),
 ])  # fmt: skip
 def test_an_output_is_named_by_its_option_or_behind_the_file(folder, command, needs, monkeypatch, capsys, tmp_path):
     monkeypatch.chdir(folder)
