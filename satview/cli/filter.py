@@ -19,7 +19,6 @@ from satview.base.time import TimeWindow
 from satview.cli.shared.files import InputFile, OutputFile, RuleFile, add_output, add_user_events, take_output
 from satview.cli.shared.progress import open_trace, working, working_on
 from satview.cli.shared.ranges import add_range, window_of
-from satview.export.by_ending import without_names
 from satview.export.c_program import c_program
 from satview.export.subset import SubsetReport, write_subset
 from satview.filters.derived_columns import TraceDerivedColumns
@@ -238,8 +237,6 @@ def _filter(args: argparse.Namespace, built: BuiltRules, trace: Trace) -> str:
     with working(working_on("writing", args.output)) as report:
         written = write_subset(trace, args.output, selected, window, with_context=not args.exact, progress=report)
     print_report(written)
-    if lost := without_names(trace):
-        print(f"  of the listing, {lost}")
     return reason
 
 
@@ -272,8 +269,8 @@ def _print_arguments(trace: Trace) -> None:
 def print_report(report: SubsetReport) -> None:
     """Print what was written."""
     print(f"{report.path}: {report.selected:,} of {report.total:,} events")
-    if report.remade:
-        print(f"  {report.remade_text}")
+    for line in report.left_out:
+        print(f"  {line}")
     if report.context:
         print(f"  {report.context:,} more to keep threads, names and states correct (--exact leaves them out)")
     if report.opening:
