@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -55,6 +56,8 @@ def test_every_event_is_found_by_what_the_list_and_the_details_show(release: Rel
             spec.label or spec.name,
             spec.name,
             f"{spec.class_name}/{spec.name}",
+            f"{spec.class_name} {spec.name}",
+            f"{spec.class_name}:{spec.name}",
             *map("{}()".format, spec.calls),
         }:
             assert code in book.find_shown(shown), shown
@@ -68,6 +71,31 @@ def test_an_event_that_a_listing_taught_is_found_by_its_number() -> None:
     assert book.find_shown("EVENT 5") == tuple(sorted((user, learned)))
     assert book.find_shown("COMM/EVENT 5") == (learned,)
     assert book.find("EVENT 5") == (user,)
+
+
+def test_a_kernel_call_is_found_as_listings_print_it() -> None:
+    book = listed_catalogue(Release.QNX_7)
+    assert book.find("MSG_SENDV/11") == book.find("MSG_SENDV")
+    assert book.find("KER_CALL :MSG_SENDV/11") == book.find("KER_CALL/MSG_SENDV")
+    assert book.kernel_call_number("MSG_SENDV/11") == 11
+    assert book.find("MSG_SENDV/12") == book.find("SND_MESSAGE/0") == ()
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("msg_sendv", "MSG_SENDV"), ("Msg_Sendv", "MSG_SENDV"), ("msg_eror", "MSG_ERROR"), ("event 100", "EVENT 100"),
+        ("MsgSendx()", "MSG_SENDV"), ("EVENT 2000", ""), ("send message", "SND_MESSAGE"),
+    ],
+)  # fmt: skip
+def test_a_claim_about_what_is_almost_a_name_does_not_hold(trace: OpenedTrace, name: str, meant: str) -> None:
+    says = f"there is no event '{re.escape(name)}'.*{meant}.*write text == \"{re.escape(name)}\""
+    with pytest.raises(UsageError, match=says):
+        Kev(trace, {}, Claims()).events(name)
+
+
+def test_a_claim_about_another_text_counts_user_events(trace: OpenedTrace) -> None:
+    assert Kev(trace, {}, Claims()).events("brake released") == 0
 
 
 def test_public_calls_choose_events_in_filters_rules_and_claims(trace: OpenedTrace) -> None:

@@ -13,7 +13,7 @@ from satview.base.errors import UsageError
 from satview.base.process import COST_DATA, FINE, say
 from satview.base.targets import is_standard_output
 from satview.cli.filter import built_rules, print_report, report_nothing, selected_events
-from satview.cli.shared.files import InputFile, OutputFile, add_user_events
+from satview.cli.shared.files import InputFile, add_output, add_user_events, take_output
 from satview.cli.shared.progress import open_trace, working, working_on
 from satview.cli.shared.ranges import add_range, range_of
 from satview.export.by_ending import FORMATS, argument_tables, export, format_of
@@ -56,14 +56,7 @@ def add_parser(subparsers: Any) -> None:
     )
     add = parser.add_argument
     add("file", metavar="FILE", type=InputFile, help="a .kev file, a listing or a thread trace; or a folder of traces")
-    add("out", metavar="OUT", nargs="?", type=OutputFile, help="the same as -o OUT")
-    add(
-        "-o",
-        "--output",
-        metavar="OUT",
-        type=OutputFile,
-        help="file or folder to write; - is standard output",
-    )
+    add_output(add, "file or folder to write; - is standard output")
     add(
         "--table",
         action="append",
@@ -101,11 +94,7 @@ def run(args: argparse.Namespace) -> int:
     Raises:
         UsageError: The arguments do not fit, a package is missing, or the file cannot be written.
     """
-    if args.out is not None and args.output is not None:
-        raise UsageError(f"two outputs are given, {args.out} and {args.output}; an export writes one OUT")
-    args.output = args.out if args.output is None else args.output
-    if args.output is None:
-        raise UsageError("-o OUT is missing; its file extension selects the format, for example -o events.csv")
+    take_output(args, "-o OUT is missing; its file extension selects the format, for example -o events.csv")
     if is_folder_of_traces(args.file):
         from satview.cli.shared import fleet
 

@@ -16,10 +16,9 @@ from satview.base.process import COST_DATA, FINE, say
 from satview.base.safe_text import visible, visible_line
 from satview.base.targets import is_standard_output
 from satview.base.time import TimeWindow
-from satview.cli.shared.files import InputFile, OutputFile, RuleFile, add_user_events
+from satview.cli.shared.files import InputFile, OutputFile, RuleFile, add_output, add_user_events, take_output
 from satview.cli.shared.progress import open_trace, working, working_on
 from satview.cli.shared.ranges import add_range, window_of
-from satview.export.by_ending import without_names
 from satview.export.c_program import c_program
 from satview.export.subset import SubsetReport, write_subset
 from satview.filters.derived_columns import TraceDerivedColumns
@@ -74,13 +73,7 @@ def add_parser(subparsers: Any) -> None:
         help="rule file; repeatable, applied in order",
     )
     add("-e", "--expression", metavar="EXPR", action="append", default=[], help="condition; repeatable, all must hold")
-    add(
-        "-o",
-        "--output",
-        metavar="OUT.kev",
-        type=OutputFile,
-        help="trace to write; - is standard output; not for thread traces",
-    )
+    add_output(add, "trace to write; - is standard output; not for thread traces", "OUT.kev")
     add("--from", dest="begin", metavar="TIME", help="drop events before TIME: 1.2s, 300ms, -5s from the end, ...")
     add("--to", dest="end", metavar="TIME", help="drop events at or after TIME")
     add_range(add, "--from and --to in one option")
@@ -107,6 +100,7 @@ def add_parser(subparsers: Any) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Carry out the command; return the exit status."""
+    take_output(args)
     with redirect_stdout(_console(args)):
         return _run(args)
 
@@ -243,8 +237,6 @@ def _filter(args: argparse.Namespace, built: BuiltRules, trace: Trace) -> str:
     with working(working_on("writing", args.output)) as report:
         written = write_subset(trace, args.output, selected, window, with_context=not args.exact, progress=report)
     print_report(written)
-    if lost := without_names(trace):
-        print(f"  of the listing, {lost}")
     return reason
 
 
@@ -277,8 +269,8 @@ def _print_arguments(trace: Trace) -> None:
 def print_report(report: SubsetReport) -> None:
     """Print what was written."""
     print(f"{report.path}: {report.selected:,} of {report.total:,} events")
-    if report.remade:
-        print(f"  {report.remade_text}")
+    for line in report.left_out:
+        print(f"  {line}")
     if report.context:
         print(f"  {report.context:,} more to keep threads, names and states correct (--exact leaves them out)")
     if report.opening:

@@ -134,7 +134,7 @@ def run(args: argparse.Namespace) -> int:
         from satview.fleet.query import query_dataset
 
         if args.user_events:
-            raise UsageError("--user-events works on a trace only; the tables of a data set are already built")
+            raise UsageError("the tables of a data set are already built; give --user-events to satview export")
         with working(working_on("querying", args.file)):
             found = query_dataset(args.file, text, limits, is_part_enough=True)
         _print(found, args)

@@ -10,7 +10,7 @@ from satview.base.errors import UsageError
 from satview.base.process import COST_DATA, FINE, say
 from satview.base.safe_text import counted
 from satview.base.targets import is_standard_output
-from satview.cli.shared.files import InputFile, OutputFile, add_user_events
+from satview.cli.shared.files import InputFile, add_output, add_user_events, take_output
 from satview.cli.shared.progress import open_trace, working, working_on
 
 _EPILOG = """\
@@ -34,9 +34,7 @@ def add_parser(subparsers: Any) -> None:
     )
     add = parser.add_argument
     add("file", metavar="FILE", type=InputFile, help="a .kev file or a traceprinter listing")
-    add(
-        "-o", "--output", required=True, metavar="OUT", type=OutputFile, help="HTML file to write; - is standard output"
-    )
+    add_output(add, "HTML file to write; - is standard output")
     add(
         "-r",
         "--rules",
@@ -58,6 +56,7 @@ def run(args: argparse.Namespace) -> int:
         UsageError: The arguments do not fit, or the thresholds cannot be read.
         WriteError: The file cannot be written.
     """
+    take_output(args, "-o OUT is missing: the HTML file to write")
     if args.pictures < 0:
         raise UsageError(f"--pictures {args.pictures} is not a number of pictures")
     if args.file == "-" and args.pictures:

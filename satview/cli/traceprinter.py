@@ -108,8 +108,12 @@ def run(args: argparse.Namespace) -> int:
     try:
         selection = _selection(args)
         with opened(args.file_argument or args.file, standard_input()) as source, _output(args) as out:
-            _print(source, args, selection, out)
-            return _report(source.problems)
+            printed = _print(source, args, selection, out)
+            code = _report(source.problems)
+        if not printed and selection != Selection():
+            print("satview traceprinter: no event matched the options that select events", file=sys.stderr)
+            return COST_DATA
+        return code
     except BrokenPipeError:
         # The reader of our output has closed the pipe. Python would complain when it flushes at exit.
         drop_output()
@@ -123,7 +127,8 @@ def run(args: argparse.Namespace) -> int:
     return BAD_USE
 
 
-def _print(source: Source, args: argparse.Namespace, selection: Selection, out: TextIO) -> None:
+def _print(source: Source, args: argparse.Namespace, selection: Selection, out: TextIO) -> int:
+    """Print the events; return how many they were."""
     layout = args.layout or layout_of(source.release)
     is_text = args.format == "text"
     style = Style(layout, source.release, source.byte_order, args.vendor, args.one_line, source.notations)
@@ -147,7 +152,7 @@ def _print(source: Source, args: argparse.Namespace, selection: Selection, out: 
         for text in printer.text():
             out.write(visible(text))
             out.flush()
-        return
+        return printer.printed
     out.flush()
     slots = _slots_of(source)
     with working(working_on("printing", source.path)) as report:
@@ -156,6 +161,7 @@ def _print(source: Source, args: argparse.Namespace, selection: Selection, out: 
         ):
             out.buffer.write(piece)
             out.buffer.flush()
+    return printer.printed
 
 
 def _slots_of(source: Source) -> int:

@@ -39,6 +39,8 @@ _FOREIGN: Final[dict[Release, _Events]] = {Release.UNIXWARE: unixware, Release.L
 
 
 _LEARNING: Final = Lock()
+_CLASS_BEFORE: Final = re.compile(r"(\w+)(?: *: *| +)(?=[^\W\d])")  # as listings and tables print it
+_NUMBERED: Final = re.compile(r"(.+)/(\d{1,3})")  # a kernel call with its number, as listings print it
 FREE_CLASSES: Final = range(wire.CLASS_MASK, 11, -1)  # internal classes that no release of QNX defines
 _MOST_LEARNED: Final = 1 << 12
 _LONGEST_NAME: Final = 80
@@ -101,16 +103,23 @@ class Catalogue:
         """Return the codes that a name represents, ascending; empty if there are none.
 
         A name is that of listings (`MSG_SENDV`, `THRUNNING`, `SND_MESSAGE`), with a class before it to narrow it
-        (`KER_CALL/MSG_SENDV`), the spelling of TraceEvent() (`_NTO_TRACE_COMM_SMSG`, `__KER_MSG_SENDV`), or a public
-        call behind a kernel call (`MsgSendv`, `MsgSend()`). A kernel call's name represents its entry, exit and
-        interrupted event, in both widths. Case does not matter.
+        (`KER_CALL/MSG_SENDV`, `COMM SND_MESSAGE`, `KER_CALL:MSG_SENDV/11`), the spelling of TraceEvent()
+        (`_NTO_TRACE_COMM_SMSG`, `__KER_MSG_SENDV`), or a public call behind a kernel call (`MsgSendv`, `MsgSend()`).
+        A kernel call's name represents its entry, exit and interrupted event, in both widths. Case does not matter.
         """
         if not self._by_name:
             self._by_name = self._index_names()
         key = name.strip().upper().removesuffix("()")
+        if key not in self._by_name:
+            key = _CLASS_BEFORE.sub(r"\1/", key)
         if user := re.fullmatch(r"(?:USREVENT/)?EVENT[ :]?(\d{1,4})", key):
             number = int(user[1])
             return (wire.code(WireClass.USER, number),) if number <= wire.EVENT_MASK else ()
+        if key not in self._by_name and (numbered := _NUMBERED.fullmatch(key)):
+            return tuple(
+                code for code in self._by_name.get(numbered[1], ())
+                if wire.class_of(code) == WireClass.KER_CALL and wire.event_of(code) & 0x7F == int(numbered[2])
+            )  # fmt: skip
         return self._by_name.get(key, ())
 
     def find_shown(self, name: str) -> tuple[int, ...]:

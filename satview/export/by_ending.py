@@ -15,7 +15,7 @@ from satview.base.plugins import Plugin, PluginKind, plugins
 from satview.base.time import TimeWindow
 from satview.export.listing_part import write_event_list, write_listing
 from satview.export.perfetto import write_chrome, write_perfetto
-from satview.export.subset import Bools, SubsetReport, write_subset
+from satview.export.subset import Bools, SubsetReport, nameless_text, write_subset
 from satview.export.tables import write_by_class, write_folder, write_table
 from satview.formats.kev.head.header import FROM_LISTING
 from satview.formats.kev.payloads import SlotPayloads
@@ -50,11 +50,7 @@ def write_verbatim(trace: Trace, path: Path | str) -> int:
 
 def without_names(trace: Trace) -> str:
     """Return what a .kev file cannot hold of lines that fit no row, as a sentence; empty if nothing."""
-    count = 0 if trace.listed is None else len(trace.listed[0])
-    if not count:
-        return ""
-    events = f"{count:,} events" if count != 1 else "1 event"
-    return f"{events} of lines that fit no row keep words alone in a .kev file; the names are in the listing only"
+    return "" if trace.listed is None or not len(trace.listed[0]) else nameless_text(len(trace.listed[0]))
 
 
 def _pairs(trace: Trace, page_length: int) -> tuple[tuple[str, str], ...]:

@@ -577,6 +577,7 @@ class SubsetReport:
         total: Events of the whole trace.
         remade: BUFFER events (and their ends) that were requested and are not copied: the new file has its own.
         slots: Slots in the new file, its TIME and BUFFER events included.
+        nameless: Events of lines that fit no row, of which the new file has the words alone.
     """
 
     path: Path
@@ -586,16 +587,22 @@ class SubsetReport:
     total: int
     remade: int
     slots: int
+    nameless: int = 0
 
     @property
-    def remade_text(self) -> str:
-        """What became of the BUFFER events, as a sentence without a full stop; empty if none was requested."""
-        if not self.remade:
-            return ""
-        return (
+    def left_out(self) -> tuple[str, ...]:
+        """What of the requested events is not in the file, and why; sentences without a full stop."""
+        remade = (
             f"{self.remade:,} BUFFER events are not copied: the new file has its own, numbered by its buffers, "
             "and TIME events where they need them"
         )
+        return (*([remade] if self.remade else []), *([nameless_text(self.nameless)] if self.nameless else []))
+
+
+def nameless_text(count: int) -> str:
+    """Return what a .kev file cannot hold of some events of lines that fit no row."""
+    events = f"{count:,} events" if count != 1 else "1 event"
+    return f"{events} of lines that fit no row keep words alone in a .kev file; the names are in the listing only"
 
 
 def write_subset(
@@ -648,7 +655,8 @@ def write_subset(
         write_start(file.stream, header_pairs(trace), _system_page(trace))
         slots = write_slots(file.stream, trace, written, opening, progress, cancelled)
     remade = int(np.count_nonzero(selected[rows])) - count
-    return SubsetReport(path, count, len(written) - count, len(opening), len(trace.events), remade, slots)
+    nameless = 0 if trace.listed is None else int(np.isin(trace.listed[0], written).sum())
+    return SubsetReport(path, count, len(written) - count, len(opening), len(trace.events), remade, slots, nameless)
 
 
 def _selected(trace: Trace, selected: Bools, rows: slice) -> Bools:

@@ -6,7 +6,7 @@ import csv
 import io
 import multiprocessing
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field
@@ -21,6 +21,7 @@ from satview.base.new_file import NewFile
 from satview.base.safe_text import csv_text
 from satview.events.catalogue import catalogue
 from satview.events.spec import Release
+from satview.events.user_events import UserEvent
 from satview.export.tables import arrow_of, write_parquet
 from satview.fleet.layout import (
     DEFAULT_TABLES,
@@ -33,6 +34,7 @@ from satview.fleet.layout import (
     record_metadata,
 )
 from satview.formats.registry import open_trace
+from satview.store.arguments import describe_events, misfits
 from satview.store.trace import Trace
 from satview.tables.arguments import kinds_of
 from satview.tables.schema import SCHEMAS
@@ -57,12 +59,14 @@ class Done:
         events: How many it has.
         costs_data: Problems of the file cost data.
         fault: Why it is not in the data set; empty = it is.
+        misfits: Which descriptions of events do not fit it.
     """
 
     name: str
     events: int = 0
     costs_data: bool = False
     fault: str = ""
+    misfits: tuple[str, ...] = ()
 
 
 def export_one(source: Source, dataset: Dataset, tables: tuple[str, ...]) -> Done:
@@ -79,10 +83,11 @@ def _exported(source: Source, dataset: Dataset, tables: tuple[str, ...]) -> Done
     record = dataset.part(RECORD, source.name)
     record.unlink(missing_ok=True)
     trace = open_trace(source.path)
+    describe_events(trace, source.user_events)
     for name in tables:
         _write(_one_type(arrow_of(trace, name)), dataset, name, source)
     _write(_record(trace, source, tables), dataset, RECORD, source)
-    return Done(source.name, len(trace.events), trace.problems.cost_data)
+    return Done(source.name, len(trace.events), trace.problems.cost_data, misfits=tuple(misfits(trace)))
 
 
 def _write(found: pa.Table, dataset: Dataset, name: str, source: Source) -> None:
@@ -152,6 +157,7 @@ def export_folder(
     jobs: int = 1,
     patterns: Sequence[str] = (),
     report: Report | None = None,
+    user_events: Mapping[int, UserEvent] | None = None,
 ) -> Exported:
     """Write the tables of all traces below a folder as one data set of Parquet; go on where an earlier run stopped.
 
@@ -164,11 +170,12 @@ def export_folder(
         jobs: How many processes run at once.
         patterns: Names of files to take, such as `*.txt`; none = `.kev`, compressed too.
         report: Called after each trace with what became of it, how many are done, and of how many.
+        user_events: Descriptions of events of all traces; None = none.
 
     Raises:
         UsageError: There is no trace, no such table, the target is something else, or a package is missing.
     """
-    todo = plan(folder, out, tables, patterns)
+    todo = plan(folder, out, tables, patterns, user_events)
     found = Exported(todo.dataset, unchanged=todo.unchanged)
     steps = _here(todo) if jobs <= 1 or len(todo.sources) <= 1 else _by_processes(todo, jobs)
     for number, each in enumerate(steps, 1):
@@ -196,7 +203,13 @@ class Plan:
     tables: tuple[str, ...]
 
 
-def plan(folder: Path | str, out: Path | str, tables: Sequence[str] = (), patterns: Sequence[str] = ()) -> Plan:
+def plan(
+    folder: Path | str,
+    out: Path | str,
+    tables: Sequence[str] = (),
+    patterns: Sequence[str] = (),
+    user_events: Mapping[int, UserEvent] | None = None,
+) -> Plan:
     """Return what an export has to do, and make the folder of the data set.
 
     Raises:
@@ -211,7 +224,7 @@ def plan(folder: Path | str, out: Path | str, tables: Sequence[str] = (), patter
         if name not in SCHEMAS and name not in of_kinds:
             raise UsageError(f"there is no table {name[:40]!r}; {near_tables(name, of_kinds)}"
                              f"there are {', '.join(SCHEMAS)}, and those of kinds of events")  # fmt: skip
-    sources = find_sources(folder, patterns, Path(out))
+    sources = find_sources(folder, patterns, Path(out), user_events)
     dataset = begin_dataset(out)
     left = [source for source in sources if not dataset.has(source, names)]
     return Plan(dataset, left, len(sources) - len(left), names)
@@ -297,7 +310,12 @@ def fleet_bag(todo: Plan) -> Any:
 
 
 def export_on_cluster(
-    folder: Path | str, out: Path | str, address: Any, tables: Sequence[str] = (), patterns: Sequence[str] = ()
+    folder: Path | str,
+    out: Path | str,
+    address: Any,
+    tables: Sequence[str] = (),
+    patterns: Sequence[str] = (),
+    user_events: Mapping[int, UserEvent] | None = None,
 ) -> Exported:
     """Write the traces below a folder as one data set, on a cluster of Dask; otherwise as `export_folder`.
 
@@ -307,12 +325,13 @@ def export_on_cluster(
         address: Of the scheduler, such as `tcp://10.0.0.1:8786`, or a cluster object.
         tables: As of `export_folder`.
         patterns: The same.
+        user_events: The same.
 
     Raises:
         UsageError: As of `export_folder`; or no scheduler answers.
     """
     distributed = required("distributed")
-    todo = plan(Path(folder).resolve(), Path(out).resolve(), tables, patterns)
+    todo = plan(Path(folder).resolve(), Path(out).resolve(), tables, patterns, user_events)
     found = Exported(todo.dataset, unchanged=todo.unchanged)
     if todo.sources:
         try:

@@ -7,9 +7,10 @@ was then, and of which tables the trace was made.
 from __future__ import annotations
 
 import glob
+import hashlib
 import json
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import quote, unquote
@@ -17,6 +18,7 @@ from urllib.parse import quote, unquote
 from satview.base.errors import UsageError
 from satview.base.extras import required
 from satview.base.new_file import NewFile
+from satview.events.user_events import UserEvent
 from satview.tables.schema import SCHEMAS
 
 MARK: Final = "satview-fleet.json"  # in the folder of a data set
@@ -39,12 +41,20 @@ class Source:
         path: The file.
         size_bytes: Of it.
         modified_ns: When it was last written.
+        user_events: Descriptions of its events, by code.
     """
 
     name: str
     path: Path
     size_bytes: int
     modified_ns: int
+    user_events: Mapping[int, UserEvent] = field(default_factory=dict)
+
+    def state(self) -> dict[str, Any]:
+        """Return what its tables depend on: if any of it changes, they are made again."""
+        described = repr(sorted(self.user_events.items())).encode() if self.user_events else b""
+        return {"version": _VERSION, "size_bytes": self.size_bytes, "modified_ns": self.modified_ns,
+                **({"user_events": hashlib.sha256(described).hexdigest()} if described else {})}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,16 +103,13 @@ class Dataset:
             found = json.loads(metadata.get(b"satview.fleet", b"{}"))
         except (OSError, ValueError):  # pyarrow's errors of damaged files are ValueErrors
             return False
-        state = (found.get("version"), found.get("size_bytes"), found.get("modified_ns"))
-        is_same = state == (_VERSION, source.size_bytes, source.modified_ns)
-        return is_same and set(tables) <= set(found.get("tables", ()))
+        tables_there = found.pop("tables", ())
+        return bool(found == source.state()) and set(tables) <= set(tables_there)
 
 
 def record_metadata(source: Source, tables: Iterable[str]) -> dict[str, str]:
     """Return what the part of the table `trace` says of where it comes from."""
-    metadata: dict[str, Any] = {"version": _VERSION, "size_bytes": source.size_bytes, "modified_ns": source.modified_ns,
-                            "tables": sorted(tables)}  # fmt: skip
-    return {"satview.fleet": json.dumps(metadata)}
+    return {"satview.fleet": json.dumps({**source.state(), "tables": sorted(tables)})}
 
 
 def is_dataset(path: Path | str) -> bool:
@@ -142,13 +149,19 @@ def begin_dataset(path: Path | str) -> Dataset:
     return Dataset(folder.resolve())
 
 
-def find_sources(folder: Path | str, patterns: Iterable[str] = (), out: Path | None = None) -> list[Source]:
+def find_sources(
+    folder: Path | str,
+    patterns: Iterable[str] = (),
+    out: Path | None = None,
+    user_events: Mapping[int, UserEvent] | None = None,
+) -> list[Source]:
     """Return the traces below a folder, by name; hidden files and folders are left out.
 
     Args:
         folder: Where to look.
         patterns: Of names of files; none = `PATTERNS`.
         out: A folder below which nothing is taken.
+        user_events: Descriptions of events of all of them; None = none.
 
     Raises:
         UsageError: There is none.
@@ -161,7 +174,7 @@ def find_sources(folder: Path | str, patterns: Iterable[str] = (), out: Path | N
         if is_hidden or (out is not None and out.resolve() in path.resolve().parents) or not path.is_file():
             continue
         status = path.stat()
-        found[below.as_posix()] = Source(below.as_posix(), path, status.st_size, status.st_mtime_ns)
+        found[below.as_posix()] = Source(below.as_posix(), path, status.st_size, status.st_mtime_ns, user_events or {})
     if not found:
         raise UsageError(f"{root.name or root}: no file in it is called {' or '.join(given)}; see --pattern")
     return list(found.values())

@@ -71,8 +71,7 @@ def write_events(
         written = write_subset(trace, path, mask, window, progress=report, cancelled=is_cancelled)
         more = written.context + written.opening
         with_more = f", and {more:,} more to keep threads, names and states correct" if more else ""
-        remade = f"; {written.remade_text}" if written.remade else ""
-        return f"{path.name}: {written.selected:,} events{with_more}{remade}"
+        return "; ".join((f"{path.name}: {written.selected:,} events{with_more}", *written.left_out))
     write = write_listing if kind == "txt" else write_event_list
     return f"{path.name}: {write(trace, path, mask, report, is_cancelled):,} events"
 

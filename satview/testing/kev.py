@@ -38,6 +38,8 @@ from satview.testing.figure import Claims, Figure, KevFailure, Unit
 from satview.testing.threads import Threads
 
 _LIKE_A_NAME: Final = re.compile(r"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*")  # as QNX spells its events
+_USER_EVENT: Final = re.compile(r"EVENT[ :]?\d+")  # of a number that there is not
+_MISSPELT: Final = 0.8  # like a name of QNX to this degree
 _MESSAGES: Final = (wire.code(wire.WireClass.COMM, 0),)
 _MOST_NAMED: Final = 4
 _MOST_INTERRUPTS: Final = 8
@@ -119,11 +121,19 @@ class Kev:
         if looks_like_condition(event):
             return self.trace.select(event)
         rows = _user_rows(self.trace, event)
-        if not len(rows) and _LIKE_A_NAME.fullmatch(event):
-            known = event_names(self.trace.release)
-            raise UsageError(f"there is no event {event[:40]!r}{did_you_mean(nearest(event, known))}; write "
+        if not len(rows) and (meant := self._meant(event)) is not None:
+            raise UsageError(f"there is no event {event[:40]!r}{did_you_mean(meant)}; write "
                              f'text == "{event[:40]}" for a user event with that text')  # fmt: skip
         return rows
+
+    def _meant(self, event: str) -> tuple[str, ...] | None:
+        """Return the events that a text probably means which no user event has; None = it is a text."""
+        book, known = self.trace.catalogue, event_names(self.trace.release)
+        if _LIKE_A_NAME.fullmatch(event) or event.endswith("()") or _USER_EVENT.fullmatch(event):
+            return nearest(event, known)
+        if codes := book.find_shown(event):  # in other letters than QNX's
+            return tuple(dict.fromkeys(map(book.name, codes)))[:_MOST_NAMED]
+        return tuple(difflib.get_close_matches(event[:64].upper(), known, 3, _MISSPELT)) or None
 
     def events(self, event: str) -> Figure:
         """Return how many events there are, of a name as `rows` takes it; its location is the first one.

@@ -96,6 +96,24 @@ def test_another_file_is_replaced(folder, monkeypatch, capsys):
     assert Path("old.csv").read_text().startswith('"event",')
 
 
+@pytest.mark.parametrize(("command", "needs"), [
+    ("convert a.kev", "OUT is missing"), ("export a.kev --format csv", "-o OUT is missing"),
+    ("filter a.kev -e cpu==0", ""), ("report a.kev --pictures 0", "-o OUT is missing"),
+])  # fmt: skip
+def test_an_output_is_named_by_its_option_or_behind_the_file(folder, command, needs, monkeypatch, capsys, tmp_path):
+    monkeypatch.chdir(folder)
+    name, read, *options = command.split()
+    option, behind = tmp_path / "option", tmp_path / "behind"
+    assert main([name, read, *options, "-o", str(option)]) == 0
+    assert main([name, read, str(behind), *options]) == 0
+    assert option.read_bytes() == behind.read_bytes()
+    assert option.stat().st_size > 1000
+    assert main([name, read, str(behind), *options, "-o", str(option)]) == 2
+    assert f"two outputs are given, {behind} and {option}" in capsys.readouterr().err
+    assert main([name, read, *options]) == (2 if needs else 0)
+    assert needs in capsys.readouterr().err
+
+
 def test_every_command_with_an_output_is_tried():
     """An output is declared by its type; a command that has one is in the list above."""
     tried = {command.split()[0] for command in READS}

@@ -135,6 +135,16 @@ def test_every_notation_of_a_range(path, capsys):
         assert [line.split(",")[1] for line in capsys.readouterr().out.splitlines()[1:]] == times, words
 
 
+@pytest.mark.parametrize(
+    "options", [["--pid", "99"], ["--cpu", "9"], ["--from", "9s", "--format", "csv"], ["--class", "COMM"]]
+)
+def test_a_selection_of_nothing_says_so(path, options, capsys):
+    assert main(["traceprinter", str(path), *options]) == 1
+    printed = capsys.readouterr()
+    assert "THRUNNING" not in printed.out
+    assert printed.err == "satview traceprinter: no event matched the options that select events\n"
+
+
 def test_what_needs_the_whole_trace_needs_a_file(path, capsys):
     assert main(["traceprinter", "-", "--range", "-1ms.."]) == 2
     assert "standard input is read once" in capsys.readouterr().err

@@ -15,6 +15,7 @@ import pytest
 
 from satview.__main__ import main
 from satview.base.errors import UsageError
+from satview.events import wire
 from satview.fleet import export, trends
 from satview.fleet.layout import DEFAULT_TABLES, MARK, Dataset, find_sources, is_dataset
 from satview.fleet.query import query_dataset
@@ -290,6 +291,34 @@ def test_the_commands(traces, out, capfd):
     query = "select trace, count(*) as n from event group by trace order by trace limit 1"
     assert main(["query", str(out), query, "--format", "csv"]) == 0
     assert capfd.readouterr().out.splitlines() == ['"trace","n"', '"a.kev",6']
+
+
+def test_descriptions_of_user_events_are_for_all_traces(traces, out, capfd):
+    for number in (10, 20):
+        builder = TraceBuilder().time_event(0).event(wire.code(6, 100), 5, (number, number + 1))
+        builder.write(traces / f"user{number}.kev")
+    described, short = traces / "a.xml", traces / "b.xml"
+    form = '<eventdefinitions><eventclass name="User Events"><event id="100" sformat="{}"/>'
+    form += "</eventclass></eventdefinitions>"
+    described.write_text(form.format("%4u1d depth"))
+    short.write_text(form.format("%4u1d depth %8u1d sum"))
+    command = ["export", str(traces), "-o", str(out), "--jobs", "2", "--pattern", "user*", "--table", "user_100"]
+    for arguments, written in (
+        ([], "2 traces written, 4 events"),
+        (["--user-events", str(described)], "2 traces written, 4 events"),
+        (["--user-events", str(described)], "0 traces written, 0 events, 2 unchanged"),
+        ([], "2 traces written, 4 events"),
+        (["--user-events", str(short)], "2 traces written, 4 events"),
+    ):
+        assert main([*command, *arguments]) == 0
+        printed = capfd.readouterr()
+        assert printed.out == f"{out}: {written}\n"
+        is_short = arguments[-1:] == [str(short)]
+        assert ("user20.kev: USREVENT EVENT 100: 1 of 1 events end before 'sum'" in printed.err) is is_short
+        if arguments[-1:] == [str(described)]:
+            assert query_dataset(out, "select trace, depth, d1 from user_100 order by trace").rows() == [
+                ("user10.kev", 10, 11), ("user20.kev", 20, 21)
+            ]  # fmt: skip
 
 
 @pytest.mark.parametrize(

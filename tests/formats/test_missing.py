@@ -79,6 +79,22 @@ def test_slots_cut_out_inside_of_buffers_leave_unknown_time(release, is_ring, tm
     assert len(silent) == trace.cpu_count if release is Release.QNX_7 else silent
 
 
+@pytest.mark.parametrize("release", [Release.QNX_6, Release.QNX_7])
+def test_a_cut_that_leaves_the_length_of_the_buffer(release, tmp_path):
+    _, slots = capture(release)
+    buffers = np.flatnonzero((slots[:, 0] & wire.CODE_MASK) == wire.CONTROL_BUFFER)
+    begin, end = next(
+        (before + 300, behind + 300)
+        for before, next_buffer, behind, last in zip(buffers, buffers[1:], buffers[6:], buffers[7:], strict=False)
+        if next_buffer - before == last - behind
+    )
+    trace = changed(tmp_path, release, lambda slots: np.delete(slots, slice(begin, end), 0))
+    assert "buffer-length" not in trace.problems.counts()
+    lost = losses(trace)
+    assert lost[:, 2].tolist() == [EVERY_CPU]
+    assert (lost[0, 1] - lost[0, 0]) / trace.clock.cycles_per_s > 0.05  # six buffers of 20 ms
+
+
 @pytest.mark.parametrize("bits", [0x3FF, 0x7C00, 0x3F000000], ids=["event", "class", "cpu"])
 @pytest.mark.parametrize("release", [Release.QNX_7, Release.QNX_8])
 def test_a_flipped_bit_loses_no_event(release, bits, tmp_path):
@@ -182,7 +198,8 @@ def in_buffers(*buffers, cpu=0):
         ([(1, 4, (0, 1, 51)), (2, 3, (60, 61, 62))], [(1, 51, 60)]),
         ([(1, 2, (0, 1, 51)), (2, 3, (60, 61, 62))], []),  # longer, and the next one follows it
         ([(1, 2, (0, 1, 51)), (3, 3, (60, 61, 62))], [(1, 51, 60)]),
-        ([(1, 3, (0, 1, 51)), (3, 3, (60, 61, 62))], []),  # whole: what is missing is behind it
+        ([(1, 3, (0, 1, 40)), (3, 3, (50, 51, 52))], []),  # whole: what is missing is behind it
+        ([(1, 3, (0, 1, 41)), (3, 3, (51, 52, 53))], [(1, 41, 51)]),  # a length that fits by chance
         ([(1, 4, (0, 1, 51)), (2, 3, (130, 131, 132))], []),  # time stands still in front of the next, which shows it
         ([(1, 4, (0, 0, 0)), (2, 3, (0, 1, 2))], []),
         ([(1, 4, (0, 10, 20))], [(10, 20, -1)]),  # of equal steps the last
@@ -220,6 +237,14 @@ def test_buffers_of_each_cpu():
     # As buffers of all CPUs: number 3 does not follow 8, and only the one that is shorter than it says is cut.
     assert missing.cut_buffers(decoded(*rows, words=[(8, 2), (3, 5), (4, 1), (9, 2)]), 9, EventRegion(0, 9),
                                per_cpu=False).tolist() == [[2, 70, EVERY_CPU, 90]]  # fmt: skip
+
+
+def test_the_step_to_the_next_buffer_of_the_same_cpu():
+    """Both buffers of CPU 0 are whole, and one between them is lost; CPU 1 has a buffer at the end of the first."""
+    rows = [(wire.CONTROL_BUFFER, 0, 0), (MARK, 0, 1), (MARK, 0, 51), (wire.CONTROL_BUFFER, 1, 52),
+            (wire.CONTROL_BUFFER, 0, 80)]  # fmt: skip
+    columns = decoded(*rows, words=[(1, 3), (1, 1), (3, 1)])
+    assert missing.cut_buffers(columns, 5, EventRegion(0, 5), per_cpu=True).tolist() == []
 
 
 def test_as_many_buffers_as_are_looked_into():

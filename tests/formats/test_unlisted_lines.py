@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from satview.__main__ import main
 from satview.cli.catalogue import unlisted_rows
 from satview.events import wire
 from satview.events.spec import Release
@@ -191,6 +192,28 @@ def test_lines_without_a_header_show_their_release_or_all_are_tried(event, relea
     _, trace = read(event + "\n")
     assert str(trace.release) == release
     assert said in next(problem.detail for problem in trace.problems if problem.kind.slug == "release-assumed")
+
+
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [
+        (["export"], "2 events"), (["filter"], "2 events"), (["export", "-e", 'event == "NEW_B"'], "1 event"),
+        (["filter", "-e", "class == COMM"], ""),
+    ],
+)  # fmt: skip
+def test_a_kev_file_says_how_many_names_it_cannot_hold(command, said, tmp_path, capsys):
+    path, out = tmp_path / "x.txt", tmp_path / "x.kev"
+    path.write_text(
+        lines(
+            "t:0x1 CPU:00 FRESH           :NEW_A              a:0x00000001",
+            "t:0x2 CPU:00 FRESH           :NEW_B              b:0x00000002",
+            "t:0x3 CPU:00 COMM            :REC_PULSE          scoid:0x40000001 pid:1",
+        )
+    )
+    assert main([*command, str(path), "-o", str(out)]) == 0
+    sentence = f"  {said} of lines that fit no row keep words alone in a .kev file; the names are in the listing only\n"
+    printed = capsys.readouterr().out
+    assert (sentence in printed) if said else "fit no row" not in printed
 
 
 def test_one_stray_cpu_makes_no_lanes():

@@ -34,6 +34,31 @@ def add_user_events(add: Any) -> None:
         help="XML file from the vendor's toolkit with names and fields of user events and others")  # fmt: skip
 
 
+def add_output(add: Any, help_text: str, metavar: str = "OUT") -> None:
+    """Add the output of a command that reads one file: `-o OUT`, or OUT behind the file; see `take_output`.
+
+    Args:
+        add: `add_argument` of the parser, to which the file was added.
+        help_text: What is written.
+        metavar: How help shows it.
+    """
+    add("out", metavar=metavar, nargs="?", type=OutputFile, help=f"the same as -o {metavar}")
+    add("-o", "--output", metavar=metavar, type=OutputFile, help=help_text)
+
+
+def take_output(args: argparse.Namespace, missing: str = "") -> None:
+    """Make `args.output` the output, whichever way it was given.
+
+    Raises:
+        UsageError: There are two, or none although `missing` says what a command without one lacks.
+    """
+    if args.out is not None and args.output is not None:
+        raise UsageError(f"two outputs are given, {args.out} and {args.output}; only one can be written")
+    args.output = args.out if args.output is None else args.output
+    if args.output is None and missing:
+        raise UsageError(missing)
+
+
 class RuleFile(InputFile):
     """The name of a rule file, which names files of functions that it calls."""
 

@@ -8,7 +8,7 @@ import os
 from satview.base.errors import UsageError
 from satview.base.process import COST_DATA, FINE, say
 from satview.base.safe_text import visible_line
-from satview.cli.shared.progress import working, working_on
+from satview.cli.shared.progress import read_descriptions, working, working_on
 from satview.fleet.export import Exported, export_folder, export_on_cluster
 from satview.fleet.layout import DEFAULT_TABLES, SKIPPED
 from satview.tables.schema import SCHEMAS
@@ -24,21 +24,20 @@ def export(args: argparse.Namespace) -> int:
     """
     if args.range or args.expression or args.by_class or args.format not in (None, "parquet"):
         raise UsageError("a folder of traces can only be exported as whole tables, in Parquet")
-    if args.user_events:
-        raise UsageError("--user-events works for a single trace; export the traces one by one")
     if args.jobs is not None and args.jobs < 1:
         raise UsageError(f"--jobs {args.jobs} is not a number of processes")
     tables = list(SCHEMAS) if "all" in args.table else [*args.table]
     if args.arguments and "argument" not in tables:
         tables = [*(tables or DEFAULT_TABLES), "argument"]
+    described = read_descriptions(args.user_events).events if args.user_events else {}
     if args.dask:
         with working(working_on("exporting", args.file)):
-            found = export_on_cluster(args.file, args.output, args.dask, tables, args.pattern)
+            found = export_on_cluster(args.file, args.output, args.dask, tables, args.pattern, described)
     else:
         jobs = args.jobs or os.cpu_count() or 1
         with working(working_on("exporting", args.file)) as report:
             found = export_folder(args.file, args.output, tables, jobs, args.pattern,
-                                  lambda _done, number, count: report(number / count))  # fmt: skip
+                                  lambda _done, number, count: report(number / count), described)  # fmt: skip
     return _report(found, args.output)
 
 
@@ -47,6 +46,11 @@ def _report(found: Exported, name: str) -> int:
         say(f"{visible_line(each.name)} skipped: {visible_line(each.fault)}")
     if len(found.skipped) > _MOST_FAULTS:
         say(f"and {len(found.skipped) - _MOST_FAULTS:,} more skipped; {SKIPPED} lists all of them")
+    misfits = [f"{visible_line(each.name)}: {misfit}" for each in found.done for misfit in each.misfits]
+    for line in misfits[:_MOST_FAULTS]:
+        say(line)
+    if len(misfits) > _MOST_FAULTS:
+        say(f"and {len(misfits) - _MOST_FAULTS:,} more descriptions that do not fit")
     events = sum(each.events for each in found.done)
     parts = [f"{len(found.done):,} traces written, {events:,} events"]
     if found.unchanged:

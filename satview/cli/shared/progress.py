@@ -19,6 +19,7 @@ from satview.base.safe_text import visible_line
 from satview.cli.shared.bold import NO_TERMINALS
 
 if TYPE_CHECKING:
+    from satview.events.user_events import Descriptions
     from satview.store.trace import Trace
 
 DELAY_S: float = 0.5  # nobody needs to be told of what is over by then
@@ -120,18 +121,29 @@ def open_trace(path: Path | str, user_events: str = "", *, says_outside: bool = 
     return trace
 
 
+def read_descriptions(user_events: str) -> Descriptions:
+    """Return the events that a file describes, and say on standard error what of it is not understood.
+
+    Raises:
+        UsageError: The file is faulty.
+    """
+    from satview.formats.user_event_file import read_user_events  # brings a parser of XML
+
+    descriptions = read_user_events(Path(user_events))
+    for note in descriptions.notes:
+        say(note)
+    return descriptions
+
+
 def describe(user_events: str, *traces: Trace) -> None:
     """Take descriptions of events of traces from a file, and say on standard error what of them cannot be used.
 
     Raises:
         UsageError: The file is faulty.
     """
-    from satview.formats.user_event_file import read_user_events  # brings a parser of XML
     from satview.store.arguments import describe_events, misfits
 
-    descriptions = read_user_events(Path(user_events))
-    for note in descriptions.notes:
-        say(note)
+    descriptions = read_descriptions(user_events)
     for trace in traces:
         describe_events(trace, descriptions.events)
         of = f"{visible_line(trace.path.name)}: " if len(traces) > 1 else ""

@@ -63,10 +63,11 @@ def cut_buffers(decoded: Decoded, count: int, region: EventRegion, *, per_cpu: b
     has_next = following >= 0
     missing = np.where(has_next, words[following, 0] - words[:, 0] - 1, 0)
     announced = words[:, 1]
-    # Fewer slots than announced, or another buffer's behind its own; of a ring only the numbers tell.
-    is_cut = (announced > 0) & ((held < announced) | ((held != announced) & (missing > 0)))
+    # Fewer slots than announced, or another buffer's behind its own. Where the length fits, as by chance it may, and of
+    # a ring, which has none, only the numbers and the time tell.
+    is_cut = (announced > 0) & (held < announced)
     is_cut[-1] &= announced[-1] > held[-1]
-    is_cut |= (announced == 0) & (missing > 0)
+    is_cut |= missing > 0
     gaps: list[tuple[int, int, int, int]] = []
     for number in np.flatnonzero(is_cut)[:_MOST].tolist():
         begin, end = int(rows[number]), int(ends[number])
@@ -74,7 +75,8 @@ def cut_buffers(decoded: Decoded, count: int, region: EventRegion, *, per_cpu: b
             start, stop = int(decoded.time[before]), int(decoded.time[behind])
             if stop <= start or behind >= end:
                 continue  # before the next buffer, which shows it
-            if not announced[number] and stop - start < _LONGER * (int(decoded.time[end]) - int(decoded.time[end - 1])):
+            to_next = int(decoded.time[rows[following[number]]]) - int(decoded.time[end - 1])
+            if announced[number] in (0, held[number]) and stop - start < _LONGER * to_next:
                 continue  # buffers are missing behind it: what they held takes longer than any step within one
             # Of a ring, that has no lengths, it is not known which of both it is: a cut one or lost ones behind it.
             shown_by = _next_buffer(decoded, rows[number + 1 :], cpu) if announced[number] else _NO_BUFFER
