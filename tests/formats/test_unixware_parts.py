@@ -224,6 +224,8 @@ def test_lists_of_problems_end_with_a_count(tmp_path, monkeypatch):
         ("unknown-events", "event1 2, event2 25, which 0 is in no table", 1, 1_000_000_000, None, ""),
         ("unknown-events", "and more of the same", 6, None, None, ""),
     ]
+    (tmp_path / "tr.1.1").write_text(lines[0] + lines[1])
+    assert [count for _, _, count, *_ in problems_of(open_trace(tmp_path))] == [1, 1], "no more than are listed"
     (tmp_path / "tr.1.1").write_text("".join(record(time, 1, 1, "mutex_lock", 1, 16) for time in range(4)))
     start = 1_000_000_000_000
     assert problems_of(open_trace(tmp_path)) == [
