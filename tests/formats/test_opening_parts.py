@@ -388,5 +388,5 @@ def test_files_that_a_trace_is_made_of(tmp_path, monkeypatch):
         monkeypatch.setattr(registry, "folders", lambda folders=folders: folders)
         registry.open_trace(tmp_path)
         assert len(checked) == count
-    with pytest.raises(TraceFormatError, match="check the name"):
+    with pytest.raises(TraceFormatError, match="there is a NUL in it, which no file's name has; check the name"):
         registry.open_trace("a\0b")

@@ -284,8 +284,7 @@ def syspage_bytes(
         flags: qtime flags.
     """
     is_8 = bool(kind & VERSIONED)
-    header_size = 248 if is_8 else 262 if kind >= 0x100 else 76
-    header_size = (header_size + 7) // 8 * 8
+    header_size = 248 if is_8 else 264 if kind >= 0x100 else 80  # the entry, and up to the next 8 bytes
     names, name_offsets = bytearray(b"\0"), []
     for name in cpu_names:
         name_offsets.append(len(names))
