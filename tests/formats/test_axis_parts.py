@@ -367,7 +367,7 @@ def test_columns_of_events_of_two_files():
     CPUs beyond those of a file, up to 255, which only damaged slots name, become one behind those of all.
     """
     events = SimpleNamespace(
-        time_cycles=np.array([5, 6, 7]), code=np.array([1, 2, 3], np.uint16), cpu=np.array([0, 254, 255], np.uint8),
+        time_cycles=np.array([5, 6, 7]), code=np.array([1, 2, 3], np.uint16), cpu=np.array([0, 1, 255], np.uint8),
         thread=np.array([0, 1, 1], np.uint16), slot=np.array([0, 4, 9], np.uint32),
         slot_count=np.array([1, 3, 1], np.uint8),
     )  # fmt: skip
@@ -382,7 +382,7 @@ def test_columns_of_events_of_two_files():
     found = assemble._events(parts)
     assert found.time_cycles.tolist() == [11, 12, 13, 14, 15, 16]
     assert found.code.tolist() == [2, 3, 3, 4, 4, 5]
-    assert found.cpu.tolist() == [0, 1, 255, 255, 255, 255]
+    assert found.cpu.tolist() == [0, 1, 255, 2, 255, 255]
     assert found.thread.tolist() == [0, 0, 1, 2, 1, 2]
     assert found.slot.tolist() == [0, 10, 4, 14, 9, 19]
     assert found.slot_count.tolist() == [1, 1, 3, 3, 1, 1]

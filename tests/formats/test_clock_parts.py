@@ -230,6 +230,8 @@ def test_the_last_event_of_each_cpu(monkeypatch):
     assert [getattr(noted, name).tolist() for name in ("row", "kind", "rollovers", "gap", "source", "weight")] == [
         [0, 1, 3, 5], [TIME, SEED, SEED, TIME], [0] * 4, [0, 0, 0, 100], [-1, 0, 1, -1], [1, 0, 0, 1]
     ]  # fmt: skip
+    ends_behind(8, *((800 + row, None) for row in range(5)))
+    assert [(row, cpus.tolist()) for row, cpus in clock._recent] == [(10, [2, 3, 4])]
 
 
 def test_the_clock_of_a_cpu_without_time_is_that_of_the_event_before():

@@ -7,6 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from satview.base.errors import SourceChangedError
 from satview.events import wire
 from satview.events.spec import Release
 from satview.formats.kev import assemble, owners, sampling
@@ -182,6 +183,18 @@ def test_who_is_who(tmp_path):
     assert list(zip(*columns, strict=True)) == [
         (-1, -1, 0, ""), (7, 1, 1, ""), (8, 1, 2, "second")
     ]  # fmt: skip
+
+
+def test_a_file_that_changed_while_it_was_decoded_is_refused():
+    """Its slots could be read, but nobody knows which of them are those of the file that was opened."""
+
+    class Changed(MemorySlots):
+        def check(self) -> None:
+            raise SourceChangedError("x", None, "it was written over", "open it again")
+
+    slots = Changed(np.array([(MARK, 5, 0, 0)], np.uint32))
+    with pytest.raises(SourceChangedError, match="it was written over"):
+        assemble.trace_from_slots("x", "kev", header(SYS_RELEASE="7.1.0"), b"", slots, "little", Problems())
 
 
 @pytest.mark.parametrize(

@@ -471,6 +471,9 @@ def test_switches_of_compact_bundles():
     assert apart.cpu.tolist() == [4] * 3 + [7] * 6
     assert apart.before.tolist() == [-1, 1, 2, -1, 1, 2, 3, 1, 2]
     assert len(perfetto.compact_switches(compact(intern_table=["a"]), ints(0, 0), 0, Tasks()).time_ns) == 0
+    bare = perfetto.compact_switches(compact(switch_timestamp=[7]), ints(4, 7), 0, Tasks())
+    assert (bare.before.tolist(), bare.after.tolist(), bare.state.tolist()) == ([-1] * 3, [-1] * 3, [ready] * 3)
+    assert (bare.before_prio.tolist(), bare.after_prio.tolist()) == ([0] * 3, [0] * 3)
 
 
 def test_wake_ups_of_compact_bundles():

@@ -278,6 +278,8 @@ def test_threads_that_were_only_created(tmp_path):
     ]  # fmt: skip
     assert trace.threads.process.tolist() == [0, 1, 2, 2, 2]
     assert trace.processes.pid.tolist() == [-1, 7, PID]
+    for column in (trace.processes.parent_pid, trace.processes.created_cycles, trace.processes.destroyed_cycles):
+        assert column.tolist() == [-1, -1, -1], "of processes there is no record"
     assert trace.header.pairs == (("FILE_COUNT", "2"), ("DIRECTORY", tmp_path.as_posix()))
     assert [trace.cpu_title(cpu) for cpu in range(2)] == ["LWP 1 of 7", f"LWP 1 of {PID}"]
     assert (trace.byte_order, trace.format, trace.release) == ("little", "thread_trace", Release.UNIXWARE)
