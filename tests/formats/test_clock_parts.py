@@ -234,6 +234,17 @@ def test_the_last_event_of_each_cpu(monkeypatch):
     assert [(row, cpus.tolist()) for row, cpus in clock._recent] == [(10, [2, 3, 4])]
 
 
+@pytest.mark.parametrize(("behind", "cpus"), [(4095, {0, 1}), (4096, {0})])
+def test_how_far_back_the_last_event_of_a_cpu_is_looked_for(behind, cpus):
+    """Of CPU 1, in front of that many events of CPU 0: among the last 4,096."""
+    clock, of_cpu = ClockRebuilder(), np.zeros(behind + 1, np.uint8)
+    of_cpu[0] = 1
+    no_slots, none = np.empty((0, 4), np.uint32), np.empty(0, np.intp)
+    part = ClockChunk.of(no_slots, np.arange(behind + 1, dtype=np.uint32), of_cpu, none, none, 0)
+    clock.unwrap(part, np.zeros(behind + 1, np.int64))
+    assert clock._ends().keys() == cpus
+
+
 def test_the_clock_of_a_cpu_without_time_is_that_of_the_event_before():
     """CPU 0 has a TIME event, then comes CPU 1; CPU 2 begins the next chunk."""
     clock = ClockRebuilder()
