@@ -116,6 +116,7 @@ def pids_of(*tables: tuple[int, ...]) -> list[list[int]]:
         # 10**9 for each file fits two files; three share 2**31 - 1 evenly, and larger pids fall together.
         (((999_999_999,), (1,)), [[-1, 999_999_999], [-1, 1_000_000_001]]),
         (((999_999_999, 5), (1,), (2**31 - 1,)), [[-1, 715_827_881, 5], [-1, 715_827_883], [-1, 2_147_483_645]]),
+        (((2**31 - 1,), (5,)), [[-1, 1_073_741_822], [-1, 1_073_741_828]]),
     ],
 )
 def test_pids_of_further_files_begin_with_a_digit_of_their_own(tables, expected):
@@ -221,6 +222,7 @@ def test_the_most_cpus_and_events_that_fit(tmp_path):
 def test_a_file_without_an_offset_begins_where_the_first_one_does(tmp_path):
     trace = TraceBuilder().time_event(0).event(MARK, 5).open(tmp_path)
     found = trace_on_axis(tmp_path / "x", [Member("a", trace), Member("b", trace)])
+    assert Member("b", trace).offset_ps == 0
     assert (found.events.time_cycles - START).tolist() == [0, 0, 5, 5]
 
 
@@ -367,7 +369,7 @@ def test_columns_of_events_of_two_files():
     CPUs beyond those of a file, up to 255, which only damaged slots name, become one behind those of all.
     """
     events = SimpleNamespace(
-        time_cycles=np.array([5, 6, 7]), code=np.array([1, 2, 3], np.uint16), cpu=np.array([0, 254, 255], np.uint8),
+        time_cycles=np.array([5, 6, 7]), code=np.array([1, 2, 3], np.uint16), cpu=np.array([0, 1, 255], np.uint8),
         thread=np.array([0, 1, 1], np.uint16), slot=np.array([0, 4, 9], np.uint32),
         slot_count=np.array([1, 3, 1], np.uint8),
     )  # fmt: skip
@@ -382,7 +384,7 @@ def test_columns_of_events_of_two_files():
     found = assemble._events(parts)
     assert found.time_cycles.tolist() == [11, 12, 13, 14, 15, 16]
     assert found.code.tolist() == [2, 3, 3, 4, 4, 5]
-    assert found.cpu.tolist() == [0, 1, 255, 255, 255, 255]
+    assert found.cpu.tolist() == [0, 1, 255, 2, 255, 255]
     assert found.thread.tolist() == [0, 0, 1, 2, 1, 2]
     assert found.slot.tolist() == [0, 10, 4, 14, 9, 19]
     assert found.slot_count.tolist() == [1, 1, 3, 3, 1, 1]

@@ -230,6 +230,30 @@ def test_the_last_event_of_each_cpu(monkeypatch):
     assert [getattr(noted, name).tolist() for name in ("row", "kind", "rollovers", "gap", "source", "weight")] == [
         [0, 1, 3, 5], [TIME, SEED, SEED, TIME], [0] * 4, [0, 0, 0, 100], [-1, 0, 1, -1], [1, 0, 0, 1]
     ]  # fmt: skip
+    ends_behind(8, *((800 + row, None) for row in range(5)))
+    assert [(row, cpus.tolist()) for row, cpus in clock._recent] == [(10, [2, 3, 4])]
+
+
+@pytest.mark.parametrize(("behind", "cpus"), [(4095, {0, 1}), (4096, {0})])
+def test_how_far_back_the_last_event_of_a_cpu_is_looked_for(behind, cpus):
+    """Of CPU 1, in front of that many events of CPU 0: among the last 4,096."""
+    clock, of_cpu = ClockRebuilder(), np.zeros(behind + 1, np.uint8)
+    of_cpu[0] = 1
+    no_slots, none = np.empty((0, 4), np.uint32), np.empty(0, np.intp)
+    part = ClockChunk.of(no_slots, np.arange(behind + 1, dtype=np.uint32), of_cpu, none, none, 0)
+    clock.unwrap(part, np.zeros(behind + 1, np.int64))
+    assert clock._ends().keys() == cpus
+
+
+def test_the_clock_of_a_cpu_without_time_is_that_of_the_event_before():
+    """CPU 0 has a TIME event, then comes CPU 1; CPU 2 begins the next chunk."""
+    clock = ClockRebuilder()
+    clock.unwrap(chunk((100, (3, 100)), (200, None), first_row=0), np.zeros(2, np.int64))
+    no_slots, none = np.empty((0, 4), np.uint32), np.empty(0, np.intp)
+    stamps, cpus = ints(300, kind=np.uint32), ints(2, kind=np.uint8)
+    clock.unwrap(ClockChunk.of(no_slots, stamps, cpus, none, none, 2), np.zeros(1, np.int64))
+    noted = clock.review._claims()
+    assert (noted.row.tolist(), noted.cpu.tolist(), noted.source.tolist()) == ([0, 1, 2], [0, 1, 2], [-1, 0, 1])
 
 
 B, U = wire.CONTROL_BUFFER, wire.code(wire.WireClass.USER, 1)
@@ -262,6 +286,7 @@ def test_corrections_are_added_to_the_rows_of_their_cpu(corrections, first_row, 
         ([U, U, U, B], [5, 6, 7, 8], [0, 0, 0, 0], 1, [0, 1, 1, 1]),
         ([U, U, U, U], [5, 9, 9, 9], [0, 0, 0, 0], 2, [0, 0, 1, 1]),  # no BUFFER: it is in front of the correction
         ([U, B, U, U], [5, 8, 9, 10], [0, 1, 0, 0], 0, [1, 0, 1, 1]),
+        ([U, U, B], [5, 6, 5], [0, 0, 0], 0, [1, 1, 1]),  # the last event is not in front of the first one
     ],
 )  # fmt: skip
 def test_buffer_events_with_the_time_of_the_next_event(codes, times, cpus, first, expected):

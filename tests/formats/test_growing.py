@@ -253,6 +253,18 @@ def test_a_column_that_grows(monkeypatch, is_memory):
     assert column.writable(600_000)[:5].tolist() == [1, 2, 30, 40, 50]
 
 
+@pytest.mark.parametrize("is_memory", [True, False])
+def test_the_file_of_a_column_is_closed_with_it(monkeypatch, is_memory):
+    if not is_memory:
+        monkeypatch.delattr("os.memfd_create", raising=False)
+    column = decode_module.GrowingColumn(np.uint16)
+    file = column._file
+    assert os.fstat(file).st_size == 0
+    del column
+    with pytest.raises(OSError, match="Bad file descriptor"):
+        os.fstat(file)
+
+
 def test_a_column_on_a_disk_that_was_full(monkeypatch):
     """What was written before the disk was full is written over once there is room."""
     monkeypatch.delattr("os.memfd_create", raising=False)

@@ -63,7 +63,7 @@ def test_every_section_is_where_its_layout_has_it(order, layout):
 
 
 def test_a_triple_counts_where_the_entry_reaches_to_it_and_its_elements_have_a_size():
-    pair, triple = halves("little", 300, 64), halves("little", 400, 96, 48)
+    pair, triple = halves("little", 300, 64), halves("little", 400, 256 + 96, 256)
     for size, element, offset in ((262, triple[4:], 400), (261, triple[4:], 300), (262, b"\0\0", 300)):
         fields = {24: pair, 238: triple[:4] + element}
         assert parse_syspage(page("little", 0x100, size, fields=fields), "little")[0].values["cpuinfo.offset"] == offset

@@ -208,6 +208,11 @@ def test_rows_that_share_their_time(monkeypatch, seed, is_sorted):
         assert order.tolist() == np.argsort(time, kind="stable").tolist()
 
 
+def test_a_row_alone_shares_its_time_with_nobody():
+    row = np.zeros(1, np.int64)
+    assert repair.rows_of_shared_time(row + 5, row, None).tolist() == []
+
+
 def test_fragments_follow_their_events():
     fragments = Fragments(
         np.array([2, 5, 6], np.uint32), np.array([0, 2, 5, 7]), np.array([4, 9, 1, 3, 8, 2, 7], np.uint32)

@@ -7,6 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from satview.base.errors import SourceChangedError
 from satview.events import wire
 from satview.events.spec import Release
 from satview.formats.kev import assemble, owners, sampling
@@ -142,6 +143,14 @@ def test_a_trace_without_a_dump(rows_of, end):
     assert assemble.dump_end(events(*rows_of), activity, 0) == (9 if rows_of else 0)
 
 
+def test_as_many_events_as_a_dump_may_have():
+    """131,072; what follows is no part of it, whatever it is."""
+    time = np.arange((1 << 17) + 3)
+    small = np.zeros(len(time), np.uint8)
+    born = EventTable(time, np.full(len(time), THREAD, np.uint16), small, small, time.astype(np.uint32), small + 1)
+    assert assemble.dump_end(born, assemble._activity(), 1 << 60) == (1 << 17) - 1
+
+
 @pytest.mark.parametrize("length", [0, 1, 255, 256, 257, 512, 1000])
 def test_the_first_value_that_comes_again(length):
     values = np.arange(length, dtype=np.uint16)
@@ -182,6 +191,27 @@ def test_who_is_who(tmp_path):
     assert list(zip(*columns, strict=True)) == [
         (-1, -1, 0, ""), (7, 1, 1, ""), (8, 1, 2, "second")
     ]  # fmt: skip
+
+
+def test_where_a_problem_is():
+    """Counted from the first slot where nobody says where that is."""
+    slots = np.zeros((1, 4), np.uint32)
+    for more, offset in (({}, 0), ({"offset": 160}, 160)):
+        problems = Problems()
+        assemble.trace_from_slots("x", "kev", header(SYS_RELEASE="7.1.0"), b"", slots, "little", problems, **more)
+        assert [each.offset for each in problems if each.kind.slug == "empty-slots"] == [offset]
+
+
+def test_a_file_that_changed_while_it_was_decoded_is_refused():
+    """Its slots could be read, but nobody knows which of them are those of the file that was opened."""
+
+    class Changed(MemorySlots):
+        def check(self) -> None:
+            raise SourceChangedError("x", None, "it was written over", "open it again")
+
+    slots = Changed(np.array([(MARK, 5, 0, 0)], np.uint32))
+    with pytest.raises(SourceChangedError, match="it was written over"):
+        assemble.trace_from_slots("x", "kev", header(SYS_RELEASE="7.1.0"), b"", slots, "little", Problems())
 
 
 @pytest.mark.parametrize(

@@ -427,6 +427,7 @@ def test_blocks_that_cannot_be_unpacked(monkeypatch):
 
     assert unpacked(packed, 2000) == bytes(2000)
     assert unpacked(zlib.compress(b""), 0) == b""
+    assert trace_dat._unpacker("zlib", Cursor(b"", HERE), 0)(packed, 0) == b"\0", "not all of it"
     for args, what in (
         ((packed, 1999, "lz4"), "the compression 'lz4' is not known"),
         ((packed, 2001), "a packed block is damaged;"),

@@ -465,6 +465,13 @@ def test_points_and_states_are_events_too():
     assert trace.payloads.values(2) == (7, 0, -1)
 
 
+def test_a_state_that_a_file_says_counts_whoever_runs():
+    """Unlike a wake-up."""
+    states = States(ints(20), ints(9), ints(0), ints(7), ints(READY), ints(0))
+    trace, _ = opened(switches((10, 0, 0, 0, 7)), states=states)
+    assert events(trace)[1:] == [(10, 0, "RUNNING", "7:7"), (20, 0, "READY", "7:7")]
+
+
 def test_names_and_processes_come_from_the_tasks():
     tasks = Tasks({7: "seven", 8: "eight", 9: "nine"}, {7: 70, 8: 70, 9: 1 << 40}, {70: "app"}, {8: 88})
     trace, _ = opened(switches((1, 0, 7, 0, 8), (2, 0, 8, 0, 9), (3, 0, 9, 0, 10)), tasks=tasks)

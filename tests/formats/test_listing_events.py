@@ -172,6 +172,7 @@ EVENTS = """\
 7   INT_CALL:KER_MSG_SENDV/11 zzz:5                                  -> - INT_CALL/MSG_SENDV 0 0 5 0 (zzz dec)
 7   INT_CALL:KER_NEW/11 zzz:5                                        -> - INT_CALL/KER_NEW/11 0 0 5 0 (zzz dec)
 7   INT_CALL:KER_MSG_SENDV/128 zzz:5                                 -> - INT_CALL/KER_MSG_SENDV/128 0 0 5 0 (zzz dec)
+7   USREVENT:EVENT:0 zzz:5                                           -> - USREVENT/EVENT 0 5 0 (zzz dec)
 7   USREVENT:EVENT:1023 zzz:5                                        -> - USREVENT/EVENT 1023 5 0 (zzz dec)
 7   USREVENT:EVENT:1024 zzz:5                                        -> - USREVENT/EVENT 400 5 (EVENT dec, zzz dec)
 7   USREVENT:EVENT 4, zzz:5                                          -> - USREVENT/EVENT 4 5 0 (zzz dec)
@@ -303,6 +304,8 @@ def test_more_than_the_tables_hold(monkeypatch):
     odd = parser.parse("COMM            :SND_PULSE_EXE      scoid:1  z:12")
     assert (len(odd.words), odd.words[:2]) == (6, [0, 0]), "an even number of words"
     monkeypatch.setattr(parser._names, "learn", lambda *_: None)
+    full[:] = [False, False]
+    assert parsed(parser, "7", "CONTROL:TIME msb:0x1") == "~ 401 1 0 (msb hex)", "no code of its own"
     full[:] = [False, False]
     assert (
         parsed(parser, "7", "FRESH_D:NAME a:1")

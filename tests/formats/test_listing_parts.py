@@ -362,6 +362,10 @@ def test_lines_of_the_system_page():
         '   HOSTNAME="box"   MACHINE="m"',
     ]
     assert "".join(syspage_lines(system, "big")).count("cpu=117440512") == 1
+    del values["cpuinfo.element_size"]  # entries of older releases have 32 bytes
+    assert [line for line in syspage_lines(system, "little") if "cpu=" in line] == [
+        "  cpu 1 cpu=7 name=A57 speed=1200\n", "  cpu 2 cpu=0 name=A53 speed=800\n"
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ from satview.base.errors import Cancelled, TraceFormatError
 from satview.events import wire
 from satview.events.spec import Release
 from satview.formats import registry, source, unpacked
+from satview.formats.kev.head.header import header_bytes
 from satview.formats.kev.reader import score
 from satview.formats.kev.writer import SlotWriter, write_kev
 from satview.formats.source import opened, source_of
@@ -24,6 +25,7 @@ from tests.helpers.kev import START, TraceBuilder, header_and_page
 from tests.helpers.thread_trace import record
 
 MARK = wire.code(wire.WireClass.USER, 5)
+SLOT = np.array([MARK, 9, 1, 2], "<u4").tobytes()
 PACKERS = {"gzip": gzip.compress, "zstd": zstandard.ZstdCompressor().compress}
 
 
@@ -77,6 +79,16 @@ def test_a_file_that_comes_bit_by_bit(kev, step, packed):
     assert {code for _, code in rows[2:]} == {MARK}
     assert [time - START for time, _ in rows[2:]] == list(range(20, 20 + len(rows) - 2))
     assert list(found.problems) == []
+
+
+@pytest.mark.parametrize("step", [1, 1 << 20])
+def test_a_system_page_that_is_longer_than_the_first_look(step):
+    """Of a pipe 4,096 bytes are looked at first."""
+    page = np.arange(1250, dtype="<u4").tobytes()
+    head = header_bytes([("LITTLE_ENDIAN", "TRUE"), ("SYS_RELEASE", "7.1.0"), ("SYSPAGE_LEN", "5000")])
+    found = source_of(Trickle(head + page + SLOT, step), Path("x"))
+    assert found.system_page == page
+    assert events_of(found) == [(9, MARK)]
 
 
 @pytest.mark.parametrize(
@@ -376,5 +388,5 @@ def test_files_that_a_trace_is_made_of(tmp_path, monkeypatch):
         monkeypatch.setattr(registry, "folders", lambda folders=folders: folders)
         registry.open_trace(tmp_path)
         assert len(checked) == count
-    with pytest.raises(TraceFormatError, match="check the name"):
+    with pytest.raises(TraceFormatError, match="there is a NUL in it, which no file's name has; check the name"):
         registry.open_trace("a\0b")

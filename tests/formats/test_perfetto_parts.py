@@ -40,6 +40,7 @@ def test_fields_of_one_number_that_are_bytes_and_numbers():
     assert (found.messages, found.length.tolist()) == (2, [0, -1, 0, 2, 0])
     assert (found.numbers(1, default=5).tolist(), found.texts(1)) == ([7, 5], ["", "ab"])
     assert [rows.tolist() for rows in found.inner(1)[1:]] == [[0, 0, 1, 1]]
+    assert found.bytes_rows(1).tolist() == [0, 2, 3, 4], "none are bytes too"
 
 
 # ---- what the first bytes show -----------------------------------------------------------------------------------
@@ -192,12 +193,12 @@ def test_names_of_processes_and_threads():
     tree = trace.packet.add().process_tree
     for pid, command in ((90, "/usr/bin/app"), (91, "plain"), (1, "sbin/init\0-x"), (0, "/idle"), (92, "")):
         tree.processes.add(pid=pid, cmdline=[command] if command else [])
-    for tid, group, name in ((100, 90, "one"), (101, 90, ""), (0, 90, "idle"), (1, 0, "init")):
+    for tid, group, name in ((100, 90, "one"), (101, 90, ""), (0, 90, "idle"), (1, 0, "init"), (2, 1, "")):
         tree.threads.add(tid=tid, tgid=group, name=name)
     tasks = Tasks()
     perfetto._read_trees(fields(trace.SerializeToString()), tasks)
     assert tasks.process_names == {90: "app", 91: "plain", 1: "init"}
-    assert tasks.process == {90: 90, 91: 91, 1: 1, 100: 90, 101: 90}
+    assert tasks.process == {90: 90, 91: 91, 1: 1, 100: 90, 101: 90, 2: 1}
     assert tasks.names == {100: "one", 1: "init"}
 
 
@@ -470,6 +471,9 @@ def test_switches_of_compact_bundles():
     assert apart.cpu.tolist() == [4] * 3 + [7] * 6
     assert apart.before.tolist() == [-1, 1, 2, -1, 1, 2, 3, 1, 2]
     assert len(perfetto.compact_switches(compact(intern_table=["a"]), ints(0, 0), 0, Tasks()).time_ns) == 0
+    bare = perfetto.compact_switches(compact(switch_timestamp=[7]), ints(4, 7), 0, Tasks())
+    assert (bare.before.tolist(), bare.after.tolist(), bare.state.tolist()) == ([-1] * 3, [-1] * 3, [ready] * 3)
+    assert (bare.before_prio.tolist(), bare.after_prio.tolist()) == ([0] * 3, [0] * 3)
 
 
 def test_wake_ups_of_compact_bundles():

@@ -285,6 +285,7 @@ def test_every_cut_of_version_3_is_listed_where_it_is(tmp_path):
         (whole[: at + 15], "section MAIN is missing"),
         (version_3(slot(1), slot(5), 5, magics=(PINF, DATA)), "section MAIN is not where it belongs"),
         (whole[:79], "section PINF is missing"),
+        (version_3(slot(1), slot(5), 5, magics=(DATA, MAIN)), "section PINF is not where it belongs"),
     ):
         problems, path = Problems(), tmp_path / "cut.qst"
         path.write_bytes(data)

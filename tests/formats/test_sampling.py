@@ -156,3 +156,4 @@ def test_lost_buffers_that_the_positions_show_of(tmp_path, release):
     assert len(found) >= 4  # three of ten buffers are in one of the samples
     assert set(found) <= set(lost)
     assert preview_of(sample).lost_marks[:, 1].tolist() == found
+    assert sample.trace.problems.counts().keys() <= {"lost-buffers", "lost-events"}, "a sample cuts buffers itself"

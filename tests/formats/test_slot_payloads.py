@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from copy import copy
 
 import numpy as np
@@ -117,14 +118,30 @@ def test_only_who_ordered_words_waits_for_them(payloads, monkeypatch):
         assert payloads._ahead.halves(rows, 0).tolist() == [words_of(event)[:2] for event in range(8)]
 
 
+def test_nothing_is_read_any_more_behind_reading_ahead(payloads):
+    """The file may be closed next."""
+    is_read = []
+
+    class Slow(MemorySlots):
+        def take_halves(self, at, half):
+            time.sleep(0.02)
+            is_read.append(half)
+            return super().take_halves(at, half)
+
+    payloads._slots = Slow(slots())
+    with payloads.reading_ahead(np.arange(8, dtype=np.uint32)):
+        pass
+    assert is_read == [1, 1], "all at once, then those that are apart"
+
+
 def test_more_words_than_memory_holds_are_not_read_ahead(payloads, monkeypatch):
+    assert (module._MOST_SLOTS_EACH, 8 * module._MOST_SLOTS) == (3, 256 << 20)
     rows = np.arange(8, dtype=np.uint32)
     for most, is_read in ((24, True), (23, False)):
         monkeypatch.setattr(module, "_MOST_SLOTS", most)
         with payloads.reading_ahead(rows):
             assert (payloads._ahead.halves(rows, 0) is not None) == is_read
             columns_are_right(payloads, np.arange(8))
-    assert module._MOST_SLOTS_EACH == 3
 
 
 class _Gone(MemorySlots):

@@ -82,6 +82,7 @@ def test_slots_are_read_alike_where_the_core_cannot(both, monkeypatch):
         for rows in ([], [4999], [0, 0, 1, 2, 10, 17, 18, 25, 4000, 4007, 4015, 4999], [30, 2, 2, 9]):
             at = np.array(rows, np.int64)
             for half in (0, 1):
+                assert both[0].take_halves(at, half).shape == (len(at), 2)
                 assert both[0].take_halves(at, half).tolist() == SLOTS[at, 2 * half : 2 * half + 2].tolist()
             assert both[1].take_halves(at, 1).tolist() == SLOTS[at, 2:4].tolist()
 

@@ -224,6 +224,8 @@ def test_lists_of_problems_end_with_a_count(tmp_path, monkeypatch):
         ("unknown-events", "event1 2, event2 25, which 0 is in no table", 1, 1_000_000_000, None, ""),
         ("unknown-events", "and more of the same", 6, None, None, ""),
     ]
+    (tmp_path / "tr.1.1").write_text(lines[0] + lines[1])
+    assert [count for _, _, count, *_ in problems_of(open_trace(tmp_path))] == [1, 1], "no more than are listed"
     (tmp_path / "tr.1.1").write_text("".join(record(time, 1, 1, "mutex_lock", 1, 16) for time in range(4)))
     start = 1_000_000_000_000
     assert problems_of(open_trace(tmp_path)) == [
@@ -276,6 +278,8 @@ def test_threads_that_were_only_created(tmp_path):
     ]  # fmt: skip
     assert trace.threads.process.tolist() == [0, 1, 2, 2, 2]
     assert trace.processes.pid.tolist() == [-1, 7, PID]
+    for column in (trace.processes.parent_pid, trace.processes.created_cycles, trace.processes.destroyed_cycles):
+        assert column.tolist() == [-1, -1, -1], "of processes there is no record"
     assert trace.header.pairs == (("FILE_COUNT", "2"), ("DIRECTORY", tmp_path.as_posix()))
     assert [trace.cpu_title(cpu) for cpu in range(2)] == ["LWP 1 of 7", f"LWP 1 of {PID}"]
     assert (trace.byte_order, trace.format, trace.release) == ("little", "thread_trace", Release.UNIXWARE)

@@ -439,7 +439,7 @@ def thread_and_process_tables(
         # Word 0 is the parent, word 1 the process (section 8.5).
         process = processes.setdefault(second, _Process())
         if row >= count:
-            if process.destroyed_cycles < 0:  # else its number may be another process's by now
+            if process.destroyed_cycles == -1:  # else its number may be another process's by now
                 process.name = _name(payloads, row) if code in _NAMED else process.name
                 process.parent_pid = first
             continue

@@ -20,7 +20,6 @@ from satview.base.debug import timed
 from satview.base.errors import SatviewError
 from satview.events import wire
 from satview.events.spec import Release
-from satview.events.wire import SLOT_BYTES
 from satview.formats.kev.assemble import trace_from_slots
 from satview.formats.kev.clocks.rollover import ROLLOVER
 from satview.formats.kev.clocks.rollover import unwrap as unwrap_stamp
@@ -67,7 +66,7 @@ def sampled(path: Path, cancelled: Callable[[], bool] | None = None) -> Sampled 
         Cancelled: `cancelled()` returned True.
     """
     try:
-        if not path.is_file() or path.stat().st_size < LEAST_SLOTS * SLOT_BYTES:
+        if not path.is_file():
             return None
         with path.open("rb") as file:
             if file.read(len(BEGIN)) != BEGIN:

@@ -131,7 +131,7 @@ def _lines(data: NDArray[np.uint8], problems: Problems) -> _Lines:
         at += end or len(block)
     if strange > 0:
         problems.add("foreign-line", "lines that are no events: heads, stacks, or of another program", None, strange)
-    columns = list(zip(*found, strict=True)) or [()] * 8
+    columns = list(zip(*found, strict=True)) or [()] * _LINE.groups
     first, second = _numbers(columns[1]), _numbers([value or b"-1" for value in columns[2]])
     has_process = second >= 0
     digits = np.array([_DIGITS - len(value) for value in columns[5]], np.int64)

@@ -288,8 +288,6 @@ class EventParser:
         rest = body[len(printed) :]
         if codes := self._codes(class_name, printed):
             return codes, [], rest
-        if (code := self._names.learned.get((class_name, printed))) is not None:
-            return (code,), [], rest
         name, _, number_text = printed.partition("/")
         code = self._names.learn(class_name, name or "EVENT", int(number_text) if number_text else None)
         if code is not None:

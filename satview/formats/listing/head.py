@@ -75,8 +75,7 @@ def key_column(key: str) -> str:
 def syspage_lines(system: SystemInfo, byte_order: str) -> Iterator[str]:
     """Yield the dump of the system page."""
     values = system.values
-    first = values.get("cpuinfo.offset", 0)
-    step = values.get("cpuinfo.element_size", 0) or _CPU_ENTRY_BYTES
+    step = values.get("cpuinfo.element_size", _CPU_ENTRY_BYTES)
 
     def section(name: str) -> str:
         return f"{name}:off/size={values.get(f'{name}.offset', _ABSENT)},{values.get(f'{name}.size', 0)}"
@@ -86,7 +85,7 @@ def syspage_lines(system: SystemInfo, byte_order: str) -> Iterator[str]:
         yield f" {' '.join(section(name) for name in sections)}\n"
     yield f" processor={system.processor} num_cpus={values['num_cpu']}\n"
     for number, cpu in enumerate(system.cpus, 1):
-        at = first + (number - 1) * step
+        at = values["cpuinfo.offset"] + (number - 1) * step
         model = int.from_bytes(system.raw[at : at + 4], "little" if byte_order == "little" else "big")
         yield f"  cpu {number} cpu={model} name={cpu.name} speed={cpu.speed_mhz}\n"
         names = "".join(f" {name}" for name in cpu.flag_names)

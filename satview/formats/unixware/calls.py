@@ -229,7 +229,7 @@ def effects(
     """
     events, threads = [], []
     a1, a2 = calls.arguments[0], calls.arguments[1]
-    created = np.flatnonzero((calls.code == record_code("thr_create", 2)) & (a1 == 0) & (a2 > 0))
+    created = np.flatnonzero((calls.code == record_code("thr_create", 2)) & (a1 == 0))
     suspended = np.flatnonzero((calls.code == record_code("thr_suspend", 2)) & (a1 == 0) & (calls.partner != NOBODY))
     continued = np.flatnonzero((calls.code == record_code("thr_continue")) & (a2 == 0))
     parts = (

@@ -15,7 +15,6 @@ from satview.events.layout import Part, layout_of
 from satview.events.spec import Argument, Payload, Release, Show
 from satview.events.unixware import ARGUMENTS, OTHER
 from satview.formats.number_payloads import NumberPayloads
-from satview.formats.unixware.calls import NOBODY
 from satview.store.tables import EventTable, ThreadTable
 
 _WORDS: Final = 2 * ARGUMENTS
@@ -73,7 +72,7 @@ class RecordPayloads(NumberPayloads):
         if code & ~0x3FF == OTHER:
             shown = [*self._kind(event), *shown]
         other = int(self.partner[event])
-        if other != NOBODY and other < event:
+        if other < event:  # and not `NOBODY`, which is greater than any
             shown += self._from_first(other)
         words = tuple(self.words(event).tolist())
         return Payload("same" if spec.is_known else "raw", tuple(shown), words, self.raw(event))

@@ -37,13 +37,14 @@ class GrowingFile:
         restart: What happened to the file when the last `read` had to begin again, as a sentence; else empty.
     """
 
+    _count: int
+
     def __init__(self, path: Path | str) -> None:
         self.path = Path(path)
         self.restart = ""
         self._restarted = ""
         self._seen = (-1, -1)
         self._file: SourceFile | None = None
-        self._count: int = 0
         self._forget()
 
     @property
@@ -95,10 +96,7 @@ class GrowingFile:
 
     def _forget(self) -> None:
         self._header: Header | None = None
-        self._start = b""
-        self._page = b""
-        self._offset = 0
-        self._order = "little"
+        self._order = ""
         self._count = 0
         self._decoder: Decoder | None = None
         self._samples: dict[int, bytes] = {}

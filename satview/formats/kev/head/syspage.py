@@ -204,7 +204,7 @@ def syspage_bytes(
     structs = page_structs(byte_order)
     is_8 = bool(kind & VERSIONED)
     entry = structs.entry_8 if is_8 else structs.entry_7 if kind >= 0x100 else structs.entry_old
-    header_size = 248 if is_8 else 264 if kind >= 0x100 else 80
+    header_size = 248 if is_8 else 264 if kind >= 0x100 else 80  # the entry, and up to the next 8 bytes
     names, name_offsets = bytearray(b"\0"), []
     for name in cpu_names:
         name_offsets.append(len(names))
