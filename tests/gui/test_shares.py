@@ -96,12 +96,13 @@ def test_a_cpu_is_as_high_as_it_is_busy(dense, qtbot):
     assert max(heights) - min(heights) >= 3  # it is not the same everywhere
 
 
-def test_figures_are_those_of_the_statistics(dense):
+def test_figures_are_those_of_the_statistics(dense, qtbot):
     opened = dense.session.opened
     found = Statistics(opened.trace)
     whole = opened.trace.window
     for title, expected in (("map_update", "1.05 CPU"), ("sensor_fusion", "0.53 CPU"), ("slogger2", "< 0.01 CPU")):
         row = row_of(dense, LaneKind.PROCESS, title)
+        settle(qtbot, dense)
         assert figure(opened.timeline, row, whole) == expected
         process = opened.timeline.infos[row.index].process
         used = int(found.processes.cpu_cycles[process]) / whole.length
