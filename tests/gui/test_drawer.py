@@ -33,7 +33,7 @@ def tabs_of_the_drawer(window):
 @pytest.mark.parametrize(
     ("topic", "tabs", "answer"),
     [
-        (Topic.ASK, ["Verdicts (1)", "Critical path", "Snapshot"], "What is wrong in the traced system?"),
+        (Topic.ASK, ["Verdicts (1)", "Why?", "Critical path", "Snapshot"], "What is wrong in the traced system?"),
         (
             Topic.MEASURE,
             ["Statistics", "Transactions", "Plots", "Comparison"],
