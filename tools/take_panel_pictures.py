@@ -53,7 +53,7 @@ class States:
 
     def all(self) -> Iterator[tuple[str, QWidget]]:
         """Yield the name of each state and what shows it."""
-        self.views.docks["filter"].raise_()
+        self.views.show_panel("filter")
         for states in (
             self._trees,
             self._conditions,
@@ -246,8 +246,7 @@ class States:
         return row >= PICTURED_FROM and trace.spec(row).name == "MSG_SENDV" and trace.spec(row).class_name == "KER_CALL"
 
     def _raise(self, panel: str) -> None:
-        self.views.docks[panel].show()
-        self.views.docks[panel].raise_()
+        self.views.show_panel(panel)
 
 
 def main() -> int:
@@ -283,7 +282,7 @@ def _open(trace: Path, theme: str, run: Callable[[States], None]) -> None:
     while window.session.stage is Stage.LOADING:
         app.processEvents()
     states = States(app, window)
-    states.views.docks["filter"].show()
+    states.views.show_panel("filter")
     states.settle()
     run(states)
     application.close_all()

@@ -14,7 +14,7 @@ from satview.analysis.needs import PRIORITIES
 from satview.analysis.verdicts.find import all_kinds, find_verdicts, verdicts_of
 from satview.analysis.verdicts.rule import Thresholds, rules
 from satview.analysis.verdicts.thresholds import default_thresholds
-from satview.analysis.verdicts.verdict import Severity, Verdict
+from satview.analysis.verdicts.verdict import Occurrence, Severity, Verdict
 from satview.answers.frames import Several, Texts
 from satview.answers.table import CERTAINTIES, Column, Kind, Known, Question, Table
 from satview.base.safe_text import counted
@@ -257,15 +257,27 @@ def _parts(trace: Trace, verdict: Verdict) -> list[_Row]:
     worst_first = sorted(enumerate(verdict.occurrences, 1),
                          key=lambda case: case[1].start_cycles - case[1].end_cycles)  # fmt: skip
     for number, case in worst_first[:_MOST_CASES] if count > 1 else ():
-        is_main = case.start_cycles == verdict.start_cycles
-        says = "the time that the sentence is about" if is_main else ""
-        parts.append(_Row(f"{number} of {count:,}", "", case.start_cycles, case.end_cycles, case.row, says))
+        parts.append(_Row(f"{number} of {count:,}", "", case.start_cycles, case.end_cycles, case.row,
+                          _case_text(trace, verdict, case, is_longest=case is worst_first[0][1])))  # fmt: skip
     if count > _MOST_CASES:
         parts.append(_Row(f"and {count - _MOST_CASES:,} more"))
     for event, role in zip(verdict.evidence, verdict.roles or ("",) * len(verdict.evidence), strict=True):
         parts.append(_Row(f"event {event + 1:,}", "", int(trace.events.time_cycles[event]), -1, event, role,
                           is_event=True))  # fmt: skip
     return parts
+
+
+def _case_text(trace: Trace, verdict: Verdict, case: Occurrence, *, is_longest: bool) -> str:
+    """Return who is affected in one case of several, by which event it begins, and what is special about it."""
+    texts = ["the longest"] if is_longest else []
+    if case.row >= 0:
+        thread = int(trace.events.thread[case.row]) or next(iter(verdict.threads), 0)
+        texts.insert(0, f"{f'{trace.thread_name(thread)}, ' if thread else ''}from {trace.spec(case.row).name} on")
+    elif verdict.threads:
+        texts.insert(0, trace.thread_name(verdict.threads[0]))
+    if case.start_cycles == verdict.start_cycles:
+        texts.append("the one that the sentence is about")
+    return "; ".join(texts)
 
 
 def _event_text(trace: Trace, row: _Row) -> str:

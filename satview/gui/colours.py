@@ -312,10 +312,14 @@ def mixed(colour: int, other: int, share: float) -> int:
     return red << 16 | green << 8 | blue
 
 
-def contrast(colour: int, other: int) -> float:
-    """Return the contrast of two colours, from 1 (none) to 21 (black on white), as WCAG 2 defines it."""
-    brighter, darker = sorted((_luminance(colour), _luminance(other)), reverse=True)
-    return (brighter + 0.05) / (darker + 0.05)
+DARK_INK: Final = 0x000000
+LIGHT_INK: Final = 0xFFFFFF
+
+
+def ink_on(fill: int) -> int:
+    """Return black or white, whichever has more contrast on a colour: at least 4.58, where text needs 4.5 (WCAG 2)."""
+    bright = _luminance(fill) + 0.05
+    return DARK_INK if bright * bright >= 0.05 * 1.05 else LIGHT_INK
 
 
 def _luminance(colour: int) -> float:

@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import Final
 
 from PySide6.QtCore import QRect, QSignalBlocker, Qt
-from PySide6.QtWidgets import QDockWidget, QMainWindow, QTabBar
+from PySide6.QtWidgets import QDockWidget, QMainWindow, QTabBar, QWidget
 
 from satview.session.workspace_file import Area, FloatingPanel, PanelGroup, PanelLayout
 
@@ -16,6 +16,10 @@ _AREAS: Final[dict[Area, Qt.DockWidgetArea]] = {
     "right": Qt.DockWidgetArea.RightDockWidgetArea,
     "top": Qt.DockWidgetArea.TopDockWidgetArea,
     "bottom": Qt.DockWidgetArea.BottomDockWidgetArea,
+}
+_DIRECTIONS: Final = {
+    area: Qt.Orientation.Horizontal if name in ("left", "right") else Qt.Orientation.Vertical
+    for name, area in _AREAS.items()
 }
 _NAMES: Final = {area: name for name, area in _AREAS.items()}
 Docks = Mapping[str, QDockWidget]
@@ -48,7 +52,7 @@ def take_layout(window: QMainWindow, docks: Docks) -> PanelLayout:
 
 
 def put_layout(window: QMainWindow, docks: Docks, layout: PanelLayout) -> None:
-    """Put the panels where a layout says; panels that it does not name stay where they are.
+    """Put the panels where a layout says; panels that it does not name stay at their side, hidden.
 
     Args:
         window: Their window.
@@ -58,6 +62,45 @@ def put_layout(window: QMainWindow, docks: Docks, layout: PanelLayout) -> None:
     if _shape(take_layout(window, docks)) != _shape(layout):  # to move docks costs Qt tens of milliseconds
         _dock_all(window, docks, layout)
     _size(window, docks, layout)
+
+
+def shows(dock: QDockWidget) -> bool:
+    """Return whether a panel can be seen; one behind another tab cannot."""
+    return dock.isVisible() and not dock.visibleRegion().isEmpty()
+
+
+class KeptSizes:
+    """How wide and high the panels at the sides are, so that they are so again after the window was small."""
+
+    def __init__(self, window: QMainWindow, docks: Docks) -> None:
+        self._window, self._docks = window, docks
+        self._shares: dict[Qt.DockWidgetArea, tuple[int, int]] = {}
+
+    def note(self) -> None:
+        """Note the sizes of the panels that can be seen."""
+        bars = _bars(self._window, self._docks)
+        for area, (name, dock) in self._fronts().items():
+            size_px = self._size(area, dock)
+            if _DIRECTIONS[area] is Qt.Orientation.Vertical and name in bars:
+                size_px += bars[name].height()  # Qt counts the tabs
+            self._shares[area] = size_px, self._size(area, self._window)
+
+    def restore(self) -> None:
+        """Give panels the noted sizes, or less in a smaller window."""
+        for area, (_, dock) in self._fronts().items():
+            if area in self._shares:
+                size_px, window_px = self._shares[area]
+                fitting_px = min(size_px, round(size_px * self._size(area, self._window) / window_px))
+                self._window.resizeDocks([dock], [fitting_px], _DIRECTIONS[area])
+
+    def _fronts(self) -> dict[Qt.DockWidgetArea, tuple[str, QDockWidget]]:
+        """Return one panel that can be seen at each side."""
+        seen = [row for row in self._docks.items() if not row[1].isFloating() and shows(row[1])]
+        return {self._window.dockWidgetArea(dock): (name, dock) for name, dock in seen}
+
+    @staticmethod
+    def _size(area: Qt.DockWidgetArea, widget: QWidget) -> int:
+        return widget.width() if _DIRECTIONS[area] is Qt.Orientation.Horizontal else widget.height()
 
 
 def scroll_tabs(window: QMainWindow, docks: Docks) -> None:
@@ -98,12 +141,16 @@ def _dock_all(window: QMainWindow, docks: Docks, layout: PanelLayout) -> None:
         for before_dock, dock in pairwise(mine):
             _dock_again(dock)
             window.tabifyDockWidget(before_dock, dock)
+    named = {name for group in layout.groups for name in group.tabs} | {panel.name for panel in layout.floating}
+    for name, dock in docks.items():  # newer than the layout: behind the tabs at their side, where there are any
+        if name not in named and (row := last.get(_NAMES.get(window.dockWidgetArea(dock), ""))) is not None:
+            window.tabifyDockWidget(row[1], dock)
     for panel in layout.floating:
         if panel.name in docks:
             docks[panel.name].setFloating(True)
             docks[panel.name].setGeometry(QRect(panel.x_px, panel.y_px, panel.width_px, panel.height_px))
     for name, dock in docks.items():
-        dock.setHidden(name in layout.hidden)
+        dock.setHidden(name in layout.hidden or name not in named)
 
 
 def _dock_again(dock: QDockWidget) -> None:

@@ -228,6 +228,13 @@ def _style_sheet(theme: Theme) -> str:
     QToolButton#verdicts[state="warning"] {{ color: {css(theme.warning)}; }}
     QDockWidget {{ color: {text}; font-weight: 600; }}
     QDockWidget::title {{ background: {panel}; padding: 6px 8px; border-bottom: 1px solid {line}; }}
+    QWidget#drawer {{ background: {panel}; border-top: 1px solid {line}; }}
+    QToolButton[role="topic"] {{ color: {dim}; padding: 5px 10px; border-radius: 0;
+        border-bottom: 2px solid transparent; }}
+    QToolButton[role="topic"]:hover {{ color: {text}; }}
+    QToolButton[role="topic"]:checked {{ background: transparent; color: {text}; font-weight: 600;
+        border-bottom: 2px solid {accent}; }}
+    QLabel[role="answers"] {{ color: {dim}; padding-left: 14px; }}
     QTabBar {{ background: {window}; qproperty-elideMode: ElideNone; qproperty-usesScrollButtons: true; }}
     QTabBar::tab {{ background: transparent; color: {dim}; padding: 6px 9px; border: none;
         border-bottom: 2px solid transparent; }}

@@ -166,6 +166,16 @@ class Side(StrEnum):
     BOTTOM = "bottom"
 
 
+class Topic(StrEnum):
+    """Panels of one topic share a row of tabs at the bottom; the value is the text of its button."""
+
+    ASK = "Ask"
+    MEASURE = "Measure"
+    DATA = "Data"
+    ABOUT = "About"
+    SELECTION = "Selection"  # at the side, unless the window is small
+
+
 @dataclass(frozen=True, slots=True)
 class PanelRow:
     """One panel.
@@ -175,7 +185,8 @@ class PanelRow:
         title: Text of the menu entry, `&` marks its letter; without that, the title of the dock.
         keys: Key sequences that show or hide it, in Qt's portable spelling.
         help: One sentence for tooltips, the key overlay and the docs.
-        side: Where it is docked at first. The first row of a side is in front there.
+        topic: Which panels it shares a row of tabs with.
+        answers: The question that it answers, for the line above the panels.
         home: `module:class` of the widget, a `satview.gui.panel.Panel`; imported with the first trace.
         icon: File in `resources/icons` without extension, for the toolbar; empty for none.
     """
@@ -184,7 +195,8 @@ class PanelRow:
     title: str
     keys: tuple[str, ...]
     help: str
-    side: Side
+    topic: Topic
+    answers: str
     home: str
     icon: str = ""
 
@@ -194,60 +206,89 @@ class PanelRow:
         return self.title.replace("&", "")
 
     @property
+    def side(self) -> Side:
+        """Where it is docked at first."""
+        return Side.RIGHT if self.topic is Topic.SELECTION else Side.BOTTOM
+
+    @property
     def module(self) -> str:
         """The module of the widget."""
         return self.home.partition(":")[0]
 
 
 PANELS: Final = (
-    PanelRow("events", "&Events", ("E",), "Show or hide the list of events.", Side.BOTTOM,
-             "satview.gui.event_list:EventListPanel", "list"),
-    PanelRow("statistics", "S&tatistics", ("T",),
-             "Show or hide statistics for threads, CPUs, events, kernel calls, messages and interrupts.", Side.BOTTOM,
-             "satview.gui.statistics:StatisticsPanel"),
-    PanelRow("transactions", "T&ransactions", ("Ctrl+Shift+X",),
-             "Show or hide the list of messages, pulses and interrupts with their times, slowest first.", Side.BOTTOM,
-             "satview.gui.answer_table:TransactionsPanel"),
-    PanelRow("plots", "P&lots", ("G",),
-             "Show or hide plots of CPU load over time and histograms of durations.", Side.BOTTOM,
-             "satview.gui.plots.panel:PlotsPanel"),
-    PanelRow("details", "&Details", ("I",), "Show or hide details of the selection.", Side.RIGHT,
-             "satview.gui.panels.details_panel:DetailsPanel"),
-    PanelRow("filter", "&Filter", ("Ctrl+Shift+F",), "Show or hide the filter.", Side.RIGHT,
-             "satview.gui.panels.filter_panel:FilterPanel", "filter"),
-    PanelRow("marks", "Mar&ks and notes", ("Ctrl+M",), "Show or hide the list of marks and notes.", Side.BOTTOM,
-             "satview.gui.panels.marks_panel:MarksPanel"),
-    PanelRow("problems", "&Problems", ("Ctrl+Shift+M",),
-             "Show or hide problems in the file: data that was lost, damaged or not understood.", Side.BOTTOM,
-             "satview.gui.panels.problems_panel:ProblemsPanel"),
     PanelRow("verdicts", "&Verdicts", ("Ctrl+Shift+V",),
              "Show or hide problems of the traced system: deadlocks, inversions, threads that wait too long.",
-             Side.BOTTOM, "satview.gui.panels.verdicts_panel:VerdictsPanel"),
+             Topic.ASK, "What is wrong in the traced system?",
+             "satview.gui.panels.verdicts_panel:VerdictsPanel"),
+    PanelRow("why", "&Why?", ("Ctrl+Shift+J",),
+             "Show or hide why a thread is running, ready or waiting, from the effect to its causes.",
+             Topic.ASK, "Why does a thread run, stay ready or wait at a moment?",
+             "satview.gui.panels.why_panel:WhyPanel"),
     PanelRow("path", "&Critical path", ("Ctrl+Shift+Y",),
              "Show or hide the critical path: the chain of work that took a thread from one moment to another.",
-             Side.BOTTOM, "satview.gui.panels.path_panel:PathPanel"),
+             Topic.ASK, "What took a thread from one moment to another?",
+             "satview.gui.panels.path_panel:PathPanel"),
     PanelRow("snapshot", "S&napshot", ("Ctrl+Shift+T",),
-             "Show or hide the state of every thread at the selected moment, and what it waits for.", Side.BOTTOM,
+             "Show or hide the state of every thread at the selected moment, and what it waits for.",
+             Topic.ASK, "What did every thread do at one moment, and what did it wait for?",
              "satview.gui.panels.snapshot_panel:SnapshotPanel"),
-    PanelRow("doctor", "D&octor", ("Ctrl+Shift+D",),
-             "Show or hide how far each analysis can be trusted, and what to capture to improve it.",
-             Side.BOTTOM, "satview.gui.panels.doctor_panel:DoctorPanel"),
+    PanelRow("statistics", "S&tatistics", ("T",),
+             "Show or hide statistics for threads, CPUs, events, kernel calls, messages and interrupts.",
+             Topic.MEASURE, "How much CPU time, how many events, calls, messages and interrupts?",
+             "satview.gui.statistics:StatisticsPanel"),
+    PanelRow("transactions", "T&ransactions", ("Ctrl+Shift+X",),
+             "Show or hide the list of messages, pulses and interrupts with their times, slowest first.",
+             Topic.MEASURE, "How long did each message, pulse and interrupt take?",
+             "satview.gui.answer_table:TransactionsPanel"),
+    PanelRow("plots", "P&lots", ("G",),
+             "Show or hide plots of CPU load over time and histograms of durations.",
+             Topic.MEASURE, "How busy were the CPUs over time, and how are durations spread?",
+             "satview.gui.plots.panel:PlotsPanel"),
     PanelRow("comparison", "Co&mparison", ("Ctrl+Shift+B",),
              "Show or hide the changes between this trace and a second one: threads, states, calls, latencies.",
-             Side.BOTTOM, "satview.gui.comparison.panel:ComparisonPanel"),
+             Topic.MEASURE, "What changed from one trace to another?",
+             "satview.gui.comparison.panel:ComparisonPanel"),
+    PanelRow("events", "&Events", ("E",), "Show or hide the list of events.",
+             Topic.DATA, "What happened, event by event?",
+             "satview.gui.event_list:EventListPanel", "list"),
+    PanelRow("results", "&Search results", ("Ctrl+Shift+R",), "Show or hide the list of search hits.",
+             Topic.DATA, "Where is what was searched for?",
+             "satview.gui.filters.results_panel:ResultsPanel"),
     PanelRow("sql", "S&QL", ("Ctrl+Shift+Q",),
              "Show or hide SQL queries on the tables of the trace, with ready-made views for common questions.",
-             Side.BOTTOM, "satview.gui.panels.sql_panel:SqlPanel"),
-    PanelRow("results", "&Search results", ("Ctrl+Shift+R",), "Show or hide the list of search hits.", Side.BOTTOM,
-             "satview.gui.filters.results_panel:ResultsPanel"),
+             Topic.DATA, "What does a query of your own find?",
+             "satview.gui.panels.sql_panel:SqlPanel"),
+    PanelRow("doctor", "D&octor", ("Ctrl+Shift+D",),
+             "Show or hide how far each analysis can be trusted, and what to capture to improve it.",
+             Topic.ABOUT, "How far can each answer be trusted, and what to capture next time?",
+             "satview.gui.panels.doctor_panel:DoctorPanel"),
+    PanelRow("problems", "&Problems", ("Ctrl+Shift+M",),
+             "Show or hide problems in the file: data that was lost, damaged or not understood.",
+             Topic.ABOUT, "What of the file was lost, damaged or not understood?",
+             "satview.gui.panels.problems_panel:ProblemsPanel"),
+    PanelRow("marks", "Mar&ks and notes", ("Ctrl+M",), "Show or hide the list of marks and notes.",
+             Topic.ABOUT, "What did you mark and note?",
+             "satview.gui.panels.marks_panel:MarksPanel"),
+    PanelRow("details", "&Details", ("I",), "Show or hide details of the selection.",
+             Topic.SELECTION, "What is selected?",
+             "satview.gui.panels.details_panel:DetailsPanel"),
+    PanelRow("filter", "&Filter", ("Ctrl+Shift+F",), "Show or hide the filter.",
+             Topic.SELECTION, "What is to show?",
+             "satview.gui.panels.filter_panel:FilterPanel", "filter"),
 )  # fmt: skip
+
+
+FIRST_PANELS: Final = {Side.RIGHT: "details", Side.BOTTOM: "events"}
+"""Those in front at first."""
 
 
 def panel_commands() -> tuple[Command, ...]:
     """Return the commands that show and hide the panels, in the order of the table."""
+    starts = {next(row.name for row in PANELS if row.topic is topic) for topic in Topic}
     return tuple(
         Command(f"panels.{row.name}", row.title, Menu.PANELS, row.keys, row.help, Needs.TRACE, icon=row.icon,
-                is_checkable=True)
+                is_checkable=True, starts_group=row.name in starts)
         for row in PANELS
     )  # fmt: skip
 

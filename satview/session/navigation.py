@@ -259,7 +259,7 @@ class Navigation(QObject):
     def request_why(self, thread: int) -> None:
         """Find why a thread is in its state at the moment that was clicked, else at what is selected.
 
-        The details show the answer.
+        The panel Why? shows the answer.
 
         Args:
             thread: Row of the thread table.

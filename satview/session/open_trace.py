@@ -103,7 +103,7 @@ class OpenTrace(QObject):
         self.legend = LegendHighlight(self)
         self.verdicts: TraceAnswer[Verdicts] = TraceAnswer(trace, _verdicts_of, self)
         self.doctor: TraceAnswer[Table] = TraceAnswer(trace, _diagnoses, self)
-        self.why = WhySearch(self.selection, self)
+        self.why = WhySearch(self)
         self.path = PathSearch(self)
         self.filters = FilterStack(trace, self.edits, self)
         self.lanes = LaneList(

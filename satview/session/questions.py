@@ -11,7 +11,6 @@ from PySide6.QtCore import QObject, QTimer, Signal, Slot
 from satview.analysis.reasons.why import WhyStep, why
 from satview.base.errors import SatviewError
 from satview.base.time import TimeWindow
-from satview.session.highlight import Selection
 from satview.session.tasks import IsCancelled, Report, Task, TaskFunction
 from satview.store.trace import Trace
 
@@ -213,16 +212,15 @@ def _answer(query: Query[Found], trace: Trace, is_cancelled: IsCancelled, _repor
 
 
 class WhySearch(Answer):
-    """The answer to the last question; it goes when something else is selected.
+    """The answer to the last question; it stays until another is asked, as its own links select something else.
 
     Attributes:
         steps: The answer; empty = none yet.
     """
 
-    def __init__(self, selection: Selection, parent: QObject | None = None) -> None:
+    def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self.steps: tuple[WhyStep, ...] = ()
-        selection.changed.connect(self.forget)
 
     def search(self, trace: Trace, thread: int, at_cycles: int) -> None:
         """Look for the answer.

@@ -54,7 +54,7 @@ def _measure(path: Path) -> None:
             view = window.workspace.area.view
     opened = window.session.opened
     filters, trace = opened.filters, opened.trace
-    window.workspace.docks["filter"].raise_()
+    window.workspace.show_panel("filter")
     app.processEvents()
 
     def painted() -> float:

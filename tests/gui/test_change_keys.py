@@ -8,7 +8,7 @@ import pytest
 from PySide6.QtCore import Qt
 
 from satview.gui.help_dialogs import KeysDialog
-from satview.session.commands import COMMANDS, PANELS, KeyBindings
+from satview.session.commands import COMMANDS, KeyBindings
 
 K = Qt.Key
 SHIFT, CONTROL = Qt.KeyboardModifier.ShiftModifier, Qt.KeyboardModifier.ControlModifier
@@ -116,4 +116,4 @@ def test_a_damaged_file_is_named_set_aside_and_costs_nothing_else(qapp, tmp_path
     assert keys.keys_of(BY_ID["lanes.hide"]) == ("H",)
     keys.set_keys(BY_ID["lanes.hide"], ("F8",))
     assert (tmp_path / "keys.json.damaged-1").read_text() == content
-    assert PANELS[0].keys == keys.keys_of(BY_ID["panels.events"])
+    assert keys.keys_of(BY_ID["panels.events"]) == ("E",)

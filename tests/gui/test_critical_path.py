@@ -55,6 +55,16 @@ def test_shift_y_lists_the_path_of_the_range(empty_window, load, inversion, qtbo
     assert longest[3].startswith("is ready; meanwhile ran middle 1 20.0")
 
 
+def test_what_a_piece_does_takes_the_width_that_is_left(empty_window, load, inversion, qtbot):
+    window = load(empty_window, inversion)
+    panel = request_path(window, qtbot)
+    header = panel.table.horizontalHeader()
+    for width_px in (1500, 1000):
+        window.resize(width_px, 900)
+        qtbot.waitUntil(lambda: header.length() == panel.table.viewport().width())
+        assert header.sectionSize(3) > header.sectionSize(0) + header.sectionSize(1)
+
+
 @pytest.mark.thorough
 def test_names_of_threads_have_the_room_that_is_there(empty_window, load, inversion, qtbot):
     window = load(empty_window, inversion)

@@ -25,7 +25,7 @@ Key = Qt.Key
 
 @pytest.fixture
 def panel(window):
-    window.workspace.docks["filter"].raise_()
+    window.workspace.show_panel("filter")
     return window.workspace.panels["filter"]
 
 
@@ -348,7 +348,7 @@ class TestContextMenu:
 
     @pytest.mark.thorough
     def test_argument_of_the_details(self, window, opened, qtbot, settled):
-        window.workspace.docks["details"].raise_()
+        window.workspace.show_panel("details")
         opened.select_event(int(np.flatnonzero(opened.trace.events.code >> 10 == wire.WireClass.KER_CALL)[0]))
         browser = window.workspace.panels["details"].browser
         names = [argument.name for argument in opened.trace.payloads.decode(opened.selection.event).arguments]
@@ -407,6 +407,7 @@ class TestTrees:
         write_kev(tmp_path / "lost.kev", tuple(pairs.items()), b"", maker.slots(), "little")
         window = load(application.new_window(), tmp_path / "lost.kev")
         panel, opened = window.workspace.panels["filter"], window.workspace.opened
+        window.workspace.show_panel("filter")
         lost, visible = (opened.trace.threads.row(pid, 1) for pid in (7, 12))
         qtbot.waitUntil(lambda: panel.threads._leaves[visible].text(2) != "")
         assert panel.threads._leaves[visible].text(2) == "5.3 %"

@@ -357,7 +357,7 @@ def test_filter_panel_counts_on_while_it_shows_and_when_it_is_shown(writer, foll
     window = follow(writer.path)
     opened, workspace = window.session.opened, window.workspace
     panel = workspace.panels["filter"]
-    workspace.docks["filter"].raise_()
+    workspace.show_panel("filter")
     qtbot.waitUntil(lambda: workspace.panel_shows("filter"))
     group = panel.threads.tree.topLevelItem(0)
     group.setExpanded(True)
@@ -369,13 +369,13 @@ def test_filter_panel_counts_on_while_it_shows_and_when_it_is_shown(writer, foll
     assert counts_of(panel.events.tree) == counts_of(panel.threads.tree) == len(opened.trace.events)
     assert group.isExpanded()
     assert panel.condition.line.text() == "cpu =="
-    workspace.docks["details"].raise_()
+    workspace.show_panel("details")
     qtbot.waitUntil(lambda: not workspace.panel_shows("filter"))
     stale = counts_of(panel.events.tree)
     writer.append(0.5, 1.0)
     grown(qtbot, window, writer.upto(1.0))
     assert counts_of(panel.events.tree) == stale
-    workspace.docks["filter"].raise_()
+    workspace.show_panel("filter")
     qtbot.waitUntil(lambda: counts_of(panel.events.tree) == len(opened.trace.events))
     assert panel.events.tree.topLevelItemCount() >= few
     assert all(
@@ -412,7 +412,7 @@ def test_problems_and_legend_follow(tmp_path, follow, qtbot):
     path = builder.write(tmp_path / "grows.kev")
     window = follow(path)
     workspace = window.workspace
-    workspace.docks["problems"].raise_()
+    workspace.show_panel("problems")
     qtbot.waitUntil(lambda: workspace.panel_shows("problems"))
     assert "RUNNING" not in workspace.area.legend.accessibleName()
     assert workspace.status.problems.text() == "File: no problems"

@@ -132,7 +132,7 @@ def test_information_hover_and_search_show_names_as_text(hostile, qtbot):
 @pytest.mark.thorough
 def test_plots_and_their_files_show_names_as_text(hostile, qtbot, tmp_path):
     workspace = hostile.workspace
-    workspace.docks["plots"].raise_()
+    workspace.show_panel("plots")
     plots = workspace.panels["plots"]
     qtbot.waitUntil(lambda: plots.plot is not None and plots.plot is plots.load)
     lines = [plots.load.legend.item(row).text() for row in range(plots.load.legend.count())]

@@ -56,7 +56,7 @@ def test_a_lesson_is_found_by_two_keys_and_a_click(name, kind, who, answer, capt
     worst = max(verdict.occurrences, key=lambda case: case.end_cycles - case.start_cycles)
     assert opened.viewport.window.start <= worst.start_cycles < worst.end_cycles <= opened.viewport.window.end
     QTest.keyClick(workspace.area.view, Qt.Key.Key_Y)
-    qtbot.waitUntil(lambda: "Why " in workspace.panels["details"].as_text() and bool(opened.why.steps), timeout=20_000)
+    qtbot.waitUntil(lambda: "Why " in workspace.panels["why"].as_text() and bool(opened.why.steps), timeout=20_000)
     assert answer in " ".join(step.says for step in opened.why.steps)
 
 
@@ -73,7 +73,7 @@ def test_y_is_about_the_moment_that_was_clicked(empty_window, load, qtbot):
         x = view.scale.x(moment(at_ns))
         QTest.mouseClick(view, Qt.MouseButton.LeftButton, pos=QPoint(int(x), row.y_px + row.height_px // 2))
         assert opened.selection.lane == lane
-        assert not opened.why.steps, "another moment is another question"
         QTest.keyClick(view, Qt.Key.Key_Y)
+        assert not opened.why.steps, "another moment is another question"
         qtbot.waitUntil(lambda: bool(opened.why.steps), timeout=20_000)
         assert has_cpu in opened.why.steps[0].says

@@ -184,6 +184,7 @@ def test_arrangement_is_remembered(application, window, load, tmp_path, qtbot):
     other = application.new_window()
     load(other, scene(tmp_path))
     assert other.workspace.docks["events"].isHidden()
+    other.resize(1200, 800)  # in a smaller one it is closed at first
     other.registry["panels.reset"].run()
     assert not other.workspace.docks["events"].isHidden()
 

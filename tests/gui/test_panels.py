@@ -119,7 +119,7 @@ class TestFilterPanel:
     @pytest.mark.thorough
     def test_search_none_and_invert_work_on_what_is_found(self, window, opened, qtbot):
         panel = window.workspace.panels["filter"]
-        window.workspace.docks["filter"].raise_()
+        window.workspace.show_panel("filter")
         qtbot.keyClicks(panel.events.search, "event 7")
         assert panel.events.visible_keys() == [wire.code(wire.WireClass.USER, 7)]
         panel.events._on_none()
@@ -135,7 +135,7 @@ class TestProblems:
     def test_click_goes_to_the_position(self, window, opened, qtbot):
         opened.viewport.zoom(0.1, opened.trace.clock.cycles(2_000))
         tree = window.workspace.panels["problems"].tree
-        window.workspace.docks["problems"].raise_()
+        window.workspace.show_panel("problems")
         top = top_items(tree)["Lost buffers"]
         assert top.text(1) == "4"
         item = top.child(0)

@@ -265,15 +265,16 @@ def test_panels_that_were_moved_stay_where_they_were_put(open_again, qtbot, tmp_
     docks = window.workspace.docks
     window.addDockWidget(Qt.DockWidgetArea.LeftDockWidgetArea, docks["details"])
     window.addDockWidget(Qt.DockWidgetArea.LeftDockWidgetArea, docks["plots"])  # below the details
+    docks["plots"].show()
     docks["sql"].setFloating(True)
     docks["sql"].setGeometry(40, 60, 420, 300)
+    window.workspace.show_panel("problems")
     docks["doctor"].hide()
-    for _ in range(3):  # Qt moves panels in several passes of its loop
-        QApplication.processEvents()
+    qtbot.wait(100)  # Qt moves panels in several passes of its loop
     before = window.workspace.layout_of_panels()
     assert [(group.area, group.tabs) for group in before.groups if group.area != "bottom"] == [
         ("left", ("details",)), ("left", ("plots",)), ("right", ("filter",))]  # fmt: skip
-    assert before.hidden == ("doctor",)
+    assert "doctor" in before.hidden
     close(window, qtbot)
     window = open_again(path)
     after = window.workspace.layout_of_panels()

@@ -197,6 +197,7 @@ def test_by_the_mouse_alone(desk):
     desk.wait(lambda: opened.filters.row_count == len(trace.events))
     desk.menu(Menu.GO, "Why?")  # 8
     desk.wait(lambda: bool(opened.why.steps))
+    desk.menu(Menu.PANELS, "Events")
     bar.setValue(50)
     desk.row(52)  # 9
     desk.row(54, CONTROL)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
 from PySide6.QtCore import QPoint, Qt
@@ -214,12 +215,13 @@ def test_y_says_why_the_selected_thread_waits(who, held_by, empty_window, load, 
     assert (interval.title, waits.text) == ("MUTEX", f"deadlock {held_by}")
     assert panel.as_text().count("Waits for") == 1
     QTest.keyClick(window.workspace.area.view, Qt.Key.Key_Y)
+    panel = window.workspace.panels["why"]
     qtbot.waitUntil(lambda: "Why MUTEX?" in panel.as_text(), timeout=10_000)
     text = panel.as_text()
     assert f"held by deadlock {held_by}." in text
     assert "closes the circle: none of them goes on by itself." in text
     QTest.keyClick(window.workspace.area.view, Qt.Key.Key_Down)
-    assert "Why MUTEX?" not in panel.as_text()
+    assert panel.as_text() == text, "it names its thread and moment, so that it can stay while others are selected"
 
 
 def test_y_without_a_thread_says_what_is_missing(window, view):
@@ -300,3 +302,25 @@ def test_one_click_captures_again_wide(empty_window, load, tmp_path, qtbot):
 def test_a_trace_that_shows_all_needs_no_other_capture(empty_window, load, deadlock, qtbot):
     panel = show(load(empty_window, deadlock), qtbot)
     assert panel.capture.isHidden()
+
+
+def test_a_verdict_of_several_cases_leads_to_the_longest_and_each_case_says_whom_it_hits(empty_window, load, qtbot):
+    sample = Path(__file__).parents[2] / "sample_traces" / "dense-4cpu.kev"
+    window = load(empty_window, sample)
+    panel, opened = show(window, qtbot), window.session.opened
+    (verdict,) = opened.verdicts.found.verdicts
+    ms = [round(opened.trace.clock.duration_ns(case.end_cycles - case.start_cycles) / 1e6, 3)
+          for case in verdict.occurrences]  # fmt: skip
+    assert ms == [1.391, 2.065, 3.814]
+    click(panel, 0)
+    longest = verdict.occurrences[2]
+    assert opened.selection.event == longest.row
+    assert opened.viewport.window.start < longest.start_cycles < longest.end_cycles < opened.viewport.window.end
+    panel.model.unfold(0)
+    cases = [texts(panel, row) for row in range(panel.model.rowCount()) if " of 3" in texts(panel, row)[0]]
+    who = "vehicle_control 1 (control-10ms), from THMUTEX on"
+    assert [(case[0], case[2], case[3]) for case in cases] == [
+        ("3 of 3", "3.814 ms", f"{who}; the longest"),
+        ("2 of 3", "2.065 ms", who),
+        ("1 of 3", "1.391 ms", f"{who}; the one that the sentence is about"),
+    ]

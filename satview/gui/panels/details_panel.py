@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QTextBrowser, QVBoxLayout, QWidget
 from satview.base.safe_text import html_text
 from satview.gui.colours import class_colour
 from satview.gui.panel import Panel, PanelContext
+from satview.gui.panels.links import follow, linked
 from satview.gui.theme import Theme, css
 from satview.linkage.table import LinkKind
 from satview.session.events.event_text import (
@@ -23,7 +24,6 @@ from satview.session.events.event_text import (
     Table,
     event_details,
     span_details,
-    why_details,
 )
 from satview.session.range_view import RangeView
 
@@ -52,7 +52,6 @@ class DetailsPanel(Panel):
         opened.selection.range_changed.connect(self._on_range)
         opened.selection.changed.connect(self._on_selection)
         opened.event_links.changed.connect(self.refresh)
-        opened.why.changed.connect(self.refresh)
         opened.described.connect(self.refresh)
         self._forms = opened.filters.is_wide
         opened.filters.view_changed.connect(self._on_filter)
@@ -67,7 +66,7 @@ class DetailsPanel(Panel):
 
     def details(self) -> tuple[Details, ...]:
         """Return what is shown."""
-        opened, selection, requested = self._opened, self._opened.selection, self._opened.why
+        opened, selection = self._opened, self._opened.selection
         found, links = [], opened.event_links.found
         span = selection.span if selection.span is not None and (selection.span.value or selection.span.text) else None
         link, connected = links.link, links.connected
@@ -81,8 +80,6 @@ class DetailsPanel(Panel):
             is_wide = opened.filters.is_wide.get(int(opened.trace.events.code[selection.event]))
             details = event_details(opened.trace, selection.event, link, is_wide, self._most, connected, links.names)
             found.insert(len(found) if selection.is_interval else 0, details)
-        if requested.steps or requested.error or requested.is_busy:
-            found.insert(0, why_details(opened.trace, requested.steps, requested.error))
         of_range = self.range.details()
         if of_range is not None:
             found.insert(0 if self._range_is_first else len(found), of_range)
@@ -202,7 +199,7 @@ class DetailsPanel(Panel):
         return self._link(target, value) if target else value
 
     def _link(self, target: str, value: str) -> str:
-        return f"<a href='{target}' style='color:{css(self._theme.accent)}; text-decoration:none'>{value}</a>"
+        return linked(target, value, self._theme)
 
     def _line_html(self, line: Line) -> str:
         theme = self._theme
@@ -241,13 +238,8 @@ class DetailsPanel(Panel):
 
     @Slot(QUrl)
     def _on_link(self, url: QUrl) -> None:
-        if url.scheme() == "event" and url.path().isdigit():
-            self._navigation.show_event(int(url.path()))
-        elif url.scheme() in ("thread", "process") and url.path().isdigit():
-            self._navigation.show_owner(url.scheme() == "thread", int(url.path()))
-        elif url.scheme() == "at":
-            thread, _, cycles = url.path().partition("/")
-            self._navigation.show_interval(int(thread), int(cycles))
-        elif url.scheme() == "more":
+        if url.scheme() != "more":
+            follow(self._navigation, url)
+        else:
             self._most = min(MOST_WORDS, self._most * 8)
             self.refresh()

@@ -17,7 +17,7 @@ from PySide6.QtGui import QFont, QImage, QPainter
 
 from satview.base.time import TimeWindow
 from satview.events.states import NOT_A_STATE, SEEN_EVENT, STATES, VALUE_COUNT
-from satview.gui.colours import FADE, class_colour, mixed
+from satview.gui.colours import DARK_INK, FADE, LIGHT_INK, class_colour, mixed
 from satview.gui.swimlane.fills import EVENTS
 from satview.gui.swimlane.lane_image import (
     OPAQUE,
@@ -35,8 +35,6 @@ from satview.gui.swimlane.preview_lane import draw_preview_lane
 from satview.gui.swimlane.scale import TimeScale
 from satview.gui.swimlane.shares import Stack, StackSource
 from satview.gui.swimlane.text import (
-    DARK_INK,
-    LIGHT_INK,
     FittedTexts,
     PlacedTexts,
     TextSheet,

@@ -17,7 +17,7 @@ from shiboken6 import wrapInstance
 from satview.base.safe_text import visible_line
 from satview.base.time import TimeWindow
 from satview.events import states
-from satview.gui.colours import contrast, hatch_of, state_colour
+from satview.gui.colours import hatch_of, ink_on, state_colour
 from satview.gui.swimlane.scale import TimeScale
 from satview.gui.swimlane.vector_lanes import needs_vectors
 from satview.gui.theme import Theme, colour
@@ -339,8 +339,6 @@ class FittedTexts:
 
 NARROWEST_PX: Final = 34  # room for a short form, such as MTX
 BESIDE_PX: Final = 8  # of an interval, on both sides of its name
-DARK_INK: Final = 0x000000  # black: on every colour it or white has the contrast that text needs
-LIGHT_INK: Final = 0xFFFFFF
 _LABELS_OF: Final = {  # a lane of a CPU says which one it is
     LaneKind.THREAD: frozenset(Label),
     LaneKind.CPU: frozenset(Label) - {Label.CPU},
@@ -547,10 +545,8 @@ def _behind(value: int, theme: Theme) -> int | None:
 
 @lru_cache(maxsize=256)
 def _ink(value: int, theme: Theme) -> int | None:
-    colour = state_colour(value, theme)
-    if colour is None:
-        return None
-    return DARK_INK if contrast(colour, DARK_INK) >= contrast(colour, LIGHT_INK) else LIGHT_INK
+    fill = state_colour(value, theme)
+    return None if fill is None else ink_on(fill)
 
 
 # Names inside intervals as a picture of lanes keeps them: by time, so that they can be drawn in any other window.

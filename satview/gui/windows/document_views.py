@@ -21,7 +21,7 @@ from satview.base.memory import borrowed
 from satview.gui import dialogs
 from satview.gui.windows.command_window import CommandWindow, set_apart
 from satview.gui.windows.pages import FailedPage, LoadingPage
-from satview.session.commands import PANELS, Side
+from satview.session.commands import FIRST_PANELS, PANELS
 from satview.session.loading.loading_tasks import Prepare
 from satview.session.session import Stage
 from satview.session.tasks import IsCancelled, Report, Task, dismantle
@@ -77,9 +77,9 @@ def _import_views() -> None:
         from satview.events.arguments import read_ahead
 
         read_ahead()  # the list of events would when it is first drawn
-        first = {next(row for row in PANELS if row.side is side) for side in Side}
-        for row in first:
-            import_module(row.module)
+        for row in PANELS:
+            if row.name in FIRST_PANELS.values():
+                import_module(row.module)
         set_apart()
 
 

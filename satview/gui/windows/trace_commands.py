@@ -549,7 +549,7 @@ class TraceCommands:
 
     def _why(self, views: Workspace) -> None:
         views.active.navigation.request_why(self._thread())
-        views.show_panel("details")
+        views.show_panel("why")
 
     def _path(self, views: Workspace) -> None:
         views.active.navigation.request_path(self._thread())

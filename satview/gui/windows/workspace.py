@@ -5,8 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Final, TypeVar
 
-from PySide6.QtCore import QPoint, Qt, QTimer, Signal, Slot
-from PySide6.QtWidgets import QDockWidget, QMainWindow, QStackedWidget, QStatusBar, QToolButton, QVBoxLayout, QWidget
+from PySide6.QtCore import QEvent, QObject, QPoint, Qt, QTimer, Signal, Slot
+from PySide6.QtWidgets import (
+    QDockWidget,
+    QMainWindow,
+    QStackedWidget,
+    QStatusBar,
+    QTabWidget,
+    QToolButton,
+    QVBoxLayout,
+    QWidget,
+)
 
 from satview.base.errors import UsageError
 from satview.base.memory import borrowed
@@ -15,7 +24,8 @@ from satview.base.safe_text import counted, menu_text, tool_tip, visible_line
 from satview.base.time import TimeWindow
 from satview.base.time_text import format_duration, format_moment
 from satview.gui.comparison.beside import Beside
-from satview.gui.docks import put_layout, scroll_tabs, take_layout
+from satview.gui.docks import KeptSizes, put_layout, scroll_tabs, shows, take_layout
+from satview.gui.drawer import Drawer, one_topic_in_each_row
 from satview.gui.event_list import EventListPanel
 from satview.gui.filters.chips import ChipBar
 from satview.gui.find_bar import FindBar
@@ -24,7 +34,7 @@ from satview.gui.panel import Panel, PanelContext, Value, make_panel
 from satview.gui.swimlane.area import Motion, SwimlaneArea
 from satview.gui.theme import Theme, restyle
 from satview.gui.widgets import FRAME_MS, CutLabel, PlainLabel, keep_quiet
-from satview.session.commands import PANELS, Side
+from satview.session.commands import FIRST_PANELS, PANELS, Side
 from satview.session.comparison import Comparison
 from satview.session.lanes.class_loader import FILE_KEY as USER_EVENTS
 from satview.session.navigation import Navigation
@@ -292,9 +302,10 @@ _RIGHT_PX: Final = 340
 _CHECK_AFTER_MS: Final = 200  # between looks whether the lanes are exact
 _CHECK_AGAIN_AFTER_MS: Final = 2000  # since a trace grew last
 _BOTTOM_PX: Final = 240
-_BOTTOM_SHARE: Final = 0.33  # at most, of the height of the window
+_BOTTOM_SHARE: Final = 0.28  # at most, of the height of the window
 _NARROW_PX: Final = 1100  # below, a panel at the side takes a third of the lanes away
 _LOW_PX: Final = 600
+_CLOSED_BELOW_PX: Final = 800  # in a narrower or lower window the lanes need the room of the drawer
 _AREAS: Final = {
     Side.RIGHT: Qt.DockWidgetArea.RightDockWidgetArea,
     Side.BOTTOM: Qt.DockWidgetArea.BottomDockWidgetArea,
@@ -311,7 +322,7 @@ class Workspace(QWidget):
     """The views of one open trace. They share the session's objects and never call each other.
 
     Attributes:
-        area, chips, find_bar: The views that are always there.
+        area, chips, find_bar, drawer: The views that are always there.
         panes: The lanes, and a second set of them, if shown.
         panels: Name of the panel to its widget, made when it is first seen or used.
         navigation, motion: The moves.
@@ -340,9 +351,11 @@ class Workspace(QWidget):
         self._is_arranging = False
         self.saved_values: dict[str, dict[str, Value]] = {}
         self.docks = {row.name: self._dock(row.name, row.plain_title) for row in PANELS}
+        self._sizes = KeptSizes(window, self.docks)
         self._make_views(opened)
         self.arrange()
         self._restore_docks()
+        window.installEventFilter(self)
         if not self.area.no_states.isHidden():
             self.show_panel("events")  # all that such a trace shows
         for dock in self.docks.values():  # not before they are arranged: then all show for a moment
@@ -371,6 +384,9 @@ class Workspace(QWidget):
         layout.addWidget(self.chips)
         layout.addWidget(self.panes, 1)
         layout.addWidget(self.find_bar)
+        self.drawer = Drawer(self.docks, window, self)
+        self.drawer.rearranged.connect(self._freshen)
+        layout.addWidget(self.drawer)
         self._check = QTimer(self)
         self._check.timeout.connect(self._look_for_verdicts)
         self._check.start(_CHECK_AFTER_MS)
@@ -464,8 +480,11 @@ class Workspace(QWidget):
 
         A dock behind a tab is visible to Qt; what is in it would be so too.
         """
+        if self._is_arranging:
+            return
+        self.drawer.refresh()
         made = False
-        for name in () if self._is_arranging else self.panels:
+        for name in self.panels:
             shows = self.panel_shows(name)
             if shows:
                 self.docks[name].setFeatures(_WITH_BUTTONS)
@@ -481,8 +500,9 @@ class Workspace(QWidget):
                 self.panels[name].reload()
 
     def arrange(self) -> None:
-        """Put all panels where they are at first; in a small window all behind the tabs of one drawer at the bottom."""
+        """Put all panels where they are at first; in a small window all into the drawer at the bottom."""
         window = self._window
+        window.setTabPosition(Qt.DockWidgetArea.BottomDockWidgetArea, QTabWidget.TabPosition.North)
         is_small = window.width() < _NARROW_PX or window.height() < _LOW_PX
         before: dict[Side, QDockWidget] = {}
         layout = window.layout()
@@ -493,22 +513,30 @@ class Workspace(QWidget):
             window.addDockWidget(_AREAS[side], dock)
             if side in before:  # at once: side by side they would be wider than a small window
                 window.tabifyDockWidget(before[side], dock)
-            else:  # it is going to be in front
-                dock.setFeatures(_WITH_BUTTONS)
             before[side] = dock
             dock.setFloating(False)
             dock.show()
+        for name in FIRST_PANELS.values():
+            self.docks[name].setFeatures(_WITH_BUTTONS)
         layout.setEnabled(True)
         layout.activate()
+        if not is_small:
+            self.docks[FIRST_PANELS[Side.RIGHT]].raise_()
+            window.resizeDocks([self.docks[FIRST_PANELS[Side.RIGHT]]], [_RIGHT_PX], Qt.Orientation.Horizontal)
+        self.drawer.show_panel(FIRST_PANELS[Side.BOTTOM])
         bottom_px = min(_BOTTOM_PX, round(window.height() * _BOTTOM_SHARE))
-        for side, size_px, direction in (
-            (Side.RIGHT, _RIGHT_PX, Qt.Orientation.Horizontal),
-            (Side.BOTTOM, bottom_px, Qt.Orientation.Vertical),
-        ):
-            if side in before:
-                first = self.docks[next(row.name for row in PANELS if is_small or row.side is side)]
-                first.raise_()
-                window.resizeDocks([first], [size_px], direction)
+        window.resizeDocks([self.docks[FIRST_PANELS[Side.BOTTOM]]], [bottom_px], Qt.Orientation.Vertical)
+        if min(window.width(), window.height()) < _CLOSED_BELOW_PX:
+            self.drawer.close_drawer()
+        QTimer.singleShot(FRAME_MS, self, self._sizes.note)
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        """Note sizes that the user gave panels by dragging, and give them these again when the window grows."""
+        if event.type() == QEvent.Type.MouseButtonRelease:
+            self._sizes.note()
+        elif event.type() == QEvent.Type.Resize:
+            QTimer.singleShot(0, self, self._sizes.restore)
+        return super().eventFilter(watched, event)
 
     def set_theme(self, theme: Theme) -> None:
         """Draw in other colours."""
@@ -521,38 +549,35 @@ class Workspace(QWidget):
 
     def show_panel(self, name: str) -> None:
         """Show a panel, in front of those behind whose tabs it may be."""
-        self.docks[name].show()
-        self.docks[name].raise_()
+        if name in self.drawer.members():
+            self.drawer.show_panel(name)
+        else:
+            self.docks[name].show()
+            self.docks[name].raise_()
 
     def show_end(self) -> None:
         """Show the end of the list of events."""
         self.panel(EventListPanel).table.scrollToBottom()
 
     def toggle_panel(self, name: str) -> None:
-        """Hide a panel if it shows, else show it."""
-        dock = self.docks[name]
-        if self.panel_shows(name):
-            dock.hide()
-        else:
+        """Hide a panel if it shows, else show it; one of the drawer takes that with it."""
+        if not self.panel_shows(name):
             self.show_panel(name)
+        elif name in self.drawer.members():
+            self.drawer.close_drawer()
+        else:
+            self.docks[name].hide()
 
     def panel_shows(self, name: str) -> bool:
         """Return whether a panel can be seen; one behind another tab cannot."""
-        dock = self.docks[name]
-        return dock.isVisible() and not dock.visibleRegion().isEmpty()
+        return shows(self.docks[name])
 
     def toggle_bottom(self) -> None:
-        """Hide all panels at the bottom if any shows, else show them."""
-        bottom = [
-            dock
-            for dock in self.docks.values()
-            if self._window.dockWidgetArea(dock) == Qt.DockWidgetArea.BottomDockWidgetArea
-        ]
-        any_shows = any(not dock.isHidden() for dock in bottom)
-        for dock in bottom:
-            dock.setHidden(any_shows)
-        if not any_shows and self.docks["events"] in bottom:
-            self.docks["events"].raise_()
+        """Close the drawer, or open it with what it showed."""
+        if self.drawer.front:
+            self.drawer.close_drawer()
+        else:
+            self.drawer.open_again()
 
     def close_down(self) -> None:
         """Store the arrangement, cancel all tasks, leave the window."""
@@ -611,10 +636,11 @@ class Workspace(QWidget):
     def put_panels(self, layout: PanelLayout) -> None:
         """Put the panels where they were; only those that can be seen then are made."""
         self._is_arranging = True
-        put_layout(self._window, self.docks, layout)
+        put_layout(self._window, self.docks, one_topic_in_each_row(layout))
         self._is_arranging = False
         QTimer.singleShot(0, self, self._freshen)
         QTimer.singleShot(0, self, self._scroll_tabs)
+        QTimer.singleShot(FRAME_MS, self, self._sizes.note)
 
     def _restore_docks(self) -> None:
         layout = from_text(self._settings.text("window/panels"))

@@ -1,0 +1,146 @@
+"""Panels at the bottom are tabs of four topics, and leave their room to the lanes while nobody looks at them."""
+
+from __future__ import annotations
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QApplication, QTabBar
+
+from satview.gui.drawer import one_topic_in_each_row
+from satview.session.commands import Topic
+from satview.session.workspace_file import PanelGroup, PanelLayout
+from tests.gui.conftest import settle
+from tests.helpers.scene import scene
+
+LEFT, K = Qt.MouseButton.LeftButton, Qt.Key
+OLD_TABS = (
+    "events", "statistics", "transactions", "plots", "marks", "problems", "verdicts", "path", "snapshot", "doctor",
+    "comparison", "sql", "results",
+)  # fmt: skip  # of the one row of tabs that there was
+
+
+@pytest.fixture
+def drawer(window):
+    return window.workspace.drawer
+
+
+def tabs_of_the_drawer(window):
+    bars = [bar for bar in window.findChildren(QTabBar) if bar.parent() is window and bar.isVisible()]
+    bar = min(bars, key=lambda bar: bar.x())  # that of the panels at the right is the other one
+    return [bar.tabText(tab) for tab in range(bar.count())]
+
+
+@pytest.mark.parametrize(
+    ("topic", "tabs", "answer"),
+    [
+        (Topic.ASK, ["Verdicts (1)", "Why?", "Critical path", "Snapshot"], "What is wrong in the traced system?"),
+        (
+            Topic.MEASURE,
+            ["Statistics", "Transactions", "Plots", "Comparison"],
+            "How much CPU time, how many events, calls, messages and interrupts?",
+        ),
+        (Topic.DATA, ["Events", "Search results", "SQL"], "What happened, event by event?"),
+        (
+            Topic.ABOUT,
+            ["Doctor", "Problems", "Marks and notes"],
+            "How far can each answer be trusted, and what to capture next time?",
+        ),
+    ],
+)
+def test_a_click_on_a_topic_shows_its_panels_and_what_the_front_one_answers(window, drawer, qtbot, topic, tabs, answer):
+    qtbot.waitUntil(lambda: window.workspace.opened.verdicts.found is not None, timeout=10_000)
+    qtbot.mouseClick(drawer.buttons[Topic.ABOUT if topic is Topic.DATA else Topic.DATA], LEFT)
+    drawer.open_again()
+    qtbot.mouseClick(drawer.buttons[topic], LEFT)
+    qtbot.waitUntil(lambda: tabs_of_the_drawer(window) == tabs)
+    assert drawer.answers.text() == answer
+    assert [name.value for name, button in drawer.buttons.items() if button.isChecked()] == [topic.value]
+
+
+def test_a_second_click_or_the_key_of_the_panel_leaves_its_room_to_the_lanes(window, drawer, view, qtbot):
+    open_px = view.height()
+    qtbot.mouseClick(drawer.buttons[Topic.DATA], LEFT)
+    qtbot.waitUntil(lambda: view.height() > open_px + 200)
+    assert drawer.front == ""
+    assert drawer.answers.text() == ""
+    qtbot.keyClick(view, K.Key_G)
+    qtbot.waitUntil(lambda: abs(view.height() - open_px) <= 2)
+    assert drawer.front == "plots"
+    qtbot.keyClick(view, K.Key_G)
+    qtbot.waitUntil(lambda: view.height() > open_px + 200)
+    qtbot.keyClick(view, K.Key_Q)
+    qtbot.waitUntil(lambda: drawer.front == "plots")
+
+
+def test_a_topic_shows_the_panel_that_was_in_front_of_it(window, drawer, qtbot):
+    window.workspace.show_panel("sql")
+    qtbot.mouseClick(drawer.buttons[Topic.ASK], LEFT)
+    assert drawer.front == "verdicts"
+    qtbot.mouseClick(drawer.buttons[Topic.DATA], LEFT)
+    assert drawer.front == "sql"
+
+
+def test_a_panel_in_a_window_of_its_own_stays_while_the_drawer_goes_on(window, drawer, qtbot):
+    window.workspace.show_panel("sql")
+    qtbot.waitUntil(drawer.float_button.isVisible)
+    qtbot.mouseClick(drawer.float_button, LEFT)
+    assert window.workspace.docks["sql"].isFloating()
+    qtbot.waitUntil(lambda: drawer.front in ("events", "results"))
+    qtbot.mouseClick(drawer.close_button, LEFT)
+    assert drawer.front == ""
+    assert window.workspace.docks["sql"].isVisible()
+
+
+def test_an_old_layout_opens_with_the_topic_of_its_front_panel(window, drawer, qtbot):
+    old = PanelLayout(
+        (
+            PanelGroup("bottom", OLD_TABS, "plots", 0, 500, 800, 230),
+            PanelGroup("right", ("details", "filter"), "details", 860, 60, 300, 700),
+        ),
+        hidden=("statistics",),
+    )
+    assert one_topic_in_each_row(old).hidden == (
+        "statistics", "events", "marks", "problems", "verdicts", "path", "snapshot", "doctor", "sql", "results",
+    )  # fmt: skip
+    window.workspace.put_panels(old)
+    qtbot.waitUntil(lambda: drawer.front == "plots")
+    qtbot.waitUntil(lambda: tabs_of_the_drawer(window) == ["Transactions", "Plots", "Comparison"])
+    qtbot.mouseClick(drawer.buttons[Topic.DATA], LEFT)
+    qtbot.mouseClick(drawer.buttons[Topic.MEASURE], LEFT)
+    qtbot.waitUntil(lambda: set(tabs_of_the_drawer(window)) == {"Transactions", "Plots", "Comparison", "Statistics"})
+
+
+@pytest.mark.parametrize("size", [(1200, 780), (780, 900), (1024, 700)])
+def test_in_a_small_window_the_drawer_starts_closed(empty_window, load, tmp_path, size, qtbot):
+    empty_window.resize(*size)
+    load(empty_window, scene(tmp_path))
+    drawer = empty_window.workspace.drawer
+    assert drawer.front == ""
+    qtbot.mouseClick(drawer.buttons[Topic.MEASURE], LEFT)
+    qtbot.waitUntil(lambda: drawer.front == "statistics")
+
+
+def test_panels_have_their_sizes_again_after_the_window_was_small(window, view, qtbot):
+    settle(qtbot, window)
+    docks, wide, high = window.workspace.docks, view.width(), view.height()
+    details_px, events_px = docks["details"].width(), docks["events"].height()
+    window.resize(700, 460)
+    qtbot.waitUntil(lambda: view.width() < wide - 300)
+    qtbot.waitUntil(lambda: docks["details"].width() < details_px)
+    window.resize(1200, 800)
+    qtbot.waitUntil(lambda: abs(docks["details"].width() - details_px) <= 2)
+    qtbot.waitUntil(lambda: abs(docks["events"].height() - events_px) <= 2)
+    assert (view.width(), view.height()) == pytest.approx((wide, high), abs=2)
+
+
+def test_a_small_window_lists_the_selection_among_the_topics(empty_window, load, tmp_path, qtbot):
+    empty_window.resize(900, 560)
+    load(empty_window, scene(tmp_path))
+    workspace = empty_window.workspace
+    button = workspace.drawer.buttons[Topic.SELECTION]
+    qtbot.mouseClick(button, LEFT)
+    qtbot.waitUntil(lambda: workspace.panel_shows("details"))
+    empty_window.resize(1400, 900)
+    QApplication.processEvents()
+    empty_window.registry["panels.reset"].run()
+    qtbot.waitUntil(lambda: not button.isVisible())

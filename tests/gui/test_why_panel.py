@@ -1,0 +1,84 @@
+"""The panel Why?: steps in the colours of their states, whose names lead into the lanes without losing the answer."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import Qt, QUrl
+from PySide6.QtGui import QGuiApplication
+
+from satview.events.states import STATE_BY_NAME
+from satview.gui.colours import state_colour
+
+SAMPLE = Path(__file__).parents[2] / "sample_traces" / "dense-4cpu.kev"
+WAITS_FROM = 142_560  # the row by which vehicle_control begins to wait for the mutex for 3.8 ms
+STEPS = (
+    ("MUTEX", "vehicle_control 1 (control-10ms)"),
+    ("READY", "logger 1 (writer)"),
+    ("RUNNING", "slogger2 2 (worker-2)"),
+    ("RUNNING", "logger 1 (writer)"),
+)
+
+
+@pytest.fixture
+def answered(empty_window, load, qtbot):
+    """The panel with the answer to why a thread waits for a mutex, asked by the key."""
+    window = load(empty_window, SAMPLE)
+    window.activateWindow()
+    window.session.opened.select_event(WAITS_FROM)
+    qtbot.keyClick(window.workspace.area.view, Qt.Key.Key_Y)
+    qtbot.waitUntil(lambda: bool(window.session.opened.why.steps), timeout=10_000)
+    return window.workspace.panels["why"]
+
+
+def position_of(browser, text):
+    """Return where a text is shown, as the position of the mouse for a click on it."""
+    cursor = browser.document().find(text)
+    assert not cursor.isNull(), text
+    cursor.setPosition(cursor.selectionStart() + 2)
+    return browser.cursorRect(cursor).center()
+
+
+def test_each_step_has_its_number_the_colour_of_its_state_and_the_name_of_its_thread(answered, empty_window):
+    assert empty_window.workspace.panel_shows("why")
+    html = answered.browser.toHtml()
+    chips = re.findall(r"background-color:(#\w+);\">.(\w+).<", html)
+    assert [name for _, name in chips] == [state for state, _ in STEPS]
+    for colour, name in chips:
+        assert int(colour[1:], 16) == state_colour(STATE_BY_NAME[name].value, answered._theme)
+    lines = answered.browser.toPlainText().replace("\u00a0", " ").splitlines()
+    heads = [number for number, line in enumerate(lines) if line in ("1", "2", "3", "4")]
+    assert [lines[number + 1].strip() for number in heads] == [state for state, _ in STEPS]
+    assert [lines[number + 2].split("   ")[0] for number in heads] == [name for _, name in STEPS]
+    assert "priority 40, 3.814 ms since 5.102 424 s" in lines[heads[0] + 2]
+
+
+def test_a_link_goes_to_the_thread_then_and_the_answer_stays(answered, empty_window, qtbot):
+    opened = empty_window.session.opened
+    steps = opened.why.steps
+    assert opened.trace.thread_name(steps[0].holder) == "logger 1 (writer)"
+    answered.browser.anchorClicked.emit(QUrl(f"at:{steps[1].thread}/{steps[1].at_cycles}"))
+    assert opened.selection.lane == opened.lane_of_thread(steps[1].thread)
+    assert opened.timeline.label(opened.selection.span) == "READY"
+    assert opened.why.steps == steps
+
+
+def test_a_click_on_an_event_of_a_sentence_selects_it(answered, empty_window, qtbot):
+    viewport = answered.browser.viewport()
+    qtbot.mouseClick(viewport, Qt.MouseButton.LeftButton, pos=position_of(answered.browser, "event #142730"))
+    assert empty_window.session.opened.selection.event == 142_729
+
+
+def test_copy_takes_the_answer_while_the_panel_has_the_keyboard(answered, empty_window, qtbot):
+    answered.browser.setFocus()
+    empty_window.registry["edit.copy"].run()
+    text = QGuiApplication.clipboard().text()
+    assert text.startswith("Why MUTEX?")
+    assert "held by logger 1 (writer)" in text
+
+
+def test_before_a_question_the_panel_says_how_to_ask(window):
+    window.workspace.show_panel("why")
+    assert "press Y" in window.workspace.panels["why"].browser.toPlainText()
