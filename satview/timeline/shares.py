@@ -21,6 +21,7 @@ from satview.timeline.spans import NO_EVENT, LaneSpans, touching
 
 _EVERY: Final = 32
 _PER_CELL: Final = 64  # intervals in the finest bins of which sums are stored, on average
+_WHOLE: Final = -1  # as a length of bins: one bin, whose peak is the mean
 _MOST_BINS: Final = 1 << 16  # that are made to find their peak
 _LEAST_CELLS: Final = 64  # of fewer the sums are made as quickly as they are found
 _ONES: Final = np.ones(VALUE_COUNT, np.int64)
@@ -135,6 +136,12 @@ class Shares:
                 peak = float((self.binned(window, shift, 0, count).sum(axis=1) / lengths).max())
             self._peaks[shift] = peak
         return self._peaks[shift]
+
+    def mean(self, window: TimeWindow) -> float:
+        """Return what all values together have in the mean of the whole trace, times their weight."""
+        if _WHOLE not in self._peaks:
+            self._peaks[_WHOLE] = float(self.totals(window).sum()) / window.length
+        return self._peaks[_WHOLE]
 
     def make_bins(self, window: TimeWindow) -> None:
         """Find now what `binned` stores at its first call; in a worker, for the frame that would wait."""

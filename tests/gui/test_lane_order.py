@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import pytest
 from PySide6.QtCore import QPoint, Qt
+from PySide6.QtGui import QColor
 
 from satview.gui.quick_pick import LinePrompt
-from tests.gui.conftest import settle
+from satview.gui.swimlane.shares import quiet_figure
+from satview.session.lanes.lane_arrangement import QUIET, SortBy
+from tests.gui.conftest import settle, stack_of
+from tests.gui.test_shares import SAMPLE
 
 CPU0, CPU1, CLIENT, CLIENT_1, SERVER, SERVER_1 = range(6)
 LEFT = Qt.MouseButton.LeftButton
@@ -92,3 +96,74 @@ def test_what_the_trace_does_not_tell_is_said(window, opened, qtbot):
     window.actions_by_id.by_id["lanes.group_priority"].trigger()  # its thread events are fast ones
     qtbot.waitUntil(lambda: not opened.sorter.is_busy)
     assert window.statusBar().currentMessage().startswith("The trace has no priorities")
+
+
+# ---- what a trace of many lanes begins with ---------------------------------------------------------------------
+
+
+def titles(window):
+    opened = window.session.opened
+    return [opened.timeline.infos[row.index].title for row in opened.lanes.rows if row.depth == 0]
+
+
+@pytest.fixture
+def dense(empty_window, load):
+    return load(empty_window, SAMPLE)
+
+
+def test_processes_are_sorted_by_use_and_quiet_ones_folded(dense, qtbot):
+    """By the statistics: map_update 1.05, sensor_fusion 0.53, planner 0.19, hmi 0.18 CPU; 14 others 0.19 together."""
+    opened, labels = dense.session.opened, dense.workspace.area.labels
+    assert titles(dense) == ["CPU 0", "CPU 1", "CPU 2", "CPU 3", "map_update", "sensor_fusion", "planner", "hmi"]
+    assert opened.lanes.arrangement.sort is SortBy.CPU
+    (head,) = opened.lanes.heads
+    assert (head.title, head.count, head.is_open) == (QUIET, 14, False)
+    assert quiet_figure(opened.timeline, opened.trace.window) == "0.19 CPU"
+    point = QPoint(80, head.y_px + head.height_px // 2)
+    qtbot.mouseClick(labels, LEFT, pos=point)
+    assert len(titles(dense)) == 4 + 18
+    assert titles(dense)[8:10] == ["logger", "screen"]  # 0.04 and 0.03 CPU
+    opened.edits.undo()
+    assert len(titles(dense)) == 8
+
+
+def test_a_quiet_process_is_revealed_by_whoever_looks_for_it(dense):
+    opened = dense.session.opened
+    diag = next(info.index for info in opened.timeline.infos if info.title == "diag")
+    assert opened.lanes.row_of(diag) is None
+    opened.lanes.reveal(diag)
+    assert opened.lanes.row_of(diag) is not None
+
+
+def test_lanes_that_somebody_arranged_stay_as_they_are(dense):
+    opened = dense.session.opened
+    opened.lanes.sort(SortBy.TRACE, ())
+    assert titles(dense)[4:7] == ["planner", "map_update", "sensor_fusion"]  # by pid, as in the trace
+    kept = opened.lanes.arrangement
+    opened.lanes.begin_with(kept, opened.viewport.window)
+    opened.lanes.take_use(range(len(opened.timeline.infos))[::-1], ())
+    assert opened.lanes.arrangement == kept
+    assert not opened.lanes.heads
+
+
+def test_few_lanes_stay_as_the_trace_has_them(window, opened):
+    assert shown(opened) == [CPU0, CPU1, CLIENT, CLIENT_1, SERVER, SERVER_1]
+    assert (opened.lanes.heads, opened.lanes.arrangement.sort) == ((), SortBy.TRACE)
+
+
+def test_a_row_of_quiet_processes_shows_their_work_by_strength_of_colour(dense, qtbot):
+    """The logger, which uses 0.04 CPU, has a strip of greens above its lane; map_update has none."""
+    opened, view = dense.session.opened, dense.workspace.area.view
+    greens = {}
+    for title in ("logger", "map_update"):
+        lane = next(info.index for info in opened.timeline.infos if info.title == title)
+        opened.lanes.reveal(lane)
+        view.reveal_lane(lane)
+        stack_of(qtbot, dense, lane)
+        settle(qtbot, dense)
+        row = opened.lanes.row_of(lane)
+        image, y = view.grab().toImage(), row.y_px - view.scroll_px + 3
+        colours = [QColor(image.pixel(x, y)) for x in range(20, view.width() - 20)]
+        greens[title] = {colour.red() for colour in colours if colour.green() > colour.red() + 10}
+    assert len(greens["logger"]) >= 3
+    assert not greens["map_update"]

@@ -92,7 +92,8 @@ class WhyPanel(Panel):
         fill = state_colour(step.value, self._theme)
         if fill is None:
             return html_text(step.state)
-        return f"<span style='background:{css(fill)}; color:{css(ink_on(fill))}'>&nbsp;{html_text(step.state)}&nbsp;</span>"
+        style = f"background:{css(fill)}; color:{css(ink_on(fill))}"
+        return f"<span style='{style}'>&nbsp;{html_text(step.state)}&nbsp;</span>"
 
     def _with_links(self, says: str, step: WhyStep) -> str:
         """Return a sentence in which every thread that the step names, and every event, is a link."""

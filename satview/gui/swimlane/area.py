@@ -24,6 +24,7 @@ from PySide6.QtWidgets import (
 from satview.analysis.doctor import diagnosis
 from satview.analysis.needs import has_class, has_no_states
 from satview.base.safe_text import counted, tool_tip, visible_line
+from satview.events.states import QUIET_PROCESS
 from satview.events.wire import WireClass
 from satview.gui.swimlane.labels import LaneLabels
 from satview.gui.swimlane.legend import Legend
@@ -35,11 +36,14 @@ from satview.gui.swimlane.view import SwimlaneView
 from satview.gui.theme import Theme
 from satview.gui.widgets import FRAME_MS, PlainLabel, paint_next_frame
 from satview.session.arrow_source import ArrowMode
+from satview.session.lanes.lane_arrangement import SortBy
 from satview.session.lanes.lane_row import LaneRow
+from satview.session.lanes.lane_sorter import sorted_lanes, use_of
 from satview.session.open_trace import OpenTrace
 from satview.session.settings import Settings
 from satview.store.mark_file import Mark
 from satview.store.trace import Trace
+from satview.timeline.lane_info import LaneKind
 
 if TYPE_CHECKING:
     from satview.analysis.capture_line import CaptureLine
@@ -287,6 +291,7 @@ class SwimlaneArea(QWidget):
         self._lay_out()
         self._connect()
         self._has_legend = True
+        self._sorted: object = None  # the reading whose lanes were sorted by use
         self._rows: tuple[LaneRow, ...] = ()  # before the trace was read on
         self.show_legend(True)
         self.view.arrows.set_mode(ArrowMode(settings.text("swimlane/arrows")))
@@ -380,6 +385,7 @@ class SwimlaneArea(QWidget):
         self.view.scaled.connect(self._say_scale)
         self.view.source.refined.connect(self.overview.follow_lanes)
         self.view.source.refined.connect(self.legend.follow_lanes)
+        self.view.source.refined.connect(self._sort_by_use)
         self._bar.valueChanged.connect(self.view.scroll_to)
         self.labels.width_requested.connect(self._set_label_width)
         self.labels.width_selected.connect(self._on_width_selected)
@@ -393,6 +399,16 @@ class SwimlaneArea(QWidget):
         self._opened.selection.changed.connect(self._on_selection)
         self._opened.begins_reload.connect(self._note_rows)
         self._opened.reloaded.connect(self._on_reloaded)
+
+    @Slot()
+    def _sort_by_use(self) -> None:
+        """Sort lanes once it is known who used how much: as soon as the lanes of the CPUs are there."""
+        timeline = self._opened.timeline
+        if timeline is not self._sorted and (use := use_of(timeline)) is not None:
+            self._sorted = timeline
+            processes = (info for info in timeline.infos if info.kind is LaneKind.PROCESS)
+            quiet = (info.index for info in processes if timeline.process_value(info.process) == QUIET_PROCESS)
+            self._opened.lanes.take_use(sorted_lanes(timeline, SortBy.CPU, use), quiet)
 
     @Slot()
     def _say_scale(self) -> None:

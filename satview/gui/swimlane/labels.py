@@ -23,12 +23,13 @@ from PySide6.QtWidgets import QToolTip, QWidget
 from satview.base.safe_text import tool_tip, visible_line
 from satview.base.time import TimeWindow
 from satview.gui.colours import state_colour
-from satview.gui.swimlane.shares import figure
+from satview.gui.swimlane.shares import figure, quiet_figure
 from satview.gui.swimlane.text import FittedTexts, LaidText, TextSheet
 from satview.gui.swimlane.vector_lanes import needs_vectors
 from satview.gui.swimlane.view import SwimlaneView
 from satview.gui.theme import Theme, colour
 from satview.session.events.event_text import lane_path
+from satview.session.lanes.lane_arrangement import QUIET
 from satview.session.lanes.lane_list import LaneList
 from satview.session.lanes.lane_row import GroupHead, LaneRow
 from satview.session.open_trace import OpenTrace
@@ -109,6 +110,7 @@ _TRIANGLE_PX: Final = 20
 _GRIP_PX: Final = 5
 _FIGURE_PX: Final = 40  # how busy a lane is; the same for all, so that what is left of it is in a column
 _FIGURE_STEP_PX: Final = 4  # longer ones: names are not to be cut elsewhere with every digit
+_QUIET_PX: Final = 70  # of what quiet processes use together
 _CHIP_PX: Final = 9  # the colour of a process, and the space behind it
 _FIGURES_MS: Final = 50  # nobody can read figures that change more often
 _SMALL_BELOW_PX: Final = 16  # lower lanes have smaller names
@@ -266,6 +268,10 @@ class LaneLabels(QWidget):
         else:
             painter.drawPixmap(0, 0, self._still(rows, rooms_px, painter.deviceTransform().m11()))
         self._sheet.begin(painter)
+        for head in self._view.visible_heads():
+            text = quiet_figure(self._opened.timeline, self._view.scale.window) if head.title == QUIET else ""
+            if number := self._numbers.fit(text, _QUIET_PX):
+                self._put(number, self.width() - 9 - number.width_px, self._area(head), self._theme.dim)
         for row, (_, number) in zip(rows, figures, strict=True):
             if number is not None:
                 self._put(number, self.width() - 9 - number.width_px, self._area(row), self._theme.dim)
@@ -327,12 +333,13 @@ class LaneLabels(QWidget):
         painter.fillRect(area, colour(theme.line, 110))
         self._draw_triangle(painter, QPointF(11, area.center().y()), head.is_open)
         names = self._names[True, head.height_px < theme.px(_SMALL_BELOW_PX)]
-        count = self._numbers.fit(f"{head.count:,}", 60)
-        room = area.right() - 28
+        is_quiet = head.title == QUIET  # whose use is drawn at the right
+        count = self._numbers.fit(f"{head.count:,}", 60) if not is_quiet else None
+        room = area.right() - 28 - (_QUIET_PX if is_quiet else 0)
         if count is not None:
             room -= count.width_px + 8
             self._draw_text(painter, count, 28 + room, area, theme.dim)
-        words = names.fit(visible_line(head.title), room)
+        words = names.fit(visible_line(f"{head.count:,} {head.title}" if is_quiet else head.title), room)
         if words is not None:
             self._draw_text(painter, words, 20, area, theme.text)
 

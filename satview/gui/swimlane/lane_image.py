@@ -38,7 +38,7 @@ OPAQUE: Final = 0xFF000000
 _LIT_PART: Final = 22  # percent of a bar: the line under what a filter marks
 _DECADES: Final = 4  # from a CPU down to where heat is nothing
 _HEATS: Final = 24
-_SAYS_PX: Final = 1.5
+_SAYS_PX: Final = 1.5  # a process whose mean height is that needs no heat
 _LEAST_CPU_PX: Final = 4  # device pixels, between lines at whole CPUs
 _BLANK, _GAP, _LINE, _FIXED = range(4)  # strips that all lanes share, and where those of lanes begin
 # On interrupt lanes: nothing for most of the pixel, but an interrupt in it.
@@ -277,10 +277,10 @@ def _draw_heat(out: Pixels, stack: Stack, height_px: int, bottom: int, ratio: fl
         palette: Colours.
     """
     parts = bands(round(height_px * ratio), ratio)
+    if stack.mean_cpus / stack.cpus * (parts.bar_end - parts.bar_top) >= _SAYS_PX * ratio:
+        return
     first, end = (max(0, bottom - parts.bar_end + edge) for edge in (parts.ticks_top, parts.ticks_end))
-    used = stack.tops[0]
-    strength = np.clip(1 + np.log10(np.maximum(used * stack.cpus, 1e-9)) / _DECADES, 0, 1)
-    strength[used * (parts.bar_end - parts.bar_top) >= _SAYS_PX * ratio] = 0  # there the height says it
+    strength = np.clip(1 + np.log10(np.maximum(stack.tops[0] * stack.cpus, 1e-9)) / _DECADES, 0, 1)
     colours = palette.heat[np.ceil(strength * (len(palette.heat) - 1)).astype(np.intp)]
     out[first:end, stack.columns[0] : stack.columns[-1]] = np.repeat(colours, np.diff(stack.columns))
 

@@ -86,6 +86,7 @@ class Stack:
         colours: uint32 (k,), as `fills.lane_colour` gives them.
         spans: The intervals that it adds up.
         cpus: Of a process, how many CPUs its height is; 0 of other lanes, whose height is their time.
+        mean_cpus: Of a process, how many it uses in the mean of the whole trace.
     """
 
     edges: NDArray[np.int64]
@@ -95,6 +96,7 @@ class Stack:
     colours: NDArray[np.uint32]
     spans: LaneSpans
     cpus: int = 0
+    mean_cpus: float = 0.0
 
     def bin_at(self, cycles: int) -> int:
         """Return the bin of a moment, -1 for none."""
@@ -194,7 +196,8 @@ def stack_of(
         values, tops = _use(running / cpus, ready / cpus, *(cycles[:, each].sum(axis=1) / length for each in
                                                             (unknown, missing)))  # fmt: skip
         colours = _colours(values, theme, frozenset(), highlighted)
-        return Stack(edges, columns, values, tops, colours, lane.spans, cpus)
+        mean = lane.use.mean(whole)
+        return Stack(edges, columns, values, tops, colours, lane.spans, cpus, mean)
     order = _order_of(orders if orders is not None else {}, row.index, shares, info, whole)
     if not order.values:
         return None
@@ -292,8 +295,7 @@ def figure(timeline: Timeline, row: LaneRow, window: TimeWindow) -> str:
         if int(unknown) == window.length:
             return "unknown"  # no event shows who runs
     if lane.use is not None:
-        used = int(lane.use.totals(window)[0]) / window.length
-        return f"{used:.2f} CPU" if used >= _LEAST_FIGURE or not used else f"< {_LEAST_FIGURE} CPU"
+        return _cpus_text(int(lane.use.totals(window)[0]) / window.length)
     if lane.counter is not None:
         most = float(np.nan_to_num(lane.counter.extremes(np.array([start, end], np.int64))[1][0]))
         return f"\N{LESS-THAN OR EQUAL TO} {most:,.6g}"
@@ -303,6 +305,22 @@ def figure(timeline: Timeline, row: LaneRow, window: TimeWindow) -> str:
     busy = int(cycles[states.IS_BUSY[lane.shares.values]].sum())
     share = 100 * busy / window.length
     return f"{share:.0f} %" if share >= 10 or not busy else f"{share:.1f} %" if share >= 0.1 else "< 0.1 %"
+
+
+def quiet_figure(timeline: Timeline, window: TimeWindow) -> str:
+    """Return how much the processes that used little used in a window, as `figure` does; empty until it is known."""
+    cycles = 0
+    for info in timeline.infos:
+        if _is_cpu(info):
+            if not timeline.is_ready(info.index):
+                return ""
+            shares = timeline.lane(info.index).shares
+            cycles += int(shares.totals(window)[shares.values == states.QUIET_PROCESS].sum())
+    return _cpus_text(cycles / window.length)
+
+
+def _cpus_text(used: float) -> str:
+    return f"{used:.2f} CPU" if used >= _LEAST_FIGURE or not used else f"< {_LEAST_FIGURE} CPU"
 
 
 def draw_stack(pixels: NDArray[np.uint32], stack: Stack, top: int, bottom: int, background: int) -> None:

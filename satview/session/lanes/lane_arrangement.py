@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from satview.session.lanes.lane_row import LaneKey
+
+
+QUIET: Final = "quiet processes"  # title of the group of those that used little
 
 
 class SortBy(StrEnum):
@@ -83,7 +86,7 @@ class LaneArrangement:
     group: GroupBy = GroupBy.PROCESS
     groups: tuple[LaneGroup, ...] = ()
     patterns: str = ""
-    closed: frozenset[str] = frozenset()
+    closed: frozenset[str] = frozenset({QUIET})
     classes: frozenset[str] = frozenset()
     labels: frozenset[Label] = frozenset({Label.STATE})
     shows_kinds: bool = False

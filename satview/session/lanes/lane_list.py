@@ -14,7 +14,7 @@ from PySide6.QtCore import QObject, Signal, Slot
 
 from satview.base.time import TimeWindow
 from satview.session.filtering.filter_stack import Edit, EditHistory, FilterStack
-from satview.session.lanes.lane_arrangement import GroupBy, Label, LaneArrangement, LaneGroup, SortBy
+from satview.session.lanes.lane_arrangement import QUIET, GroupBy, Label, LaneArrangement, LaneGroup, SortBy
 from satview.session.lanes.lane_events import busy_lanes
 from satview.session.lanes.lane_row import GroupHead, LaneKey, LaneRow, lane_keys
 from satview.timeline.lane_tree import LaneInfo, LaneKind, Timeline
@@ -23,8 +23,10 @@ from satview.timeline.lane_tree import LaneInfo, LaneKind, Timeline
 
 
 GROUP_GAP_PX: Final = 8  # between pinned lanes, CPUs and processes
+_FOLDED_FROM: Final = 4  # fewer quiet processes do not need a heading
 OTHERS: Final = "Others"  # heading of what no group has
 _GROWS_TO: Final = 2  # times the height that is set
+_TALLEST_INTERRUPTS_PX: Final = 20  # ticks say no more in a taller lane
 _TALLEST_PX: Final = 48  # that lanes grow to by themselves
 _NO_RANK: Final = 1 << 60  # behind those that have one
 _CPU_KINDS: Final = (LaneKind.CPU, LaneKind.INTERRUPTS)
@@ -102,6 +104,7 @@ class LaneLayout:
         opens: Returns whether a lane is open.
         shows: Returns whether a lane may show, whatever it is under.
         lane_height_px: Height of a lane.
+        quiet: Processes under one heading where lanes are grouped by process.
     """
 
     def __init__(
@@ -111,8 +114,10 @@ class LaneLayout:
         opens: Callable[[int], bool],
         shows: Callable[[int], bool],
         lane_height_px: int,
+        quiet: frozenset[LaneKey] = frozenset(),
     ) -> None:
         self._lanes, self._now = lanes, arrangement
+        self._quiet = frozenset(lanes.indices_of(quiet))
         self._opens, self._shows = opens, shows
         self._lane_height_px = lane_height_px
         self._ranks = {key: rank for rank, key in enumerate(arrangement.order)}
@@ -137,7 +142,12 @@ class LaneLayout:
         others = [index for index in tops if index not in apart]
         found = [Block("cpu", None, self._ordered(cpus)), Block("events", None, self._ordered(events))]
         if not self._now.groups:
-            return (*found, Block("process", None, self._ordered(others)))
+            busy, quiet = (
+                [index for index in others if (index in self._quiet) is is_quiet] for is_quiet in (False, True)
+            )
+            quiet_group = LaneGroup(QUIET, self._lanes.keys_of(quiet))
+            found.append(Block("process", None, self._ordered(busy)))
+            return (*found, Block(QUIET, quiet_group, self._ordered(quiet))) if quiet else tuple(found)
         in_groups: set[int] = set()
         nests = False
         for group in self._now.groups:
@@ -230,7 +240,7 @@ def height_of(info: LaneInfo, lane_px: int) -> int:
     if info.kind in (LaneKind.CPU, LaneKind.PROCESS):
         return lane_px + 4
     if info.kind is LaneKind.INTERRUPTS:
-        return max(8, lane_px * 3 // 4)
+        return min(max(8, lane_px * 3 // 4), _TALLEST_INTERRUPTS_PX)
     if info.is_counter:
         return lane_px + 8  # steps need height
     return lane_px
@@ -272,22 +282,31 @@ def lane_shows(
     return True
 
 
-def grown_height_px(rows: Sequence[LaneRow], infos: Sequence[LaneInfo], least_px: int, room_px: int) -> int:
+def bottom_px(rows: Sequence[LaneRow], heads: Sequence[GroupHead]) -> int:
+    """Return the height of lanes and headings together."""
+    last = rows[-1].y_px + rows[-1].height_px if rows else 0
+    return max(last, heads[-1].y_px + heads[-1].height_px if heads else 0)
+
+
+def grown_height_px(
+    rows: Sequence[LaneRow], heads: Sequence[GroupHead], infos: Sequence[LaneInfo], least_px: int, room_px: int
+) -> int:
     """Return the height of a lane at which all of them just fill a room, within bounds.
 
     Args:
         rows: The lanes at the least height.
+        heads: Headings among them, as tall as a lane.
         infos: All lanes.
         least_px: The height that is set.
         room_px: The room.
     """
-    total_px = rows[-1].y_px + rows[-1].height_px if rows else 0
+    total_px = bottom_px(rows, heads)
     if not rows or total_px >= room_px:
         return least_px
     laid_out = [infos[row.index] for row in rows]
-    rest_px = room_px - (total_px - sum(row.height_px for row in rows))  # without gaps and headings
+    gaps_px = total_px - sum(row.height_px for row in rows) - sum(head.height_px for head in heads)
     for lane_px in range(min(_GROWS_TO * least_px, _TALLEST_PX), least_px, -1):
-        if sum(height_of(info, lane_px) for info in laid_out) <= rest_px:
+        if sum(height_of(info, lane_px) for info in laid_out) + len(heads) * lane_px <= room_px - gaps_px:
             return lane_px
     return least_px
 
@@ -330,6 +349,8 @@ class LaneList(QObject):
         self._window: TimeWindow | None = None
         self._is_small = len(self._infos) - len(hidden) <= unfold_up_to
         self._silent = self._lane_index.keys_of(hidden)
+        self._quiet: frozenset[LaneKey] = frozenset()
+        self._is_as_usual = True  # nobody has arranged the lanes
         self._now = LaneArrangement(hidden=self._silent, labels=labels, classes=classes)
         self.rows: tuple[LaneRow, ...] = ()
         self.heads: tuple[GroupHead, ...] = ()
@@ -341,8 +362,7 @@ class LaneList(QObject):
     @property
     def height_px(self) -> int:
         """Height of all rows together."""
-        rows = self.rows[-1].y_px + self.rows[-1].height_px if self.rows else 0
-        return max(rows, self.heads[-1].y_px + self.heads[-1].height_px if self.heads else 0)
+        return bottom_px(self.rows, self.heads)
 
     @property
     def timeline(self) -> Timeline:
@@ -451,7 +471,26 @@ class LaneList(QObject):
             window: What shows, for empty lanes.
         """
         self._window = window
+        self._is_as_usual = False
         self._restore(arrangement)
+
+    def take_use(self, order: Iterable[int], quiet: Iterable[int]) -> None:
+        """Sort lanes that nobody has arranged by use, and fold the processes that used little, once that is known.
+
+        Where all lanes are open because they are few, they stay as they are. There is nothing to undo.
+
+        Args:
+            order: All lanes of processes and threads, those that used most first.
+            quiet: Lanes of the processes that used little.
+        """
+        if self._is_small:
+            return
+        folded = self._lane_index.keys_of(quiet)
+        self._quiet = folded if len(folded) >= _FOLDED_FROM else frozenset()
+        if self._is_as_usual and self._now.sort is SortBy.TRACE and not self._now.groups:
+            keys = tuple(self._lane_index.keys[index] for index in order)
+            self._now = replace(self._now, sort=SortBy.CPU, order=keys)
+        self._lay_out()
 
     def sort(self, sort: SortBy, order: Iterable[int]) -> None:
         """Sort processes, and the threads in each.
@@ -471,7 +510,7 @@ class LaneList(QObject):
             groups: The groups; none = by process.
             patterns: As typed, for groups of a pattern.
         """
-        after = replace(self._now, group=group, groups=groups, patterns=patterns, closed=frozenset())
+        after = replace(self._now, group=group, groups=groups, patterns=patterns, closed=frozenset({QUIET}))
         self._change(f"groups by {group.value}", after)
 
     def set_labels(self, labels: frozenset[Label]) -> None:
@@ -551,7 +590,8 @@ class LaneList(QObject):
             return
         above = self._above(index)
         group = next((group for group in self._now.groups if not group.members.isdisjoint(self._names_of(index))), None)
-        closed = self._now.closed - {group.title if group is not None else OTHERS}
+        is_quiet = not self._quiet.isdisjoint(self._names_of(index))
+        closed = self._now.closed - {group.title if group is not None else QUIET if is_quiet else OTHERS}
         hidden, turned = self._now.hidden - {self._lane_index.keys[index]}, self._now.turned
         for parent in above:
             hidden = hidden - {self._lane_index.keys[parent]}
@@ -630,7 +670,7 @@ class LaneList(QObject):
 
     def _layout(self, busy: frozenset[int] | None, lane_px: int) -> LaneLayout:
         shows = partial(lane_shows, self._timeline, self._lane_index, self._now.classes, self._filters.threads, busy)
-        return LaneLayout(self._lane_index, self._now, self._is_open, shows, lane_px)
+        return LaneLayout(self._lane_index, self._now, self._is_open, shows, lane_px, self._quiet)
 
     @Slot()
     def _on_filter(self) -> None:
@@ -643,7 +683,7 @@ class LaneList(QObject):
         rows, heads = self._layout(busy, self._lane_height_px).lay_out()
         self._shown_px = self._lane_height_px
         if self._grows:
-            self._shown_px = grown_height_px(rows, self._infos, self._lane_height_px, self._room_px)
+            self._shown_px = grown_height_px(rows, heads, self._infos, self._lane_height_px, self._room_px)
         if self._shown_px != self._lane_height_px:
             rows, heads = self._layout(busy, self._shown_px).lay_out()
         if (self.rows, self.heads) == (rows, heads):

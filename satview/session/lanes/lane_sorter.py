@@ -16,7 +16,7 @@ from satview.analysis.statistics import Statistics
 from satview.analysis.times.basis import Basis, Runs, sum_by
 from satview.base.errors import SatviewError, UsageError
 from satview.base.time import TimeWindow
-from satview.events.states import ABSENT, DEAD, READY, RUNNING, UNKNOWN
+from satview.events.states import ABSENT, DEAD, FIRST_PROCESS, READY, RUNNING, UNKNOWN
 from satview.filters.diagnostics import ExpressionError
 from satview.filters.expressions.pattern import glob
 from satview.session.lanes.lane_arrangement import GroupBy, LaneGroup, SortBy
@@ -143,6 +143,23 @@ def sorted_lanes(timeline: Timeline, sort: SortBy, figures: SortFigures | None) 
     if figures is None:
         return tuple(info.index for info in sorted(infos, key=lambda info: (info.title.casefold(), info.index)))
     return tuple(info.index for info in sorted(infos, key=lambda info: (-_figure(figures, info), info.index)))
+
+
+def use_of(timeline: Timeline) -> SortFigures | None:
+    """Return how long threads and processes had the CPUs, by their lanes; None until all of these are ready."""
+    trace = timeline.trace
+    cycles = np.zeros(len(trace.threads), np.int64)
+    for info in timeline.infos:
+        if info.kind is not LaneKind.CPU:
+            continue
+        if not timeline.is_ready(info.index):
+            return None
+        spans = timeline.lane(info.index).spans
+        if spans.thread is not None:
+            length = np.diff(np.append(spans.start_cycles, spans.end_cycles))
+            length[spans.value < FIRST_PROCESS] = 0
+            cycles += sum_by(spans.thread, length, len(cycles))
+    return SortFigures(cycles, sum_by(trace.threads.process, cycles, len(trace.processes)))
 
 
 def _figure(figures: SortFigures, info: LaneInfo) -> int:
