@@ -407,10 +407,11 @@ def test_buffers_behind_a_sample_that_show_a_loss(announced, next_at, number, cp
     slots[:, 0] = MARK
     slots[next_at] = wire.CONTROL_BUFFER | cpu << wire.CPU_SHIFT, 700, number, 1
     buffers = SimpleNamespace(slot=ints(0), slots=ints(announced), sequence=ints(5), cpu=ints(0),
-                              time_cycles=ints(3 * ROLLOVER + 500))  # fmt: skip
-    trace = SimpleNamespace(buffers=buffers, release=release, events=events((40, wire.CONTROL_DROPPED, 0, 0)))
+                              time_cycles=ints(2 * ROLLOVER + 500))  # fmt: skip
+    sampled = events((3 * ROLLOVER + 40, wire.CONTROL_DROPPED, 0, 0))
+    trace = SimpleNamespace(buffers=buffers, release=release, events=sampled)
     found = sampling._lost(trace, MemorySlots(slots), ints(0), np.array([is_timed]))
-    assert found.tolist() == [40, *[3 * ROLLOVER + 700] * lost]
+    assert found.tolist() == [3 * ROLLOVER + 40, *[3 * ROLLOVER + 700] * lost], "not by the time of its BUFFER event"
 
 
 def test_samples_without_any_time_event():

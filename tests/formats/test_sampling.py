@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from satview.capture.tiles import make_tile, write_tiles
 from satview.events import wire
 from satview.formats.kev import sampling
 from satview.formats.kev.clocks.rollover import ROLLOVER
@@ -60,6 +61,23 @@ def test_sampled_events_have_the_times_of_the_whole_file(tmp_path, kind, cpus):
     assert {slot: whole[slot] for slot in found} == found
     assert min(found) == 0
     assert max(found) > SLOTS * 0.9
+
+
+def test_samples_of_many_cpus_that_are_rollovers_apart(tmp_path, monkeypatch):
+    """18 CPUs at 2.6 GHz, wide, 12 s in 12 samples: all clocks go around between two, each CPU by its own TIME."""
+    monkeypatch.setattr(sampling, "SAMPLE_LENGTH", 1024)
+    monkeypatch.setattr(sampling, "SAMPLES", 5)
+    path = tmp_path / "long.kev"
+    write_tiles(path, 400_000, make_tile(cpus=18, is_wide=True))
+    sample = sampling.sampled(path)
+    found, whole, events = sampled_times(sample), times_by_slot(path), sample.trace.events
+    assert (len(sample.is_timed), sample.is_timed.all()) == (12, True)
+    assert np.diff(events.time_cycles).max() > ROLLOVER
+    # A BUFFER event comes before the TIME of its CPU; nothing is drawn of it.
+    drawn = events.code != wire.CONTROL_BUFFER
+    slots = (sample.first_slot[sample.position] + events.slot % 1024)[drawn].tolist()
+    assert len(slots) > 3_000
+    assert {slot: whole[slot] for slot in slots} == {slot: found[slot] for slot in slots}
 
 
 def test_what_is_said_to_run_runs_in_the_whole_file(tmp_path):

@@ -34,6 +34,7 @@ SAMPLE_LENGTH: Final = 1024  # as long as a kernel buffer, so that nearly every 
 SAMPLES: Final = 600  # one or two for every four pixels of a wide window
 _HEAD_SAMPLES: Final = 8  # at the start, where the state dump names processes and threads
 _LONGEST_S: Final = 0.3  # on a disk that is slow to seek, fewer samples have to do
+_NO_EVENT: Final = wire.Struct.COMBINE_CONTINUE << wire.STRUCT_SHIFT  # the middle of an event that never began
 _SURE_CYCLES: Final = ROLLOVER // 4
 _PAUSE_CYCLES: Final = ROLLOVER // 16  # longer than the pace explains, and there may be whole rollovers in it
 _DISORDER_PER_S: Final = 100  # stamps of a CPU step back by less than 10 ms without a cause (6.1)
@@ -90,8 +91,16 @@ def sample_of(path: Path, start: Start, cancelled: Callable[[], bool] | None = N
         first = _read_order(count)
         slots = np.empty((len(first), SAMPLE_LENGTH, 4), np.uint32)
         read, end_s = 0, time.monotonic() + _LONGEST_S
+        window = np.empty((2 * SAMPLE_LENGTH, 4), np.uint32)
         for read, at in enumerate(first.tolist(), 1):
-            start.slots.read(at, at + SAMPLE_LENGTH, slots[read - 1])
+            end = min(at + len(window), count)
+            start.slots.read(at, end, window[: end - at])
+            # At the start samples follow each other.
+            skipped = _to_next_buffer(window[:SAMPLE_LENGTH, 0]) if at >= _HEAD_SAMPLES * SAMPLE_LENGTH else 0
+            if at + skipped + SAMPLE_LENGTH > count:  # the last sample shows where the trace ends
+                window[:skipped, 0] = _NO_EVENT
+                skipped = 0
+            first[read - 1], slots[read - 1] = at + skipped, window[skipped : skipped + SAMPLE_LENGTH]
             if time.monotonic() > end_s:
                 break
         order = np.argsort(first[:read])
@@ -107,6 +116,15 @@ def sample_of(path: Path, start: Start, cancelled: Callable[[], bool] | None = N
             return None
         logged = _are_timed(trace, position, first)
         return Sampled(trace, position, first, logged, _lost(trace, start.slots, first, logged))
+
+
+def _to_next_buffer(headers: NDArray[np.uint32]) -> int:
+    """Return how many slots are in front of the first BUFFER event, 0 where none is there.
+
+    Behind it, each CPU's first event comes with its TIME (7.x and 8.0); in front of it only its last sample says when
+    a CPU was, and its clock may have gone around since.
+    """
+    return int(np.argmax(headers & wire.CODE_MASK == wire.CONTROL_BUFFER))
 
 
 def _read_order(count: int) -> NDArray[np.int64]:
@@ -125,11 +143,15 @@ def _read_order(count: int) -> NDArray[np.int64]:
 
 
 def _extents(trace: Trace, position: NDArray[np.int64], positions: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return first and last time of every sample, (samples,); of one without events the bounds of int64."""
+    """Return first and last time of every sample, (samples,); of one without events the bounds of int64.
+
+    The BUFFER event of a CPU comes before its TIME event: in a sample it may be a rollover off.
+    """
     bounds = np.iinfo(np.int64)
     first, last = np.full(positions, bounds.max), np.full(positions, bounds.min)
-    np.minimum.at(first, position, trace.events.time_cycles)
-    np.maximum.at(last, position, trace.events.time_cycles)
+    counts = trace.events.code != wire.CONTROL_BUFFER
+    np.minimum.at(first, position[counts], trace.events.time_cycles[counts])
+    np.maximum.at(last, position[counts], trace.events.time_cycles[counts])
     return first, last
 
 
@@ -200,7 +222,8 @@ def _lost(
         is_next &= (header >> wire.CPU_SHIFT & wire.CPU_MASK) == buffers.cpu[at]
     missing = number.astype(np.int64) - buffers.sequence[at] - 1
     is_lossy = is_next & (missing > 0)
-    times = [unwrap_stamp(int(buffers.time_cycles[row]), int(low))
-             for row, low in zip(at[is_lossy].tolist(), stamp[is_lossy].tolist(), strict=True)]  # fmt: skip
+    begins, _ = _extents(trace, events.slot.astype(np.int64) // SAMPLE_LENGTH, len(first_slot))
+    lossy = begins[position[at[is_lossy]]].tolist(), stamp[is_lossy].tolist()
+    times = [unwrap_stamp(begin, low) for begin, low in zip(*lossy, strict=True)]
     dropped = events.time_cycles[events.code == wire.CONTROL_DROPPED]
     return np.unique(np.concatenate((np.array(times, np.int64), dropped)))
