@@ -366,6 +366,7 @@ def test_a_disk_that_is_slow_gives_fewer_samples(tmp_path, monkeypatch):
     for number in range(3000):
         builder.event(MARK, number)
     path = builder.write(tmp_path / "a.kev")
+    assert (sampling.LEAST_SLOTS, sampling.SAMPLE_LENGTH, sampling._LONGEST_S) == (1_048_576, 1024, 0.3)
     monkeypatch.setattr(sampling, "SAMPLE_LENGTH", 64)
     for least, longest_s, count in ((3000, 9, None), (3000, -1, 1), (3001, -1, 1), (3002, 9, 0)):
         monkeypatch.setattr(sampling, "LEAST_SLOTS", least)

@@ -355,6 +355,7 @@ def test_the_first_interrupts_show_whether_to_look_at_the_others(monkeypatch):
     """Of 4,096 events; those of a capture of 19.2 MHz last for a second or two."""
     text = "<|<|" + "<>|" * 30
     events = interrupts(text)
+    assert missing._SAMPLE == 4096
     for sample, count in ((4, 0), (4096, 2)):
         monkeypatch.setattr(missing, "_SAMPLE", sample)
         assert len(missing.open_interrupts(events, missing.no_gaps(), EventRegion(0, 9), Problems())) == count
