@@ -225,9 +225,16 @@ def test_buffers_of_each_cpu():
 def test_as_many_buffers_as_are_looked_into():
     """The first 500; those of names behind the capture are none of it."""
     columns = in_buffers(*((number, 4, (100 * number, 100 * number + 80, 100 * number + 81)) for number in range(502)))
-    for count, gaps in ((len(columns.time), 500), (6, 2), (5, 2), (4, 1), (3, 1)):
+    for count, gaps, last_shown_by in (
+        (len(columns.time), 500, 50_000),
+        (6, 2, -1),
+        (5, 2, -1),
+        (4, 1, 100),
+        (3, 1, -1),
+    ):
         found = missing.cut_buffers(columns, count, EventRegion(0, count), per_cpu=False)
         assert found[:, :2].tolist() == [[100 * number, 100 * number + 80] for number in range(gaps)]
+        assert found[:, 3].tolist() == [*range(100, 100 * gaps, 100), last_shown_by]
     assert missing.cut_buffers(decoded((MARK, 0, 5)), 1, EventRegion(0, 1), per_cpu=False).tolist() == []
 
 
