@@ -211,6 +211,21 @@ def test_a_file_that_is_written_over(tmp_path, change, at):
     assert file.restart == ""
 
 
+@pytest.mark.parametrize(
+    ("slot", "is_noticed"),
+    [(255, True), (256, False), (1499, False), (1500, True), (1755, True), (1756, False), (2743, False), (2744, True)],
+)
+def test_which_old_slots_are_looked_at_again(tmp_path, slot, is_noticed):
+    """Of 3,000 the first 256, 256 from the middle on, and the last 256."""
+    path, file = growing(tmp_path, WHOLE)
+    file.read()
+    data = bytearray(WHOLE + SLOTS[:16])
+    data[FIRST + 16 * slot] ^= 1
+    path.write_bytes(data)
+    file.read()
+    assert bool(file.restart) is is_noticed
+
+
 def test_a_file_that_shrinks_or_ends_inside_a_slot(tmp_path):
     path, file = growing(tmp_path, WHOLE)
     first = file.read()

@@ -10,7 +10,7 @@ import pytest
 from satview.base.errors import TraceFormatError
 from satview.formats.kev.head.header import parse_header, slot_byte_order
 from satview.formats.kev.head.syspage import GLOBAL_CLOCK, fits, parse_syspage, syspage_bytes
-from satview.formats.kev.reader import byte_order_of, report_header
+from satview.formats.kev.reader import byte_order_of, read_start, report_header
 from satview.store.head import Header
 from satview.store.problems import Problems
 
@@ -292,6 +292,16 @@ def test_a_header_that_does_not_end(data, size, offset, what):
     with pytest.raises(TraceFormatError, match=what) as refused:
         parse_header(data, None, size)
     assert refused.value.offset == offset
+
+
+def test_a_header_may_have_a_mebibyte(tmp_path):
+    path, begin, end = tmp_path / "a.kev", b"TRACE_HEADER_BEGIN::TRACE_A::", b"TRACE_HEADER_END::"
+    value = b"x" * ((1 << 20) - len(begin) - len(end))
+    path.write_bytes(begin + value + end + bytes(16))
+    assert read_start(path).header.length == 1 << 20
+    path.write_bytes(begin + value + b"x" + end + bytes(16))
+    with pytest.raises(TraceFormatError, match="no end of the header within 1048576 bytes"):
+        read_start(path)
 
 
 @pytest.mark.parametrize(

@@ -59,6 +59,7 @@ def test_how_many_events_may_be_open():
 
 
 def test_events_without_end_are_given_up_the_oldest_first(monkeypatch):
+    assert (open_events.MAX_OPEN, open_events.MAX_WORDS) == (65_536, 4_194_304), "less is enough here"
     monkeypatch.setattr(open_events, "MAX_OPEN", 3)
     monkeypatch.setattr(open_events, "MAX_WORDS", 10)
     problems = Problems()

@@ -119,6 +119,7 @@ def decoded(times: list[int], **known: object) -> SimpleNamespace:
 @pytest.mark.parametrize(("most", "said", "rest"), [(2, 2, 1), (3, 3, 0), (4, 3, 0)])
 def test_events_with_damaged_stamps_move_between_their_neighbours(monkeypatch, most, said, rest):
     """Three of them; more than `most` are one problem."""
+    assert assemble.MANY == 200, "fewer are enough here"
     monkeypatch.setattr(assemble, "MANY", most)
     far = 9 << 24
     events, problems = decoded([n + far * (n in (4, 8, 12)) for n in range(16)]), Problems()

@@ -143,6 +143,14 @@ def test_a_trace_without_a_dump(rows_of, end):
     assert assemble.dump_end(events(*rows_of), activity, 0) == (9 if rows_of else 0)
 
 
+@pytest.mark.parametrize(("second", "end"), [(2, 5), (3, 3)])
+def test_a_dump_ends_where_buffers_are_missing_at_the_latest(tmp_path, second, end):
+    """It is in buffer 1 and in the next one, at 4."""
+    builder = TraceBuilder("7.1.0").event(wire.CONTROL_BUFFER, 0, (1, 4)).time_event(1).process_name(2, 7, "one")
+    builder.event(THREAD, 3, (7, 1)).event(wire.CONTROL_BUFFER, 4, (second, 3)).process_name(5, 8, "two")
+    assert builder.event(MARK, 6).open(tmp_path).dump_end_cycles == START + end
+
+
 def test_as_many_events_as_a_dump_may_have():
     """131,072; what follows is no part of it, whatever it is."""
     time = np.arange((1 << 17) + 3)
@@ -366,6 +374,7 @@ def test_a_disk_that_is_slow_gives_fewer_samples(tmp_path, monkeypatch):
     for number in range(3000):
         builder.event(MARK, number)
     path = builder.write(tmp_path / "a.kev")
+    assert (sampling.LEAST_SLOTS, sampling.SAMPLE_LENGTH, sampling._LONGEST_S) == (1_048_576, 1024, 0.3)
     monkeypatch.setattr(sampling, "SAMPLE_LENGTH", 64)
     for least, longest_s, count in ((3000, 9, None), (3000, -1, 1), (3001, -1, 1), (3002, 9, 0)):
         monkeypatch.setattr(sampling, "LEAST_SLOTS", least)

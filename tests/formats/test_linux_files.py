@@ -502,6 +502,7 @@ def test_packed_pages_of_some_cpus(monkeypatch):
     other = file_of(data)
     other.parts = [(0, 0, len(data))]
     refused("the compression 'other' is not known", 12, trace_dat._unpack_pages, other, "other", Problems())
+    assert trace_dat._MOST_UNPACKED == 8 << 30, "less is enough here"
     for most, is_good in ((192, True), (191, False)):
         monkeypatch.setattr(trace_dat, "_MOST_UNPACKED", most)
         file.parts = [(0, 0, len(first)), (1, len(first), len(second))]

@@ -134,6 +134,8 @@ EVENTS = """\
     -> ~ 1c04 10001 0 7fffffff ffffffff (scoid dec, pid dec64)
 6   COMM:MSG_ERROR tid:1 pid:2                                       -> 1c0b 1 2
 7   KER_CALL:MSG_SENDV/11   coid:0x00000001 msg:"abcd" (0x64636261)  -> 80b 1 64636261
+7   KER_CALL:MSG_READV/16|rcvid:0x00000005                           -> a10 5 0 0 0
+8   KER_CALL:SYNC_MUTEX_UNLOCK/81|sync_p:0x0000000012345678          -> a51 12345678 0 0 0
 6   KER_CALL:MSG_SENDV/11|coid:0x00000001|sparts:1|rparts:2|msg[0]:"a" (0x61 0x0 0x5) -> 80b 1 1 2 61 0 5
 6   KER_CALL:MSG_SENDV/120|coid:0x00000001|sparts:1|rparts:2|msg:"a" (0x61 0x0) -> 878 1 1 2 61 0
 6   KER_CALL:MSG_SENDV/11|coid:0x00000001|sparts:1                   -> ~ 80b 1 1 0 0 0 0 (coid hex, sparts dec)

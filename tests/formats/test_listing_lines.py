@@ -264,6 +264,7 @@ def test_the_first_64_events_show_whether_stamps_are_decimal():
 
 def test_kinds_of_lines_that_fit_no_row(monkeypatch):
     """Each by its name and its arguments with how many there are; beyond the most no further kinds are kept."""
+    assert reader.MOST_UNLISTED == 4096, "fewer are enough here"
     monkeypatch.setattr(reader, "MOST_UNLISTED", 2)
     kinds = [f"COMM            :SND_PULSE_EXE      {arguments}" for arguments in ("zzz:1", "zzz:0x1", "yyy:1")]
     listing, _ = read([*HEAD, *(at(9, kinds[number]) for number in (0, 1, 2, 0, 2))])

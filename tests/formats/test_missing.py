@@ -250,9 +250,16 @@ def test_the_step_to_the_next_buffer_of_the_same_cpu():
 def test_as_many_buffers_as_are_looked_into():
     """The first 500; those of names behind the capture are none of it."""
     columns = in_buffers(*((number, 4, (100 * number, 100 * number + 80, 100 * number + 81)) for number in range(502)))
-    for count, gaps in ((len(columns.time), 500), (6, 2), (5, 2), (4, 1), (3, 1)):
+    for count, gaps, last_shown_by in (
+        (len(columns.time), 500, 50_000),
+        (6, 2, -1),
+        (5, 2, -1),
+        (4, 1, 100),
+        (3, 1, -1),
+    ):
         found = missing.cut_buffers(columns, count, EventRegion(0, count), per_cpu=False)
         assert found[:, :2].tolist() == [[100 * number, 100 * number + 80] for number in range(gaps)]
+        assert found[:, 3].tolist() == [*range(100, 100 * gaps, 100), last_shown_by]
     assert missing.cut_buffers(decoded((MARK, 0, 5)), 1, EventRegion(0, 1), per_cpu=False).tolist() == []
 
 
@@ -380,6 +387,7 @@ def test_the_first_interrupts_show_whether_to_look_at_the_others(monkeypatch):
     """Of 4,096 events; those of a capture of 19.2 MHz last for a second or two."""
     text = "<|<|" + "<>|" * 30
     events = interrupts(text)
+    assert missing._SAMPLE == 4096
     for sample, count in ((4, 0), (4096, 2)):
         monkeypatch.setattr(missing, "_SAMPLE", sample)
         assert len(missing.open_interrupts(events, missing.no_gaps(), EventRegion(0, 9), Problems())) == count

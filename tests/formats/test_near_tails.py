@@ -67,6 +67,7 @@ def test_what_is_alone_with_its_key() -> None:
 )  # fmt: skip
 def test_how_long_and_how_old_an_event_may_be(monkeypatch, head, tail, apart, fits) -> None:
     """Here four slots; a rollover after it began, its stamp may be that of another event."""
+    assert open_events.MAX_SLOTS == 1_048_576, "fewer are enough here"
     monkeypatch.setattr(open_events, "MAX_SLOTS", 4)
     first, length = np.array([100, 300]), np.array([head, tail])
     is_head, word = np.array([True, False]), np.zeros(2, np.uint32)

@@ -186,6 +186,15 @@ def test_a_preview_of_a_text(most, text, note):
     assert (found.name, found.text, found.note, found.first_word, found.words) == ("name", text, note, 2, 3)
 
 
+@pytest.mark.parametrize(("most", "text"), [(None, "fghijkl"), (6, "fghijk")])
+def test_a_text_that_begins_within_a_word(most, text):
+    """Behind the first one, at bytes 22 to 28 of the payload: in words 5 to 7."""
+    [code] = Q7.find("SEC/PERM_LOOKUP")
+    raw = struct.pack("<IIII16s", 1, 2, 3, 4, b"abcde\0fghijkl")
+    found = decode_payload(Q7.spec(code), raw, "little", Q7, most).arguments[-1]
+    assert (found.name, found.text, found.first_word, found.words) == ("perm_name", text, 5, 3)
+
+
 def test_words_of_a_user_event_that_may_be_a_text():
     number = wire.code(wire.WireClass.USER, 5)
     raw = b"\x01abcd\0ef"

@@ -118,6 +118,13 @@ def test_a_header_that_never_ends():
     assert source.MAX_HEADER_BYTES <= refused.value.offset <= len(content)
 
 
+def test_a_header_whose_end_comes_after_a_mebibyte():
+    """No more is read for it, of a pipe that gives 4 KiB at a time."""
+    content = b"TRACE_HEADER_BEGIN::TRACE_A::" + b"x" * (1 << 20) + b"TRACE_HEADER_END::"
+    with pytest.raises(TraceFormatError, match="no end of the header within 1048576 bytes"):
+        source_of(Trickle(content, 4096), Path("x"))
+
+
 def test_a_file_and_a_pipe(kev, tmp_path):
     with opened(kev) as found:
         from_file = events_of(found)

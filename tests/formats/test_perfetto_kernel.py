@@ -203,6 +203,7 @@ def test_numbers_of_threads(monkeypatch):
         new[6]: NOBODY_PID, new[7]: 7, new[8]: 7, new[9]: new[9],
     }  # fmt: skip
     assert list(tasks.shown.values()) == [1, 0, NOBODY_PID - 1, NOBODY_PID, 5, 0, 0, 2**31 - 1, 0]
+    assert perfetto_kernel._MOST_TID == 1 << 31
     monkeypatch.setattr(perfetto_kernel, "_MOST_TID", FIRST_TID + 3)
     assert perfetto_kernel._numbered([(0, 0)] * 4, [""] * 4, {}, Tasks()).tolist() == [
         FIRST_TID + 1, FIRST_TID + 2, -2, -2

@@ -150,6 +150,7 @@ def test_packets_that_are_damaged_or_cut_are_listed():
 @pytest.mark.parametrize(("size", "limits"), [(4096 + 40 * 28, (40, 1 << 20)), (9000, (1000, 9000))])
 def test_a_packed_part_that_grows_too_much_is_refused(monkeypatch, size, limits):
     """By its own bytes (5216 zeros pack to 28) and 4096 more, and by what a part may have at all."""
+    assert (perfetto._RATIO_MAX, perfetto._MOST_INNER) == (1000, 64 << 20), "less is enough here"
     monkeypatch.setattr(perfetto, "_RATIO_MAX", limits[0])
     monkeypatch.setattr(perfetto, "_MOST_INNER", limits[1])
     whole, more = (np.frombuffer(zlib.compress(bytes(count)), np.uint8) for count in (size, size + 1))
@@ -178,6 +179,7 @@ def test_a_file_whose_packets_unpack_to_more_than_a_trace_has(monkeypatch):
     for _ in range(2):
         trace.packet.add().compressed_packets = zlib.compress(inner.SerializeToString())
     data, size = np.frombuffer(trace.SerializeToString(), np.uint8), len(inner.SerializeToString())
+    assert perfetto._MOST_BYTES == 8 << 30, "less is enough here"
     monkeypatch.setattr(perfetto, "_MOST_BYTES", len(data) + 2 * size)
     assert len(perfetto._packets(Path("x"), data, Problems())[0]) == len(data) + 2 * size
     monkeypatch.setattr(perfetto, "_MOST_BYTES", len(data) + 2 * size - 1)

@@ -386,6 +386,30 @@ def test_how_many_slots_of_a_block_are_taken(monkeypatch, headers, usable):
     assert EventStream._usable(slots) == usable
 
 
+def test_what_waits_at_once_and_is_read_at_first():
+    """At most 1,024 BUFFER slots wait; 16 KiB of a pipe are read in one piece; 100 orphans are listed one by one."""
+    buffers = np.full((1024, 4), BUFFER, np.uint32)
+    assert (EventStream._usable(buffers[1:]), EventStream._usable(buffers)) == (0, 1024)
+    blocks = stream.blocks_of_file(Trickle(bytes(32_000)), b"", "little", Problems())
+    assert len(next(blocks)) == 1024
+    problems, tails = Problems(1000), np.full((105, 4), CALL | Struct.COMBINE_END << 30, np.uint32)
+    tails[:, 1] = np.arange(105)
+    list(EventStream([tails], problems))
+    assert [each.count for each in problems] == [1] * 100 + [5]
+    problems = Problems()
+    assert list(stream.blocks_of_file(io.BytesIO(b"123"), b"", "little", problems)) == []
+    assert [each.offset for each in problems] == [0]
+
+
+@pytest.mark.parametrize(
+    ("header", "slug"), [(0x80000000, "orphan-slots"), (0xFFFFFFFF, "orphan-slots"), (0x40000000, "unfinished-events"),
+                         (0x7FFFFFFF, "unfinished-events")]
+)  # fmt: skip
+def test_a_slot_of_an_event_of_several_is_the_first_or_not(header, slug):
+    """By its two upper bits, whatever the others are."""
+    assert events_of(np.array([(header, 5, 1, 2)], np.uint32))[1].counts() == {slug: 1}
+
+
 @pytest.mark.parametrize("size", [1, 2, 3, 7])
 def test_times_that_the_source_gives(size):
     """Of every slot; an event has that of its first one, whatever the blocks."""

@@ -41,6 +41,7 @@ def read(content: bytes, *, is_own: bool = False, categories=None) -> tuple[SetR
 
 
 def test_damaged_lines_beyond_some_are_counted_together(monkeypatch):
+    assert columns._MANY == 200, "fewer are enough here"
     monkeypatch.setattr(columns, "_MANY", 2)
     good = record(7, 1, 1, "thr_self").encode()
     for bad, extra in ((2, []), (3, [(4, "it has not 13 fields; and more such lines after it", 1)]),
@@ -84,6 +85,7 @@ def test_a_clock_that_is_set_back_again_and_again(monkeypatch):
 def test_lines_of_every_length_in_blocks_of_every_size(monkeypatch, block):
     """The last line has no end; an empty one counts, and one longer than any is skipped up to its end."""
     monkeypatch.setattr(columns, "_BLOCK_BYTES", block)
+    assert columns.LONGEST_LINE == 4096, "less is enough here"
     monkeypatch.setattr(columns, "LONGEST_LINE", 80)
     good = record(7, 1, 1, "thr_self").encode()
     reader, problems = read(good + b"\n" + b"9" * 200 + b"\n" + good + b"cut")
@@ -216,6 +218,7 @@ def test_numbers_that_no_table_names(tmp_path):
 
 
 def test_lists_of_problems_end_with_a_count(tmp_path, monkeypatch):
+    assert assemble._MANY == 200, "fewer are enough here"
     monkeypatch.setattr(assemble, "_MANY", 2)
     lines = [f"1:{time}:1:1:1:2:{kind}:0:0:0:0:0:0\n" for time, kind in enumerate((25, 26, 26, 27, 27, 27))]
     (tmp_path / "tr.1.1").write_text("".join(lines) + "1:9:1:1:1:11:0:0:0:0:0:0:0\n1:10:1:1:1:2:-1:0:0:0:0:0:0\n")
@@ -254,6 +257,7 @@ def test_numbers_that_a_code_can_hold(kind, fits):
 @pytest.mark.parametrize(("number", "titles", "says"), [(2, ["LWP 1", "LWP 2"], []), (3, ["LWP 1", "other LWPs"],
                          [("3 LWPs; those from number 2 on share one lane", 2)])])  # fmt: skip
 def test_lanes_of_lwps(monkeypatch, number, titles, says):
+    assert assemble._MOST_LANES == 256, "fewer are enough here"
     monkeypatch.setattr(assemble, "_MOST_LANES", 2)
     problems = Problems()
     lane, found = assemble._lanes(np.full(number, 7), np.arange(number) + 1, problems)
