@@ -172,8 +172,9 @@ def _beyond(trace: Trace) -> list[tuple[int, Problem]]:
 def count_cpus(events: EventTable, declared: int) -> int:
     """Return how many CPUs a target has, 1 to 64.
 
-    CPUs beyond those that header and system page declare count if they log TIME events, or one event in a hundred. So
-    do CPUs behind a gap in the numbers where nothing declares any: a damaged number is rarely the next one.
+    CPUs beyond those that header and system page declare count if they log TIME events and others, which a kernel logs
+    together, or one event in a hundred. So do CPUs behind a gap in the numbers where nothing declares any: a damaged
+    number is rarely the next one.
 
     Args:
         events: Of the trace.
@@ -187,7 +188,8 @@ def count_cpus(events: EventTable, declared: int) -> int:
     if not first < seen:
         return max(1, seen)
     is_real = counts >= max(1 if declared else _LEAST, len(events) // _RARE)
-    is_real[events.cpu[events.code == wire.CONTROL_TIME]] = True
+    has_time = np.bincount(events.cpu[events.code == wire.CONTROL_TIME], minlength=_CPUS)
+    is_real |= (has_time > 0) & (counts > has_time)
     is_real[:first] = False
     return max(1, first, int(np.flatnonzero(is_real)[-1]) + 1 if is_real.any() else 0)
 

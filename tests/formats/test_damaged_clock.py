@@ -195,6 +195,21 @@ def test_an_impossible_time_event_is_ignored(folder):
         assert [p.detail for p in trace.problems] == ["a TIME event of CPU 0 holds an impossible value and was ignored"]
 
 
+@pytest.mark.parametrize(
+    ("times", "others", "cpus"), [([], [], 2), ([37], [], 2), ([37, 37], [], 2), ([37], [37], 38), ([5], [37, 5], 6)]
+)
+def test_cpus_that_the_header_does_not_know_log_time_and_more(times, others, cpus, folder):
+    """A kernel writes a TIME event in front of an event of the same CPU; a flipped bit changes one of both."""
+    builder = TraceBuilder(cpus=2)
+    for number in range(300):
+        builder.event(wire.code(6, 1), number * 10, cpu=number % 2)
+    for cpu in times:
+        builder.time_event(4000, cpu)
+    for cpu in others:
+        builder.event(wire.code(6, 1), 4010, cpu=cpu)
+    assert builder.open(folder).cpu_count == cpus
+
+
 def test_cpus_and_processes_of_damaged_slots_have_one_lane(folder):
     builder = TraceBuilder(cpus=2).process_name(0, 1, "procnto")
     for pid in range(2, 8):

@@ -29,6 +29,7 @@ _LONGER: Final = 4  # times the step to the next buffer of a ring, within a buff
 _MOST_CPUS: Final = 256  # buffers in which one of each CPU is found
 _NEAR: Final = 1 << 16  # events before a splice among which the last one of a CPU is looked for
 _MOST_OPEN: Final = 0.1  # of a CPU's interrupts; where more have no exit, nothing that they show can be believed
+_MOST_WITHIN: Final = 8  # events from the entry of an interrupt to its exit, one nested in it
 _SAMPLE: Final = 4096  # events of a CPU's interrupts that show whether the others are to be looked at
 _CALLS: Final = wire.KER_EXIT_OFFSET  # kernel call entries have smaller numbers
 
@@ -158,8 +159,12 @@ def open_interrupts(events: EventTable, known: Gaps, region: EventRegion, proble
         own, part, step, depth, _ = statistics.nesting(
             events.code, events.cpu, events.time_cycles, STEP_OF_CODE, rows[cpus == cpu], cpu, ends
         )
-        # Where each part ends outside of interrupts no exit is missing, as nearly always; or exits were not captured.
-        if not np.any(step < 0) or not np.any(depth[np.append(part[1:] != part[:-1], True)[: len(part)]] > 0):
+        # Where each part ends outside of interrupts, and is there time and again, no exit is missing, as nearly always;
+        # or exits were not captured. An entry that is missing later makes up for an exit at the end of its part only.
+        outside = np.flatnonzero(depth == 0)
+        is_long = np.any(np.diff(outside, prepend=-1, append=len(own)) > _MOST_WITHIN)
+        is_end = np.append(part[1:] != part[:-1], True)[: len(part)]
+        if not np.any(step < 0) or not (is_long or np.any(depth[is_end] > 0)):
             continue
         head = own[:_SAMPLE]
         near = _of_threads(events, int(head[0]), int(head[-1]) + 1)
