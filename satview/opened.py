@@ -19,7 +19,7 @@ from satview.analysis.verdicts.rule import Thresholds
 from satview.analysis.verdicts.verdict import Verdict
 from satview.answers.doctor import doctor
 from satview.answers.snapshot import snapshot
-from satview.answers.table import Table as Answer
+from satview.answers.table import Table
 from satview.base.safe_text import html_text
 from satview.base.time import TimeWindow
 from satview.base.time_text import format_duration
@@ -35,7 +35,7 @@ from satview.tables.question import Limits
 from satview.tables.result import Result
 from satview.tables.schema import SCHEMAS
 from satview.tables.sql import sql
-from satview.tables.table import Table, table
+from satview.tables.table import table
 from satview.timeline.lane_tree import Timeline
 
 _SHOWN_CLASSES: Final = 8
@@ -153,7 +153,7 @@ class OpenedTrace(Trace):
         """
         return find_verdicts(self, thresholds, kinds)
 
-    def doctor(self) -> Answer:
+    def doctor(self) -> Table:
         """Return how far each analysis of the trace can be trusted, and what to capture for more (`satview.doctor`)."""
         return doctor(self)
 
@@ -209,7 +209,7 @@ class OpenedTrace(Trace):
         """
         return sql(self, query, limits)
 
-    def snapshot(self, at_cycles: int) -> Answer:
+    def snapshot(self, at_cycles: int) -> Table:
         """Return what every thread does at a moment (`satview.snapshot`).
 
         Args:

@@ -19,9 +19,10 @@ from satview.analysis.statistics import Statistics
 from satview.analysis.times.basis import Basis, Scope, scope_of
 from satview.analysis.times.occurrences import Occurrences, occurrences
 from satview.analysis.verdicts.find import find_verdicts
+from satview.answers.frames import Texts
 from satview.answers.latencies import LatencyFilter, latency_figures, latency_table
 from satview.answers.statistics import TABLES
-from satview.answers.table import SUBJECT, Column, Kind, Table, number_text
+from satview.answers.table import SUBJECT, Column, Kind, Question, Table, number_text
 from satview.base.time import NS_PER_S, TimeWindow
 from satview.events.states import STATE_BY_NAME
 from satview.linkage.transactions import transactions
@@ -46,6 +47,33 @@ _TIMES_OF: Final = {  # the column that says where in time a row can be looked a
     "thread": "longest_run", "state": "longest", "call": "longest", "message": "reply_longest",
     "latency": "max", "interrupt": "longest", "cpu": "longest_run",
 }  # fmt: skip
+KINDS: Final = {
+    "process": "Processes", "thread": "Threads", "state": "States", "call": "Kernel calls",
+    "message": "Messages", "latency": "Latencies", "interrupt": "Interrupts", "cpu": "CPUs",
+}  # fmt: skip
+QUESTION: Final = Question(
+    "changes",
+    "Changed most",
+    "What is different in two traces?",
+    (
+        Column("by", Kind.TEXT, "what it is one of", "By"),
+        Column("name", Kind.TEXT, "matched by name: a thread by its process, number and name, a call by its name",
+               "What"),
+        Column("figure", Kind.TEXT, "the figure's name as the statistics have it in JSON", "Name"),
+        Column("title", Kind.TEXT, "what was measured; counts and total times are per second", "Figure"),
+        Column("before", Kind.FIGURE, "in the first trace", "Before", is_nullable=True),
+        Column("after", Kind.FIGURE, "in the second trace", "After", is_nullable=True),
+        Column("ratio", Kind.FIGURE, "the second by the first; new and gone: only one of the traces has it", "Change",
+               is_nullable=True),
+        Column("weight", Kind.SHARE, "how much it changed: the difference as a share of the larger value, less for "
+               "what is small among its kind", "Weight"),
+        Column("worse", Kind.FLAG, "a length of time that grew by more than is allowed", "Worse"),
+        Column("tone", Kind.TEXT, "`error` if it is worse", sql=""),
+    ),
+    "weight",
+    "Nothing is known of these parts of the traces.",
+    tone="tone",
+)  # fmt: skip
 _OF_ONE: Final = ("mean", "longest", "least", "p99", "median", "max")  # in names of durations that do not grow
 _WORSE_IF_LONGER: Final = ("READY", "MUTEX", "SEND", "REPLY", "RWLOCK_READ", "RWLOCK_WRITE")  # states: longer is worse
 
@@ -74,6 +102,12 @@ class Change:
     scale: float
     tables: tuple[Table, Table]
     rows: tuple[int, int]
+
+    @property
+    def title(self) -> str:
+        """What was measured, for people: `kernel calls: Mean`."""
+        kind = KINDS[self.by]
+        return f"{kind if self.by == 'cpu' else kind.lower()}: {self.column.title}"
 
     @property
     def ratio(self) -> float:
@@ -173,6 +207,34 @@ def by_weight(found: Sequence[Change], *, once: bool = False) -> list[Change]:
     for change in ordered:
         first.setdefault((change.by, change.name), change)
     return list(first.values())
+
+
+def change_table(found: Sequence[Change], limit: float = math.inf) -> Table:
+    """Return changes as a table, in their order.
+
+    Args:
+        found: The changes.
+        limit: A length of time is worse if it is more than so many times as long as before.
+    """
+    is_worse = np.array([change.is_longer and change.ratio > limit for change in found], np.bool_)
+    before, after, ratio = (np.array([getattr(change, name) for change in found], np.float64)
+                            for name in ("before", "after", "ratio"))  # fmt: skip
+    return Table(QUESTION, None, {
+        "by": Texts.sorted([change.by for change in found]),
+        "name": Texts.sorted([change.name for change in found]),
+        "figure": Texts.sorted([change.column.key + ("_per_s" if change.is_per_s else "") for change in found]),
+        "title": Texts.sorted([change.title for change in found]),
+        "before": before,
+        "after": after,
+        "ratio": np.where(np.isfinite(ratio), ratio, math.nan),
+        "weight": np.array([change.weight for change in found], np.float64),
+        "worse": is_worse,
+        "tone": Texts(is_worse.astype(np.uint8), ("", "error")),
+    }, texts={
+        "before": lambda row: value_text(found[row], before[row]),
+        "after": lambda row: value_text(found[row], after[row]),
+        "ratio": lambda row: change_text(found[row]),
+    }, place="")  # fmt: skip
 
 
 def verdict_changes(before: Trace, after: Trace) -> dict[str, tuple[int, int]]:

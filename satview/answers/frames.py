@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
+Rows = slice | NDArray[np.int64]
 _MOST_CACHED: Final = 1 << 16  # texts
 
 
@@ -49,6 +50,9 @@ class Texts:
 
     def __len__(self) -> int:
         return len(self.code)
+
+    def __getitem__(self, rows: Rows) -> Texts:
+        return Texts(self.code[rows], self.texts)
 
     def numpy(self) -> NDArray[np.object_]:
         """Return the texts one by one, object (n,); equal ones are one object."""
@@ -90,6 +94,9 @@ class Partial:
 
     def __len__(self) -> int:
         return len(self.known)
+
+    def __getitem__(self, rows: Rows) -> Partial:
+        return Partial(self.values[rows], self.known[rows])
 
     def numpy(self) -> NDArray[Any]:
         """Return the values one by one, (n,)."""

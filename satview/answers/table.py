@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import difflib
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import IntEnum, StrEnum
 from functools import lru_cache
@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.answers.frames import Frames, Several, Texts, Values, arrow_array, html_rows
+from satview.answers.frames import Frames, Partial, Several, Texts, Values, arrow_array, html_rows
 from satview.base.errors import UsageError
 from satview.base.extras import required
 from satview.base.safe_text import csv_text, visible_line
@@ -115,6 +115,7 @@ class Kind(StrEnum):
     COUNT = "count"
     SHARE = "share"  # of a whole, from 0 to 1, or more than 1 of one CPU; written as percent for people
     RATE = "rate"  # per second
+    FLAG = "flag"  # bool
     FIGURE = "figure"  # float64 of any sign, nan = none; the table says how it is written
     NUMBER = "number"  # a name that is a number, such as a pid
     HEX = "hex"  # a number that people know in hexadecimal
@@ -284,6 +285,9 @@ class _Data:
             rows, shown = values.rows, self.shown_one(column)
             sign = "#" if column.kind is Kind.EVENT else ""
             return lambda row: _listed([f"{sign}{shown(value)}" for value in rows[row]])
+        if isinstance(values, Partial):
+            plain, is_there = values.numpy(), values.known
+            return lambda row: str(plain[row]) if is_there[row] else ""
         if column.kind is Kind.THREAD:
             return lambda row: name(int(values[row])) if values[row] > 0 else "unknown"
         written: dict[Kind, Callable[[int], str]] = {
@@ -292,6 +296,7 @@ class _Data:
             Kind.COUNT: lambda count: f"{count:,}",
             Kind.HEX: lambda number: f"0x{number:x}",
             Kind.EVENT: lambda event: str(event + 1),
+            Kind.FLAG: lambda is_so: "yes" if is_so else "",
         }
         if column.kind in FRACTIONS:
             return lambda row: number_text(column.kind, values[row]) if values[row] >= 0 else ""
@@ -339,7 +344,6 @@ class Table(Frames):
 
     Attributes:
         question: What it answers, and its columns.
-        positions: int64 (rows,), which of all rows of the answer it has, in its order.
         cannot_tell: Why the trace cannot answer it, or not in full, and what to capture, a line each; empty = it can.
     """
 
@@ -378,9 +382,8 @@ class Table(Frames):
         self._data.known, self._data.texts, self._data.parent = known or {}, texts or {}, parent
         self.question, self._place = question, place
         self.cannot_tell = cannot_tell
-        every = np.arange(len(self._data.values(question.columns[0].name)))
-        self._whole: Positions = every[parent < 0] if has_parts and parent is not None else every
-        self.positions: Positions = self._whole
+        self._whole = np.flatnonzero(parent < 0) if has_parts and parent is not None else None  # None = every row
+        self._positions: Positions | None = self._whole
 
     @property
     def trace(self) -> Trace:
@@ -390,8 +393,18 @@ class Table(Frames):
 
     # ---- rows ---------------------------------------------------------------------------------------------------
 
+    @property
+    def positions(self) -> Positions:
+        """Which of all rows of the answer it has, in its order, int64 (rows,)."""
+        every: Positions = self._data.once("every row", lambda: np.arange(self._count))
+        return every if self._positions is None else self._positions
+
+    @property
+    def _count(self) -> int:
+        return len(self._data.values(self.question.columns[0].name))
+
     def __len__(self) -> int:
-        return len(self.positions)
+        return self._count if self._positions is None else len(self._positions)
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
         return iter(self.records())
@@ -399,11 +412,11 @@ class Table(Frames):
     @property
     def total(self) -> int:
         """How many rows the answer has without filters."""
-        return len(self._whole)
+        return self._count if self._whole is None else len(self._whole)
 
     def whole(self) -> Table:
         """Return all rows of the answer, in its own order."""
-        return self.at(self._whole)
+        return self._with(self._whole)
 
     @property
     def outcome(self) -> Outcome:
@@ -424,8 +437,11 @@ class Table(Frames):
 
     def at(self, positions: Positions) -> Table:
         """Return the same answer with other rows of it, int64 (k,), in that order."""
+        return self._with(positions)
+
+    def _with(self, positions: Positions | None) -> Table:
         other = object.__new__(Table)
-        other.__dict__.update(self.__dict__, positions=positions)
+        other.__dict__.update(self.__dict__, _positions=positions)
         return other
 
     def rows(self, mask: NDArray[np.bool_]) -> Table:
@@ -595,7 +611,7 @@ class Table(Frames):
         return tuple(column for column in self.question.columns if column.title and self._says_something(column))
 
     def _says_something(self, column: Column) -> bool:
-        if not len(self) or column.kind is Kind.THREAD or column.name in self._data.texts:
+        if not len(self) or column.kind in (Kind.THREAD, Kind.FLAG) or column.name in self._data.texts:
             return True
         if len(self) > _LOOKED_AT_ROWS and self.head(_LOOKED_AT_ROWS)._says_something(column):  # mostly enough
             return True
@@ -604,6 +620,8 @@ class Table(Frames):
             return True
         if isinstance(values, Several):
             return bool(np.any(values.counts[self.positions]))
+        if isinstance(values, Partial):
+            return bool(np.any(values.known[self.positions]))
         if isinstance(values, Texts):
             return any(values.texts[code] for code in np.unique(values.code[self.positions]).tolist())
         return bool(np.any(values[self.positions] >= 0))
@@ -677,7 +695,12 @@ class Table(Frames):
             return written if known is None else [
                 None if is_unknown else text
                 for text, is_unknown in zip(written, known[self.positions] == Known.UNKNOWN, strict=True)]  # fmt: skip
+        if isinstance(values, Partial):
+            pairs = zip(values.numpy()[self.positions].tolist(), values.known[self.positions].tolist(), strict=True)
+            return [value if is_known else None for value, is_known in pairs]
         part = self._ns(column, values[self.positions]) if column.kind.is_cycles else values[self.positions]
+        if column.kind is Kind.FLAG:
+            return list(part.tolist())
         step, is_absent = int(column.kind is Kind.EVENT), _is_absent(column, part).tolist()
         decimals = sys.float_info.dig if column.kind is Kind.FIGURE else _DECIMALS
         return [None if absent else round(value, decimals) + step
@@ -703,52 +726,58 @@ class Table(Frames):
         Raises:
             UsageError: There is no such column.
         """
+        values = self.column_values(name)
+        return values if isinstance(values, np.ndarray) else values.numpy()
+
+    def column_values(self, name: str) -> Values:
+        """Return one column of SQL: an array of (rows,), -1 for none, or texts as numbers of these.
+
+        What is held is not copied where all rows are there in their own order.
+
+        Raises:
+            UsageError: There is no such column.
+        """
         for column in self.question.columns:
             if column.sql_name and name in names_in_sql(column):
-                values = self._values(column, name)
-                return values if isinstance(values, np.ndarray) else values.numpy()
+                return self._values(column, name)
         raise UsageError(
             f"the table {self.question.name} has no column {name[:40]!r}; it has {', '.join(self.columns)}"
         )
 
-    def values(self) -> dict[str, Values]:
-        """Return the columns of SQL by name, but those in nanoseconds: arrays of (rows,), -1 for none, or `Texts`."""
-        columns = [column for column in self.question.columns if column.sql_name]
-        return {
-            name: self._values(column, name)
-            for column in columns
-            for name in names_in_sql(column)
-            if not (column.kind.is_cycles and name.endswith("_ns"))
-        }
-
     def _values(self, column: Column, name: str) -> Values:
+        rows = slice(None) if self._positions is None else self._positions
         if column.reasons and name == f"{column.sql_name}_known":
-            known = self._data.known.get(column.name, np.zeros(self.total, np.uint8))
-            return Texts(known[self.positions], KNOWN_WORDS)
+            known = self._data.known.get(column.name, np.zeros(self._count, np.uint8))
+            return Texts(known[rows], KNOWN_WORDS)
         values = self._data.values(column.name)
-        if isinstance(values, Texts):
-            return Texts(values.code[self.positions], values.texts)
         if isinstance(values, Several):
             return Texts.of([self._data.writer(column)(position) for position in self.positions.tolist()])
-        values = values[self.positions]
+        values = values[rows]
         if column.kind in FRACTIONS:
             return np.where(_is_absent(column, values), np.nan, values)
-        return self._ns(column, values) if column.kind.is_cycles and name.endswith("_ns") else np.asarray(values)
+        is_ns = column.kind.is_cycles and name.endswith("_ns")
+        return (
+            self._ns(column, values) if is_ns else values if isinstance(values, Texts | Partial) else np.asarray(values)
+        )
 
     def _ns(self, column: Column, cycles: NDArray[np.int64]) -> NDArray[np.int64]:
         clock = self._data.clock
         ns = clock.ns_array(cycles) if column.kind is Kind.TIME else clock.durations_ns(cycles)
-        return np.where(cycles < 0, -1, ns)
+        return np.where(cycles < 0, -1, ns) if column.is_nullable else ns
 
-    def arrow(self) -> pa.Table:
-        """Return it as a table of Arrow, null where a value is absent or unknown.
+    def arrow(self, names: Collection[str] | None = None) -> pa.Table:
+        """Return it as a table of Arrow, null where a value is absent or unknown; columns that are held are not copied.
+
+        Args:
+            names: Only these columns; None = all.
 
         Raises:
             UsageError: The package pyarrow is not installed.
         """
         return required("pyarrow").table({
             name: arrow_array(self._values(column, name), is_nullable=column.is_nullable)
-            for column in self.question.columns if column.sql_name for name in names_in_sql(column)})  # fmt: skip
+            for column in self.question.columns if column.sql_name for name in names_in_sql(column)
+            if names is None or name in names})  # fmt: skip
 
     def __repr__(self) -> str:
         columns, first = self.filled(), self.head(_SHOWN_ROWS)

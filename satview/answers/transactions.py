@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
 from typing import Final
 
 import numpy as np
@@ -106,13 +105,8 @@ def transaction_table(trace: Trace, requested: TransactionFilter | None = None) 
     links, events = transactions(trace), trace.events
     legs = trace.cached("answers.transaction_legs", _legs)
 
-    @cache
     def blocked() -> Mapping[str, _Ints]:
-        """Return times in SEND and in REPLY, and sizes; a format that pairs its records itself has none of them."""
-        sent = sent_messages(scope_of(trace, None, None, Basis(trace), None))
-        rows = np.searchsorted(sent.row, links.send_row)
-        return {"send": sent.send_blocked_cycles[rows], "reply": sent.reply_blocked_cycles[rows],
-                "size": sent.size_bytes[rows]}  # fmt: skip
+        return trace.cached("answers.transaction_blocked", _blocked)
 
     table = Table(
         QUESTION,
@@ -161,6 +155,14 @@ def _matching(trace: Trace, links: Transactions, requested: TransactionFilter) -
         part = trace.rows_between(requested.window)
         passes &= (links.send_row >= part.start) & (links.send_row < part.stop)
     return passes
+
+
+def _blocked(trace: Trace) -> Mapping[str, _Ints]:
+    """Return times in SEND and in REPLY, and sizes; a format that pairs its records itself has none of them."""
+    sent = sent_messages(scope_of(trace, None, None, Basis(trace), None))
+    rows = np.searchsorted(sent.row, transactions(trace).send_row)
+    return {"send": sent.send_blocked_cycles[rows], "reply": sent.reply_blocked_cycles[rows],
+            "size": sent.size_bytes[rows]}  # fmt: skip
 
 
 def _legs(trace: Trace) -> dict[str, tuple[_Ints, NDArray[np.uint8]]]:

@@ -18,13 +18,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.answers.frames import Texts
+from satview.answers.table import Table
 from satview.base.column_arrays import ColumnTable
 from satview.base.time import TimeWindow
 from satview.events.linux import FIRST_TID
 from satview.events.states import ABSENT, DEAD, IDLE, READY, RUNNING, STATES, UNKNOWN, VALUE_COUNT, WAITING, StateGroup
 from satview.store.losses import idle_threads
 from satview.store.trace import Trace
-from satview.tables.table import Table, table
+from satview.tables.table import table
 
 # Protobuf messages from columns: many at once, without a loop over them.
 
@@ -241,7 +242,7 @@ def text_of(field: int, found: Table, name: str, rows: NDArray[Any] | slice = sl
 
 def texts(found: Table, name: str) -> Texts:
     """Return a column of texts of a table."""
-    values = found.values(found.schema.column(name))
+    values = found.column_values(name)
     assert isinstance(values, Texts)
     return values
 

@@ -17,8 +17,7 @@ from satview.formats.registry import source_files
 from satview.store.trace import Trace
 from satview.tables.arguments import argument_made, argument_table, kinds
 from satview.tables.result import beyond_python, texts_of
-from satview.tables.schema import SCHEMAS
-from satview.tables.table import Table, table
+from satview.tables.table import table, table_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -267,7 +266,7 @@ def _arrow_of(trace: Trace, name: str, rows: NDArray[np.bool_] | None) -> pa.Tab
     if name in kinds(trace):
         return argument_table(trace, name, selected).arrow()
     if name == "argument" and selected is not None:
-        return Table(trace, SCHEMAS[name], argument_made(trace, selected)).arrow()
+        return table_of(trace, name, argument_made(trace, selected)).arrow()
     found = table(trace, name).arrow()
     return found if rows is None else found.filter(required("pyarrow").array(rows))
 

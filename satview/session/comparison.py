@@ -13,7 +13,8 @@ from PySide6.QtCore import QObject, Signal, Slot
 from satview.analysis.alignment import anchor_of, offset_ps
 from satview.analysis.statistics import Statistics
 from satview.analysis.times.basis import Basis
-from satview.answers.comparison import Change, by_weight, compare_statistics, durations, has_durations
+from satview.answers.comparison import Change, by_weight, change_table, compare_statistics, durations, has_durations
+from satview.answers.table import Table
 from satview.base.errors import Cancelled, UsageError
 from satview.base.memory import borrowed
 from satview.base.time import NS_PER_S, TimeWindow
@@ -287,6 +288,7 @@ def _anchors(
 
 
 _SETTLE_MS: Final = 200  # a moving view requests other figures that often at most
+_WORSE: Final = 1.1  # times as long as before
 _Side = tuple[Trace, Basis, TimeWindow]
 
 
@@ -296,10 +298,12 @@ class Changes:
 
     Attributes:
         found: Every figure of everything, what changed most first.
+        table: The same as a table; what is longer by a tenth is worse.
         windows: The parts that were compared, of the first trace and the second.
     """
 
     found: tuple[Change, ...]
+    table: Table
     windows: tuple[TimeWindow, TimeWindow]
 
 
@@ -382,7 +386,8 @@ def _changes(first: _Side, second: _Side, is_cancelled: IsCancelled, _report: Re
     found = [
         change for change in compare_statistics(sides[0], sides[1], (), check) if change.weight or _is_there(change)
     ]
-    return Changes(tuple(by_weight(found)), (first[2], second[2]))
+    changes = tuple(by_weight(found))
+    return Changes(changes, change_table(changes, _WORSE), (first[2], second[2]))
 
 
 def _is_there(change: Change) -> bool:

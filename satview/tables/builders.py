@@ -15,6 +15,7 @@ from satview.analysis.times.message_times import interrupts, kernel_calls
 from satview.analysis.times.state_times import activations, runs_are_cut, state_spans, states_are_cut
 from satview.answers.frames import Made, Texts
 from satview.answers.latencies import latency_table
+from satview.answers.table import Table
 from satview.answers.transactions import transaction_table
 from satview.answers.verdicts import find as find_verdicts
 from satview.answers.verdicts import undecided_table
@@ -439,9 +440,7 @@ BUILDERS: Final[dict[str, Builder]] = {
     "run": run,
     "cpu_state": cpu_state,
     "call": call,
-    "message": lambda trace: transaction_table(trace).values(),
     "pulse": pulse,
-    "latency": lambda trace: latency_table(trace).values(),
     "interrupt": interrupt,
     "wake_up": wake_up,
     "wait": wait,
@@ -450,11 +449,15 @@ BUILDERS: Final[dict[str, Builder]] = {
     "process": _process,
     "cpu": _cpu,
     "loss": loss,
-    "verdict": lambda trace: find_verdicts(trace).table.values(),
-    "undecided": lambda trace: undecided_table(trace).values(),
     "mark": _mark,
     "client_time": _client_time,
     "server_time": _server_time,
     "trace": _trace,
+}
+ANSWERS: Final[dict[str, Callable[[Trace], Table]]] = {
+    "message": transaction_table,
+    "latency": latency_table,
+    "verdict": lambda trace: find_verdicts(trace).table,
+    "undecided": undecided_table,
 }
 NOT_CACHED: Final = frozenset({"mark", "argument"})  # a file that others write; larger than the trace

@@ -63,11 +63,13 @@ class TableSchema:
         name: As in SQL.
         meaning: What a row is.
         columns: In order.
+        question: The columns as answers have them.
     """
 
     name: str
     meaning: str
     columns: tuple[Column, ...]
+    question: Question
 
     def column(self, name: str) -> Column:
         """Return a column by name.
@@ -83,38 +85,36 @@ class TableSchema:
         return tuple(column.name for column in self.columns)
 
 
-def _moment(name: str, meaning: str, *, is_nullable: bool = False) -> tuple[Column, Column]:
-    """Return a moment in exact cycles of the target's counter, and in nanoseconds since the first event."""
-    return (
-        Column(f"{name}_cycles", Kind.INT64, meaning, is_nullable),
-        Column(f"{name}_ns", Kind.INT64, "the same, since the first event", is_nullable, f"{name}_cycles", True),
-    )
+def _column(name: str, kind: AnswerKind, meaning: str, is_nullable: bool = False) -> AnswerColumn:
+    return AnswerColumn(name, kind, meaning, name.replace("_", " ").capitalize(), is_nullable=is_nullable)
 
 
-def _length(name: str, meaning: str, *, is_nullable: bool = False) -> tuple[Column, Column]:
-    """Return a length in exact cycles, and in nanoseconds, rounded down."""
-    return (
-        Column(f"{name}_cycles", Kind.INT64, meaning, is_nullable),
-        Column(f"{name}_ns", Kind.INT64, "the same, rounded down", is_nullable, f"{name}_cycles"),
-    )
+def _moment(name: str, meaning: str, *, is_nullable: bool = False) -> AnswerColumn:
+    return _column(name, AnswerKind.TIME, meaning, is_nullable)
 
 
-def _number(name: str, meaning: str) -> Column:
-    """Return a column of numbers, or of rows of another table."""
-    return Column(name, Kind.INT64, meaning)
+def _length(name: str, meaning: str, *, is_nullable: bool = False) -> AnswerColumn:
+    return _column(name, AnswerKind.DURATION, meaning, is_nullable)
 
 
-def _maybe(name: str, meaning: str) -> Column:
-    """Return the same, of which not every row has a value."""
-    return Column(name, Kind.INT64, meaning, is_nullable=True)
+def _event(name: str, meaning: str, *, is_nullable: bool = False) -> AnswerColumn:
+    return _column(name, AnswerKind.EVENT, meaning, is_nullable)
 
 
-def _text(name: str, meaning: str) -> Column:
-    return Column(name, Kind.TEXT, meaning)
+def _thread(name: str, meaning: str, *, is_nullable: bool = False) -> AnswerColumn:
+    return _column(name, AnswerKind.THREAD, meaning, is_nullable)
 
 
-def _flag(name: str, meaning: str) -> Column:
-    return Column(name, Kind.BOOL, meaning)
+def _number(name: str, meaning: str, *, is_nullable: bool = False) -> AnswerColumn:
+    return _column(name, AnswerKind.NUMBER, meaning, is_nullable)
+
+
+def _text(name: str, meaning: str, *, is_nullable: bool = False) -> AnswerColumn:
+    return _column(name, AnswerKind.TEXT, meaning, is_nullable)
+
+
+def _flag(name: str, meaning: str) -> AnswerColumn:
+    return _column(name, AnswerKind.FLAG, meaning)
 
 
 _KIND_OF_ANSWER: Final = {  # INT64 of all others
@@ -122,30 +122,52 @@ _KIND_OF_ANSWER: Final = {  # INT64 of all others
     AnswerKind.STATE: Kind.TEXT,
     AnswerKind.SENTENCE: Kind.TEXT,
     AnswerKind.CPU: Kind.UINT8,
+    AnswerKind.FLAG: Kind.BOOL,
+}
+_NARROW: Final = {  # by table and column, where it is not as wide as others of its kind
+    ("event", "event"): Kind.UINT32,
+    ("event", "thread"): Kind.ROW,
+    ("event", "code"): Kind.UINT16,
+    ("argument", "event"): Kind.UINT32,
+    ("thread", "pid"): Kind.INT32,
+    ("thread", "tid"): Kind.INT32,
+    ("thread", "process"): Kind.INT32,
+    ("process", "pid"): Kind.INT32,
+    ("process", "parent_pid"): Kind.INT32,
 }
 _KNOWN: Final = Column("", Kind.TEXT, "how that is known: " + ", ".join(f"`{word}`" for word in KNOWN_WORDS))
 
 
-def _of_answer(name: str, meaning: str, question: Question) -> TableSchema:
+def _of_answer(table: str, meaning: str, question: Question) -> TableSchema:
     """Return the table of an answer: its columns, those of times twice, and how values are known that may not be exact.
 
     Args:
-        name: As in SQL.
+        table: Its name in SQL.
         meaning: What a row is.
         question: The answer's columns.
     """
     columns: list[Column] = []
     for column in question.columns:
-        if column.sql_name:
-            if column.kind.is_cycles:
-                make = _moment if column.kind is AnswerKind.TIME else _length
-                columns += make(column.sql_name, column.meaning, is_nullable=column.is_nullable)
-            else:
-                kind = _KIND_OF_ANSWER.get(column.kind, Kind.INT64)
-                columns.append(Column(column.sql_name, kind, _of_row(column), column.is_nullable))
-            if column.reasons:
-                columns.append(replace(_KNOWN, name=f"{column.sql_name}_known"))
-    return TableSchema(name, meaning, tuple(columns))
+        name, is_nullable = column.sql_name, column.is_nullable
+        if not name:
+            continue
+        if column.kind.is_cycles:
+            is_moment = column.kind is AnswerKind.TIME
+            same = "the same, since the first event" if is_moment else "the same, rounded down"
+            columns.append(Column(f"{name}_cycles", Kind.INT64, column.meaning, is_nullable))
+            columns.append(Column(f"{name}_ns", Kind.INT64, same, is_nullable, f"{name}_cycles", is_moment))
+        else:
+            kind = _NARROW.get((table, name)) or _KIND_OF_ANSWER.get(column.kind, Kind.INT64)
+            columns.append(Column(name, kind, _of_row(column), is_nullable))
+        if column.reasons:
+            columns.append(replace(_KNOWN, name=f"{name}_known"))
+    return TableSchema(table, meaning, tuple(columns), question)
+
+
+def _table(name: str, meaning: str, *columns: AnswerColumn) -> TableSchema:
+    """Return a table that no answer of its own has."""
+    question = Question(name, name.replace("_", " ").capitalize(), meaning, columns, "", "It has no rows.")
+    return _of_answer(name, meaning, question)
 
 
 def _of_row(column: AnswerColumn) -> str:
@@ -155,290 +177,249 @@ def _of_row(column: AnswerColumn) -> str:
     return f"row of `event`: {column.meaning}" if column.kind is AnswerKind.EVENT else column.meaning
 
 
-_CERTAINTY: Final = Column(
-    "certainty", Kind.TEXT, "`exact`: events name it; `inferred`: it follows from their order; `guess`: one of several"
+_CERTAINTY: Final = _text(
+    "certainty", "`exact`: events name it; `inferred`: it follows from their order; `guess`: one of several"
 )
-_THREAD: Final = _number("thread", "row of `thread`; 0 = not known")
-_CPU: Final = Column("cpu", Kind.UINT8, "CPU, from 0")
-_IS_CUT: Final = Column(
-    "is_cut", Kind.BOOL, "the trace does not hold both ends: of its length only a lower bound is known"
-)
+_CPU: Final = _column("cpu", AnswerKind.CPU, "CPU, from 0")
+_IS_CUT: Final = _flag("is_cut", "the trace does not hold both ends: of its length only a lower bound is known")
 
 SCHEMAS: Final[dict[str, TableSchema]] = {
     table.name: table
     for table in (
-        TableSchema(
+        _table(
             "event",
             "Every event, in time order.",
-            (
-                Column("event", Kind.UINT32, "its row, from 0; the window counts events from 1"),
-                *_moment("time", "when it was logged; never decreases"),
-                Column("cpu", Kind.UINT8, "the CPU that logged it, from 0"),
-                Column("thread", Kind.ROW, "row of `thread`: whose state changes, else who ran there; 0 = not known"),
-                Column("code", Kind.UINT16, "internal class and event, 15 bits"),
+                _number("event", "its row, from 0; the window counts events from 1"),
+                _moment("time", "when it was logged; never decreases"),
+                _column("cpu", AnswerKind.CPU, "the CPU that logged it, from 0"),
+                _thread("thread", "whose state changes, else who ran there; 0 = not known"),
+                _number("code", "internal class and event, 15 bits"),
                 _text("class", "printed class, such as `KER_CALL`"),
                 _text("name", "as QNX spells it, such as `MSG_SENDV`"),
-            ),
         ),
-        TableSchema(
+        _table(
             "argument",
             "Every argument of every event, one a row: by event, then in the order of its payload.",
-            (
-                Column("event", Kind.UINT32, "row of `event`"),
-                *_moment("time", "when the event was logged"),
+                _event("event", "whose argument it is"),
+                _moment("time", "when the event was logged"),
                 _text("kind", "which table has the events of that kind, such as `call_msg_sendv`"),
                 _text("argument", "its name, such as `coid`"),
-                Column("number", Kind.INT64, "its value; null where that is a text", is_nullable=True),
-                Column("text", Kind.TEXT, "its value, null where that is a number", is_nullable=True),
-            ),
+                _number("number", "its value; null where that is a text", is_nullable=True),
+                _text("text", "its value, null where that is a number", is_nullable=True),
         ),
-        TableSchema(
+        _table(
             "state",
             "Every interval of every thread in one state, by thread, then in time order; those of a thread touch. An "
             "idle thread is never `RUNNING` or `READY`, but `IDLE` while it has a CPU and else `WAITING`.",
-            (
-                _number("thread", "row of `thread`"),
+                _thread("thread", "whose state it is"),
                 _text("state", "`RUNNING`, `READY`, `MUTEX`, ..., `UNKNOWN`; `ABSENT` before it is created "
                       "and where an axis does not have its file"),
-                Column("state_before", Kind.TEXT, "the state of the interval before", is_nullable=True),
-                *_moment("start", "when it begins"),
-                *_moment("end", "when it ends; not included"),
-                *_length("length", "how long it is"),
-                _maybe("event", "row of the event that begins it"),
+                _text("state_before", "the state of the interval before", is_nullable=True),
+                _moment("start", "when it begins"),
+                _moment("end", "when it ends; not included"),
+                _length("length", "how long it is"),
+                _event("event", "the event that begins it", is_nullable=True),
                 _IS_CUT,
-            ),
         ),
-        TableSchema(
+        _table(
             "run",
             "Every run of a thread on a CPU without a break, by CPU, then in time order.",
-            (
                 _CPU,
-                _number("thread", "row of `thread`"),
-                *_moment("start", "when it begins"),
-                *_moment("end", "when it ends; not included"),
-                *_length("length", "how long it is, interrupts included"),
-                *_length("cpu", "the same without interrupts"),
-                *_length("interrupted", "interrupts were handled meanwhile"),
+                _thread("thread", "who ran"),
+                _moment("start", "when it begins"),
+                _moment("end", "when it ends; not included"),
+                _length("length", "how long it is, interrupts included"),
+                AnswerColumn("cpu_time", AnswerKind.DURATION, "the same without interrupts", "CPU time", sql="cpu"),
+                _length("interrupted", "interrupts were handled meanwhile"),
                 _flag("is_idle", "of an idle thread"),
                 _flag("is_start", "false where events are missing: it may be the rest of the run before"),
                 _flag("is_switch", "another thread had the CPU before"),
                 _flag("is_migration", "the thread ran on another CPU before; never of idle threads"),
-                _maybe("from_cpu", "that CPU, where no events are missing in between"),
-                _maybe("priority", "as it begins, where the event shows it"),
-                _maybe("event", "row of the event `THRUNNING` that begins it"),
+                _number("from_cpu", "that CPU, where no events are missing in between", is_nullable=True),
+                _number("priority", "as it begins, where the event shows it", is_nullable=True),
+                _event("event", "the event `THRUNNING` that begins it", is_nullable=True),
                 _IS_CUT,
-            ),
         ),
-        TableSchema(
+        _table(
             "cpu_state",
             "What each CPU did, by CPU, then in time order: intervals that touch and fill the whole trace.",
-            (
                 _CPU,
                 _text("kind", "`thread`, `idle`, `interrupt`, `unknown`; `kernel call` where the thread is not known"),
-                _number("thread", "row of `thread`: who ran, or was interrupted; 0 = not known"),
-                *_moment("start", "when it begins"),
-                *_moment("end", "when it ends; not included"),
-                *_length("length", "how long it is"),
-            ),
+                _thread("thread", "who ran, or was interrupted; 0 = not known"),
+                _moment("start", "when it begins"),
+                _moment("end", "when it ends; not included"),
+                _length("length", "how long it is"),
         ),
-        TableSchema(
+        _table(
             "call",
             "Every kernel call, in the order of its entries.",
-            (
-                _number("event", "row of the event of its entry"),
-                _maybe("exit_event", "row of the event that ends it"),
+                _event("event", "the event of its entry"),
+                _event("exit_event", "the event that ends it", is_nullable=True),
                 _CPU,
-                _THREAD,
+                _thread("thread", "who made it; 0 = not known"),
                 _text("name", "as QNX spells it, such as `MSG_SENDV`"),
-                *_moment("start", "when it is entered"),
-                *_moment("end", "when it is left", is_nullable=True),
-                *_length("length", "from entry to exit", is_nullable=True),
-                *_length("running", "of that, its caller had a CPU", is_nullable=True),
+                _moment("start", "when it is entered"),
+                _moment("end", "when it is left", is_nullable=True),
+                _length("length", "from entry to exit", is_nullable=True),
+                _length("running", "of that, its caller had a CPU", is_nullable=True),
                 _flag("is_interrupted", "it ended in its interrupted form"),
                 _flag("is_failed", "it returned with an error"),
-                _maybe("errno", "that error"),
-            ),
+                _number("errno", "that error", is_nullable=True),
         ),
         _of_answer(
             "message",
             "Every message that was sent, in time order; queued + service + reply = round trip.",
             TRANSACTIONS,
         ),
-        TableSchema(
+        _table(
             "pulse",
             "Every pulse that was sent, in time order.",
-            (
-                _number("event", "row of the event that sends it"),
+                _event("event", "the event that sends it"),
                 _text("name", "which event: `SND_PULSE`, `SND_PULSE_EXE`, `SND_PULSE_DIS`, ..."),
                 _CPU,
-                _number("thread", "row of `thread`: who ran on that CPU; 0 = not known"),
+                _thread("thread", "who ran on that CPU; 0 = not known"),
                 _number("scoid", "connection of the server"),
                 _number("server_pid", "process that it was sent to"),
-                *_moment("time", "when it was sent"),
-                _maybe("receive_event", "row of the event `REC_PULSE`"),
-                _maybe("receiver", "row of `thread`: who received it"),
-                *_length("queued", "from the send to the receipt", is_nullable=True),
-                Column("certainty", Kind.TEXT, "of the receipt, as in `message`", is_nullable=True),
-            ),
+                _moment("time", "when it was sent"),
+                _event("receive_event", "the event `REC_PULSE`", is_nullable=True),
+                _thread("receiver", "who received it", is_nullable=True),
+                _length("queued", "from the send to the receipt", is_nullable=True),
+                _text("certainty", "of the receipt, as in `message`", is_nullable=True),
         ),
         _of_answer(
             "latency",
             "Every pulse and every interrupt that ends InterruptWait(), from its cause to the thread that answers.",
             LATENCIES,
         ),
-        TableSchema(
+        _table(
             "interrupt",
             "Every interrupt, in the order of its entries; in 8.0 every delivery, which has no exit.",
-            (
-                _number("event", "row of the event of its entry"),
-                _maybe("exit_event", "row of the event of its exit"),
-                _maybe("handler_event", "row of the entry of its first handler"),
+                _event("event", "the event of its entry"),
+                _event("exit_event", "the event of its exit", is_nullable=True),
+                _event("handler_event", "the entry of its first handler", is_nullable=True),
                 _CPU,
-                _number("thread", "row of `thread`: who was interrupted; 0 = not known"),
+                _thread("thread", "who was interrupted; 0 = not known"),
                 _number("vector", "its number"),
-                *_moment("start", "when it is entered"),
-                *_moment("end", "when it is left", is_nullable=True),
-                *_length("length", "from entry to exit, interrupts nested in it included", is_nullable=True),
-                *_length("handler_entry", "from entry to the entry of its first handler", is_nullable=True),
-            ),
+                _moment("start", "when it is entered"),
+                _moment("end", "when it is left", is_nullable=True),
+                _length("length", "from entry to exit, interrupts nested in it included", is_nullable=True),
+                _length("handler_entry", "from entry to the entry of its first handler", is_nullable=True),
         ),
-        TableSchema(
+        _table(
             "wake_up",
             "Everything that ends a wait: who or what makes a thread ready, or lets it run at once; by cause.",
-            (
-                _number("cause_event", "row of the event that ends the wait"),
-                _number("event", "row of the event `THREADY` or `THRUNNING` that follows"),
-                _number("waker", "row of `thread`: whose event the cause is; 0 = not known"),
-                _number("thread", "row of `thread`: who is woken"),
-                Column("cpu", Kind.UINT8, "CPU of the cause"),
-                *_moment("cause", "when the cause was logged"),
-                *_moment("time", "when the thread becomes ready, or runs"),
+                _event("cause_event", "the event that ends the wait"),
+                _event("event", "the event `THREADY` or `THRUNNING` that follows"),
+                _thread("waker", "whose event the cause is; 0 = not known"),
+                _thread("thread", "who is woken"),
+                _column("cpu", AnswerKind.CPU, "CPU of the cause"),
+                _moment("cause", "when the cause was logged"),
+                _moment("time", "when the thread becomes ready, or runs"),
                 _CERTAINTY,
-            ),
         ),
-        TableSchema(
+        _table(
             "wait",
             "Every wait of every thread that the trace holds whole, by thread, then in time order, and whom it is for.",
-            (
-                _number("thread", "row of `thread`: who waits"),
+                _thread("thread", "who waits"),
                 _text("state", "`MUTEX`, `REPLY`, `NANOSLEEP`, ..."),
-                *_moment("start", "when it begins"),
-                *_moment("end", "when it ends", is_nullable=True),
-                *_length("length", "how long it is; to the end of the trace where that comes first"),
-                _number("event", "row of the event that begins it"),
-                _maybe("end_event", "row of the event that ends it"),
-                _maybe("call_event", "row of the entry of the kernel call that the thread waits in"),
-                _maybe("object", "what it waits for: address, channel or thread number, by state"),
-                _maybe("blocker", "row of `thread`: who can end it, as it begins"),
-                _maybe("blocker_pid", "process of that thread, or that a message was sent to"),
-                Column("certainty", Kind.TEXT, "of the blocker, as in `message`", is_nullable=True),
-            ),
+                _moment("start", "when it begins"),
+                _moment("end", "when it ends", is_nullable=True),
+                _length("length", "how long it is; to the end of the trace where that comes first"),
+                _event("event", "the event that begins it"),
+                _event("end_event", "the event that ends it", is_nullable=True),
+                _event("call_event", "the entry of the kernel call that the thread waits in", is_nullable=True),
+                _number("object", "what it waits for: address, channel or thread number, by state", is_nullable=True),
+                _thread("blocker", "who can end it, as it begins", is_nullable=True),
+                _number("blocker_pid", "process of that thread, or that a message was sent to", is_nullable=True),
+                _text("certainty", "of the blocker, as in `message`", is_nullable=True),
         ),
-        TableSchema(
+        _table(
             "activation",
             "Every span in which a thread was READY or RUNNING without a wait, by thread, then in time order.",
-            (
-                _number("thread", "row of `thread`"),
-                *_moment("start", "when a wait was over, or the thread began"),
-                *_moment("end", "when it began to wait again, or ended"),
-                *_length("response", "from start to end"),
-                *_length("running", "of that, it ran"),
-                *_length("period", "since the start of its activation before, where that is known", is_nullable=True),
-                _maybe("event", "row of the event that begins it"),
+                _thread("thread", "who was active"),
+                _moment("start", "when a wait was over, or the thread began"),
+                _moment("end", "when it began to wait again, or ended"),
+                _length("response", "from start to end"),
+                _length("running", "of that, it ran"),
+                _length("period", "since the start of its activation before, where that is known", is_nullable=True),
+                _event("event", "the event that begins it", is_nullable=True),
                 _IS_CUT,
-            ),
         ),
-        TableSchema(
+        _table(
             "thread",
             "Every thread; row 0 represents what belongs to no known thread.",
-            (
                 _number("thread", "its row"),
-                Column("pid", Kind.INT32, "process id; -1 in row 0"),
-                Column("tid", Kind.INT32, "number within its process, from 1; -1 in row 0, 0 = not known"),
-                Column("process", Kind.INT32, "row of `process`"),
+                _number("pid", "process id; -1 in row 0"),
+                _number("tid", "number within its process, from 1; -1 in row 0, 0 = not known"),
+                _number("process", "row of `process`"),
                 _text("name", "as last given; empty where none was"),
                 _text("label", "process and thread for people, such as `devb-eide 2`"),
                 _flag("is_idle", "an idle thread"),
-            ),
         ),
-        TableSchema(
+        _table(
             "process",
             "Every process; row 0 represents what belongs to no known process.",
-            (
                 _number("process", "its row"),
-                Column("pid", Kind.INT32, "process id; -1 in row 0"),
-                Column("parent_pid", Kind.INT32, "that of its parent", is_nullable=True),
+                _number("pid", "process id; -1 in row 0"),
+                _number("parent_pid", "that of its parent", is_nullable=True),
                 _text("name", "path or name as last given; empty where none was"),
                 _text("label", "its name without folders, or `pid N`"),
-                *_moment("created", "when it was created, if the trace shows", is_nullable=True),
-                *_moment("destroyed", "when it ended, if the trace shows", is_nullable=True),
-            ),
+                _moment("created", "when it was created, if the trace shows", is_nullable=True),
+                _moment("destroyed", "when it ended, if the trace shows", is_nullable=True),
         ),
-        TableSchema(
+        _table(
             "cpu",
             "Every CPU of the target.",
-            (
                 _CPU,
                 _text("label", "as its lane is called, such as `CPU 0`"),
                 _text("model", "as the system page names it; empty where it does not"),
                 _number("speed_mhz", "as the system page has it; 0 where it does not"),
-            ),
         ),
-        TableSchema(
+        _table(
             "loss",
             "Every span of time in which events are missing, by start.",
-            (
-                _maybe("cpu", "the CPU whose events are missing; null = every CPU"),
-                *_moment("start", "the last event before"),
-                *_moment("end", "the first event after"),
-                *_length("length", "how long it is"),
-            ),
+                _number("cpu", "the CPU whose events are missing; null = every CPU", is_nullable=True),
+                _moment("start", "the last event before"),
+                _moment("end", "the first event after"),
+                _length("length", "how long it is"),
         ),
         _of_answer("verdict", "Everything that `satview check` finds wrong, the most severe first.", VERDICTS),
         _of_answer("undecided", "Every kind of verdict that the trace cannot show, or not all of them.", UNDECIDED),
-        TableSchema(
+        _table(
             "mark",
             "Every mark and note that was set in the window, by time.",
-            (
-                *_moment("start", "where it begins"),
-                *_moment("end", "where it ends; the same for a moment"),
+                _moment("start", "where it begins"),
+                _moment("end", "where it ends; the same for a moment"),
                 _text("text", "what was written; may be empty"),
-            ),
         ),
-        TableSchema(
+        _table(
             "client_time",
             "For whom threads ran, one row per thread; times on a CPU, interrupts included.",
-            (
-                _number("thread", "row of `thread`"),
-                *_length("self", "it ran"),
-                *_length("imposed", "servers ran that it waited for, or that those waited for"),
-                *_length("own", "it ran and no message that it had received was unanswered"),
-                *_length("caused", "others ran for it at the end of a chain of messages"),
-            ),
+                _thread("thread", "who ran"),
+                _length("self", "it ran"),
+                _length("imposed", "servers ran that it waited for, or that those waited for"),
+                _length("own", "it ran and no message that it had received was unanswered"),
+                _length("caused", "others ran for it at the end of a chain of messages"),
         ),
-        TableSchema(
+        _table(
             "server_time",
             "What each client had each server do, by client, then by server.",
-            (
-                _number("client", "row of `thread`"),
-                _number("server", "row of `thread`: who ran, at the end of a chain of messages"),
-                *_length("imposed", "how long it ran meanwhile"),
-            ),
+                _thread("client", "for whom it ran"),
+                _thread("server", "who ran, at the end of a chain of messages"),
+                _length("imposed", "how long it ran meanwhile"),
         ),
-        TableSchema(
+        _table(
             "trace",
             "The trace itself: one row.",
-            (
                 _text("file", "its name"),
                 _text("format", "what was read: `kev`, `qst`, `traceprinter`, `thread_trace` ..."),
                 _text("release", "whose numbers and names apply: `6.x`, `6.6`, `7.x`, `8.0`, `unixware`, `linux`"),
-                *_moment("start", "the first event"),
-                *_moment("end", "just after the last event"),
-                *_length("length", "from the first event to just after the last"),
+                _moment("start", "the first event"),
+                _moment("end", "just after the last event"),
+                _length("length", "from the first event to just after the last"),
                 _number("cycles_per_s", "rate of the counter"),
                 _number("cpus", "CPUs of the target"),
                 _number("events", "events"),
-            ),
         ),
     )
 }  # fmt: skip

@@ -16,7 +16,7 @@ from satview.tables.query_process import owner_number
 from satview.tables.question import Limits, Query, Question
 from satview.tables.result import Result
 from satview.tables.schema import SCHEMAS, Column, TableSchema
-from satview.tables.table import Table, arrow_table, table
+from satview.tables.table import table, table_of
 from satview.tables.views import clock_macros, definition, mentioned, views, with_list, with_thread_rows
 
 if TYPE_CHECKING:
@@ -85,13 +85,14 @@ def _parts(trace: Trace, name: str, is_plain: bool) -> Iterator[pa.Table]:
     if name not in SCHEMAS:
         yield argument_table(trace, name).arrow()
         return
-    schema = SCHEMAS[name]
-    read = [column for column in schema.columns if not (is_plain and column.cycles)]
-    tables = (
-        (Table(trace, schema, made) for made in argument_chunks(trace)) if name == "argument" else (table(trace, name),)
+    read = [column.name for column in SCHEMAS[name].columns if not (is_plain and column.cycles)]
+    parts = (
+        (table_of(trace, name, made) for made in argument_chunks(trace))
+        if name == "argument"
+        else (table(trace, name),)
     )
-    for made in tables:
-        yield arrow_table(read, {column.name: made.values(column) for column in read})
+    for part in parts:
+        yield part.arrow(read)
 
 
 def _kind_view(name: str) -> str:

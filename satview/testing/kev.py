@@ -16,7 +16,7 @@ from satview.analysis.thread_names import names_of_process, names_of_thread, thr
 from satview.analysis.verdicts.find import all_kinds, find_verdicts, kind_of
 from satview.analysis.verdicts.rule import Thresholds
 from satview.analysis.verdicts.verdict import Verdict
-from satview.answers.table import Known
+from satview.answers.table import Known, Table
 from satview.answers.verdicts import undecided_table
 from satview.base.errors import UsageError
 from satview.base.safe_text import counted, visible_line
@@ -32,7 +32,6 @@ from satview.linkage.whole import is_whole
 from satview.opened import OpenedTrace
 from satview.store.losses import lost_marks
 from satview.store.time_ranges import Location, location_of
-from satview.tables.table import Table
 from satview.testing.durations import Durations
 from satview.testing.figure import Claims, Figure, KevFailure, Unit
 from satview.testing.threads import Threads

@@ -8,13 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.answers.frames import Texts
+from satview.answers.table import Table
 from satview.base.errors import UsageError
 from satview.base.time_text import format_duration
 from satview.events.states import STATES
 from satview.filters.expressions.semantics import state_value
 from satview.opened import OpenedTrace
 from satview.store.time_ranges import location_of
-from satview.tables.table import Table
 from satview.testing.durations import Durations
 from satview.testing.figure import Claims, Figure, KevFailure, Unit
 
@@ -66,7 +66,7 @@ class Threads:
         """
         names = [_state(name) for name in states]
         found = self.trace.table("state")
-        column = found.values(found.schema.column("state"))
+        column = found.column_values("state")
         assert isinstance(column, Texts)
         codes = [code for code, text in enumerate(column.texts) if text in names]
         selected = np.isin(column.code, codes) & np.isin(found["thread"], self.rows)

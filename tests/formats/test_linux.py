@@ -100,7 +100,7 @@ def test_it_says_that_it_is_foreign(tmp_path):
 def test_lanes_have_states_of_linux(tmp_path):
     trace = _opened(tmp_path, linux_scene.as_trace_dat())
     values = table(trace, "state")
-    texts = values.values(values.schema.column("state"))
+    texts = values.column_values("state")
     assert {"SLEEPING", "UNINTERRUPTIBLE"} <= {texts.texts[code] for code in texts.code.tolist()}
     assert STATE_BY_NAME["SLEEPING"].meaning.endswith("(S of Linux)")
 

@@ -16,7 +16,7 @@ from satview.events.spec import Release
 from satview.formats.registry import open_trace
 from satview.gui import dialogs
 from satview.gui.comparison.axis_dialog import AxisDialog
-from satview.gui.comparison.panel import FIGURE, NAME, ComparisonPanel
+from satview.gui.comparison.panel import ComparisonPanel
 from satview.session.session import Stage
 from satview.store.axis import files_of
 from satview.store.axis_file import allow_axis
@@ -126,23 +126,25 @@ def test_aligned_by_cursors_events_condition_and_offset(compared, comparison, qt
 
 
 def test_what_changed_first_and_where(panel, comparison, qtbot):
-    rows = [(panel.model.text(row, NAME), panel.model.text(row, FIGURE)) for row in range(panel.model.rowCount())]
-    assert ("app 1 in MUTEX") in [name for name, _ in rows[:3]]
-    row = [name for name, _ in rows].index("app 1 in MUTEX")
-    assert rows[row][1].startswith("states: ")
+    def cell(row, column):
+        return panel.model.index(row, column).data()
+
+    names = [cell(row, 0) for row in range(panel.model.rowCount())]
+    assert "app 1 in MUTEX" in names[:3]
+    assert cell(names.index("app 1 in MUTEX"), 1).startswith("states: ")
     panel.kind.setCurrentIndex(panel.kind.findData("call"))
     panel.every.setChecked(True)
-    assert panel.model.text(0, FIGURE) in ("kernel calls: Mean", "kernel calls: 99 %", "kernel calls: Longest")
+    assert cell(0, 1) in ("kernel calls: Mean", "kernel calls: 99 %", "kernel calls: Longest")
     panel.words.setText("longest")
     assert panel.model.rowCount() == 1
-    assert [panel.model.text(0, column) for column in range(2, 5)] == ["20.20 µs", "400.2 µs", "+1881.2%"]
-    at = panel.table.visualRect(panel.model.index(0, NAME)).center()
+    assert [cell(0, column) for column in range(2, 5)] == ["20.20 µs", "400.2 µs", "+1881.2%"]
+    at = panel.table.visualRect(panel.model.index(0, 0)).center()
     qtbot.mouseClick(panel.table.viewport(), Qt.MouseButton.LeftButton, pos=at)
     for opened, length in ((comparison.first, 20_200), (comparison.second, 400_200)):
         event = opened.selection.event
         assert opened.trace.spec(event).name == "SYNC_MUTEX_LOCK"
         assert opened.viewport.window.contains(int(opened.trace.events.time_cycles[event]) + length)
-    longest = panel.model.shown[0]
+    longest = panel._change(0)
     qtbot.waitUntil(lambda: panel.overlaid.overlaid is not None and panel.overlaid.overlaid.change is longest)
     before, after = panel.overlaid.overlaid.sides
     assert (before.tolist(), after.tolist()) == ([20_200] * 3, [400_200] * 3)

@@ -34,7 +34,7 @@ def back(trace, tmp_path_factory):
 
 
 def _texts(found, name):
-    values = found.values(found.schema.column(name))
+    values = found.column_values(name)
     return np.array(values.texts)[values.code]
 
 

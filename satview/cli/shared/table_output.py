@@ -42,18 +42,24 @@ def print_table(
         print_for_people(table, head)
 
 
-def print_for_people(table: Table, head: Sequence[str] = ()) -> None:
+def print_for_people(table: Table, head: Sequence[str] = (), names: Sequence[str] = (), title: str = "") -> None:
     """Print an answer as a table or as cards.
 
     Args:
         table: The rows, in their order.
         head: Lines above it.
+        names: The columns of a table to print; none = all that say something.
+        title: What it is called; empty = as its question.
     """
     for line in head:
         print(visible_line(line))
     is_cards = any(column.kind is Kind.SENTENCE for column in table.question.columns)
     if not is_cards:
-        print(f"\n{bold(table.question.title)}", *(map(visible_line, filter(None, [table.question.note]))), sep="  ")
+        print(
+            f"\n{bold(title or table.question.title)}",
+            *(map(visible_line, filter(None, [table.question.note]))),
+            sep="  ",
+        )
     if table.outcome is not Outcome.FOUND:
         # Cards have no title of their own: the head says that there are none.
         for line in table.says_why_empty.splitlines() if table.missing or not is_cards else ():
@@ -62,7 +68,7 @@ def print_for_people(table: Table, head: Sequence[str] = ()) -> None:
     if is_cards:
         _print_cards(table)
     else:
-        columns = table.filled()
+        columns = [table.question.column(name) for name in names] or list(table.filled())
         rows = []
         with working(f"writing {len(table):,} rows") as report:
             for row in range(len(table)):
