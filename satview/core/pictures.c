@@ -26,7 +26,7 @@ typedef struct {
     uint8_t *seen; /* of every cell, and one more for events that are on no lane */
 } satview_cells;
 
-enum { MARK_BLOCK = 1 << 10 };
+enum { MARK_BLOCK = 1 << 10, DAMAGED_THREADS = 2, DAMAGED_CPUS = 1 };
 
 /* Return whether a table names lanes only. */
 static int names_lanes(const int32_t *table, int64_t count, int64_t positions)
@@ -62,26 +62,37 @@ static inline void mark_cell(const satview_cells *in, int32_t position, int64_t 
     in->seen[cell] = 1;
 }
 
-/* Tell which cells of which lanes hold a mark. -1: they are not sound. */
+/*
+ * Tell which cells of which lanes hold a mark: interrupts on lanes of interrupts and of damage only. -1: they are not
+ * sound.
+ */
 static int64_t satview_event_cells(const satview_cells *in)
 {
-    int64_t marked[MARK_BLOCK];
+    int64_t marked[MARK_BLOCK], others[MARK_BLOCK]; /* others: those that are no interrupts */
     if (!is_sound(in))
         return REFUSED;
     for (int64_t first = 0; first < in->count; first += MARK_BLOCK) {
-        int64_t end = first + MARK_BLOCK < in->count ? first + MARK_BLOCK : in->count, found = 0;
+        int64_t end = first + MARK_BLOCK < in->count ? first + MARK_BLOCK : in->count, found = 0, found_others = 0;
         for (int64_t i = first; i < end; i++) {
-            marked[found] = i;
-            found += in->marks[in->code[i] & CODE_MASK] != 0;
+            int is_mark = in->marks[in->code[i] & CODE_MASK] != 0;
+            marked[found] = others[found_others] = i;
+            found += is_mark;
+            found_others += is_mark && (in->code[i] & CODE_MASK) >> in->class_shift != in->int_class;
         }
-        for (int k = 0; k < 3; k++)
-            for (int64_t j = 0; in->by_thread[k] && j < found; j++) {
-                int64_t thread = in->narrow ? in->narrow[marked[j]] : in->wide[marked[j]];
-                mark_cell(in, thread < in->threads ? in->by_thread[k][thread] : -1, marked[j]);
+        for (int k = 0; k < 3; k++) {
+            const int64_t *rows = k == DAMAGED_THREADS ? marked : others;
+            int64_t count = k == DAMAGED_THREADS ? found : found_others;
+            for (int64_t j = 0; in->by_thread[k] && j < count; j++) {
+                int64_t thread = in->narrow ? in->narrow[rows[j]] : in->wide[rows[j]];
+                mark_cell(in, thread < in->threads ? in->by_thread[k][thread] : -1, rows[j]);
             }
-        for (int k = 0; k < 2; k++)
-            for (int64_t j = 0; in->by_cpu[k] && j < found; j++)
-                mark_cell(in, in->by_cpu[k][in->cpu[marked[j]]], marked[j]);
+        }
+        for (int k = 0; k < 2; k++) {
+            const int64_t *rows = k == DAMAGED_CPUS ? marked : others;
+            int64_t count = k == DAMAGED_CPUS ? found : found_others;
+            for (int64_t j = 0; in->by_cpu[k] && j < count; j++)
+                mark_cell(in, in->by_cpu[k][in->cpu[rows[j]]], rows[j]);
+        }
         for (int64_t j = 0; in->by_interrupt && j < found; j++) {
             int is_interrupt = (in->code[marked[j]] & CODE_MASK) >> in->class_shift == in->int_class;
             mark_cell(in, is_interrupt ? in->by_interrupt[in->cpu[marked[j]]] : -1, marked[j]);

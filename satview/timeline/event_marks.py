@@ -177,6 +177,7 @@ def with_views(spans: LaneSpans, clock: EventClock, states: _Rows) -> LaneSpans:
 Rows = NDArray[np.unsignedinteger]
 _CHUNK: Final = 1 << 17
 _CPUS: Final = 256
+_NO_INTERRUPTS: Final = (LaneKind.CPU, LaneKind.PROCESS, LaneKind.THREAD)  # these have no marks there
 _APART: Final = (LaneKind.PLUGGED, LaneKind.TRACK)  # what is on them is found otherwise
 
 
@@ -193,6 +194,7 @@ def belongs(trace: Trace, info: LaneInfo, rows: NDArray[np.integer] | slice) -> 
 
     On the lane of a thread is what it did and what changed its state, on that of a process the events of its threads,
     on that of a CPU all it logged, on that of interrupts the interrupts of the CPU, on that of events these.
+    Interrupts are marked on the lanes of interrupts only, see `is_marked`.
 
     Returns:
         bool (events,).
@@ -214,8 +216,22 @@ def belongs(trace: Trace, info: LaneInfo, rows: NDArray[np.integer] | slice) -> 
     return np.asarray(mine)
 
 
+def is_marked(trace: Trace, info: LaneInfo, rows: NDArray[np.integer]) -> NDArray[np.bool_]:
+    """Return for every event row whether it can have a mark on a lane: an interrupt on that of interrupts alone.
+
+    Four marks of one moment, on the lanes of the CPU, the process and the thread too, would say it no better.
+
+    Returns:
+        bool (events,).
+    """
+    shown = belongs(trace, info, rows)
+    if info.kind in _NO_INTERRUPTS:
+        shown &= trace.events.code[rows] >> wire.CLASS_SHIFT != wire.WireClass.INT
+    return shown
+
+
 class LanePositions:
-    """Finds the lanes that events are on, among some lanes; `belongs` for many lanes at once.
+    """Finds the lanes that events are marked on, among some lanes; `is_marked` for many lanes at once.
 
     Args:
         trace: The events.
@@ -249,10 +265,10 @@ class LanePositions:
         """
         events = self._events
         threads, cpus = events.thread[rows], events.cpu[rows]
+        are_interrupts = events.code[rows] >> wire.CLASS_SHIFT == wire.WireClass.INT
         for kind, table in self._tables.items():
             position = table.take(threads if kind in (LaneKind.THREAD, LaneKind.PROCESS) else cpus)
-            if kind is LaneKind.INTERRUPTS:
-                position[events.code[rows] >> wire.CLASS_SHIFT != wire.WireClass.INT] = self.nowhere
+            position[are_interrupts if kind in _NO_INTERRUPTS else ~are_interrupts] = self.nowhere
             yield position
         if self._damaged is not None:
             at, doubtful = self._damaged

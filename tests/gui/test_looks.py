@@ -316,14 +316,14 @@ def test_settings_lead_to_the_colours(window, qtbot):
 
 @pytest.mark.thorough
 def test_lanes_are_rectangles_in_an_svg_unless_they_are_too_many(window, tmp_path, monkeypatch):
-    """The strip over the whole trace is an image, lanes are none: the bar of READY is in the file by its colour."""
+    """The strip and the hatched piece of the legend are images, lanes are none: READY is in the file by its colour."""
     window.workspace.area.save_picture(tmp_path / "lanes.svg", [])
     text = (tmp_path / "lanes.svg").read_text()
-    assert text.count("<image") == 1
+    assert text.count("<image") == 2
     assert f'fill="#{value_colour(READY, False):06x}"' in text
     monkeypatch.setattr(vector_lanes, "_MOST", 10)
     window.workspace.area.save_picture(tmp_path / "image.svg", [])
-    assert (tmp_path / "image.svg").read_text().count("<image") == 2
+    assert (tmp_path / "image.svg").read_text().count("<image") == 3
 
 
 def test_rectangles_are_the_picture():

@@ -1,11 +1,18 @@
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from satview.base.time import TimeWindow
+from satview.gui.colours import value_colour
 from satview.gui.swimlane.overview import density
+from tests.gui.conftest import settle
+from tests.helpers.kev import TraceBuilder
+
+SAMPLE = Path(__file__).parents[2] / "sample_traces" / "dense-4cpu.kev"
 
 
 @settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])  # a busy machine is no fault of it
@@ -25,3 +32,68 @@ def test_density_counts_the_selected_events_of_each_pixel(times, data, width_px)
 def test_all_events_count_without_a_filter():
     times = np.arange(100, dtype=np.int64)
     assert density(times, None, TimeWindow(0, 100), 4).tolist() == [25, 25, 25, 25]
+
+
+def x_of(window, ns):
+    """Return where the strip shows a moment."""
+    return round(window.workspace.area.overview._scale.x(window.session.opened.trace.clock.cycles(ns)))
+
+
+def column_of(window, ns):
+    """Return the colours of the strip from its foot to its top at a moment."""
+    image, x = window.workspace.area.overview.grab().toImage(), x_of(window, ns)
+    return [image.pixel(x, y) & 0xFFFFFF for y in range(39, 7, -1)]
+
+
+def test_processes_that_run_fill_their_share_of_the_cpus(window):
+    """Of two CPUs one runs the client from 1 to 4 us, then the server, the other runs nothing."""
+    use, trace = window.workspace.area.overview.shown_use, window.session.opened.trace
+    timeline, names = window.session.opened.timeline, [name.rpartition("/")[2] for name in trace.processes.names]
+    rgb = {name: value_colour(timeline.process_value(names.index(name)), False) for name in ("client", "server")}
+    assert use.cpus == 2
+    for ns, name in ((2_500, "client"), (6_000, "server")):
+        column = column_of(window, ns)
+        assert column[:14] == [rgb[name]] * 14
+        assert column.count(rgb[name]) in (15, 16)  # of 32 pixels, which are 2 CPUs; a line covers one
+    assert set(rgb.values()).isdisjoint(column_of(window, 500))
+
+
+def test_a_burst_is_smoothed_and_its_extremes_stay_pale(empty_window, load, tmp_path, qtbot):
+    """A thread runs every other of 400 spans of 1 ms: half a CPU in the mean, none to one from pixel to pixel."""
+    builder = TraceBuilder(cpus=1).time_event(0).process_name(10, 2, "worker")
+    for number in range(200):
+        builder.state("RUNNING", number * 2_000_000 + 100, 2, 1)
+        builder.state("NANOSLEEP", number * 2_000_000 + 1_000_100, 2, 1)
+        builder.state("RUNNING", number * 2_000_000 + 1_000_101, 1, 1)
+    window = load(empty_window, builder.write(tmp_path / "bursts.kev"))
+    settle(qtbot, window)
+    use = window.workspace.area.overview.shown_use
+    middle = len(use.most) // 2
+    assert 0.4 < use.used[:, middle].sum() < 0.6
+    assert use.least[middle] < 0.1
+    assert use.most[middle] > 0.9
+    column = column_of(window, 200_000_000)
+    worker = value_colour(use.values[0], False)
+    assert 13 <= column.count(worker) <= 19
+    pale = column[24]  # up to the busiest pixel
+    assert pale not in (worker, window.theme.base)
+    assert min(pale >> 16, pale >> 8 & 0xFF, pale & 0xFF) > 0xD0
+
+
+def test_the_tip_names_the_busiest_processes_and_what_is_missing(window):
+    overview = window.workspace.area.overview
+    lines = overview.text_at(x_of(window, 2_500)).splitlines()
+    assert lines[0].startswith("About 0.000 002 ")
+    assert lines[1] == "1.00 of 2 CPUs in use, from 1.00 to 1.00"
+    assert lines[2:] == ["    1.00  client"]
+    assert overview.text_at(x_of(window, 14_000)).splitlines()[-1] == "events are missing: 1 gap, 4.000 \N{MICRO SIGN}s"
+
+
+def test_the_tip_names_a_verdict_with_its_longest_case(empty_window, load, qtbot):
+    window = load(empty_window, SAMPLE)
+    opened, overview = window.session.opened, window.workspace.area.overview
+    qtbot.waitUntil(lambda: opened.verdicts.found is not None, timeout=30_000)
+    case = opened.verdicts.found.verdicts[0].occurrences[0]
+    x = overview._scale.x(case.start_cycles)
+    assert "priority-inversion: 1.391 ms" in overview.text_at(x + 2)
+    assert "priority-inversion" not in overview.text_at(x + 60)

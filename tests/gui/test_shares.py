@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -13,7 +14,7 @@ from satview.analysis.statistics import Statistics
 from satview.base.time import TimeWindow
 from satview.events import states, wire
 from satview.filters.views.passes import Effect
-from satview.gui.colours import class_colour, value_colour
+from satview.gui.colours import class_colour, state_colour, value_colour
 from satview.gui.swimlane.lane_image import Marks, bands, stack_of_lane
 from satview.gui.swimlane.shares import Stack, draw_stack, figure, share_text, tops_of
 from satview.gui.theme import LIGHT
@@ -354,21 +355,27 @@ def test_the_strip_shows_the_load_of_the_cpus(dense, qtbot):
     """Each column against the statistics of its time; while a filter chooses events, the strip counts these."""
     overview, trace = dense.workspace.area.overview, dense.session.opened.trace
     overview.grab()
-    load = overview.shown_load
-    edges = pixel_edges(dense.session.opened.viewport.limits, load.shape[1])
-    for column in range(50, load.shape[1] - 50, 97):
-        window = TimeWindow(int(edges[column]), int(edges[column + 1]))
+    use = overview.shown_use
+    assert use.cpus == 4
+    for column in range(50, len(use.most) - 50, 97):
+        window = use.window_of(column)
         busy = Statistics(trace, window).cpus
-        expected = (busy.busy_cycles + busy.interrupt_cycles) / window.length / 4
-        assert np.abs(load[:, column] - expected).max() < 0.01
-    assert 0.5 < load.sum(axis=0).mean() < 0.56
+        expected = (busy.busy_cycles + busy.interrupt_cycles).sum() / window.length
+        assert abs(use.used[:, column].sum() - expected) < 0.01
+        assert use.least[column] <= expected <= use.most[column]
+    assert 2.0 < use.used.sum(axis=0).mean() < 2.24
     image = overview.grab().toImage()
-    heights = [sum(image.pixel(x, y) & 0xFFFFFF != dense.theme.base for y in range(10, 40)) for x in (300, 301, 302)]
-    assert all(10 <= height <= 25 for height in heights)
+    colours = [[image.pixel(x, y) & 0xFFFFFF for y in range(39, 8, -1)] for x in range(300, 330)]
+    busiest = state_colour(use.values[0], dense.theme)
+    assert all(column[0] == busiest for column in colours)
+    shown = {state_colour(value, dense.theme) for value in use.values}
+    heights = [max(y for y, rgb in enumerate(column) if rgb in shown) + 1 for column in colours]
+    assert all(13 <= height <= 20 for height in heights)  # of 32 pixels, which are 4 CPUs
+    assert max(abs(a - b) for a, b in pairwise(heights)) <= 2
     dense.session.opened.filters.only_codes([wire.THREAD_RUNNING], "one event")
     settle(qtbot, dense)
     overview.grab()
-    assert overview.shown_load is None
+    assert overview.shown_use is None
 
 
 def test_the_core_stacks_as_numpy_does():

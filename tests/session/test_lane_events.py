@@ -55,8 +55,11 @@ def test_marks_are_in_their_pixel_on_their_lanes(opened, ns):
     assert np.argwhere(found).tolist() == [[0, 5], [2, 5]]
 
 
-def test_interrupts_are_on_their_own_lane_too(qapp, tmp_path):
-    """One CPU: a thread runs, an interrupt comes at 2,000 and ends at 2,400, a user event follows at 3,000."""
+def test_interrupts_are_marked_on_their_own_lane_only(qapp, tmp_path):
+    """One CPU: a thread runs, an interrupt comes at 2,000 and ends at 2,400, a user event follows at 3,000.
+
+    All are events of the CPU and of the thread that runs.
+    """
     builder = TraceBuilder().time_event(0).state("RUNNING", 1_000, 2, 1)
     builder.event(wire.code(wire.WireClass.INT, 1), 2_000, (5, 0)).event(
         wire.code(wire.WireClass.INT, 2), 2_400, (5, 0)
@@ -69,8 +72,15 @@ def test_interrupts_are_on_their_own_lane_too(qapp, tmp_path):
     assert len(mine) == 2
     start = timeline.trace.clock.start_cycles
     edges = pixel_edges(TimeWindow(start, start + 4_000), 10)
-    found = marks(timeline.trace, [timeline.infos[0], timeline.infos[lane]], rows.astype(np.uint32), edges)
-    assert np.flatnonzero(found[1]).tolist() == [5, 6]
-    assert {5, 6, 7} <= set(np.flatnonzero(found[0]).tolist())
+    interrupts = rows[belongs(timeline.trace, timeline.infos[lane], rows)].astype(np.uint32)
+    user = rows[timeline.trace.events.time_cycles == start + 3_000].astype(np.uint32)
+    infos = [timeline.infos[lane], timeline.infos[0]]
+    infos += [info for info in timeline.infos if timeline.trace.processes.pid[info.process] == 2]
+    assert [info.kind for info in infos[1:]] == [LaneKind.CPU, LaneKind.PROCESS, LaneKind.THREAD]
+    found = marks(timeline.trace, infos, np.concatenate((interrupts, user)), edges)
+    assert [np.flatnonzero(lane_marks).tolist() for lane_marks in found] == [[5, 6], [7], [7], [7]]
+    assert np.isin(interrupts, timeline.events_of(0)).all()
+    assert event_near(timeline, lane, start + 2_010, 50, ALL) == interrupts[0]
+    assert event_near(timeline, 0, start + 2_010, 50, ALL) is None
     assert lane in busy_lanes(timeline, TimeWindow(start + 1_900, start + 2_100))
     assert lane not in busy_lanes(timeline, TimeWindow(start + 2_900, start + 3_100))

@@ -23,10 +23,11 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QToolTip, QWidget
 
-from satview.base.safe_text import tool_tip, visible_line
+from satview.base.safe_text import tool_tip
 from satview.events import states
 from satview.gui.colours import OTHER_NAMES, class_colour, is_thick, mixed, state_colour
 from satview.gui.swimlane import fills
+from satview.gui.swimlane.cpu_use import names_of_values
 from satview.gui.swimlane.fills import swatch
 from satview.gui.swimlane.marks import draw_lost
 from satview.gui.theme import Theme, colour
@@ -365,15 +366,13 @@ def _processes(opened: OpenTrace) -> Iterator[Entry]:
     for index in cpus:
         shares = timeline.lane(index).shares
         used[shares.values] += shares.totals(opened.trace.window)
-    names: dict[int, list[str]] = {}
-    for process in range(1, len(opened.trace.processes)):
-        names.setdefault(timeline.process_value(process), []).append(opened.trace.processes.names[process])
+    names = names_of_values(timeline)
     used[states.QUIET_PROCESS] = min(used[states.QUIET_PROCESS], 1)  # they come last, however many they are
     for value in sorted(_PROCESSES.intersection(np.flatnonzero(used).tolist()), key=lambda each: -int(used[each])):
         if value == states.QUIET_PROCESS:
-            yield Entry(frozenset({value}), "other processes", "each used less than 2 % of what all used")
+            yield Entry(frozenset({value}), names[value], "each used less than 2 % of what all used")
         else:
-            name = ", ".join(dict.fromkeys(visible_line(each.rpartition("/")[2]) for each in names.get(value, [])))
+            name = names.get(value, "")
             short = name if len(name) <= _NAME_LETTERS else name[: _NAME_LETTERS - 1] + "\N{HORIZONTAL ELLIPSIS}"
             yield Entry(frozenset({value}), short, f"{name} on lanes of CPUs, in this colour in every trace")
 

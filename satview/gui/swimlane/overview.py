@@ -1,4 +1,4 @@
-"""The whole trace in one strip: how busy the CPUs are, what was lost or damaged, which part shows."""
+"""The whole trace in one strip: which processes use the CPUs, what was lost or damaged, which part shows."""
 
 from __future__ import annotations
 
@@ -8,23 +8,35 @@ from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
-from PySide6.QtCore import QLineF, QPointF, QRectF, Qt, Slot
-from PySide6.QtGui import QImage, QMouseEvent, QPainter, QPaintEvent, QPen, QPixmap, QPolygonF, QWheelEvent
-from PySide6.QtWidgets import QWidget
+from PySide6.QtCore import QEvent, QLineF, QPointF, QRectF, Qt, Slot
+from PySide6.QtGui import (
+    QFont,
+    QFontMetricsF,
+    QHelpEvent,
+    QMouseEvent,
+    QPainter,
+    QPaintEvent,
+    QPen,
+    QPixmap,
+    QPolygonF,
+    QWheelEvent,
+)
+from PySide6.QtWidgets import QToolTip, QWidget
 
 from satview.analysis.verdicts.verdict import Severity
-from satview.base.safe_text import tool_tip
+from satview.base.safe_text import counted, tool_tip
 from satview.base.time import TimeWindow
-from satview.events.states import IS_BUSY
-from satview.gui.colours import mixed
-from satview.gui.swimlane.lane_image import OPAQUE
+from satview.base.time_text import format_duration, format_time
+from satview.gui.colours import OTHER_NAMES, mixed
+from satview.gui.swimlane.cpu_use import CpuUse, cpu_use, draw_use, knows_use, names_of_values
+from satview.gui.swimlane.fills import hatch
+from satview.gui.swimlane.lane_image import OPAQUE, image_of
 from satview.gui.swimlane.marks import draw_lost, lost_spans
 from satview.gui.swimlane.scale import TimeScale
+from satview.gui.swimlane.shares import draw_tops
 from satview.gui.theme import Theme, colour
 from satview.session.open_trace import OpenTrace
 from satview.store.doubts import damage
-from satview.timeline.lane_info import LaneKind
-from satview.timeline.lane_tree import Timeline
 from satview.timeline.spans import pixel_edges
 
 _HEIGHT_PX: Final = 44
@@ -32,6 +44,14 @@ _LOW_PX: Final = 26
 _GRIP_PX: Final = 5
 _WEDGE_PX: Final = 4
 _LISTED_AT_MOST: Final = 4
+_BUSIEST: Final = 3
+_TOP_PX: Final = 8  # where all CPUs are in use; search hits are above
+_FOOT_PX: Final = 4  # of verdicts and of the range, below
+_REACH_PX: Final = 6  # on each side, that the mean is over
+_LINE_PX: Final = 7  # between lines of the scale, at least
+_EVENTS_TONE: Final = 0.5
+_SCALE_TONE: Final = 70  # of 255
+_LEAST_FIGURE: Final = 0.005  # CPUs: less would be written as none
 _HANDLE_LEAST_PX: Final = 6.0
 
 
@@ -43,9 +63,12 @@ class _Part(Enum):
 
 
 class OverviewStrip(QWidget):
-    """Load of the CPUs over the whole trace, with the visible window as a handle that can be dragged.
+    """Use of the CPUs over the whole trace, with the visible window as a handle that can be dragged.
 
     While a filter chooses events, or where no lane shows who ran, it shows how many events there are instead.
+
+    Attributes:
+        shown_use: What shows, by device pixels; None while the number of events does.
     """
 
     def __init__(self, opened: OpenTrace, theme: Theme, parent: QWidget | None = None) -> None:
@@ -56,7 +79,7 @@ class OverviewStrip(QWidget):
         self._opened = opened
         self._theme = theme
         self._picture: QPixmap | None = None
-        self.shown_load: NDArray[np.float64] | None = None
+        self.shown_use: CpuUse | None = None
         self._dragged = _Part.NONE
         self._offset_cycles = 0
         for signal in (
@@ -118,7 +141,13 @@ class OverviewStrip(QWidget):
                 _Part.NONE: Qt.CursorShape.ArrowCursor,
             }
             self.setCursor(shapes[self._part_at(x)])
-            self.setToolTip(tool_tip(self._damage_text(x)))
+
+    def event(self, event: QEvent) -> bool:
+        """Say what happens under the mouse."""
+        if isinstance(event, QHelpEvent):
+            QToolTip.showText(event.globalPos(), tool_tip(self.text_at(event.pos().x())), self)
+            return True
+        return super().event(event)
 
     def mouseReleaseEvent(self, _event: QMouseEvent) -> None:
         """End a click or a drag."""
@@ -223,33 +252,60 @@ class OverviewStrip(QWidget):
                 np.add.at(steps, np.clip(np.round(edge), 0, width_px).astype(np.int64), sign)
             yield rgb, np.cumsum(steps[:-1]) > 0
 
-    def _damage_text(self, x: float) -> str:
+    def text_at(self, x: float) -> str:
+        """Return what happens around a pixel: the CPUs in use, the busiest processes, verdicts, losses and damage."""
+        clock, scale = self._opened.trace.clock, self._scale
+        lines = [f"About {format_time(clock.ns(scale.cycles(x)), clock.duration_ns(scale.length(1)))}"]
+        if self.shown_use is not None:
+            lines += self._use_lines(self.shown_use, x)
+        return "\n".join([*lines, *self._verdict_lines(x), *self._lost_lines(x), *self._damage_lines(x)])
+
+    def _use_lines(self, use: CpuUse, x: float) -> list[str]:
+        """Return how many CPUs are in use around a pixel, and by which processes most."""
+        pixel, names = int(x * self.devicePixelRatioF()), names_of_values(self._opened.timeline)
+        if not 0 <= pixel < len(use.most):
+            return []
+        total, least, most = float(use.used[:, pixel].sum()), float(use.least[pixel]), float(use.most[pixel])
+        lines = [f"{total:.2f} of {counted(use.cpus, 'CPU')} in use, from {least:.2f} to {most:.2f}"]
+        parts = sorted(zip(use.used[:, pixel].tolist(), use.values, strict=True), reverse=True)
+        return lines + [
+            f"    {used:.2f}  {names.get(value, OTHER_NAMES.get(value, ''))}"
+            for used, value in parts[:_BUSIEST] if used >= _LEAST_FIGURE
+        ]  # fmt: skip
+
+    def _verdict_lines(self, x: float) -> list[str]:
+        """Return which verdicts are marked near a pixel, each with its longest case there."""
+        verdicts, clock, scale = self._opened.verdicts.found, self._opened.trace.clock, self._scale
+        lines = []
+        for verdict in verdicts.verdicts if verdicts is not None else ():
+            lengths = [
+                case.end_cycles - case.start_cycles for case in verdict.occurrences
+                if scale.x(case.start_cycles) - _GRIP_PX <= x <= max(
+                    scale.x(case.end_cycles), scale.x(case.start_cycles) + 2 * _WEDGE_PX) + _GRIP_PX
+            ]  # fmt: skip
+            if lengths:
+                lines.append(f"{verdict.kind}: {format_duration(clock.duration_ns(max(lengths)))}")
+        return _some(lines, "verdicts")
+
+    def _lost_lines(self, x: float) -> list[str]:
+        """Return how long events are missing near a pixel."""
+        lost = self._opened.timeline.lost_marks
+        near = [end - start for start, end in lost.tolist()
+                if self._scale.x(start) - _GRIP_PX <= x <= self._scale.x(end) + _GRIP_PX]  # fmt: skip
+        if not near:
+            return []
+        length = format_duration(self._opened.trace.clock.duration_ns(sum(near)))
+        return [f"events are missing: {counted(len(near), 'gap')}, {length}"]
+
+    def _damage_lines(self, x: float) -> list[str]:
         """Return what is damaged near a pixel."""
         near = [problem for cycles, problem in damage(self._opened.trace) if abs(self._scale.x(cycles) - x) <= _GRIP_PX]
-        lines = [f"{problem.kind.title}: {problem.detail}" for problem in near[:_LISTED_AT_MOST]]
-        if len(near) > _LISTED_AT_MOST:
-            lines.append(f"and {len(near) - _LISTED_AT_MOST} more, listed under Problems")
-        return "\n".join(lines)
-
-    def _tops(self, width_px: int) -> list[NDArray[np.float64]]:
-        """Return where layers end, in pixels from the top, the lowest first: one for each CPU, or all events."""
-        opened, limits = self._opened, self._opened.viewport.limits
-        self.shown_load = None
-        if opened.filters.rows is None and self._knows_load():
-            self.shown_load = cpu_load(opened.timeline, pixel_edges(limits, width_px))
-            return list(self.height() - 4 - np.cumsum(self.shown_load, axis=0) * (self.height() - 12.0))
-        counts = density(opened.trace.events.time_cycles, opened.filters.rows, limits, width_px)
-        # The square root keeps quiet spans visible beside a burst.
-        heights = np.sqrt(counts / max(1, counts.max(initial=1))) * (self.height() - 12.0)
-        return [np.where(counts, self.height() - 4 - np.maximum(1.0, heights), self.height())]
-
-    def _knows_load(self) -> bool:
-        return knows_load(self._opened.timeline)
+        return _some([f"{problem.kind.title}: {problem.detail}" for problem in near], "that Problems lists")
 
     @Slot()
     def follow_lanes(self) -> None:
-        """Show the load as soon as the lanes of the CPUs show it."""
-        if self.shown_load is None and self._knows_load():
+        """Show the use of the CPUs as soon as their lanes show it."""
+        if self.shown_use is None and knows_use(self._opened.timeline):
             self._forget()
 
     def _draw_picture(self) -> QPixmap:
@@ -263,17 +319,13 @@ class OverviewStrip(QWidget):
         hits = density(times, self._opened.search.hits, limits, width)
         rows = (np.arange(picture.height())[:, None] + 0.5) / ratio
         pixels = np.full((picture.height(), width), theme.base | OPAQUE, np.uint32)
-        for number, tops in enumerate(self._tops(width)):
-            tone = (0.40, 0.62)[number % 2]
-            pixels[(rows >= tops) & (rows < self.height() - 4) & (pixels == theme.base | OPAQUE)] = (
-                mixed(theme.accent, theme.base, tone) | OPAQUE
-            )
-        pixels[(rows >= 1) & (rows < 7) & (hits > 0)] = theme.hit | OPAQUE
+        self._draw_stack(pixels, ratio)
+        pixels[(rows >= 1) & (rows < _TOP_PX - 1) & (hits > 0)] = theme.hit | OPAQUE
         for rgb, is_marked in self._verdict_columns(width):
-            pixels[(rows >= self.height() - 4) & (rows < self.height() - 1) & is_marked] = rgb | OPAQUE
-        image = QImage(pixels.data, width, picture.height(), 4 * width, QImage.Format.Format_RGB32)
-        image.setDevicePixelRatio(ratio)
-        painter.drawImage(0, 0, image)
+            pixels[(rows >= self.height() - _FOOT_PX) & (rows < self.height() - 1) & is_marked] = rgb | OPAQUE
+        painter.drawImage(0, 0, image_of(pixels, ratio))
+        if self.shown_use is not None:
+            self._draw_scale(painter, self.shown_use.cpus)
         self._draw_damage(painter)
         draw_lost(painter, lost_spans(self._opened.timeline.lost_marks, self._scale), self.height(), theme)
         painter.setPen(colour(theme.line))
@@ -281,25 +333,49 @@ class OverviewStrip(QWidget):
         painter.end()
         return picture
 
+    def _draw_stack(self, pixels: NDArray[np.uint32], ratio: float) -> None:
+        """Draw the CPUs in use; how many events there are where it is not known, or a filter chooses some."""
+        opened, limits, width = self._opened, self._opened.viewport.limits, pixels.shape[1]
+        rows = round(_TOP_PX * ratio), round((self.height() - _FOOT_PX) * ratio)
+        self.shown_use = None
+        if opened.filters.rows is None and knows_use(opened.timeline):
+            self.shown_use = cpu_use(opened.timeline, limits, width, round(_REACH_PX * ratio))
+            draw_use(pixels, self.shown_use, rows, self._theme)
+            if self._theme.is_hatched:
+                hatch(pixels, 0, ratio)
+            return
+        counts = density(opened.trace.events.time_cycles, opened.filters.rows, limits, width)
+        # The square root keeps quiet spans visible beside a burst.
+        heights = np.sqrt(counts / max(1, counts.max(initial=1)))
+        tone = np.array([mixed(self._theme.accent, self._theme.base, _EVENTS_TONE) | OPAQUE], np.uint32)
+        ground = self._theme.base | OPAQUE
+        draw_tops(pixels, heights[None], np.ones(1, np.bool_), np.arange(width + 1), tone, ground, rows)
 
-def knows_load(timeline: Timeline) -> bool:
-    """Return whether the lanes of all CPUs are ready and one of them shows who ran."""
-    lanes = [info.index for info in timeline.infos if info.kind is LaneKind.CPU]
-    if not lanes or not all(timeline.is_ready(lane) for lane in lanes):
-        return False
-    return any(IS_BUSY[timeline.lane(lane).shares.values].any() for lane in lanes)
+    def _draw_scale(self, painter: QPainter, cpus: int) -> None:
+        """Draw lines at numbers of CPUs, and say how many the whole height is."""
+        theme, height = self._theme, self.height() - _TOP_PX - _FOOT_PX
+        step = next((step for step in range(1, cpus) if cpus % step == 0 and height * step >= _LINE_PX * cpus), cpus)
+        painter.setPen(QPen(colour(theme.dim, _SCALE_TONE), 1))
+        for number in range(step, cpus + 1, step):
+            y = round(self.height() - _FOOT_PX - height * number / cpus) + 0.5
+            painter.drawLine(QLineF(0, y, self.width(), y))
+        font = QFont(self.font())
+        font.setPixelSize(theme.px(9))
+        text, metrics = counted(cpus, "CPU"), QFontMetricsF(font)
+        if metrics.height() > height:
+            return
+        box = QRectF(self.width() - metrics.horizontalAdvance(text) - 12, _TOP_PX + 1,
+                     metrics.horizontalAdvance(text) + 6, metrics.height())  # fmt: skip
+        painter.fillRect(box, colour(theme.base, 200))
+        painter.setFont(font)
+        painter.setPen(colour(theme.dim))
+        painter.drawText(box, Qt.AlignmentFlag.AlignCenter, text)
 
 
-def cpu_load(timeline: Timeline, edges: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Return how much of all CPUs each of them is busy, float64 (CPUs, bins); all CPUs all of the time are 1.
-
-    Args:
-        timeline: Lanes; those of the CPUs are ready.
-        edges: int64 (bins + 1,), cycles, ascending.
-    """
-    lanes = [timeline.lane(info.index) for info in timeline.infos if info.kind is LaneKind.CPU]
-    busy = [lane.shares.cycles(edges)[:, IS_BUSY[lane.shares.values]].sum(axis=1) for lane in lanes]
-    return np.asarray(np.array(busy) / np.maximum(np.diff(edges), 1) / len(lanes))
+def _some(lines: list[str], more: str) -> list[str]:
+    """Return the first lines, and how many more there are of what."""
+    rest = len(lines) - _LISTED_AT_MOST
+    return lines if rest <= 0 else [*lines[:_LISTED_AT_MOST], f"and {rest:,} more {more}"]
 
 
 def density(

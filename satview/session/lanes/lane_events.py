@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from satview.base.time import TimeWindow
 from satview.events import wire
 from satview.store.doubts import doubts
-from satview.timeline.event_marks import belongs
+from satview.timeline.event_marks import is_marked
 from satview.timeline.lane_info import LaneInfo, LaneKind
 from satview.timeline.lane_tree import Timeline
 
@@ -36,7 +36,7 @@ def event_near(
     codes: NDArray[np.bool_],
     passing: NDArray[np.bool_] | None = None,
 ) -> int | None:
-    """Return the event of a lane nearest to a moment, None if none is near.
+    """Return the marked event of a lane nearest to a moment, None if none is near.
 
     Args:
         timeline: The lanes.
@@ -49,7 +49,7 @@ def event_near(
     times = timeline.trace.events.time_cycles
     first, here, last = np.searchsorted(times, (cycles - within, cycles, cycles + within + 1)).tolist()
     rows = np.arange(max(first, here - _LOOKED_AT), min(last, here + _LOOKED_AT))
-    rows = rows[belongs(timeline.trace, timeline.infos[lane], rows) & codes[timeline.trace.events.code[rows]]]
+    rows = rows[is_marked(timeline.trace, timeline.infos[lane], rows) & codes[timeline.trace.events.code[rows]]]
     if passing is not None:
         rows = rows[passing[rows]]
     return int(rows[np.abs(times[rows] - cycles).argmin()]) if len(rows) else None

@@ -16,8 +16,12 @@ def event_cells(time, code, cpu, thread, origin, marks, int_class, class_shift, 
     """Return which cells of which lanes hold a mark."""
     seen, rows = np.zeros(int(offset[-1]), np.bool_), np.flatnonzero(marks[code])
     is_interrupt = code[rows] >> class_shift == int_class
-    lanes = [table[thread[rows]] for table in tables.threads if table is not None]
-    lanes += [table[cpu[rows]] for table in tables.cpus if table is not None]
+    *of_threads, of_damage = tables.threads
+    of_cpu, damage_of_cpu = tables.cpus
+    lanes = [np.where(is_interrupt, -1, table[thread[rows]]) for table in of_threads if table is not None]
+    lanes += [] if of_cpu is None else [np.where(is_interrupt, -1, of_cpu[cpu[rows]])]
+    lanes += [] if of_damage is None else [of_damage[thread[rows]]]
+    lanes += [] if damage_of_cpu is None else [damage_of_cpu[cpu[rows]]]
     if tables.interrupts is not None:
         lanes.append(np.where(is_interrupt, tables.interrupts[cpu[rows]], -1))
     for lane in lanes:

@@ -1,0 +1,134 @@
+"""CPUs in use over the width of a picture, by process, smoothed: values, and how they are drawn as a stack."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from satview.base.safe_text import visible_line
+from satview.base.time import TimeWindow
+from satview.events import states
+from satview.events.states import IS_BUSY
+from satview.gui.colours import mixed, state_colour
+from satview.gui.swimlane.fills import lane_colour
+from satview.gui.swimlane.shares import draw_tops
+from satview.gui.theme import Theme
+from satview.timeline.lane_info import LaneKind
+from satview.timeline.lane_tree import Timeline
+from satview.timeline.spans import pixel_edges
+
+_OPAQUE: Final = 0xFF000000
+_ENVELOPE: Final = 0.88  # how far the colour of the extremes is moved to the background
+_NOT_NAMED: Final = (states.QUIET_PROCESS, states.INTERRUPT, states.KERNEL_CALL)  # above the processes with colours
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CpuUse:
+    """CPUs in use around each pixel of a picture: the mean over the pixels beside it too.
+
+    Attributes:
+        edges: int64 (pixels + 1,), when pixels begin, cycles.
+        reach_px: How many pixels on each side the mean is over.
+        values: Lane values, from bottom to top: the busiest process first.
+        used: float64 (values, pixels), CPUs that each has.
+        least, most: float64 (pixels,), CPUs in use in the quietest and in the busiest of these pixels.
+        cpus: How many there are.
+    """
+
+    edges: NDArray[np.int64]
+    reach_px: int
+    values: tuple[int, ...]
+    used: NDArray[np.float64]
+    least: NDArray[np.float64]
+    most: NDArray[np.float64]
+    cpus: int
+
+    def window_of(self, pixel: int) -> TimeWindow:
+        """Return the time that the mean at a pixel is over."""
+        first, end = max(0, pixel - self.reach_px), min(len(self.edges) - 1, pixel + self.reach_px + 1)
+        return TimeWindow(int(self.edges[first]), int(self.edges[end]))
+
+
+def knows_use(timeline: Timeline) -> bool:
+    """Return whether the lanes of all CPUs are ready and one of them shows who ran."""
+    lanes = _cpu_lanes(timeline)
+    if not lanes or not all(timeline.is_ready(lane) for lane in lanes):
+        return False
+    return any(IS_BUSY[timeline.lane(lane).shares.values].any() for lane in lanes)
+
+
+def cpu_use(timeline: Timeline, window: TimeWindow, width_px: int, reach_px: int) -> CpuUse:
+    """Return the CPUs in use in a window; the cost follows the pixels, not the events.
+
+    Args:
+        timeline: Lanes; those of the CPUs are ready.
+        window: What the picture shows.
+        width_px: Its width.
+        reach_px: How many pixels on each side the mean is over.
+    """
+    edges, lanes = pixel_edges(window, width_px), _cpu_lanes(timeline)
+    cycles = np.zeros((states.VALUE_COUNT, width_px), np.int64)
+    for lane in lanes:
+        shares = timeline.lane(lane).shares
+        cycles[shares.values] += shares.cycles(edges).T
+    totals = np.where(IS_BUSY, cycles.sum(axis=1), 0)
+    order = sorted(np.flatnonzero(totals).tolist(), key=lambda value: (_rank(value), -int(totals[value])))
+    cycles = cycles[order]
+    sums = np.concatenate((np.zeros((len(order), 1), np.int64), np.cumsum(cycles, axis=1)), axis=1)
+    first = np.maximum(np.arange(width_px) - reach_px, 0)
+    end = np.minimum(np.arange(width_px) + reach_px + 1, width_px)
+    used = (sums[:, end] - sums[:, first]) / np.maximum(edges[end] - edges[first], 1)
+    around = _around(cycles.sum(axis=0) / np.maximum(np.diff(edges), 1), reach_px)
+    return CpuUse(edges, reach_px, tuple(order), used, around.min(axis=1), around.max(axis=1), len(lanes))
+
+
+def draw_use(pixels: NDArray[np.uint32], use: CpuUse, rows: tuple[int, int], theme: Theme) -> None:
+    """Draw a stack of the CPUs in use, and pale how few and how many they are from pixel to pixel.
+
+    Args:
+        pixels: uint32 (height, width of `use`), changed.
+        use: What.
+        rows: The first row, of all CPUs, and the one behind the last.
+        theme: Colours.
+    """
+    columns, ground = np.arange(pixels.shape[1] + 1), theme.base | _OPAQUE
+    tops = np.cumsum(use.used, axis=0) / use.cpus
+    pale = np.array([mixed(theme.dim, theme.base, _ENVELOPE) | _OPAQUE], np.uint32)
+    most, least = (_around(extremes / use.cpus, use.reach_px).mean(axis=1) for extremes in (use.most, use.least))
+    draw_tops(pixels, most[None], np.zeros(1, np.bool_), columns, pale, ground, rows)
+    colours = [lane_colour(value, state_colour(value, theme) or 0, theme) for value in use.values]
+    stack = np.zeros_like(pixels)
+    draw_tops(stack, tops, IS_BUSY[list(use.values)], columns, np.array(colours, np.uint32), 0, rows)
+    np.copyto(pixels, stack, where=stack != 0)
+    first, end = rows
+    row = np.clip(end - 1 - np.rint(least * (end - first)).astype(np.intp), first, end - 1)
+    shows = np.flatnonzero(least > 0)
+    line = pixels[row[shows], shows]
+    pixels[row[shows], shows] = (line >> np.uint32(1) & np.uint32(0x7F7F7F)) + np.uint32(
+        (theme.base >> 1 & 0x7F7F7F) | _OPAQUE
+    )
+
+
+def names_of_values(timeline: Timeline) -> dict[int, str]:
+    """Return what each lane value of processes on CPUs stands for: names, of several that share a hue all."""
+    names: dict[int, dict[str, None]] = {}
+    for process, path in enumerate(timeline.trace.processes.names):
+        if process:
+            names.setdefault(timeline.process_value(process), {})[visible_line(path.rpartition("/")[2])] = None
+    return {value: ", ".join(of_value) for value, of_value in names.items()} | {states.QUIET_PROCESS: "other processes"}
+
+
+def _cpu_lanes(timeline: Timeline) -> list[int]:
+    return [info.index for info in timeline.infos if info.kind is LaneKind.CPU]
+
+
+def _around(values: NDArray[np.float64], reach_px: int) -> NDArray[np.float64]:
+    """Return values with those beside them, float64 (pixels, 2 * reach_px + 1); the ends are repeated."""
+    return np.lib.stride_tricks.sliding_window_view(np.pad(values, reach_px, mode="edge"), 2 * reach_px + 1)
+
+
+def _rank(value: int) -> int:
+    return _NOT_NAMED.index(value) + 1 if value in _NOT_NAMED else 0
