@@ -19,6 +19,7 @@ from satview.events.user_events import Descriptions
 from satview.session.events.event_links import EventLinks
 from satview.session.filtering.filter_stack import EditHistory, FilterStack
 from satview.session.filtering.search import Search
+from satview.session.glance import Facts, facts_of
 from satview.session.highlight import Highlight, LegendHighlight, Selection
 from satview.session.lanes.class_loader import ClassLoader, descriptions_of
 from satview.session.lanes.label_source import LabelSource
@@ -105,6 +106,7 @@ class OpenTrace(QObject):
         self.highlight = Highlight(self.selection, self)
         self.legend = LegendHighlight(self)
         self.verdicts: TraceAnswer[Verdicts] = TraceAnswer(trace, _verdicts_of, self)
+        self.facts: TraceAnswer[Facts] = TraceAnswer(trace, facts_of, self)
         self.doctor: TraceAnswer[tuple[Diagnosis, ...]] = TraceAnswer(trace, _diagnoses, self)
         self.why = WhySearch(self)
         self.path = PathSearch(self)
@@ -152,6 +154,7 @@ class OpenTrace(QObject):
         self.labels.take(self.trace)
         self.class_loader.load()
         self.verdicts.take(self.trace)
+        self.facts.take(self.trace)
         self.doctor.take(self.trace)
         self.why.forget()
         self.highlight.forget()
@@ -303,6 +306,7 @@ class OpenTrace(QObject):
         self.search.close()
         self.event_links.close()
         self.verdicts.close()
+        self.facts.close()
         self.doctor.close()
         self.why.close()
         self.path.close()
