@@ -245,9 +245,11 @@ def _style_sheet(theme: Theme) -> str:
     QTabBar::tab:selected {{ color: {text}; border-bottom: 2px solid {accent}; }}
     QTabBar::tab:hover {{ color: {text}; }}
     QTabWidget::pane {{ border: none; border-top: 1px solid {line}; }}
-    QTreeView, QTableView, QListView, QTextBrowser {{ background: {base}; color: {text}; border: none; outline: none;
+    QTreeView, QTableView, QListView, QTextBrowser {{ background: {base}; color: {text};
+        border: 1px solid {base}; outline: none;
         selection-background-color: {selected}; selection-color: {text};
         alternate-background-color: {css(theme.alternate)}; }}
+    QTreeView:focus, QTableView:focus, QListView:focus, QTextBrowser:focus {{ border: 1px solid {accent}; }}
     QTreeView::item {{ padding: 2px 2px; border: none; }}
     QTreeView::item:hover, QListView::item:hover {{ background: {hover}; }}
     QTreeView::item:selected, QTableView::item:selected,

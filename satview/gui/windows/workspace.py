@@ -214,8 +214,9 @@ class StatusFields(QWidget):
 
     @Slot()
     def _show_mouse(self) -> None:
-        cycles = self._opened.selection.mouse_cycles
-        self.mouse.setText(self._time(cycles) if cycles is not None else "\N{EM DASH}")
+        """Show the time at the mouse while that is over a lane: elsewhere it is the time of nothing."""
+        cycles, lane = self._opened.selection.mouse_cycles, self._opened.selection.mouse_lane
+        self.mouse.setText(self._time(cycles) if cycles is not None and lane is not None else "\N{EM DASH}")
 
     @Slot()
     def _show_selected(self) -> None:
