@@ -37,7 +37,7 @@ from satview.base.safe_text import counted, tool_tip, visible_line
 from satview.base.time import TimeWindow
 from satview.events.spec import arguments_text
 from satview.gui.colours import class_colour
-from satview.gui.panel import PanelContext, TablePanel, Value, select_row, selected_ranges, set_up_rows
+from satview.gui.panel import HEIGHT_LIMIT_PX, PanelContext, TablePanel, Value, select_row, selected_ranges, set_up_rows
 from satview.gui.theme import Theme, colour
 from satview.gui.widgets import CutLabel, PlainLabel, paint_next_frame
 from satview.session.events.event_text import COLUMNS, arguments_as, list_row
@@ -49,7 +49,6 @@ from satview.store.trace import Trace
 
 
 Index = QModelIndex | QPersistentModelIndex
-_HEIGHT_LIMIT_PX: Final = 2**31 - 1  # Qt counts the height of all rows in 32 bits
 _CACHED_ROWS: Final = 4096
 _RIGHT: Final = frozenset({0, 1, 2, 3})
 _CLASS_COLUMN: Final = 6
@@ -79,7 +78,7 @@ class EventListModel(QAbstractTableModel):
         self._rows = opened.filters.rows
         self._theme = theme
         self.first_row = 0
-        self._limit = _HEIGHT_LIMIT_PX // max(1, row_height_px)
+        self._limit = HEIGHT_LIMIT_PX // max(1, row_height_px)
         self._texts = lru_cache(maxsize=_CACHED_ROWS)(borrowed(self._format))
         opened.filters.view_changed.connect(self._on_rows)
 
@@ -312,6 +311,17 @@ class EventListPanel(TablePanel[EventListModel]):
         self._on_reset()
         self._view_rests.start()
 
+    def set_theme(self, theme: Theme) -> None:
+        """Draw in other colours, and give columns the width that text of another size needs."""
+        is_resized = theme.text_percent != self._theme.text_percent
+        super().set_theme(theme)
+        if is_resized:
+            self._fit_columns()
+
+    def _fit_columns(self) -> None:
+        for column, width in enumerate(column_widths(self.table)):
+            self.table.setColumnWidth(column, width)
+
     def saved_values(self) -> dict[str, Value]:
         """Return the event at the top, and whether the list is pinned."""
         top = self.table.rowAt(0)
@@ -353,8 +363,7 @@ class EventListPanel(TablePanel[EventListModel]):
         table.horizontalHeader().setStretchLastSection(True)
         table.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerItem)
         table.customContextMenuRequested.connect(self._on_menu)
-        for column, width in enumerate(column_widths(table)):
-            table.setColumnWidth(column, width)
+        self._fit_columns()
 
     def _pin(self) -> QCheckBox:
         """Return the box at the right end of the head that pins the list."""

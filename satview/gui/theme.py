@@ -255,6 +255,7 @@ def _style_sheet(theme: Theme) -> str:
     QTreeView::item:selected, QTableView::item:selected,
     QListView::item:selected {{ background: {selected}; color: {text}; }}
     QTableView::item {{ padding: 0 6px; border: none; }}
+    QHeaderView QCheckBox {{ background: {panel}; color: {dim}; padding: 0 2px 0 8px; }}
     QHeaderView {{ background: {panel}; border: none; }}
     QHeaderView::section {{ background: {panel}; color: {dim}; border: none; border-right: 1px solid {line};
         border-bottom: 1px solid {line}; padding: 4px 6px; font-weight: 500; }}
@@ -347,13 +348,13 @@ def _drawing(name: str) -> str:
     return resource_path(f"icons/{name}.svg").read_text(encoding="utf-8")
 
 
-def icon(name: str, theme: Theme, size_px: int = _SIZE_PX) -> QIcon:
-    """Return an icon in the colours of a theme, sharp at 1x and 2x.
+def icon(name: str, theme: Theme, size_px: int = 0) -> QIcon:
+    """Return an icon in the colours of a theme, sharp at 1x and 2x; without a size as large as those of the tool bar.
 
     Raises:
         FileNotFoundError: There is no such icon.
     """
-    found = QIcon()
+    found, size_px = QIcon(), size_px or theme.px(_SIZE_PX)
     for ratio in (1, 2):
         drawn = _pixmap(_drawing(name).replace("currentColor", "#000"), size_px, ratio)
         for mode, rgb in ((QIcon.Mode.Normal, theme.dim), (QIcon.Mode.Disabled, theme.line)):

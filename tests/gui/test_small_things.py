@@ -155,3 +155,30 @@ def turn(widget, position, modifiers):
     event = QWheelEvent(position, widget.mapToGlobal(position), QPoint(), notch, Qt.MouseButton.NoButton, modifiers,
                         Qt.ScrollPhase.NoScrollPhase, False)  # fmt: skip
     QApplication.sendEvent(widget, event)
+
+
+def test_a_larger_text_makes_icons_and_lanes_larger(empty_window, load, application, qtbot):
+    window = load(empty_window, Path(__file__).parents[2] / "sample_traces" / "dense-4cpu.kev")
+    lanes = window.session.opened.lanes
+    table = window.workspace.panels["events"].table
+    assert (lanes.rows[-1].height_px, window.workspace.area.labels.width()) == (20, 232)
+    button = window._bar.widgetForAction(window.actions_by_id.by_id["file.open"])
+    assert inked(button) == (16, 12)
+    application.settings.set("window/text_percent", 150)
+    qtbot.waitUntil(lambda: lanes.rows[-1].height_px == 30)
+    assert window.workspace.area.labels.width() == 348
+    assert table.rowHeight(0) == 30
+    qtbot.waitUntil(lambda: inked(button) == (24, 18))  # half as large again
+    application.settings.set("window/text_percent", 100)
+    qtbot.waitUntil(lambda: lanes.rows[-1].height_px == 20)
+    assert table.rowHeight(0) == 20
+    qtbot.waitUntil(lambda: inked(button) == (16, 12))
+
+
+def inked(button):
+    """Return how wide and high what a button shows is, in pixels."""
+    image = button.grab().toImage()
+    ground = image.pixel(1, 1)
+    inked = [(x, y) for x in range(image.width()) for y in range(image.height()) if image.pixel(x, y) != ground]
+    xs, ys = zip(*inked, strict=True)
+    return max(xs) - min(xs) + 1, max(ys) - min(ys) + 1

@@ -32,7 +32,7 @@ from satview.gui.filters.chips import ChipBar
 from satview.gui.find_bar import FindBar
 from satview.gui.glance import Glance
 from satview.gui.pane import Pane, Panes
-from satview.gui.panel import Panel, PanelContext, Value, make_panel
+from satview.gui.panel import Panel, PanelContext, Value, make_panel, set_row_height
 from satview.gui.swimlane.area import Motion, SwimlaneArea
 from satview.gui.theme import Theme, restyle
 from satview.gui.widgets import FRAME_MS, CutLabel, PlainLabel, keep_quiet
@@ -475,6 +475,9 @@ class Workspace(QWidget):
     def _on_setting(self, key: str) -> None:
         if key == "verdicts/check_up_to_events":
             self._check.start(_CHECK_AFTER_MS)
+        elif key == "events/row_height_px":
+            for panel in self.panels.made.values():
+                set_row_height(panel, self._settings.number(key))
 
     @Slot()
     def _title_verdicts(self) -> None:
