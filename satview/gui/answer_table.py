@@ -270,7 +270,7 @@ class TableExport(QObject):
             table: The rows, in the order of the file; the name of its question ends the proposed name.
             trace_path: The trace, whose files are never replaced.
         """
-        proposed = trace_path.with_name(f"{trace_path.stem}-{table.question.name}.csv")
+        proposed = Path(f"{trace_path.stem}-{table.question.name}.csv")
         path = dialogs.ask_save(self._panel, proposed, "CSV (*.csv)")
         if path is not None:
             self._job.start(partial(write_table, table, path, source_files(trace_path)))

@@ -7,7 +7,7 @@ from dataclasses import replace
 from enum import Enum
 from pathlib import Path
 
-from PySide6.QtCore import QEvent, QObject, Qt
+from PySide6.QtCore import QEvent, QObject, QStandardPaths, Qt
 from PySide6.QtGui import QGuiApplication, QKeyEvent
 from PySide6.QtWidgets import QAbstractButton, QFileDialog, QLineEdit, QMessageBox, QWidget
 from shiboken6 import isValid
@@ -91,11 +91,35 @@ def ask_file(parent: QWidget, title: str, pattern: str) -> Path | None:
     return Path(name) if name else None
 
 
+_last_saved_in: list[Path] = []
+"""The folder that was saved to last, while the program runs."""
+
+
+def folder_for_saving() -> Path:
+    """Return where dialogs begin: where something was saved last, else the documents of the user.
+
+    Not beside the trace: that may be on a target's disk, in an archive, or among the samples that come with satview.
+    """
+    documents = QStandardPaths.writableLocation(QStandardPaths.StandardLocation.DocumentsLocation)
+    places = (*_last_saved_in, Path(documents or "."), Path.home())
+    return next((place for place in places if place.is_dir()), Path.home())
+
+
 def ask_save(parent: QWidget, suggestion: Path, pattern: str) -> Path | None:
-    """Return where to save, None if the user changed his mind; a name without an ending gets that of its kind."""
-    name, kind = QFileDialog.getSaveFileName(parent, "Save", str(suggestion), pattern)
+    """Return where to save, None if the user changed his mind; a name without an ending gets that of its kind.
+
+    Args:
+        parent: Owner.
+        suggestion: The proposed name; where it says no folder, that is `folder_for_saving`.
+        pattern: The kinds of files, as Qt writes them.
+    """
+    typed, kind = QFileDialog.getSaveFileName(parent, "Save", str(folder_for_saving() / suggestion), pattern)
+    if not typed:
+        return None
     ending = kind.partition("(*")[2].partition(")")[0]
-    return Path(name).with_suffix(Path(name).suffix or ending) if name else None
+    path = Path(typed)
+    _last_saved_in[:] = [path.parent]
+    return path.with_suffix(path.suffix or ending)
 
 
 class Unsaved(Enum):

@@ -11,6 +11,7 @@ from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtGui import QIcon
 from PySide6.QtWidgets import QDockWidget, QHBoxLayout, QMainWindow, QToolButton, QWidget
 
+from satview.base.memory import borrowed
 from satview.base.resources import resource_path
 from satview.base.safe_text import tool_tip
 from satview.gui.docks import shows
@@ -79,7 +80,7 @@ class Drawer(QWidget):
             button.setProperty("role", "topic")
             titles = ", ".join(row.plain_title for row in PANELS if row.topic is topic)
             button.setToolTip(tool_tip(f"{titles}\nClick again to close the drawer."))
-            button.clicked.connect(partial(self._on_topic, topic))
+            button.clicked.connect(partial(borrowed(self._on_topic), topic))
             line.addWidget(button)
         self.answers = CutLabel(self)
         self.answers.setProperty("role", "answers")
@@ -88,9 +89,10 @@ class Drawer(QWidget):
         self.close_button = self._button("dock-close", "Close the drawer", self.close_drawer)
         line.addWidget(self.float_button)
         line.addWidget(self.close_button)
+        set_title_bar = borrowed(self._set_title_bar)
         for dock in docks.values():
-            dock.topLevelChanged.connect(partial(self._set_title_bar, dock))
-            dock.dockLocationChanged.connect(partial(self._set_title_bar, dock))
+            dock.topLevelChanged.connect(partial(set_title_bar, dock))
+            dock.dockLocationChanged.connect(partial(set_title_bar, dock))
 
     def members(self) -> list[str]:
         """Return the names of the panels in the drawer, whether they show or not."""

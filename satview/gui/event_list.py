@@ -23,6 +23,7 @@ from PySide6.QtCore import (
 from PySide6.QtGui import QColor, QFontMetrics
 from PySide6.QtWidgets import (
     QAbstractItemView,
+    QCheckBox,
     QHBoxLayout,
     QPushButton,
     QStackedWidget,
@@ -36,7 +37,7 @@ from satview.base.safe_text import counted, tool_tip, visible_line
 from satview.base.time import TimeWindow
 from satview.events.spec import arguments_text
 from satview.gui.colours import class_colour
-from satview.gui.panel import PanelContext, TablePanel, Value, select_row, selected_ranges, set_up_rows
+from satview.gui.panel import HEIGHT_LIMIT_PX, PanelContext, TablePanel, Value, select_row, selected_ranges, set_up_rows
 from satview.gui.theme import Theme, colour
 from satview.gui.widgets import CutLabel, PlainLabel, paint_next_frame
 from satview.session.events.event_text import COLUMNS, arguments_as, list_row
@@ -48,7 +49,6 @@ from satview.store.trace import Trace
 
 
 Index = QModelIndex | QPersistentModelIndex
-_HEIGHT_LIMIT_PX: Final = 2**31 - 1  # Qt counts the height of all rows in 32 bits
 _CACHED_ROWS: Final = 4096
 _RIGHT: Final = frozenset({0, 1, 2, 3})
 _CLASS_COLUMN: Final = 6
@@ -78,7 +78,7 @@ class EventListModel(QAbstractTableModel):
         self._rows = opened.filters.rows
         self._theme = theme
         self.first_row = 0
-        self._limit = _HEIGHT_LIMIT_PX // max(1, row_height_px)
+        self._limit = HEIGHT_LIMIT_PX // max(1, row_height_px)
         self._texts = lru_cache(maxsize=_CACHED_ROWS)(borrowed(self._format))
         opened.filters.view_changed.connect(self._on_rows)
 
@@ -260,15 +260,24 @@ _SAMPLES: Final = (
     "",
 )
 _TOP: Final = "top"
+_RESTS_AFTER_MS: Final = 120  # without a move: to draw rows in between would cost the frames of the lanes
 _COPY_ROWS_MAX: Final = 100_000
 
 
 class EventListPanel(TablePanel[EventListModel]):
     """The list of events, and how far apart the selected ones are.
 
+    It follows the lanes: once they rest, the first event in view is at the top, unless the selected event is in view
+    and in the list already, or the list is pinned.
+
+    Attributes:
+        pinned: Keeps the list where it is.
+
     Signals:
         menu_requested: Right click on a row: global position.
     """
+
+    saved_fields = ("pinned",)
 
     def __init__(self, context: PanelContext, parent: QWidget | None = None) -> None:
         super().__init__(context, parent)
@@ -287,6 +296,12 @@ class EventListPanel(TablePanel[EventListModel]):
         layout.addWidget(self._stack)
         self.delta = RowDelta(opened, self.model, self.table.selectionModel(), self)
         layout.addWidget(self.delta)
+        self.pinned = self._pin()
+        self._view_rests = QTimer(self)
+        self._view_rests.setSingleShot(True)
+        self._view_rests.setInterval(_RESTS_AFTER_MS)
+        self._view_rests.timeout.connect(self._follow_view)
+        opened.viewport.window_changed.connect(self._view_rests.start)
         self._is_at_end = False
         self.model.modelReset.connect(self._on_reset)
         opened.begins_reload.connect(self._note_end)
@@ -294,16 +309,30 @@ class EventListPanel(TablePanel[EventListModel]):
         self.table.selectionModel().selectionChanged.connect(self._on_rows_selected)
         opened.selection.changed.connect(self._follow)
         self._on_reset()
+        self._view_rests.start()
+
+    def set_theme(self, theme: Theme) -> None:
+        """Draw in other colours, and give columns the width that text of another size needs."""
+        is_resized = theme.text_percent != self._theme.text_percent
+        super().set_theme(theme)
+        if is_resized:
+            self._fit_columns()
+
+    def _fit_columns(self) -> None:
+        for column, width in enumerate(column_widths(self.table)):
+            self.table.setColumnWidth(column, width)
 
     def saved_values(self) -> dict[str, Value]:
-        """Return the event at the top."""
+        """Return the event at the top, and whether the list is pinned."""
         top = self.table.rowAt(0)
-        return {_TOP: self.model.event_at(top)} if top >= 0 else {}
+        return super().saved_values() | ({_TOP: self.model.event_at(top)} if top >= 0 else {})
 
     def take_values(self, values: Mapping[str, Value]) -> None:
         """Show the event at the top that was there."""
+        super().take_values(values)
         event = values.get(_TOP)
         if isinstance(event, int) and event >= 0:
+            self._view_rests.stop()
             QTimer.singleShot(0, self, partial(self._show_top, event))  # once the table has its height
 
     def _show_top(self, event: int) -> None:
@@ -334,8 +363,19 @@ class EventListPanel(TablePanel[EventListModel]):
         table.horizontalHeader().setStretchLastSection(True)
         table.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerItem)
         table.customContextMenuRequested.connect(self._on_menu)
-        for column, width in enumerate(column_widths(table)):
-            table.setColumnWidth(column, width)
+        self._fit_columns()
+
+    def _pin(self) -> QCheckBox:
+        """Return the box at the right end of the head that pins the list."""
+        head = self.table.horizontalHeader()
+        pin = QCheckBox("Pin", head)
+        pin.setToolTip(tool_tip("Keep the list where it is while the lanes move; else it follows them"))
+        pin.toggled.connect(self._on_pin)
+        line = QHBoxLayout(head)
+        line.setContentsMargins(0, 0, 8, 0)
+        line.addStretch()
+        line.addWidget(pin)
+        return pin
 
     def _empty_page(self) -> QWidget:
         page = QWidget(self)
@@ -390,6 +430,31 @@ class EventListPanel(TablePanel[EventListModel]):
             self.table.clearSelection()
         self.table.scrollTo(self.model.index(row, 0), QAbstractItemView.ScrollHint.PositionAtCenter)
         self._is_following = False
+
+    @Slot(bool)
+    def _on_pin(self, is_pinned: bool) -> None:
+        if not is_pinned:
+            self._follow_view()
+
+    @Slot()
+    def _follow_view(self) -> None:
+        """Bring the first event in view to the top; a list at its end stays there while the lanes show theirs."""
+        opened, bar = self._opened, self.table.verticalScrollBar()
+        window, events = opened.viewport.window, opened.trace.events
+        is_at_both_ends = bar.value() >= bar.maximum() > 0 and window.end >= opened.trace.window.end
+        if self.pinned.isChecked() or is_at_both_ends or self._shows_selected_in(window):
+            return
+        row = self.model.bring_in(int(np.searchsorted(events.time_cycles, window.start)))
+        if row >= 0:
+            self.table.scrollTo(self.model.index(row, 0), QAbstractItemView.ScrollHint.PositionAtTop)
+
+    def _shows_selected_in(self, window: TimeWindow) -> bool:
+        """Return whether the selected event is in a window, and its row can be seen."""
+        event, current = self._opened.selection.event, self.table.currentIndex()
+        if event is None or not current.isValid() or self.model.event_at(current.row()) != event:
+            return False
+        is_seen = self.table.viewport().rect().intersects(self.table.visualRect(current))
+        return is_seen and window.contains(int(self._opened.trace.events.time_cycles[event]))
 
     @Slot(QItemSelection, QItemSelection)
     def _on_rows_selected(self, _selected: QItemSelection, _deselected: QItemSelection) -> None:

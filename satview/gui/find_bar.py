@@ -6,13 +6,16 @@ from PySide6.QtCore import QEvent, QObject, Qt, QTimer, Signal, Slot
 from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QHBoxLayout, QPushButton, QWidget
 
+from satview.base.safe_text import menu_text
 from satview.gui.filters.editing import ExpressionLine
 from satview.gui.theme import Theme
 from satview.gui.widgets import PlainLabel
 from satview.session.commands import BACK, ON
+from satview.session.filtering.search import suggested
 from satview.session.open_trace import OpenTrace
 
 _TYPING_MS = 200
+_NO_HITS = "No hits"
 
 
 class FindBar(QWidget):
@@ -45,6 +48,11 @@ class FindBar(QWidget):
         row.addWidget(PlainLabel("Find", self))
         row.addWidget(self.line, 1)
         row.addWidget(self.count)
+        self.suggestion = QPushButton(self)
+        self.suggestion.setProperty("flat", "true")
+        self.suggestion.clicked.connect(self._on_suggestion)
+        self.suggestion.hide()
+        row.addWidget(self.suggestion)
         for title, slot in (
             ("Previous", self._on_previous),
             ("Next", self._on_next),
@@ -127,6 +135,10 @@ class FindBar(QWidget):
         self._typing.start()
 
     @Slot()
+    def _on_suggestion(self) -> None:
+        self.look_for(suggested(self._opened.search.text))
+
+    @Slot()
     def _on_next(self) -> None:
         self.step_requested.emit(ON)
 
@@ -144,9 +156,12 @@ class FindBar(QWidget):
         elif search.is_pending:
             text = "Looking\N{HORIZONTAL ELLIPSIS}"
         elif not len(search.hits):
-            text = "No hits"
+            text = _NO_HITS
         else:
             position = int(search.hits.searchsorted(event)) if event is not None else len(search.hits)
             is_hit = position < len(search.hits) and int(search.hits[position]) == event
             text = f"{position + 1:,} of {len(search.hits):,}" if is_hit else f"{len(search.hits):,} hits"
         self.count.setText(text)
+        meant = suggested(search.text) if text == _NO_HITS else ""
+        self.suggestion.setText(menu_text(f"Did you mean {meant}?"))
+        self.suggestion.setVisible(bool(meant))

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from importlib import import_module
 from operator import attrgetter
-from typing import TYPE_CHECKING, ClassVar, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, ClassVar, Final, Generic, Protocol, TypeVar
 
 from PySide6.QtCore import QAbstractItemModel, QItemSelectionModel, QPoint, Qt, Signal, Slot
 from PySide6.QtGui import QHideEvent
@@ -224,6 +224,9 @@ class TablePanel(Panel, Generic[Model]):
 # What tables of rows have in common: their looks, and the buttons above them.
 
 
+HEIGHT_LIMIT_PX: Final = 2**31 - 1  # Qt counts the height of all rows in 32 bits
+
+
 def set_up_rows(table: QTableView, model: QAbstractItemModel, name: str, height_px: int) -> None:
     """Make a table one of whole rows, all equally tall.
 
@@ -248,6 +251,15 @@ def set_up_rows(table: QTableView, model: QAbstractItemModel, name: str, height_
     table.setWordWrap(False)
     table.setTabKeyNavigation(False)
     table.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
+
+
+def set_row_height(panel: QWidget, height_px: int) -> None:
+    """Give the rows of all tables of a panel another height; of one with too many rows for it when it is next made."""
+    for table in panel.findChildren(QTableView):
+        rows = table.verticalHeader()
+        if rows.count() * height_px < HEIGHT_LIMIT_PX:
+            rows.setMinimumSectionSize(height_px)
+            rows.setDefaultSectionSize(height_px)
 
 
 def add_copy_and_export(

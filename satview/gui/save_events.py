@@ -205,7 +205,7 @@ class SaveEventsDialog(QDialog):
     def _save(self) -> None:
         kind, trace = self.kind.currentData(), self._opened.trace
         part = "-part" if self.in_range.isChecked() or self.filtered.isChecked() or kind == "kev" else ""
-        path = dialogs.ask_save(self, trace.path.with_name(f"{trace.path.stem}{part}.{kind}"), KINDS[kind][1])
+        path = dialogs.ask_save(self, Path(f"{trace.path.stem}{part}.{kind}"), KINDS[kind][1])
         if path is None:
             return
         rows = self._opened.filters.rows if self.filtered.isChecked() else None

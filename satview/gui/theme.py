@@ -228,6 +228,10 @@ def _style_sheet(theme: Theme) -> str:
     QToolButton#verdicts[state="warning"] {{ color: {css(theme.warning)}; }}
     QDockWidget {{ color: {text}; font-weight: 600; }}
     QDockWidget::title {{ background: {panel}; padding: 6px 8px; border-bottom: 1px solid {line}; }}
+    QToolButton[role="glance"] {{ color: {dim}; padding: 4px 8px; }}
+    QToolButton[role="glance"][state="error"] {{ color: {css(theme.error)}; }}
+    QToolButton[role="glance"][state="warning"] {{ color: {css(theme.warning)}; }}
+    QToolButton[role="glance"]:hover {{ background: {hover}; }}
     QWidget#drawer {{ background: {panel}; border-top: 1px solid {line}; }}
     QToolButton[role="topic"] {{ color: {dim}; padding: 5px 10px; border-radius: 0;
         border-bottom: 2px solid transparent; }}
@@ -241,14 +245,17 @@ def _style_sheet(theme: Theme) -> str:
     QTabBar::tab:selected {{ color: {text}; border-bottom: 2px solid {accent}; }}
     QTabBar::tab:hover {{ color: {text}; }}
     QTabWidget::pane {{ border: none; border-top: 1px solid {line}; }}
-    QTreeView, QTableView, QListView, QTextBrowser {{ background: {base}; color: {text}; border: none; outline: none;
+    QTreeView, QTableView, QListView, QTextBrowser {{ background: {base}; color: {text};
+        border: 1px solid {base}; outline: none;
         selection-background-color: {selected}; selection-color: {text};
         alternate-background-color: {css(theme.alternate)}; }}
+    QTreeView:focus, QTableView:focus, QListView:focus, QTextBrowser:focus {{ border: 1px solid {accent}; }}
     QTreeView::item {{ padding: 2px 2px; border: none; }}
     QTreeView::item:hover, QListView::item:hover {{ background: {hover}; }}
     QTreeView::item:selected, QTableView::item:selected,
     QListView::item:selected {{ background: {selected}; color: {text}; }}
     QTableView::item {{ padding: 0 6px; border: none; }}
+    QHeaderView QCheckBox {{ background: {panel}; color: {dim}; padding: 0 2px 0 8px; }}
     QHeaderView {{ background: {panel}; border: none; }}
     QHeaderView::section {{ background: {panel}; color: {dim}; border: none; border-right: 1px solid {line};
         border-bottom: 1px solid {line}; padding: 4px 6px; font-weight: 500; }}
@@ -341,13 +348,13 @@ def _drawing(name: str) -> str:
     return resource_path(f"icons/{name}.svg").read_text(encoding="utf-8")
 
 
-def icon(name: str, theme: Theme, size_px: int = _SIZE_PX) -> QIcon:
-    """Return an icon in the colours of a theme, sharp at 1x and 2x.
+def icon(name: str, theme: Theme, size_px: int = 0) -> QIcon:
+    """Return an icon in the colours of a theme, sharp at 1x and 2x; without a size as large as those of the tool bar.
 
     Raises:
         FileNotFoundError: There is no such icon.
     """
-    found = QIcon()
+    found, size_px = QIcon(), size_px or theme.px(_SIZE_PX)
     for ratio in (1, 2):
         drawn = _pixmap(_drawing(name).replace("currentColor", "#000"), size_px, ratio)
         for mode, rgb in ((QIcon.Mode.Normal, theme.dim), (QIcon.Mode.Disabled, theme.line)):

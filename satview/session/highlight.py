@@ -77,7 +77,7 @@ class Selection(QObject):
         changed: Event, lane or interval changed.
         range_changed: The range changed.
         cursors_changed: Cursor A or B changed.
-        mouse_changed: The time under the mouse changed.
+        mouse_changed: The time or the lane under the mouse changed.
     """
 
     changed = Signal()
@@ -141,9 +141,8 @@ class Selection(QObject):
 
     def set_mouse(self, cycles: int | None, lane: int | None = None) -> None:
         """Take where the mouse is."""
-        self.mouse_lane = lane
-        if cycles != self.mouse_cycles:
-            self.mouse_cycles = cycles
+        if (cycles, lane) != (self.mouse_cycles, self.mouse_lane):
+            self.mouse_cycles, self.mouse_lane = cycles, lane
             self.mouse_changed.emit()
 
 

@@ -86,7 +86,6 @@ class Navigation(QObject):
     def __init__(self, opened: OpenTrace, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._opened = opened
-        self._focus_step = 0
         self._focus_before: TimeWindow | None = None
         self._focus_shows: TimeWindow | None = None
         opened.selection.changed.connect(self._forget_focus)
@@ -311,25 +310,22 @@ class Navigation(QObject):
             self.show_lane(lane)
 
     def focus(self) -> None:
-        """Centre the selection; the second time fit it; the third time go back to the view before.
+        """Zoom to the selected interval, or centre the selected event; again goes back to the view before.
 
-        It begins again where the view has moved in between, and fits at once what is in the centre already.
+        After the view has moved or something else was selected it zooms anew.
         """
         viewport, target = self._opened.viewport, self.target()
         if target is None:
             return
-        if viewport.window != self._focus_shows:
-            self._focus_step = 0
-        if self._focus_step == 0:
-            self._focus_before = viewport.window
-            viewport.centre(target.start + target.length // 2)
-            if viewport.window == self._focus_before:
-                self._focus_step = 1
-        if self._focus_step == 1:
-            viewport.fit(target)
-        elif self._focus_step == 2 and self._focus_before is not None:
+        if self._focus_before is not None and viewport.window == self._focus_shows:
             viewport.jump(self._focus_before)
-        self._focus_step = (self._focus_step + 1) % 3
+            self._forget_focus()
+            return
+        self._focus_before = viewport.window
+        if target.length > 1:
+            viewport.fit(target)
+        else:
+            viewport.centre(target.start)
         self._focus_shows = viewport.window
 
     def fit(self) -> None:
@@ -351,7 +347,7 @@ class Navigation(QObject):
         return None
 
     def _forget_focus(self) -> None:
-        self._focus_step = 0
+        self._focus_before = None
 
     def _lane(self) -> int | None:
         lane = self._opened.selection.lane

@@ -149,7 +149,7 @@ def test_nothing_passes_the_filter(panel, opened, qtbot):
 @pytest.mark.thorough
 def test_more_rows_than_qt_can_count(opened, monkeypatch):
     """The model then holds a part that moves to where it is looked at."""
-    monkeypatch.setattr(event_list, "_HEIGHT_LIMIT_PX", 100)  # five rows of 20 px
+    monkeypatch.setattr(event_list, "HEIGHT_LIMIT_PX", 100)  # five rows of 20 px
     model = EventListModel(opened, 20, LIGHT)
     total = len(opened.trace.events)
     assert model.rowCount() == 5

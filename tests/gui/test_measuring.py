@@ -13,6 +13,7 @@ from satview.gui.quick_pick import LinePrompt
 from tests.gui.test_mouse import drag
 
 K = Qt.Key
+CONTROL = Qt.KeyboardModifier.ControlModifier
 LEFT, NONE, ALT = Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier, Qt.KeyboardModifier.AltModifier
 RULER_Y = 32
 CLIENT_1 = 3
@@ -57,10 +58,21 @@ def test_a_cursor_is_dragged_by_its_letter_and_snaps(ruler, opened, x_of, ns_of)
     assert opened.selection.time_range is None
 
 
-def test_a_range_on_the_ruler_snaps_to_events_of_any_lane(ruler, opened, x_of, ns_of):
-    drag(ruler, QPoint(x_of(2_000) + 4, 10), QPoint(x_of(5_000) - 4, 10))
+def test_a_range_on_the_ruler_snaps_to_ticks(ruler, opened, x_of, ns_of):
+    """Small ticks are a microsecond apart; there is an event at 8,001 ns."""
+    drag(ruler, QPoint(x_of(3_000) + 4, 10), QPoint(x_of(8_000) + 5, 10))
     found = opened.selection.time_range
-    assert (ns_of(found.start), ns_of(found.end)) == (2_000, 5_000)
+    assert (ns_of(found.start), ns_of(found.end)) == (3_000, 8_000)
+    drag(ruler, QPoint(x_of(3_000) + 4, 10), QPoint(x_of(8_000) + 5, 10), modifiers=ALT)
+    found = opened.selection.time_range
+    assert ns_of(found.start) > 3_000
+    assert ns_of(found.end) > 8_000  # Alt: where the mouse was
+
+
+def test_a_range_on_the_ruler_snaps_to_events_of_any_lane_with_ctrl(ruler, opened, x_of, ns_of):
+    drag(ruler, QPoint(x_of(2_000) + 4, 10), QPoint(x_of(8_001) + 4, 10), modifiers=CONTROL)
+    found = opened.selection.time_range
+    assert (ns_of(found.start), ns_of(found.end)) == (2_000, 8_001)
     QTest.mouseClick(ruler, LEFT, pos=QPoint(x_of(3_000), 10))
     assert opened.selection.time_range is None
 

@@ -92,16 +92,26 @@ def test_no_partner_is_reported(opened, moves):
         moves.show_partner()
 
 
-def test_focus_centres_then_fits_then_returns(opened, moves, ns):
+def test_focus_fits_an_interval_then_returns(opened, moves, ns):
     viewport = opened.viewport
     viewport.zoom(0.5, ns(18_000))
     before = viewport.window
     opened.select_at(CLIENT_1, ns(6_000))  # REPLY, 4,000 to 8,001
     moves.focus()
-    assert viewport.window.length == before.length
-    moves.focus()
     assert viewport.window.start < ns(4_000) < ns(8_001) < viewport.window.end
     assert viewport.window.length < 6_000
+    moves.focus()
+    assert viewport.window == before
+
+
+def test_focus_centres_an_event_then_returns(opened, moves, ns):
+    viewport = opened.viewport
+    viewport.zoom(0.5, ns(4_000))
+    before = viewport.window
+    opened.selection.select(opened.trace.events.time_cycles.tolist().index(ns(9_000)), None, None)
+    moves.focus()
+    assert viewport.window.length == before.length
+    assert abs(viewport.window.start + viewport.window.length // 2 - ns(9_000)) <= 1
     moves.focus()
     assert viewport.window == before
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from pathlib import Path
 from typing import Final
 
 from PySide6.QtCore import QModelIndex, Slot
@@ -106,7 +107,7 @@ class ResultsPanel(TablePanel[HitModel]):
     @Slot()
     def ask_export(self) -> None:
         """Let the user name a file, and write all hits to it."""
-        path = dialogs.ask_save(self, self._opened.trace.path.with_suffix(".csv"), "CSV (*.csv)")
+        path = dialogs.ask_save(self, Path(f"{self._opened.trace.path.stem}.csv"), "CSV (*.csv)")
         if path is not None:
             hits = self._opened.search.hits
             self._doing, self._did = "Writing", f"Wrote {len(hits):,} events"

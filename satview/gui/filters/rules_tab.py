@@ -480,7 +480,7 @@ class RulesTab(QWidget):
 
     def save(self) -> None:
         """Write the rules to a file, whatever is wrong with them."""
-        suggestion = self.path or self._opened.trace.path.with_suffix(".satrules")
+        suggestion = self.path or Path(f"{self._opened.trace.path.stem}.satrules")
         path = dialogs.ask_save(self, suggestion, _PATTERN)
         if path is not None:
             save_rules(path, self.editor.toPlainText(), source_files(self._opened.trace.path))
@@ -523,7 +523,7 @@ class RulesTab(QWidget):
 
     def export_program(self) -> None:
         """Write the C program that sets exactly these rules."""
-        path = dialogs.ask_save(self, self._opened.trace.path.with_name("set_rules.c"), "C source (*.c)")
+        path = dialogs.ask_save(self, Path("set_rules.c"), "C source (*.c)")
         if path is None:
             return
         title = self.path.name if self.path is not None else ""

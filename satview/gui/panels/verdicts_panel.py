@@ -7,7 +7,7 @@ from PySide6.QtWidgets import QHBoxLayout, QPushButton, QVBoxLayout, QWidget
 
 from satview.base.safe_text import tool_tip, visible_line
 from satview.gui.answer_table import AnswerPanel
-from satview.gui.panel import PanelContext
+from satview.gui.panel import PanelContext, select_row
 from satview.gui.widgets import CutLabel, PlainLabel
 
 
@@ -52,6 +52,13 @@ class VerdictsPanel(AnswerPanel):
     def reload(self) -> None:
         """Look for verdicts, at first and in a refreshed trace."""
         self._opened.verdicts.start()
+
+    def show_worst(self) -> None:
+        """Go to the most severe verdict, if there is one."""
+        if self._opened.verdicts.found is not None and self.model.rowCount():
+            self.sort("", descending=False)
+            select_row(self.table, 0)
+            self._show(0)
 
     def sort(self, name: str, *, descending: bool) -> None:
         """Show the verdicts in the order of a column."""

@@ -417,7 +417,7 @@ class PlotsPanel(Panel):
         path = self._opened.trace.path
         measure = self.view.measure.key.replace(":", "-").lower()
         name = {PlotKind.LOAD: "load", PlotKind.COUNTS: "events"}.get(self.view.kind, measure)
-        target = dialogs.ask_save(self, path.with_name(f"{path.stem}-{name}.{kind}"), _PATTERNS[kind])
+        target = dialogs.ask_save(self, Path(f"{path.stem}-{name}.{kind}"), _PATTERNS[kind])
         if target is not None:
             self.export(kind, target)
 

@@ -201,7 +201,9 @@ class LaneLabels(QWidget):
             return
         if event.button() == Qt.MouseButton.LeftButton:
             self._drag = LaneDrag(self._opened.lanes, row, self._position(event))
-        self._select(row)
+        # A menu is about what is selected in its lane; only of another lane it has nothing yet.
+        if event.button() != Qt.MouseButton.RightButton or self._opened.selection.lane != row.index:
+            self._select(row)
         self._view.setFocus(Qt.FocusReason.MouseFocusReason)
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:

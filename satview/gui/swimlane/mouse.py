@@ -357,8 +357,10 @@ class SwimlaneMouse(QObject):
                 self._view.hovered = (row, scale.x(share[0].start), scale.x(share[0].end))
                 text = share_text(self._opened, row.index, share[0], self._view.stacks[row.index].spans)
             else:
-                span = self._opened.timeline.lane(row.index).at(cycles)
                 event = self._event_near(row, position.x())
+                # A click selects the event with the interval that holds it: near an edge it is not that at the mouse.
+                selected = cycles if event is None else int(self._opened.trace.events.time_cycles[event])
+                span = self._opened.timeline.lane(row.index).at(selected)
                 if span is not None and span.value:
                     self._view.hovered = (row, scale.x(span.start_cycles), scale.x(span.end_cycles))
                 text = hover_text(self._opened, row.index, span, event, cycles)

@@ -49,7 +49,7 @@ def step_ns(scale: TimeScale, clock: Clock, least_px: float = _MAJOR_LEAST_PX) -
 def ticks(scale: TimeScale, clock: Clock) -> list[Tick]:
     """Return labelled and small ticks of a window, from left to right."""
     step = step_ns(scale, clock)
-    minor = step // 5 if step % 5 == 0 else step // 2 if step % 2 == 0 else step
+    minor = _small_step_ns(step)
     first_ns, last_ns = clock.ns(scale.window.start), clock.ns(scale.window.end)
     found = []
     unit = _unit(max(abs(first_ns), abs(last_ns)), step)
@@ -63,6 +63,18 @@ def ticks(scale: TimeScale, clock: Clock) -> list[Tick]:
         if -200 <= x <= scale.width_px + 1:
             found.append(Tick(x, tick_text(ns, step, unit) if ns % step == 0 else ""))
     return found
+
+
+def _small_step_ns(step: int) -> int:
+    """Return the distance of small ticks between labelled ones."""
+    return step // 5 if step % 5 == 0 else step // 2 if step % 2 == 0 else step
+
+
+def snapped_to_tick(cycles: int, scale: TimeScale, clock: Clock) -> int:
+    """Return the moment of the tick that a position is near; the position itself if none is."""
+    small = _small_step_ns(step_ns(scale, clock))
+    tick = clock.cycles((clock.ns(cycles) + small // 2) // small * small)
+    return tick if abs(tick - cycles) <= scale.length(SNAP_PX) else cycles
 
 
 def tick_text(ns: int, step: int, unit: tuple[str, int] | None = None) -> str:
@@ -258,7 +270,7 @@ class Ruler(QWidget):
             self._anchor_cycles = self._snapped(event)
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
-        """Follow the mouse; what is dragged snaps to edges and events unless Alt is held."""
+        """Follow the mouse; what is dragged snaps unless Alt is held: a range to ticks, and a cursor to events."""
         selection = self._opened.selection
         selection.set_mouse(self._scale.cycles(event.position().x()))
         if self._moved is Moved.CURSOR_A:
@@ -374,11 +386,13 @@ class Ruler(QWidget):
         painter.setRenderHint(QPainter.RenderHint.Antialiasing, False)
 
     def _snapped(self, event: QMouseEvent) -> int:
-        """Return the moment at the mouse: an edge or event there, unless Alt is held."""
+        """Return the moment at the mouse: of a range the tick there, with Ctrl and of a cursor the edge or event."""
         scale = self._scale
         cycles = scale.cycles(event.position().x())
         if event.modifiers() & Qt.KeyboardModifier.AltModifier:
             return cycles
+        if self._moved is Moved.RANGE and not event.modifiers() & Qt.KeyboardModifier.ControlModifier:
+            return snapped_to_tick(cycles, scale, self._opened.trace.clock)
         return snapped(self._opened, cycles, scale.length(SNAP_PX), moved=self._moved)
 
     def _cursor_at(self, position: QPointF) -> Moved | None:

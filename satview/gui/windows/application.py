@@ -47,6 +47,9 @@ _SWITCH_S: Final = 0.001  # Python's 0.005, waited for ten times while a picture
 _COMPLETE_MS: Final = 400  # after a file was opened, where no picture of a sample comes that commands are made behind
 
 
+_SIZES_OF_TEXT: Final = ("swimlane/lane_height_px", "swimlane/label_width_px", "events/row_height_px")
+
+
 class Application(QObject):
     """Owns settings, recent files and windows.
 
@@ -248,7 +251,15 @@ class Application(QObject):
     @Slot(str)
     def _on_setting(self, key: str) -> None:
         if key in themes.THEME_SETTINGS:
+            before = self.theme.text_percent
             self.check_theme()
+            self._scale_with_text(before)
+
+    def _scale_with_text(self, before_percent: int) -> None:
+        """Make lanes, their names and rows of tables as much larger as their text."""
+        percent = self.theme.text_percent
+        for key in _SIZES_OF_TEXT if percent != before_percent else ():
+            self.settings.set(key, round(self.settings.number(key) * percent / before_percent))
 
     @Slot()
     def check_theme(self) -> None:

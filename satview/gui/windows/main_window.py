@@ -193,8 +193,9 @@ class MainWindow(CommandWindow):
         return [f"notes are not saved: {marks.file.failure}" for marks in unstored if not marks.file.is_stored]
 
     def set_theme(self, theme: Theme) -> None:
-        """Draw in other colours."""
+        """Draw in other colours, with icons of the size of its texts."""
         self.theme = theme
+        self._scale_icons()
         if self.is_complete:
             self.actions_by_id.set_theme(theme)
         if self.preview_page is not None:
@@ -210,11 +211,14 @@ class MainWindow(CommandWindow):
         self._bar = bar = QToolBar("Tools", self)
         bar.setObjectName("toolbar")
         bar.setMovable(False)
-        bar.setIconSize(QSize(_ICON_PX, _ICON_PX))
+        self._scale_icons()
         bar.setMinimumHeight(_TOOLS_PX)
         self.addToolBar(bar)
         self.statusBar().setSizeGripEnabled(False)
         self.statusBar().setMinimumHeight(_STATUS_PX)
+
+    def _scale_icons(self) -> None:
+        self._bar.setIconSize(QSize(self.theme.px(_ICON_PX), self.theme.px(_ICON_PX)))
 
     def _set_up_pages(self) -> None:
         self._pages = QStackedWidget(self)

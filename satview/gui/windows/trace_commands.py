@@ -281,7 +281,7 @@ class MarkCommands:
             select,
             self._window,
             range_text(before, clock) if before is not None else "",
-        )
+        ).line.selectAll()  # what is typed replaces it
 
     def _range_of_mark(self) -> tuple[int, int]:
         """Return start and end of what a mark is set on: the selected range, else the moment at the mouse."""
@@ -657,7 +657,7 @@ class TraceCommands:
         SaveEventsDialog(views.active.opened, self._window).open()
 
     def _export_picture(self, views: Workspace) -> None:
-        suggestion = views.active.opened.trace.path.with_suffix(".png")
+        suggestion = Path(f"{views.active.opened.trace.path.stem}.png")
         path = dialogs.ask_save(self._window, suggestion, "PNG (*.png);;SVG (*.svg);;PDF (*.pdf)")
         if path is not None:
             from satview.formats.registry import source_files  # with the trace, not before: brings numpy

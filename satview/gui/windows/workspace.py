@@ -12,6 +12,7 @@ from PySide6.QtWidgets import (
     QStackedWidget,
     QStatusBar,
     QTabWidget,
+    QToolBar,
     QToolButton,
     QVBoxLayout,
     QWidget,
@@ -29,8 +30,9 @@ from satview.gui.drawer import Drawer, one_topic_in_each_row
 from satview.gui.event_list import EventListPanel
 from satview.gui.filters.chips import ChipBar
 from satview.gui.find_bar import FindBar
+from satview.gui.glance import Glance
 from satview.gui.pane import Pane, Panes
-from satview.gui.panel import Panel, PanelContext, Value, make_panel
+from satview.gui.panel import Panel, PanelContext, Value, make_panel, set_row_height
 from satview.gui.swimlane.area import Motion, SwimlaneArea
 from satview.gui.theme import Theme, restyle
 from satview.gui.widgets import FRAME_MS, CutLabel, PlainLabel, keep_quiet
@@ -47,6 +49,7 @@ from satview.session.workspace_file import PanelLayout, from_text, to_text
 
 if TYPE_CHECKING:
     from satview.gui.panels.filter_panel import FilterPanel
+    from satview.gui.panels.verdicts_panel import VerdictsPanel
 
 
 # The panels of a workspace, each made when somebody first looks at it.
@@ -211,8 +214,9 @@ class StatusFields(QWidget):
 
     @Slot()
     def _show_mouse(self) -> None:
-        cycles = self._opened.selection.mouse_cycles
-        self.mouse.setText(self._time(cycles) if cycles is not None else "\N{EM DASH}")
+        """Show the time at the mouse while that is over a lane: elsewhere it is the time of nothing."""
+        cycles, lane = self._opened.selection.mouse_cycles, self._opened.selection.mouse_lane
+        self.mouse.setText(self._time(cycles) if cycles is not None and lane is not None else "\N{EM DASH}")
 
     @Slot()
     def _show_selected(self) -> None:
@@ -325,6 +329,7 @@ class Workspace(QWidget):
         area, chips, find_bar, drawer: The views that are always there.
         panes: The lanes, and a second set of them, if shown.
         panels: Name of the panel to its widget, made when it is first seen or used.
+        glance: What the trace is and what stands out, in the tool bar.
         navigation, motion: The moves.
         comparison, beside: The trace with a second one, and what opens that.
         saved_values: Saved values of panels, by name of the panel, for those that are not made yet.
@@ -377,6 +382,9 @@ class Workspace(QWidget):
         self.beside = Beside(self.comparison, self.panes, self._settings, theme, self)
         self.panels = PanelSet(borrowed(self._make_panel))
         self.status = StatusFields(opened, window.statusBar())
+        tools = window.findChild(QToolBar, "toolbar")
+        assert isinstance(tools, QToolBar)
+        self.glance = Glance(opened, tools)
         self.unsaved = StoreField(opened.marks.file, "Notes", window.statusBar())
         self._file_fields = [self.unsaved]
         layout = self.layout()
@@ -448,7 +456,7 @@ class Workspace(QWidget):
     @property
     def is_checking(self) -> bool:
         """True while verdicts are looked for, or will be once the lanes are exact."""
-        return self._check.isActive() or self.opened.verdicts.is_busy
+        return self._check.isActive() or self.opened.verdicts.is_busy or self.opened.facts.is_busy
 
     @Slot()
     def _look_for_verdicts(self) -> None:
@@ -461,11 +469,15 @@ class Workspace(QWidget):
             self._check.stop()
             if count <= most:
                 self.opened.verdicts.start()
+                self.opened.facts.start()
 
     @Slot(str)
     def _on_setting(self, key: str) -> None:
         if key == "verdicts/check_up_to_events":
             self._check.start(_CHECK_AFTER_MS)
+        elif key == "events/row_height_px":
+            for panel in self.panels.made.values():
+                set_row_height(panel, self._settings.number(key))
 
     @Slot()
     def _title_verdicts(self) -> None:
@@ -596,6 +608,7 @@ class Workspace(QWidget):
         for panel in self.panels.made.values():
             panel.close_down()
         self.status.take_out()
+        self.glance.take_out()
         for field in self._file_fields:
             self._window.statusBar().removeWidget(field)
             field.deleteLater()
@@ -669,6 +682,7 @@ class Workspace(QWidget):
         self.area.fit_requested.connect(self.navigation.fit)
         self.opened.reloaded.connect(self._on_reloaded)
         self.status.problems_requested.connect(self._show_problems)
+        self.glance.panel_requested.connect(self._show_stated)
         self.status.verdicts_requested.connect(self._show_verdicts)
         self.opened.verdicts.changed.connect(self._title_verdicts)
         self.opened.verdicts.changed.connect(self.report_plugins)
@@ -729,9 +743,22 @@ class Workspace(QWidget):
     def _show_problems(self) -> None:
         self.show_panel("problems")
 
+    @Slot(str)
+    def _show_stated(self, name: str) -> None:
+        """Show the panel that says more of what the tool bar says, with the worst verdict."""
+        self.show_panel(name)
+        if name == "verdicts":
+            self.panel(_verdicts_panel()).show_worst()
+
     @Slot()
     def _show_verdicts(self) -> None:
         self.show_panel("verdicts")
+
+
+def _verdicts_panel() -> type[VerdictsPanel]:
+    from satview.gui.panels.verdicts_panel import VerdictsPanel  # with the other panels, after the picture
+
+    return VerdictsPanel
 
 
 def _filter_panel() -> type[FilterPanel]:

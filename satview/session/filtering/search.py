@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from functools import partial
 from typing import Final
@@ -15,6 +16,7 @@ from satview.events.wire import CODE_COUNT
 from satview.filters.diagnostics import ExpressionError
 from satview.filters.expressions.expression import Expression
 from satview.filters.expressions.pattern import regex
+from satview.filters.expressions.semantics import FIELDS
 from satview.filters.expressions.syntax import looks_like_condition
 from satview.filters.views.passes import Pass
 from satview.session.filtering.filter_stack import FilterEvaluator, find_hits
@@ -23,6 +25,13 @@ from satview.store.arguments import taught
 from satview.store.trace import Trace
 
 _CHUNK: Final = 1 << 17
+_FIELD_AND_VALUE: Final = re.compile(r"(\w+)\s+([\w.]+)")
+
+
+def suggested(text: str) -> str:
+    """Return the condition that a field and a value beside it probably mean: `pid 7` means `pid == 7`; else nothing."""
+    parts = _FIELD_AND_VALUE.fullmatch(text)
+    return f"{parts[1]} == {parts[2]}" if parts is not None and parts[1] in FIELDS else ""
 
 
 class Search(QObject):

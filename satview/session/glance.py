@@ -1,0 +1,99 @@
+"""What a trace is and what stands out in it, in a few words: the parts of the line that shows when it is opened."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from satview.analysis.needs import PRIORITIES, has_no_states
+from satview.analysis.statistics import Statistics
+from satview.analysis.verdicts.verdict import Severity
+from satview.answers.verdicts import Verdicts
+from satview.base.safe_text import counted
+from satview.base.time_text import format_duration
+from satview.session.tasks import IsCancelled
+from satview.store.problems import KINDS
+from satview.store.trace import Trace
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A few words, and the panel that says more.
+
+    Attributes:
+        text: The words.
+        panel: Name of the panel.
+        tone: `error`, `warning`, or empty where nothing is wrong.
+        hint: What a click shows.
+    """
+
+    text: str
+    panel: str
+    tone: str = ""
+    hint: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What takes time to find out.
+
+    Attributes:
+        busy: Share of their time that the CPUs were busy, interrupts included, 0 to 1.
+        has_priorities: Any event shows a priority.
+    """
+
+    busy: float
+    has_priorities: bool
+
+
+def facts_of(trace: Trace, _is_cancelled: IsCancelled) -> Facts:
+    """Find them out."""
+    cpus = Statistics(trace).cpus
+    every_cycle = trace.window.length * max(1, len(cpus.busy_cycles))
+    busy = float((cpus.busy_cycles.sum() + cpus.interrupt_cycles.sum()) / max(1, every_cycle))
+    return Facts(busy, not PRIORITIES.reason(trace))
+
+
+def size_part(trace: Trace, facts: Facts | None) -> Part:
+    """Return how long the trace is and how busy its CPUs were, once that is known."""
+    length = format_duration(trace.clock.duration_ns(trace.window.length))
+    if trace.pairs is not None:  # of a threads library, which knows nothing of CPUs
+        return Part(f"{length}, {counted(len(trace.threads) - 1, 'thread')}", "statistics", hint="Show statistics")
+    busy = f" {facts.busy * 100:.0f} % busy" if facts is not None and not has_no_states(trace) else ""
+    return Part(f"{length}, {counted(trace.cpu_count, 'CPU')}{busy}", "statistics", hint="Show statistics")
+
+
+def verdict_part(trace: Trace, verdicts: Verdicts) -> Part:
+    """Return the most severe verdict with its longest case, and how many more there are."""
+    wrong = [verdict for verdict in verdicts.verdicts if verdict.severity is not Severity.INFO]
+    if not wrong:
+        unknown = len(verdicts.undecided)
+        doubt = f", {counted(unknown, 'kind')} of verdicts undecided" if unknown else ""
+        return Part(f"nothing wrong found{doubt}", "verdicts", hint=verdicts.summary)
+    worst = wrong[0]
+    length = format_duration(trace.clock.duration_ns(max(
+        case.end_cycles - case.start_cycles for case in worst.occurrences)))  # fmt: skip
+    times = len(worst.occurrences)
+    lasts = f" of {length}" if times == 1 else f" {times:,} times, longest {length}"
+    more = f", {counted(len(wrong) - 1, 'more verdict')}" if len(wrong) > 1 else ""
+    return Part(f"{worst.kind.replace('-', ' ')}{lasts}{more}", "verdicts", str(worst.severity), worst.says)
+
+
+def loss_part(trace: Trace) -> Part:
+    """Return whether anything of the file was lost."""
+    counts = trace.problems.counts()
+    costly = [f"{KINDS[slug].title.lower()}: {count:,}" for slug, count in counts.items() if KINDS[slug].costs_data]
+    if not costly:
+        return Part("nothing lost", "problems", hint="Show problems of the file")
+    return Part(", ".join(costly[:2]) + ("\N{HORIZONTAL ELLIPSIS}" if len(costly) > 2 else ""), "problems", "warning",
+                "Show problems of the file")  # fmt: skip
+
+
+def lack_part(trace: Trace, facts: Facts | None) -> Part | None:
+    """Return what a trace that cannot answer most questions lacks, and what to capture; None if nothing is known."""
+    if not trace.release.is_qnx or trace.pairs is not None or not len(trace.events):
+        return None
+    if has_no_states(trace):
+        return Part("no states of threads: capture the class THREAD", "doctor", "warning", "Show what to capture")
+    if facts is not None and not facts.has_priorities:
+        return Part(f"no priorities: {PRIORITIES.remedy}", "doctor", "warning", "Show what to capture")
+    return None

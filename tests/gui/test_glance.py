@@ -1,0 +1,95 @@
+"""The tool bar says what the trace is and what stands out; each part leads to the panel that says more."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import Qt
+
+from satview.gui.theme import LIGHT
+from tests.helpers.kev import TraceBuilder
+from tests.helpers.scene import scene
+
+SAMPLES = Path(__file__).parents[2] / "sample_traces"
+LEFT = Qt.MouseButton.LeftButton
+
+
+def texts(window):
+    return {name: button.text() for name, button in window.workspace.glance.buttons.items() if button.isVisible()}
+
+
+@pytest.fixture
+def dense(empty_window, load, qtbot):
+    window = load(empty_window, SAMPLES / "dense-4cpu.kev")
+    opened = window.session.opened
+    qtbot.waitUntil(lambda: opened.verdicts.found is not None and opened.facts.found is not None, timeout=20_000)
+    return window
+
+
+def test_a_trace_is_named_with_what_stands_out(dense):
+    assert texts(dense) == {
+        "size": "7.049 s, 4 CPUs 54 % busy",
+        "loss": "nothing lost",
+        "verdict": "priority inversion 3 times, longest 3.814 ms",
+    }
+    verdict = dense.workspace.glance.buttons["verdict"]
+    image = verdict.grab().toImage()
+    pixels = {image.pixel(x, y) & 0xFFFFFF for x in range(image.width()) for y in range(image.height())}
+    assert LIGHT.error in pixels
+
+
+def test_each_part_leads_to_its_panel(dense, qtbot):
+    workspace, buttons = dense.workspace, dense.workspace.glance.buttons
+    for name, panel in (("size", "statistics"), ("loss", "problems"), ("verdict", "verdicts")):
+        qtbot.mouseClick(buttons[name], LEFT)
+        qtbot.waitUntil(lambda panel=panel: workspace.panel_shows(panel))
+    opened = dense.session.opened
+    longest = opened.verdicts.found.verdicts[0].occurrences[2]
+    assert opened.viewport.window.start < longest.start_cycles < longest.end_cycles < opened.viewport.window.end
+
+
+def test_what_takes_time_comes_later(empty_window, load, tmp_path, qtbot):
+    empty_window.settings.set("verdicts/check_up_to_events", 0)  # never by itself, as for a very long trace
+    window = load(empty_window, SAMPLES / "dense-4cpu.kev")
+    assert texts(window) == {"size": "7.049 s, 4 CPUs", "loss": "nothing lost"}
+    window.session.opened.verdicts.start()
+    qtbot.waitUntil(lambda: "verdict" in texts(window), timeout=20_000)
+
+
+def test_lost_data_is_said_in_the_colour_of_warnings(window, qtbot):
+    button = window.workspace.glance.buttons["loss"]
+    assert button.text() == "lost buffers: 4"
+    assert button.property("state") == "warning"
+
+
+def test_a_trace_without_priorities_says_what_to_capture(empty_window, load, tmp_path, qtbot):
+    window = load(empty_window, TraceBuilder().time_event(0).state("RUNNING", 5, 2, 1).write(tmp_path / "fast.kev"))
+    button = window.workspace.glance.buttons["lack"]
+    qtbot.waitUntil(button.isVisible)
+    assert button.text() == "no priorities: capture wide events of the class THREAD"
+    qtbot.mouseClick(button, LEFT)
+    qtbot.waitUntil(lambda: window.workspace.panel_shows("doctor"))
+
+
+def test_a_trace_without_states_says_what_to_capture(empty_window, load, tmp_path):
+    trace = TraceBuilder().time_event(0).call(11, 5)
+    window = load(empty_window, trace.write(tmp_path / "calls.kev"))
+    assert window.workspace.glance.buttons["lack"].text() == "no states of threads: capture the class THREAD"
+    assert "busy" not in window.workspace.glance.buttons["size"].text()
+
+
+def test_in_a_narrow_window_the_verdict_stays_and_nothing_is_cut(dense, qtbot):
+    dense.resize(700, 600)
+    qtbot.waitUntil(lambda: list(texts(dense)) == ["verdict"])
+    button = dense.workspace.glance.buttons["verdict"]
+    qtbot.waitUntil(lambda: button.width() >= button.sizeHint().width())
+    dense.resize(1200, 800)
+    qtbot.waitUntil(lambda: len(texts(dense)) == 3)
+
+
+def test_another_trace_has_a_line_of_its_own(dense, load, tmp_path):
+    load(dense, scene(tmp_path))
+    bars = [child for child in dense.findChildren(type(dense.workspace.glance)) if child.isVisible()]
+    assert bars == [dense.workspace.glance]
+    assert texts(dense)["size"].startswith("20.00 \u00b5s, 2 CPUs")

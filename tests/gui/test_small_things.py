@@ -1,0 +1,184 @@
+"""Small things that a user trips over: what is selected, proposed and shown while one types, points and saves."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import QEvent, QPoint, QPointF, QStandardPaths, Qt
+from PySide6.QtGui import QContextMenuEvent, QMouseEvent
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QApplication, QFileDialog, QMenu
+
+from satview.base.time import TimeWindow
+from satview.gui import dialogs
+from satview.gui.quick_pick import LinePrompt
+from satview.gui.theme import LIGHT
+from satview.session.filtering.search import suggested
+
+K, LEFT, RIGHT = Qt.Key, Qt.MouseButton.LeftButton, Qt.MouseButton.RightButton
+NONE, SHIFT = Qt.KeyboardModifier.NoModifier, Qt.KeyboardModifier.ShiftModifier
+CLIENT_1, SERVER_1 = 3, 5
+
+
+def point_at(widget, position):
+    event = QEvent.Type.MouseMove, QPointF(position), widget.mapToGlobal(QPointF(position))
+    QApplication.sendEvent(widget, QMouseEvent(*event, Qt.MouseButton.NoButton, Qt.MouseButton.NoButton, NONE))
+
+
+def middle_of(opened, lane):
+    row = opened.lanes.row_of(lane)
+    return row.y_px + row.height_px // 2
+
+
+def test_a_proposed_range_is_replaced_by_what_is_typed(window, view, opened):
+    cycles = opened.trace.clock.cycles
+    opened.selection.set_range(TimeWindow(cycles(2_000), cycles(4_000)))
+    QTest.keyClick(view, K.Key_R, SHIFT)
+    line = window.findChild(LinePrompt).line
+    assert line.selectedText() == line.text() == "0.000002s..0.000004s"
+    QTest.keyClicks(line, "3us..5us")
+    QTest.keyClick(line, K.Key_Return)
+    assert opened.selection.time_range == TimeWindow(cycles(3_000), cycles(5_000))
+
+
+def test_a_right_click_on_the_name_of_the_selected_lane_keeps_what_is_selected(window, opened):
+    labels = window.workspace.area.labels
+    opened.select_at(CLIENT_1, opened.trace.clock.cycles(6_000))
+    span = opened.selection.span
+    assert opened.timeline.label(span).startswith("REPLY")
+    position = QPoint(60, middle_of(opened, CLIENT_1))
+    QTest.mouseClick(labels, RIGHT, pos=position)
+    assert opened.selection.span == span
+    QTest.mouseClick(labels, RIGHT, pos=QPoint(60, middle_of(opened, SERVER_1)))
+    assert opened.selection.lane == SERVER_1, "the menu of another lane is about that lane"
+    request = QContextMenuEvent(QContextMenuEvent.Reason.Mouse, position, labels.mapToGlobal(position))
+    QApplication.sendEvent(labels, request)
+    assert isinstance(QApplication.activePopupWidget(), QMenu)
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [("pid 86023", "pid == 86023"), ("name devb-ahci", ""), ("cpu 3", "cpu == 3"), ("writer 1", ""), ("pid", "")],
+)
+def test_a_field_beside_a_value_suggests_a_condition(typed, meant):
+    assert suggested(typed) == meant
+
+
+def test_find_says_what_was_meant_and_a_click_looks_for_it(window, view, opened, qtbot):
+    QTest.keyClick(view, K.Key_Slash)
+    bar = window.workspace.find_bar
+    QTest.keyClicks(bar.line, "pid 2")
+    qtbot.waitUntil(bar.suggestion.isVisible)
+    assert bar.suggestion.text() == "Did you mean pid == 2?"
+    qtbot.mouseClick(bar.suggestion, LEFT)
+    qtbot.waitUntil(lambda: len(opened.search.hits) > 0)
+    assert bar.line.text() == "pid == 2"
+    assert not bar.suggestion.isVisible()
+
+
+def test_the_time_of_the_mouse_shows_over_lanes_only(window, view, opened):
+    field, x = window.workspace.status.mouse, round(view.scale.x(opened.trace.clock.cycles(5_000)))
+    point_at(view, QPoint(x, middle_of(opened, CLIENT_1)))
+    assert field.text().startswith("0.000 00")
+    point_at(view, QPoint(x, view.height() - 2))
+    assert view.row_at(view.height() - 2) is None
+    assert field.text() == "\N{EM DASH}"
+    point_at(view, QPoint(x, middle_of(opened, CLIENT_1)))
+    point_at(window.workspace.area.ruler, QPoint(x, 10))
+    assert field.text() == "\N{EM DASH}"
+
+
+def test_the_card_names_the_interval_that_a_click_selects(window, view, opened, qtbot):
+    """Two pixels before an edge the mouse is on the interval before, and means the event that begins the next one."""
+    edge = opened.trace.clock.cycles(4_000)  # client 1 goes from RUNNING to REPLY
+    opened.viewport.zoom(0.5, edge)
+    view.repaint()
+    qtbot.waitUntil(lambda: window.workspace.area.is_exact)
+    position = QPoint(round(view.scale.x(edge)) - 2, middle_of(opened, CLIENT_1))
+    point_at(view, position)
+    card = window.workspace.area.hover.text()
+    QTest.mouseClick(view, LEFT, pos=position)
+    selected = opened.timeline.label(opened.selection.span)
+    assert selected.startswith("REPLY")
+    assert f"<b>{selected}</b>" in card
+
+
+def test_save_dialogs_start_in_a_folder_of_the_user_and_then_where_was_saved_last(window, monkeypatch, tmp_path):
+    documents = Path(QStandardPaths.writableLocation(QStandardPaths.StandardLocation.DocumentsLocation))
+    proposed = []
+    answers = iter(((str(tmp_path / "mine.png"), "PNG (*.png)"), ("", "")))
+
+    def ask(_parent, _title, name, _pattern):
+        proposed.append(Path(name))
+        return next(answers)
+
+    monkeypatch.setattr(dialogs, "_last_saved_in", [])
+    monkeypatch.setattr(QFileDialog, "getSaveFileName", ask)  # a dialog of the system, which no test can click
+    window.registry["file.export_picture"].run()
+    window.registry["file.export_picture"].run()
+    start = documents if documents.is_dir() else Path.home()
+    assert proposed == [start / "scene.png", tmp_path / "scene.png"]
+
+
+@pytest.mark.parametrize("name", ["events", "details"])
+def test_the_panel_with_the_keyboard_has_a_frame(window, name):
+    panel = window.workspace.panels[name]
+    view = panel.table if name == "events" else panel.browser
+    window.workspace.area.view.setFocus()
+    assert view.grab().toImage().pixel(view.width() // 2, view.height() - 1) & 0xFFFFFF != LIGHT.accent
+    view.setFocus()
+    assert view.grab().toImage().pixel(view.width() // 2, view.height() - 1) & 0xFFFFFF == LIGHT.accent
+
+
+def test_the_wheel_scrolls_lanes_and_zooms_with_ctrl_as_the_readme_says(window, view, opened, qtbot):
+    readme = (Path(__file__).parents[2] / "README.md").read_text()
+    assert "Scroll with the mouse wheel, zoom with `Ctrl`+wheel" in readme
+    window.resize(1200, 460)
+    qtbot.waitUntil(lambda: view.height() < 150)
+    whole = opened.viewport.window
+    middle = QPointF(view.width() / 2, view.height() / 2)
+    for modifiers in (NONE, Qt.KeyboardModifier.ControlModifier):
+        qtbot.wait(1)
+        turn(view, middle, modifiers)
+        if modifiers == NONE:
+            assert view.scroll_px > 0
+            assert opened.viewport.window == whole
+    assert opened.viewport.window.length < whole.length
+
+
+def turn(widget, position, modifiers):
+    """Turn the wheel by one notch: towards the user without a key, and away with Ctrl."""
+    from PySide6.QtGui import QWheelEvent
+
+    notch = QPoint(0, 120 if modifiers else -120)
+    event = QWheelEvent(position, widget.mapToGlobal(position), QPoint(), notch, Qt.MouseButton.NoButton, modifiers,
+                        Qt.ScrollPhase.NoScrollPhase, False)  # fmt: skip
+    QApplication.sendEvent(widget, event)
+
+
+def test_a_larger_text_makes_icons_and_lanes_larger(empty_window, load, application, qtbot):
+    window = load(empty_window, Path(__file__).parents[2] / "sample_traces" / "dense-4cpu.kev")
+    lanes = window.session.opened.lanes
+    table = window.workspace.panels["events"].table
+    assert (lanes.rows[-1].height_px, window.workspace.area.labels.width()) == (20, 232)
+    button = window._bar.widgetForAction(window.actions_by_id.by_id["file.open"])
+    assert inked(button) == (16, 12)
+    application.settings.set("window/text_percent", 150)
+    qtbot.waitUntil(lambda: lanes.rows[-1].height_px == 30)
+    assert window.workspace.area.labels.width() == 348
+    assert table.rowHeight(0) == 30
+    qtbot.waitUntil(lambda: inked(button) == (24, 18))  # half as large again
+    application.settings.set("window/text_percent", 100)
+    qtbot.waitUntil(lambda: lanes.rows[-1].height_px == 20)
+    assert table.rowHeight(0) == 20
+    qtbot.waitUntil(lambda: inked(button) == (16, 12))
+
+
+def inked(button):
+    """Return how wide and high what a button shows is, in pixels."""
+    image = button.grab().toImage()
+    ground = image.pixel(1, 1)
+    inked = [(x, y) for x in range(image.width()) for y in range(image.height()) if image.pixel(x, y) != ground]
+    xs, ys = zip(*inked, strict=True)
+    return max(xs) - min(xs) + 1, max(ys) - min(ys) + 1
