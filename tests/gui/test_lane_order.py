@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QColor
 
+from satview.analysis.statistics import Statistics
+from satview.base.time import TimeWindow
+from satview.events.states import QUIET_PROCESS
 from satview.gui.quick_pick import LinePrompt
-from satview.gui.swimlane.shares import quiet_figure
+from satview.gui.swimlane.shares import quiet_figure, quiet_use
 from satview.session.lanes.lane_arrangement import QUIET, SortBy
 from tests.gui.conftest import settle, stack_of
 from tests.gui.test_shares import SAMPLE
@@ -125,6 +129,22 @@ def test_processes_are_sorted_by_use_and_quiet_ones_folded(dense, qtbot):
     assert titles(dense)[8:10] == ["logger", "screen"]  # 0.04 and 0.03 CPU
     opened.edits.undo()
     assert len(titles(dense)) == 8
+
+
+def test_the_row_of_quiet_processes_shows_their_use_together(dense):
+    """In every bin: the statistics of the 14, and strength of colour by it."""
+    opened, view = dense.session.opened, dense.workspace.area.view
+    columns, cpus = quiet_use(opened.timeline, view.scale, view.width())
+    rows = range(len(opened.trace.processes))
+    are_quiet = np.array([opened.timeline.process_value(row) == QUIET_PROCESS for row in rows])
+    window = TimeWindow(*(view.scale.cycles(int(columns[at])) for at in (20, 40)))
+    used = Statistics(opened.trace, window).processes.cpu_cycles[are_quiet].sum() / window.length
+    assert cpus[20:40].mean() == pytest.approx(used, rel=0.05)
+    (head,) = opened.lanes.heads
+    image, y = view.grab().toImage(), head.y_px - view.scroll_px + head.height_px // 2
+    strength = [255 - QColor(image.pixel(int(x), y)).red() for x in (columns[:-1] + columns[1:]) // 2]
+    busiest, quietest = np.argmax(cpus[3:-3]) + 3, np.argmin(cpus[3:-3]) + 3
+    assert strength[busiest] > strength[quietest] > 20
 
 
 def test_a_quiet_process_is_revealed_by_whoever_looks_for_it(dense):

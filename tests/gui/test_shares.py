@@ -13,10 +13,12 @@ from PySide6.QtCore import QPoint, Qt
 from satview.analysis.statistics import Statistics
 from satview.base.time import TimeWindow
 from satview.events import states, wire
+from satview.events.states import process_value
 from satview.filters.views.passes import Effect
 from satview.gui.colours import class_colour, state_colour, value_colour
 from satview.gui.swimlane.lane_image import Marks, bands, stack_of_lane
 from satview.gui.swimlane.shares import Stack, draw_stack, figure, share_text, tops_of
+from satview.gui.swimlane.text import NARROWEST_PX, stack_texts
 from satview.gui.theme import LIGHT
 from satview.timeline.lane_info import LaneKind
 from satview.timeline.lane_tree import Timeline
@@ -103,7 +105,7 @@ def test_a_process_is_as_high_as_the_cpus_it_uses_on_one_scale(dense, qtbot, par
     area, trace = dense.workspace.area, dense.session.opened.trace
     show(dense, qtbot, 3_500_000_000, 3_500_000_000 + int(part * 3_400_000_000))
     green, highest = value_colour(states.RUNNING, False), []
-    line = int(area.view.lanes.painter._palette.line)
+    line = int(area.view.lanes.painter.palette.line)
     lined = (green >> 1 & 0x7F7F7F) + (line >> 1 & 0x7F7F7F)  # where it crosses the line of a CPU
     for title in ("map_update", "planner", "logger"):
         row = row_of(dense, LaneKind.PROCESS, title)
@@ -123,6 +125,25 @@ def test_a_process_is_as_high_as_the_cpus_it_uses_on_one_scale(dense, qtbot, par
         highest.append(max(heights))
     assert max(highest) > 3
     assert area._heads[1].text() == f"Time, processes up to {area.view.cpus_high} CPUs"
+
+
+def test_stacks_in_which_a_process_has_most_of_a_cpu_have_its_name(dense, qtbot):
+    """In 200 ms, where CPUs show shares: each name is of the process that ran for most of that time."""
+    view, opened = dense.workspace.area.view, dense.session.opened
+    show(dense, qtbot, 1_000_000_000, 1_200_000_000)
+    rows = view.visible_rows()
+    width_px = round(view.width() * view.devicePixelRatioF())
+    texts = stack_texts(opened.timeline, rows, view.stacks, view.scale, width_px, LIGHT)
+    assert len(texts) >= 3
+    for text in texts:
+        assert text.right_px - text.left_px >= NARROWEST_PX
+        found = Statistics(opened.trace, TimeWindow(text.start_cycles, text.end_cycles))
+        cpu = opened.timeline.infos[text.row.index].cpu
+        lane = opened.timeline.lane(text.row.index).shares
+        value = process_value(text.text)
+        cycles = lane.totals(TimeWindow(text.start_cycles, text.end_cycles))[lane.values == value].sum()
+        assert cycles >= 0.8 * (text.end_cycles - text.start_cycles), (text.text, cpu)
+        assert found.cpus.busy_cycles[cpu] >= cycles
 
 
 def test_all_lanes_change_to_bars_together(dense, qtbot):

@@ -43,6 +43,7 @@ from satview.gui.swimlane.text import (
     interval_texts,
     labelled,
     placed,
+    stack_texts,
 )
 from satview.gui.swimlane.vector_lanes import draw_rectangles, needs_vectors, rectangles
 from satview.gui.theme import Theme, colour
@@ -497,6 +498,7 @@ class BandPainter:
 
     Attributes:
         texts: The font of names inside intervals.
+        palette: The colours of lane values.
         version: Another number whenever what is painted looks different from then on.
     """
 
@@ -545,7 +547,7 @@ class BandPainter:
         self.version += 1
 
     def _make_palette(self) -> None:
-        self._palette = LanePalette(self._theme, self._hidden, self._opened.legend.keys)
+        self.palette = LanePalette(self._theme, self._hidden, self._opened.legend.keys)
         self.version += 1
 
     def paint(self, frame: Frame, bands: Sequence[Band], last: Sequence[BandPicture | None]) -> list[BandPicture]:
@@ -566,7 +568,7 @@ class BandPainter:
             is_dense=frame.is_dense, cpus=frame.cpus,
         )  # fmt: skip
         lanes = LanePicture(
-            values, rows, self._palette, frame.scroll_px, 0, frame.ratio, self._edges(rows, scale, part.width_px),
+            values, rows, self.palette, frame.scroll_px, 0, frame.ratio, self._edges(rows, scale, part.width_px),
             [*self._ticks.ticks(part), *self._ticks.marked(part)], *self._overlay(part),
             stacks={position: stacks[row.index] for position, row in enumerate(rows) if row.index in stacks},
             marks=self.marks, is_dense=frame.is_dense,
@@ -606,6 +608,7 @@ class BandPainter:
         nameless = self._hidden | (_ALL_VALUES - keys) if keys else self._hidden
         texts = interval_texts(self._opened.timeline, rows, values, scale, self._theme, nameless, view.by_passes,
                                view.dimmed, stacks)  # fmt: skip
+        texts += stack_texts(self._opened.timeline, rows, stacks, scale, values.shape[1], self._theme, nameless)
         parts = labelled(self._opened, texts, self.texts)
         band_of = {row.index: at for at, band in enumerate(bands) for row in band.rows}
         mine: list[list[int]] = [[] for _ in bands]

@@ -280,9 +280,21 @@ def _draw_heat(out: Pixels, stack: Stack, height_px: int, bottom: int, ratio: fl
     if stack.mean_cpus / stack.cpus * (parts.bar_end - parts.bar_top) >= _SAYS_PX * ratio:
         return
     first, end = (max(0, bottom - parts.bar_end + edge) for edge in (parts.ticks_top, parts.ticks_end))
-    strength = np.clip(1 + np.log10(np.maximum(stack.tops[0] * stack.cpus, 1e-9)) / _DECADES, 0, 1)
+    heat = heat_of(stack.tops[0] * stack.cpus, stack.columns, palette)
+    out[first:end, stack.columns[0] : stack.columns[-1]] = heat
+
+
+def heat_of(cpus: NDArray[np.float64], columns: NDArray[np.intp], palette: LanePalette) -> Pixels:
+    """Return a row of pixels that shows CPUs in use by strength of colour, uint32.
+
+    Args:
+        cpus: float64 (bins,).
+        columns: (bins + 1,), the pixels where bins begin.
+        palette: Colours.
+    """
+    strength = np.clip(1 + np.log10(np.maximum(cpus, 1e-9)) / _DECADES, 0, 1)
     colours = palette.heat[np.ceil(strength * (len(palette.heat) - 1)).astype(np.intp)]
-    out[first:end, stack.columns[0] : stack.columns[-1]] = np.repeat(colours, np.diff(stack.columns))
+    return np.asarray(np.repeat(colours, np.diff(columns)))
 
 
 def _draw_cpus(out: Pixels, top: int, bottom: int, cpus: int, line: np.uint32) -> None:

@@ -319,6 +319,31 @@ def quiet_figure(timeline: Timeline, window: TimeWindow) -> str:
     return _cpus_text(cycles / window.length)
 
 
+def quiet_use(
+    timeline: Timeline, scale: TimeScale, width_px: int
+) -> tuple[NDArray[np.intp], NDArray[np.float64]] | None:
+    """Return the CPUs that the processes that used little use together in every bin; None until it is known.
+
+    Args:
+        timeline: The lanes.
+        scale: Time to logical pixels.
+        width_px: Device pixels.
+
+    Returns:
+        (bins + 1,), the pixels where bins begin; float64 (bins,).
+    """
+    whole, cycles = timeline.trace.window, 0
+    bins = _bins(whole, scale, width_px, _CPU_BIN_PX)
+    for info in timeline.infos:
+        if _is_cpu(info):
+            if not timeline.is_ready(info.index):
+                return None
+            shares = timeline.lane(info.index).shares
+            of_lane = shares.binned(whole, bins.shift, bins.first, bins.last)
+            cycles = cycles + of_lane[:, shares.values == states.QUIET_PROCESS].sum(axis=1)
+    return bins.columns, np.asarray(cycles / bins.length)
+
+
 def _cpus_text(used: float) -> str:
     return f"{used:.2f} CPU" if used >= _LEAST_FIGURE or not used else f"< {_LEAST_FIGURE} CPU"
 

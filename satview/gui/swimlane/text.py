@@ -18,14 +18,16 @@ from satview.base.safe_text import visible_line
 from satview.base.time import TimeWindow
 from satview.events import states
 from satview.gui.colours import hatch_of, ink_on, state_colour
+from satview.gui.swimlane.cpu_use import names_of_values
 from satview.gui.swimlane.scale import TimeScale
+from satview.gui.swimlane.shares import Stack
 from satview.gui.swimlane.vector_lanes import needs_vectors
 from satview.gui.theme import Theme, colour
 from satview.session.lanes.lane_arrangement import Label
 from satview.session.lanes.lane_row import LaneRow
 from satview.session.open_trace import OpenTrace
 from satview.timeline.lane_tree import LaneKind, Timeline
-from satview.timeline.spans import LaneSpans
+from satview.timeline.spans import NO_EVENT, LaneSpans
 
 # Lines and pieces of images drawn from arrays: one object of Python each would take longer than drawing them.
 
@@ -337,6 +339,7 @@ class FittedTexts:
 # Names inside intervals that are wide enough to hold them, and the columns where intervals begin.
 
 
+_MOST_HEIGHT: Final = 0.8  # of a lane: a stack in which a process has that much is nearly a bar
 NARROWEST_PX: Final = 34  # room for a short form, such as MTX
 BESIDE_PX: Final = 8  # of an interval, on both sides of its name
 _LABELS_OF: Final = {  # a lane of a CPU says which one it is
@@ -410,6 +413,41 @@ def interval_texts(
     if not lanes:
         return []
     return _named(timeline, lanes, scale, theme, _Left(hidden_values, shown, dimmed))
+
+
+def stack_texts(
+    timeline: Timeline, rows: tuple[LaneRow, ...], stacks: Mapping[int, Stack], scale: TimeScale, width_px: int,
+    theme: Theme, hidden_values: frozenset[int] = frozenset(),
+) -> list[IntervalText]:  # fmt: skip
+    """Return the names of processes in the stacks of CPU lanes, where one takes most of the height for long enough.
+
+    Args:
+        timeline: The lanes.
+        rows: Those in the picture.
+        stacks: What they show, by lane.
+        scale: Time to logical pixels.
+        width_px: Device pixels of the picture.
+        theme: Colours.
+        hidden_values: Those without names.
+    """
+    found, names = list[IntervalText](), dict[int, str]()
+    for row in rows:
+        stack = stacks.get(row.index)
+        if stack is None or timeline.infos[row.index].kind is not LaneKind.CPU or row.height_px < theme.px(14):
+            continue
+        heights = np.diff(stack.tops, axis=0, prepend=0)
+        value = np.array(stack.values)[np.argmax(heights, axis=0)]
+        value[(heights.max(axis=0) < _MOST_HEIGHT) | (value < states.FIRST_PROCESS)] = states.ABSENT
+        first = np.flatnonzero(np.append(True, value[1:] != value[:-1]))
+        last = np.append(first[1:], len(value))
+        left, right = (stack.columns[edges] * (scale.width_px / width_px) for edges in (first, last))
+        for run in np.flatnonzero((right - left >= NARROWEST_PX) & (value[first] != states.ABSENT)).tolist():
+            kind, names = int(value[first[run]]), names or names_of_values(timeline)
+            if kind in names and kind not in hidden_values and kind != states.QUIET_PROCESS:
+                start, end = int(stack.edges[first[run]]), int(stack.edges[last[run]])
+                found.append(IntervalText(row, float(left[run]), float(right[run]), start, end, names[kind],
+                                          _ink(kind, theme), NO_EVENT, behind=_behind(kind, theme)))  # fmt: skip
+    return found
 
 
 def _named(

@@ -13,7 +13,7 @@ from PySide6.QtWidgets import QWidget
 from satview.base.debug import timed
 from satview.base.time import TimeWindow
 from satview.gui.swimlane.frames import Frame, LaneLayer, clock
-from satview.gui.swimlane.lane_image import stack_of_lane
+from satview.gui.swimlane.lane_image import heat_of, image_of, stack_of_lane
 from satview.gui.swimlane.lane_source import LaneSource, Request
 from satview.gui.swimlane.marks import (
     ArrowLayer,
@@ -26,10 +26,11 @@ from satview.gui.swimlane.marks import (
     lost_spans,
 )
 from satview.gui.swimlane.scale import TimeScale
-from satview.gui.swimlane.shares import Stack, are_dense, cpus_high
+from satview.gui.swimlane.shares import Stack, are_dense, cpus_high, quiet_use
 from satview.gui.swimlane.text import draw_lines
 from satview.gui.theme import Theme, colour
 from satview.session.arrow_source import ArrowMode
+from satview.session.lanes.lane_arrangement import QUIET
 from satview.session.lanes.lane_row import GroupHead, LaneRow
 from satview.session.loading.loaded_trace import Reload
 from satview.session.open_trace import OpenTrace
@@ -38,6 +39,7 @@ FRAME_S: Final = 0.005
 _LEAST_MOVING: Final = 0.3  # of a frame: what lanes get, whatever is drawn over them
 _LEAST_AT_REST: Final = 0.6
 _BESIDE_FADES: Final = 0.9
+_STRIP_PX: Final = 8  # of what quiet processes use together
 _CYCLE_PX: Final = 7.0  # a cycle must be that wide before cycles get lines of their own
 
 
@@ -308,6 +310,19 @@ class SwimlaneView(QWidget):
             area = QRectF(0, head.y_px - self.scroll_px, self.width(), head.height_px)
             painter.fillRect(area, colour(self._theme.panel))
             painter.fillRect(area, colour(self._theme.line, 110))
+            if head.title == QUIET:
+                self._draw_quiet(painter, area)
+
+    def _draw_quiet(self, painter: QPainter, area: QRectF) -> None:
+        """Draw when the processes that used little work, all together, by strength of colour."""
+        ratio = self.devicePixelRatioF()
+        use = quiet_use(self._opened.timeline, self.scale, max(1, round(area.width() * ratio)))
+        if use is not None and len(use[1]):
+            columns, cpus = use
+            heat = heat_of(cpus, columns, self.lanes.painter.palette)
+            left, width = int(columns[0]) / ratio, len(heat) / ratio
+            strip = QRectF(left, area.center().y() - _STRIP_PX / 2, width, _STRIP_PX)
+            painter.drawImage(strip, image_of(heat[None, :].copy(), 1.0))
 
     def _draw_arrows(self, painter: QPainter, rows: tuple[LaneRow, ...], scale: TimeScale, *, may_wait: bool) -> bool:
         """Draw arrows; return whether they are those of this part of the trace."""
