@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final
 
+from satview.answers.doctor import QUESTION as DOCTOR
 from satview.answers.latencies import QUESTION as LATENCIES
 from satview.answers.table import KNOWN_WORDS, Question
 from satview.answers.table import Column as AnswerColumn
@@ -47,12 +48,6 @@ class Column:
     is_nullable: bool = False
     cycles: str = ""
     is_moment: bool = False
-
-    @property
-    def unit(self) -> str:
-        """The unit as its name has it; empty for what is no quantity."""
-        unit = self.name.rpartition("_")[2]
-        return unit if unit in ("cycles", "ns", "bytes", "mhz") else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -384,6 +379,7 @@ SCHEMAS: Final[dict[str, TableSchema]] = {
                 _length("length", "how long it is"),
         ),
         _of_answer("verdict", "Everything that `satview check` finds wrong, the most severe first.", VERDICTS),
+        _of_answer("analysis", "Every analysis, and how far the trace can show what it answers.", DOCTOR),
         _of_answer("undecided", "Every kind of verdict that the trace cannot show, or not all of them.", UNDECIDED),
         _table(
             "mark",
