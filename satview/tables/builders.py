@@ -16,6 +16,7 @@ from satview.analysis.times.state_times import activations, runs_are_cut, state_
 from satview.answers.doctor import doctor
 from satview.answers.frames import Made, Texts
 from satview.answers.latencies import latency_table
+from satview.answers.locks import lock_tables
 from satview.answers.table import CERTAINTIES, Table
 from satview.answers.transactions import transaction_table
 from satview.answers.verdicts import find as find_verdicts
@@ -450,6 +451,8 @@ ANSWERS: Final[dict[str, Callable[[Trace], Table]]] = {
     "latency": latency_table,
     "verdict": lambda trace: find_verdicts(trace).table,
     "analysis": doctor,
+    "lock": lambda trace: lock_tables(trace)[0],
+    "lock_wait": lambda trace: lock_tables(trace)[1],
     "undecided": undecided_table,
 }
 NOT_CACHED: Final = frozenset({"mark", "argument"})  # a file that others write; larger than the trace
