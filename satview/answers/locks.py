@@ -16,7 +16,6 @@ from satview.analysis.doctor import diagnosis
 from satview.analysis.times.basis import Mark
 from satview.answers.frames import Texts
 from satview.answers.table import Column, Kind, Known, Question, Table, least_known
-from satview.base.errors import UsageError
 from satview.events import wire
 from satview.events.unixware import Outcome, plain, record_code
 from satview.formats.unixware.payloads import RecordPayloads, address_text
@@ -61,6 +60,7 @@ _FIGURES: Final = (
     Column("longest_hold", Kind.DURATION, "the longest of these", "Longest held", is_nullable=True, reasons=_REASONS),
     Column("threads", Kind.COUNT, "threads that requested it", "Threads", reasons=_REASONS),
 )  # fmt: skip
+_NO_LOCKS: Final = "it is no trace of a threads library (thread_trace)"
 QUESTION: Final = Question(
     "locks",
     "Locks",
@@ -96,12 +96,17 @@ WAITS: Final = Question(
 def lock_tables(trace: Trace) -> tuple[Table, Table]:
     """Return every lock of a trace, those that threads waited longest for first, and every wait, in time order.
 
-    Raises:
-        UsageError: The trace has no records that name locks.
+    A trace whose records name no locks has none of them, and says so.
     """
-    if not isinstance(trace.payloads, RecordPayloads):
-        raise UsageError(f"{trace.path.name} is no trace of a threads library; `locks` needs one (thread_trace)")
-    return _tables(_records(trace, trace.payloads))
+    if isinstance(trace.payloads, RecordPayloads):
+        return _tables(_records(trace, trace.payloads))
+    nothing = np.empty(0, np.int64)
+    locks, waits = (
+        Table(question, trace, {column.name: Texts.of(()) if column.kind is Kind.TEXT else nothing
+                                for column in question.columns}, place="", cannot_tell=_NO_LOCKS)
+        for question in (QUESTION, WAITS)
+    )  # fmt: skip
+    return locks, waits
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 
 from satview.answers.locks import lock_tables
+from satview.answers.table import Outcome
 from satview.base.errors import SatviewError
 from satview.base.process import BAD_USE, say
 from satview.cli.shared.progress import open_trace
@@ -29,9 +30,12 @@ def run(args: argparse.Namespace) -> int:
     """Print the table; return 0, 1 if problems cost data, 2 if the files are no thread trace."""
     try:
         trace = _open(args.files, args.categories)
-        locks, waits = lock_tables(trace)
     except (SatviewError, OSError) as error:
         say(str(error))
+        return BAD_USE
+    locks, waits = lock_tables(trace)
+    if locks.outcome is Outcome.CANNOT_TELL and trace.format != "thread_trace":
+        say(f"{trace.path.name}: {locks.cannot_tell}")
         return BAD_USE
     shown = locks if args.all or args.json else locks.rows(locks["waits"] > 0)
     longest = waits.sorted_by("length").head(max(0, args.waits))

@@ -13,9 +13,11 @@ from satview.analysis.times.basis import Basis, Scope, scope_of
 from satview.analysis.times.cpu_times import CutRuns, cut_runs, migrations, switches
 from satview.analysis.times.message_times import interrupts, kernel_calls
 from satview.analysis.times.state_times import activations, runs_are_cut, state_spans, states_are_cut
+from satview.answers.doctor import doctor
 from satview.answers.frames import Made, Texts
 from satview.answers.latencies import latency_table
-from satview.answers.table import Table
+from satview.answers.locks import lock_tables
+from satview.answers.table import CERTAINTIES, Table
 from satview.answers.transactions import transaction_table
 from satview.answers.verdicts import find as find_verdicts
 from satview.answers.verdicts import undecided_table
@@ -34,11 +36,10 @@ from satview.store.trace import Trace
 from satview.tables.arguments import argument_made
 from satview.timeline.state_lanes import run_slices
 
-# What the builders of tables share: names of events, times of event rows, certainties.
+# What the builders of tables share: names of events, times of event rows.
 
 
 Ints = NDArray[np.int64]
-CERTAINTIES: Final = ("", "guess", "inferred", "exact")  # by `Certainty`; 0 = there is nothing to be certain of
 
 
 def whole_scope(trace: Trace) -> Scope:
@@ -56,15 +57,6 @@ def _event_names(trace: Trace) -> tuple[str, ...]:
     for code in np.flatnonzero(trace.code_counts).tolist():
         names[code] = trace.catalogue.name(code)
     return tuple(names)
-
-
-def certainty_texts(values: NDArray[np.integer[Any]]) -> Texts:
-    """Return certainties as texts.
-
-    Args:
-        values: Integers (n,), of `Certainty`; 0 = there is no answer.
-    """
-    return Texts(values.astype(np.uint8), CERTAINTIES)
 
 
 def event_rows(rows: NDArray[np.unsignedinteger[Any]]) -> Ints:
@@ -131,7 +123,7 @@ def pulse(trace: Trace) -> Made:
         "receive_event": received,
         "receiver": np.where(receiver > 0, receiver, -1),
         "queued_cycles": queued,
-        "certainty": certainty_texts(certainty),
+        "certainty": Texts(certainty, CERTAINTIES),
     }
 
 
@@ -163,7 +155,7 @@ def wake_up(trace: Trace) -> Made:
         "cpu": events.cpu[table.from_row],
         "cause_cycles": events.time_cycles[table.from_row],
         "time_cycles": events.time_cycles[table.to_row],
-        "certainty": certainty_texts(table.certainty),
+        "certainty": Texts(table.certainty, CERTAINTIES),
     }
 
 
@@ -185,7 +177,7 @@ def wait(trace: Trace) -> Made:
         "object": np.where(waits.has_object, waits.object, -1),
         "blocker": found.thread,
         "blocker_pid": found.pid,
-        "certainty": certainty_texts(found.certainty),
+        "certainty": Texts(found.certainty, CERTAINTIES),
     }
 
 
@@ -458,6 +450,9 @@ ANSWERS: Final[dict[str, Callable[[Trace], Table]]] = {
     "message": transaction_table,
     "latency": latency_table,
     "verdict": lambda trace: find_verdicts(trace).table,
+    "analysis": doctor,
+    "lock": lambda trace: lock_tables(trace)[0],
+    "lock_wait": lambda trace: lock_tables(trace)[1],
     "undecided": undecided_table,
 }
 NOT_CACHED: Final = frozenset({"mark", "argument"})  # a file that others write; larger than the trace

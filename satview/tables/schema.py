@@ -6,7 +6,10 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final
 
+from satview.answers.doctor import QUESTION as DOCTOR
 from satview.answers.latencies import QUESTION as LATENCIES
+from satview.answers.locks import QUESTION as LOCKS
+from satview.answers.locks import WAITS as LOCK_WAITS
 from satview.answers.table import KNOWN_WORDS, Question
 from satview.answers.table import Column as AnswerColumn
 from satview.answers.table import Kind as AnswerKind
@@ -47,12 +50,6 @@ class Column:
     is_nullable: bool = False
     cycles: str = ""
     is_moment: bool = False
-
-    @property
-    def unit(self) -> str:
-        """The unit as its name has it; empty for what is no quantity."""
-        unit = self.name.rpartition("_")[2]
-        return unit if unit in ("cycles", "ns", "bytes", "mhz") else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -384,7 +381,10 @@ SCHEMAS: Final[dict[str, TableSchema]] = {
                 _length("length", "how long it is"),
         ),
         _of_answer("verdict", "Everything that `satview check` finds wrong, the most severe first.", VERDICTS),
+        _of_answer("analysis", "Every analysis, and how far the trace can show what it answers.", DOCTOR),
         _of_answer("undecided", "Every kind of verdict that the trace cannot show, or not all of them.", UNDECIDED),
+        _of_answer("lock", "Every lock in a trace of a threads library.", LOCKS),
+        _of_answer("lock_wait", "Every call of a threads library that waited, in time order.", LOCK_WAITS),
         _table(
             "mark",
             "Every mark and note that was set in the window, by time.",

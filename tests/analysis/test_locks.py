@@ -1,11 +1,10 @@
 """Contention of locks, counted by hand, and against a plain loop."""
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from satview.answers.locks import lock_tables
-from satview.base.errors import UsageError
+from satview.answers.table import Outcome
 from satview.formats.registry import open_trace
 from satview.formats.unixware.reader import open_thread_trace
 from tests.helpers.kev import from_lanes
@@ -157,9 +156,10 @@ def test_longest_waits_first_and_joins_have_no_lock(tmp_path):
     assert waits["length_ns"].tolist() == [10_000, 30_000, 940_000]
 
 
-def test_only_for_traces_of_a_threads_library(tmp_path):
-    with pytest.raises(UsageError, match="thread_trace"):
-        lock_tables(from_lanes(tmp_path, "cpu0  A A B . A"))
+def test_a_kernel_trace_cannot_tell(tmp_path):
+    for table in lock_tables(from_lanes(tmp_path, "cpu0  A A B . A")):
+        assert (len(table), table.outcome) == (0, Outcome.CANNOT_TELL)
+        assert table.says_why_empty == "Cannot tell: it is no trace of a threads library (thread_trace)."
 
 
 def test_no_records_no_locks(tmp_path):

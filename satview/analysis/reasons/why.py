@@ -23,7 +23,7 @@ from satview.analysis.wait_graph import RECEIVE
 from satview.base.errors import UsageError
 from satview.base.time_text import format_duration, format_moment
 from satview.events import wire
-from satview.events.states import ABSENT, DEAD, READY, RUNNING, STATE_BY_VALUE, UNKNOWN
+from satview.events.states import ABSENT, DEAD, NAMES_BY_VALUE, READY, RUNNING, STATE_BY_VALUE, UNKNOWN
 from satview.linkage.blockers import REPLY, SEND, blockers
 from satview.linkage.messages import messages
 from satview.linkage.rows import last_before, rows_by_cpu
@@ -291,8 +291,7 @@ class _Chain:
         value = int(spans.value[position])
         first, last = _same(spans, position)
         row = _row(spans, first)
-        state = {ABSENT: "ABSENT", UNKNOWN: "UNKNOWN"}.get(value) or STATE_BY_VALUE[value].name
-        step = WhyStep(thread, at, value, state, int(spans.start_cycles[first]), _end(spans, last), row)
+        step = WhyStep(thread, at, value, NAMES_BY_VALUE[value], int(spans.start_cycles[first]), _end(spans, last), row)
         if value in _NO_THREAD_THEN:
             return replace(step, says=f"{self.evidence.name(thread)} {IN_NO_STATE[value]} at {self._moment(at, step)}.")
         if self.evidence.is_idle[thread]:
