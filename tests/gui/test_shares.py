@@ -196,15 +196,14 @@ def test_who_runs_is_unknown_without_events_of_threads(tmp_path):
 
 
 def test_what_is_rare_is_a_dot(dense):
-    """Interrupts take 0.1 % of the time: one row of pixels at the bottom, not a bar, not nothing."""
+    """A process runs for 0.3 % of the time: one row of pixels at the bottom, not a bar, not nothing."""
     view = dense.workspace.area.view
-    lane = next(info.index for info in dense.session.opened.timeline.infos if info.kind is LaneKind.INTERRUPTS)
-    row = dense.session.opened.lanes.row_of(lane)
+    row = row_of(dense, LaneKind.PROCESS, "slogger2")
     shown = bar(dense, row, 1.0)
-    red = value_colour(states.INTERRUPT, False)
-    first, last = view.stacks[lane].columns[2], view.stacks[lane].columns[-2]
-    assert (shown[0, first:last] == red).all()
-    assert not (shown[1:, first:last] == red).any()
+    green = value_colour(states.RUNNING, False)
+    first, last = view.stacks[row.index].columns[2], view.stacks[row.index].columns[-2]
+    assert (shown[0, first:last] == green).mean() > 0.95
+    assert not (shown[1:, first:last] == green).any()
 
 
 def test_bins_stay_in_position_while_the_view_moves(dense, qtbot):
@@ -397,6 +396,36 @@ def test_the_strip_shows_the_load_of_the_cpus(dense, qtbot):
     settle(qtbot, dense)
     overview.grab()
     assert overview.shown_use is None
+
+
+def test_interrupts_are_as_strong_as_the_time_they_take(empty_window, load, tmp_path, qtbot):
+    """One a millisecond: of 100 us for 300 ms, 10 % of the time, then of 1 us for 300 ms, 0.1 %, then none."""
+    builder = TraceBuilder(cpus=1).time_event(0).process_name(10, 2, "worker").process_name(20, 3, "other")
+    for number in range(1000):
+        start, length = 1_000 + number * 1_000_000, 100_000 if number < 300 else 1_000
+        builder.state("RUNNING", start, 2 + number % 2, 1)
+        if number < 600:
+            builder.event(wire.code(wire.WireClass.INT, 1), start + 500_000, (5, 0))
+            builder.event(wire.code(wire.WireClass.INT, 2), start + 500_000 + length, (5, 0))
+    window = load(empty_window, builder.write(tmp_path / "interrupts.kev"))
+    settle(qtbot, window)
+    view, opened = window.workspace.area.view, window.session.opened
+    row = next(row for row in opened.lanes.rows if opened.timeline.infos[row.index].kind is LaneKind.INTERRUPTS)
+    image = view.grab().toImage()
+    full, ground = value_colour(states.INTERRUPT, False) & 0xFF, LIGHT.base & 0xFF
+
+    def strengths(ns):
+        """Return how strong the colour is at each height of the bar."""
+        x = round(view.scale.x(opened.trace.clock.cycles(ns)))
+        heights = range(row.y_px - view.scroll_px + 2, row.y_px - view.scroll_px + row.height_px - 3)
+        return [(ground - (image.pixel(x, y) & 0xFF)) / (ground - full) for y in heights]
+
+    # A decade is a fourth of the strength; the bins of four pixels hold four or five interrupts.
+    assert strengths(150_000_000) == pytest.approx([0.75] * (row.height_px - 5), abs=0.05)
+    assert strengths(450_000_000) == pytest.approx([0.25] * (row.height_px - 5), abs=0.05)
+    assert strengths(800_000_000) == [0] * (row.height_px - 5)
+    x, y = view.scale.x(opened.trace.clock.cycles(250_000_000)), row.y_px - view.scroll_px + 5
+    assert view.share_at(row, x, y)[1] == states.INTERRUPT
 
 
 def test_the_core_stacks_as_numpy_does():

@@ -38,6 +38,7 @@ OPAQUE: Final = 0xFF000000
 _LIT_PART: Final = 22  # percent of a bar: the line under what a filter marks
 _DECADES: Final = 4  # from a CPU down to where heat is nothing
 _HEATS: Final = 24
+_LEAST_STRENGTH: Final = 0.12  # of what is used at all
 _SAYS_PX: Final = 1.5  # a process whose mean height is that needs no heat
 _LEAST_CPU_PX: Final = 4  # device pixels, between lines at whole CPUs
 _BLANK, _GAP, _LINE, _FIXED = range(4)  # strips that all lanes share, and where those of lanes begin
@@ -132,10 +133,13 @@ class LanePalette:
         self.gap = np.uint32(theme.window | OPAQUE)
         self.line = np.uint32(mixed(theme.line, theme.base, 0.45) | OPAQUE)
         self.is_hatched = theme.is_hatched
-        running = state_colour(states.RUNNING, theme) or 0
-        self.heat = np.array(
-            [mixed(theme.base, running, step / _HEATS) | OPAQUE for step in range(_HEATS + 1)], np.uint32
-        )
+        self.heat = _heat_colours(theme.base, state_colour(states.RUNNING, theme) or 0)
+
+
+@lru_cache(maxsize=64)
+def _heat_colours(base: int, rgb: int) -> NDArray[np.uint32]:
+    """Return a colour in steps of strength, from the background on, uint32 (steps,); shared, not to be changed."""
+    return np.array([mixed(base, rgb, step / _HEATS) | OPAQUE for step in range(_HEATS + 1)], np.uint32)
 
 
 def _stands_out(highlighted: frozenset[int]) -> NDArray[np.bool_]:
@@ -252,6 +256,9 @@ class LanePicture:
         for position, stack in self.stacks.items():
             if first <= position < last:
                 bar = stack_of_lane(self.rows[position], self.scroll_px, self.ratio, self.marks, stack)
+                if stack.is_heat:
+                    _draw_shares(out, stack, bar[0] - top, bar[1] - top, int(self.palette.background))
+                    continue
                 draw_stack(out, stack, bar[0] - top, bar[1] - top, int(self.palette.background))
                 if self.is_dense and self.marks is Marks.NONE and stack.cpus:
                     _draw_heat(out, stack, self.rows[position].height_px, bar[1] - top, self.ratio, self.palette)
@@ -280,20 +287,30 @@ def _draw_heat(out: Pixels, stack: Stack, height_px: int, bottom: int, ratio: fl
     if stack.mean_cpus / stack.cpus * (parts.bar_end - parts.bar_top) >= _SAYS_PX * ratio:
         return
     first, end = (max(0, bottom - parts.bar_end + edge) for edge in (parts.ticks_top, parts.ticks_end))
-    heat = heat_of(stack.tops[0] * stack.cpus, stack.columns, palette)
-    out[first:end, stack.columns[0] : stack.columns[-1]] = heat
+    out[first:end, stack.columns[0] : stack.columns[-1]] = heat_of(
+        stack.tops[0] * stack.cpus, stack.columns, palette.heat
+    )
 
 
-def heat_of(cpus: NDArray[np.float64], columns: NDArray[np.intp], palette: LanePalette) -> Pixels:
-    """Return a row of pixels that shows CPUs in use by strength of colour, uint32.
+def _draw_shares(out: Pixels, stack: Stack, top: int, bottom: int, background: int) -> None:
+    """Draw shares of time by strength of colour, on the scale of `_draw_heat`, from `top` on and above `bottom`."""
+    heat = _heat_colours(background & 0xFFFFFF, int(stack.colours[0]) & 0xFFFFFF)
+    rows = slice(max(0, top), max(0, bottom))
+    out[rows] = background
+    out[rows, stack.columns[0] : stack.columns[-1]] = heat_of(stack.tops[0], stack.columns, heat)
+
+
+def heat_of(cpus: NDArray[np.float64], columns: NDArray[np.intp], heat: NDArray[np.uint32]) -> Pixels:
+    """Return a row of pixels that shows CPUs in use by strength of colour: a part more for each power of ten.
 
     Args:
         cpus: float64 (bins,).
         columns: (bins + 1,), the pixels where bins begin.
-        palette: Colours.
+        heat: Colours by strength, the weakest first.
     """
-    strength = np.clip(1 + np.log10(np.maximum(cpus, 1e-9)) / _DECADES, 0, 1)
-    colours = palette.heat[np.ceil(strength * (len(palette.heat) - 1)).astype(np.intp)]
+    steps = np.clip(1 + np.log10(np.maximum(cpus, 1e-9)) / _DECADES, _LEAST_STRENGTH, 1)
+    strength = np.where(cpus > 0, steps, 0)
+    colours = heat[np.ceil(strength * (len(heat) - 1)).astype(np.intp)]
     return np.asarray(np.repeat(colours, np.diff(columns)))
 
 

@@ -347,7 +347,8 @@ def _entries(opened: OpenTrace) -> Iterator[Entry]:
     yield Entry(
         frozenset({fills.SHARES}),
         "dense: height is share of time",
-        "where intervals are too dense for bars; a dot is what was too little for a pixel",
+        "where intervals are too dense for bars; a dot is what was too little for a pixel; of interrupts, and of "
+        "processes that use little, strength of colour is share of time",
     )
     if opened.filters.view.marked is not None:
         yield Entry(frozenset({fills.MARKED}), "marked by a filter", "underlined, with ticks of that colour")

@@ -87,6 +87,8 @@ class Stack:
         spans: The intervals that it adds up.
         cpus: Of a process, how many CPUs its height is; 0 of other lanes, whose height is their time.
         mean_cpus: Of a process, how many it uses in the mean of the whole trace.
+        is_heat: Strength of colour says the share, over the whole height: of interrupts, which take too little time for
+            a height to say it.
     """
 
     edges: NDArray[np.int64]
@@ -97,6 +99,7 @@ class Stack:
     spans: LaneSpans
     cpus: int = 0
     mean_cpus: float = 0.0
+    is_heat: bool = False
 
     def bin_at(self, cycles: int) -> int:
         """Return the bin of a moment, -1 for none."""
@@ -109,6 +112,8 @@ class Stack:
 
     def value_at(self, position: int, height: float) -> int | None:
         """Return the value that a bin shows at a height, 0 = bottom, 1 = top; None where it shows none."""
+        if self.is_heat:
+            return self.values[0] if self.tops[0, position] > 0 else None
         at = int(np.searchsorted(self.tops[:, position], height))
         return self.values[at] if at < len(self.values) else None
 
@@ -201,8 +206,9 @@ def stack_of(
     order = _order_of(orders if orders is not None else {}, row.index, shares, info, whole)
     if not order.values:
         return None
-    tops = tops_of(cycles, order.columns, length)
-    return Stack(edges, columns, order.values, tops, _colours(order.values, theme, hidden, highlighted), shares.spans)
+    tops, colours = tops_of(cycles, order.columns, length), _colours(order.values, theme, hidden, highlighted)
+    is_heat = order.values == (states.INTERRUPT,)
+    return Stack(edges, columns, order.values, tops, colours, shares.spans, is_heat=is_heat)
 
 
 def _filtered(
