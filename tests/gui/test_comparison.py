@@ -16,7 +16,8 @@ from satview.events.spec import Release
 from satview.formats.registry import open_trace
 from satview.gui import dialogs
 from satview.gui.comparison.axis_dialog import AxisDialog
-from satview.gui.comparison.panel import FIGURE, NAME, ComparisonPanel
+from satview.gui.comparison.panel import FIGURE, NAME, ComparisonPanel, is_of_logger
+from satview.gui.theme import LIGHT
 from satview.session.session import Stage
 from satview.store.axis import files_of
 from satview.store.axis_file import allow_axis
@@ -152,6 +153,27 @@ def test_what_changed_first_and_where(panel, comparison, qtbot):
 
 
 @pytest.mark.thorough
+def test_what_the_logger_did_is_listed_after_the_system(empty_window, load, tmp_path, qtbot, monkeypatch):
+    """Of three things that all changed: that of tracelogger changed most, and is last and dim."""
+    for name, length in (("before", 20_000), ("after", 400_000)):
+        (tmp_path / name).mkdir()
+        called(tmp_path / name / "t.kev", length, name="usr/sbin/tracelogger")
+    window = load(empty_window, tmp_path / "before" / "t.kev")
+    monkeypatch.setattr(dialogs, "ask_open", lambda *_: [tmp_path / "after" / "t.kev"])
+    window.registry["file.compare"].run()
+    panel = window.workspace.panels["comparison"]
+    qtbot.waitUntil(lambda: len(panel.model.shown) > 0, timeout=10_000)
+    of_logger = [is_of_logger(change) for change in panel.model.shown]
+    assert any(of_logger)
+    assert not all(of_logger)
+    assert of_logger == sorted(of_logger)
+    most = max(panel.model.all, key=lambda change: change.weight)
+    assert is_of_logger(most)
+    row = of_logger.index(True)
+    assert panel.model.index(row, NAME).data(Qt.ItemDataRole.ForegroundRole).rgb() & 0xFFFFFF == LIGHT.dim
+    assert "Of the logger itself" in panel.model.index(row, NAME).data(Qt.ItemDataRole.ToolTipRole)
+
+
 def test_keys_act_on_the_trace_whose_lanes_have_the_keyboard(compared, comparison, qtbot):
     second = compared.workspace.panes.second
     second.area.view.setFocus()

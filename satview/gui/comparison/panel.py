@@ -113,6 +113,7 @@ class ChangesModel(QAbstractTableModel):
             found = list(first.values())
         if self.sort_column != WEIGHT or not self.is_descending:
             found.sort(key=self._key, reverse=self.is_descending)
+        found.sort(key=is_of_logger)  # it changed with the capture, not with the system
         self.beginResetModel()
         self.shown = tuple(found)
         self.endResetModel()
@@ -148,10 +149,13 @@ class ChangesModel(QAbstractTableModel):
         if role == Qt.ItemDataRole.DisplayRole:
             return visible_line(self.text(index.row(), index.column()))
         if role == Qt.ItemDataRole.ToolTipRole and index.column() in (NAME, FIGURE):
-            return tool_tip(self.text(index.row(), index.column()))
+            whose = _OF_LOGGER if is_of_logger(self.shown[index.row()]) else ""
+            return tool_tip(self.text(index.row(), index.column()) + whose)
         if role == Qt.ItemDataRole.TextAlignmentRole:
             return _LEFT if index.column() in (NAME, FIGURE) else _RIGHT
         change = self.shown[index.row()]
+        if role == Qt.ItemDataRole.ForegroundRole and is_of_logger(change):
+            return colour(self._theme.dim)
         if role == Qt.ItemDataRole.ForegroundRole:
             if index.column() == CHANGE and change.is_longer and change.ratio > 1.1:
                 return colour(self._theme.error)
@@ -172,10 +176,17 @@ class ChangesModel(QAbstractTableModel):
         return None
 
 
+def is_of_logger(change: Change) -> bool:
+    """Return whether a change is of the program that wrote the trace, which is listed after all others."""
+    return change.name.split(" ", 1)[0].rsplit("/", 1)[-1] == _LOGGER
+
+
 def _figure(change: Change) -> str:
     return f"{KINDS[change.by].lower() if change.by != 'cpu' else 'CPUs'}: {change.column.title}"
 
 
+_LOGGER: Final = "tracelogger"
+_OF_LOGGER: Final = "\nOf the logger itself, so it follows what was captured."
 _ROW_PX: Final = 22
 _WIDTHS_PX: Final = (300, 140, 80, 80, 80, 66)
 _PLOT_PX: Final = 340
