@@ -24,9 +24,9 @@ from PySide6.QtWidgets import (
 
 from satview.base.plugins import all_plugins
 from satview.base.safe_text import tool_tip, visible_line
-from satview.base.time_text import format_duration
 from satview.gui.widgets import PlainLabel, resize_on_screen
 from satview.session.commands import COMMANDS, Command, KeyBindings
+from satview.session.events.event_text import trace_rows
 from satview.store.trace import Trace
 
 # Header, system page and counts of the open trace.
@@ -65,7 +65,7 @@ def info_sections(trace: Trace) -> list[tuple[str, list[tuple[str, str]]]]:
     """Return titled rows of (name, value)."""
     system = trace.system
     return [
-        ("Trace", list(_trace_rows(trace))),
+        ("Trace", list(trace_rows(trace))),
         (
             "Events",
             [(name, f"{count:,}") for name, count in sorted(trace.class_counts().items(), key=lambda pair: -pair[1])],
@@ -94,21 +94,6 @@ def info_sections(trace: Trace) -> list[tuple[str, list[tuple[str, str]]]]:
         ),
         ("Buffers", list(_buffer_rows(trace))),
     ]
-
-
-def _trace_rows(trace: Trace) -> Rows:
-    yield "File", str(trace.path)
-    yield "Format", f"{trace.format}, {trace.byte_order} endian"
-    yield "Release", f"{trace.header.get('SYS_RELEASE') or 'not given'}; tables of {trace.release}"
-    yield "Length", format_duration(trace.duration_ns)
-    yield "Clock", f"{trace.clock.cycles_per_s:,} cycles per second"
-    yield "CPUs", str(trace.cpu_count)
-    yield "Processes", f"{len(trace.processes) - 1:,}"
-    yield "Threads", f"{len(trace.threads) - 1:,}"
-    yield "Events", f"{len(trace.events):,}"
-    yield "Slots", f"{trace.slot_count:,}"
-    if trace.system is not None and trace.system.processor:
-        yield "Processor", trace.system.processor
 
 
 def _buffer_rows(trace: Trace) -> Rows:

@@ -227,6 +227,22 @@ def test_histogram_marks_percentiles_and_lists_the_longest(durations, dense, qtb
     assert worst.topLevelItem(0).text(0) == "9.440 ms"
 
 
+@pytest.mark.parametrize("height_px", [200, 360])
+def test_texts_of_percentiles_do_not_overprint(durations, dense, qtbot, height_px):
+    choose(durations.measure, "READY: wait for a CPU")
+    drawn(durations, qtbot)
+    dense.resizeDocks([dense.workspace.docks["plots"]], [height_px], Qt.Orientation.Vertical)
+    plot = durations.durations.plot
+    qtbot.waitUntil(lambda: (plot.height() < 150) is (height_px < 300))
+    labels = [item.label for item in plot.getPlotItem().items if hasattr(item, "label")]
+    assert [label.toPlainText().split()[0] for label in labels] == ["p50", "p90", "p99", "p99.9", "max"]
+    boxes = [label.mapRectToScene(label.boundingRect()) for label in labels]
+    overlaps = [
+        (first, second) for first in range(5) for second in range(first) if (boxes[first] & boxes[second]).height() > 2
+    ]
+    assert not overlaps
+
+
 @pytest.mark.thorough
 def test_bar_lists_its_worst_and_a_line_jumps(durations, dense, qtbot):
     made, opened = durations.view.plotted[PlotKind.DURATIONS], dense.workspace.opened

@@ -182,3 +182,15 @@ def inked(button):
     inked = [(x, y) for x in range(image.width()) for y in range(image.height()) if image.pixel(x, y) != ground]
     xs, ys = zip(*inked, strict=True)
     return max(xs) - min(xs) + 1, max(ys) - min(ys) + 1
+
+
+def test_details_show_the_trace_while_nothing_is_selected(window, view, opened):
+    browser = window.workspace.panels["details"].browser
+    assert "scene.kev" in browser.toPlainText()
+    lines = browser.toPlainText().splitlines()
+    assert lines[lines.index("CPUs") + 1] == "2"
+    assert lines[lines.index("Events") + 1] == "17"
+    opened.select_event(8)
+    assert "scene.kev" not in browser.toPlainText()
+    QTest.keyClick(view, K.Key_Escape)
+    assert "scene.kev" in browser.toPlainText()

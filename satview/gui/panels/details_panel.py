@@ -24,6 +24,7 @@ from satview.session.events.event_text import (
     Table,
     event_details,
     span_details,
+    trace_details,
 )
 from satview.session.range_view import RangeView
 
@@ -31,7 +32,10 @@ _NO_WRAP = "style='white-space:nowrap'"
 
 
 class DetailsPanel(Panel):
-    """Shows the selected event, the interval around it and the selected range, first what was selected last."""
+    """Shows the selected event, the interval around it and the selected range, first what was selected last.
+
+    While nothing is selected it shows what is known of the trace.
+    """
 
     def __init__(self, context: PanelContext, parent: QWidget | None = None) -> None:
         super().__init__(context, parent)
@@ -53,6 +57,7 @@ class DetailsPanel(Panel):
         opened.selection.changed.connect(self._on_selection)
         opened.event_links.changed.connect(self.refresh)
         opened.described.connect(self.refresh)
+        opened.reloaded.connect(self.refresh)
         self._forms = opened.filters.is_wide
         opened.filters.view_changed.connect(self._on_filter)
         self.browser.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
@@ -127,13 +132,12 @@ class DetailsPanel(Panel):
     def refresh(self) -> None:
         """Show the selection of now."""
         details = self.details()
-        self.browser.setHtml("".join(map(self._html, details)) if details else self._empty_html())
-
-    def _empty_html(self) -> str:
-        return (
-            f"<p style='color:{css(self._theme.faint)}' align='center'><br><br><br>Click an interval or an event"
-            "<br>to see its details.</p>"
-        )
+        if not details:  # it has the room anyway
+            style = f"color:{css(self._theme.dim)}; margin:8px 10px"
+            hint = f"<p style='{style}'>Click an interval or an event to see its details.</p>"
+            self.browser.setHtml(hint + self._html(trace_details(self._opened.trace)))
+            return
+        self.browser.setHtml("".join(map(self._html, details)))
 
     def _html(self, details: Details) -> str:
         theme = self._theme

@@ -23,7 +23,7 @@ WORST: Final = 20
 _WORST_PX: Final = 400
 _RIGHT_PX: Final = 20  # half of the text at the last tick
 _EVENT: Final = int(Qt.ItemDataRole.UserRole)
-_MARK_HEIGHTS: Final = (0.95, 0.875, 0.8, 0.725, 0.65)  # heights of the texts, so that close marks do not overprint
+_LEAST_SHARE: Final = 0.04  # of the height: where the lowest text of a mark may be
 _ROOM: Final = 1.7  # height of the plot in that of the tallest bar
 
 
@@ -50,6 +50,8 @@ class DurationPlot(QWidget):
         self.plot = new_plot(self._x_axis, self._y_axis, "Histogram of durations")
         self.plot.getPlotItem().layout.setContentsMargins(0, 0, _RIGHT_PX, 0)
         self.plot.scene().sigMouseClicked.connect(self._on_click)
+        self._marks: list[pg.InfiniteLine] = []
+        self.plot.getViewBox().sigResized.connect(self._space_marks)
         self.head = PlainLabel(self)
         self.head.setProperty("role", "dim")
         self.head.setContentsMargins(8, 4, 8, 4)
@@ -108,6 +110,7 @@ class DurationPlot(QWidget):
 
     def _draw(self) -> None:
         self.plot.clear()
+        self._marks = []
         plotted, theme = self._plotted, self._theme
         if plotted is None or plotted.histogram is None:
             return
@@ -121,8 +124,7 @@ class DurationPlot(QWidget):
             x0=edges[:-1], x1=edges[1:], y0=0, height=tall, brushes=brushes, pen=pg.mkPen(colour(theme.base))
         )
         self.plot.addItem(bars)
-        marked = list(zip(plotted.marks, _MARK_HEIGHTS, (theme.dim,) * 4 + (theme.error,), strict=True))
-        for (name, duration_ns), position, rgb in marked:
+        for (name, duration_ns), rgb in zip(plotted.marks, (theme.dim,) * 4 + (theme.error,), strict=True):
             at = math.log10(max(1, duration_ns))
             side = 0.0 if at < edges[0] + 0.25 * (edges[-1] - edges[0]) else 1.0  # where the text has room
             line = pg.InfiniteLine(
@@ -131,13 +133,22 @@ class DurationPlot(QWidget):
                 pen=pg.mkPen(colour(rgb), style=Qt.PenStyle.DashLine),
                 label=f"{name} {format_duration(duration_ns)}",
                 labelOpts={
-                    "position": position,
                     "color": colour(theme.text if rgb == theme.dim else rgb),
                     "fill": colour(theme.base, 215),
                     "anchors": [(side, 0.5), (side, 0.5)],
                 },
             )
             self.plot.addItem(line)
+            self._marks.append(line)
+        self._space_marks()
+
+    @Slot()
+    def _space_marks(self) -> None:
+        """Write the texts of marks one below the other, each as far from the last as it is high."""
+        height_px = max(1.0, float(self.plot.getViewBox().height()))
+        for number, line in enumerate(self._marks):
+            text_px = float(line.label.boundingRect().height())
+            line.label.setPosition(max(_LEAST_SHARE, 1 - (number + 0.6) * text_px / height_px))
 
     def _fill(self) -> None:
         self.worst.clear()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Final
@@ -555,6 +555,28 @@ def why_details(trace: Trace, steps: Sequence[WhyStep], error: str = "") -> Deta
     when = format_moment(first.at_cycles, trace.clock)
     return Details(f"Why {first.state}?", f"{trace.thread_name(first.thread)} at {when}", "answer",
                    (Section("From the effect to its causes", tuple(lines), is_prose=True),))  # fmt: skip
+
+
+def trace_rows(trace: Trace) -> Iterator[tuple[str, str]]:
+    """Yield names and values of what is known of a trace as a whole."""
+    yield "File", str(trace.path)
+    yield "Format", f"{trace.format}, {trace.byte_order} endian"
+    yield "Release", f"{trace.header.get('SYS_RELEASE') or 'not given'}; tables of {trace.release}"
+    yield "Length", format_duration(trace.duration_ns)
+    yield "Clock", f"{trace.clock.cycles_per_s:,} cycles per second"
+    yield "CPUs", str(trace.cpu_count)
+    yield "Processes", f"{len(trace.processes) - 1:,}"
+    yield "Threads", f"{len(trace.threads) - 1:,}"
+    yield "Events", f"{len(trace.events):,}"
+    yield "Slots", f"{trace.slot_count:,}"
+    if trace.system is not None and trace.system.processor:
+        yield "Processor", trace.system.processor
+
+
+def trace_details(trace: Trace) -> Details:
+    """Return what is known of a trace as a whole: shown while nothing is selected."""
+    lines = tuple(Line(name, text) for name, text in trace_rows(trace) if name != "File")
+    return Details(trace.path.name, str(trace.path.parent), "trace", (Section("Trace", lines),))
 
 
 def span_details(timeline: Timeline, lane: int, span: Span, waits: WaitsFor | None = None) -> Details:
