@@ -68,12 +68,14 @@ QUESTION: Final = Question(
         Column("weight", Kind.SHARE, "how much it changed: the difference as a share of the larger value, less for "
                "what is small among its kind", "Weight"),
         Column("worse", Kind.FLAG, "a length of time that grew by more than is allowed", "Worse"),
-        Column("tone", Kind.TEXT, "`error` if it is worse", sql=""),
+        Column("tone", Kind.TEXT, "`error` if it is worse, `dim` if it is of the logger itself", sql=""),
     ),
     "weight",
     "Nothing is known of these parts of the traces.",
     tone="tone",
 )  # fmt: skip
+_LOGGER: Final = "tracelogger"
+_TONES: Final = ("", "error", "dim")
 _OF_ONE: Final = ("mean", "longest", "least", "p99", "median", "max")  # in names of durations that do not grow
 _WORSE_IF_LONGER: Final = ("READY", "MUTEX", "SEND", "REPLY", "RWLOCK_READ", "RWLOCK_WRITE")  # states: longer is worse
 
@@ -108,6 +110,11 @@ class Change:
         """What was measured, for people: `kernel calls: Mean`."""
         kind = KINDS[self.by]
         return f"{kind if self.by == 'cpu' else kind.lower()}: {self.column.title}"
+
+    @property
+    def is_of_logger(self) -> bool:
+        """It is of the program that wrote the trace: it follows what was captured, and comes after all others."""
+        return self.name.split(" ", 1)[0].rpartition("/")[2] == _LOGGER
 
     @property
     def ratio(self) -> float:
@@ -194,13 +201,13 @@ def compare_statistics(
 
 
 def by_weight(found: Sequence[Change], *, once: bool = False) -> list[Change]:
-    """Return changes of all figures in one order: what changed most first.
+    """Return changes of all figures in one order: what changed most first, what the logger did last.
 
     Args:
         found: The changes.
         once: Of every thing only the figure that changed most.
     """
-    ordered = sorted(found, key=lambda change: (-change.weight, -difference(change), change.name))
+    ordered = sorted(found, key=lambda change: (change.is_of_logger, -change.weight, -difference(change), change.name))
     if not once:
         return ordered
     first: dict[tuple[str, str], Change] = {}
@@ -229,7 +236,7 @@ def change_table(found: Sequence[Change], limit: float = math.inf) -> Table:
         "ratio": np.where(np.isfinite(ratio), ratio, math.nan),
         "weight": np.array([change.weight for change in found], np.float64),
         "worse": is_worse,
-        "tone": Texts(is_worse.astype(np.uint8), ("", "error")),
+        "tone": Texts(np.where([change.is_of_logger for change in found], 2, is_worse).astype(np.uint8), _TONES),
     }, texts={
         "before": lambda row: value_text(found[row], before[row]),
         "after": lambda row: value_text(found[row], after[row]),

@@ -17,6 +17,7 @@ from satview.formats.registry import open_trace
 from satview.gui import dialogs
 from satview.gui.comparison.axis_dialog import AxisDialog
 from satview.gui.comparison.panel import ComparisonPanel
+from satview.gui.theme import LIGHT
 from satview.session.session import Stage
 from satview.store.axis import files_of
 from satview.store.axis_file import allow_axis
@@ -279,3 +280,22 @@ def test_a_yes_holds_for_the_files_that_were_shown_only(outside, tmp_path):
     axis.write_text(axis.read_text().replace("other.kev", "third.kev"))
     with pytest.raises(TraceFormatError, match=r"third.kev outside of its folder"):
         open_trace(axis)
+
+
+def test_what_the_logger_did_is_listed_after_the_system(empty_window, load, tmp_path, qtbot, monkeypatch):
+    """Of things that all changed: that of tracelogger changed most, and is last and dim."""
+    for name, length in (("before", 20_000), ("after", 400_000)):
+        (tmp_path / name).mkdir()
+        called(tmp_path / name / "t.kev", length, name="usr/sbin/tracelogger")
+    window = load(empty_window, tmp_path / "before" / "t.kev")
+    monkeypatch.setattr(dialogs, "ask_open", lambda *_: [tmp_path / "after" / "t.kev"])
+    window.registry["file.compare"].run()
+    panel = window.workspace.panel(ComparisonPanel)
+    qtbot.waitUntil(lambda: panel.view.changes is not None and not panel.view.is_pending)
+    answer = panel.model.answer
+    are_of_logger = [panel._change(row).is_of_logger for row in range(len(answer))]
+    assert 0 < sum(are_of_logger) < len(answer)
+    assert are_of_logger == sorted(are_of_logger)
+    assert answer["weight"].argmax() >= are_of_logger.index(True)
+    dim = panel.model.index(are_of_logger.index(True), 0).data(Qt.ItemDataRole.ForegroundRole)
+    assert dim.rgb() & 0xFFFFFF == LIGHT.dim

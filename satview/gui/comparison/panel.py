@@ -184,6 +184,8 @@ class ComparisonPanel(AnswerPanel):
                 rows.setdefault((row if self.every.isChecked() else -1, change.by, change.name), row)
         name, descending = self._order
         table = self._shown.table.at(np.array([*rows.values()], np.int64)).sorted_by(name, descending)
+        of_logger = [self._shown.found[row].is_of_logger for row in table.positions.tolist()]
+        table = table.at(table.positions[np.argsort(of_logger, kind="stable")])  # they follow what was captured
         self.show_answer(table, name, is_descending=descending)
         self._select_first()
 
