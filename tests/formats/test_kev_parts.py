@@ -209,6 +209,17 @@ def test_rows_that_share_their_time(monkeypatch, seed, is_sorted):
         assert order.tolist() == np.argsort(time, kind="stable").tolist()
 
 
+@pytest.mark.parametrize(
+    ("spans", "noted"), [(1, [(3, 1)]), (100, [(3 * n, 1) for n in range(1, 101)]), (101, [(3, 101)])]
+)
+def test_spans_of_empty_slots(spans, noted):
+    """Up to a hundred one by one, of more the first slot and how many there are."""
+    parts = Parts()
+    parts.note_empty(3 * np.arange(1, spans + 1))
+    parts.note_empty(np.array([1000, 1001, 1002]))
+    assert parts.empty == [*noted, (1000, 3)]
+
+
 def test_a_row_alone_shares_its_time_with_nobody():
     row = np.zeros(1, np.int64)
     assert repair.rows_of_shared_time(row + 5, row, None).tolist() == []

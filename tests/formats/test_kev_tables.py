@@ -151,6 +151,11 @@ def test_a_dump_ends_where_buffers_are_missing_at_the_latest(tmp_path, second, e
     assert builder.event(MARK, 6).open(tmp_path).dump_end_cycles == START + end
 
 
+def test_a_process_that_a_dump_names_last_is_older_than_the_trace(tmp_path):
+    trace = TraceBuilder("7.1.0").time_event(0).process_name(3, 7, "one").event(MARK, 6).open(tmp_path)
+    assert (trace.dump_end_cycles, trace.processes.created_cycles.tolist()) == (START + 3, [-1, -1])
+
+
 def test_as_many_events_as_a_dump_may_have():
     """131,072; what follows is no part of it, whatever it is."""
     time = np.arange((1 << 17) + 3)

@@ -195,6 +195,15 @@ def test_a_text_that_begins_within_a_word(most, text):
     assert (found.name, found.text, found.first_word, found.words) == ("perm_name", text, 5, 3)
 
 
+@pytest.mark.parametrize(("texts", "shown"), [(b"abcdefg\0", ["abcdefg"]), (b"abcdef\0\0", ["abcdef", ""])])
+def test_a_text_that_would_begin_behind_the_payload(texts, shown):
+    """Is none; one of no letters within it is one."""
+    [code] = Q7.find("SEC/PERM_LOOKUP")
+    raw = struct.pack("<IIII", 1, 2, 3, 4) + texts
+    arguments = decode_payload(Q7.spec(code), raw, "little", Q7).arguments
+    assert [each.text for each in arguments if each.name.endswith("_name")] == shown
+
+
 def test_words_of_a_user_event_that_may_be_a_text():
     number = wire.code(wire.WireClass.USER, 5)
     raw = b"\x01abcd\0ef"
