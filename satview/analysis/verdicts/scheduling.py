@@ -366,10 +366,11 @@ def ping_pongs(evidence: Evidence, limits: Limits) -> list[Verdict]:
     trace = evidence.trace
     rows, ends = evidence.slices
     window, longest = limits.cycles("window_ms"), limits.cycles("slice_us")
+    cpu_of_slice = trace.events.cpu[rows]
     verdicts = []
     for cpu in range(trace.cpu_count):
-        mine = rows[trace.events.cpu[rows] == cpu]
-        end = ends[trace.events.cpu[rows] == cpu]
+        is_there = cpu_of_slice == cpu
+        mine, end = rows[is_there], ends[is_there]
         start, thread = trace.events.time_cycles[mine], trace.events.thread[mine].astype(np.int64)
         is_short = (end - start <= longest) & ~evidence.is_idle[thread] & (thread != 0)
         back = (
