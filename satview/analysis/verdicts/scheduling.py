@@ -402,13 +402,13 @@ def ping_pongs(evidence: Evidence, limits: Limits) -> list[Verdict]:
     return verdicts
 
 
-def _of_threads(thread: _Ints, cycles: _Ints, least: int) -> list[tuple[int, NDArray[np.intp]]]:
+def _of_threads(thread: NDArray[np.integer], cycles: _Ints, least: int) -> list[tuple[int, NDArray[np.intp]]]:
     """Return the positions of those threads whose cycles add up to enough."""
     total = np.bincount(thread, cycles)
     return groups_at(thread, np.flatnonzero(total[thread] >= least))
 
 
-def groups_at(key: _Ints, at: NDArray[np.intp]) -> list[tuple[int, NDArray[np.intp]]]:
+def groups_at(key: NDArray[np.integer], at: NDArray[np.intp]) -> list[tuple[int, NDArray[np.intp]]]:
     """Return every key among some positions with the positions where it is.
 
     Returns:
