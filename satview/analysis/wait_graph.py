@@ -50,16 +50,16 @@ class StateSpans:
     Neighbours of one thread and state are one interval, on one CPU if it is RUNNING. Idle threads are left out.
 
     Attributes:
-        thread: int64, row of the thread table.
+        thread: uint32, row of the thread table.
         value: uint8, the state as lane value.
-        row: int64, the event that begins it.
-        end_row: int64, the event that ends it; the number of events where the trace ends before.
+        row: uint32, the event that begins it.
+        end_row: uint32, the event that ends it; the number of events where the trace ends before.
     """
 
-    thread: _Ints
+    thread: NDArray[np.uint32]
     value: NDArray[np.uint8]
-    row: _Ints
-    end_row: _Ints
+    row: NDArray[np.uint32]
+    end_row: NDArray[np.uint32]
 
     def __len__(self) -> int:
         return len(self.row)
@@ -105,7 +105,7 @@ def runs_and_overlaps(trace: Trace) -> tuple[int, int]:
 def whole_states(trace: Trace) -> StateSpans:
     """Return the states of threads where no event is missing; idle threads have none."""
     if trace.pairs is not None:  # threads of a library, not of the kernel
-        none = np.empty(0, np.int64)
+        none = np.empty(0, np.uint32)
         return StateSpans(none, none.astype(np.uint8), none, none)
     # What ends all states is a column of its own: not made where nothing is missing.
     is_whole = not len(losses(trace)) and not trace.is_cached("links.state_ends")

@@ -86,8 +86,8 @@ PASS(run_slices,
 static int64_t satview_whole_spans(const uint32_t *index, int64_t indexed, const int64_t *start, int64_t threads,
                                    const uint32_t *ends, const uint16_t *code, const uint8_t *cpu, int64_t events,
                                    const uint8_t *value, const uint8_t *wanted, const uint8_t *left_out,
-                                   int64_t running, int64_t none, int64_t open, int64_t *out_thread,
-                                   uint8_t *out_value, int64_t *out_row, int64_t *out_end, int64_t room)
+                                   int64_t running, int64_t none, int64_t open, uint32_t *out_thread,
+                                   uint8_t *out_value, uint32_t *out_row, uint32_t *out_end, int64_t room)
 {
     int64_t count = 0;
     for (int64_t thread = 0; thread < threads; thread++) {
@@ -105,24 +105,24 @@ static int64_t satview_whole_spans(const uint32_t *index, int64_t indexed, const
                           (now != running || last_cpu == cpu[row]);
             last_cpu = cpu[row];
             if (goes_on) {
-                out_end[count - 1] = end;
+                out_end[count - 1] = (uint32_t)end;
                 continue;
             }
             if (count >= room)
                 return REFUSED;
-            out_thread[count] = thread;
+            out_thread[count] = (uint32_t)thread;
             out_value[count] = (uint8_t)now;
-            out_row[count] = row;
-            out_end[count] = end;
+            out_row[count] = (uint32_t)row;
+            out_end[count] = (uint32_t)end;
             count++;
         }
     }
     return count;
 }
 
-PASS(whole_spans, "u4:i i8:t+1 u4:i u2:n u1:n u1:32768 u1:256 u1:t n n n i8:r u1:r i8:r i8:r",
+PASS(whole_spans, "u4:i i8:t+1 u4:i u2:n u1:n u1:32768 u1:256 u1:t n n n u4:r u1:r u4:r u4:r",
      U4(0), COUNT(0), I8(1), COUNT(7), U4(2), U2(3), U1(4), COUNT(3), U1(5), U1(6), U1(7), NUMBER(8), NUMBER(9),
-     NUMBER(10), I8(11), U1(12), I8(13), I8(14), COUNT(11))
+     NUMBER(10), U4(11), U1(12), U4(13), U4(14), COUNT(11))
 
 /*
  * Write who ran on a CPU when, and nobody between two run slices.

@@ -42,7 +42,7 @@ def whole_spans(
     index: NDArray[np.uint32], start: NDArray[np.int64], ends: NDArray[np.integer], code: NDArray[np.uint16],
     cpu: NDArray[np.uint8], value: NDArray[np.uint8], wanted: NDArray[np.bool_], left_out: NDArray[np.bool_],
     running: int, none: int, still_open: int,
-) -> tuple[NDArray[np.int64], NDArray[np.uint8], NDArray[np.int64], NDArray[np.int64]]:  # fmt: skip
+) -> tuple[NDArray[np.uint32], NDArray[np.uint8], NDArray[np.uint32], NDArray[np.uint32]]:  # fmt: skip
     """Return the states of threads that are whole, by thread, neighbours of one state as one.
 
     Args:
@@ -59,10 +59,10 @@ def whole_spans(
         still_open: That of those that go on when the trace ends; the number of events takes its place.
 
     Returns:
-        int64 thread, uint8 value, int64 first row, int64 end row; (k,) each.
+        uint32 thread, uint8 value, uint32 first row, uint32 end row; (k,) each.
     """
-    thread, values = np.empty(len(index), np.int64), np.empty(len(index), np.uint8)
-    row, end = np.empty(len(index), np.int64), np.empty(len(index), np.int64)
+    thread, row, end = (np.empty(len(index), np.uint32) for _ in range(3))
+    values = np.empty(len(index), np.uint8)
     count = call("whole_spans", index, np.ascontiguousarray(start, np.int64), ends, code, cpu, value,
                  wanted.view(np.uint8), left_out.view(np.uint8), running, none, still_open, thread, values, row,
                  end)  # fmt: skip

@@ -95,9 +95,8 @@ def _mutexes(trace: Trace) -> Mutexes:
     unlocks = succeeded(trace, entries_of(trace, "SYNC_MUTEX_UNLOCK"), is_open_fine=True)
     found = waits(trace)
     pauses = entries_of(trace, "SYNC_CONDVAR_WAIT")
-    does_wait = np.zeros(len(trace.events), np.bool_)
-    does_wait[found.call_row[found.call_row != NO_EVENT]] = True
-    pauses = pauses[does_wait[pauses]]  # one that is refused does not touch the mutex
+    in_pause = found.call == call_numbers(trace.release).get("SYNC_CONDVAR_WAIT", -1)
+    pauses = pauses[np.isin(pauses, found.call_row[in_pause])]  # one that is refused does not touch the mutex
     parts = [argument(trace, locks, "sync_p"), argument(trace, unlocks, "sync_p"), argument(trace, pauses, "mutex_p")]
     waiting = np.flatnonzero((found.value == MUTEX) & found.has_object)
     address = np.concatenate([*(part[0] for part in parts), found.object[waiting]])

@@ -7,7 +7,6 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.base.threads import Begun
 from satview.core import links
 from satview.events.states import NOT_A_STATE, RUNNING
 from satview.linkage.table import NO_EVENT, OPEN
@@ -15,7 +14,6 @@ from satview.linkage.whole import is_whole, is_whole_on
 from satview.store.losses import EVERY_CPU, losses
 from satview.store.trace import Trace
 
-_Scanned = tuple[NDArray[np.uint8], NDArray[np.uint32]] | None
 LANE_VALUES: Final = 256  # tables by lane value (`events.states`) have a position for each
 IS_RUN: Final = np.arange(LANE_VALUES) == RUNNING
 
@@ -41,41 +39,22 @@ def state_ends(trace: Trace) -> NDArray[np.uint32]:
 
 
 def _state_values(trace: Trace) -> NDArray[np.uint8]:
-    found = _scanned(trace)
-    if found is not None:
-        return found[0]
-    return trace.catalogue.state_value_of_code[trace.events.code[trace.states.event]]
+    return trace.catalogue.state_value_of_code.take(trace.events.code.take(trace.states.event))
 
 
 def _state_ends(trace: Trace) -> NDArray[np.uint32]:
-    found = _scanned(trace)
+    events, states = trace.events, trace.states
+    found = links.states(events.code, events.thread, states.event, states.start,
+                         trace.catalogue.state_value_of_code, NOT_A_STATE)  # fmt: skip
     if found is not None and not len(losses(trace)):
         return found[1]
     ends, is_known = whole_states(trace)
-    rows = trace.states.event
     if found is not None:
-        column = found[1].copy()
-        column[rows[~is_known]] = NO_EVENT
-        return column
-    column = np.full(len(trace.events), NO_EVENT, np.uint32)
-    column[rows[is_known]] = ends[is_known]
+        found[1][states.event[~is_known]] = NO_EVENT
+        return found[1]
+    column = np.full(len(events), NO_EVENT, np.uint32)
+    column[states.event[is_known]] = ends[is_known]
     return column
-
-
-def begin(trace: Trace) -> None:
-    """Read all states in a thread of its own, for `state_values` and `state_ends` that follow soon."""
-    trace.cached("links.scanned_states", _begun)
-
-
-def _scanned(trace: Trace) -> _Scanned:
-    """Return `state_values`, and `state_ends` as if no event were missing; None where states are not by threads."""
-    return trace.cached("links.scanned_states", _begun).result()
-
-
-def _begun(trace: Trace) -> Begun[_Scanned]:
-    events, found = trace.events, trace.states
-    columns = events.code, events.thread, found.event, found.start, trace.catalogue.state_value_of_code
-    return Begun(lambda: links.states(*columns, NOT_A_STATE), "satview-states")
 
 
 def following(trace: Trace) -> NDArray[np.uint32]:

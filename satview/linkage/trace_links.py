@@ -14,7 +14,7 @@ from satview.events import wire
 from satview.events.kernel_calls import call_numbers
 from satview.events.states import NOT_A_STATE
 from satview.events.wire import CLASS_SHIFT, CODE_COUNT, KER_64BIT, KER_EXIT_OFFSET, WireClass, code
-from satview.linkage import interrupts, latencies, messages, mutexes, pulses, states, wake_ups
+from satview.linkage import interrupts, latencies, messages, mutexes, pulses, wake_ups
 from satview.linkage.calls import beginnings, partner, partners
 from satview.linkage.rows import rows_where
 from satview.linkage.states import state_ends
@@ -139,11 +139,10 @@ _ALWAYS[code(WireClass.SYSTEM, 18)] = True  # expiry of a timer
 
 @contextmanager
 def reading_ahead(trace: Trace) -> Iterator[None]:
-    """Use a second processor and read the file once for all: for who makes many links while in the context.
+    """Read the file once for all, on a second processor: for who makes many links while in the context.
 
     The words that were read are forgotten afterwards; 12 bytes an event of those that links need.
     """
-    states.begin(trace)
     if trace.pairs is not None:  # a format that keeps all arguments in memory
         yield
         return

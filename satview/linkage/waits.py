@@ -74,13 +74,13 @@ def waits(trace: Trace) -> Waits:
 
 def _waits(trace: Trace) -> Waits:
     index, value = trace.states.event, state_values(trace)
-    owner = np.repeat(np.arange(len(trace.threads)), np.diff(trace.states.start))
     ends, is_whole_state = whole_states(trace)
     is_wait = _IS_WAIT[value] & is_whole_state
     if trace.pairs is not None:  # the format shows itself what threads wait for
         is_wait[:] = False
     at = np.flatnonzero(is_wait)
-    row, end, thread = index[at], ends[at], owner[at]
+    row, end = index[at], ends[at]
+    thread = np.repeat(np.arange(len(trace.threads)), np.diff(np.searchsorted(at, trace.states.start)))
     goes_on = np.append(False, (end[:-1] == row[1:]) & (thread[1:] == thread[:-1]))[: len(row)]
     first = row[np.maximum.accumulate(np.where(goes_on, np.uint32(0), np.arange(len(row), dtype=np.uint32)))]
     call_row = calls_of(trace, first, thread)

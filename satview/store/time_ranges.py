@@ -150,7 +150,8 @@ def cut_at(start: Cycles, end: Cycles, edges: Cycles) -> tuple[NDArray[np.int64]
 
 
 def overlaps(
-    thread: Cycles, first: Cycles, last: Cycles, spans_thread: Cycles, spans_first: Cycles, spans_last: Cycles,
+    thread: Cycles, first: Cycles, last: Cycles, spans_thread: NDArray[np.integer], spans_first: NDArray[np.integer],
+    spans_last: NDArray[np.integer],
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:  # fmt: skip
     """Return pairs of intervals of one thread that overlap.
 
@@ -158,14 +159,14 @@ def overlaps(
         thread: int64 (n,), whose intervals are requested.
         first: int64 (n,), where they begin: rows of the event table, or any numbers below 2^32 that ascend with time.
         last: int64 (n,), where they end; not included.
-        spans_thread: int64 (m,), whose intervals the others are; those of a thread do not overlap.
-        spans_first: int64 (m,), as `first`; the columns are in the order of thread and this.
-        spans_last: int64 (m,), as `last`.
+        spans_thread: uint32 or int64 (m,), whose intervals the others are; those of a thread do not overlap.
+        spans_first: The same, as `first`; the columns are in the order of thread and this.
+        spans_last: The same, as `last`.
 
     Returns:
         (k,) each: positions among the n and the m.
     """
-    key = spans_thread << 32 | spans_first
+    key = spans_thread.astype(np.int64) << 32 | spans_first
     stop = np.searchsorted(key, thread << 32 | last)
     start = np.searchsorted(key, thread << 32 | first, side="right") - 1
     # The last one that begins before may be that of another thread, or over.

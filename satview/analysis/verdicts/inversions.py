@@ -101,9 +101,9 @@ def _runs_in_between(
         middle = evidence.derived.priority(on_cpu.row[run])
         is_between = (middle > low[pair]) & (middle < top[pair])
         pair, run = pair[is_between], run[is_between]
-        chain = mine[pair]
-        out.append((chains.wait[chain], chains.thread[chain], chains.link[chain], chains.steps[chain], on_cpu.row[run],
-                    np.maximum(first[pair], on_cpu.row[run]), np.minimum(last[pair], on_cpu.end_row[run])))  # fmt: skip
+        chain, row = mine[pair], on_cpu.row[run].astype(np.int64)
+        out.append((chains.wait[chain], chains.thread[chain], chains.link[chain], chains.steps[chain], row,
+                    np.maximum(first[pair], row), np.minimum(last[pair], on_cpu.end_row[run])))  # fmt: skip
     return tuple(np.concatenate([part[i] for part in out]) if out else np.empty(0, np.int64) for i in range(7))
 
 

@@ -117,7 +117,7 @@ def _late_sleepers(evidence: Evidence, limits: Limits) -> list[Verdict]:
     return verdicts
 
 
-def _period(evidence: Evidence, limits: Limits, rows: NDArray[np.int64]) -> int:
+def _period(evidence: Evidence, limits: Limits, rows: NDArray[np.integer]) -> int:
     """Return the period in cycles with which some events come, ascending rows; 0 if they do not come regularly."""
     least = limits.number("least_count")
     gaps = np.diff(evidence.times[rows])[is_whole(evidence.trace, rows[:-1], rows[1:])]

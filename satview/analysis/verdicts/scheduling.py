@@ -366,10 +366,11 @@ def ping_pongs(evidence: Evidence, limits: Limits) -> list[Verdict]:
     trace = evidence.trace
     rows, ends = evidence.slices
     window, longest = limits.cycles("window_ms"), limits.cycles("slice_us")
+    cpu_of_slice = trace.events.cpu[rows]
     verdicts = []
     for cpu in range(trace.cpu_count):
-        mine = rows[trace.events.cpu[rows] == cpu]
-        end = ends[trace.events.cpu[rows] == cpu]
+        is_there = cpu_of_slice == cpu
+        mine, end = rows[is_there], ends[is_there]
         start, thread = trace.events.time_cycles[mine], trace.events.thread[mine].astype(np.int64)
         is_short = (end - start <= longest) & ~evidence.is_idle[thread] & (thread != 0)
         back = (
@@ -401,13 +402,13 @@ def ping_pongs(evidence: Evidence, limits: Limits) -> list[Verdict]:
     return verdicts
 
 
-def _of_threads(thread: _Ints, cycles: _Ints, least: int) -> list[tuple[int, NDArray[np.intp]]]:
+def _of_threads(thread: NDArray[np.integer], cycles: _Ints, least: int) -> list[tuple[int, NDArray[np.intp]]]:
     """Return the positions of those threads whose cycles add up to enough."""
     total = np.bincount(thread, cycles)
     return groups_at(thread, np.flatnonzero(total[thread] >= least))
 
 
-def groups_at(key: _Ints, at: NDArray[np.intp]) -> list[tuple[int, NDArray[np.intp]]]:
+def groups_at(key: NDArray[np.integer], at: NDArray[np.intp]) -> list[tuple[int, NDArray[np.intp]]]:
     """Return every key among some positions with the positions where it is.
 
     Returns:

@@ -21,12 +21,13 @@ from satview.linkage.calls import partners
 from satview.linkage.mutexes import entries_of
 from satview.linkage.rows import rows_of_class, stable_order
 from satview.linkage.table import NO_EVENT, Certainty
-from satview.linkage.waits import number_of
 from satview.linkage.wake_ups import wake_ups
 from satview.linkage.whole import is_whole
 from satview.store.arguments import variants_of
 from satview.store.losses import EVERY_CPU, losses
+from satview.store.tables import UNKNOWN_THREAD
 from satview.store.time_ranges import TimeRanges
+from satview.store.trace import Trace
 
 _FORM: Final = wire.KER_EXIT_OFFSET | wire.KER_INT_OFFSET  # of the code of an event of a kernel call; 0 = entry
 _CALLS: Final = 128  # numbers of kernel calls
@@ -189,22 +190,22 @@ def restarted_calls(evidence: Evidence, limits: Limits) -> list[Verdict]:
     trace = evidence.trace
     if trace.pairs is not None:
         return []
-    calls = rows_of_class(trace, wire.WireClass.KER_CALL)
+    window, least = limits.cycles("window_ms"), limits.number("least_count")
+    calls = _calls_often_without_exit(trace, least)
     thread = trace.events.thread[calls]
     order = stable_order(thread)
     calls, thread = calls[order], thread[order].astype(np.int64)
     code = trace.events.code[calls]
     form, number = code & _FORM, code & (_CALLS - 1)
-    # Nearly all entries are followed by their exit.
     again = np.flatnonzero((form[:-1] == 0) & (form[1:] != wire.KER_EXIT_OFFSET))
-    again = again[(thread[again] == thread[again + 1]) & (thread[again] != 0) & (number[again] == number[again + 1])]
+    again = again[(thread[again] == thread[again + 1]) & (number[again] == number[again + 1])]
     # Without exits in the trace calls only seem to have none.
+    logged = _logged_calls(trace)
     has_exits = np.zeros(_CALLS, np.bool_)
-    has_exits[number[form == wire.KER_EXIT_OFFSET]] = True
+    has_exits[logged[logged & _FORM == wire.KER_EXIT_OFFSET] & (_CALLS - 1)] = True
     is_repeated = (form[again + 1] == 0) & has_exits[number[again]]
     again = again[(form[again + 1] == wire.KER_INT_OFFSET) | is_repeated]
     again = again[is_whole(trace, calls[again], calls[again + 1])]
-    window, least = limits.cycles("window_ms"), limits.number("least_count")
     verdicts = []
     for (who, _), mine in groups(thread[again], number[again]):
         rows = calls[again[mine]]
@@ -225,6 +226,29 @@ def restarted_calls(evidence: Evidence, limits: Limits) -> list[Verdict]:
     return verdicts
 
 
+def _logged_calls(trace: Trace) -> NDArray[np.intp]:
+    """Return the codes of class KER_CALL that the trace has."""
+    logged = np.flatnonzero(trace.code_counts)
+    return np.asarray(logged[logged >> wire.CLASS_SHIFT == wire.WireClass.KER_CALL])
+
+
+def _calls_often_without_exit(trace: Trace, least: float) -> NDArray[np.uint32]:
+    """Return the kernel call events of those threads of which enough calls have no exit: of few, as nearly all have.
+
+    Args:
+        trace: The events.
+        least: So many calls are enough.
+    """
+    events, calls = trace.events, rows_of_class(trace, wire.WireClass.KER_CALL)
+    entries = calls[events.code[calls] & _FORM == 0]
+    ends = partners(trace)[entries]
+    has_exit = ends != NO_EVENT
+    has_exit[has_exit] = events.code[ends[has_exit]] & _FORM == wire.KER_EXIT_OFFSET
+    count = np.bincount(events.thread[entries[~has_exit]], minlength=len(trace.threads))
+    count[UNKNOWN_THREAD] = 0
+    return np.asarray(calls[(count >= least)[events.thread[calls]]])
+
+
 @verdict_rule(
     "leak",
     meaning="A process creates channels or connections and never gives one back.",
@@ -242,8 +266,7 @@ def leaks(evidence: Evidence, limits: Limits) -> list[Verdict]:
     stopped to create them has as many as it needs.
     """
     trace = evidence.trace
-    calls = rows_of_class(trace, wire.WireClass.KER_CALL)
-    if len(np.unique(number_of(trace, calls))) < _LEAST_CALLS:
+    if len(np.unique(_logged_calls(trace) & (_CALLS - 1))) < _LEAST_CALLS:
         return []
     least, spread = int(limits.number("least_count")), limits.cycles("spread_ms")
     verdicts = []

@@ -21,7 +21,7 @@ def whole_spans(index, start, ends, code, cpu, value, wanted, left_out, running,
     goes_on = (thread[1:] == thread[:-1]) & (values[1:] == values[:-1]) & (end[:-1] == row[1:])
     goes_on &= (values[1:] != running) | (cpu[row[1:]] == cpu[row[:-1]])
     first, last = np.append(True, ~goes_on)[: len(row)], np.append(~goes_on, True)[: len(row)]
-    return thread[first].astype(np.int64), values[first], row[first], end[last]
+    return thread[first].astype(np.uint32), values[first], row[first].astype(np.uint32), end[last].astype(np.uint32)
 
 
 def cpu_states(rows, ends, cpu, time, thread, number, value, gap, end):
