@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -88,7 +87,7 @@ ANALYSES: Final[dict[str, Analysis]] = {row.key: row for row in _ROWS} | {
 }
 
 
-# How far a trace can show what each analysis answers, without the captures that `report` proposes.
+# How far a trace can show what each analysis answers, and how to capture what it lacks.
 
 
 _NOT_THERE = (Mark.NEEDS_WIDE, Mark.NEEDS_CLASS, Mark.NOT_LOGGED)
@@ -96,40 +95,65 @@ NO_EVENTS = Trust(Mark.NEEDS_CLASS, "the trace has no events")
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
-    """How far a trace shows what an analysis answers.
+class Diagnosis:
+    """What a trace can show of one analysis.
 
     Attributes:
+        trace: The events.
         analysis: Its row of the table.
         trust: How far its answers can be trusted, and why no further.
-        limits: Needs that the trace does not meet; empty if it is exact.
-        is_bound: True if there is an answer without them.
+        remedy: What to do for better ones, in the imperative; empty if nothing would help.
+        is_helped: Another capture would help.
     """
 
+    trace: Trace
     analysis: Analysis
     trust: Trust
-    limits: tuple[Need, ...] = ()
-    is_bound: bool = False
+    remedy: str = ""
+    is_helped: bool = False
+
+    @property
+    def says(self) -> str:
+        """The reason and the remedy as one sentence without a full stop; empty if it is exact."""
+        return "; ".join(filter(None, (self.trust.reason, self.remedy)))
+
+    @property
+    def capture(self) -> CaptureLine | None:
+        """How to capture what it needs: rules, and the command line that does the same; None if that would not help."""
+        from satview.analysis.capture_line import capture_line  # statistics need none of the rules that it brings
+
+        return capture_line(self.trace, self.analysis.all_needs) if self.is_helped else None
 
 
-def shown(trace: Trace, key: str, is_quick: bool = False) -> Shown:
-    """Return how far a trace shows what an analysis answers.
+def diagnosis(trace: Trace, key: str, is_quick: bool = False) -> Diagnosis:
+    """Return what a trace can show of one analysis.
 
     Args:
         trace: The events.
         key: Of the analysis.
-        is_quick: Leave out what takes as long as `satview check`: whether the holders of mutexes are known.
+        is_quick: Leave out what takes as long as `satview check`: what links decide.
     """
     analysis = ANALYSES[key]
     if not len(trace.events):
-        return Shown(analysis, NO_EVENTS)
+        return Diagnosis(trace, analysis, NO_EVENTS, is_helped=True)
     unmet = _unmet(trace, analysis.needs, is_quick)
     # What is missing altogether explains why it is not a bound either.
     bounds = tuple(need for need in analysis.bounds if trace.release.is_qnx or need.lack not in _NOT_THERE)
     limits = unmet or _unmet(trace, bounds, is_quick)
     if not limits:
-        return Shown(analysis, EXACT)
-    return Shown(analysis, _trust(trace, limits, is_bound=not unmet), limits, not unmet)
+        proofs = [] if is_quick or not analysis.is_verdict else [
+            verdict.proof for verdict in verdicts_of(trace) if verdict.kind == key and verdict.proof]  # fmt: skip
+        if not proofs:
+            return Diagnosis(trace, analysis, EXACT)
+        # All events are there, and still they do not decide it.
+        rest = f"{counted(len(proofs), 'verdict')} of this kind {'rests' if len(proofs) == 1 else 'rest'}"
+        proof = f"{proofs[0][:1].lower()}{proofs[0][1:].rstrip('.')}"
+        return Diagnosis(trace, analysis, Trust(Mark.ESTIMATE, f"{rest} on links that no event shows"), proof)
+    trust = _trust(trace, limits, is_bound=not unmet)
+    remedies = dict.fromkeys(need.remedy for need in (unmet[:1] or limits) if need.remedy)
+    if not trace.release.is_qnx:  # remedies are captures of QNX
+        remedies = {}
+    return Diagnosis(trace, analysis, trust, "; ".join(remedies), trust.mark is not Mark.NOT_LOGGED)
 
 
 def applicable(trace: Trace) -> tuple[str, ...]:
@@ -137,10 +161,10 @@ def applicable(trace: Trace) -> tuple[str, ...]:
     return tuple(key for key, row in ANALYSES.items() if _applies(trace, row))
 
 
-def unanswered(trace: Trace) -> tuple[Shown, ...]:
+def unanswered(trace: Trace) -> tuple[Diagnosis, ...]:
     """Return what a trace cannot show at all; without what takes long to find out."""
-    found = (shown(trace, key, is_quick=True) for key in applicable(trace))
-    return tuple(each for each in found if not each.trust.mark.is_answer)
+    found = (diagnosis(trace, key, is_quick=True) for key in applicable(trace))
+    return tuple(row for row in found if not row.trust.mark.is_answer)
 
 
 def summary(trace: Trace) -> str:
@@ -181,58 +205,6 @@ def _unmet(trace: Trace, needs: tuple[Need, ...], is_quick: bool) -> tuple[Need,
     return tuple(need for need in needs if not (is_quick and need.is_slow) and need.reason(trace))
 
 
-# How to capture what an analysis needs: rules, and the command line of tracelogger that does the same.
-
-
-@dataclass(frozen=True, slots=True)
-class Diagnosis:
-    """What a trace can show of one analysis.
-
-    Attributes:
-        analysis: Its row of the table.
-        trust: How far its answers can be trusted, and why no further.
-        remedy: What to do for better ones, in the imperative; empty if nothing would help.
-        capture: How to capture what it needs; None if it is exact, or no capture would help.
-    """
-
-    analysis: Analysis
-    trust: Trust
-    remedy: str = ""
-    capture: CaptureLine | None = None
-
-    @property
-    def says(self) -> str:
-        """The reason and the remedy as one sentence without a full stop; empty if it is exact."""
-        return "; ".join(filter(None, (self.trust.reason, self.remedy)))
-
-
-def diagnosis(trace: Trace, key: str, is_quick: bool = False) -> Diagnosis:
-    """Return what a trace can show of one analysis.
-
-    Args:
-        trace: The events.
-        key: Of the analysis.
-        is_quick: Leave out what takes as long as `satview check`: what links decide.
-    """
-    found = shown(trace, key, is_quick)
-    analysis, trust = found.analysis, found.trust
-    if trust is NO_EVENTS:
-        return Diagnosis(analysis, trust, "", _capture(trace, analysis.all_needs))
-    if not found.limits:
-        proofs = [] if is_quick or not analysis.is_verdict else [
-            verdict.proof for verdict in verdicts_of(trace) if verdict.kind == key and verdict.proof]  # fmt: skip
-        if proofs:  # all events are there, and still they do not decide it
-            rest = f"{counted(len(proofs), 'verdict')} of this kind {'rests' if len(proofs) == 1 else 'rest'}"
-            proof = f"{proofs[0][:1].lower()}{proofs[0][1:].rstrip('.')}"
-            return Diagnosis(analysis, Trust(Mark.ESTIMATE, f"{rest} on links that no event shows"), proof)
-        return Diagnosis(analysis, trust)
-    remedies = dict.fromkeys(need.remedy for need in found.limits[: None if found.is_bound else 1] if need.remedy)
-    if not trace.release.is_qnx:  # remedies are captures of QNX
-        remedies = {}
-    line = None if trust.mark is Mark.NOT_LOGGED else _capture(trace, analysis.all_needs)
-    return Diagnosis(analysis, trust, "; ".join(remedies), line)
-
-
 def may_be_more(trace: Trace) -> str:
     """Return why verdicts may be missing whatever they look for; empty if none are."""
     return "; ".join(filter(None, (need.reason(trace) for need in (NO_LOSS, NO_DAMAGE))))
@@ -243,10 +215,3 @@ def notes(trace: Trace) -> tuple[str, ...]:
     from satview.filters.rules.writing import from_tracelogger_args  # as in `_capture`
 
     return from_tracelogger_args(trace.header.get("TRACELOGGER_ARGS"), trace.release).notes
-
-
-def _capture(trace: Trace, needs: Iterable[Need]) -> CaptureLine | None:
-    """Return a capture that meets needs; None if none can."""
-    from satview.analysis.capture_line import capture_line  # statistics need none of the rules that it brings
-
-    return capture_line(trace, needs)

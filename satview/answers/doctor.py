@@ -64,7 +64,7 @@ def doctor(trace: Trace, is_quick: bool = False) -> Table:
         is_quick: Leave out what takes as long as `satview check`: what links decide.
     """
     rows = [diagnosis(trace, key, is_quick) for key in applicable(trace)]
-    marks = [row.trust.mark for row in rows]
+    marks, lines = [row.trust.mark for row in rows], [row.capture for row in rows]
     return Table(QUESTION, trace, {
         "key": Texts.of([row.analysis.key for row in rows]),
         "title": Texts.sorted([row.analysis.title for row in rows]),
@@ -73,8 +73,8 @@ def doctor(trace: Trace, is_quick: bool = False) -> Table:
                        tuple(TITLES.values())),
         "reason": Texts.sorted([row.trust.reason for row in rows]),
         "remedy": Texts.sorted([row.remedy for row in rows]),
-        "rules": Texts.of([row.capture.rules if row.capture else "" for row in rows]),
-        "command": Texts.sorted([row.capture.command if row.capture else "" for row in rows]),
+        "rules": Texts.of([line.rules if line else "" for line in lines]),
+        "command": Texts.sorted([line.command if line else "" for line in lines]),
         "question": Texts.of([row.analysis.question for row in rows]),
         "tone": Texts.of(["" if mark is Mark.EXACT else "warning" if mark.is_answer else "error" for mark in marks]),
     }, place="")  # fmt: skip

@@ -689,15 +689,15 @@ class Table(Frames):
         if isinstance(values, Several):
             shown = self._data.shown_one(column)
             return [[shown(value) for value in values.rows[position]] for position in self.positions.tolist()]
+        if isinstance(values, Partial):
+            pairs = zip(values.numpy()[self.positions].tolist(), values.known[self.positions].tolist(), strict=True)
+            return [value if is_known else None for value, is_known in pairs]
         if column.kind.is_words or (column.name in self._data.texts and column.kind is not Kind.FIGURE):
             written = list(map(self._data.writer(column), self.positions.tolist()))
             known = self._data.known.get(column.name)
             return written if known is None else [
                 None if is_unknown else text
                 for text, is_unknown in zip(written, known[self.positions] == Known.UNKNOWN, strict=True)]  # fmt: skip
-        if isinstance(values, Partial):
-            pairs = zip(values.numpy()[self.positions].tolist(), values.known[self.positions].tolist(), strict=True)
-            return [value if is_known else None for value, is_known in pairs]
         part = self._ns(column, values[self.positions]) if column.kind.is_cycles else values[self.positions]
         if column.kind is Kind.FLAG:
             return list(part.tolist())

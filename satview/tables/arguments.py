@@ -271,7 +271,7 @@ def _one_a_row(pieces: list[Piece], events: int, number_of: dict[str, int]) -> d
     row_of_event = np.cumsum(counts) - counts
     size = int(counts.sum())
     name, number = np.zeros(size, np.uint32), np.zeros(size, np.int64)
-    is_text, text, text_number = np.zeros(size, np.bool_), np.zeros(size, np.uint32), dict[str, int]()
+    is_text, text, text_number = np.zeros(size, np.bool_), np.zeros(size, np.uint32), {"": 0}  # numbers have no text
     for piece in pieces:
         rows = row_of_event[piece.at]
         row_of_event[piece.at] += 1
@@ -285,7 +285,7 @@ def _one_a_row(pieces: list[Piece], events: int, number_of: dict[str, int]) -> d
         "counts": counts,
         "argument": Texts(name, tuple(number_of)),
         "number": Partial(number, ~is_text),
-        "text": Partial(Texts(text, tuple(text_number) or ("",)), is_text),
+        "text": Partial(Texts(text, tuple(text_number)), is_text),
     }
 
 

@@ -13,14 +13,8 @@ from satview.analysis.times.basis import Basis, Scope, scope_of
 from satview.analysis.times.cpu_times import CutRuns, cut_runs, migrations, switches
 from satview.analysis.times.message_times import interrupts, kernel_calls
 from satview.analysis.times.state_times import activations, runs_are_cut, state_spans, states_are_cut
-from satview.answers.doctor import doctor
 from satview.answers.frames import Made, Texts
-from satview.answers.latencies import latency_table
-from satview.answers.locks import lock_tables
-from satview.answers.table import CERTAINTIES, Table
-from satview.answers.transactions import transaction_table
-from satview.answers.verdicts import find as find_verdicts
-from satview.answers.verdicts import undecided_table
+from satview.answers.table import CERTAINTIES
 from satview.base.time import Cycles
 from satview.events.states import IDLE, KERNEL_CALL, NAMES_BY_VALUE, VALUE_COUNT
 from satview.events.wire import CODE_COUNT
@@ -445,14 +439,5 @@ BUILDERS: Final[dict[str, Builder]] = {
     "client_time": _client_time,
     "server_time": _server_time,
     "trace": _trace,
-}
-ANSWERS: Final[dict[str, Callable[[Trace], Table]]] = {
-    "message": transaction_table,
-    "latency": latency_table,
-    "verdict": lambda trace: find_verdicts(trace).table,
-    "analysis": doctor,
-    "lock": lambda trace: lock_tables(trace)[0],
-    "lock_wait": lambda trace: lock_tables(trace)[1],
-    "undecided": undecided_table,
 }
 NOT_CACHED: Final = frozenset({"mark", "argument"})  # a file that others write; larger than the trace

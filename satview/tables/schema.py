@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final
 
-from satview.answers.doctor import QUESTION as DOCTOR
-from satview.answers.latencies import QUESTION as LATENCIES
-from satview.answers.locks import QUESTION as LOCKS
-from satview.answers.locks import WAITS as LOCK_WAITS
-from satview.answers.table import KNOWN_WORDS, Question
+from satview.answers import doctor, latencies, locks, transactions, verdicts
+from satview.answers.table import KNOWN_WORDS, Question, Table
 from satview.answers.table import Column as AnswerColumn
 from satview.answers.table import Kind as AnswerKind
-from satview.answers.transactions import QUESTION as TRANSACTIONS
-from satview.answers.verdicts import QUESTION as VERDICTS
-from satview.answers.verdicts import UNDECIDED
+from satview.store.trace import Trace
 
 
 class Kind(StrEnum):
@@ -61,12 +57,14 @@ class TableSchema:
         meaning: What a row is.
         columns: In order.
         question: The columns as answers have them.
+        answer: Makes the table; None = a function of `builders` makes its columns.
     """
 
     name: str
     meaning: str
     columns: tuple[Column, ...]
     question: Question
+    answer: Callable[[Trace], Table] | None = None
 
     def column(self, name: str) -> Column:
         """Return a column by name.
@@ -135,13 +133,16 @@ _NARROW: Final = {  # by table and column, where it is not as wide as others of 
 _KNOWN: Final = Column("", Kind.TEXT, "how that is known: " + ", ".join(f"`{word}`" for word in KNOWN_WORDS))
 
 
-def _of_answer(table: str, meaning: str, question: Question) -> TableSchema:
+def _of_answer(
+    table: str, meaning: str, question: Question, answer: Callable[[Trace], Table] | None = None
+) -> TableSchema:
     """Return the table of an answer: its columns, those of times twice, and how values are known that may not be exact.
 
     Args:
         table: Its name in SQL.
         meaning: What a row is.
         question: The answer's columns.
+        answer: Makes it.
     """
     columns: list[Column] = []
     for column in question.columns:
@@ -158,7 +159,7 @@ def _of_answer(table: str, meaning: str, question: Question) -> TableSchema:
             columns.append(Column(name, kind, _of_row(column), is_nullable))
         if column.reasons:
             columns.append(replace(_KNOWN, name=f"{name}_known"))
-    return TableSchema(table, meaning, tuple(columns), question)
+    return TableSchema(table, meaning, tuple(columns), question, answer)
 
 
 def _table(name: str, meaning: str, *columns: AnswerColumn) -> TableSchema:
@@ -266,7 +267,7 @@ SCHEMAS: Final[dict[str, TableSchema]] = {
         _of_answer(
             "message",
             "Every message that was sent, in time order; queued + service + reply = round trip.",
-            TRANSACTIONS,
+            transactions.QUESTION, transactions.transaction_table,
         ),
         _table(
             "pulse",
@@ -286,7 +287,7 @@ SCHEMAS: Final[dict[str, TableSchema]] = {
         _of_answer(
             "latency",
             "Every pulse and every interrupt that ends InterruptWait(), from its cause to the thread that answers.",
-            LATENCIES,
+            latencies.QUESTION, latencies.latency_table,
         ),
         _table(
             "interrupt",
@@ -380,11 +381,26 @@ SCHEMAS: Final[dict[str, TableSchema]] = {
                 _moment("end", "the first event after"),
                 _length("length", "how long it is"),
         ),
-        _of_answer("verdict", "Everything that `satview check` finds wrong, the most severe first.", VERDICTS),
-        _of_answer("analysis", "Every analysis, and how far the trace can show what it answers.", DOCTOR),
-        _of_answer("undecided", "Every kind of verdict that the trace cannot show, or not all of them.", UNDECIDED),
-        _of_answer("lock", "Every lock in a trace of a threads library.", LOCKS),
-        _of_answer("lock_wait", "Every call of a threads library that waited, in time order.", LOCK_WAITS),
+        _of_answer(
+            "verdict", "Everything that `satview check` finds wrong, the most severe first.",
+            verdicts.QUESTION, lambda trace: verdicts.find(trace).table,
+        ),
+        _of_answer(
+            "analysis", "Every analysis, and how far the trace can show what it answers.",
+            doctor.QUESTION, doctor.doctor,
+        ),
+        _of_answer(
+            "undecided", "Every kind of verdict that the trace cannot show, or not all of them.",
+            verdicts.UNDECIDED, verdicts.undecided_table,
+        ),
+        _of_answer(
+            "lock", "Every lock in a trace of a threads library.",
+            locks.QUESTION, lambda trace: locks.lock_tables(trace)[0],
+        ),
+        _of_answer(
+            "lock_wait", "Every call of a threads library that waited, in time order.",
+            locks.WAITS, lambda trace: locks.lock_tables(trace)[1],
+        ),
         _table(
             "mark",
             "Every mark and note that was set in the window, by time.",

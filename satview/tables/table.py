@@ -27,8 +27,8 @@ def table(trace: Trace, name: str) -> Table:
     if name not in SCHEMAS:
         raise UsageError(f"there is no table {name[:40]!r}; {near_tables(name, kinds(trace))}"
                          f"there are {', '.join(SCHEMAS)}, and those of kinds of events")  # fmt: skip
-    if name in builders.ANSWERS:
-        return builders.ANSWERS[name](trace)
+    if (answer := SCHEMAS[name].answer) is not None:
+        return answer(trace)
     build = builders.BUILDERS[name]
     return table_of(
         trace,

@@ -29,7 +29,7 @@ from satview.opened import with_answers
 from satview.store import arguments
 from satview.store.arguments import describe_events, misfits
 from satview.tables.arguments import kinds
-from satview.tables.builders import ANSWERS, BUILDERS
+from satview.tables.builders import BUILDERS
 from satview.tables.schema import SCHEMAS, Kind
 from satview.tables.table import dtype_of
 from tests.helpers.kev import START, TraceBuilder
@@ -75,6 +75,19 @@ def test_states(small):
     assert table["is_cut"].tolist() == [True, False, False, True, True, False, True]
 
 
+def test_rows_of_a_table_are_an_answer(small):
+    longest = small.table("state").sorted_by("length").head(1)
+    assert longest.records() == [{
+        "thread": "server 1", "state": "RUNNING", "state_before": "MUTEX", "start_ns": 800, "end_ns": 9001,
+        "length_ns": 8201, "event": 8, "is_cut": True,
+    }]  # fmt: skip
+    assert [longest.text(0, name) for name in ("thread", "length", "is_cut")] == ["server 1", "8.201 µs", "yes"]
+    assert (longest.event(0), longest["length_ns"].tolist()) == (7, [8201])
+    arguments = small.table("argument")
+    named = arguments.rows(arguments["text"] == "bin/server").records()
+    assert [(row["argument"], row["number"], row["text"]) for row in named] == [("name", None, "bin/server")]
+
+
 def test_runs_and_calls(small):
     runs, calls = small.table("run"), small.table("call")
     assert list(zip(runs["start_ns"], runs["end_ns"], runs["event"], runs["is_switch"], strict=True)) == [
@@ -104,7 +117,7 @@ def test_columns_of_the_trace_are_not_copied(small):
 
 
 def test_every_table_is_as_documented(trace):
-    assert {*BUILDERS, *ANSWERS} == set(SCHEMAS)
+    assert set(BUILDERS) == {name for name, schema in SCHEMAS.items() if schema.answer is None}
     for name, schema in SCHEMAS.items():
         table = trace.table(name)
         arrow = table.arrow()
