@@ -15,6 +15,7 @@ from satview.gui import dialogs
 from satview.gui.quick_pick import LinePrompt
 from satview.gui.theme import LIGHT
 from satview.session.filtering.search import suggested
+from satview.session.lanes.lane_arrangement import QUIET
 
 K, LEFT, RIGHT = Qt.Key, Qt.MouseButton.LeftButton, Qt.MouseButton.RightButton
 NONE, SHIFT = Qt.KeyboardModifier.NoModifier, Qt.KeyboardModifier.ShiftModifier
