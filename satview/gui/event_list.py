@@ -61,6 +61,9 @@ _TOOL_TIP: Final = int(Qt.ItemDataRole.ToolTipRole)
 _DIMMED_ALPHA: Final = 215  # faint beside other rows, but still to be read: 4 times the light of the ground or more
 
 
+_PIN_PX: Final = 150  # a narrower head has no room for the word beside its title
+
+
 class EventListModel(QAbstractTableModel):
     """The events that the filter shows, as a table.
 
@@ -370,7 +373,12 @@ class EventListPanel(TablePanel[EventListModel]):
         head = self.table.horizontalHeader()
         pin = QCheckBox("Pin", head)
         pin.setToolTip(tool_tip("Keep the list where it is while the lanes move; else it follows them"))
+        pin.setAccessibleName("Pin")
         pin.toggled.connect(self._on_pin)
+        last = len(COLUMNS) - 1
+        head.sectionResized.connect(
+            lambda section, _, px: pin.setText("Pin" if px > _PIN_PX else "") if section == last else None
+        )
         line = QHBoxLayout(head)
         line.setContentsMargins(0, 0, 8, 0)
         line.addStretch()

@@ -576,7 +576,7 @@ def trace_rows(trace: Trace) -> Iterator[tuple[str, str]]:
 def trace_details(trace: Trace) -> Details:
     """Return what is known of a trace as a whole: shown while nothing is selected."""
     lines = tuple(Line(name, text) for name, text in trace_rows(trace) if name != "File")
-    return Details(trace.path.name, str(trace.path.parent), "trace", (Section("Trace", lines),))
+    return Details(trace.path.name, str(trace.path.absolute().parent), "trace", (Section("Trace", lines),))
 
 
 def span_details(timeline: Timeline, lane: int, span: Span, waits: WaitsFor | None = None) -> Details:
