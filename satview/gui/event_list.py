@@ -61,7 +61,7 @@ _TOOL_TIP: Final = int(Qt.ItemDataRole.ToolTipRole)
 _DIMMED_ALPHA: Final = 215  # faint beside other rows, but still to be read: 4 times the light of the ground or more
 
 
-_PIN_PX: Final = 150  # a narrower head has no room for the word beside its title
+_PIN_PX: Final = 130  # a narrower head has no room for the word beside its title
 
 
 class EventListModel(QAbstractTableModel):

@@ -10,6 +10,7 @@ from PySide6.QtWidgets import QHBoxLayout, QSizePolicy, QToolBar, QToolButton, Q
 
 from satview.base.memory import borrowed
 from satview.base.safe_text import menu_text, tool_tip
+from satview.gui.swimlane.cpu_use import busy_share, knows_use
 from satview.gui.theme import restyle
 from satview.session.glance import Part, lack_part, loss_part, size_part, verdict_part
 from satview.session.open_trace import OpenTrace
@@ -49,7 +50,7 @@ class Glance(QWidget):
             line.addWidget(button)
         self._panels: dict[str, str] = {}
         self._action = bar.addWidget(self)
-        for signal in (opened.verdicts.changed, opened.facts.changed, opened.reloaded):
+        for signal in (opened.verdicts.changed, opened.has_priorities.changed, opened.reloaded):
             signal.connect(self.refresh)
         self.refresh()
 
@@ -66,10 +67,10 @@ class Glance(QWidget):
     @Slot()
     def refresh(self) -> None:
         """Show what is known now."""
-        trace, facts, verdicts = self._opened.trace, self._opened.facts.found, self._opened.verdicts.found
-        self._show("size", size_part(trace, facts))
+        trace, timeline, verdicts = self._opened.trace, self._opened.timeline, self._opened.verdicts.found
+        self._show("size", size_part(trace, busy_share(timeline) if knows_use(timeline) else None))
         self._show("loss", loss_part(trace))
-        self._show("lack", lack_part(trace, facts))
+        self._show("lack", lack_part(trace, self._opened.has_priorities.found))
         self._show("verdict", verdict_part(trace, verdicts) if verdicts is not None else None)
         self._fit()
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from satview.analysis.needs import PRIORITIES, has_no_states
-from satview.analysis.statistics import Statistics
 from satview.analysis.verdicts.verdict import Severity
 from satview.answers.verdicts import Verdicts
 from satview.base.safe_text import counted
@@ -32,34 +31,18 @@ class Part:
     hint: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Facts:
-    """What takes time to find out.
-
-    Attributes:
-        busy: Share of their time that the CPUs were busy, interrupts included, 0 to 1.
-        has_priorities: Any event shows a priority.
-    """
-
-    busy: float
-    has_priorities: bool
+def has_priorities(trace: Trace, _is_cancelled: IsCancelled) -> bool:
+    """Return whether any event shows a priority; takes a look at all of them."""
+    return not PRIORITIES.reason(trace)
 
 
-def facts_of(trace: Trace, _is_cancelled: IsCancelled) -> Facts:
-    """Find them out."""
-    cpus = Statistics(trace).cpus
-    every_cycle = trace.window.length * max(1, len(cpus.busy_cycles))
-    busy = float((cpus.busy_cycles.sum() + cpus.interrupt_cycles.sum()) / max(1, every_cycle))
-    return Facts(busy, not PRIORITIES.reason(trace))
-
-
-def size_part(trace: Trace, facts: Facts | None) -> Part:
-    """Return how long the trace is and how busy its CPUs were, once that is known."""
+def size_part(trace: Trace, busy: float | None) -> Part:
+    """Return how long the trace is and how busy its CPUs were, 0 to 1, once that is known."""
     length = format_duration(trace.clock.duration_ns(trace.window.length))
     if trace.pairs is not None:  # of a threads library, which knows nothing of CPUs
         return Part(f"{length}, {counted(len(trace.threads) - 1, 'thread')}", "statistics", hint="Show statistics")
-    busy = f" {facts.busy * 100:.0f} % busy" if facts is not None and not has_no_states(trace) else ""
-    return Part(f"{length}, {counted(trace.cpu_count, 'CPU')}{busy}", "statistics", hint="Show statistics")
+    of_cpus = f" {busy:.0%} busy".replace("%", " %") if busy is not None else ""
+    return Part(f"{length}, {counted(trace.cpu_count, 'CPU')}{of_cpus}", "statistics", hint="Show statistics")
 
 
 def verdict_part(trace: Trace, verdicts: Verdicts) -> Part:
@@ -88,12 +71,17 @@ def loss_part(trace: Trace) -> Part:
                 "Show problems of the file")  # fmt: skip
 
 
-def lack_part(trace: Trace, facts: Facts | None) -> Part | None:
-    """Return what a trace that cannot answer most questions lacks, and what to capture; None if nothing is known."""
+def lack_part(trace: Trace, knows_priorities: bool | None) -> Part | None:
+    """Return what a trace that cannot answer most questions lacks, and what to capture; None if nothing is known.
+
+    Args:
+        trace: The trace.
+        knows_priorities: As `has_priorities` says; None as long as that is not known.
+    """
     if not trace.release.is_qnx or trace.pairs is not None or not len(trace.events):
         return None
     if has_no_states(trace):
         return Part("no states of threads: capture the class THREAD", "doctor", "warning", "Show what to capture")
-    if facts is not None and not facts.has_priorities:
+    if knows_priorities is False:
         return Part(f"no priorities: {PRIORITIES.remedy}", "doctor", "warning", "Show what to capture")
     return None

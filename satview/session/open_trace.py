@@ -19,7 +19,7 @@ from satview.events.user_events import Descriptions
 from satview.session.events.event_links import EventLinks
 from satview.session.filtering.filter_stack import EditHistory, FilterStack
 from satview.session.filtering.search import Search
-from satview.session.glance import Facts, facts_of
+from satview.session.glance import has_priorities
 from satview.session.highlight import Highlight, LegendHighlight, Selection
 from satview.session.lanes.class_loader import ClassLoader, descriptions_of
 from satview.session.lanes.label_source import LabelSource
@@ -104,7 +104,7 @@ class OpenTrace(QObject):
         self.legend = LegendHighlight(self)
         self.verdicts: TraceAnswer[Verdicts] = TraceAnswer(trace, _verdicts_of, self)
         self.doctor: TraceAnswer[Table] = TraceAnswer(trace, _diagnoses, self)
-        self.facts: TraceAnswer[Facts] = TraceAnswer(trace, facts_of, self)
+        self.has_priorities: TraceAnswer[bool] = TraceAnswer(trace, has_priorities, self)
         self.why = WhySearch(self)
         self.path = PathSearch(self)
         self.filters = FilterStack(trace, self.edits, self)
@@ -151,7 +151,7 @@ class OpenTrace(QObject):
         self.labels.take(self.trace)
         self.class_loader.load()
         self.verdicts.take(self.trace)
-        self.facts.take(self.trace)
+        self.has_priorities.take(self.trace)
         self.doctor.take(self.trace)
         self.why.forget()
         self.highlight.forget()
@@ -303,7 +303,7 @@ class OpenTrace(QObject):
         self.search.close()
         self.event_links.close()
         self.verdicts.close()
-        self.facts.close()
+        self.has_priorities.close()
         self.doctor.close()
         self.why.close()
         self.path.close()

@@ -60,6 +60,14 @@ def knows_use(timeline: Timeline) -> bool:
     return any(IS_BUSY[timeline.lane(lane).shares.values].any() for lane in lanes)
 
 
+def busy_share(timeline: Timeline) -> float:
+    """Return how busy all CPUs are over the whole trace, 0 to 1; their lanes are ready."""
+    lanes, window = _cpu_lanes(timeline), timeline.trace.window
+    shares = [timeline.lane(lane).shares for lane in lanes]
+    busy = sum(int(each.totals(window)[IS_BUSY[each.values]].sum()) for each in shares)
+    return busy / (window.length * len(lanes))
+
+
 def cpu_use(timeline: Timeline, window: TimeWindow, width_px: int, reach_px: int) -> CpuUse:
     """Return the CPUs in use in a window; the cost follows the pixels, not the events.
 

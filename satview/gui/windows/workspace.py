@@ -456,7 +456,7 @@ class Workspace(QWidget):
     @property
     def is_checking(self) -> bool:
         """True while verdicts are looked for, or will be once the lanes are exact."""
-        return self._check.isActive() or self.opened.verdicts.is_busy or self.opened.facts.is_busy
+        return self._check.isActive() or self.opened.verdicts.is_busy or self.opened.has_priorities.is_busy
 
     @Slot()
     def _look_for_verdicts(self) -> None:
@@ -465,11 +465,11 @@ class Workspace(QWidget):
         Not on a thread of low priority: while it waits for a processor with the interpreter's lock, the window waits.
         """
         count, most = len(self.opened.trace.events), self._settings.number("verdicts/check_up_to_events")
-        if count > most or self.area.is_exact:
+        if self.area.is_exact:
             self._check.stop()
+            self.opened.has_priorities.start()
             if count <= most:
                 self.opened.verdicts.start()
-                self.opened.facts.start()
 
     @Slot(str)
     def _on_setting(self, key: str) -> None:
