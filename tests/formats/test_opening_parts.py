@@ -249,7 +249,9 @@ def test_unpacking_can_be_stopped(tmp_path, looks):
 def test_one_block_of_zstd():
     packed = PACKERS["zstd"](b"a" * 500)
     assert [zstd_block(packed, size) for size in (500, 501)] == [b"a" * 500] * 2
+    long = PACKERS["zstd"](b"a" * ((1 << 18) + 1))  # a byte more than is unpacked at once
     for data, size, what in (
+        (long, 1 << 18, "it unpacks to more than it announces"),
         (packed, 499, "it unpacks to more than it announces"),
         (packed[:-3], 500, "its last frame is not complete"),
         (b"rubbish", 5, "zstd"),
