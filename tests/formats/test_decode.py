@@ -33,12 +33,12 @@ def opened(slots):
 
 
 @pytest.mark.parametrize("struct", [0, 1])
-@pytest.mark.parametrize(("upper", "first"), [(7, (7 << 32) - 16), (0, -16)])
-def test_events_in_front_of_the_first_time_event(struct, upper, first):
+@pytest.mark.parametrize(("upper", "start"), [(7, (7 << 32) - 16), (0, -16)])
+def test_events_in_front_of_the_first_time_event(struct, upper, start):
     """A call 16 cycles before it, which may be of several slots, and one as many behind it."""
     time = wire.CONTROL_TIME | struct << wire.STRUCT_SHIFT
     trace = opened([(CALL, 0xFFFFFFF0, 1, 2), (time, 0, upper, 0), (CALL, 0x10, 1, 2)])
-    assert trace.events.time_cycles.tolist() == [first, first + 16, first + 32]
+    assert trace.events.time_cycles.tolist() == [start, start + 16, start + 32]
 
 
 CODES = [

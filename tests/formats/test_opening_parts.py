@@ -86,9 +86,9 @@ def test_a_system_page_that_is_longer_than_the_first_look(step):
     """Of a pipe 4,096 bytes are looked at first."""
     page = np.arange(1250, dtype="<u4").tobytes()
     head = header_bytes([("LITTLE_ENDIAN", "TRUE"), ("SYS_RELEASE", "7.1.0"), ("SYSPAGE_LEN", "5000")])
-    found = source_of(Trickle(head + page + SLOT, step), Path("x"))
-    assert found.system_page == page
-    assert events_of(found) == [(9, MARK)]
+    opened_trace = source_of(Trickle(head + page + SLOT, step), Path("x"))
+    assert opened_trace.system_page == page
+    assert events_of(opened_trace) == [(9, MARK)]
 
 
 @pytest.mark.parametrize(
