@@ -24,9 +24,21 @@ from tests.helpers.growth import cpu_s
 HEADER = Header((("SYS_RELEASE", "7.1.0"), ("CYCLES_PER_SEC", "1000000000")))
 
 
+CALL = wire.code(2, 11)
+
+
 def opened(slots):
     array = np.array(slots, np.uint32).reshape(-1, 4)
     return trace_from_slots("made", "kev", HEADER, b"", array, "little", Problems())
+
+
+@pytest.mark.parametrize("struct", [0, 1])
+@pytest.mark.parametrize(("upper", "start"), [(7, (7 << 32) - 16), (0, -16)])
+def test_events_in_front_of_the_first_time_event(struct, upper, start):
+    """A call 16 cycles before it, which may be of several slots, and one as many behind it."""
+    time = wire.CONTROL_TIME | struct << wire.STRUCT_SHIFT
+    trace = opened([(CALL, 0xFFFFFFF0, 1, 2), (time, 0, upper, 0), (CALL, 0x10, 1, 2)])
+    assert trace.events.time_cycles.tolist() == [start, start + 16, start + 32]
 
 
 CODES = [

@@ -212,7 +212,7 @@ def test_where_a_problem_is():
     for more, offset in (({}, 0), ({"offset": 160}, 160)):
         problems = Problems()
         assemble.trace_from_slots("x", "kev", header(SYS_RELEASE="7.1.0"), b"", slots, "little", problems, **more)
-        assert [each.offset for each in problems if each.kind.slug == "empty-slots"] == [offset]
+        assert [problem.offset for problem in problems if problem.kind.slug == "empty-slots"] == [offset]
 
 
 def test_a_file_that_changed_while_it_was_decoded_is_refused():

@@ -191,8 +191,8 @@ def test_a_text_that_begins_within_a_word(most, text):
     """Behind the first one, at bytes 22 to 28 of the payload: in words 5 to 7."""
     [code] = Q7.find("SEC/PERM_LOOKUP")
     raw = struct.pack("<IIII16s", 1, 2, 3, 4, b"abcde\0fghijkl")
-    found = decode_payload(Q7.spec(code), raw, "little", Q7, most).arguments[-1]
-    assert (found.name, found.text, found.first_word, found.words) == ("perm_name", text, 5, 3)
+    second = decode_payload(Q7.spec(code), raw, "little", Q7, most).arguments[-1]
+    assert (second.name, second.text, second.first_word, second.words) == ("perm_name", text, 5, 3)
 
 
 @pytest.mark.parametrize(("texts", "shown"), [(b"abcdefg\0", ["abcdefg"]), (b"abcdef\0\0", ["abcdef", ""])])
@@ -201,7 +201,7 @@ def test_a_text_that_would_begin_behind_the_payload(texts, shown):
     [code] = Q7.find("SEC/PERM_LOOKUP")
     raw = struct.pack("<IIII", 1, 2, 3, 4) + texts
     arguments = decode_payload(Q7.spec(code), raw, "little", Q7).arguments
-    assert [each.text for each in arguments if each.name.endswith("_name")] == shown
+    assert [argument.text for argument in arguments if argument.name.endswith("_name")] == shown
 
 
 def test_words_of_a_user_event_that_may_be_a_text():

@@ -86,9 +86,9 @@ def test_a_system_page_that_is_longer_than_the_first_look(step):
     """Of a pipe 4,096 bytes are looked at first."""
     page = np.arange(1250, dtype="<u4").tobytes()
     head = header_bytes([("LITTLE_ENDIAN", "TRUE"), ("SYS_RELEASE", "7.1.0"), ("SYSPAGE_LEN", "5000")])
-    found = source_of(Trickle(head + page + SLOT, step), Path("x"))
-    assert found.system_page == page
-    assert events_of(found) == [(9, MARK)]
+    opened_trace = source_of(Trickle(head + page + SLOT, step), Path("x"))
+    assert opened_trace.system_page == page
+    assert events_of(opened_trace) == [(9, MARK)]
 
 
 @pytest.mark.parametrize(
@@ -249,7 +249,9 @@ def test_unpacking_can_be_stopped(tmp_path, looks):
 def test_one_block_of_zstd():
     packed = PACKERS["zstd"](b"a" * 500)
     assert [zstd_block(packed, size) for size in (500, 501)] == [b"a" * 500] * 2
+    long = PACKERS["zstd"](b"a" * ((1 << 18) + 1))  # a byte more than is unpacked at once
     for data, size, what in (
+        (long, 1 << 18, "it unpacks to more than it announces"),
         (packed, 499, "it unpacks to more than it announces"),
         (packed[:-3], 500, "its last frame is not complete"),
         (b"rubbish", 5, "zstd"),

@@ -123,10 +123,10 @@ def test_nothing_is_read_any_more_behind_reading_ahead(payloads):
     is_read = []
 
     class Slow(MemorySlots):
-        def take_halves(self, at, half):
+        def take_halves(self, positions, half):
             time.sleep(0.02)
             is_read.append(half)
-            return super().take_halves(at, half)
+            return super().take_halves(positions, half)
 
     payloads._slots = Slow(slots())
     with payloads.reading_ahead(np.arange(8, dtype=np.uint32)):

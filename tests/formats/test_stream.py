@@ -395,10 +395,10 @@ def test_what_waits_at_once_and_is_read_at_first():
     problems, tails = Problems(1000), np.full((105, 4), CALL | Struct.COMBINE_END << 30, np.uint32)
     tails[:, 1] = np.arange(105)
     list(EventStream([tails], problems))
-    assert [each.count for each in problems] == [1] * 100 + [5]
+    assert [problem.count for problem in problems] == [1] * 100 + [5]
     problems = Problems()
     assert list(stream.blocks_of_file(io.BytesIO(b"123"), b"", "little", problems)) == []
-    assert [each.offset for each in problems] == [0]
+    assert [problem.offset for problem in problems] == [0]
 
 
 @pytest.mark.parametrize(
