@@ -257,7 +257,13 @@ ALL_HOLDERS: Final = Need("all-holders", Mark.LOWER_BOUND, _all_holders, "captur
 SOME_NAME: Final = Need("some-name", Mark.NEEDS_CLASS, _some_name, "capture the class PROCESS", (C.PROCESS,))
 NAMES: Final = Need("names", Mark.LOWER_BOUND, _names, "capture the class PROCESS from its opening dump on",
                     (C.PROCESS,))  # fmt: skip
-NO_LOSS: Final = Need("loss", Mark.LOWER_BOUND, _loss, "capture fewer events, or into more kernel buffers")
+NO_LOSS: Final = Need(
+    "loss",
+    Mark.LOWER_BOUND,
+    _loss,
+    "capture fewer events, or into more kernel "
+    "buffers, and end with a signal (-c) or a time (-s) rather than after a number of buffers",
+)
 NO_DAMAGE: Final = Need("damage", Mark.ESTIMATE, _damage, "capture again")
 OPENING: Final = Need("opening", Mark.LOWER_BOUND, _opening, "begin the trace with START, not in a ring")
 

@@ -11,6 +11,7 @@ from typing import Any, Final
 import numpy as np
 
 from satview.analysis.doctor import may_be_more
+from satview.analysis.needs import STATES
 from satview.analysis.reasons.why import chain_lines, why
 from satview.analysis.statistics import Statistics
 from satview.analysis.verdicts.find import verdicts_of
@@ -223,7 +224,9 @@ def _process_lines(found: Statistics) -> tuple[Line, ...]:
     trace, cycles = found.trace, found.processes.cpu_cycles
     order = [row for row in np.argsort(-cycles, kind="stable").tolist() if row]
     lengths = np.maximum(found.covered.processes, 1).tolist()
-    lines = [Line(process_handle(row), trace.process_name(row), f"{int(cycles[row]) / lengths[row]:.1%} of a CPU")
+    is_unknown = bool(STATES.reason(trace))
+    lines = [Line(process_handle(row), trace.process_name(row),
+                  "CPU time unknown" if is_unknown else f"{int(cycles[row]) / lengths[row]:.1%} of a CPU")
              for row in order[:_MOST]]  # fmt: skip
     return (*lines, Line("", f"and {len(order) - _MOST:,} more")) if len(order) > _MOST else tuple(lines)
 
@@ -301,7 +304,7 @@ def _process(trace: Trace, handle: Handle) -> Details:
     mine = np.flatnonzero(trace.threads.process == row).tolist()
     share = int(found.processes.cpu_cycles[row]) / max(1, int(found.covered.processes[row]))
     lines = (Line("pid", str(int(trace.processes.pid[row]))), Line("Name", trace.processes.names[row]),
-             Line("CPU", f"{share:.1%} of a CPU"))  # fmt: skip
+             Line("CPU", "unknown" if STATES.reason(trace) else f"{share:.1%} of a CPU"))  # fmt: skip
     sections = (Section("Process", lines), Section("Threads", _thread_lines(found, mine)))
     return Details(f"{handle} {trace.process_name(row)}", "", "process", sections)
 

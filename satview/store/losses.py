@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from satview.events import wire
 from satview.events.spec import Release
+from satview.events.states import READY, RUNNING
 from satview.store.axis import files_of
 from satview.store.time_ranges import TimeRanges
 from satview.store.trace import Trace
@@ -23,9 +24,9 @@ KERNEL_PID: Final = 1
 def idle_threads(trace: Trace) -> NDArray[np.bool_]:
     """Return for every thread row whether it is an idle thread, bool (threads,).
 
-    A thread of process 1 named `idle...` is; in Linux those of process 0
-    are. Up to 7.x so are threads 1 to the number of CPUs of process 1 (inferred in
-    the format description, 8.4), if the trace does not name them otherwise.
+    A thread of process 1 named `idle...` is; in Linux those of process 0 are. So are threads 1 to the number of CPUs of
+    process 1 (inferred in the format description, 8.4), if the trace does not name them otherwise: up to 7.x all of
+    them, in 8.0, which that description leaves open, those that are ready or run and never wait.
     """
     if (axis := files_of(trace)) is not None:
         idle = np.zeros(len(trace.threads), np.bool_)
@@ -36,12 +37,20 @@ def idle_threads(trace: Trace) -> NDArray[np.bool_]:
     if trace.release is Release.LINUX:
         return np.asarray(threads.pid == 0)
     idle = np.array([name.startswith("idle") for name in threads.names], np.bool_)
-    if trace.release in (Release.QNX_6, Release.QNX_6_6, Release.QNX_7):
-        idle |= (threads.tid <= trace.cpu_count) & np.array([not name for name in threads.names], np.bool_)
+    if trace.release.is_qnx:
+        unnamed = np.array([not name for name in threads.names], np.bool_)
+        unnamed &= (threads.tid <= trace.cpu_count) & (threads.pid == KERNEL_PID)
+        if trace.release is Release.QNX_8:
+            for row in np.flatnonzero(unnamed).tolist():
+                code = trace.events.code[trace.states.of(row)]
+                state = trace.catalogue.state_value_of_code[code[code != wire.THREAD_CREATE]]
+                unnamed[row] = len(state) > 0 and bool(np.isin(state, (READY, RUNNING)).all())
+        idle |= unnamed
     return np.asarray(idle & (threads.pid == KERNEL_PID))
 
 
 EVERY_CPU: Final = -1
+_FULL: Final = 0.98  # of the largest buffer; the kernel hands them over a slot or two sooner or later
 
 
 def losses(trace: Trace) -> NDArray[np.int64]:
@@ -49,7 +58,8 @@ def losses(trace: Trace) -> NDArray[np.int64]:
 
     Up to 7.x all CPUs share the buffers, so the CPU is `EVERY_CPU`. A lost buffer is between the last event before it
     and its successor. In 8.0 the kernel reports events that it dropped, and a trace may begin later on one CPU than on
-    another, as a ring reaches back further on a quiet CPU than on a busy one.
+    another, as a ring reaches back further on a quiet CPU than on a busy one, and end sooner, as what a CPU wrote into
+    its next buffer is not in the file if the logger took no more.
     """
     return trace.cached("losses", _losses)
 
@@ -71,7 +81,8 @@ def _losses(trace: Trace) -> NDArray[np.int64]:
     found = np.concatenate((found[~is_elsewhere], trace.gaps[:, :3]))
     if per_cpu:
         late = [(trace.window.start - 1, end, cpu) for end, cpu in _late_starts(trace)]
-        found = np.concatenate((found, np.array(late, np.int64).reshape(-1, 3)))
+        early = [(start, trace.window.end, cpu) for start, cpu in _early_ends(trace)]
+        found = np.concatenate((found, np.array(late + early, np.int64).reshape(-1, 3)))
     found[:, 1] = np.maximum(found[:, 1], found[:, 0] + 1)
     return np.unique(found, axis=0)
 
@@ -104,6 +115,27 @@ def _late_starts(trace: Trace) -> list[tuple[int, int]]:
         for first in oldest
         if buffers.sequence[first] > 1 and (is_fresh or not buffers.slots[first])
     ]
+
+
+def _early_ends(trace: Trace) -> list[tuple[int, int]]:
+    """Return (last event, CPU) of the CPUs whose newest buffer was full, while others have later ones.
+
+    A buffer that the kernel hands over at the end of a trace, or on request, is rarely full; what follows a full one is
+    in a buffer that nobody handed over. Those of a ring have no number of slots until they are handed over.
+    """
+    buffers, events = trace.buffers, trace.events
+    full = int(buffers.slots.max(initial=0)) * _FULL
+    found = []
+    for cpu in np.unique(buffers.cpu).tolist():
+        own = np.flatnonzero(buffers.cpu == cpu)
+        newest = own[np.argmax(buffers.time_cycles[own])]
+        if not 0 < full <= buffers.slots[newest]:
+            continue
+        first = int(np.searchsorted(events.time_cycles, buffers.time_cycles[newest]))
+        last = int(events.time_cycles[first + np.flatnonzero(events.cpu[first:] == cpu)[-1]])
+        if last < trace.window.end - 1:
+            found.append((last, cpu))
+    return found
 
 
 def losses_of(lost: NDArray[np.int64], cpu: int) -> NDArray[np.int64]:

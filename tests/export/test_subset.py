@@ -164,7 +164,7 @@ def rollovers(release=Release.QNX_6, buffers=True):
         body = Maker()
         for cpu in (0, 1):
             body.event(CONTROL_TIME, cpu, time, (time >> 32, time & 0xFFFFFFFF))
-        for i in range(900):
+        for i in range(900 if n < 2 else 800):  # the last one is handed over before it is full
             body.event(
                 RUNNING if i % 3 == 0 else MSG_SENDV, 0, time + 10 + i, (7 + i % 2, 1) if i % 3 == 0 else (i, 1, 2, 3)
             )

@@ -198,8 +198,11 @@ def in_buffers(*buffers, cpu=0):
         ([(1, 4, (0, 1, 51)), (2, 3, (60, 61, 62))], [(1, 51, 60)]),
         ([(1, 2, (0, 1, 51)), (2, 3, (60, 61, 62))], []),  # longer, and the next one follows it
         ([(1, 2, (0, 1, 51)), (3, 3, (60, 61, 62))], [(1, 51, 60)]),
-        ([(1, 3, (0, 1, 40)), (3, 3, (50, 51, 52))], []),  # whole: what is missing is behind it
-        ([(1, 3, (0, 1, 41)), (3, 3, (51, 52, 53))], [(1, 41, 51)]),  # a length that fits by chance
+        ([(1, 3, (0, 1, 51)), (3, 3, (60, 61, 62))], []),  # whole: what is missing is behind it
+        # A buffer lasts for 20 at least (a tenth of 200): no two fit between 900 and 939. The length fits by chance.
+        ([(1, 3, (0, 1, 2)), (2, 3, (200, 201, 900)), (5, 3, (939, 940, 941))], [(201, 900, 939)]),
+        ([(1, 3, (0, 1, 2)), (2, 3, (200, 201, 900)), (5, 3, (940, 941, 942))], []),
+        ([(1, 3, (0, 1, 2)), (2, 3, (200, 201, 900)), (5, 3, (899, 941, 942))], []),  # a block out of order
         ([(1, 4, (0, 1, 51)), (2, 3, (130, 131, 132))], []),  # time stands still in front of the next, which shows it
         ([(1, 4, (0, 0, 0)), (2, 3, (0, 1, 2))], []),
         ([(1, 4, (0, 10, 20))], [(10, 20, -1)]),  # of equal steps the last

@@ -67,6 +67,14 @@ def test_every_handle_can_be_followed(trace):
     assert {handle[0] for handle in seen} >= {"t", "p", "c", "e", "v"}
 
 
+def test_without_states_the_time_of_processes_is_unknown_and_not_0(tmp_path):
+    builder = TraceBuilder().time_event(0).process_name(1, 7, "bin/dumper").call(11, 100).exit(11, 300)
+    trace = builder.open(tmp_path)
+    [process] = [line for line in as_text(look(trace)).splitlines() if "dumper" in line]
+    assert process.split(maxsplit=1)[1] == "dumper (CPU time unknown)"
+    assert re.search("^  CPU +unknown$", as_text(look(trace, process.split()[0])), re.MULTILINE)
+
+
 def test_a_verdict_leads_to_its_events(trace):
     [verdict] = trace.verdicts()
     text = as_text(look(trace, "v-1"))

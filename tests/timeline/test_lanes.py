@@ -13,7 +13,7 @@ from satview.events import states, wire
 from satview.events.states import SEEN_EVENT, SEEN_RUNNING, STATE_BY_NAME, VALUE_MASK
 from satview.formats.registry import open_trace
 from satview.linkage.calls import partner
-from satview.store.losses import lost_marks
+from satview.store.losses import idle_threads, lost_marks
 from satview.timeline.lane_tree import LaneKind, Timeline
 from satview.timeline.levels import build_levels
 from satview.timeline.spans import LaneSpans, exact_raster, pixel_edges
@@ -140,6 +140,14 @@ class TestThreadLanes:
         trace = builder.event(wire.code(6, 1), 8000).open(tmp_path)
         assert picture(trace, "pid 1", 8, kind=LaneKind.PROCESS) == "--------"
         assert picture(trace, "CPU 0", 3) == "..."
+
+    def test_a_kernel_thread_of_8_0_without_a_name_is_idle_if_it_never_waits(self, tmp_path):
+        builder = TraceBuilder("8.0.0", cpus=2).time_event(0).time_event(0, 1)
+        builder.state("RUNNING", 0, 1, 1).state("READY", 3000, 1, 1).state("RUNNING", 3001, 5, 1)
+        builder.state("RECEIVE", 5000, 5, 1).state("RUNNING", 5001, 1, 1)
+        builder.state("RUNNING", 1, 1, 2, 1).state("RECEIVE", 3000, 1, 2, 1).state("RUNNING", 3001, 1, 3, 1)
+        trace = builder.event(wire.code(6, 1), 8000).event(wire.code(6, 1), 8000, cpu=1).open(tmp_path)
+        assert idle_threads(trace)[[trace.threads.row(1, tid) for tid in (1, 2, 3)]].tolist() == [True, False, False]
 
 
 class TestPairs:

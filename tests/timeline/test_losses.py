@@ -1,5 +1,8 @@
 """Lanes and pairs where events are missing, drawn as text."""
 
+import pytest
+
+from satview.analysis.verdicts.find import find_verdicts
 from satview.events import wire
 from satview.linkage.calls import partner
 from satview.store.losses import EVERY_CPU, losses, lost_marks
@@ -75,3 +78,23 @@ def test_a_ring_of_8_0_begins_later_on_a_busy_cpu(tmp_path):
     trace = builder.state("READY", 7000, 5, 1).event(wire.code(6, 1), 8000).open(tmp_path)
     assert (losses(trace)[0] - [START, START, 0]).tolist() == [-1, 5000, 1]
     assert picture(trace, "thread 1", 8, kind=LaneKind.THREAD) == "uuuuuuur", "CPU 1 may have woken it"
+
+
+@pytest.mark.parametrize(("slots", "ends"), [((5, 4, 5), [(2000, 1)]), ((5, 4, 3), []), ((0, 0, 0), [])])
+def test_in_8_0_a_trace_ends_sooner_on_a_cpu_whose_next_buffer_nobody_took(slots, ends, tmp_path):
+    """CPU 1 runs a thread from 2000 on, which fills its buffer; CPU 0 goes on to 9000. Others are handed over early."""
+    builder = TraceBuilder("8.0.0", cpus=2).event(wire.CONTROL_BUFFER, 0, (1, slots[0])).time_event(0)
+    builder.state("RUNNING", 1000, 5, 1).state("RECEIVE", 1100, 5, 2).event(wire.code(6, 1), 1600)
+    builder.event(wire.CONTROL_BUFFER, 0, (1, slots[2]), cpu=1).time_event(0, cpu=1)
+    for step in range(2):
+        builder.event(wire.code(6, 2), 1000 + step, cpu=1)
+    builder.state("RUNNING", 2000, 6, 1, cpu=1)
+    builder.event(wire.CONTROL_BUFFER, 5000, (2, slots[1])).time_event(5000).state("READY", 7000, 5, 2)
+    trace = builder.event(wire.code(6, 1), 9000).open(tmp_path)
+    window_end = trace.window.end - START
+    assert [(start - START, end - START, cpu) for start, end, cpu in losses(trace).tolist()] == [
+        (start, window_end, cpu) for start, cpu in ends
+    ]
+    assert picture(trace, "CPU 1", 6, start=3000) == ("uuuuuu" if ends else "??????")
+    assert picture(trace, "thread 2", 9, kind=LaneKind.THREAD) == ("ucuuuuuuu" if ends else "uccccccrr")
+    assert not find_verdicts(trace, kinds=["data-loss"])

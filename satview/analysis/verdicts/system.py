@@ -319,10 +319,13 @@ def _succeeded(evidence: Evidence, entries: NDArray[np.uint32]) -> NDArray[np.ui
     bounds=(),
 )
 def data_losses(evidence: Evidence, _limits: Limits) -> list[Verdict]:
-    """Return one verdict if events are missing between others. That a ring begins late on some CPU is no loss."""
+    """Return one verdict if events are missing between others.
+
+    That a trace begins late on some CPU, as a ring does, or ends early is no loss.
+    """
     trace = evidence.trace
     lost = losses(trace)
-    lost = lost[lost[:, 0] >= trace.window.start]
+    lost = lost[(lost[:, 0] >= trace.window.start) & (lost[:, 1] < trace.window.end)]
     if not len(lost):
         return []
     worst = lost[np.argmax(lost[:, 1] - lost[:, 0])]

@@ -26,6 +26,7 @@ Gaps = NDArray[np.int64]  # (n, 4), as `Trace.gaps`
 _NO_BUFFER: Final = -1
 _MOST: Final = 500  # buffers that are looked into, and contradictions: a file of rubbish has more
 _LONGER: Final = 4  # times the step to the next buffer of a ring, within a buffer that was cut
+_FASTER: Final = 10  # times as fast as ever, events may come where buffers are lost
 _MOST_CPUS: Final = 256  # buffers in which one of each CPU is found
 _NEAR: Final = 1 << 16  # events before a splice among which the last one of a CPU is looked for
 _MOST_OPEN: Final = 0.1  # of a CPU's interrupts; where more have no exit, nothing that they show can be believed
@@ -64,11 +65,15 @@ def cut_buffers(decoded: Decoded, count: int, region: EventRegion, *, per_cpu: b
     has_next = following >= 0
     missing = np.where(has_next, words[following, 0] - words[:, 0] - 1, 0)
     announced = words[:, 1]
-    # Fewer slots than announced, or another buffer's behind its own. Where the length fits, as by chance it may, and of
-    # a ring, which has none, only the numbers and the time tell.
-    is_cut = (announced > 0) & (held < announced)
+    # Fewer slots than announced, or another buffer's behind its own; of a ring only the numbers tell. Where the length
+    # fits, as by chance it may, the missing buffers must not fit between the last event and the next buffer.
+    is_cut = (announced > 0) & ((held < announced) | ((held != announced) & (missing > 0)))
     is_cut[-1] &= announced[-1] > held[-1]
-    is_cut |= missing > 0
+    is_cut |= (announced == 0) & (missing > 0)
+    begins, to_next = decoded.time[rows], decoded.time[rows[following]] - decoded.time[ends - 1]
+    spans = (begins[following] - begins)[has_next & (missing == 0) & (2 * announced >= announced.max())]
+    least = int(spans[spans > 0].min()) if np.any(spans > 0) else 0  # of a buffer
+    is_cut |= (announced > 0) & (missing > 0) & (to_next >= 0) & (to_next * _FASTER < missing * least)
     gaps: list[tuple[int, int, int, int]] = []
     for number in np.flatnonzero(is_cut)[:_MOST].tolist():
         begin, end = int(rows[number]), int(ends[number])
@@ -76,8 +81,7 @@ def cut_buffers(decoded: Decoded, count: int, region: EventRegion, *, per_cpu: b
             start, stop = int(decoded.time[before]), int(decoded.time[behind])
             if stop <= start or behind >= end:
                 continue  # before the next buffer, which shows it
-            to_next = int(decoded.time[rows[following[number]]]) - int(decoded.time[end - 1])
-            if announced[number] in (0, held[number]) and stop - start < _LONGER * to_next:
+            if not announced[number] and stop - start < _LONGER * to_next[number]:
                 continue  # buffers are missing behind it: what they held takes longer than any step within one
             # Of a ring, that has no lengths, it is not known which of both it is: a cut one or lost ones behind it.
             shown_by = _next_buffer(decoded, rows[number + 1 :], cpu) if announced[number] else _NO_BUFFER
