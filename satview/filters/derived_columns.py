@@ -114,13 +114,11 @@ class TraceDerivedColumns:
 
     def has_priorities(self) -> bool:
         """Return whether any event of a thread shows a priority; the first one that does ends the search."""
-        events, has_some = self._trace.events, np.zeros(len(self._trace.events), np.bool_)
-        has_some[self._trace.states.event] = True  # in the order of the file, in which payloads are read fastest
-        has_some &= events.slot_count >= 2
-        rows, at, size = np.flatnonzero(has_some), 0, _FIRST_BLOCK
-        while at < len(rows):
-            some = rows[at : at + size]
-            if self._trace.payloads.column(some[events.thread[some] != 0], _PRIORITY_WORD).any():
+        events, states, at, size = self._trace.events, self._trace.states.event, 0, _FIRST_BLOCK
+        while at < len(states):
+            rows = states[at : at + size]
+            rows = rows[(events.slot_count[rows] >= 2) & (events.thread[rows] != 0)]
+            if self._trace.payloads.column(rows, _PRIORITY_WORD).any():
                 return True
             at, size = at + size, min(2 * size, _BLOCK)
         return False

@@ -48,6 +48,11 @@ def interrupt_rows(trace: Trace) -> NDArray[np.uint32]:
     return rows_of_codes(trace, *_INTERRUPTS)
 
 
+def interrupt_numbers(trace: Trace) -> NDArray[np.uint32]:
+    """Return which interrupt each of `interrupt_rows` is, uint32 (n,); cached with the trace."""
+    return trace.cached("links.interrupt_numbers", lambda trace: trace.payloads.column(interrupt_rows(trace), 0))
+
+
 def last_of_usual(
     trace: Trace, rows: NDArray[np.uint32], group: NDArray[np.int64], since: NDArray[np.uint32],
 ) -> tuple[NDArray[np.uint32], NDArray[np.bool_]]:  # fmt: skip
@@ -93,7 +98,7 @@ def last_of_usual(
 
 def _vectors(trace: Trace) -> tuple[NDArray[np.intp], int]:
     """Return which interrupt each of `interrupt_rows` is, and how many different ones there are."""
-    vectors, which = distinct(trace.payloads.column(interrupt_rows(trace), 0).astype(np.int64))
+    vectors, which = distinct(interrupt_numbers(trace).astype(np.int64))
     return which, len(vectors)
 
 

@@ -16,6 +16,7 @@ from satview.linkage import interrupts
 from satview.linkage.rows import rows_of_class
 from satview.linkage.table import NO_EVENT
 from satview.linkage.whole import is_whole, is_whole_on
+from satview.store.losses import losses
 from satview.store.tables import UNKNOWN_THREAD
 from satview.store.trace import Trace
 
@@ -23,16 +24,24 @@ _Rows = NDArray[np.uint32]
 _FORM: Final = 0x180  # 0 = entry
 
 
-def calls(trace: Trace) -> tuple[_Rows, _Rows]:
-    """Return entries and exits of the kernel calls of which the trace holds both, in any order.
+def calls(trace: Trace) -> tuple[tuple[_Rows, _Rows], tuple[_Rows, _Rows]]:
+    """Return entries and exits of the kernel calls of which the trace holds both: of known threads, and of others.
 
     The exit is the thread's next event of any kernel call, if it is one of the same call: a call that is entered again
     before (restarted) ends once. Where the thread is not known, as in a capture without THREAD events, the exit has to
     be the next kernel call event of the CPU, and the call one that never blocks: a thread that enters another gives way
     to one that may well come back from the same call.
     """
-    of_threads, of_nobody = _by_core(trace)
-    return np.concatenate((of_threads[0], of_nobody[0])), np.concatenate((of_threads[1], of_nobody[1]))
+    found = scanned(trace)
+    if not len(losses(trace)):
+        return found.known, found.unknown
+    sure = is_whole(trace, *found.known)
+    first, last = found.unknown
+    is_sure = np.ones(len(first), np.bool_)
+    for cpu in np.unique(trace.events.cpu[first]).tolist():
+        mine = trace.events.cpu[first] == cpu
+        is_sure[mine] = is_whole_on(trace, cpu, first[mine], last[mine])
+    return (found.known[0][sure], found.known[1][sure]), (first[is_sure], last[is_sure])
 
 
 def scanned(trace: Trace) -> links.Calls:
@@ -59,18 +68,6 @@ def _scanned(trace: Trace) -> links.Calls:
         never_block(trace.release),
         ends,
     )
-
-
-def _by_core(trace: Trace) -> tuple[tuple[_Rows, _Rows], tuple[_Rows, _Rows]]:
-    """Return entries and exits of known threads, and those of unknown ones."""
-    found = scanned(trace)
-    sure = is_whole(trace, *found.known)
-    first, last = found.unknown
-    is_sure = np.ones(len(first), np.bool_)
-    for cpu in np.unique(trace.events.cpu[first]).tolist():
-        mine = trace.events.cpu[first] == cpu
-        is_sure[mine] = is_whole_on(trace, cpu, first[mine], last[mine])
-    return (found.known[0][sure], found.known[1][sure]), (first[is_sure], last[is_sure])
 
 
 def partners(trace: Trace) -> NDArray[np.uint32]:
@@ -109,8 +106,7 @@ def _partners(trace: Trace) -> NDArray[np.uint32]:
     if trace.pairs is not None:  # the format shows them itself
         return trace.pairs
     column = np.full(len(trace.events), NO_EVENT, np.uint32)
-    for pairs in (calls, interrupts.interrupts):
-        enters, exits = pairs(trace)
+    for enters, exits in (*calls(trace), interrupts.interrupts(trace)):
         column[enters], column[exits] = exits, enters
     return column
 

@@ -105,11 +105,7 @@ class _WakeUps:
         found = waits(trace)
         ended = np.flatnonzero((found.end_value == READY) | (found.end_value == RUNNING))
         # In order of time all searches below stay in the processor's cache.
-        self.at = np.empty(len(trace.events), np.uint32)
-        self.at[found.end_row[ended]] = ended
-        is_end = np.zeros(len(trace.events), np.bool_)
-        is_end[found.end_row[ended]] = True
-        self.at = self.at[is_end].astype(np.intp)
+        self.at = ended[np.argsort(found.end_row[ended], kind="stable")]
         self.waits: Waits = found
         self.row = found.end_row[self.at]
         self.begin = found.row[self.at]
@@ -296,7 +292,7 @@ class _WakeUps:
         number, known = argument(trace, calls, "intr")
         by, number = trace.events.thread[calls[known]], number[known] & 0xFFFFFFFF
         entries = interrupt_rows(trace)
-        vector = trace.payloads.column(entries, 0)
+        vector = actors.interrupt_numbers(trace)
         for thread in np.unique(self.thread[at]).tolist():
             own = np.unique(number[by == thread])
             if len(own) == 1:

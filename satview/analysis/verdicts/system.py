@@ -16,7 +16,7 @@ from satview.base.safe_text import counted
 from satview.events import wire
 from satview.events.spec import Release
 from satview.events.variants import FAILURES
-from satview.linkage.actors import interrupt_rows
+from satview.linkage.actors import interrupt_numbers, interrupt_rows
 from satview.linkage.calls import partners
 from satview.linkage.mutexes import entries_of
 from satview.linkage.rows import rows_of_class, stable_order
@@ -61,7 +61,7 @@ def floods(evidence: Evidence, limits: Limits) -> list[Verdict]:
     window = limits.cycles("window_ms")
     woken_by = _causes_of_slices(evidence) if trace.release is Release.QNX_8 and evidence.has_states else None
     verdicts = []
-    for (cpu, number), mine in groups(trace.events.cpu[rows], trace.payloads.column(rows, 0)):
+    for (cpu, number), mine in groups(trace.events.cpu[rows], interrupt_numbers(trace)):
         times = evidence.times[rows[mine]]
         handled = _handled(evidence, rows[mine], woken_by)
         if handled is not None:
