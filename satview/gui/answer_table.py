@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, Final
@@ -27,8 +26,10 @@ from PySide6.QtWidgets import (
     QHBoxLayout,
     QHeaderView,
     QLabel,
+    QLayout,
     QLineEdit,
     QSizePolicy,
+    QSplitter,
     QStackedWidget,
     QStyledItemDelegate,
     QStyleOptionViewItem,
@@ -328,6 +329,7 @@ class AnswerPanel(TablePanel[AnswerModel]):
         super().__init__(context, parent)
         self._area = context.area
         self._is_down, self._pressed_x = False, 0.0
+        self._order = "", False  # column, largest first; no column = in the order of the answer
         self.model = AnswerModel(context.theme, self, self.shown_names)
         self.table = QTableView(self)
         self._set_up_table(name, context.settings.number("events/row_height_px"))
@@ -337,9 +339,29 @@ class AnswerPanel(TablePanel[AnswerModel]):
         for page in (self.table, self.message):
             self.stack.addWidget(page)
 
-    @abstractmethod
     def sort(self, name: str, *, descending: bool) -> None:
         """Show the rows in the order of a column."""
+        self._order = name, descending
+        self._fill()
+
+    def _fill(self) -> None:
+        """Show the answer, if there is one, in the order that was chosen."""
+
+    def _show_in_order(self, answer: Table) -> None:
+        """Show an answer in the order that was chosen; without one in its own."""
+        name, descending = self._order
+        self.show_answer(answer.sorted_by(name, descending) if name else answer, name, is_descending=descending)
+
+    def _lay_out(self, *parts: QLayout | QWidget) -> None:
+        """Put parts below each other, without room between them; what is no line takes the room that is left."""
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(0)
+        for part in parts:
+            if isinstance(part, QLayout):
+                layout.addLayout(part)
+            else:
+                layout.addWidget(part, int(isinstance(part, QStackedWidget | QSplitter)))
 
     def add_buttons(self, head: QHBoxLayout, statement: QLabel) -> None:
         """Put Copy and Export at the right of a line; a label says what came of an export."""
@@ -626,12 +648,7 @@ class TransactionsPanel(AnswerPanel):
         self._dock: QDockWidget | None = None
         self.line = FilterLine(self)
         self.line.changed.connect(self._on_filter)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(0)
-        layout.addLayout(self._head())
-        layout.addWidget(self.line)
-        layout.addWidget(self.stack, 1)
+        self._lay_out(self._head(), self.line, self.stack)
         self.view.changed.connect(self._on_found)
         self._opened.selection.range_changed.connect(self._on_range)
 
