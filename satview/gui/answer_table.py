@@ -196,7 +196,7 @@ class AnswerModel(QAbstractTableModel):
         if role == Qt.ItemDataRole.ToolTipRole:
             text, doubt = self._texts(row)[index.column()].strip(), self.answer.doubt(row, column.name)
             way = "A click goes there." if self.answer.has_place(row, column.name) else ""
-            return tool_tip("\n".join(filter(None, (text, doubt, way))))
+            return tool_tip("\n".join(filter(None, (text, doubt, *self._hidden(index), way))))
         if role == Qt.ItemDataRole.TextAlignmentRole:
             return _LEFT if column.kind.is_words else _RIGHT
         if role == Qt.ItemDataRole.DecorationRole and column.kind is Kind.STATE:
@@ -210,6 +210,14 @@ class AnswerModel(QAbstractTableModel):
         if role == Qt.ItemDataRole.ForegroundRole and self.answer.has_place(row, column.name):
             return colour(self._theme.accent)
         return self.answer.bar(row, column) if role == SHARE_ROLE else None
+
+    def _hidden(self, index: Index) -> list[str]:
+        """Return the sentences of a row for which there is no column, for the tip of its name."""
+        answer = self.answer
+        if answer is None or index.column():
+            return []
+        return [answer.text(index.row(), column.name) for column in answer.question.columns
+                if column.kind is Kind.SENTENCE and column.title and column not in self.columns]  # fmt: skip
 
     def _swatch(self, value: int) -> QPixmap:
         pixmap, rgb = QPixmap(_SWATCH_PX, _SWATCH_PX), state_colour(value, self._theme)

@@ -25,7 +25,7 @@ class DoctorPanel(AnswerPanel):
     """
 
     waits_to_be_seen = True
-    shown_names = ("title", "trust", "reason", "remedy", "command", "question")
+    shown_names = ("title", "trust", "reason", "remedy", "command")
 
     def __init__(self, context: PanelContext, parent: QWidget | None = None) -> None:
         super().__init__(context, "Doctor", parent)
