@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, Final
@@ -27,8 +26,10 @@ from PySide6.QtWidgets import (
     QHBoxLayout,
     QHeaderView,
     QLabel,
+    QLayout,
     QLineEdit,
     QSizePolicy,
+    QSplitter,
     QStackedWidget,
     QStyledItemDelegate,
     QStyleOptionViewItem,
@@ -195,7 +196,7 @@ class AnswerModel(QAbstractTableModel):
         if role == Qt.ItemDataRole.ToolTipRole:
             text, doubt = self._texts(row)[index.column()].strip(), self.answer.doubt(row, column.name)
             way = "A click goes there." if self.answer.has_place(row, column.name) else ""
-            return tool_tip("\n".join(filter(None, (text, doubt, way))))
+            return tool_tip("\n".join(filter(None, (text, doubt, *self._hidden(index), way))))
         if role == Qt.ItemDataRole.TextAlignmentRole:
             return _LEFT if column.kind.is_words else _RIGHT
         if role == Qt.ItemDataRole.DecorationRole and column.kind is Kind.STATE:
@@ -209,6 +210,14 @@ class AnswerModel(QAbstractTableModel):
         if role == Qt.ItemDataRole.ForegroundRole and self.answer.has_place(row, column.name):
             return colour(self._theme.accent)
         return self.answer.bar(row, column) if role == SHARE_ROLE else None
+
+    def _hidden(self, index: Index) -> list[str]:
+        """Return the sentences of a row for which there is no column, for the tip of its name."""
+        answer = self.answer
+        if answer is None or index.column():
+            return []
+        return [answer.text(index.row(), column.name) for column in answer.question.columns
+                if column.kind is Kind.SENTENCE and column.title and column not in self.columns]  # fmt: skip
 
     def _swatch(self, value: int) -> QPixmap:
         pixmap, rgb = QPixmap(_SWATCH_PX, _SWATCH_PX), state_colour(value, self._theme)
@@ -328,6 +337,7 @@ class AnswerPanel(TablePanel[AnswerModel]):
         super().__init__(context, parent)
         self._area = context.area
         self._is_down, self._pressed_x = False, 0.0
+        self._order = "", False  # column, largest first; no column = in the order of the answer
         self.model = AnswerModel(context.theme, self, self.shown_names)
         self.table = QTableView(self)
         self._set_up_table(name, context.settings.number("events/row_height_px"))
@@ -337,9 +347,29 @@ class AnswerPanel(TablePanel[AnswerModel]):
         for page in (self.table, self.message):
             self.stack.addWidget(page)
 
-    @abstractmethod
     def sort(self, name: str, *, descending: bool) -> None:
         """Show the rows in the order of a column."""
+        self._order = name, descending
+        self._fill()
+
+    def _fill(self) -> None:
+        """Show the answer, if there is one, in the order that was chosen."""
+
+    def _show_in_order(self, answer: Table) -> None:
+        """Show an answer in the order that was chosen; without one in its own."""
+        name, descending = self._order
+        self.show_answer(answer.sorted_by(name, descending) if name else answer, name, is_descending=descending)
+
+    def _lay_out(self, *parts: QLayout | QWidget) -> None:
+        """Put parts below each other, without room between them; what is no line takes the room that is left."""
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(0)
+        for part in parts:
+            if isinstance(part, QLayout):
+                layout.addLayout(part)
+            else:
+                layout.addWidget(part, int(isinstance(part, QStackedWidget | QSplitter)))
 
     def add_buttons(self, head: QHBoxLayout, statement: QLabel) -> None:
         """Put Copy and Export at the right of a line; a label says what came of an export."""
@@ -626,12 +656,7 @@ class TransactionsPanel(AnswerPanel):
         self._dock: QDockWidget | None = None
         self.line = FilterLine(self)
         self.line.changed.connect(self._on_filter)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(0)
-        layout.addLayout(self._head())
-        layout.addWidget(self.line)
-        layout.addWidget(self.stack, 1)
+        self._lay_out(self._head(), self.line, self.stack)
         self.view.changed.connect(self._on_found)
         self._opened.selection.range_changed.connect(self._on_range)
 

@@ -263,15 +263,10 @@ class StatisticsPanel(AnswerPanel):
         self._sorting: dict[str, tuple[str, bool]] = {}  # by key of a table the user's: key of a column, largest first
         self._widths: dict[str, dict[str, int]] = {}
         self._add_bars_and_names(context.settings.number("events/row_height_px"))
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(0)
         head, selectors = self._head(), self._selectors()
         self.add_buttons(head, self.statement)
-        layout.addLayout(head)
-        layout.addLayout(selectors)
         self._add_message_page()
-        layout.addWidget(self.stack, 1)
+        self._lay_out(head, selectors, self.stack)
         self.view.changed.connect(self._on_view)
         self._opened.selection.changed.connect(self._mark_selected)
         self._on_view()

@@ -62,8 +62,9 @@ def test_a_row_says_mark_reason_and_capture(panel):
     assert texts(panel, "Interrupts") == [
         "Interrupts", "Needs other events", "no interrupts are there", "capture the class INTR",
         "tracelogger -k 128 -b 256 -F1 -F5 -F6 -F7 -f /dev/shmem/tracebuffer.kev",
-        "How often does each interrupt come, how late and how long is it handled?",
     ]  # fmt: skip
+    tip = panel.model.index(row_of(panel, "Interrupts"), 0).data(Qt.ItemDataRole.ToolTipRole)
+    assert "How often does each interrupt come, how late and how long is it handled?" in tip
     assert colour_of(panel, "Interrupts") == LIGHT.error
     assert texts(panel, "Events")[1] == "Lower bound"
     assert colour_of(panel, "Events") == LIGHT.warning

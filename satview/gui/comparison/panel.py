@@ -14,11 +14,11 @@ from PySide6.QtWidgets import (
     QLineEdit,
     QSplitter,
     QStackedWidget,
-    QVBoxLayout,
     QWidget,
 )
 
 from satview.answers.comparison import KINDS, Change
+from satview.answers.table import Table
 from satview.base.safe_text import tool_tip, visible_line
 from satview.gui.answer_table import AnswerPanel
 from satview.gui.panel import PanelContext, select_row
@@ -78,11 +78,7 @@ class ComparisonPanel(AnswerPanel):
         self._split.addWidget(self._plots)
         self._split.setStretchFactor(0, 1)
         self._split.setSizes([10 * _PLOT_PX, _PLOT_PX])
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(0)
-        layout.addLayout(self._head())
-        layout.addWidget(self._split, 1)
+        self._lay_out(self._head(), self._split)
         self.view.changed.connect(self._on_view)
         self.overlaid.changed.connect(self._on_overlaid)
         context.comparison.changed.connect(self._on_comparison)
@@ -114,9 +110,9 @@ class ComparisonPanel(AnswerPanel):
         self.words.setMaximumWidth(220)
         line.addWidget(self.statement, 1)
         self.add_buttons(line, self.statement)
-        self.kind.currentIndexChanged.connect(self._sift)
-        self.words.textChanged.connect(self._sift)
-        self.every.toggled.connect(self._sift)
+        self.kind.currentIndexChanged.connect(self._fill)
+        self.words.textChanged.connect(self._fill)
+        self.every.toggled.connect(self._fill)
         self.extent.currentIndexChanged.connect(self._on_extent)
         return line
 
@@ -142,11 +138,6 @@ class ComparisonPanel(AnswerPanel):
         self.view.close()
         self.overlaid.close()
 
-    def sort(self, name: str, *, descending: bool) -> None:
-        """Show the changes in the order of a column."""
-        self._order = name, descending
-        self._sift()
-
     def go_to(self, change: Change) -> None:
         """Show what a row is about in both traces: where the longest is, else its lane or an event of its kind."""
         linked = self._comparison.is_linked
@@ -171,7 +162,7 @@ class ComparisonPanel(AnswerPanel):
         self._on_rows()
 
     @Slot()
-    def _sift(self) -> None:
+    def _fill(self) -> None:
         """Show those of a kind that have all of some words, and unless all are requested one figure of each thing."""
         if self._shown is None:
             self.model.show(None, "", is_descending=True)
@@ -182,12 +173,17 @@ class ComparisonPanel(AnswerPanel):
         for row, change in enumerate(self._shown.found):
             if kind in ("", change.by) and all(word in f"{change.name} {change.title}".casefold() for word in words):
                 rows.setdefault((row if self.every.isChecked() else -1, change.by, change.name), row)
-        name, descending = self._order
-        table = self._shown.table.at(np.array([*rows.values()], np.int64)).sorted_by(name, descending)
-        of_logger = [self._shown.found[row].is_of_logger for row in table.positions.tolist()]
-        table = table.at(table.positions[np.argsort(of_logger, kind="stable")])  # they follow what was captured
-        self.show_answer(table, name, is_descending=descending)
+        self._show_in_order(self._shown.table.at(np.array([*rows.values()], np.int64)))
         self._select_first()
+
+    def _show_in_order(self, answer: Table) -> None:
+        """Show changes in the order that was chosen, what the logger did last: it follows what was captured."""
+        name, descending = self._order
+        ordered = answer.sorted_by(name, descending) if name else answer
+        found = self._shown.found if self._shown is not None else ()
+        of_logger = [found[row].is_of_logger for row in ordered.positions.tolist()]
+        ordered = ordered.at(ordered.positions[np.argsort(of_logger, kind="stable")])
+        self.show_answer(ordered, name, is_descending=descending)
 
     @Slot(int)
     def _on_extent(self, _index: int) -> None:
@@ -240,7 +236,7 @@ class ComparisonPanel(AnswerPanel):
         self._plots.setVisible(not said)
         if changes is not self._shown:
             self._shown = changes
-            self._sift()
+            self._fill()
 
     @Slot()
     def _on_overlaid(self) -> None:

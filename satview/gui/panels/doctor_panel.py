@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtCore import QPoint, Qt, Slot
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QHBoxLayout, QMenu, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QMenu, QPushButton, QWidget
 
 from satview.analysis.capture_line import CaptureLine
 from satview.analysis.doctor import notes
@@ -25,18 +25,13 @@ class DoctorPanel(AnswerPanel):
     """
 
     waits_to_be_seen = True
-    shown_names = ("title", "trust", "reason", "remedy", "command", "question")
+    shown_names = ("title", "trust", "reason", "remedy", "command")
 
     def __init__(self, context: PanelContext, parent: QWidget | None = None) -> None:
         super().__init__(context, "Doctor", parent)
         self.setMinimumSize(120, 64)
-        self._order = "", False
         self._shown: Table | None = None  # what the model has: its selected rows stay until there is another
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(0)
-        layout.addLayout(self._head())
-        layout.addWidget(self.stack, 1)
+        self._lay_out(self._head(), self.stack)
         self.table.selectionModel().selectionChanged.connect(self._on_selection)
         self._opened.doctor.changed.connect(self._fill)
         self._fill()
@@ -47,8 +42,8 @@ class DoctorPanel(AnswerPanel):
 
     def sort(self, name: str, *, descending: bool) -> None:
         """Show the analyses in the order of a column."""
-        self._order, self._shown = (name, descending), None
-        self._fill()
+        self._shown = None
+        super().sort(name, descending=descending)
 
     def _head(self) -> QHBoxLayout:
         head = QHBoxLayout()
@@ -67,14 +62,14 @@ class DoctorPanel(AnswerPanel):
 
     @Slot()
     def _fill(self) -> None:
-        search, (name, descending) = self._opened.doctor, self._order
+        search = self._opened.doctor
         found = search.found
         if found is None or search.error:
             self.statement.setText("")
             self.show_page(search.error or "Examining the trace\N{HORIZONTAL ELLIPSIS}")
         elif found is not self._shown:
             self._shown = found
-            self.show_answer(found.sorted_by(name, descending) if name else found, name, is_descending=descending)
+            self._show_in_order(found)
             exact = exact_in(found)
             said = (exact[0].upper() + exact[1:], *notes(self._opened.trace))
             self.statement.setText(visible_line(" \N{MIDDLE DOT} ".join(said)))

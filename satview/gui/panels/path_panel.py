@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from PySide6.QtCore import QModelIndex, Qt, Slot
-from PySide6.QtWidgets import QHBoxLayout, QHeaderView, QSizePolicy, QSplitter, QTableView, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QHeaderView, QSizePolicy, QSplitter, QTableView, QWidget
 
 from satview.analysis.reasons.critical_path import count_of_pieces
 from satview.answers.table import Table
@@ -44,8 +44,7 @@ class PathPanel(AnswerPanel):
             table.horizontalHeader().setStretchLastSection(table is self.table)
         self.sums.clicked.connect(self._on_sum)
         self.sums.activated.connect(self._on_sum)
-        self._order = "", False
-        self._lay_out()
+        self._set_up()
         self._opened.path.changed.connect(self._on_path)
         self._on_path()
 
@@ -54,11 +53,6 @@ class PathPanel(AnswerPanel):
         super().set_theme(theme)
         self.totals.set_theme(theme)
         self.sums.viewport().update()
-
-    def sort(self, name: str, *, descending: bool) -> None:
-        """Show the pieces in the order of a column; those of a fold stay below it."""
-        self._order = name, descending
-        self._fill()
 
     def _rows_as_text(self) -> str:
         """Return the sums while their table has the focus; else all pieces, or those that are selected."""
@@ -78,7 +72,7 @@ class PathPanel(AnswerPanel):
         found = self._opened.path.found
         return found.pieces if found is not None else None
 
-    def _lay_out(self) -> None:
+    def _set_up(self) -> None:
         self.statement = PlainLabel(self)
         self.statement.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
         head = QHBoxLayout()
@@ -91,11 +85,7 @@ class PathPanel(AnswerPanel):
         split.setStretchFactor(0, 1)
         split.setStretchFactor(1, 0)
         split.setSizes([200, 110])
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(0)
-        layout.addLayout(head)
-        layout.addWidget(split, 1)
+        self._lay_out(head, split)
 
     @Slot()
     def _on_path(self) -> None:
@@ -121,10 +111,8 @@ class PathPanel(AnswerPanel):
         self.show_page("")
 
     def _fill(self) -> None:
-        found, (name, descending) = self._opened.path.found, self._order
-        if found is not None:
-            rows = found.folded.sorted_by(name, descending) if name else found.folded
-            self.show_answer(rows, name, is_descending=descending)
+        if (found := self._opened.path.found) is not None:
+            self._show_in_order(found.folded)
             self.table.resizeColumnToContents(0)
             self.table.setColumnWidth(0, min(max(self.table.columnWidth(0), _LEAST_NAME_PX), _WIDEST_NAME_PX))
 

@@ -7,7 +7,7 @@ from typing import Final
 import numpy as np
 from PySide6.QtCore import QModelIndex, Slot
 from PySide6.QtGui import QShowEvent
-from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QWidget
 
 from satview.answers.table import Table
 from satview.base.time_text import format_moment
@@ -38,12 +38,7 @@ class SnapshotPanel(AnswerPanel):
         head.setContentsMargins(8, 3, 8, 3)
         head.addWidget(self.moment, 1)
         self.add_buttons(head, self.moment)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(0)
-        layout.addLayout(head)
-        layout.addWidget(self.stack, 1)
-        self._order = "", False
+        self._lay_out(head, self.stack)
         self._shown: Table | None = None
         self._is_open: dict[str, bool] = {}  # by state, as the user left it
         self.view.changed.connect(self._on_view)
@@ -53,11 +48,6 @@ class SnapshotPanel(AnswerPanel):
         """Cancel the background tasks."""
         super().close_down()
         self.view.close()
-
-    def sort(self, name: str, *, descending: bool) -> None:
-        """Show the states in the order of a column; the threads of a state stay below it."""
-        self._order = name, descending
-        self._fill()
 
     @property
     def exported(self) -> Table | None:
@@ -98,7 +88,7 @@ class SnapshotPanel(AnswerPanel):
 
     def _fill(self) -> None:
         """Show the states; those that were unfolded are so again, at first those of few threads."""
-        found, (name, descending) = self.view.found, self._order
+        found = self.view.found
         if found is None:
             return
         if (before := self.model.answer) is not None:
@@ -106,10 +96,10 @@ class SnapshotPanel(AnswerPanel):
                               if not self.model.depth_at(row)}  # fmt: skip
         bar = self.table.verticalScrollBar()
         position, self._shown = bar.value(), found
-        rows = found.sorted_by(name, descending) if name else found
-        self.show_answer(rows, name, is_descending=descending)
-        for row in reversed(range(len(rows))):
-            if self._is_open.get(rows.text(row, "state"), rows.held(row, "count") <= _OPEN_UP_TO):
+        self._show_in_order(found)
+        rows = self.model.answer
+        for row in reversed(range(len(found))):
+            if rows is not None and self._is_open.get(rows.text(row, "state"), rows.held(row, "count") <= _OPEN_UP_TO):
                 self.model.unfold(row)
         self._fit_columns()
         bar.setValue(position)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Slot
-from PySide6.QtWidgets import QHBoxLayout, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QPushButton, QWidget
 
 from satview.base.safe_text import tool_tip, visible_line
 from satview.gui.answer_table import AnswerPanel
@@ -26,7 +26,6 @@ class VerdictsPanel(AnswerPanel):
     def __init__(self, context: PanelContext, parent: QWidget | None = None) -> None:
         super().__init__(context, "Verdicts", parent)
         self._report = context.report
-        self._order = "", False
         self.statement = CutLabel("", self)
         self.missing = PlainLabel("", self)
         self.missing.setProperty("role", "dim")
@@ -40,12 +39,7 @@ class VerdictsPanel(AnswerPanel):
         self.capture.clicked.connect(self._on_capture)
         head.addWidget(self.capture)
         self.add_buttons(head, self.statement)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(0)
-        layout.addLayout(head)
-        layout.addWidget(self.stack, 1)
-        layout.addWidget(self.missing)
+        self._lay_out(head, self.stack, self.missing)
         self._opened.verdicts.changed.connect(self._fill)
         self._fill()
 
@@ -60,15 +54,10 @@ class VerdictsPanel(AnswerPanel):
             select_row(self.table, 0)
             self._show(0)
 
-    def sort(self, name: str, *, descending: bool) -> None:
-        """Show the verdicts in the order of a column."""
-        self._order = name, descending
-        self._fill()
-
     @Slot()
     def _fill(self) -> None:
         search = self._opened.verdicts
-        found, (name, descending) = search.found, self._order
+        found = search.found
         self.missing.hide()
         line = found.capture if found is not None else None
         self.capture.setVisible(line is not None)
@@ -79,8 +68,8 @@ class VerdictsPanel(AnswerPanel):
             self.statement.setText("")
             self.show_page(search.error or "Looking for problems\N{HORIZONTAL ELLIPSIS}")
             return
-        table = found.table.sorted_by(name, descending) if name else found.table
-        self.show_answer(table, name, is_descending=descending)
+        table = found.table
+        self._show_in_order(table)
         self.statement.setText(found.severities or found.summary)
         self.missing.setText("\n".join(f"Not all: {visible_line(line)}." for line in table.missing))
         self.missing.setVisible(bool(table.missing and len(table)))
