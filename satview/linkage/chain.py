@@ -90,6 +90,17 @@ class Hop:
 
 
 @dataclass(frozen=True, slots=True)
+class NamedHop(Hop):
+    """A step of a known kind.
+
+    Attributes:
+        name: What it is: `message`, `reply`, `pulse`, `wake-up`.
+    """
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
 class Connections:
     """What one event is connected with.
 

@@ -16,7 +16,7 @@ from satview.session.lanes.lane_list import LaneList
 from satview.session.open_trace import OpenTrace
 from satview.session.tasks import IsCancelled, Report, Task
 from satview.store.trace import Trace
-from satview.timeline.arrows import ArrowGroups, ArrowIndex, Picture, arrow_groups, arrow_index
+from satview.timeline.arrows import ArrowGroups, ArrowIndex, ArrowKind, Picture, arrow_groups, arrow_index
 from satview.timeline.lane_info import LaneInfo
 
 _AT_ONCE: Final = 4_000  # arrows that a frame looks at
@@ -35,6 +35,7 @@ class ArrowSource(QObject):
     """Gives the arrows of pictures; the index is made in the background when arrows are first requested.
 
     Attributes:
+        kinds: Which kinds of arrows there are, once the index is made.
         is_ready: False until the index is made.
         latest: The arrows that were returned last, None if other lanes or events show since then.
 
@@ -48,6 +49,7 @@ class ArrowSource(QObject):
         super().__init__(parent)
         self._opened = opened
         self._index: ArrowIndex | None = None
+        self.kinds: tuple[ArrowKind, ...] = ()
         self._has_failed = False
         self._positions: NDArray[np.int64] | None = None
         self._cache: dict[bool, tuple[tuple[object, ...], ArrowGroups]] = {}  # by whether they are exact
@@ -119,6 +121,7 @@ class ArrowSource(QObject):
     def _on_built(self, index: object) -> None:
         if isinstance(index, ArrowIndex):
             self._index = index
+            self.kinds = tuple(ArrowKind(kind) for kind in np.unique(index.arrows.kind).tolist())
             self.refined.emit()
 
     @Slot(object)

@@ -17,7 +17,7 @@ from satview.answers.verdicts import QUESTION as VERDICTS
 from satview.base.time import TimeWindow
 from satview.events.states import DEAD, NOT_A_STATE, READY, RUNNING
 from satview.linkage.blockers import REPLY, SEND, blockers
-from satview.linkage.chain import Hop
+from satview.linkage.chain import Hop, NamedHop
 from satview.linkage.latencies import Latencies, latencies
 from satview.linkage.table import Certainty
 from satview.linkage.transactions import Transactions, transactions
@@ -198,6 +198,7 @@ class Highlighted:
         legs: Its parts.
         waits: Who waits for whom in it.
         span: From when to when it is, in cycles; None = from the first to the last of what is drawn.
+        link: The link that it is; None = something else.
     """
 
     event: int
@@ -205,6 +206,7 @@ class Highlighted:
     legs: tuple[Leg, ...]
     waits: tuple[WaitsFor, ...] = ()
     span: tuple[int, int] | None = None
+    link: NamedHop | None = None
 
     @property
     def threads(self) -> tuple[int, ...]:

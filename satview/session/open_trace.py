@@ -16,11 +16,12 @@ from satview.answers.verdicts import find as find_verdicts
 from satview.base.time import TimeWindow
 from satview.events import wire
 from satview.events.user_events import Descriptions
+from satview.linkage.chain import NamedHop
 from satview.session.events.event_links import EventLinks
 from satview.session.filtering.filter_stack import EditHistory, FilterStack
 from satview.session.filtering.search import Search
 from satview.session.glance import has_priorities
-from satview.session.highlight import Highlight, LegendHighlight, Selection
+from satview.session.highlight import Highlight, Highlighted, LegendHighlight, Selection
 from satview.session.lanes.class_loader import ClassLoader, descriptions_of
 from satview.session.lanes.label_source import LabelSource
 from satview.session.lanes.lane_arrangement import GroupBy, LaneArrangement, SortBy, labels_in
@@ -229,6 +230,11 @@ class OpenTrace(QObject):
         if reveal:
             self.viewport.reveal(cycles)
         self.selection.select(event, lane, span)
+
+    def select_link(self, link: NamedHop) -> None:
+        """Select a link by its first event, and draw it over the others; its ends need not be in view."""
+        self.select_event(link.from_row, self.lane_of_cause(link.from_row), reveal=False)
+        self.highlight.show(Highlighted(link.from_row, (link,), (), link=link))
 
     def select_at(self, lane: int, cycles: int, event: int | None = None, is_point: bool = False) -> None:
         """Select the interval of a lane at a moment, and an event: the one given, else the one that began it.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import Final
@@ -34,6 +35,14 @@ class ArrowKind(IntEnum):
     """From the send of a pulse to its receipt."""
     WAKE_UP = 3
     """From anything else that makes a thread ready to that thread: a call, a timer, an interrupt."""
+
+
+ARROW_NAMES: Final = {
+    ArrowKind.MESSAGE: "message",
+    ArrowKind.REPLY: "reply",
+    ArrowKind.PULSE: "pulse",
+    ArrowKind.WAKE_UP: "wake-up",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,10 +178,10 @@ class _Lanes:
         return np.where(is_interrupt & (there != _ABSENT), there, self.of(rows))
 
 
-_CELLS_PX: Final = (2, 6, 16, 48, 160)  # how wide groups may get, the first that makes few enough of them
-_WIDE_PX: Final = 16  # cells from that width on have room for groups side by side
-_SPREAD: Final = 0.8
-FEW: Final = 200  # groups; so many are drawn within half a frame
+_NEAR_PX: Final = 2  # arrows so near each other are drawn as one
+_CELLS_PX: Final = (64, 160)  # of counts: the first that makes few enough of them, with room for some side by side
+DRAWN: Final = 60  # arrows that can be told apart; more are only counted
+FEW: Final = 200  # counts; so many are drawn within half a frame
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,22 +192,30 @@ class ArrowGroups:
         arrows: One arrow of each group, (n,).
         from_position, to_position: int64 (n,), rows of the picture that it joins, from the top.
         drawn_at: int64 (n,), cycles, where it is drawn: an arrow where it begins, a group where its arrows begin on
-            average, aside of the groups of other pairs of rows.
+            average, a count beside the others of its row.
+        row_position: int64 (n,), row of the picture that its count is written in: where its arrows end, or where they
+            begin if only that can be seen.
+        begin, end: int64 (n,), cycles, from the begin of the earliest of its arrows to the end of the latest.
         count: int64 (n,), arrows in it; if `is_sample`, of those looked at.
         least_cycles, most_cycles: int64 (n,), the shortest and longest of them.
         total: Arrows in the window between rows of the picture, at least; if `is_sample`, of those looked at.
         share: How many of those in the window were looked at, 0 to 1.
+        is_counted: They are too many to be drawn one by one.
     """
 
     arrows: Arrows
     from_position: _Ints
     to_position: _Ints
     drawn_at: _Ints
+    row_position: _Ints
+    begin: _Ints
+    end: _Ints
     count: _Ints
     least_cycles: _Ints
     most_cycles: _Ints
     total: int
     share: float = 1.0
+    is_counted: bool = False
 
     def __len__(self) -> int:
         return len(self.count)
@@ -212,6 +229,15 @@ class ArrowGroups:
     def about(self) -> int:
         """How many arrows the window has, estimated from the sample where it is one."""
         return round(self.total / self.share) if self.share else 0
+
+    def of_kinds(self, kinds: Collection[ArrowKind]) -> ArrowGroups:
+        """Return the groups of some kinds; the total stays that of all."""
+        mine = np.flatnonzero(np.isin(self.arrows.kind, list(kinds)))
+        return ArrowGroups(
+            self.arrows.taken(mine), self.from_position[mine], self.to_position[mine], self.drawn_at[mine],
+            self.row_position[mine], self.begin[mine], self.end[mine], self.count[mine], self.least_cycles[mine],
+            self.most_cycles[mine], self.total, self.share, self.is_counted,
+        )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -275,7 +301,7 @@ def _grouped(arrows: Arrows, first: _Ints, last: _Ints, picture: Picture, share:
     """Return the groups; each has one of its arrows as its example."""
     if not len(arrows):
         none = np.empty(0, np.int64)
-        return ArrowGroups(arrows, none, none, none, none, none, none, 0, share)
+        return ArrowGroups(arrows, none, none, none, none, none, none, none, none, none, 0, share)
     offset = arrows.start - picture.window.start
     pixel = np.clip(offset * (picture.width_px / picture.window.length), -1, picture.width_px).astype(np.int64) + 1
     rows = int(picture.position_of_lane.max()) + 1
@@ -283,36 +309,49 @@ def _grouped(arrows: Arrows, first: _Ints, last: _Ints, picture: Picture, share:
     order = np.argsort(pair * (picture.width_px + 2) + pixel)  # by pair, and within it by time
     pair, pixel = pair[order], pixel[order]
     is_new = np.append(True, pair[1:] != pair[:-1])
-    for cell_px in _CELLS_PX:
+    for cell_px, most in ((_NEAR_PX, DRAWN), *((cell_px, FEW) for cell_px in _CELLS_PX)):
         cell = pixel // cell_px
         starts = np.flatnonzero(is_new | np.append(True, cell[1:] != cell[:-1]))
-        if len(starts) <= FEW:
+        if len(starts) <= most:
             break
+    is_counted = cell_px != _NEAR_PX
     count = np.diff(starts, append=len(order))
     shown = np.arange(len(starts))
     if len(starts) > FEW:  # the largest ones; those drawn say how many they are of
         shown = np.sort(np.argpartition(-count, FEW)[:FEW])
-    length = (arrows.end - arrows.start)[order]
+    start, end = arrows.start[order], arrows.end[order]
     selected = order[starts[shown]]
+    to = last[selected]
+    row = np.where((picture.shown[0] <= to) & (to <= picture.shown[1]), to, first[selected])
     # Means of differences, which are small: sums of moments could overflow.
-    drawn_at = arrows.start[selected] + _means(arrows.start[order], starts, count)[shown]
-    if cell_px >= _WIDE_PX:
-        drawn_at = _side_by_side(drawn_at, np.cumsum(is_new)[starts[shown]], count[shown] > 1, cell_px, picture)
+    drawn_at = arrows.start[selected] + _means(start, starts, count)[shown]
+    if is_counted:
+        drawn_at = _side_by_side(row, cell[starts[shown]], cell_px, picture)
     return ArrowGroups(
-        arrows.taken(selected), first[selected], last[selected], drawn_at, count[shown],
-        np.minimum.reduceat(length, starts)[shown], np.maximum.reduceat(length, starts)[shown], len(arrows), share,
+        arrows.taken(selected), first[selected], to, drawn_at, row, np.minimum.reduceat(start, starts)[shown],
+        np.maximum.reduceat(end, starts)[shown], count[shown], np.minimum.reduceat(end - start, starts)[shown],
+        np.maximum.reduceat(end - start, starts)[shown], len(arrows), share, is_counted,
     )  # fmt: skip
 
 
-def _side_by_side(
-    drawn_at: _Ints, pair: NDArray[np.integer], is_group: NDArray[np.bool_], cell_px: int, picture: Picture
-) -> _Ints:
-    """Return positions of groups moved within their cells by pair: even traffic has the same mean everywhere."""
-    rank = np.unique(pair, return_inverse=True)[1]
-    share = (rank + 0.5) / (rank.max() + 1) - 0.5
-    step = share * (_SPREAD * cell_px * picture.window.length / picture.width_px)
-    moved = np.clip(drawn_at + step.astype(np.int64), picture.window.start, picture.window.end - 1)
-    return np.where(is_group, moved, drawn_at)
+def _side_by_side(row: _Ints, cell: NDArray[np.integer], cell_px: int, picture: Picture) -> _Ints:
+    """Return moments for counts such that those of one row and cell are side by side, evenly over the cell.
+
+    Args:
+        row: int64 (n,), row of the picture of each.
+        cell: (n,), the cell that its arrows begin in.
+        cell_px: How wide cells are.
+        picture: What shows.
+    """
+    place = row * (int(cell.max(initial=0)) + 1) + cell
+    order = np.argsort(place, kind="stable")
+    count, first = (found[np.unique(place[order], return_inverse=True)[1]] for found in (
+        np.unique(place, return_counts=True)[1], np.unique(place[order], return_index=True)[1]))  # fmt: skip
+    share = np.empty(len(row))
+    share[order] = (np.arange(len(row)) - first + 0.5) / count
+    px = np.minimum((cell + share) * cell_px - 1, picture.width_px - 1)
+    moment = picture.window.start + (px * (picture.window.length / picture.width_px)).astype(np.int64)
+    return np.asarray(np.clip(moment, picture.window.start, picture.window.end - 1))
 
 
 def _means(values: _Ints, starts: NDArray[np.intp], count: NDArray[np.intp]) -> _Ints:

@@ -8,6 +8,7 @@ from PySide6.QtTest import QTest
 
 from satview.session import arrow_source
 from satview.session.arrow_source import ArrowMode
+from satview.timeline.arrows import ArrowKind
 from tests.gui.conftest import settle
 from tests.helpers.exchange import Exchange
 from tests.helpers.kev import START
@@ -90,15 +91,80 @@ def test_the_card_names_both_ends_and_the_delay(empty_window, load, tmp_path, qt
     assert layer.at(QPointF(x1 + 200, y1)) != 0
 
 
-def test_dense_arrows_are_groups_with_their_count(empty_window, load, tmp_path, qtbot):
+def test_dense_arrows_are_counts_where_they_end_and_no_lines(empty_window, load, tmp_path, qtbot):
     window = load(empty_window, exchange(tmp_path, repeats=1500))
+    view = window.workspace.area.view
+    before = view.grab().toImage()
     layer = all_arrows(window, qtbot)
     groups = layer.groups
+    assert groups.is_counted
     assert groups.total == 3000
-    assert len(groups) < 1000
     assert int(groups.count.sum()) == 3000
-    text = layer.text(int(groups.count.argmax()))
+    group = int(groups.count.argmax())
+    left, top, width, height = layer._boxes[group]
+    row = window.session.opened.lanes.rows[groups.to_position[group]]
+    assert row.y_px < top + view.scroll_px < top + view.scroll_px + height < row.y_px + row.height_px
+    picture = view.grab().toImage()
+    inside = [picture.pixel(round(left + x), round(top + height / 2)) for x in range(round(width))]
+    assert len(set(inside)) > 2  # the triangle and the number
+    upper, lower = (window.session.opened.lanes.rows[position] for position in sorted(
+        {int(groups.from_position[group]), int(groups.to_position[group])}))  # fmt: skip
+    between = range(upper.y_px + upper.height_px - view.scroll_px + 8, lower.y_px - view.scroll_px - 8)
+    assert all(picture.pixel(x, y) == before.pixel(x, y) for x in range(before.width()) for y in between)
+    text = layer.text(group)
     assert "messages</b>" in text or "replies</b>" in text
+    assert "a click zooms to them" in text
+
+
+def test_a_click_on_a_count_zooms_to_its_arrows(empty_window, load, tmp_path, qtbot):
+    window = load(empty_window, exchange(tmp_path, repeats=1500))
+    layer, view = all_arrows(window, qtbot), window.workspace.area.view
+    group = int(layer.groups.count.argmax())
+    begin, end = int(layer.groups.begin[group]), int(layer.groups.end[group])
+    left, top, width, height = layer._boxes[group]
+    QTest.mouseClick(view, Qt.MouseButton.LeftButton, pos=QPoint(round(left + width / 2), round(top + height / 2)))
+    shown = window.session.opened.viewport.window
+    assert shown.start <= begin < end <= shown.end
+    assert shown.length == pytest.approx(1.1 * (end - begin), rel=0.01)
+    assert window.session.opened.viewport.can_go_back
+    assert window.session.opened.selection.is_empty
+
+
+def test_a_click_on_an_arrow_selects_its_link_and_brackets_step_along_it(empty_window, load, tmp_path, qtbot):
+    """The message is sent at 102, the reply at 700; both lead to the other lane."""
+    window = load(empty_window, exchange(tmp_path))
+    layer, view, opened = all_arrows(window, qtbot), window.workspace.area.view, window.session.opened
+    assert [entry.name for entry in window.workspace.area.legend.entries][-2:] == ["message", "reply"]
+    before = view.grab().toImage()
+    x1, y1, x2, y2 = layer._ends[0]
+    middle = QPoint(round((x1 + x2) / 2), round((y1 + y2) / 2))
+    QTest.mouseClick(view, Qt.MouseButton.LeftButton, pos=middle)
+    link = opened.highlight.shown.link
+    times = opened.trace.events.time_cycles
+    assert (link.name, int(times[link.from_row]) - START, int(times[link.to_row]) - START) == ("message", 102, 201)
+    assert opened.selection.event == link.from_row
+    settle(qtbot, window)
+    text = window.workspace.panels.made["details"].as_text()
+    assert text.startswith("message  [link]\nshell 1 \N{RIGHTWARDS ARROW} disk 1\n")
+    assert "  Takes  99 ns  (99 cycles)\n" in text
+    picture = view.grab().toImage()
+    assert picture.pixel(middle) != before.pixel(middle)
+    QTest.keyClick(view, Qt.Key.Key_BracketRight)
+    assert opened.selection.event == link.to_row
+    assert opened.highlight.shown is None
+    QTest.keyClick(view, Qt.Key.Key_BracketLeft)
+    assert opened.selection.event == link.from_row
+
+
+def test_the_legend_leaves_one_kind_of_arrows(empty_window, load, tmp_path, qtbot):
+    window = load(empty_window, exchange(tmp_path))
+    layer, view, legend = all_arrows(window, qtbot), window.workspace.area.view, window.workspace.area.legend
+    QTest.mouseClick(legend, Qt.MouseButton.LeftButton, pos=legend.area_of("reply").center().toPoint())
+    view.repaint()
+    assert [ArrowKind(kind).name for kind in layer.groups.arrows.kind.tolist()] == ["REPLY"]
+    QTest.mouseClick(legend, Qt.MouseButton.LeftButton, pos=legend.area_of("reply").center().toPoint())
+    QTest.keyClick(view, Qt.Key.Key_L)
+    assert "reply" not in [entry.name for entry in legend.entries]
 
 
 @pytest.mark.thorough

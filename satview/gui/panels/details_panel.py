@@ -23,6 +23,7 @@ from satview.session.events.event_text import (
     Section,
     Table,
     event_details,
+    link_details,
     span_details,
     trace_details,
 )
@@ -56,6 +57,7 @@ class DetailsPanel(Panel):
         opened.selection.range_changed.connect(self._on_range)
         opened.selection.changed.connect(self._on_selection)
         opened.event_links.changed.connect(self.refresh)
+        opened.highlight.changed.connect(self.refresh)
         opened.described.connect(self.refresh)
         opened.reloaded.connect(self.refresh)
         self._forms = opened.filters.is_wide
@@ -85,6 +87,9 @@ class DetailsPanel(Panel):
             is_wide = opened.filters.is_wide.get(int(opened.trace.events.code[selection.event]))
             details = event_details(opened.trace, selection.event, link, is_wide, self._most, connected, links.names)
             found.insert(len(found) if selection.is_interval else 0, details)
+        highlighted = opened.highlight.shown
+        if highlighted is not None and highlighted.link is not None:
+            found.insert(0, link_details(opened.trace, highlighted.link))
         of_range = self.range.details()
         if of_range is not None:
             found.insert(0 if self._range_is_first else len(found), of_range)

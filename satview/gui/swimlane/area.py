@@ -329,6 +329,10 @@ class SwimlaneArea(QWidget):
         head.setText(visible_line(title) or _HEAD)
         head.setToolTip(tool_tip(title))
 
+    @Slot()
+    def _on_arrows(self) -> None:
+        self.legend.explain_arrows(self.view.arrows.kinds)
+
     @property
     def is_exact(self) -> bool:
         """True if what shows is drawn exactly; lanes that nobody sees are not drawn."""
@@ -386,6 +390,7 @@ class SwimlaneArea(QWidget):
         self.view.source.refined.connect(self.overview.follow_lanes)
         self.view.source.refined.connect(self.legend.follow_lanes)
         self.view.source.refined.connect(self._sort_by_use)
+        self.view.arrows.changed.connect(self._on_arrows)
         self._bar.valueChanged.connect(self.view.scroll_to)
         self.labels.width_requested.connect(self._set_label_width)
         self.labels.width_selected.connect(self._on_width_selected)

@@ -12,6 +12,7 @@ from satview.core import pictures
 from satview.events import states
 from satview.gui.colours import HATCHES, hatch_of, state_colour
 from satview.gui.theme import Theme
+from satview.timeline.arrows import ArrowKind
 
 # Hatching: distinguishes states for those to whom their colours say nothing.
 
@@ -62,3 +63,4 @@ RAN: Final = -2  # strips at the foot of bars
 SHARES: Final = -3  # stacks where intervals are too dense for bars
 MARKED: Final = -5  # strips at the foot of what a filter marks
 LOST: Final = -4  # hatched from top to bottom: events are missing
+ARROWS: Final = {kind: -6 - kind for kind in ArrowKind}  # of each kind

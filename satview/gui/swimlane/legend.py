@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, Slot
+from PySide6.QtCore import QEvent, QLineF, QPointF, QRectF, QSize, Qt, Slot
 from PySide6.QtGui import (
     QFocusEvent,
     QFont,
@@ -29,9 +29,10 @@ from satview.gui.colours import OTHER_NAMES, class_colour, is_thick, mixed, stat
 from satview.gui.swimlane import fills
 from satview.gui.swimlane.cpu_use import names_of_values
 from satview.gui.swimlane.fills import swatch
-from satview.gui.swimlane.marks import draw_lost
+from satview.gui.swimlane.marks import arrow_colour, draw_lost
 from satview.gui.theme import Theme, colour
 from satview.session.open_trace import OpenTrace
+from satview.timeline.arrows import ARROW_NAMES, ArrowKind
 from satview.timeline.lane_tree import LaneKind
 from satview.timeline.state_lanes import USER
 
@@ -42,6 +43,13 @@ _SWATCH_PX: Final = 14
 _NAME_LETTERS: Final = 32
 _PROCESSES: Final = frozenset(range(states.FIRST_PROCESS, states.VALUE_COUNT))
 _KEYS: Final = (Qt.Key.Key_Left, Qt.Key.Key_Right, Qt.Key.Key_Space, Qt.Key.Key_Return)
+_ARROW_KINDS: Final = {key: kind for kind, key in fills.ARROWS.items()}
+_ARROWS: Final = {
+    ArrowKind.MESSAGE: "from the send of a message to its receipt",
+    ArrowKind.REPLY: "from the reply to the client that goes on",
+    ArrowKind.PULSE: "from the send of a pulse to its receipt",
+    ArrowKind.WAKE_UP: "from a call, a timer or an interrupt to the thread that it makes ready",
+}
 _TICK_CLASSES: Final = ("KER_CALL", "THREAD", "USREVENT")
 
 
@@ -79,6 +87,7 @@ class Legend(QWidget):
         self._font.setPixelSize(theme.px(10))
         self._opened = opened
         self._other: OpenTrace | None = None
+        self._arrows: tuple[ArrowKind, ...] = ()
         self._current = 0
         self._is_low = self._is_unfolded = False
         self.entries: tuple[Entry, ...] = ()
@@ -93,6 +102,12 @@ class Legend(QWidget):
         self._other = other
         self._refresh()
 
+    def explain_arrows(self, kinds: tuple[ArrowKind, ...]) -> None:
+        """Explain these kinds of arrows too, as long as they show."""
+        if kinds != self._arrows:
+            self._arrows = kinds
+            self._refresh()
+
     @Slot()
     def follow_lanes(self) -> None:
         """Explain the colours of processes as soon as the lanes of the CPUs show them."""
@@ -104,6 +119,9 @@ class Legend(QWidget):
         entries = tuple(_entries(self._opened))
         if self._other is not None:
             entries = tuple(sorted(dict.fromkeys((*entries, *_entries(self._other))), key=_rank))
+        entries += tuple(
+            Entry(frozenset({fills.ARROWS[kind]}), ARROW_NAMES[kind], _ARROWS[kind]) for kind in self._arrows
+        )
         if entries != self.entries:
             self.entries = entries
             self._current = 0
@@ -245,6 +263,8 @@ class Legend(QWidget):
                 rgb = class_colour(name, theme.is_dark)
                 painter.fillRect(QRectF(area.left() + 1 + step * 5, area.top(), 2, 4), colour(rgb))
             painter.fillRect(area.adjusted(0, 5, 0, 0), colour(theme.line))
+        elif key in _ARROW_KINDS:
+            self._draw_arrow(painter, _ARROW_KINDS[key], area)
         elif key == fills.RAN:
             painter.fillRect(area.adjusted(0, 1, 0, -1), colour(mixed(theme.line, theme.base, 0.3)))
             painter.fillRect(QRectF(area.left() + 4, area.bottom() - 4, 6, 3), colour(running))
@@ -263,6 +283,20 @@ class Legend(QWidget):
         else:
             thin = 0.0 if is_thick(key, theme.looks) else 1.5
             self._draw_bar(painter, key, area.adjusted(0, thin, 0, -thin), ratio)
+
+    def _draw_arrow(self, painter: QPainter, kind: ArrowKind, area: QRectF) -> None:
+        """Draw a small arrow; that of a reply has an open head."""
+        y, end = area.center().y(), area.right()
+        painter.setPen(QPen(colour(arrow_colour(kind, self._theme)), 1.5))
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.drawLine(QLineF(area.left(), y, end, y))
+        head = QPolygonF([QPointF(end - 5, y - 3), QPointF(end, y), QPointF(end - 5, y + 3)])
+        if kind is ArrowKind.REPLY:
+            painter.drawPolyline(head)
+        else:
+            painter.setBrush(colour(arrow_colour(kind, self._theme)))
+            painter.drawPolygon(head)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing, on=False)
 
     def _draw_bar(self, painter: QPainter, value: int, area: QRectF, ratio: float) -> None:
         """Draw a piece of a bar: an image only where it is hatched, for in files of lines it would be one too."""

@@ -13,19 +13,21 @@ from PySide6.QtGui import QBrush, QFont, QFontMetricsF, QPainter, QPen, QPolygon
 
 from satview.analysis.reasons.critical_path import CriticalPath, PieceKind
 from satview.base.safe_text import html_text
+from satview.base.time import TimeWindow
 from satview.base.time_text import format_duration
 from satview.gui.colours import mixed
+from satview.gui.swimlane import fills
 from satview.gui.swimlane.frames import clock
 from satview.gui.swimlane.scale import TimeScale
 from satview.gui.swimlane.text import FittedTexts, TextSheet, draw_lines, fill_rects
 from satview.gui.theme import Theme, colour
-from satview.linkage.chain import Hop
+from satview.linkage.chain import Hop, NamedHop
 from satview.linkage.table import Certainty
 from satview.session.arrow_source import ArrowMode, ArrowSource
 from satview.session.highlight import Leg, WaitsFor
 from satview.session.lanes.lane_row import LaneRow
 from satview.session.open_trace import OpenTrace
-from satview.timeline.arrows import ArrowGroups, ArrowKind
+from satview.timeline.arrows import ARROW_NAMES, ArrowGroups, ArrowKind
 
 # Arrows over the lanes: the way of the selected event, what is highlighted, and all messages, pulses and wake-ups.
 
@@ -192,17 +194,21 @@ _PICK_PX: Final = 3.5
 _LINK_HEAD_PX: Final = 5.0
 _HEAD_WIDTH_PX: Final = 2.6
 _SMALL_PX: Final = 10
-_COUNTS: Final = 25  # groups that show how many arrows they are
+_COUNTS: Final = 25  # groups between arrows that show how many arrows they are
 _COUNT_FROM: Final = 2
+# The triangle beside a count, which points along its arrows, open for replies as the heads of their arrows: as
+# rectangles, which take a tenth of the time of polygons. Left, top from the middle, width.
+_TIP_PX: Final = 6.0
+_TIP_STEP_PX: Final = 2.0
+_TIP: Final = ((0.0, -3.0, 6.0), (1.0, -1.0, 4.0), (2.0, 1.0, 2.0))
+_OPEN_TIP: Final = ((0.0, -3.0, 2.0), (4.0, -3.0, 2.0), (1.0, -1.0, 4.0), (2.0, 1.0, 2.0))
+_PAD_PX: Final = 3.0
+_AROUND: Final = 0.05  # of their time, beside arrows that a click zooms to
 # Qt draws 600 opaque lines in 3 ms, with an alpha in 15 ms, smooth and with an alpha in 100 ms and more. So
 # colours are mixed beforehand, and only a picture of few arrows is smooth.
 _FEW: Final = 100
 _OLDEST: Final = 3  # frames that show the same groups while the view moves
 _STRENGTH, _STRENGTH_DENSE = 0.85, 0.55  # how much of its colour a line has, the rest is that of the ground
-_TITLES: Final = {
-    ArrowKind.MESSAGE: ("message", "messages"), ArrowKind.REPLY: ("reply", "replies"),
-    ArrowKind.PULSE: ("pulse", "pulses"), ArrowKind.WAKE_UP: ("wake-up", "wake-ups"),
-}  # fmt: skip
 
 
 class ArrowLayer(QObject):
@@ -212,6 +218,7 @@ class ArrowLayer(QObject):
         mode: Which arrows show.
         source: Where they come from.
         hovered: The group under the mouse, a position among those drawn; -1 = none.
+        has_zoomed: The last click on a group went to its time.
         spent_s: What finding the groups of the last picture took; 0 if they were those of the one before.
 
     Signals:
@@ -226,14 +233,24 @@ class ArrowLayer(QObject):
         self.mode = ArrowMode.SELECTION
         self.source = ArrowSource(opened, self)
         self.source.refined.connect(self.changed)
+        opened.legend.changed.connect(self.changed)
         self.hovered = -1
+        self.has_zoomed = False  # by the last click
         self.groups: ArrowGroups | None = None
         self._ends = np.empty((0, 4))
+        self._boxes = np.empty((0, 4))  # of counts: left, top, width, height; empty ones have no room
         self._age = 0  # frames since the groups were found
         self._made_for: tuple[object, ...] = ()  # what they were found for
+        self._all: ArrowGroups | None = None  # those of all kinds
+        self._kinds: list[ArrowKind] = []  # that the legend highlights
         self.spent_s = 0.0
         self._texts: FittedTexts | None = None
         self._sheet = TextSheet()
+
+    @property
+    def kinds(self) -> tuple[ArrowKind, ...]:
+        """Return the kinds of arrows that there are, while all show."""
+        return self.source.kinds if self.mode is ArrowMode.ALL else ()
 
     def are_due(self, scale: TimeScale) -> bool:
         """Return whether a picture will not do with the arrows of the last one."""
@@ -243,6 +260,7 @@ class ArrowLayer(QObject):
         """Show other arrows."""
         if mode is not self.mode:
             self.mode, self.groups, self.hovered, self._ends = mode, None, -1, np.empty((0, 4))
+            self._all, self._made_for = None, ()
             self.changed.emit()
 
     def draw(
@@ -274,12 +292,19 @@ class ArrowLayer(QObject):
             groups = self.source.groups(scale.window, scale.width_px, shown)
             self._age, self._made_for = 0, (scale, shown)
         self.spent_s = clock() - begun_s
-        if groups is not self.groups:
-            self.groups, self.hovered = groups, -1
+        kinds = [kind for kind, key in fills.ARROWS.items() if key in self._opened.legend.keys]
+        if groups is not self._all or kinds != self._kinds:
+            self._all, self._kinds, self.hovered = groups, kinds, -1
+            self.groups = groups.of_kinds(kinds) if groups is not None and kinds else groups
+        groups = self.groups
         if groups is None:
             self._say(painter, "Looking for arrows\N{HORIZONTAL ELLIPSIS}", theme)
             return True
         self._ends = _cut(self._placed(groups, scale, scroll_px), painter.viewport().height())
+        if groups.is_counted:
+            self._draw_counted(painter, groups, scale, scroll_px, theme)
+            self._say(painter, _said(groups), theme)
+            return not are_old
         is_smooth = len(groups) <= _FEW
         painter.setRenderHint(QPainter.RenderHint.Antialiasing, on=is_smooth)
         shapes = _shapes(groups, self._ends, is_smooth=is_smooth)
@@ -296,6 +321,11 @@ class ArrowLayer(QObject):
         """Return which of the groups drawn is nearest to a position of the widget, -1 if none is near."""
         if self.mode is not ArrowMode.ALL or not len(self._ends):
             return -1
+        if self.groups is not None and self.groups.is_counted:
+            left, top, width, height = self._boxes.T
+            across, down = position.x() - left, position.y() - top
+            under = np.flatnonzero((across >= 0) & (across < width) & (down >= 0) & (down < height))
+            return int(under[0]) if len(under) else -1
         x1, y1, x2, y2 = self._ends.T
         along, down = x2 - x1, y2 - y1
         share = ((position.x() - x1) * along + (position.y() - y1) * down) / np.maximum(
@@ -305,6 +335,21 @@ class ArrowLayer(QObject):
         distance = np.hypot(x1 + share * along - position.x(), y1 + share * down - position.y())
         nearest = int(np.argmin(distance))
         return nearest if distance[nearest] <= _PICK_PX else -1
+
+    def choose(self, group: int) -> None:
+        """Select a link, or show the time of the arrows that a group stands for, so that they can be told apart."""
+        groups = self.groups
+        assert groups is not None
+        if int(groups.count[group]) == 1 and not groups.is_sample:
+            arrows = groups.arrows
+            certainty, kind = Certainty(int(arrows.certainty[group])), ArrowKind(int(arrows.kind[group]))
+            ends = int(arrows.from_row[group]), int(arrows.to_row[group])
+            self._opened.select_link(NamedHop(*ends, certainty, ARROW_NAMES[kind]))
+        else:
+            begin, end = int(groups.begin[group]), int(groups.end[group])
+            around = max(1, round((end - begin) * _AROUND))
+            self.has_zoomed = True
+            self._opened.viewport.jump(TimeWindow(begin - around, end + around))
 
     def text(self, group: int) -> str:
         """Return what the hover card says of a group, as rich text: both ends, and the delay."""
@@ -317,12 +362,14 @@ class ArrowLayer(QObject):
         delay = least if least == most else f"{least} to {most}"
         about = "about " if groups.is_sample and count > 1 else ""
         count = round(count / groups.share) if count > 1 else 1
-        head = _TITLES[kind][0] if count == 1 else f"{about}{count:,} {_TITLES[kind][1]}"
+        name = ARROW_NAMES[kind]
+        head = name if count == 1 else f"{about}{count:,} {'replies' if kind is ArrowKind.REPLY else name + 's'}"
         certainty = Certainty(int(groups.arrows.certainty[group]))
         sure = "" if certainty is Certainty.EXACT or count > 1 else f" ({certainty.name.lower()})"
         events = "<br>" + html_text(" to ".join(
             f"{trace.spec(int(row[group])).name} #{int(row[group]) + 1:,}"
-            for row in (groups.arrows.from_row, groups.arrows.to_row))) if count == 1 else ""  # fmt: skip
+            for row in (groups.arrows.from_row, groups.arrows.to_row))
+        ) if count == 1 else "<br><small>a click zooms to them</small>"  # fmt: skip
         return (
             f"<b>{head}</b>{sure}&nbsp;&nbsp;{delay}<br>"
             f"{html_text(ends[0])} \N{RIGHTWARDS ARROW} {html_text(ends[1])}{events}"
@@ -367,6 +414,58 @@ class ArrowLayer(QObject):
             self._sheet.put(boxes[position, 0] + 2, boxes[position, 1], laid[position], theme.text)
         self._sheet.end()
 
+    def _draw_counted(
+        self, painter: QPainter, groups: ArrowGroups, scale: TimeScale, scroll_px: int, theme: Theme
+    ) -> None:
+        """Write how many arrows end where, each beside a triangle that points along them, the largest first.
+
+        Lines, of which hardly one could be followed, would hide the lanes; the group under the mouse has one.
+        """
+        rows, texts = self._opened.lanes.rows, self._numbers(painter.font(), theme)
+        counts = np.rint(groups.count / groups.share).astype(np.int64)
+        laid = {count: texts.laid(f"{count:,}") for count in np.unique(counts).tolist()}
+        boxes = np.empty((len(groups), 4))
+        boxes[:, 2] = [laid[count].width_px + _TIP_PX + 3 * _PAD_PX for count in counts.tolist()]
+        boxes[:, 3] = texts.metrics.height()
+        middles = np.array([row.y_px - scroll_px + row.height_px * MIDDLE for row in rows])
+        boxes[:, 0] = (groups.drawn_at - scale.window.start) * scale.px_per_cycle - boxes[:, 2] / 2
+        boxes[:, 1] = middles[groups.row_position] - boxes[:, 3] / 2
+        boxes[:, 0] = np.clip(boxes[:, 0], 0, scale.width_px - boxes[:, 2])
+        shown = _apart_in_rows(groups.row_position, boxes[:, 0], boxes[:, 2], np.argsort(-groups.count, kind="stable"))
+        is_shown = np.zeros(len(groups), np.bool_)
+        is_shown[shown] = True
+        boxes[~is_shown] = 0
+        self._boxes = boxes
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing, on=False)
+        if 0 <= self.hovered < len(groups):
+            line = self._ends[self.hovered].copy()
+            line[[0, 2]] = boxes[self.hovered, 0] + _PAD_PX + _TIP_PX / 2
+            painter.setPen(QPen(colour(theme.text), 2))
+            painter.drawLine(QLineF(*line.tolist()))
+        painter.setBrush(colour(theme.base, 225))
+        fill_rects(painter, boxes[shown])
+        is_down = groups.to_position > groups.from_position
+        for kind, rgb in _arrow_colours(theme).items():
+            mine = shown[groups.arrows.kind[shown] == kind]
+            parts = np.array(_OPEN_TIP if kind is ArrowKind.REPLY else _TIP)
+            rects = np.repeat(boxes[mine, None], len(parts), axis=1)
+            rects[:, :, 0] += _PAD_PX + parts[:, 0]
+            rects[:, :, 1] += rects[:, :, 3] / 2 + np.where(
+                is_down[mine, None], parts[:, 1], -parts[:, 1] - _TIP_STEP_PX
+            )
+            rects[:, :, 2], rects[:, :, 3] = parts[:, 2], _TIP_STEP_PX
+            painter.setBrush(colour(rgb))
+            fill_rects(painter, rects.reshape(-1, 4))
+        painter.setBrush(Qt.BrushStyle.NoBrush)
+        self._sheet.begin(painter)
+        left, top = boxes[shown, 0] + _TIP_PX + 2 * _PAD_PX, boxes[shown, 1]
+        for x, y, count in zip(left.tolist(), top.tolist(), counts[shown].tolist(), strict=True):
+            self._sheet.put(x, y, laid[count], theme.text)
+        self._sheet.end()
+        if 0 <= self.hovered < len(groups):
+            painter.setPen(QPen(colour(theme.text), 1))
+            painter.drawRect(QRectF(*boxes[self.hovered].tolist()))
+
     def _numbers(self, font: QFont, theme: Theme) -> FittedTexts:
         """Return the texts of what is written."""
         font = _small(font, theme)
@@ -394,6 +493,21 @@ def _apart(boxes: Sequence[Sequence[float]]) -> list[int]:
             taken.append((left, top, right, bottom))
             found.append(position)
     return found
+
+
+def _apart_in_rows(
+    row: NDArray[np.int64], left: NDArray[np.float64], width: NDArray[np.float64], order: NDArray[np.intp]
+) -> NDArray[np.intp]:
+    """Return in some order which boxes do not overlap those of their row that are returned before them."""
+    taken: dict[int, list[tuple[float, float]]] = {}
+    columns = (column[order].tolist() for column in (row, left, left + width))
+    shown = list[int]()
+    for position, of_row, start, end in zip(order.tolist(), *columns, strict=True):
+        in_row = taken.setdefault(of_row, [])
+        if all(start >= other_end or end <= other for other, other_end in in_row):
+            in_row.append((start, end))
+            shown.append(position)
+    return np.array(shown, np.intp)
 
 
 def _cut(ends: NDArray[np.float64], height_px: int) -> NDArray[np.float64]:
@@ -440,17 +554,23 @@ def _shapes(groups: ArrowGroups, ends: NDArray[np.float64], *, is_smooth: bool) 
 
 def _draw_groups(painter: QPainter, groups: ArrowGroups, shapes: _Shapes, theme: Theme) -> None:
     """Draw all groups, those of one colour and width at once."""
-    colours = {theme.accent: (ArrowKind.MESSAGE, ArrowKind.REPLY), theme.hit: (ArrowKind.PULSE,),
-               theme.dim: (ArrowKind.WAKE_UP,)}  # fmt: skip
     many = groups.count >= _COUNT_FROM
     strength = _STRENGTH if len(groups) <= _FEW else _STRENGTH_DENSE
-    for rgb, kinds in colours.items():
-        mine = groups.arrows.kind == kinds[0]
-        for kind in kinds[1:]:
-            mine |= groups.arrows.kind == kind
+    for kind, rgb in _arrow_colours(theme).items():
+        mine = groups.arrows.kind == kind
         line = colour(mixed(rgb, theme.base, 1 - strength))
         for found, width in ((mine & ~many, 1.0), (mine & many, 2.0)):
             _draw_lines(painter, shapes, np.flatnonzero(found), QPen(line, width))
+
+
+def _arrow_colours(theme: Theme) -> dict[ArrowKind, int]:
+    """Return the colours of arrows; a reply has that of messages, and an open head."""
+    return {kind: arrow_colour(kind, theme) for kind in ArrowKind}
+
+
+def arrow_colour(kind: ArrowKind, theme: Theme) -> int:
+    """Return the colour of a kind of arrows, 0xRRGGBB."""
+    return {ArrowKind.PULSE: theme.hit, ArrowKind.WAKE_UP: theme.dim}.get(kind, theme.accent)
 
 
 def _draw_lines(painter: QPainter, shapes: _Shapes, positions: NDArray[np.intp], pen: QPen) -> None:
@@ -478,9 +598,9 @@ def _said(groups: ArrowGroups) -> str:
     """Return how many arrows the picture shows."""
     if groups.is_sample:
         return f"about {groups.about:,} arrows, {groups.total:,} looked at so far"
-    drawn = int(groups.count.sum())
-    left_out = f", {groups.total - drawn:,} not drawn" if groups.total > drawn else ""
-    return f"{groups.total:,} arrows in {len(groups):,} groups{left_out}"
+    if groups.is_counted:
+        return f"{groups.total:,} arrows, counted where they end"
+    return f"{groups.total:,} arrows"
 
 
 def _small(font: QFont, theme: Theme) -> QFont:

@@ -199,8 +199,9 @@ class SwimlaneMouse(QObject):
         elif kind == QEvent.Type.MouseButtonRelease and isinstance(event, QMouseEvent):
             self._release(event)
         elif kind == QEvent.Type.MouseButtonDblClick and isinstance(event, QMouseEvent):
-            if event.button() == Qt.MouseButton.LeftButton:
-                self._click(event.position())
+            if event.button() == Qt.MouseButton.LeftButton and not self._view.arrows.has_zoomed:
+                if self._view.arrows.at(event.position()) < 0:
+                    self._click(event.position())
                 self.fit_requested.emit()
         elif kind == QEvent.Type.Wheel and isinstance(event, QWheelEvent):
             self._wheel(event)
@@ -215,6 +216,7 @@ class SwimlaneMouse(QObject):
     def _press(self, event: QMouseEvent) -> None:
         self._view.setFocus(Qt.FocusReason.MouseFocusReason)
         self._pressed, self._button, self._drag = event.position(), event.button(), _Drag.NONE
+        self._view.arrows.has_zoomed = False
         self._start_window, self._start_scroll = self._opened.viewport.window, self._view.scroll_px
         self._anchor_cycles = self._snapped(event.position(), event.modifiers())
         if event.button() == Qt.MouseButton.LeftButton and event.modifiers() & Qt.KeyboardModifier.ShiftModifier:
@@ -256,7 +258,10 @@ class SwimlaneMouse(QObject):
             self._view.update()
         elif drag is _Drag.NONE and event.button() == Qt.MouseButton.LeftButton:
             self._opened.selection.set_range(None)
-            self._click(event.position())
+            if (arrow := self._view.arrows.at(event.position())) >= 0:
+                self._view.arrows.choose(arrow)
+            else:
+                self._click(event.position())
         elif drag is _Drag.NONE and event.button() == Qt.MouseButton.RightButton:
             self._click(event.position())
             self.menu_requested.emit(event.globalPosition().toPoint())

@@ -21,7 +21,7 @@ from satview.events.states import STATE_BY_VALUE, UNKNOWN
 from satview.filters.rules.fastwide import LoggedForm, logged_form
 from satview.linkage.blockers import blockers, owner_of
 from satview.linkage.calls import Fate
-from satview.linkage.chain import Connections, Step, WaitsFor
+from satview.linkage.chain import Connections, NamedHop, Step, WaitsFor
 from satview.linkage.messages import SEND
 from satview.linkage.mutexes import mutexes
 from satview.linkage.servers import are_ready, client_of, creation_of, make_ready, server_of
@@ -577,6 +577,31 @@ def trace_details(trace: Trace) -> Details:
     """Return what is known of a trace as a whole: shown while nothing is selected."""
     lines = tuple(Line(name, text) for name, text in trace_rows(trace) if name != "File")
     return Details(trace.path.name, str(trace.path.absolute().parent), "trace", (Section("Trace", lines),))
+
+
+def link_details(trace: Trace, link: NamedHop) -> Details:
+    """Return all that is known of a link: its ends, each leads there, and how long it takes."""
+    times, ends = trace.events.time_cycles, (link.from_row, link.to_row)
+    cycles = int(times[link.to_row]) - int(times[link.from_row])
+    lines = []
+    for title, row in zip(("From", "To"), ends, strict=True):
+        lines += [
+            Line(title, event_name(trace, row), event=row),
+            Line("", _actor(trace, row)),
+            Line("", format_moment(int(times[row]), trace.clock)),
+        ]
+    lines.append(Line("Takes", format_duration(trace.clock.duration_ns(cycles)), f"{cycles:,} cycles"))
+    if link.certainty is not Certainty.EXACT:
+        lines.append(Line("Certainty", link.certainty.name.lower()))
+    names = (_actor(trace, row) for row in ends)
+    return Details(link.name, " \N{RIGHTWARDS ARROW} ".join(names), "link", (Section("Link", tuple(lines)),))
+
+
+def _actor(trace: Trace, row: int) -> str:
+    """Return the thread of an event, else its CPU; an interrupt is not what its thread does."""
+    thread = int(trace.events.thread[row])
+    is_interrupt = wire.class_of(int(trace.events.code[row])) == wire.WireClass.INT
+    return trace.thread_name(thread) if thread and not is_interrupt else trace.cpu_title(int(trace.events.cpu[row]))
 
 
 def span_details(timeline: Timeline, lane: int, span: Span, waits: WaitsFor | None = None) -> Details:
