@@ -517,6 +517,7 @@ class Workspace(QWidget):
         window.setTabPosition(Qt.DockWidgetArea.BottomDockWidgetArea, QTabWidget.TabPosition.North)
         is_small = window.width() < _NARROW_PX or window.height() < _LOW_PX
         before: dict[Side, QDockWidget] = {}
+        first_topic = next(row.topic for row in PANELS if row.name == FIRST_PANELS[Side.BOTTOM])
         layout = window.layout()
         assert layout is not None
         layout.setEnabled(False)  # else Qt lays all docks out each time that one shows
@@ -527,7 +528,7 @@ class Workspace(QWidget):
                 window.tabifyDockWidget(before[side], dock)
             before[side] = dock
             dock.setFloating(False)
-            dock.show()
+            dock.setVisible(side is Side.RIGHT or row.topic is first_topic)
         for name in FIRST_PANELS.values():
             self.docks[name].setFeatures(_WITH_BUTTONS)
         layout.setEnabled(True)
