@@ -192,8 +192,8 @@ class States:
         self.window.registry["go.why"].run()
         while opened.why.is_busy:
             self.app.processEvents()
-        self._raise("events")
         yield "why", self.window
+        self._raise("events")
         exchange = next(row for row in range(len(opened.trace.events)) if self._begins_an_exchange(row))
         self.views.navigation.show_event(exchange)
         self.views.area.view.reveal_lane(opened.selection.lane)

@@ -217,7 +217,7 @@ def _style_sheet(theme: Theme) -> str:
     QToolBar {{ background: {panel}; border: none; border-bottom: 1px solid {line}; padding: 3px 6px; spacing: 2px; }}
     QToolBar::separator {{ background: {line}; width: 1px; margin: 4px 5px; }}
     QToolButton {{ border: none; border-radius: 4px; padding: 4px; color: {text}; background: transparent; }}
-    QToolButton:hover {{ background: {hover}; }}
+    QToolButton:hover, QToolButton:focus {{ background: {hover}; }}
     QToolButton:pressed, QToolButton:checked {{ background: {selected}; }}
     QStatusBar {{ background: {panel}; color: {dim}; border-top: 1px solid {line}; }}
     QStatusBar::item {{ border: none; }}

@@ -253,7 +253,7 @@ PANELS: Final = (
              Topic.DATA, "What happened, event by event?",
              "satview.gui.event_list:EventListPanel", "list"),
     PanelRow("results", "&Search results", ("Ctrl+Shift+R",), "Show or hide the list of search hits.",
-             Topic.DATA, "Where is what was searched for?",
+             Topic.DATA, "Where does what you searched for occur?",
              "satview.gui.filters.results_panel:ResultsPanel"),
     PanelRow("sql", "S&QL", ("Ctrl+Shift+Q",),
              "Show or hide SQL queries on the tables of the trace, with ready-made views for common questions.",

@@ -72,6 +72,15 @@ def test_a_second_click_or_the_key_of_the_panel_leaves_its_room_to_the_lanes(win
     qtbot.waitUntil(lambda: drawer.front == "plots")
 
 
+def test_topics_are_reached_and_opened_by_keys_and_the_one_with_the_keyboard_is_seen(window, drawer, qtbot):
+    button = drawer.buttons[Topic.ASK]
+    before = button.grab().toImage()
+    button.setFocus(Qt.FocusReason.TabFocusReason)
+    assert button.grab().toImage() != before
+    qtbot.keyClick(button, K.Key_Space)
+    qtbot.waitUntil(lambda: drawer.front == "verdicts")
+
+
 def test_a_topic_shows_the_panel_that_was_in_front_of_it(window, drawer, qtbot):
     window.workspace.show_panel("sql")
     qtbot.mouseClick(drawer.buttons[Topic.ASK], LEFT)
