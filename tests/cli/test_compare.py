@@ -9,7 +9,7 @@ import pytest
 
 from satview.__main__ import main
 from satview.analysis.statistics import Statistics
-from satview.answers.comparison import FIGURES, by_weight, compare, verdict_changes
+from satview.answers.comparison import FIGURES, by_weight, change_table, compare, verdict_changes
 from satview.answers.statistics import TABLES
 from satview.capture.logger_options import LoggerOptions
 from satview.capture.run import Capture, run
@@ -56,6 +56,17 @@ def test_counts_are_per_second(tmp_path):
     assert change.before == pytest.approx(1e6, rel=0.01)
     assert change.ratio == pytest.approx(1, rel=0.01)
     assert not change.is_longer
+
+
+def test_more_than_none_has_no_ratio(tmp_path):
+    once = TraceBuilder().time_event(0).state("RUNNING", 0, 7, 1)
+    twice = TraceBuilder().time_event(0).state("RUNNING", 0, 7, 1).state("READY", 500, 7, 1).state("RUNNING", 600, 7, 1)
+    traces = [open_trace(made.event(6 << 10, 1_000).write(tmp_path / name))
+              for made, name in ((once, "a.kev"), (twice, "b.kev"))]  # fmt: skip
+    table = change_table(compare(*traces, ["thread"]))
+    row = next(row for row in range(len(table))
+               if (table.text(row, "figure"), table.text(row, "name")) == ("preemptions_per_s", "pid 7 1"))  # fmt: skip
+    assert (table.plain(row, "before"), table.plain(row, "ratio"), table.text(row, "ratio")) == (0, None, "from none")
 
 
 def test_what_only_one_has_is_new_or_gone(tmp_path, capsys):
