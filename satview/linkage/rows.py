@@ -73,6 +73,11 @@ def rows_where(trace: Trace, table: NDArray[np.bool_]) -> NDArray[np.uint32]:
     return np.concatenate(by_block).astype(np.uint32) if by_block else np.empty(0, np.uint32)
 
 
+def expect_requests(trace: Trace) -> None:
+    """Have the next `rows_where` find the rows of all codes in its one pass: for who will request many."""
+    trace.cached(_WERE_REQUESTED, lambda _: True)
+
+
 def _grouped_rows(trace: Trace) -> dict[int, NDArray[np.uint32]]:
     """Return the rows of the events of every code that links are made of, uint32, ascending: one pass for all."""
     return _rows_by_code(trace, np.flatnonzero(_is_grouped(trace) & (trace.code_counts > 0)))

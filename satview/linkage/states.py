@@ -120,8 +120,9 @@ def first_that_fits(
         table: bool (256,), by lane value, which states.
     """
     index, start = trace.states.event, trace.states.start
-    after = np.append(links.next_where(state_values(trace), table), np.uint32(len(index)))[positions]
     rows = np.full(len(positions), -1, np.int64)
-    known = np.flatnonzero(after < start[threads + 1])
-    rows[known] = index[after[known]]
+    inside = np.flatnonzero(positions < len(index))
+    after = links.next_where(state_values(trace), table)[positions[inside]]
+    known = after < start[threads[inside] + 1]
+    rows[inside[known]] = index[after[known]]
     return rows

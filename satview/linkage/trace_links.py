@@ -16,7 +16,7 @@ from satview.events.states import NOT_A_STATE
 from satview.events.wire import CLASS_SHIFT, CODE_COUNT, KER_64BIT, KER_EXIT_OFFSET, WireClass, code
 from satview.linkage import interrupts, latencies, messages, mutexes, pulses, wake_ups
 from satview.linkage.calls import beginnings, partner, partners
-from satview.linkage.rows import rows_where
+from satview.linkage.rows import expect_requests, rows_where
 from satview.linkage.states import state_ends
 from satview.linkage.table import NO_EVENT, Certainty, Link, LinkKind, LinkTable, Rows, pairs_of
 from satview.store.tables import UNKNOWN_THREAD
@@ -136,6 +136,8 @@ _ALWAYS: Final = np.arange(CODE_COUNT) >> CLASS_SHIFT == WireClass.COMM
 _ALWAYS[[code(WireClass.INT, event) for event in (1, 5, 7)]] = True  # entries, deliveries of 8.0
 _ALWAYS[code(WireClass.SYSTEM, 18)] = True  # expiry of a timer
 
+_MOST_AHEAD: Final = 10_000_000  # events: the words of more would take hundreds of megabytes
+
 
 @contextmanager
 def reading_ahead(trace: Trace) -> Iterator[None]:
@@ -143,10 +145,12 @@ def reading_ahead(trace: Trace) -> Iterator[None]:
 
     The words that were read are forgotten afterwards; 12 bytes an event of those that links need.
     """
-    if trace.pairs is not None:  # a format that keeps all arguments in memory
+    expect_requests(trace)
+    codes = _codes_ahead(trace)
+    if trace.pairs is not None or trace.code_counts[codes].sum() > _MOST_AHEAD:  # pairs: arguments are in memory
         yield
         return
-    with trace.payloads.reading_ahead(rows_where(trace, _codes_ahead(trace))):
+    with trace.payloads.reading_ahead(rows_where(trace, codes)):
         yield
 
 
