@@ -199,6 +199,8 @@ class Highlighted:
         waits: Who waits for whom in it.
         span: From when to when it is, in cycles; None = from the first to the last of what is drawn.
         link: The link that it is; None = something else.
+        title: What it is called: the kind of a verdict; empty = nothing.
+        says: A sentence about it; may be empty.
     """
 
     event: int
@@ -207,6 +209,8 @@ class Highlighted:
     waits: tuple[WaitsFor, ...] = ()
     span: tuple[int, int] | None = None
     link: NamedHop | None = None
+    title: str = ""
+    says: str = ""
 
     @property
     def threads(self) -> tuple[int, ...]:
@@ -341,7 +345,8 @@ def _of_verdict(table: Table, row: int) -> Highlighted:
     has = {wait.holder: wait.title for wait in waits}
     legs = [replace(leg, title=", ".join(filter(None, (has.get(leg.thread), leg.title)))) for leg in legs]
     event = legs[0].from_row if legs and legs[0].thread == threads[0] else table.event(row)
-    return Highlighted(event, (), tuple(legs), tuple(waits), span)
+    return Highlighted(event, (), tuple(legs), tuple(waits), span, title=verdict.text(0, "kind"),
+                       says=verdict.text(0, "says"))  # fmt: skip
 
 
 def _wait_in(trace: Trace, thread: int, span: tuple[int, int]) -> WaitsFor | None:

@@ -21,7 +21,7 @@ from satview.session.events.event_links import EventLinks
 from satview.session.filtering.filter_stack import EditHistory, FilterStack
 from satview.session.filtering.search import Search
 from satview.session.glance import has_priorities
-from satview.session.highlight import Highlight, Highlighted, LegendHighlight, Selection
+from satview.session.highlight import Highlight, Highlighted, LegendHighlight, Selection, of_row
 from satview.session.lanes.class_loader import ClassLoader, descriptions_of
 from satview.session.lanes.label_source import LabelSource
 from satview.session.lanes.lane_arrangement import GroupBy, LaneArrangement, SortBy, labels_in
@@ -235,6 +235,23 @@ class OpenTrace(QObject):
         """Select a link by its first event, and draw it over the others; its ends need not be in view."""
         self.select_event(link.from_row, self.lane_of_cause(link.from_row), reveal=False)
         self.highlight.show(Highlighted(link.from_row, (link,), (), link=link))
+
+    def select_case(self, number: int, span: tuple[int, int]) -> None:
+        """Select one of the times at which a verdict holds, and draw over the lanes what happens then.
+
+        Args:
+            number: Which of the verdicts that were found.
+            span: From when to when, cycles.
+        """
+        if self.verdicts.found is None:
+            return
+        table = self.verdicts.found.table.whole()
+        cases = table.at(table.children(number))
+        mine = next((row for row in range(len(cases)) if cases.span(row) == span), None)
+        shown = of_row(table, number) if mine is None else of_row(cases, mine)
+        if shown.event >= 0:
+            self.select_event(shown.event, reveal=False)
+            self.highlight.show(shown)
 
     def select_at(self, lane: int, cycles: int, event: int | None = None, is_point: bool = False) -> None:
         """Select the interval of a lane at a moment, and an event: the one given, else the one that began it.

@@ -23,6 +23,7 @@ from satview.session.events.event_text import (
     Section,
     Table,
     event_details,
+    highlight_details,
     link_details,
     span_details,
     trace_details,
@@ -90,6 +91,8 @@ class DetailsPanel(Panel):
         highlighted = opened.highlight.shown
         if highlighted is not None and highlighted.link is not None:
             found.insert(0, link_details(opened.trace, highlighted.link))
+        elif highlighted is not None and highlighted.title:
+            found.insert(0, highlight_details(highlighted.title, highlighted.says))
         of_range = self.range.details()
         if of_range is not None:
             found.insert(0 if self._range_is_first else len(found), of_range)

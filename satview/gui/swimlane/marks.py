@@ -12,7 +12,7 @@ from PySide6.QtCore import QLineF, QObject, QPointF, QRectF, Qt, Signal
 from PySide6.QtGui import QBrush, QFont, QFontMetricsF, QPainter, QPen, QPolygonF
 
 from satview.analysis.reasons.critical_path import CriticalPath, PieceKind
-from satview.base.safe_text import html_text
+from satview.base.safe_text import html_text, visible_line
 from satview.base.time import TimeWindow
 from satview.base.time_text import format_duration
 from satview.gui.colours import mixed
@@ -24,7 +24,7 @@ from satview.gui.theme import Theme, colour
 from satview.linkage.chain import Hop, NamedHop
 from satview.linkage.table import Certainty
 from satview.session.arrow_source import ArrowMode, ArrowSource
-from satview.session.highlight import Leg, WaitsFor
+from satview.session.highlight import Highlighted, WaitsFor
 from satview.session.lanes.lane_row import LaneRow
 from satview.session.open_trace import OpenTrace
 from satview.timeline.arrows import ARROW_NAMES, ArrowGroups, ArrowKind
@@ -62,7 +62,7 @@ def draw_arrows(
         return
     painter.setRenderHint(QPainter.RenderHint.Antialiasing)
     if shown is not None:
-        _draw_legs(painter, opened, shown.legs, rows, scroll_px, scale, theme)
+        _draw_legs(painter, opened, shown, rows, scroll_px, scale, theme)
     _draw_hops(painter, opened, hops, scroll_px, scale, theme)
     _draw_waits(painter, opened, waits, scroll_px, scale, theme)
     painter.setRenderHint(QPainter.RenderHint.Antialiasing, on=False)
@@ -75,8 +75,8 @@ def _draw_hops(
     middles = {row.index: row.y_px - scroll_px + row.height_px * MIDDLE for row in opened.lanes.rows} if hops else {}
     times, width = opened.trace.events.time_cycles, scale.width_px
     for hop in hops:
-        lanes = (_lane_in(opened, opened.lane_of_cause(hop.from_row), middles),
-                 _lane_in(opened, opened.lane_of_event(hop.to_row), middles))  # fmt: skip
+        lanes = (lane_in(opened, opened.lane_of_cause(hop.from_row), middles),
+                 lane_in(opened, opened.lane_of_event(hop.to_row), middles))  # fmt: skip
         if lanes[0] is None or lanes[1] is None or lanes[0] == lanes[1]:
             continue
         left, right = (scale.x(int(times[row])) for row in (hop.from_row, hop.to_row))
@@ -95,7 +95,7 @@ def _draw_waits(
     tops = {row.index: (float(row.y_px - scroll_px), float(row.height_px)) for row in rows}
     used_px: list[float] = []
     for wait in waits:
-        lanes = [_lane_in(opened, opened.lane_of_thread(row), tops) for row in (wait.thread, wait.holder)]
+        lanes = [lane_in(opened, opened.lane_of_thread(row), tops) for row in (wait.thread, wait.holder)]
         left, right = scale.x(wait.start_cycles), scale.x(wait.end_cycles)
         if lanes[0] is None or lanes[1] is None or right < 0 or left > scale.width_px:
             continue
@@ -117,15 +117,18 @@ def _draw_waits(
 
 
 def _draw_legs(
-    painter: QPainter, opened: OpenTrace, legs: Sequence[Leg], rows: Sequence[LaneRow], scroll_px: int,
+    painter: QPainter, opened: OpenTrace, shown: Highlighted, rows: Sequence[LaneRow], scroll_px: int,
     scale: TimeScale, theme: Theme,
 ) -> None:  # fmt: skip
-    """Draw legs as brackets at the top of their lanes, with what they are and how long where there is room."""
+    """Draw legs as brackets at the top of their lanes, with what they are and how long where there is room.
+
+    The first one has the name of the whole.
+    """
     tops = {row.index: float(row.y_px - scroll_px) for row in rows}
     times, clock = opened.trace.events.time_cycles, opened.trace.clock
     metrics = QFontMetricsF(painter.font())
     painter.setBrush(Qt.BrushStyle.NoBrush)
-    for leg in legs:
+    for leg in shown.legs:
         lane = opened.lane_of_thread(leg.thread)
         if lane is None or lane not in tops:
             continue
@@ -139,7 +142,8 @@ def _draw_legs(
         painter.setPen(QPen(colour(theme.accent), 1.5))
         painter.drawLines([QLineF(left, top, right, top), QLineF(left, top, left, top + _TICK_PX),
                            QLineF(right, top, right, top + _TICK_PX)])  # fmt: skip
-        text = f"{leg.title} {format_duration(clock.duration_ns(last - first))}"
+        name = f"{visible_line(shown.title)}: " if shown.title and leg is shown.legs[0] else ""
+        text = f"{name}{leg.title} {format_duration(clock.duration_ns(last - first))}"
         _draw_label(painter, text, max(left, 0.0), min(right, scale.width_px), top, metrics, theme)
 
 
@@ -156,7 +160,7 @@ def _draw_label(
     painter.drawText(box, Qt.AlignmentFlag.AlignCenter, text)
 
 
-def _lane_in(opened: OpenTrace, lane: int | None, middles: Mapping[int, object]) -> int | None:
+def lane_in(opened: OpenTrace, lane: int | None, middles: Mapping[int, object]) -> int | None:
     """Return a lane, or the one that it is folded into, if one of them shows."""
     if lane is not None and lane not in middles:
         lane = opened.timeline.infos[lane].parent

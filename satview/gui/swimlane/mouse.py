@@ -200,7 +200,8 @@ class SwimlaneMouse(QObject):
             self._release(event)
         elif kind == QEvent.Type.MouseButtonDblClick and isinstance(event, QMouseEvent):
             if event.button() == Qt.MouseButton.LeftButton and not self._view.arrows.has_zoomed:
-                if self._view.arrows.at(event.position()) < 0:
+                is_object = self._view.named_marks.at(event.position()) is not None
+                if not is_object and self._view.arrows.at(event.position()) < 0:
                     self._click(event.position())
                 self.fit_requested.emit()
         elif kind == QEvent.Type.Wheel and isinstance(event, QWheelEvent):
@@ -258,7 +259,9 @@ class SwimlaneMouse(QObject):
             self._view.update()
         elif drag is _Drag.NONE and event.button() == Qt.MouseButton.LeftButton:
             self._opened.selection.set_range(None)
-            if (arrow := self._view.arrows.at(event.position())) >= 0:
+            if (mark := self._view.named_marks.at(event.position())) is not None:
+                mark.choose()
+            elif (arrow := self._view.arrows.at(event.position())) >= 0:
                 self._view.arrows.choose(arrow)
             else:
                 self._click(event.position())
@@ -372,6 +375,8 @@ class SwimlaneMouse(QObject):
             arrow = self._view.arrows.hovered
             if arrow >= 0:
                 text = f"{self._view.arrows.text(arrow)}<hr>{text}"
+            if (mark := self._view.named_marks.at(position)) is not None:
+                text = f"{self._view.named_marks.text(mark)}<hr>{text}"
             self._hover.show_at(self._view.mapTo(self._hover.home, position.toPoint()), text)
         else:
             self._hover.hide()

@@ -25,6 +25,7 @@ from satview.gui.swimlane.marks import (
     draw_range,
     lost_spans,
 )
+from satview.gui.swimlane.named_marks import NamedMarks
 from satview.gui.swimlane.scale import TimeScale
 from satview.gui.swimlane.shares import Stack, are_dense, cpus_high, quiet_use
 from satview.gui.swimlane.text import draw_lines
@@ -49,6 +50,7 @@ class SwimlaneView(QWidget):
     Attributes:
         scroll_px: Height of the list of lanes above the top edge.
         arrows: All arrows between lanes.
+        named_marks: Verdicts, the steps of Why? and the critical path by name.
         hovered: Lane row and interval under the mouse, or None; set by the mouse handling.
         shows_shares: Lanes whose intervals are too dense for bars show how they divide their time.
         frame_s: How long a frame on the screen may take, about. Lanes that this is not enough for are painted in the
@@ -95,6 +97,8 @@ class SwimlaneView(QWidget):
         self.lanes.changed.connect(self.update)
         self.arrows = ArrowLayer(opened, self)
         self.arrows.changed.connect(self.update)
+        self.named_marks = NamedMarks(opened, self)
+        self.named_marks.changed.connect(self.update)
         self._top: LaneRow | None = None
         opened.viewport.window_changed.connect(self.update)
         for signal in (
@@ -298,6 +302,7 @@ class SwimlaneView(QWidget):
         draw_cursors(painter, self._opened, scale, height, theme)
         if self._opened.path.found is not None:
             draw_path(painter, self._opened, rows, self.scroll_px, scale, theme)
+        self.named_marks.draw(painter, rows, self.scroll_px, scale, theme)
         is_exact &= self._draw_arrows(painter, rows, scale, may_wait=not is_exact)
         if self.rubber is not None:
             left, right = sorted(self.rubber)

@@ -588,6 +588,7 @@ class TraceCommands:
             selection.select(None, None, None)
         else:
             views.active.opened.path.forget()
+            views.active.opened.why.forget()
 
     def _split(self, views: Workspace) -> None:
         views.toggle_split()

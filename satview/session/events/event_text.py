@@ -597,6 +597,13 @@ def link_details(trace: Trace, link: NamedHop) -> Details:
     return Details(link.name, " \N{RIGHTWARDS ARROW} ".join(names), "link", (Section("Link", tuple(lines)),))
 
 
+def highlight_details(title: str, says: str) -> Details:
+    """Return what is said of what is drawn over the lanes: a verdict, by its kind."""
+    return Details(
+        title, "drawn over the lanes", "verdict", (Section("What happens", (Line("", says),), is_prose=True),)
+    )
+
+
 def _actor(trace: Trace, row: int) -> str:
     """Return the thread of an event, else its CPU; an interrupt is not what its thread does."""
     thread = int(trace.events.thread[row])

@@ -1,0 +1,241 @@
+"""Named marks over the lanes that can be clicked: cases of verdicts, steps of Why?, pieces of the critical path."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+from PySide6.QtCore import QLineF, QObject, QPointF, QRectF, Qt, Signal
+from PySide6.QtGui import QFont, QFontMetricsF, QPainter, QPen
+
+from satview.analysis.reasons.critical_path import PIECE_WORDS, PieceKind
+from satview.analysis.verdicts.verdict import Severity
+from satview.answers.verdicts import Verdicts
+from satview.base.safe_text import html_text, visible_line
+from satview.base.time_text import format_duration
+from satview.gui.swimlane.marks import lane_in, visible_pieces
+from satview.gui.swimlane.scale import TimeScale
+from satview.gui.theme import Theme, colour
+from satview.session.lanes.lane_row import LaneRow
+from satview.session.open_trace import OpenTrace
+
+_MOST: Final = 40  # in a picture, the longest first
+_LINE_Y_PX: Final = 1.5  # below the top of a lane
+_LEAST_PX: Final = 6.0
+_TICK_PX: Final = 4.0
+_PICK_PX: Final = 3.0
+_PAD_PX: Final = 3.0
+_GAP_PX: Final = 4.0
+_TEXT_PX: Final = 10
+
+
+@dataclass(frozen=True, slots=True)
+class NamedMark:
+    """A span of the lane of a thread, with a name.
+
+    Attributes:
+        thread: Row of the thread table.
+        start_cycles, end_cycles: From when to when.
+        name: What it is, without its length.
+        says: A sentence about it; may be empty.
+        rgb: Its colour, 0xRRGGBB.
+        choose: What a click does.
+        has_line: A line is drawn along it; something else draws that of the critical path.
+    """
+
+    thread: int
+    start_cycles: int
+    end_cycles: int
+    name: str
+    says: str
+    rgb: int
+    choose: Callable[[], None]
+    has_line: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class _Placed:
+    """Where a mark is drawn: its line, and its name, which is an empty rectangle where there is no room."""
+
+    mark: NamedMark
+    line: QRectF
+    label: QRectF
+    text: str
+
+
+class NamedMarks(QObject):
+    """Draws the marks, and tells which of them is under the mouse.
+
+    Signals:
+        changed: Draw again.
+    """
+
+    changed = Signal()
+
+    def __init__(self, opened: OpenTrace, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._opened = opened
+        self._cases: tuple[Verdicts | None, _Cases] = None, _Cases.of(opened, None)
+        self._placed: list[_Placed] = []
+        opened.verdicts.changed.connect(self.changed)
+        opened.why.changed.connect(self.changed)
+
+    def draw(self, painter: QPainter, rows: Sequence[LaneRow], scroll_px: int, scale: TimeScale, theme: Theme) -> None:
+        """Draw those of what was asked for, then those of verdicts, the longest first, as far as there is room.
+
+        Args:
+            painter: Of the swimlanes.
+            rows: The lanes in the picture.
+            scroll_px: How far they are scrolled.
+            scale: Of the picture.
+            theme: Its colours.
+        """
+        font = QFont(painter.font())
+        font.setPixelSize(theme.px(_TEXT_PX))
+        metrics, clock = QFontMetricsF(font), self._opened.trace.clock
+        tops = {row.index: float(row.y_px - scroll_px) for row in rows}
+        taken: dict[int, list[tuple[float, float]]] = {}
+        self._placed = []
+        for mark in self._marks(scale, theme):
+            lane = lane_in(self._opened, self._opened.lane_of_thread(mark.thread), tops)
+            if lane is None:
+                continue
+            length = format_duration(clock.duration_ns(mark.end_cycles - mark.start_cycles))
+            text, in_lane = f"{mark.name} {length}", taken.setdefault(lane, [])
+            left, right = max(scale.x(mark.start_cycles), 0.0), min(scale.x(mark.end_cycles), float(scale.width_px))
+            right = max(right, left + _LEAST_PX)
+            wide = metrics.horizontalAdvance(text) + 2 * _PAD_PX
+            # Beside what is too short for its name, it is behind it, or before it at the right edge.
+            behind = right + _GAP_PX if right + _GAP_PX + wide <= scale.width_px else left - _GAP_PX - wide
+            label = (left + right - wide) / 2 if right - left >= wide + 2 * _GAP_PX else behind
+            has_label = label >= 0 and _is_free(in_lane, min(left, label), max(right, label + wide))
+            if not has_label and not (mark.has_line and _is_free(in_lane, left, right)):
+                continue
+            in_lane.append((min(left, label), max(right, label + wide)) if has_label else (left, right))
+            box = QRectF(label, tops[lane], wide, metrics.height()) if has_label else QRectF()
+            line = QRectF(left, tops[lane], right - left, _LINE_Y_PX + _PICK_PX)
+            self._placed.append(_Placed(mark, line, box, text))
+        painter.save()
+        painter.setFont(font)
+        for placed in self._placed:
+            _draw(painter, placed, theme)
+        painter.restore()
+
+    def at(self, position: QPointF) -> NamedMark | None:
+        """Return the mark at a position of the widget."""
+        for placed in self._placed:
+            if placed.label.contains(position) or (placed.mark.has_line and placed.line.contains(position)):
+                return placed.mark
+        return None
+
+    def text(self, mark: NamedMark) -> str:
+        """Return what the hover card says of a mark, as rich text."""
+        length = format_duration(self._opened.trace.clock.duration_ns(mark.end_cycles - mark.start_cycles))
+        says = f"<br>{html_text(mark.says)}" if mark.says else ""
+        return f"<b>{html_text(mark.name)}</b>&nbsp;&nbsp;{length}{says}"
+
+    def _marks(self, scale: TimeScale, theme: Theme) -> Iterator[NamedMark]:
+        yield from self._steps(scale, theme)
+        yield from self._pieces(scale, theme)
+        yield from self._verdicts(scale, theme)
+
+    def _steps(self, scale: TimeScale, theme: Theme) -> Iterator[NamedMark]:
+        """Yield the steps of Why? in the picture, from the effect to its causes."""
+        for number, step in enumerate(self._opened.why.steps, 1):
+            if step.until_cycles > scale.window.start and step.since_cycles < scale.window.end:
+                yield NamedMark(
+                    step.thread, step.since_cycles, step.until_cycles, f"why {number}: {step.state}", step.says,
+                    theme.accent, partial(self._select, step.thread, step.at_cycles),
+                )  # fmt: skip
+
+    def _pieces(self, scale: TimeScale, theme: Theme) -> Iterator[NamedMark]:
+        """Yield the pieces of the critical path in the picture, the longest first."""
+        if self._opened.path.found is None:
+            return
+        path = self._opened.path.found.path
+        pieces = visible_pieces(path, scale)
+        pieces.sort(key=lambda piece: path.start_cycles[piece] - path.end_cycles[piece])
+        for piece in pieces[:_MOST]:
+            thread, start = int(path.on_thread[piece]), int(path.start_cycles[piece])
+            name = f"path: {PIECE_WORDS[PieceKind(int(path.kind[piece]))]}"
+            says = f"{self._opened.trace.thread_name(thread)} on the critical path of " \
+                   f"{self._opened.trace.thread_name(path.thread)}"  # fmt: skip
+            yield NamedMark(thread, start, int(path.end_cycles[piece]), name, says, theme.accent,
+                            partial(self._select, thread, start), has_line=False)  # fmt: skip
+
+    def _verdicts(self, scale: TimeScale, theme: Theme) -> Iterator[NamedMark]:
+        """Yield the cases of verdicts in the picture, the longest first, but for the one that is drawn in full."""
+        opened = self._opened
+        found, shown = opened.verdicts.found, opened.highlight.shown
+        if found is not self._cases[0]:
+            self._cases = found, _Cases.of(opened, found)
+        if found is None:
+            return
+        cases = self._cases[1]
+        inside = np.flatnonzero((cases.end > scale.window.start) & (cases.start < scale.window.end))
+        for case in inside[:_MOST].tolist():
+            number, span = int(cases.verdict[case]), (int(cases.start[case]), int(cases.end[case]))
+            thread, verdict = int(cases.thread[case]), found.verdicts[number]
+            if shown is not None and shown.span == span and thread in shown.threads:
+                continue
+            rgb = {Severity.ERROR: theme.error, Severity.WARNING: theme.warning}.get(verdict.severity, theme.dim)
+            yield NamedMark(thread, *span, visible_line(verdict.kind), verdict.says, rgb,
+                            partial(opened.select_case, number, span))  # fmt: skip
+
+    def _select(self, thread: int, cycles: int) -> None:
+        """Select the interval of a thread at a moment."""
+        lane = self._opened.lane_of_thread(thread)
+        if lane is not None:
+            self._opened.select_at(lane, cycles)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Cases:
+    """The cases of all verdicts about threads, the longest first; every column is int64 (n,).
+
+    Attributes:
+        start, end: Cycles.
+        thread: Row of the thread that suffers.
+        verdict: Which of the verdicts.
+    """
+
+    start: NDArray[np.int64]
+    end: NDArray[np.int64]
+    thread: NDArray[np.int64]
+    verdict: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, opened: OpenTrace, found: Verdicts | None) -> _Cases:
+        """Return the cases of verdicts."""
+        threads = opened.trace.events.thread
+        cases = [
+            (case.start_cycles, case.end_cycles, (int(threads[case.row]) if case.row >= 0 else 0) or verdict.threads[0],
+             number)
+            for number, verdict in enumerate(found.verdicts if found is not None else ()) if verdict.threads
+            for case in verdict.occurrences
+        ]  # fmt: skip
+        start, end, thread, number = np.array(cases, np.int64).reshape(-1, 4).T
+        order = np.argsort(start - end, kind="stable")
+        return cls(start[order], end[order], thread[order], number[order])
+
+
+def _is_free(taken: Sequence[tuple[float, float]], left: float, right: float) -> bool:
+    return all(right + _GAP_PX <= other_left or left >= other_right + _GAP_PX for other_left, other_right in taken)
+
+
+def _draw(painter: QPainter, placed: _Placed, theme: Theme) -> None:
+    """Draw a bracket along a mark, and its name."""
+    left, right, y = placed.line.left(), placed.line.right(), placed.line.top() + _LINE_Y_PX
+    if placed.mark.has_line:
+        lines = [QLineF(left, y, right, y), QLineF(left, y, left, y + _TICK_PX), QLineF(right, y, right, y + _TICK_PX)]
+        for pen in (QPen(colour(theme.base, 230), 4.0), QPen(colour(placed.mark.rgb), 2.0)):
+            painter.setPen(pen)
+            painter.drawLines(lines)
+    if not placed.label.isEmpty():
+        painter.fillRect(placed.label, colour(theme.base, 235))
+        painter.setPen(colour(placed.mark.rgb))
+        painter.drawText(placed.label, Qt.AlignmentFlag.AlignCenter, placed.text)
