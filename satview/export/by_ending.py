@@ -138,7 +138,8 @@ def format_of(path: Path | str, form: str = "", tables: Sequence[str] = (), *, b
     if is_folder and not ending:
         return "parquet"
     known = ", ".join((*ENDINGS, *plugged))
-    raise UsageError(f"{path}: the ending says what is written; there are {known}, and --format")
+    folder = "; a folder takes --arguments, --by-class or --table all" if not ending else ""
+    raise UsageError(f"{path}: the ending says what is written; there are {known}, and --format{folder}")
 
 
 def export(

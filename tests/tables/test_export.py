@@ -250,6 +250,7 @@ def test_nothing_is_left_of_a_folder_that_fails(dense, tmp_path, monkeypatch):
     ("arguments", "says"),
     [
         (["-o", "a.xyz"], "the ending says what is written"),
+        (["-o", "folder/"], "a folder takes --arguments, --by-class or --table all"),
         (["-o", "a.kev", "--table", "state"], "a .kev file holds events alone"),
         (["-o", "a.csv", "--table", "stat"], "there is no table 'stat'"),
         (["-o", "a.csv", "--table", "state", "-e", "cpu == 1"], "choose events"),
