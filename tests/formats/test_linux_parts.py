@@ -279,6 +279,17 @@ def test_texts_whose_place_and_length_are_in_the_record(at, length, text):
     assert records._value(raw, field, "little") == text
 
 
+def test_names_that_records_spell_out():
+    """Of each thread the last one; the idle thread gets none, and a record without a name takes none away."""
+    data = np.frombuffer(b"old\0new\0init" + b"idle" + bytes(4), np.uint8)
+    begins = 4 * np.arange(5)
+    spelled = Records(data, begins, begins * 0, begins, begins * 0 + 4)
+    name = RecordField("next_comm", 0, 4, is_signed=False, is_text=True, is_dynamic=False)
+    tasks = Tasks({8: "eight"})
+    records._add_names(spelled, np.arange(5), ints(7, 7, 1, 0, 8), name, tasks)
+    assert tasks.names == {7: "new", 1: "init", 8: "eight"}
+
+
 def test_numbers_of_one_to_eight_bytes():
     data = np.frombuffer(bytes([0xFF, 0x80, 3, 4, 5, 6, 7, 0x88, 9]), np.uint8)
     records = Records(data, ints(0), ints(0), ints(1), ints(8))
