@@ -426,8 +426,12 @@ class ArrowLayer(QObject):
         Lines, of which hardly one could be followed, would hide the lanes; the group under the mouse has one.
         """
         rows, texts = self._opened.lanes.rows, self._numbers(painter.font(), theme)
-        counts = np.rint(groups.count / groups.share).astype(np.int64)
-        laid = {count: texts.laid(f"{count:,}") for count in np.unique(counts).tolist()}
+        counts, sign = groups.count, ""
+        if groups.is_sample:  # two figures, or every frame of a move would have other numbers, which take time to make
+            about = groups.count / groups.share
+            step = 10 ** np.maximum(np.floor(np.log10(about)) - 1, 0)
+            counts, sign = np.rint(np.rint(about / step) * step).astype(np.int64), "~"
+        laid = {count: texts.laid(f"{sign}{count:,}") for count in np.unique(counts).tolist()}
         boxes = np.empty((len(groups), 4))
         boxes[:, 2] = [laid[count].width_px + _TIP_PX + 3 * _PAD_PX for count in counts.tolist()]
         boxes[:, 3] = texts.metrics.height()
