@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PySide6.QtCore import QObject, Signal, Slot
 
+from satview.analysis.needs import PRIORITIES
 from satview.analysis.times.basis import Basis
 from satview.answers.doctor import doctor
 from satview.answers.table import Table
@@ -20,7 +21,6 @@ from satview.linkage.chain import NamedHop
 from satview.session.events.event_links import EventLinks
 from satview.session.filtering.filter_stack import EditHistory, FilterStack
 from satview.session.filtering.search import Search
-from satview.session.glance import has_priorities
 from satview.session.highlight import Highlight, Highlighted, LegendHighlight, Selection, of_row
 from satview.session.lanes.class_loader import ClassLoader, descriptions_of
 from satview.session.lanes.label_source import LabelSource
@@ -105,7 +105,7 @@ class OpenTrace(QObject):
         self.legend = LegendHighlight(self)
         self.verdicts: TraceAnswer[Verdicts] = TraceAnswer(trace, _verdicts_of, self)
         self.doctor: TraceAnswer[Table] = TraceAnswer(trace, _diagnoses, self)
-        self.has_priorities: TraceAnswer[bool] = TraceAnswer(trace, has_priorities, self)
+        self.has_priorities: TraceAnswer[bool] = TraceAnswer(trace, _has_priorities, self)
         self.why = WhySearch(self)
         self.path = PathSearch(self)
         self.filters = FilterStack(trace, self.edits, self)
@@ -368,3 +368,8 @@ def _verdicts_of(trace: Trace, is_cancelled: IsCancelled) -> Verdicts:
 
 def _diagnoses(trace: Trace, _is_cancelled: IsCancelled) -> Table:
     return doctor(trace)
+
+
+def _has_priorities(trace: Trace, _is_cancelled: IsCancelled) -> bool:
+    """Return whether any event shows a priority; takes a look at all of them."""
+    return not PRIORITIES.reason(trace)

@@ -9,7 +9,6 @@ from satview.analysis.verdicts.verdict import Severity
 from satview.answers.verdicts import Verdicts
 from satview.base.safe_text import counted
 from satview.base.time_text import format_duration
-from satview.session.tasks import IsCancelled
 from satview.store.problems import KINDS
 from satview.store.trace import Trace
 
@@ -29,11 +28,6 @@ class Part:
     panel: str
     tone: str = ""
     hint: str = ""
-
-
-def has_priorities(trace: Trace, _is_cancelled: IsCancelled) -> bool:
-    """Return whether any event shows a priority; takes a look at all of them."""
-    return not PRIORITIES.reason(trace)
 
 
 def size_part(trace: Trace, busy: float | None) -> Part:

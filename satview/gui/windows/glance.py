@@ -12,8 +12,8 @@ from satview.base.memory import borrowed
 from satview.base.safe_text import menu_text, tool_tip
 from satview.gui.swimlane.cpu_use import busy_share, knows_use
 from satview.gui.theme import restyle
-from satview.session.glance import Part, lack_part, loss_part, size_part, verdict_part
 from satview.session.open_trace import OpenTrace
+from satview.session.panels.glance import Part, lack_part, loss_part, size_part, verdict_part
 
 _LEAST_PX = 60
 
