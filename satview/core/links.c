@@ -453,43 +453,51 @@ static int64_t satview_key_positions(const int64_t *number, int64_t count, const
 PASS(key_positions, "i8:n i8:r i8:r", I8(0), COUNT(0), I8(1), COUNT(1), I8(2))
 
 /*
- * Write entries and exits that belong together, as brackets do: the exit of an entry is the next one of its CPU at the
- * same depth, and one without an entry counts for nothing.
+ * Write entries and exits of interrupts and handlers that belong together, as brackets do: the exit of an interrupt is
+ * the next one of its CPU at the same depth, that of a handler the next one within the same interrupt, and at depth 0
+ * between two exits without an entry. Exits without an entry count for nothing else.
  *
- * step: of every code 1 for entries, -1 for exits, 0 for others. rows: ascending. below: room for every row. first,
- * last: pairs.
+ * step: of every code 1 for entries of interrupts, 2 for those of handlers, -1 and -2 for their exits, 0 for others.
+ * rows: ascending. below, newest: room for every row. first, last: pairs.
  *
  * Returns how many pairs there are; REFUSED if there is no such event.
  */
 static int64_t satview_nested(const uint16_t *code, const uint8_t *cpu, int64_t count, const int8_t *step,
-                              const uint32_t *rows, int64_t requests, uint32_t *below, uint32_t *first, uint32_t *last)
+                              const uint32_t *rows, int64_t requests, uint32_t *below, uint32_t *newest,
+                              uint32_t *first, uint32_t *last)
 {
-    uint32_t top[CPU_NUMBERS];
+    uint32_t interrupt_of[CPU_NUMBERS]; /* which each CPU is in; below it is the one that it interrupts */
+    uint32_t outside[CPU_NUMBERS];      /* the newest open handler outside of all interrupts; `newest` has those inside */
     int64_t found = 0;
     for (int c = 0; c < CPU_NUMBERS; c++)
-        top[c] = NO_EVENT;
+        interrupt_of[c] = outside[c] = NO_EVENT;
     for (int64_t k = 0; k < requests; k++) {
         int8_t mine;
-        uint32_t *here;
+        uint32_t *interrupt, *handler, *open;
         if (rows[k] >= count)
             return REFUSED;
         mine = step[code[rows[k]] & CODE_MASK];
-        here = &top[cpu[rows[k]]];
+        interrupt = &interrupt_of[cpu[rows[k]]];
+        handler = *interrupt == NO_EVENT ? &outside[cpu[rows[k]]] : &newest[*interrupt];
+        open = mine == 1 || mine == -1 ? interrupt : handler;
         if (mine > 0) {
-            below[k] = *here;
-            *here = (uint32_t)k;
-        } else if (mine < 0 && *here != NO_EVENT) {
-            first[found] = rows[*here];
+            below[k] = *open;
+            newest[k] = NO_EVENT;
+            *open = (uint32_t)k;
+        } else if (mine < 0 && *open != NO_EVENT) {
+            first[found] = rows[*open];
             last[found++] = rows[k];
-            *here = below[*here];
+            *open = below[*open];
+        } else if (mine == -1) {
+            *handler = NO_EVENT;
         }
     }
     return found;
 }
 
 PASS(nested,
-     "u2:n u1:n i1:32768 u4:r u4:r u4:r u4:r",
-     U2(0), U1(1), COUNT(0), I1(2), U4(3), COUNT(3), U4(4), U4(5), U4(6))
+     "u2:n u1:n i1:32768 u4:r u4:r u4:r u4:r u4:r",
+     U2(0), U1(1), COUNT(0), I1(2), U4(3), COUNT(3), U4(4), U4(5), U4(6), U4(7))
 
 /*
  * Write which slots hold the first words of some events, and where among them those of each event begin.

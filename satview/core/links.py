@@ -285,16 +285,17 @@ def positions(number: NDArray[np.integer], requested: NDArray[np.integer]) -> ND
 def nested(
     code: NDArray[np.uint16], cpu: NDArray[np.uint8], step: NDArray[np.int8], rows: NDArray[np.uint32]
 ) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
-    """Return entries and exits that belong together, as brackets do, two uint32 (n,).
+    """Return entries and exits of interrupts and handlers that belong together, as brackets do, two uint32 (n,).
 
     Args:
         code: uint16 (events,).
         cpu: uint8 (events,).
-        step: int8 (32768,), of every code 1 for entries, -1 for exits, 0 for others.
+        step: int8 (32768,), of every code 1 for entries of interrupts, 2 for those of handlers, -1 and -2 for their
+            exits, 0 for others.
         rows: uint32 (k,), ascending.
     """
-    below, first, last = (np.empty(len(rows), np.uint32) for _ in range(3))
-    pairs = call("nested", code, cpu, step, rows, below, first, last)
+    below, newest, first, last = (np.empty(len(rows), np.uint32) for _ in range(4))
+    pairs = call("nested", code, cpu, step, rows, below, newest, first, last)
     return first[:pairs], last[:pairs]
 
 

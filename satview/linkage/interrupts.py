@@ -27,7 +27,9 @@ _EXIT: Final = 2
 _HANDLER_ENTRIES: Final = (3, 6)
 _HANDLER_EXIT: Final = 4
 _DELIVERY: Final = 7  # 8.0; it has no exit
-_HANDLER_CODES: Final = [wire.code(wire.WireClass.INT, event) for event in (*_HANDLER_ENTRIES, _HANDLER_EXIT)]
+_STEP_OF_CODE: Final = STEP_OF_CODE.copy()  # with handlers, as `links.nested` takes it
+_STEP_OF_CODE[[wire.code(wire.WireClass.INT, event) for event in _HANDLER_ENTRIES]] = 2
+_STEP_OF_CODE[wire.code(wire.WireClass.INT, _HANDLER_EXIT)] = -2
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,11 +67,7 @@ def interrupts(trace: Trace) -> tuple[_Rows, _Rows]:
     if len(losses(trace)):
         return _on_every_cpu(trace, (_interrupts, _handlers))
     rows = rows_of_class(trace, wire.WireClass.INT)
-    enters, exits = links.nested(trace.events.code, trace.events.cpu, STEP_OF_CODE, rows)
-    if not trace.code_counts[_HANDLER_CODES].any():
-        return enters, exits
-    of_handlers = handlers(trace)
-    return np.concatenate((enters, of_handlers[0])), np.concatenate((exits, of_handlers[1]))
+    return links.nested(trace.events.code, trace.events.cpu, _STEP_OF_CODE, rows)
 
 
 def handlers(trace: Trace) -> tuple[_Rows, _Rows]:

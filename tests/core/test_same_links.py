@@ -11,13 +11,14 @@ from satview.events import wire
 from satview.events.spec import Release
 from satview.formats.kev.reader import open_kev
 from satview.formats.kev.slots import slot_source
-from satview.linkage import actors, rows
+from satview.linkage import actors, interrupts, rows
 from satview.linkage.blockers import blockers
 from satview.linkage.calls import partners
 from satview.linkage.table import NO_EVENT, LinkKind
 from satview.linkage.trace_links import link_table, reading_ahead
 from satview.linkage.transactions import transactions
 from tests.analysis.test_why import made_of
+from tests.core.reference import links as reference
 from tests.core.reference.replacing import numpy_passes
 from tests.helpers.core import of_damaged_files
 from tests.helpers.extent import fewer, usually
@@ -179,3 +180,37 @@ def test_events_before_and_after_with_the_same_number():
         own = candidates[number == mine]
         assert before == max(own[own < row].tolist(), default=NO_EVENT)
         assert after == min(own[own >= row].tolist(), default=NO_EVENT)
+
+
+ENTRY, EXIT, HANDLER, HANDLER_EXIT = (wire.code(wire.WireClass.INT, event) for event in (1, 2, 3, 4))
+
+
+def pairs_in(nested, codes, cpus):
+    columns = np.array(codes, np.uint16), np.array(cpus, np.uint8)
+    found = nested(*columns, interrupts._STEP_OF_CODE, np.arange(len(codes), dtype=np.uint32))
+    return sorted(zip(*(rows.tolist() for rows in found), strict=True))
+
+
+@pytest.mark.parametrize("nested", [links.nested, reference.nested], ids=["compiled", "reference"])
+class TestHandlersEndWithinTheirInterrupt:
+    def test_the_exit_behind_an_inner_interrupt_is_that_of_the_outer_handler(self, nested):
+        codes = [ENTRY, HANDLER, ENTRY, HANDLER, EXIT, HANDLER_EXIT, EXIT]
+        assert pairs_in(nested, codes, [0] * 7) == [(0, 6), (1, 5), (2, 4)]
+
+    def test_an_open_handler_is_forgotten_by_the_next_interrupt(self, nested):
+        codes = [ENTRY, HANDLER, EXIT, ENTRY, HANDLER_EXIT, EXIT]
+        assert pairs_in(nested, codes, [0] * 6) == [(0, 2), (3, 5)]
+
+    def test_outside_of_interrupts_an_exit_without_an_entry_ends_them(self, nested):
+        assert pairs_in(nested, [HANDLER, HANDLER_EXIT, HANDLER, EXIT, HANDLER_EXIT], [0] * 5) == [(0, 1)]
+
+    def test_every_cpu_has_its_own(self, nested):
+        codes = [ENTRY, ENTRY, HANDLER, HANDLER, HANDLER_EXIT, HANDLER_EXIT, EXIT, EXIT]
+        assert pairs_in(nested, codes, [0, 1, 0, 1, 0, 1, 1, 0]) == [(0, 7), (1, 6), (2, 4), (3, 5)]
+
+
+def test_random_interrupts_are_nested_like_the_reference():
+    random, codes = np.random.default_rng(1), (ENTRY, EXIT, EXIT, HANDLER, HANDLER_EXIT)
+    for _ in range(300):
+        events, cpus = random.choice(codes, 40).tolist(), random.integers(0, 2, 40).tolist()
+        assert pairs_in(links.nested, events, cpus) == pairs_in(reference.nested, events, cpus)

@@ -151,11 +151,10 @@ class Evidence:
         return run_slices(self.trace)
 
     @cached_property
-    def _slices_by_cpu(self) -> tuple[_Ints, tuple[NDArray[np.intp], ...]]:
-        """When each of `slices` begins, and which of them are on each CPU."""
-        rows, _ = self.slices
-        cpu = self.trace.events.cpu[rows]
-        return self.trace.events.time_cycles[rows], tuple(np.flatnonzero(cpu == number) for number in np.unique(cpu))
+    def _slices_by_cpu(self) -> tuple[NDArray[np.uint32], ...]:
+        """Which of `slices` are on each CPU, ascending."""
+        cpu = self.trace.events.cpu[self.slices[0]]
+        return tuple(np.flatnonzero(cpu == number).astype(np.uint32) for number in np.unique(cpu))
 
     def slices_in(self, span: tuple[int, int]) -> NDArray[np.intp]:
         """Return which of `slices` have a part in a span of time, (k,), without looking at the others.
@@ -163,10 +162,10 @@ class Evidence:
         Args:
             span: Start and end in cycles.
         """
-        start, by_cpu = self._slices_by_cpu
-        first, last = np.searchsorted(start, span)
+        rows = np.searchsorted(self.trace.events.time_cycles, span).astype(np.uint32)
+        first, last = np.searchsorted(self.slices[0], rows).astype(np.uint32)
         # The one that is under way when the span begins is the last before it on its CPU.
-        before = [mine[position - 1] for mine in by_cpu if (position := int(np.searchsorted(mine, first)))]
+        before = [mine[position - 1] for mine in self._slices_by_cpu if (position := int(np.searchsorted(mine, first)))]
         found = np.concatenate((np.array(before, np.intp), np.arange(first, last)))
         return np.asarray(found[self.slices[1][found] > span[0]])
 

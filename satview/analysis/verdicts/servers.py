@@ -50,18 +50,20 @@ def saturations(evidence: Evidence, limits: Limits) -> list[Verdict]:
 
 def _passed_over(evidence: Evidence, limits: Limits) -> list[Verdict]:
     trace, found = evidence.trace, blockers(evidence.trace)
-    waiting, end = found.waits, evidence.end_rows(found.waits.end_row)
+    waiting = found.waits
     at = np.flatnonzero((waiting.value == SEND) & (found.pid > 0))
-    at = at[evidence.lengths(waiting.row[at], end[at]) >= limits.cycles("passed_ms")]
+    end = evidence.end_rows(waiting.end_row[at])
+    is_long = evidence.lengths(waiting.row[at], end) >= limits.cycles("passed_ms")
+    at, end = at[is_long], end[is_long]
     receipts = rows_of_codes(trace, messages.RECEIPT)
     receiver = trace.threads.pid[trace.events.thread[receipts]]
     own = messages.messages(trace).ends_of(last_sends(trace, waiting.thread[at].astype(np.int64), waiting.row[at]))
-    is_received = (own > waiting.row[at]) & (own < end[at])  # by which its own wait in SEND ends
+    is_received = (own > waiting.row[at]) & (own < end)  # by which its own wait in SEND ends
     verdicts = []
     for (thread, pid), mine in groups(waiting.thread[at], found.pid[at]):
         waits = at[mine].tolist()
         rows = receipts[receiver == pid]
-        first, last = np.searchsorted(rows, waiting.row[waits]), np.searchsorted(rows, end[waits])
+        first, last = np.searchsorted(rows, waiting.row[waits]), np.searchsorted(rows, end[mine])
         others = last - first - is_received[mine]
         bad = np.flatnonzero(others > 1).tolist()
         if not bad:

@@ -321,11 +321,12 @@ def contentions(evidence: Evidence, limits: Limits) -> list[Verdict]:
 def _passed_over(evidence: Evidence, limits: Limits) -> list[Verdict]:
     found, known = blockers(evidence.trace), mutexes(evidence.trace)
     waiting, gives = found.waits, known.gives
-    end = evidence.end_rows(waiting.end_row)
-    at = np.flatnonzero((known.of_wait >= 0) & (evidence.lengths(waiting.row, end) >= limits.cycles("passed_ms")))
+    at = np.flatnonzero(known.of_wait >= 0)
+    end = evidence.end_rows(waiting.end_row[at])
+    is_long = evidence.lengths(waiting.row[at], end) >= limits.cycles("passed_ms")
     verdicts = []
-    for wait in at.tolist():
-        row, stop, thread = int(waiting.row[wait]), int(end[wait]), int(waiting.thread[wait])
+    for wait, stop in zip(at[is_long].tolist(), end[is_long].tolist(), strict=True):
+        row, thread = int(waiting.row[wait]), int(waiting.thread[wait])
         is_between = (gives.mutex == known.of_wait[wait]) & (gives.row > row) & (gives.row < stop)
         givers = gives.thread[is_between]
         if len(givers) < _OFTEN:

@@ -157,15 +157,23 @@ def positions(number, requested):
 
 
 def nested(code, cpu, step, rows):
-    """Return entries and exits that belong together, as brackets do."""
-    open_rows: dict[int, list[int]] = {}
+    """Return entries and exits that belong together, as brackets do; a new interrupt begins without handlers."""
+    open_interrupts: dict[int, list[int]] = {}
+    open_handlers: dict[tuple[int, int], list[int]] = {}  # by CPU and depth
     pairs = []
     for row, number, change in zip(rows.tolist(), cpu[rows].tolist(), step[code[rows]].tolist(), strict=True):
-        stack = open_rows.setdefault(number, [])
-        if change > 0:
-            stack.append(row)
-        elif change < 0 and stack:
-            pairs.append((stack.pop(), row))
+        interrupts = open_interrupts.setdefault(number, [])
+        if change == 1:
+            interrupts.append(row)
+        if change == 1 or (change == -1 and not interrupts):
+            open_handlers[number, len(interrupts)] = []
+        handlers = open_handlers.setdefault((number, len(interrupts)), [])
+        if change == 2:
+            handlers.append(row)
+        elif change == -1 and interrupts:
+            pairs.append((interrupts.pop(), row))
+        elif change == -2 and handlers:
+            pairs.append((handlers.pop(), row))
     first, last = np.array(pairs, np.uint32).reshape(-1, 2).T
     return first, last
 
