@@ -38,6 +38,7 @@ OPAQUE: Final = 0xFF000000
 _LIT_PART: Final = 22  # percent of a bar: the line under what a filter marks
 _DECADES: Final = 4  # from a CPU down to where heat is nothing
 _HEATS: Final = 24
+_MOST_OF_IT: Final = 0.5
 _LEAST_STRENGTH: Final = 0.12  # of what is used at all
 _SAYS_PX: Final = 1.5
 _LEAST_CPU_PX: Final = 4  # device pixels, between lines at whole CPUs
@@ -288,14 +289,21 @@ def _draw_heat(out: Pixels, stack: Stack, height_px: int, bottom: int, ratio: fl
     used = stack.tops[0]
     strength = _strength(used * stack.cpus)
     strength[used * (parts.bar_end - parts.bar_top) >= _SAYS_PX * ratio] = 0  # there the height says it
-    _draw_strengths(out, stack, slice(first, end), strength, palette.heat)
+    colours = palette.heat[_steps_of(strength, palette.heat)]
+    out[first:end, stack.columns[0] : stack.columns[-1]] = np.repeat(colours, np.diff(stack.columns))
 
 
 def _draw_shares(out: Pixels, stack: Stack, top: int, bottom: int, background: int) -> None:
-    """Draw shares of time by strength of colour, on the scale of `_draw_heat`, from `top` on and above `bottom`."""
+    """Draw shares of time by strength of colour, on the scale of `_draw_heat`, from `top` on and above `bottom`.
+
+    Another value than the first, which is that nothing is known, shows where it covers most of a bin.
+    """
     heat = _heat_colours(background & 0xFFFFFF, int(stack.colours[0]) & 0xFFFFFF)
     out[max(0, top) : max(0, bottom)] = background
-    _draw_strengths(out, stack, slice(max(0, top), max(0, bottom)), _strength(stack.tops[0]), heat)
+    colours = heat[_steps_of(_strength(stack.tops[0]), heat)]
+    for below, above, colour in zip(stack.tops, stack.tops[1:], stack.colours[1:], strict=False):
+        colours = np.where(above - below > _MOST_OF_IT, colour, colours)
+    out[max(0, top) : max(0, bottom), stack.columns[0] : stack.columns[-1]] = np.repeat(colours, np.diff(stack.columns))
 
 
 def _strength(cpus: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -303,11 +311,8 @@ def _strength(cpus: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.where(cpus > 0, np.clip(1 + np.log10(np.maximum(cpus, 1e-9)) / _DECADES, _LEAST_STRENGTH, 1), 0)
 
 
-def _draw_strengths(
-    out: Pixels, stack: Stack, rows: slice, strength: NDArray[np.float64], heat: NDArray[np.uint32]
-) -> None:
-    colours = heat[np.ceil(strength * (len(heat) - 1)).astype(np.intp)]
-    out[rows, stack.columns[0] : stack.columns[-1]] = np.repeat(colours, np.diff(stack.columns))
+def _steps_of(strength: NDArray[np.float64], heat: NDArray[np.uint32]) -> NDArray[np.intp]:
+    return np.ceil(strength * (len(heat) - 1)).astype(np.intp)
 
 
 def _draw_cpus(out: Pixels, top: int, bottom: int, cpus: int, line: np.uint32) -> None:
