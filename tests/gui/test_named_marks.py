@@ -78,9 +78,12 @@ def test_the_tip_of_a_verdict_has_its_sentence(inverted):
     labels(view)
     QTest.mouseMove(view, QPoint(1, 1))
     QTest.mouseMove(view, view.named_marks._placed[0].label.center().toPoint())
+    assert view.cursor().shape() == Qt.CursorShape.PointingHandCursor
     text = inverted.workspace.area.hover.text()
     assert text.startswith("<b>priority-inversion</b>&nbsp;&nbsp;26.06 ms<br>")
     assert opened.verdicts.found.verdicts[0].says.split(" ")[0] in text
+    QTest.mouseMove(view, QPoint(1, 1))
+    assert view.cursor().shape() == Qt.CursorShape.ArrowCursor
 
 
 def test_the_worst_case_is_named_first(empty_window, load, qtbot):

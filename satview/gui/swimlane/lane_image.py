@@ -38,6 +38,7 @@ OPAQUE: Final = 0xFF000000
 _LIT_PART: Final = 22  # percent of a bar: the line under what a filter marks
 _DECADES: Final = 4  # from a CPU down to where heat is nothing
 _HEATS: Final = 24
+_MOST_OF_IT: Final = 0.5
 _LEAST_STRENGTH: Final = 0.12  # of what is used at all
 _SAYS_PX: Final = 1.5  # a process whose mean height is that needs no heat
 _LEAST_CPU_PX: Final = 4  # device pixels, between lines at whole CPUs
@@ -287,31 +288,32 @@ def _draw_heat(out: Pixels, stack: Stack, height_px: int, bottom: int, ratio: fl
     if stack.mean_cpus / stack.cpus * (parts.bar_end - parts.bar_top) >= _SAYS_PX * ratio:
         return
     first, end = (max(0, bottom - parts.bar_end + edge) for edge in (parts.ticks_top, parts.ticks_end))
-    out[first:end, stack.columns[0] : stack.columns[-1]] = heat_of(
-        stack.tops[0] * stack.cpus, stack.columns, palette.heat
-    )
+    colours = heat_of(stack.tops[0] * stack.cpus, palette.heat)
+    out[first:end, stack.columns[0] : stack.columns[-1]] = np.repeat(colours, np.diff(stack.columns))
 
 
 def _draw_shares(out: Pixels, stack: Stack, top: int, bottom: int, background: int) -> None:
-    """Draw shares of time by strength of colour, on the scale of `_draw_heat`, from `top` on and above `bottom`."""
+    """Draw shares of time by strength of colour, on the scale of `_draw_heat`, from `top` on and above `bottom`.
+
+    Another value than the first, which is that nothing is known, shows where it covers most of a bin.
+    """
     heat = _heat_colours(background & 0xFFFFFF, int(stack.colours[0]) & 0xFFFFFF)
-    rows = slice(max(0, top), max(0, bottom))
+    rows, colours = slice(max(0, top), max(0, bottom)), heat_of(stack.tops[0], heat)
+    for below, above, colour in zip(stack.tops, stack.tops[1:], stack.colours[1:], strict=False):
+        colours = np.where(above - below > _MOST_OF_IT, colour, colours)
     out[rows] = background
-    out[rows, stack.columns[0] : stack.columns[-1]] = heat_of(stack.tops[0], stack.columns, heat)
+    out[rows, stack.columns[0] : stack.columns[-1]] = np.repeat(colours, np.diff(stack.columns))
 
 
-def heat_of(cpus: NDArray[np.float64], columns: NDArray[np.intp], heat: NDArray[np.uint32]) -> Pixels:
-    """Return a row of pixels that shows CPUs in use by strength of colour: a part more for each power of ten.
+def heat_of(cpus: NDArray[np.float64], heat: NDArray[np.uint32]) -> NDArray[np.uint32]:
+    """Return colours that show CPUs in use by their strength, uint32 (bins,): a part more for each power of ten.
 
     Args:
         cpus: float64 (bins,).
-        columns: (bins + 1,), the pixels where bins begin.
         heat: Colours by strength, the weakest first.
     """
     steps = np.clip(1 + np.log10(np.maximum(cpus, 1e-9)) / _DECADES, _LEAST_STRENGTH, 1)
-    strength = np.where(cpus > 0, steps, 0)
-    colours = heat[np.ceil(strength * (len(heat) - 1)).astype(np.intp)]
-    return np.asarray(np.repeat(colours, np.diff(columns)))
+    return np.asarray(heat[np.ceil(np.where(cpus > 0, steps, 0) * (len(heat) - 1)).astype(np.intp)])
 
 
 def _draw_cpus(out: Pixels, top: int, bottom: int, cpus: int, line: np.uint32) -> None:

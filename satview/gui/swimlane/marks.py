@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from math import atan2, cos, pi, sin
 from typing import Final, NamedTuple
 
@@ -200,12 +201,8 @@ _HEAD_WIDTH_PX: Final = 2.6
 _SMALL_PX: Final = 10
 _COUNTS: Final = 25  # groups between arrows that show how many arrows they are
 _COUNT_FROM: Final = 2
-# The triangle beside a count, which points along its arrows, open for replies as the heads of their arrows: as
-# rectangles, which take a tenth of the time of polygons. Left, top from the middle, width.
-_TIP_PX: Final = 6.0
-_TIP_STEP_PX: Final = 2.0
-_TIP: Final = ((0.0, -3.0, 6.0), (1.0, -1.0, 4.0), (2.0, 1.0, 2.0))
-_OPEN_TIP: Final = ((0.0, -3.0, 2.0), (4.0, -3.0, 2.0), (1.0, -1.0, 4.0), (2.0, 1.0, 2.0))
+_TIP_PX: Final = 6.0  # of the triangle beside a count, which points along its arrows
+_STROKE_PX: Final = 2.0
 _PAD_PX: Final = 3.0
 _AROUND: Final = 0.05  # of their time, beside arrows that a click zooms to
 # Qt draws 600 opaque lines in 3 ms, with an alpha in 15 ms, smooth and with an alpha in 100 ms and more. So
@@ -452,16 +449,15 @@ class ArrowLayer(QObject):
             painter.drawLine(QLineF(*line.tolist()))
         painter.setBrush(colour(theme.base, 225))
         fill_rects(painter, boxes[shown])
+        ratio = painter.device().devicePixelRatio()
         is_down = groups.to_position > groups.from_position
         for kind, rgb in _arrow_colours(theme).items():
             mine = shown[groups.arrows.kind[shown] == kind]
-            parts = np.array(_OPEN_TIP if kind is ArrowKind.REPLY else _TIP)
+            parts, step_px = _tip(ratio, is_open=kind is ArrowKind.REPLY)
             rects = np.repeat(boxes[mine, None], len(parts), axis=1)
             rects[:, :, 0] += _PAD_PX + parts[:, 0]
-            rects[:, :, 1] += rects[:, :, 3] / 2 + np.where(
-                is_down[mine, None], parts[:, 1], -parts[:, 1] - _TIP_STEP_PX
-            )
-            rects[:, :, 2], rects[:, :, 3] = parts[:, 2], _TIP_STEP_PX
+            rects[:, :, 1] += rects[:, :, 3] / 2 + np.where(is_down[mine, None], parts[:, 1], -parts[:, 1] - step_px)
+            rects[:, :, 2], rects[:, :, 3] = parts[:, 2], step_px
             painter.setBrush(colour(rgb))
             fill_rects(painter, rects.reshape(-1, 4))
         painter.setBrush(Qt.BrushStyle.NoBrush)
@@ -501,6 +497,29 @@ def _apart(boxes: Sequence[Sequence[float]]) -> list[int]:
             taken.append((left, top, right, bottom))
             found.append(position)
     return found
+
+
+@lru_cache(maxsize=8)
+def _tip(ratio: float, *, is_open: bool) -> tuple[NDArray[np.float64], float]:
+    """Return a triangle that points down as rectangles, which take a tenth of the time of polygons.
+
+    Args:
+        ratio: Device pixels per logical pixel.
+        is_open: It has no filling, as the heads of the arrows of replies.
+
+    Returns:
+        float64 (n, 3), left, top from the middle, and width of each; their height.
+    """
+    step_px = 1 / max(1, round(ratio))
+    top = np.arange(0, _TIP_PX, step_px)
+    left = top / 2
+    parts = np.stack((left, top - _TIP_PX / 2, _TIP_PX - 2 * left), axis=1)
+    if is_open:
+        parts[:, 2] = np.minimum(parts[:, 2], _STROKE_PX)
+        other = parts.copy()
+        other[:, 0] = _TIP_PX - parts[:, 0] - parts[:, 2]
+        parts = np.concatenate((parts, other))
+    return parts, step_px
 
 
 def _apart_in_rows(

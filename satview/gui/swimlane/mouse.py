@@ -380,6 +380,9 @@ class SwimlaneMouse(QObject):
             self._hover.show_at(self._view.mapTo(self._hover.home, position.toPoint()), text)
         else:
             self._hover.hide()
+        if not self._is_space_down:
+            is_object = self._view.arrows.hovered >= 0 or self._view.named_marks.at(position) is not None
+            self._view.setCursor(Qt.CursorShape.PointingHandCursor if is_object else Qt.CursorShape.ArrowCursor)
         if self._view.hovered != before or self._view.arrows.hovered != arrow_before:
             self._view.update()
 

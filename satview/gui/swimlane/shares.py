@@ -87,8 +87,8 @@ class Stack:
         spans: The intervals that it adds up.
         cpus: Of a process, how many CPUs its height is; 0 of other lanes, whose height is their time.
         mean_cpus: Of a process, how many it uses in the mean of the whole trace.
-        is_heat: Strength of colour says the share, over the whole height: of interrupts, which take too little time for
-            a height to say it.
+        is_heat: Strength of colour says the share of the first value, over the whole height: of interrupts, which take
+            too little time for a height to say it.
     """
 
     edges: NDArray[np.int64]
@@ -113,7 +113,8 @@ class Stack:
     def value_at(self, position: int, height: float) -> int | None:
         """Return the value that a bin shows at a height, 0 = bottom, 1 = top; None where it shows none."""
         if self.is_heat:
-            return self.values[0] if self.tops[0, position] > 0 else None
+            shown = np.flatnonzero(np.diff(self.tops[:, position], prepend=0) > 0)
+            return self.values[int(shown[0])] if len(shown) else None
         at = int(np.searchsorted(self.tops[:, position], height))
         return self.values[at] if at < len(self.values) else None
 
@@ -207,7 +208,7 @@ def stack_of(
     if not order.values:
         return None
     tops, colours = tops_of(cycles, order.columns, length), _colours(order.values, theme, hidden, highlighted)
-    is_heat = order.values == (states.INTERRUPT,)
+    is_heat = info.kind is LaneKind.INTERRUPTS and order.values[0] == states.INTERRUPT
     return Stack(edges, columns, order.values, tops, colours, shares.spans, is_heat=is_heat)
 
 

@@ -324,7 +324,7 @@ class SwimlaneView(QWidget):
         use = quiet_use(self._opened.timeline, self.scale, max(1, round(area.width() * ratio)))
         if use is not None and len(use[1]):
             columns, cpus = use
-            heat = heat_of(cpus, columns, self.lanes.painter.palette.heat)
+            heat = np.repeat(heat_of(cpus, self.lanes.painter.palette.heat), np.diff(columns))
             left, width = int(columns[0]) / ratio, len(heat) / ratio
             strip = QRectF(left, area.center().y() - _STRIP_PX / 2, width, _STRIP_PX)
             painter.drawImage(strip, image_of(heat[None, :].copy(), 1.0))
