@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Final
@@ -100,7 +100,7 @@ class NamedMarks(QObject):
         tops = {row.index: float(row.y_px - scroll_px) for row in rows}
         taken: dict[int, list[tuple[float, float]]] = {}
         self._placed = []
-        for mark in self._marks(scale, theme):
+        for mark in self._marks(tops, scale, theme):
             lane = lane_in(self._opened, self._opened.lane_of_thread(mark.thread), tops)
             if lane is None:
                 continue
@@ -138,10 +138,10 @@ class NamedMarks(QObject):
         says = f"<br>{html_text(mark.says)}" if mark.says else ""
         return f"<b>{html_text(mark.name)}</b>&nbsp;&nbsp;{length}{says}"
 
-    def _marks(self, scale: TimeScale, theme: Theme) -> Iterator[NamedMark]:
+    def _marks(self, lanes: Mapping[int, object], scale: TimeScale, theme: Theme) -> Iterator[NamedMark]:
         yield from self._steps(scale, theme)
-        yield from self._pieces(scale, theme)
-        yield from self._verdicts(scale, theme)
+        yield from self._pieces(lanes, scale, theme)
+        yield from self._verdicts(lanes, scale, theme)
 
     def _steps(self, scale: TimeScale, theme: Theme) -> Iterator[NamedMark]:
         """Yield the steps of Why? in the picture, from the effect to its causes."""
@@ -152,14 +152,21 @@ class NamedMarks(QObject):
                     theme.accent, partial(self._select, step.thread, step.at_cycles),
                 )  # fmt: skip
 
-    def _pieces(self, scale: TimeScale, theme: Theme) -> Iterator[NamedMark]:
+    def _seen(self, threads: Iterable[int], lanes: Mapping[int, object]) -> list[int]:
+        """Return which threads show on some lanes, or on those that theirs are folded into."""
+        opened = self._opened
+        return [thread for thread in threads if lane_in(opened, opened.lane_of_thread(thread), lanes) is not None]
+
+    def _pieces(self, lanes: Mapping[int, object], scale: TimeScale, theme: Theme) -> Iterator[NamedMark]:
         """Yield the pieces of the critical path in the picture, the longest first."""
         if self._opened.path.found is None:
             return
         path = self._opened.path.found.path
-        pieces = visible_pieces(path, scale)
-        pieces.sort(key=lambda piece: path.start_cycles[piece] - path.end_cycles[piece])
-        for piece in pieces[:_MOST]:
+        pieces = np.array(visible_pieces(path, scale), np.intp)
+        threads = path.on_thread[pieces]
+        pieces = pieces[np.isin(threads, self._seen(np.unique(threads).tolist(), lanes))]
+        longest_first = np.argsort(path.start_cycles[pieces] - path.end_cycles[pieces], kind="stable")
+        for piece in pieces[longest_first[:_MOST]].tolist():
             thread, start = int(path.on_thread[piece]), int(path.start_cycles[piece])
             name = f"path: {PIECE_WORDS[PieceKind(int(path.kind[piece]))]}"
             says = f"{self._opened.trace.thread_name(thread)} on the critical path of " \
@@ -167,7 +174,7 @@ class NamedMarks(QObject):
             yield NamedMark(thread, start, int(path.end_cycles[piece]), name, says, theme.accent,
                             partial(self._select, thread, start), has_line=False)  # fmt: skip
 
-    def _verdicts(self, scale: TimeScale, theme: Theme) -> Iterator[NamedMark]:
+    def _verdicts(self, lanes: Mapping[int, object], scale: TimeScale, theme: Theme) -> Iterator[NamedMark]:
         """Yield the cases of verdicts in the picture, the longest first, but for the one that is drawn in full."""
         opened = self._opened
         found, shown = opened.verdicts.found, opened.highlight.shown
@@ -176,8 +183,9 @@ class NamedMarks(QObject):
         if found is None:
             return
         cases = self._cases[1]
-        inside = np.flatnonzero((cases.end > scale.window.start) & (cases.start < scale.window.end))
-        for case in inside[:_MOST].tolist():
+        inside = (cases.end > scale.window.start) & (cases.start < scale.window.end)
+        inside &= np.isin(cases.thread, self._seen(cases.threads, lanes))
+        for case in np.flatnonzero(inside)[:_MOST].tolist():
             number, span = int(cases.verdict[case]), (int(cases.start[case]), int(cases.end[case]))
             thread, verdict = int(cases.thread[case]), found.verdicts[number]
             if shown is not None and shown.span == span and thread in shown.threads:
@@ -201,12 +209,14 @@ class _Cases:
         start, end: Cycles.
         thread: Row of the thread that suffers.
         verdict: Which of the verdicts.
+        threads: All these threads.
     """
 
     start: NDArray[np.int64]
     end: NDArray[np.int64]
     thread: NDArray[np.int64]
     verdict: NDArray[np.int64]
+    threads: tuple[int, ...]
 
     @classmethod
     def of(cls, opened: OpenTrace, found: Verdicts | None) -> _Cases:
@@ -220,7 +230,7 @@ class _Cases:
         ]  # fmt: skip
         start, end, thread, number = np.array(cases, np.int64).reshape(-1, 4).T
         order = np.argsort(start - end, kind="stable")
-        return cls(start[order], end[order], thread[order], number[order])
+        return cls(start[order], end[order], thread[order], number[order], tuple(np.unique(thread).tolist()))
 
 
 def _is_free(taken: Sequence[tuple[float, float]], left: float, right: float) -> bool:
