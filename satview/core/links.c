@@ -467,7 +467,7 @@ static int64_t satview_nested(const uint16_t *code, const uint8_t *cpu, int64_t 
                               uint32_t *first, uint32_t *last)
 {
     uint32_t interrupt_of[CPU_NUMBERS]; /* which each CPU is in; below it is the one that it interrupts */
-    uint32_t outside[CPU_NUMBERS];      /* the newest open handler outside of all interrupts; `newest` has those inside */
+    uint32_t outside[CPU_NUMBERS];      /* the newest open handler outside of interrupts; `newest` has those inside */
     int64_t found = 0;
     for (int c = 0; c < CPU_NUMBERS; c++)
         interrupt_of[c] = outside[c] = NO_EVENT;

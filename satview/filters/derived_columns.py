@@ -23,7 +23,7 @@ _Rows = NDArray[np.integer]
 _PRIORITY_WORD: Final = 2  # of a wide thread state event: pid, tid, priority, policy
 _BLOCK: Final = 1 << 16
 _MANY: Final = 8  # of so few parts of all states the priorities are read one by one
-_FIRST_BLOCK: Final = 1 << 8
+_SOME: Final = 1 << 8  # states; one of them mostly shows whether priorities are logged
 
 
 class DerivedColumns(Protocol):
@@ -114,13 +114,12 @@ class TraceDerivedColumns:
 
     def has_priorities(self) -> bool:
         """Return whether any event of a thread shows a priority; the first one that does ends the search."""
-        events, states, at, size = self._trace.events, self._trace.states.event, 0, _FIRST_BLOCK
-        while at < len(states):
-            rows = states[at : at + size]
-            rows = rows[(events.slot_count[rows] >= 2) & (events.thread[rows] != 0)]
-            if self._trace.payloads.column(rows, _PRIORITY_WORD).any():
+        events, states = self._trace.events, self._trace.states.event
+        some = states[:: max(len(states) // _SOME, 1)]  # of all threads: the first may be idle ones, of priority 0
+        for rows in (some, *(states[at : at + _BLOCK] for at in range(0, len(states), _BLOCK))):
+            wide = rows[(events.slot_count[rows] >= 2) & (events.thread[rows] != 0)]
+            if self._trace.payloads.column(wide, _PRIORITY_WORD).any():
                 return True
-            at, size = at + size, min(2 * size, _BLOCK)
         return False
 
     def make_ready(self) -> None:

@@ -151,10 +151,10 @@ class Evidence:
         return run_slices(self.trace)
 
     @cached_property
-    def _slices_by_cpu(self) -> tuple[NDArray[np.uint32], ...]:
-        """Which of `slices` are on each CPU, ascending."""
+    def slices_by_cpu(self) -> dict[int, NDArray[np.uint32]]:
+        """Which of `slices` are on each CPU that has any, ascending."""
         cpu = self.trace.events.cpu[self.slices[0]]
-        return tuple(np.flatnonzero(cpu == number).astype(np.uint32) for number in np.unique(cpu))
+        return {number: np.flatnonzero(cpu == number).astype(np.uint32) for number in np.unique(cpu).tolist()}
 
     def slices_in(self, span: tuple[int, int]) -> NDArray[np.intp]:
         """Return which of `slices` have a part in a span of time, (k,), without looking at the others.
@@ -165,7 +165,8 @@ class Evidence:
         rows = np.searchsorted(self.trace.events.time_cycles, span).astype(np.uint32)
         first, last = np.searchsorted(self.slices[0], rows).astype(np.uint32)
         # The one that is under way when the span begins is the last before it on its CPU.
-        before = [mine[position - 1] for mine in self._slices_by_cpu if (position := int(np.searchsorted(mine, first)))]
+        before = [mine[position - 1] for mine in self.slices_by_cpu.values()
+                  if (position := int(np.searchsorted(mine, first)))]  # fmt: skip
         found = np.concatenate((np.array(before, np.intp), np.arange(first, last)))
         return np.asarray(found[self.slices[1][found] > span[0]])
 

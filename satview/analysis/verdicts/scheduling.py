@@ -366,11 +366,11 @@ def ping_pongs(evidence: Evidence, limits: Limits) -> list[Verdict]:
     trace = evidence.trace
     rows, ends = evidence.slices
     window, longest = limits.cycles("window_ms"), limits.cycles("slice_us")
-    cpu_of_slice = trace.events.cpu[rows]
     verdicts = []
-    for cpu in range(trace.cpu_count):
-        is_there = cpu_of_slice == cpu
-        mine, end = rows[is_there], ends[is_there]
+    for cpu, slices in evidence.slices_by_cpu.items():
+        if cpu >= trace.cpu_count:  # of damaged slots
+            continue
+        mine, end = rows[slices], ends[slices]
         start, thread = trace.events.time_cycles[mine], trace.events.thread[mine].astype(np.int64)
         is_short = (end - start <= longest) & ~evidence.is_idle[thread] & (thread != 0)
         back = (

@@ -140,8 +140,9 @@ def waits_for_ever(evidence: Evidence, limits: Limits) -> list[Verdict]:
         return []
     graph, verdicts = evidence.wait_graph, []
     waiting, keepers = graph.blockers.waits, keeping_processes(evidence.trace)
-    is_long = evidence.trace.window.end - evidence.times[waiting.row] >= limits.cycles("least_ms")
-    for wait in np.flatnonzero((waiting.end_row == OPEN) & is_long).tolist():
+    at = np.flatnonzero(waiting.end_row == OPEN)
+    is_long = evidence.trace.window.end - evidence.times[waiting.row[at]] >= limits.cycles("least_ms")
+    for wait in at[is_long].tolist():
         reason = None if graph.has_timeout(wait) else _for_ever(evidence, graph, wait, keepers)
         if reason is None:
             continue
