@@ -30,7 +30,7 @@ patterns = st.recursive(
     max_leaves=8,
 )
 anchored = st.tuples(st.sampled_from(["", "^"]), patterns, st.sampled_from(["", "$"])).map("".join)
-texts = st.text("abAB.x-1\n ", max_size=12)
+texts = st.text("abAB.x-1\n ", max_size=6)  # re backtracks: nested repetitions of longer ones take it minutes
 
 
 @given(anchored, texts, st.booleans())
