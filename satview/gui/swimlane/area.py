@@ -291,7 +291,7 @@ class SwimlaneArea(QWidget):
         self._lay_out()
         self._connect()
         self._has_legend = True
-        self._sorted: object = None  # the reading whose lanes were sorted by use
+        self._is_sorted = False
         self._rows: tuple[LaneRow, ...] = ()  # before the trace was read on
         self.show_legend(True)
         self.view.arrows.set_mode(ArrowMode(settings.text("swimlane/arrows")))
@@ -409,8 +409,8 @@ class SwimlaneArea(QWidget):
     def _sort_by_use(self) -> None:
         """Sort lanes once it is known who used how much: as soon as the lanes of the CPUs are there."""
         timeline = self._opened.timeline
-        if timeline is not self._sorted and (use := use_of(timeline)) is not None:
-            self._sorted = timeline
+        if not self._is_sorted and (use := use_of(timeline)) is not None:
+            self._is_sorted = True  # once: in a file that grows, lanes are not to jump
             processes = (info for info in timeline.infos if info.kind is LaneKind.PROCESS)
             quiet = (info.index for info in processes if timeline.process_value(info.process) == QUIET_PROCESS)
             self._opened.lanes.take_use(sorted_lanes(timeline, SortBy.CPU, use), quiet)
@@ -420,8 +420,9 @@ class SwimlaneArea(QWidget):
         """Say how tall the lanes of processes are, which is the same for all."""
         cpus, head = self.view.cpus_high, self._heads[1]
         head.setText(f"{_TIME}, processes up to {counted(cpus, 'CPU')}" if cpus else _TIME)
-        head.setToolTip("Lanes of processes: the height of green is the CPUs in use, of orange the threads that are "
-                        f"READY; the whole height is {counted(cpus, 'CPU')}" if cpus else "")  # fmt: skip
+        words = ("Lanes of processes: the height of green is the CPUs in use, of orange the threads that are READY; "
+                 f"the whole height is {counted(cpus, 'CPU')}")  # fmt: skip
+        head.setToolTip(tool_tip(words if cpus else ""))
 
     @Slot(int)
     def _set_label_width(self, width_px: int) -> None:
