@@ -19,7 +19,6 @@ from satview.analysis.load import LoadBy
 from satview.analysis.times.basis import scope_of
 from satview.analysis.times.state_times import activations
 from satview.base.time import TimeWindow
-from satview.events.states import process_value
 from satview.gui import dialogs
 from satview.gui.colours import value_colour
 from satview.gui.theme import DARK
@@ -153,7 +152,8 @@ def test_drawn_bars_are_the_cpu_time_of_the_statistics(panel, dense, qtbot):
 def test_bands_have_the_hues_of_the_lanes(panel, dense, qtbot):
     plotted = panel.view.plotted[PlotKind.LOAD]
     first = int(plotted.load.subjects[0])
-    requested = QColor.fromRgb(value_colour(process_value(first), False))
+    value = dense.session.opened.timeline.process_value(first)
+    requested = QColor.fromRgb(value_colour(value, False))
     picture = panel.load.plot.grab().toImage()
     box = panel.load.plot.getViewBox()
     widest = int(np.argmax(plotted.load.busy_cycles[0]))
