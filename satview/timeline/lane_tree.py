@@ -231,6 +231,12 @@ class Timeline:
         return [info.index for info in self.infos if info.cpu >= 0 and info.track is None]
 
     @property
+    def lanes_of_cpus(self) -> list[Lane]:
+        """The lanes of the CPUs in their order; none until all of them are ready."""
+        lanes = [self._lanes.get(info.index) for info in self.infos if info.kind is LaneKind.CPU]
+        return [lane for lane in lanes if lane is not None] if None not in lanes else []
+
+    @property
     def ready_lanes(self) -> list[Lane]:
         """The lanes that can be drawn at once."""
         return list(self._lanes.values())

@@ -8,7 +8,7 @@ import sys
 import weakref
 
 import pytest
-from PySide6.QtCore import QEvent, QObject, Qt, QTimer
+from PySide6.QtCore import QEvent, QObject, Qt
 from PySide6.QtWidgets import QApplication
 
 from satview.capture.logger_options import LoggerOptions
@@ -274,15 +274,13 @@ def test_names_overview_and_list_are_painted_after_the_lanes_of_the_longer_readi
     paints = Paints(lanes=area.view, **beside)
     window.session.opened.reloaded.connect(paints.found.clear)  # the overview may still be painted for the opening
     paused = []
-    window.session.opened.reloaded.connect(
-        lambda: QTimer.singleShot(
-            0, lambda: paused.append([name for name, widget in beside.items() if not widget.updatesEnabled()])
-        )
+    window.session.opened.reloaded.connect(  # once all others have heard of it, and before anything is painted
+        lambda: paused.append([name for name, widget in beside.items() if not widget.updatesEnabled()])
     )
     writer.append(0.4, 0.6)
     grown(qtbot, window, writer.upto(0.6))
     qtbot.waitUntil(lambda: set(paints.found) == {"lanes", *beside})
-    assert paused[0][-1] == "list"  # names and overview wait too, unless the lanes were painted before the timer ran
+    assert paused == [["names", "overview", "list"]]
     assert paints.found.index("lanes") < min(map(paints.found.index, beside))
     assert all(widget.updatesEnabled() for widget in beside.values())
 

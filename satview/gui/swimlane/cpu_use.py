@@ -13,10 +13,9 @@ from satview.base.time import TimeWindow
 from satview.events import states
 from satview.events.states import IS_BUSY
 from satview.gui.colours import mixed, state_colour
-from satview.gui.swimlane.fills import lane_colour
+from satview.gui.swimlane.fills import half_way, lane_colour
 from satview.gui.swimlane.shares import draw_tops
 from satview.gui.theme import Theme
-from satview.timeline.lane_info import LaneKind
 from satview.timeline.lane_tree import Timeline
 from satview.timeline.spans import pixel_edges
 
@@ -54,17 +53,13 @@ class CpuUse:
 
 def knows_use(timeline: Timeline) -> bool:
     """Return whether the lanes of all CPUs are ready and one of them shows who ran."""
-    lanes = _cpu_lanes(timeline)
-    if not lanes or not all(timeline.is_ready(lane) for lane in lanes):
-        return False
-    return any(IS_BUSY[timeline.lane(lane).shares.values].any() for lane in lanes)
+    return any(IS_BUSY[lane.shares.values].any() for lane in timeline.lanes_of_cpus)
 
 
 def busy_share(timeline: Timeline) -> float:
     """Return how busy all CPUs are over the whole trace, 0 to 1; their lanes are ready."""
-    lanes, window = _cpu_lanes(timeline), timeline.trace.window
-    shares = [timeline.lane(lane).shares for lane in lanes]
-    busy = sum(int(each.totals(window)[IS_BUSY[each.values]].sum()) for each in shares)
+    lanes, window = timeline.lanes_of_cpus, timeline.trace.window
+    busy = sum(int(lane.shares.totals(window)[IS_BUSY[lane.shares.values]].sum()) for lane in lanes)
     return busy / (window.length * len(lanes))
 
 
@@ -77,11 +72,10 @@ def cpu_use(timeline: Timeline, window: TimeWindow, width_px: int, reach_px: int
         width_px: Its width.
         reach_px: How many pixels on each side the mean is over.
     """
-    edges, lanes = pixel_edges(window, width_px), _cpu_lanes(timeline)
+    edges, lanes = pixel_edges(window, width_px), timeline.lanes_of_cpus
     cycles = np.zeros((states.VALUE_COUNT, width_px), np.int64)
     for lane in lanes:
-        shares = timeline.lane(lane).shares
-        cycles[shares.values] += shares.cycles(edges).T
+        cycles[lane.shares.values] += lane.shares.cycles(edges).T
     totals = np.where(IS_BUSY, cycles.sum(axis=1), 0)
     order = sorted(np.flatnonzero(totals).tolist(), key=lambda value: (_rank(value), -int(totals[value])))
     cycles = cycles[order]
@@ -114,10 +108,7 @@ def draw_use(pixels: NDArray[np.uint32], use: CpuUse, rows: tuple[int, int], the
     first, end = rows
     row = np.clip(end - 1 - np.rint(least * (end - first)).astype(np.intp), first, end - 1)
     shows = np.flatnonzero(least > 0)
-    line = pixels[row[shows], shows]
-    pixels[row[shows], shows] = (line >> np.uint32(1) & np.uint32(0x7F7F7F)) + np.uint32(
-        (theme.base >> 1 & 0x7F7F7F) | _OPAQUE
-    )
+    pixels[row[shows], shows] = half_way(pixels[row[shows], shows], theme.base)
 
 
 def names_of_values(timeline: Timeline) -> dict[int, str]:
@@ -127,10 +118,6 @@ def names_of_values(timeline: Timeline) -> dict[int, str]:
         if process:
             names.setdefault(timeline.process_value(process), {})[visible_line(path.rpartition("/")[2])] = None
     return {value: ", ".join(of_value) for value, of_value in names.items()} | {states.QUIET_PROCESS: "other processes"}
-
-
-def _cpu_lanes(timeline: Timeline) -> list[int]:
-    return [info.index for info in timeline.infos if info.kind is LaneKind.CPU]
 
 
 def _around(values: NDArray[np.float64], reach_px: int) -> NDArray[np.float64]:

@@ -44,6 +44,11 @@ def hatch(pixels: NDArray[np.uint32], top: int, ratio: float) -> None:
     pictures.hatch(pixels, _HATCHES, top, max(1, round(ratio)))
 
 
+def half_way(pixels: NDArray[np.uint32], rgb: int) -> NDArray[np.uint32]:
+    """Return colours of pixels half way to another colour, opaque, of the same shape."""
+    return ((pixels >> np.uint32(1)) & np.uint32(0x7F7F7F)) + np.uint32((rgb >> 1 & 0x7F7F7F) | _OPAQUE)
+
+
 def swatch(value: int, theme: Theme, width_px: int, height_px: int, ratio: float) -> QImage:
     """Return a piece of a bar: its colour, and its hatching where there is one."""
     size = max(1, round(height_px * ratio)), max(1, round(width_px * ratio))

@@ -25,7 +25,7 @@ from PySide6.QtGui import QImage
 from satview.events import states
 from satview.gui.colours import FADE, is_thick, mixed, state_colour
 from satview.gui.swimlane import fills
-from satview.gui.swimlane.fills import hatch, lane_colour
+from satview.gui.swimlane.fills import half_way, hatch, lane_colour
 from satview.gui.swimlane.shares import Stack, draw_stack
 from satview.gui.theme import Theme
 
@@ -323,7 +323,7 @@ def _draw_cpus(out: Pixels, top: int, bottom: int, cpus: int, line: np.uint32) -
     for step in range(1, cpus):
         row = bottom - round((bottom - top) * step / cpus)
         if 0 <= row < len(out):
-            out[row] = ((out[row] >> 1) & 0x7F7F7F) + ((line >> np.uint32(1)) & np.uint32(0x7F7F7F)) | OPAQUE
+            out[row] = half_way(out[row], int(line))
 
 
 def image_of(pixels: Pixels, ratio: float) -> QImage:

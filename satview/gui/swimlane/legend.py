@@ -393,17 +393,14 @@ def _entries(opened: OpenTrace) -> Iterator[Entry]:
 def _processes(opened: OpenTrace) -> Iterator[Entry]:
     """Yield the colours of processes on the lanes of CPUs, the busiest first; one for all until these are ready."""
     timeline = opened.timeline
-    cpus = [info.index for info in timeline.infos if info.kind is LaneKind.CPU]
-    if not all(timeline.is_ready(index) for index in cpus):
+    if not timeline.lanes_of_cpus:
         yield Entry(_PROCESSES, "process on a CPU", "on lanes of CPUs, in the colour beside the name of the process")
         return
     used = np.zeros(states.VALUE_COUNT, np.int64)
-    for index in cpus:
-        shares = timeline.lane(index).shares
-        used[shares.values] += shares.totals(opened.trace.window)
-    names = names_of_values(timeline)
-    used[states.QUIET_PROCESS] = min(used[states.QUIET_PROCESS], 1)  # they come last, however many they are
-    for value in sorted(_PROCESSES.intersection(np.flatnonzero(used).tolist()), key=lambda each: -int(used[each])):
+    for lane in timeline.lanes_of_cpus:
+        used[lane.shares.values] += lane.shares.totals(opened.trace.window)
+    names, ran = names_of_values(timeline), _PROCESSES.intersection(np.flatnonzero(used).tolist())
+    for value in sorted(ran, key=lambda value: (value == states.QUIET_PROCESS, -int(used[value]))):
         if value == states.QUIET_PROCESS:
             yield Entry(frozenset({value}), names[value], "each used less than 2 % of what all used")
         else:

@@ -126,16 +126,17 @@ def are_dense(timeline: Timeline, scale: TimeScale) -> bool:
     return max((part.stop - part.start for part in parts), default=0) * _DENSE_PX > scale.width_px
 
 
-def cpus_high(timeline: Timeline, scale: TimeScale, width_px: int) -> int:
+def cpus_high(timeline: Timeline, scale: TimeScale, width_px: int, is_dense: bool) -> int:
     """Return how many CPUs the height of all lanes of processes is: what the one that uses most needs at this zoom.
 
     Args:
         timeline: The lanes, of which those that are ready count.
         scale: Time to logical pixels.
         width_px: Device pixels.
+        is_dense: As `are_dense` says.
     """
     whole = timeline.trace.window
-    shift = _bins(whole, scale, width_px, _process_bin_px(are_dense(timeline, scale))).shift
+    shift = _bins(whole, scale, width_px, _process_bin_px(is_dense)).shift
     used = (lane.use.peak(whole, shift) for lane in timeline.ready_lanes if lane.use is not None)
     most = max(used, default=0.0)
     return next((step for step in _HEIGHTS if step >= most), _HEIGHTS[-1])
@@ -316,13 +317,10 @@ def figure(timeline: Timeline, row: LaneRow, window: TimeWindow) -> str:
 
 def quiet_figure(timeline: Timeline, window: TimeWindow) -> str:
     """Return how much the processes that used little used in a window, as `figure` does; empty until it is known."""
-    cycles = 0
-    for info in timeline.infos:
-        if _is_cpu(info):
-            if not timeline.is_ready(info.index):
-                return ""
-            shares = timeline.lane(info.index).shares
-            cycles += int(shares.totals(window)[shares.values == states.QUIET_PROCESS].sum())
+    if not timeline.lanes_of_cpus:
+        return ""
+    shares = (lane.shares for lane in timeline.lanes_of_cpus)
+    cycles = sum(int(each.totals(window)[each.values == states.QUIET_PROCESS].sum()) for each in shares)
     return _cpus_text(cycles / window.length)
 
 
@@ -339,16 +337,15 @@ def quiet_use(
     Returns:
         (bins + 1,), the pixels where bins begin; float64 (bins,).
     """
-    whole, cycles = timeline.trace.window, 0
+    whole, lanes = timeline.trace.window, timeline.lanes_of_cpus
     bins = _bins(whole, scale, width_px, _CPU_BIN_PX)
-    for info in timeline.infos:
-        if _is_cpu(info):
-            if not timeline.is_ready(info.index):
-                return None
-            shares = timeline.lane(info.index).shares
-            of_lane = shares.binned(whole, bins.shift, bins.first, bins.last)
-            cycles = cycles + of_lane[:, shares.values == states.QUIET_PROCESS].sum(axis=1)
-    return bins.columns, np.asarray(cycles / bins.length)
+    if not lanes:
+        return None
+    cycles = np.zeros(len(bins.length), np.int64)
+    for shares in (lane.shares for lane in lanes):
+        of_lane = shares.binned(whole, bins.shift, bins.first, bins.last)
+        cycles += of_lane[:, shares.values == states.QUIET_PROCESS].sum(axis=1)
+    return bins.columns, cycles / bins.length
 
 
 def _cpus_text(used: float) -> str:

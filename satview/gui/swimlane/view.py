@@ -283,10 +283,9 @@ class SwimlaneView(QWidget):
         ratio, height, theme = self.devicePixelRatioF(), float(self.height()), self._theme
         width_px = max(1, round(self.width() * ratio))
         request = Request(tuple(row.index for row in rows), scale.window, width_px, self._opened.lanes.shows_kinds)
-        timeline = self._opened.timeline
-        cpus = cpus_high(timeline, scale, width_px)
-        frame = Frame(request, scale, self.height(), self.scroll_px, ratio, self.shows_shares,
-                      are_dense(timeline, scale), cpus)  # fmt: skip
+        is_dense = are_dense(self._opened.timeline, scale)
+        cpus = cpus_high(self._opened.timeline, scale, width_px, is_dense)
+        frame = Frame(request, scale, self.height(), self.scroll_px, ratio, self.shows_shares, is_dense, cpus)
         is_exact = self.lanes.draw(painter, rows, frame, limit_s)
         high = cpus if any(stack.cpus for stack in self.stacks.values()) else 0
         if high != self.cpus_high:

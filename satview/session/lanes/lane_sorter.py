@@ -147,14 +147,11 @@ def sorted_lanes(timeline: Timeline, sort: SortBy, figures: SortFigures | None) 
 
 def use_of(timeline: Timeline) -> SortFigures | None:
     """Return how long threads and processes had the CPUs, by their lanes; None until all of these are ready."""
-    trace = timeline.trace
+    trace, lanes = timeline.trace, timeline.lanes_of_cpus
+    if not lanes:
+        return None
     cycles = np.zeros(len(trace.threads), np.int64)
-    for info in timeline.infos:
-        if info.kind is not LaneKind.CPU:
-            continue
-        if not timeline.is_ready(info.index):
-            return None
-        spans = timeline.lane(info.index).spans
+    for spans in (lane.spans for lane in lanes):
         if spans.thread is not None:
             length = np.diff(np.append(spans.start_cycles, spans.end_cycles))
             length[spans.value < FIRST_PROCESS] = 0
