@@ -202,7 +202,7 @@ class AnswerModel(QAbstractTableModel):
         if role == Qt.ItemDataRole.DecorationRole and column.kind is Kind.STATE:
             return self._swatch(self.answer.held(row, column.name))
         if role == Qt.ItemDataRole.ForegroundRole and index.column() == 0 and (tone := self.answer.tone(row)):
-            return colour({"error": self._theme.error, "warning": self._theme.warning}.get(tone, self._theme.dim))
+            return colour(self._theme.tone(tone))
         if role == Qt.ItemDataRole.ForegroundRole and (
             self._depth[row] or self.answer.known(row, column.name) is Known.UNKNOWN
         ):

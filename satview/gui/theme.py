@@ -61,6 +61,10 @@ class Theme:
     is_hatched: bool = False
     text_percent: int = 100
 
+    def tone(self, name: str) -> int:
+        """Return the colour of an `error` or `warning`, as severities and answers name them, else that of dim text."""
+        return {"error": self.error, "warning": self.warning}.get(name, self.dim)
+
     def px(self, size: int) -> int:
         """Return the size of text that the settings give, in pixels."""
         return max(1, round(size * self.text_percent / 100))

@@ -13,7 +13,6 @@ from PySide6.QtCore import QLineF, QObject, QPointF, QRectF, Qt, Signal
 from PySide6.QtGui import QFont, QFontMetricsF, QPainter, QPen
 
 from satview.analysis.reasons.critical_path import PIECE_WORDS, PieceKind
-from satview.analysis.verdicts.verdict import Severity
 from satview.answers.verdicts import Verdicts
 from satview.base.safe_text import html_text, visible_line
 from satview.base.time_text import format_duration
@@ -190,7 +189,7 @@ class NamedMarks(QObject):
             thread, verdict = int(cases.thread[case]), found.verdicts[number]
             if shown is not None and shown.span == span and thread in shown.threads:
                 continue
-            rgb = {Severity.ERROR: theme.error, Severity.WARNING: theme.warning}.get(verdict.severity, theme.dim)
+            rgb = theme.tone(verdict.severity)
             yield NamedMark(thread, *span, visible_line(verdict.kind), verdict.says, rgb,
                             partial(opened.select_case, number, span))  # fmt: skip
 

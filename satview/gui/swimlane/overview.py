@@ -23,7 +23,6 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QToolTip, QWidget
 
-from satview.analysis.verdicts.verdict import Severity
 from satview.base.safe_text import counted, tool_tip
 from satview.base.time import TimeWindow
 from satview.base.time_text import format_duration, format_time
@@ -239,7 +238,7 @@ class OverviewStrip(QWidget):
         found, theme, limits = self._opened.verdicts.found, self._theme, self._opened.viewport.limits
         times: dict[int, list[int]] = {}
         for verdict in found.verdicts[::-1] if found is not None else ():
-            rgb = {Severity.ERROR: theme.error, Severity.WARNING: theme.warning}.get(verdict.severity, theme.dim)
+            rgb = theme.tone(verdict.severity)
             mine = times.setdefault(rgb, [])
             for each in verdict.occurrences:
                 mine += each.start_cycles, each.end_cycles
