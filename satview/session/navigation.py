@@ -312,7 +312,7 @@ class Navigation(QObject):
     def focus(self) -> None:
         """Zoom to the selected interval, or centre the selected event; again goes back to the view before.
 
-        After the view has moved or something else was selected it zooms anew.
+        After the view has moved or something else was selected it zooms in again.
         """
         viewport, target = self._opened.viewport, self.target()
         if target is None:

@@ -57,7 +57,7 @@ class WhyPanel(Panel):
 
     @Slot()
     def refresh(self) -> None:
-        """Show the answer of now."""
+        """Show the current answer."""
         asked, theme = self._opened.why, self._theme
         if not asked.steps:
             text = asked.error or ("Looking for the answer\N{HORIZONTAL ELLIPSIS}" if asked.is_busy else _HOW)
