@@ -224,6 +224,7 @@ def test_full_disk_keeps_the_old_file(tmp_path):
         from satview.base.errors import WriteError
         from satview.base.new_file import write_file
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        sys.dont_write_bytecode = True
         resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
         try: write_file(sys.argv[1], b"x" * 100_000)
         except WriteError as error: print(error)

@@ -574,7 +574,11 @@ def test_a_disk_that_fills_up_ends_the_capture_at_once(tmp_path: Path) -> None:
 
         resource.setrlimit(resource.RLIMIT_FSIZE, (30_000, 30_000))
 
-    ended = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False, preexec_fn=limited)
+    # Byte code would be cut off too, for all tests that follow.
+    environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}
+    ended = subprocess.run(
+        command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False, preexec_fn=limited
+    )
     assert ended.returncode == 1
     assert ended.stderr == (
         "satview tracelogger: t.kev: writing stopped after 30000 bytes: File too large; what was "

@@ -8,6 +8,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
 
 import pytest
@@ -86,6 +87,9 @@ def end(folder, stage, when, number, *files):
         env=environment,
         text=True,
     )
+    # A window that shows an error instead of getting there would wait for ever.
+    limit = threading.Timer(60, job.kill)
+    limit.start()
     try:
         assert job.stdout.readline() == "now\n", job.stderr.read()
         start = time.monotonic()
@@ -94,6 +98,7 @@ def end(folder, stage, when, number, *files):
         took_s = time.monotonic() - start
         return code, took_s, job.stderr.read()
     finally:
+        limit.cancel()
         job.kill()
         job.communicate()
 

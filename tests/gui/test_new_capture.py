@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import io
 import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -338,6 +339,7 @@ def test_live_capture_onto_a_full_disk_is_reported_and_what_came_is_shown(dialog
     dialog.live.setChecked(True)
     path = Path(dialog.path.text())
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)  # which would be cut off too, for all tests that follow
     resource.setrlimit(resource.RLIMIT_FSIZE, (30_000, hard))
     try:
         qtbot.mouseClick(dialog.start_button, LEFT)

@@ -60,7 +60,13 @@ class Faults:
         self._process = subprocess.Popen(
             [sys.executable, "-c", "from tests.helpers.faults import serve; serve()", str(library)],
             cwd=folder,
-            env={**os.environ, "LD_PRELOAD": str(library), "PYTHONPATH": str(ROOT), "OPENBLAS_NUM_THREADS": "1"},
+            env={
+                **os.environ,
+                "LD_PRELOAD": str(library),
+                "PYTHONPATH": str(ROOT),
+                "OPENBLAS_NUM_THREADS": "1",
+                "PYTHONDONTWRITEBYTECODE": "1",  # byte code that a fault cuts off would break all tests that follow
+            },
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,

@@ -372,6 +372,7 @@ from satview.session.marks import Marks
 from satview.store.mark_file import Mark
 marks = Marks(Path(sys.argv[1]), TimeWindow(0, 1_000_000))
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+sys.dont_write_bytecode = True
 resource.setrlimit(resource.RLIMIT_FSIZE, (100, -1))
 marks.add(Mark(2, 2, "x" * 1000))
 print(marks.file.failure)
