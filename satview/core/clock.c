@@ -152,3 +152,53 @@ PASS(clock,
      "u4:n u1:n i8:t i8:t i8:s i8:64 i8:1 i8:n i8:*",
      U4(0), U1(1), COUNT(0), I8(2), I8(3), COUNT(2), I8(4), COUNT(4), I8(5), I8(6), I8(7), I8(8),
      COUNT(8) / LOG_WIDTH)
+
+/*
+ * Find the cheapest sequence of choices; return how many there are.
+ *
+ * cost: of each choice (n, k); step: from each to each of the next one (n - 1, k, k).
+ * ahead, behind: receive the least that a sequence up to a choice, and from it on, costs; itself in both.
+ * best: receives the choices, the first of equal ones.
+ */
+static int64_t satview_cheapest_path(int64_t k, const double *cost, int64_t n, const double *step, int64_t steps,
+                                     double *ahead, double *behind, int64_t *best)
+{
+    if (k < 1 || n < 1 || steps != (n - 1) * k * k)
+        return REFUSED;
+    memcpy(ahead, cost, (size_t)(n * k) * sizeof *cost);
+    memcpy(behind, cost, (size_t)(n * k) * sizeof *cost);
+    for (int64_t i = 1; i < n; i++)
+        for (int64_t to = 0; to < k; to++) {
+            double least = ahead[(i - 1) * k] + step[(i - 1) * k * k + to];
+            for (int64_t from = 1; from < k; from++) {
+                double sum = ahead[(i - 1) * k + from] + step[((i - 1) * k + from) * k + to];
+                least = sum < least ? sum : least;
+            }
+            ahead[i * k + to] += least;
+        }
+    for (int64_t i = n - 2; i >= 0; i--)
+        for (int64_t from = 0; from < k; from++) {
+            double least = behind[(i + 1) * k] + step[(i * k + from) * k];
+            for (int64_t to = 1; to < k; to++) {
+                double sum = behind[(i + 1) * k + to] + step[(i * k + from) * k + to];
+                least = sum < least ? sum : least;
+            }
+            behind[i * k + from] += least;
+        }
+    for (int64_t i = n - 1; i >= 0; i--) {
+        double least = 0;
+        best[i] = 0;
+        for (int64_t from = 0; from < k; from++) {
+            double sum = ahead[i * k + from] + (i < n - 1 ? step[(i * k + from) * k + best[i + 1]] : 0);
+            if (!from || sum < least) {
+                least = sum;
+                best[i] = from;
+            }
+        }
+    }
+    return n;
+}
+
+PASS(cheapest_path,
+     "n:k f8:kn f8:* f8:kn f8:kn i8:n",
+     NUMBER(0), F8(1), COUNT(5), F8(2), COUNT(2), F8(3), F8(4), I8(5))

@@ -212,6 +212,23 @@ def clock(
     return int(carried[0]), log[:entries]
 
 
+def cheapest_path(
+    cost: NDArray[np.float64], step_cost: NDArray[np.float64]
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Return the cheapest sequence of choices, and what the cheapest one through each choice costs.
+
+    Args:
+        cost: float64 (n, k), contiguous: of each choice.
+        step_cost: float64 (n - 1, k, k), contiguous: from each choice to each of the next.
+
+    Returns:
+        int64 (n,), of equal choices the first; float64 (n, k).
+    """
+    ahead, behind, best = np.empty_like(cost), np.empty_like(cost), np.empty(len(cost), np.int64)
+    call("cheapest_path", cost.shape[1], cost, step_cost, ahead, behind, best)
+    return best, ahead + behind - cost
+
+
 def take_halves(
     file: int, offset: int, at: NDArray[np.int64], slots: int, half: int, gap: int, most_slots: int
 ) -> NDArray[np.uint64] | None:

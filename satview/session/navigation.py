@@ -74,6 +74,7 @@ class SecondView(OpenTrace):
     def shut_down(self) -> None:
         """Stop what is of this view only."""
         self.first.others.remove(self)
+        self.edits.forget(self.lanes)
         self.sorter.close()
 
 

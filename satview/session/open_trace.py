@@ -262,6 +262,8 @@ class OpenTrace(QObject):
             event: Row of the event table, or None.
             is_point: The moment itself is meant: questions are about it, not about the interval as a whole.
         """
+        row = self.lanes.row_of(lane)
+        lane = row.index if row is not None else lane  # of a process of one thread, whose lane is that of the thread
         span, is_interval = self.timeline.lane(lane).at(cycles), event is None
         if event is None and span is not None and 0 <= span.event < len(self.trace.events):
             event = span.event

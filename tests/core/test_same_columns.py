@@ -12,6 +12,7 @@ import pytest
 from satview.base.errors import SatviewError
 from satview.base.time import TimeWindow
 from satview.capture.workloads import registry
+from satview.core import loading
 from satview.events import wire
 from satview.events.catalogue import catalogue
 from satview.events.spec import Release
@@ -24,6 +25,7 @@ from satview.timeline.lane_tree import LaneKind, Timeline
 from satview.timeline.levels import build_levels, finest_shift
 from satview.timeline.spans import LaneSpans, exact_raster, pixel_edges
 from tests.analysis.test_why import made_of
+from tests.core.reference import loading as reference
 from tests.core.reference.replacing import numpy_passes
 from tests.fuzz import traces
 from tests.fuzz.cases import all_cases
@@ -158,6 +160,21 @@ def test_a_clock_with_an_own_rollover_on_every_cpu(monkeypatch):
     assert mine.time.tolist() == [rollover - 100, rollover - 90, rollover + 20, rollover - 10, rollover + 30]
     assert_same(mine, decoded(slots, Release.QNX_7, True, monkeypatch, 1 << 17))
     assert all(first <= second for first, second in pairwise(mine.slot.tolist()))
+
+
+def test_the_cheapest_path_by_hand_and_at_random():
+    """Of three steps with two choices: to stay costs nothing, to change 2; the second choice costs 3, 0 and 3."""
+    cost, step = np.array([[0.0, 3.0], [5.0, 0.0], [0.0, 3.0]]), np.array([[[0.0, 2.0], [2.0, 0.0]]] * 2)
+    path, through = loading.cheapest_path(cost, step)
+    assert path.tolist() == [0, 1, 0]
+    assert through.tolist() == [[4, 5], [5, 4], [4, 5]]
+    rng = np.random.default_rng(6)
+    for count, choices in ((1, 1), (1, 4), (2, 1), (40, 3), (200, 9)):
+        cost = rng.integers(0, 5, (count, choices)).astype(np.float64)
+        step = rng.integers(0, 5, (count - 1, choices, choices)).astype(np.float64)
+        mine, theirs = loading.cheapest_path(cost, step), reference.cheapest_path(cost, step)
+        assert mine[0].tolist() == theirs[0].tolist()
+        assert mine[1].tolist() == theirs[1].tolist()
 
 
 def random_lane(rng, window):

@@ -11,6 +11,7 @@ from satview.events.kernel_calls import call_numbers
 from satview.events.spec import Release
 from satview.linkage import messages
 from satview.session.events import event_links
+from satview.timeline.lane_info import LaneKind
 from tests.helpers.kev import START, TraceBuilder
 
 CALLS = call_numbers(Release.QNX_7)
@@ -106,7 +107,8 @@ def test_a_click_on_a_name_in_the_details_goes_to_its_lane_or_event(empty_window
     server = opened.trace.processes.row(20)
     assert f'href="process:{server}"' in panel.browser.toHtml()
     panel.browser.anchorClicked.emit(QUrl(f"process:{server}"))
-    assert opened.selection.lane == opened.lane_of_process(server)
+    lane = opened.timeline.infos[opened.selection.lane]  # that of its only thread, which stands for it
+    assert (lane.process, lane.kind) == (server, LaneKind.THREAD)
     opened.select_event(row[9_000])
     assert "message of client 1" in panel.browser.toPlainText()
     panel.browser.anchorClicked.emit(QUrl(f"event:{row[6_000]}"))

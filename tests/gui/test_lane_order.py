@@ -11,7 +11,7 @@ from satview.analysis.statistics import Statistics
 from satview.base.time import TimeWindow
 from satview.events.states import QUIET_PROCESS
 from satview.gui.quick_pick import LinePrompt
-from satview.gui.swimlane.shares import quiet_figure, quiet_use
+from satview.gui.swimlane.shares import figure, quiet_figure, quiet_use
 from satview.session.lanes.lane_arrangement import QUIET, SortBy
 from tests.gui.conftest import settle, stack_of
 from tests.gui.test_shares import SAMPLE
@@ -21,6 +21,7 @@ LEFT = Qt.MouseButton.LeftButton
 
 
 def shown(opened):
+    """Return the lanes; each of the two processes has one thread, which shows in its place."""
     return [row.index for row in opened.lanes.rows]
 
 
@@ -44,29 +45,29 @@ def labels(window):
 def test_a_name_is_dragged_above_another_process_with_its_threads(labels, opened, qtbot):
     start, end = middle_of(opened, SERVER), middle_of(opened, CLIENT)
     drag(qtbot, labels, start, end - QPoint(0, 6))
-    assert shown(opened) == [CPU0, CPU1, CLIENT, CLIENT_1, SERVER, SERVER_1]  # not before it is let go
+    assert shown(opened) == [CPU0, CPU1, CLIENT_1, SERVER_1]  # not before it is let go
     qtbot.mouseRelease(labels, LEFT, pos=end)
-    assert shown(opened) == [CPU0, CPU1, SERVER, SERVER_1, CLIENT, CLIENT_1]
+    assert shown(opened) == [CPU0, CPU1, SERVER_1, CLIENT_1]
     opened.edits.undo()
-    assert shown(opened) == [CPU0, CPU1, CLIENT, CLIENT_1, SERVER, SERVER_1]
+    assert shown(opened) == [CPU0, CPU1, CLIENT_1, SERVER_1]
 
 
 @pytest.mark.thorough
 def test_a_process_stays_below_the_cpus_and_a_click_moves_nothing(labels, opened, qtbot):
     drag(qtbot, labels, middle_of(opened, SERVER), QPoint(80, 2))
     qtbot.mouseRelease(labels, LEFT, pos=QPoint(80, 2))
-    assert shown(opened) == [CPU0, CPU1, SERVER, SERVER_1, CLIENT, CLIENT_1]
+    assert shown(opened) == [CPU0, CPU1, SERVER_1, CLIENT_1]
     qtbot.mouseClick(labels, LEFT, pos=middle_of(opened, CLIENT))
-    assert shown(opened) == [CPU0, CPU1, SERVER, SERVER_1, CLIENT, CLIENT_1]
-    assert opened.selection.lane == CLIENT
+    assert shown(opened) == [CPU0, CPU1, SERVER_1, CLIENT_1]
+    assert opened.selection.lane == CLIENT_1
 
 
 def test_alt_and_arrows_move_the_selected_lane(view, opened, qtbot):
     opened.select_at(SERVER, opened.trace.clock.cycles(5_000))
     qtbot.keyClick(view, Qt.Key.Key_Up, Qt.KeyboardModifier.AltModifier)
-    assert shown(opened)[2:] == [SERVER, SERVER_1, CLIENT, CLIENT_1]
+    assert shown(opened)[2:] == [SERVER_1, CLIENT_1]
     qtbot.keyClick(view, Qt.Key.Key_Down, Qt.KeyboardModifier.AltModifier)
-    assert shown(opened)[2:] == [CLIENT, CLIENT_1, SERVER, SERVER_1]
+    assert shown(opened)[2:] == [CLIENT_1, SERVER_1]
 
 
 @pytest.mark.thorough
@@ -76,7 +77,7 @@ def test_menu_sorts_and_tells_by_what(window, opened, qtbot):
     qtbot.waitUntil(lambda: not opened.sorter.is_busy)
     actions.by_id["lanes.sort_cpu"].trigger()
     qtbot.waitUntil(lambda: not opened.sorter.is_busy)
-    assert shown(opened)[2:] == [CLIENT, CLIENT_1, SERVER, SERVER_1]  # 7 us of the CPU, and 4
+    assert shown(opened)[2:] == [CLIENT_1, SERVER_1]  # 7 us of the CPU, and 4
     actions.refresh()
     checked = [name for name, action in actions.by_id.items() if name.startswith("lanes.sort") and action.isChecked()]
     assert checked == ["lanes.sort_cpu"]
@@ -90,10 +91,10 @@ def test_groups_by_typed_names_have_headings_that_fold(window, opened, labels, q
     qtbot.waitUntil(lambda: not opened.sorter.is_busy)
     settle(qtbot, window)
     assert [(head.title, head.count) for head in opened.lanes.heads] == [("Servers", 1), ("Others", 1)]
-    assert shown(opened)[2:] == [SERVER, SERVER_1, CLIENT, CLIENT_1]
+    assert shown(opened)[2:] == [SERVER_1, CLIENT_1]
     head = opened.lanes.heads[0]
     qtbot.mouseClick(labels, LEFT, pos=QPoint(40, head.y_px + head.height_px // 2))
-    assert shown(opened)[2:] == [CLIENT, CLIENT_1]
+    assert shown(opened)[2:] == [CLIENT_1]
 
 
 def test_what_the_trace_does_not_tell_is_said(window, opened, qtbot):
@@ -102,12 +103,30 @@ def test_what_the_trace_does_not_tell_is_said(window, opened, qtbot):
     assert window.statusBar().currentMessage().startswith("The trace has no priorities")
 
 
+def test_a_process_of_one_thread_has_one_lane_with_the_name_and_use_of_the_process(window, labels, opened, qtbot):
+    """Open it shows the states of the thread, closed the CPU use of the process; in 10 us the client ran for 7."""
+    row = opened.lanes.row_of(CLIENT)
+    assert (row.index, row.unit, row.depth, row.is_open) == (CLIENT_1, CLIENT, 0, True)
+    opened.viewport.jump(TimeWindow(*(opened.trace.clock.cycles(ns) for ns in (0, 10_000))))
+    settle(qtbot, window)
+    used = Statistics(opened.trace, opened.viewport.window).processes.cpu_cycles[opened.timeline.infos[CLIENT].process]
+    share = f"{used / opened.viewport.window.length:.2f} CPU"
+    assert figure(opened.timeline, row, opened.viewport.window) == share
+    triangle = QPoint(11, row.y_px + row.height_px // 2)
+    qtbot.mouseClick(labels, LEFT, pos=triangle)
+    assert shown(opened) == [CPU0, CPU1, CLIENT, SERVER_1]
+    settle(qtbot, window)
+    assert figure(opened.timeline, opened.lanes.row_of(CLIENT), opened.viewport.window) == share
+    qtbot.mouseClick(labels, LEFT, pos=triangle)
+    assert shown(opened) == [CPU0, CPU1, CLIENT_1, SERVER_1]
+
+
 # ---- what a trace of many lanes begins with ---------------------------------------------------------------------
 
 
 def titles(window):
     opened = window.session.opened
-    return [opened.timeline.infos[row.index].title for row in opened.lanes.rows if row.depth == 0]
+    return [opened.timeline.infos[row.unit].title for row in opened.lanes.rows if row.depth == 0]
 
 
 @pytest.fixture
@@ -167,7 +186,7 @@ def test_lanes_that_somebody_arranged_stay_as_they_are(dense):
 
 
 def test_few_lanes_stay_as_the_trace_has_them(window, opened):
-    assert shown(opened) == [CPU0, CPU1, CLIENT, CLIENT_1, SERVER, SERVER_1]
+    assert shown(opened) == [CPU0, CPU1, CLIENT_1, SERVER_1]
     assert (opened.lanes.heads, opened.lanes.arrangement.sort) == ((), SortBy.TRACE)
 
 

@@ -69,29 +69,27 @@ def at_rest(window, qtbot):
 
 
 def titles(opened):
-    return [opened.timeline.infos[row.index].title for row in opened.lanes.rows]
+    return [opened.timeline.infos[row.unit].title for row in opened.lanes.rows]
 
 
 def lane(opened, title):
-    return next(row for row in opened.lanes.rows if opened.timeline.infos[row.index].title == title)
+    return next(row for row in opened.lanes.rows if opened.timeline.infos[row.unit].title == title)
 
 
 def test_lanes_are_switched_on_and_off_where_they_belong(window, qtbot):
     opened = window.session.opened
-    assert titles(opened) == ["CPU 0", "alpha", "thread 1", "beta", "thread 1"]
+    assert titles(opened) == ["CPU 0", "alpha", "beta"]
     show(window, qtbot, "functions", "log")
-    assert titles(opened) == [
-        "CPU 0", "kernel log", "alpha", "thread 1", "functions", "functions 2", "beta", "thread 1"
-    ]  # fmt: skip
-    assert [row.depth for row in opened.lanes.rows] == [0, 0, 0, 1, 2, 2, 0, 1]
+    assert titles(opened) == ["CPU 0", "kernel log", "alpha", "functions", "functions 2", "beta"]
+    assert [row.depth for row in opened.lanes.rows] == [0, 0, 0, 1, 1, 0]
     assert window.settings.text("swimlane/lane_classes") == "functions,log"
     opened.lanes.fold(lane(opened, "alpha").index)
-    assert titles(opened) == ["CPU 0", "kernel log", "alpha", "beta", "thread 1"]
+    assert titles(opened) == ["CPU 0", "kernel log", "alpha", "beta"]
     opened.lanes.fold(lane(opened, "alpha").index)
-    thread = opened.lanes.rows[3]
+    thread = opened.lanes.rows[2]
     assert (thread.is_foldable, thread.is_open) == (True, True)
     show(window, qtbot, "functions", "log")
-    assert titles(opened) == ["CPU 0", "alpha", "thread 1", "beta", "thread 1"]
+    assert titles(opened) == ["CPU 0", "alpha", "beta"]
     window.actions_by_id.by_id["edit.undo"].trigger()
     assert "kernel log" in titles(opened)
 

@@ -137,6 +137,7 @@ def test_the_wheel_scrolls_lanes_and_zooms_with_ctrl_as_the_readme_says(window, 
     assert "Scroll with the mouse wheel, zoom with `Ctrl`+wheel" in readme
     window.resize(1200, 460)
     qtbot.waitUntil(lambda: view.height() < 150)
+    opened.lanes.set_lane_height(60)
     whole = opened.viewport.window
     middle = QPointF(view.width() / 2, view.height() / 2)
     for modifiers in (NONE, Qt.KeyboardModifier.ControlModifier):

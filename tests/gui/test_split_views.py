@@ -50,8 +50,8 @@ def test_keys_act_on_the_lanes_with_the_keyboard(split, window, opened, view, qt
     qtbot.keyRelease(split.area.view, K.Key_W)
     assert opened.viewport.is_whole
     assert not split.opened.viewport.is_whole
-    assert shown(opened) == [CPU0, CPU1, CLIENT, CLIENT_1, SERVER, SERVER_1]
-    assert shown(split.opened) == [CPU0, CPU1, SERVER, SERVER_1]
+    assert shown(opened) == [CPU0, CPU1, CLIENT_1, SERVER_1]
+    assert shown(split.opened) == [CPU0, CPU1, SERVER_1]
     view.setFocus()
     qtbot.keyPress(view, K.Key_W)
     qtbot.keyRelease(view, K.Key_W)
@@ -75,6 +75,19 @@ def test_the_second_view_goes_by_the_same_command_and_leaves_nothing(split, wind
     QApplication.processEvents()
     opened.viewport.jump(part(opened, 2_000, 9_000))  # reaches nobody who is gone
     opened.lanes.fold(CLIENT)
+
+
+def test_what_was_done_to_lanes_that_are_gone_is_not_undone(split, window, opened, qtbot):
+    opened.lanes.fold(CLIENT)
+    split.opened.lanes.fold(SERVER)
+    assert opened.edits.undo_title == "folding"
+    gone = split.opened
+    window.actions_by_id.by_id["view.split"].trigger()
+    qtbot.waitUntil(lambda: not vars(gone), timeout=10_000)
+    assert shown(opened) == [CPU0, CPU1, CLIENT, SERVER_1]
+    opened.edits.undo()
+    assert shown(opened) == [CPU0, CPU1, CLIENT_1, SERVER_1]
+    assert opened.edits.undo_title == ""
 
 
 def test_nothing_is_passed_on_to_a_view_that_is_gone(split, window, application, opened, qtbot):

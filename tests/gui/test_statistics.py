@@ -199,7 +199,7 @@ def test_click_selects_the_lane(panel, opened, qtbot):
     assert info.thread == opened.trace.threads.row(SERVER, 1)
     tab(panel, "process", qtbot)
     qtbot.mouseClick(panel.table.viewport(), LEFT, pos=cell(panel, 0, "process"))
-    assert opened.timeline.infos[opened.selection.lane].title == "client"
+    assert opened.timeline.infos[opened.lanes.row_of(opened.selection.lane).unit].title == "client"
     tab(panel, "cpu", qtbot)
     qtbot.mouseClick(panel.table.viewport(), LEFT, pos=cell(panel, 0, "cpu"))
     assert opened.timeline.infos[opened.selection.lane].cpu == 0

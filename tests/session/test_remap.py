@@ -40,7 +40,7 @@ def grow(opened, trace):
 
 
 def titles(opened):
-    return [opened.timeline.infos[row.index].title for row in opened.lanes.rows]
+    return [opened.timeline.infos[row.unit].title for row in opened.lanes.rows]
 
 
 def three_processes(builder):
@@ -67,22 +67,17 @@ def test_filters_and_folds_of_before_can_be_undone_and_done_again(qapp, tmp_path
     assert len(opened.filters.threads) == len(longer.threads) == 5
     opened.edits.undo()
     assert opened.filters.threads.all()
-    assert titles(opened) == ["thread 1", "CPU 0", "CPU 1", *folded(3), *folded(4), "five", *folded(9)]
+    assert titles(opened) == ["thread 1", "CPU 0", "CPU 1", "pid 3", "pid 4", "five", "pid 9"]
     opened.edits.undo()
     assert titles(opened)[0] == "CPU 0"
     opened.edits.undo()
-    assert titles(opened)[-4:] == ["five", "thread 1", *folded(9)]
+    assert titles(opened)[-2:] == ["five", "pid 9"]
     assert opened.edits.undo_title == ""
     for _ in range(4):
         opened.edits.redo()
     assert opened.filters.state.stack.passes[0].expression == "cpu == 0"
     assert not opened.filters.threads[longer.threads.row(5, 1)]
     opened.shut_down()
-
-
-def folded(pid):
-    """Return the titles of a process that is open."""
-    return [f"pid {pid}", "thread 1"]
 
 
 def test_new_threads_show_but_not_where_only_some_were_selected(qapp, tmp_path):

@@ -82,12 +82,12 @@ class LaneDrag:
 
     def drop(self) -> None:
         """Put the lane where the line is."""
-        if self._gap is not None and self._gap.before != self._row.index:
-            self._lanes.move(self._row.index, self._gap.before)
+        if self._gap is not None and self._gap.before != self._row.unit:
+            self._lanes.move(self._row.unit, self._gap.before)
 
     def _gaps(self) -> list[_Gap]:
-        siblings = self._lanes.siblings(self._row.index)
-        tops = {row.index: row.y_px for row in self._lanes.rows if row.index in siblings}
+        siblings = self._lanes.siblings(self._row.unit)
+        tops = {row.unit: row.y_px for row in self._lanes.rows if row.unit in siblings}
         if len(tops) < 2:
             return []
         gaps = [_Gap(index, tops[index]) for index in siblings]
@@ -96,7 +96,7 @@ class LaneDrag:
     def _end_of(self, index: int) -> int:
         """Return where a lane ends with all under it."""
         rows = self._lanes.rows
-        first = next(i for i, row in enumerate(rows) if row.index == index)
+        first = next(i for i, row in enumerate(rows) if row.unit == index)
         last = rows[first]
         for row in rows[first + 1 :]:
             if row.depth <= rows[first].depth or row.y_px != last.y_px + last.height_px:
@@ -321,7 +321,7 @@ class LaneLabels(QWidget):
         if row.is_foldable:
             self._draw_triangle(painter, QPointF(11.0 + row.depth * _INDENT_PX, area.center().y()), row.is_open)
         x = _name_px(row, info)
-        if info.kind is LaneKind.PROCESS:
+        if _has_chip(row, info):
             rgb = state_colour(self._opened.timeline.process_value(info.process), theme)
             painter.fillRect(QRectF(x - _CHIP_PX, area.center().y() - 4, 4, 8), colour(rgb or theme.base))
         elif row.is_pinned:
@@ -348,7 +348,7 @@ class LaneLabels(QWidget):
     def _figure(self, row: LaneRow) -> tuple[float, LaidText | None]:
         """Return how busy a lane is, and the room that this takes of its name: 0 and None where there is none."""
         info = self._opened.timeline.infos[row.index]
-        if info.kind not in (LaneKind.CPU, LaneKind.PROCESS) and not info.is_counter:
+        if info.kind is not LaneKind.CPU and not _has_chip(row, info) and not info.is_counter:
             return 0.0, None
         text = figure(self._opened.timeline, row, self._view.scale.window)
         room_px = self.width() - 9 - _name_px(row, info)
@@ -362,23 +362,26 @@ class LaneLabels(QWidget):
         return width_px, number
 
     def _title(self, row: LaneRow, info: LaneInfo) -> str:
+        if row.process >= 0:
+            return self._opened.timeline.infos[row.process].title
         return lane_path(self._opened.timeline, row.index) if row.is_pinned or row.is_alone else info.title
 
     def _name_font(self, row: LaneRow, info: LaneInfo) -> FittedTexts:
-        return self._names[_is_top(info), row.height_px < self._theme.px(_SMALL_BELOW_PX)]
+        return self._names[_is_top(row, info), row.height_px < self._theme.px(_SMALL_BELOW_PX)]
 
     def _draw_names(self, painter: QPainter, row: LaneRow, area: QRectF, figure_px: float) -> None:
         theme, info = self._theme, self._opened.timeline.infos[row.index]
         names, title, x = self._name_font(row, info), self._title(row, info), _name_px(row, info)
         room = area.right() - 8 - x - figure_px
         # The number of a process gives way to its name.
-        number = self._numbers.fit(info.subtitle, room) if info.subtitle not in ("", info.title) else None
+        subtitle = info.subtitle if row.process < 0 else info.title
+        number = self._numbers.fit(subtitle, room) if subtitle not in ("", title) else None
         if number is not None and room - number.width_px - 8 >= names.width(title):
             self._draw_text(painter, number, x + room - number.width_px, area, theme.faint)
             room -= number.width_px + 8
         words = names.fit(title, room)
         if words is not None:
-            is_bright = _is_top(info) or row.index == self._opened.selection.lane
+            is_bright = _is_top(row, info) or row.index == self._opened.selection.lane
             self._draw_text(painter, words, x, area, theme.text if is_bright else theme.dim)
 
     def _draw_text(self, painter: QPainter, words: LaidText, x: float, area: QRectF, rgb: int) -> None:
@@ -426,13 +429,19 @@ class LaneLabels(QWidget):
         return "\n".join(part for part in parts if part)
 
 
-def _is_top(info: LaneInfo) -> bool:
-    return info.kind in (LaneKind.CPU, LaneKind.PROCESS) or (info.track is not None and info.parent < 0)
+def _is_top(row: LaneRow, info: LaneInfo) -> bool:
+    is_cpu = info.kind is LaneKind.CPU
+    return is_cpu or _has_chip(row, info) or (info.track is not None and info.parent < 0)
+
+
+def _has_chip(row: LaneRow, info: LaneInfo) -> bool:
+    """Return whether the colour of a process is before the name of a lane."""
+    return info.kind is LaneKind.PROCESS or row.process >= 0
 
 
 def _name_px(row: LaneRow, info: LaneInfo) -> float:
     """Return where the name of a lane begins."""
-    return 20.0 + row.depth * _INDENT_PX + (_CHIP_PX if info.kind is LaneKind.PROCESS else 0)
+    return 20.0 + row.depth * _INDENT_PX + (_CHIP_PX if _has_chip(row, info) else 0)
 
 
 def _texts(font: QFont, weight: QFont.Weight) -> FittedTexts:

@@ -311,6 +311,8 @@ def figure(timeline: Timeline, row: LaneRow, window: TimeWindow) -> str:
         return ""
     cycles = lane.shares.totals(window)
     busy = int(cycles[states.IS_BUSY[lane.shares.values]].sum())
+    if row.process >= 0:
+        return _cpus_text(busy / window.length)  # as the lane of its process says it
     share = 100 * busy / window.length
     return f"{share:.0f} %" if share >= 10 or not busy else f"{share:.1f} %" if share >= 0.1 else "< 0.1 %"
 

@@ -272,11 +272,12 @@ _LENGTH: Final = 100
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """One change: what it was, and how to go either way."""
+    """One change: what it was, how to go either way, and what has been changed."""
 
     title: str
     undo: Callable[[], None]
     redo: Callable[[], None]
+    subject: QObject
 
 
 class EditHistory(QObject):
@@ -308,6 +309,12 @@ class EditHistory(QObject):
         self._done.append(edit)
         del self._done[:-_LENGTH]
         self._undone.clear()
+        self.changed.emit()
+
+    def forget(self, subject: QObject) -> None:
+        """Forget the changes of what goes away."""
+        self._done = [edit for edit in self._done if edit.subject is not subject]
+        self._undone = [edit for edit in self._undone if edit.subject is not subject]
         self.changed.emit()
 
     def undo(self) -> None:
@@ -485,7 +492,7 @@ class FilterStack(QObject):
         if state.same(before):
             return
         self._apply(state)
-        self._history.add(Edit(title, partial(self._apply, before), partial(self._apply, state)))
+        self._history.add(Edit(title, partial(self._apply, before), partial(self._apply, state), self))
 
     def begin_with(self, state: FilterState) -> None:
         """Begin with a filter that was stored; there is nothing to undo."""

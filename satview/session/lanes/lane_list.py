@@ -57,6 +57,12 @@ class LaneIndex:
         """The lanes that have others under them."""
         return self._parents
 
+    def only_thread(self, process: int) -> int:
+        """Return the lane of the only thread of a process, -1 of other lanes and of processes with more."""
+        children = self.children(process) if self.infos[process].kind is LaneKind.PROCESS else []
+        threads = [child for child in children if self.infos[child].kind is LaneKind.THREAD]
+        return threads[0] if len(threads) == len(children) == 1 else -1
+
     def keys_of(self, indices: Iterable[int]) -> frozenset[LaneKey]:
         """Return the keys of some lanes."""
         return frozenset(self.keys[index] for index in indices)
@@ -186,16 +192,24 @@ class LaneLayout:
                 if not is_open:
                     continue
             for index, depth in self._lanes_of(block, tops):
-                rows.append(self._row(index, depth, y_px, is_alone=not block.nests))
+                process = self._lanes.infos[index].parent if block.nests and not depth else -1
+                rows.append(self._row(index, depth, y_px, is_alone=not block.nests, process=process))
                 y_px += rows[-1].height_px
         return tuple(rows), tuple(heads)
 
     def _lanes_of(self, block: Block, tops: tuple[int, ...]) -> Iterator[tuple[int, int]]:
         for top in tops:
-            if top not in self._pinned:
-                yield top, 0
+            shown = self._only_thread(top) if block.nests else top
+            if shown not in self._pinned:
+                yield shown, 0
             if block.nests or self._lanes.infos[top].kind is LaneKind.THREAD:
-                yield from self._lanes_under(top, 1)
+                yield from self._lanes_under(shown, 1)
+
+    def _only_thread(self, top: int) -> int:
+        """Return the thread that shows in place of its open process, which has no other; else the lane itself."""
+        thread = self._lanes.only_thread(top)
+        is_in_place = thread >= 0 and self._opens(top) and self._stays(thread) and not {top, thread} & set(self._pinned)
+        return thread if is_in_place else top
 
     def _lanes_under(self, lane: int, depth: int) -> Iterator[tuple[int, int]]:
         """Yield the lanes that show under a lane, and those under these."""
@@ -215,7 +229,9 @@ class LaneLayout:
         keys = self._lanes.keys
         return tuple(sorted(indices, key=lambda index: (self._ranks.get(keys[index], _NO_RANK), index)))
 
-    def _row(self, index: int, depth: int, y_px: int, is_pinned: bool = False, is_alone: bool = False) -> LaneRow:
+    def _row(
+        self, index: int, depth: int, y_px: int, is_pinned: bool = False, is_alone: bool = False, process: int = -1
+    ) -> LaneRow:
         info = self._lanes.infos[index]
         foldable = not is_pinned and any(self._stays(child) for child in self._children_of(index, is_alone))
         return LaneRow(
@@ -223,10 +239,11 @@ class LaneLayout:
             depth,
             y_px,
             height_of(info, self._lane_height_px),
-            foldable,
-            foldable and self._opens(index),
+            foldable or process >= 0,
+            process >= 0 or (foldable and self._opens(index)),
             is_pinned,
             is_alone and info.parent >= 0,
+            process,
         )
 
     def _children_of(self, index: int, is_alone: bool) -> list[int]:
@@ -406,12 +423,21 @@ class LaneList(QObject):
         return next((head for head in self.heads if head.y_px <= y_px < head.y_px + head.height_px), None)
 
     def row_of(self, index: int) -> LaneRow | None:
-        """Return the row of a lane, None if it does not show."""
-        return next((row for row in self.rows if row.index == index), None)
+        """Return the row of a lane, or of the thread that shows in its place; None if it does not show."""
+        return next((row for row in self.rows if index in (row.index, row.unit)), None)
+
+    def _unit_of(self, index: int) -> int:
+        """Return the lane that is folded, hidden and moved when this one is: its process if it is all of that."""
+        row = self.row_of(index)
+        if row is not None:
+            return row.unit if row.index == index else index
+        parent = self._infos[index].parent if self.knows(index) else -1
+        is_all = parent >= 0 and not self._now.groups and self._lane_index.only_thread(parent) == index
+        return parent if is_all else index
 
     def is_pinned(self, index: int) -> bool:
         """Return whether a lane is at the top because the user has pinned it."""
-        return self._lane_index.keys[index] in self._now.pinned
+        return self.knows(index) and self._lane_index.keys[index] in self._now.pinned
 
     def opens_at_first(self, key: LaneKey) -> bool:
         """Return whether a lane is open unless the user has turned it."""
@@ -423,6 +449,7 @@ class LaneList(QObject):
 
     def fold(self, index: int, is_open: bool | None = None) -> None:
         """Open or close a lane; None toggles it."""
+        index = self._unit_of(index)
         if index in self._lane_index.parents and is_open is not self._is_open(index):
             self._change("folding", replace(self._now, turned=self._now.turned ^ {self._lane_index.keys[index]}))
 
@@ -446,7 +473,8 @@ class LaneList(QObject):
 
     def hide(self, index: int) -> None:
         """Hide a lane and all under it."""
-        self._change("hide lane", replace(self._now, hidden=self._now.hidden | {self._lane_index.keys[index]}))
+        hidden = self._now.hidden | {self._lane_index.keys[self._unit_of(index)]}
+        self._change("hide lane", replace(self._now, hidden=hidden))
 
     def show_all(self) -> None:
         """Show what was hidden by hand, empty lanes too."""
@@ -537,8 +565,9 @@ class LaneList(QObject):
 
     def siblings(self, index: int) -> tuple[int, ...]:
         """Return the lanes among which a lane can be moved, in their order; those that do not show are left out."""
-        shown = {row.index for row in self.rows}
-        return tuple(other for other in self._layout(None, self._lane_height_px).siblings(index) if other in shown)
+        shown = {row.unit for row in self.rows}
+        siblings = self._layout(None, self._lane_height_px).siblings(self._unit_of(index))
+        return tuple(other for other in siblings if other in shown)
 
     def move(self, index: int, before: int | None) -> None:
         """Move a lane among its siblings.
@@ -547,6 +576,7 @@ class LaneList(QObject):
             index: The lane.
             before: The sibling above which it is to be; None = the end.
         """
+        index = self._unit_of(index)
         others = [other for other in self._layout(None, self._lane_height_px).siblings(index) if other != index]
         others.insert(others.index(before) if before in others else len(others), index)
         keys = tuple(self._lane_index.keys[other] for other in others)
@@ -558,6 +588,7 @@ class LaneList(QObject):
 
     def step(self, index: int, direction: int) -> None:
         """Move a lane past the next of its siblings that shows: 1 = down, -1 = up."""
+        index = self._unit_of(index)
         shown = self.siblings(index)
         target = shown.index(index) + direction if index in shown else -1
         if 0 <= target < len(shown):
@@ -635,7 +666,7 @@ class LaneList(QObject):
         if after == before:
             return
         self._restore(after)
-        self._history.add(Edit(title, partial(self._restore, before), partial(self._restore, after)))
+        self._history.add(Edit(title, partial(self._restore, before), partial(self._restore, after), self))
 
     def _restore(self, arrangement: LaneArrangement) -> None:
         before, self._now = self._now, arrangement

@@ -62,6 +62,7 @@ class LaneRow:
         is_open: They show.
         is_pinned: It is at the top because the user has pinned it.
         is_alone: It is not under its process, whose name it needs.
+        process: The lane of the process whose only thread it shows: it has its name, and folds into it; -1 of others.
     """
 
     index: int
@@ -72,6 +73,12 @@ class LaneRow:
     is_open: bool
     is_pinned: bool
     is_alone: bool = False
+    process: int = -1
+
+    @property
+    def unit(self) -> int:
+        """The lane that is folded, hidden and moved: the process whose only thread it shows, or the lane itself."""
+        return self.process if self.process >= 0 else self.index
 
 
 @dataclass(frozen=True, slots=True)

@@ -183,6 +183,19 @@ def clock(stamp, cpu, time_row, time_value, shared, reference, last, out):
     return times[-1] if times else last, np.array(log, np.int64).reshape(-1, 4)
 
 
+def cheapest_path(cost, step_cost):
+    """See satview.core.loading."""
+    ahead, behind, best = cost.copy(), cost.copy(), np.empty(len(cost), np.int64)
+    for at in range(1, len(cost)):
+        ahead[at] += (ahead[at - 1][:, None] + step_cost[at - 1]).min(axis=0)
+    for at in range(len(cost) - 2, -1, -1):
+        behind[at] += (behind[at + 1] + step_cost[at]).min(axis=1)
+    best[-1] = np.argmin(ahead[-1])
+    for at in range(len(cost) - 2, -1, -1):
+        best[at] = np.argmin(ahead[at] + step_cost[at][:, best[at + 1]])
+    return best, ahead + behind - cost
+
+
 def take_halves(*_arguments):
     """Return None, as where not everything can be read: the caller reads run by run then."""
 

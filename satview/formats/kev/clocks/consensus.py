@@ -20,6 +20,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from satview.core.loading import cheapest_path
 from satview.formats.kev.clocks.rollover import ROLLOVER, SLACK
 
 TIME: Final = 0
@@ -591,16 +592,7 @@ def _cheapest(
     Returns:
         Level and doubt of each run, rollovers, int64 (runs,) both.
     """
-    ahead, behind = cost.copy(), cost.copy()
-    for run in range(1, len(cost)):
-        ahead[run] += (ahead[run - 1][:, None] + step_cost[run - 1]).min(axis=0)
-    for run in range(len(cost) - 2, -1, -1):
-        behind[run] += (behind[run + 1] + step_cost[run]).min(axis=1)
-    best = np.empty(len(cost), np.intp)
-    best[-1] = np.argmin(ahead[-1])
-    for run in range(len(cost) - 2, -1, -1):
-        best[run] = np.argmin(ahead[run] + step_cost[run][:, best[run + 1]])
-    total = ahead + behind - cost
+    best, total = cheapest_path(np.ascontiguousarray(cost), np.ascontiguousarray(step_cost))
     levels = candidates[np.arange(len(best)), best]
     off = np.abs(candidates - levels[:, None])
     return levels, np.where(total - total.min() <= DOUBT, off, 0).max(axis=1)
