@@ -14,7 +14,17 @@ from PySide6.QtWidgets import QApplication, QColorDialog
 from satview.base.time import TimeWindow
 from satview.events import states
 from satview.filters.views.passes import Effect
-from satview.gui.colours import HATCHES, StateLook, hatch_of, is_thick, read_looks, value_colour, write_looks
+from satview.gui.colours import (
+    FADE,
+    HATCHES,
+    StateLook,
+    hatch_of,
+    is_thick,
+    mixed,
+    read_looks,
+    value_colour,
+    write_looks,
+)
 from satview.gui.settings_dialog import SettingsDialog, StateLooksDialog
 from satview.gui.swimlane import vector_lanes
 from satview.gui.swimlane.fills import EVENTS, RAN, hatch, lane_colour, swatch
@@ -341,6 +351,20 @@ def test_the_legend_explains_what_a_filter_marks(window, opened, qtbot):
     assert legend.area_of("marked by a filter").isEmpty()
     opened.filters.add_pass("state == REPLY", effect=Effect.MARK)
     qtbot.waitUntil(lambda: not legend.area_of("marked by a filter").isEmpty())
+
+
+@pytest.mark.parametrize("theme", [LIGHT, DARK])
+def test_what_a_filter_highlights_keeps_its_colour_and_the_rest_fades(window, opened, qtbot, theme):
+    """Of the client its waits for a reply are highlighted."""
+    window.set_theme(theme)
+    opened.filters.add_pass("state == REPLY", effect=Effect.MARK)
+    qtbot.waitUntil(lambda: not opened.filters.is_pending)
+    settle(qtbot, window)
+    spans, start = opened.timeline.lane(CLIENT_1).spans, opened.trace.window.start
+    ends_ns = dict(zip(spans.value[:-1].tolist(), (spans.start_cycles[1:] - start).tolist(), strict=True))
+    reply, running = (value_colour(states.STATE_BY_NAME[name].value, theme.is_dark) for name in ("REPLY", "RUNNING"))
+    assert colour_at(window, CLIENT_1, ends_ns[states.STATE_BY_NAME["REPLY"].value] - 100) == reply
+    assert colour_at(window, CLIENT_1, ends_ns[states.RUNNING] - 100) == mixed(running, theme.base, FADE)
 
 
 @pytest.mark.parametrize("palette", ["standard", "colour-blind", "contrast", "print"])

@@ -16,6 +16,7 @@ from satview.events import states, wire
 from satview.events.states import process_value
 from satview.filters.views.passes import Effect
 from satview.gui.colours import class_colour, state_colour, value_colour
+from satview.gui.swimlane.fills import half_way
 from satview.gui.swimlane.lane_image import Marks, bands, stack_of_lane
 from satview.gui.swimlane.shares import Stack, draw_stack, figure, share_text, tops_of
 from satview.gui.swimlane.text import NARROWEST_PX, stack_texts
@@ -455,6 +456,10 @@ def test_what_a_filter_marks_is_underlined_and_changes_no_share(dense, qtbot):
         qtbot.waitUntil(lambda row=row: len(bar(dense, row, 1.0)) > 10)
         foot = bar(dense, row, 1.0)[0]
         assert bool((foot == LIGHT.hit).sum() > 50) is is_marked, name
+        area = bar(dense, row, 1.0)[:, foot != LIGHT.hit]  # where nothing is highlighted, which fades
+        green = state_colour(states.RUNNING, LIGHT)
+        assert not np.any(area == green), name
+        assert np.any(area == half_way(half_way(np.array([green], np.uint32), LIGHT.base), LIGHT.base) & 0xFFFFFF), name
 
 
 @pytest.mark.parametrize("effect", [Effect.HIDE, Effect.DIM])

@@ -607,7 +607,7 @@ class BandPainter:
         view, keys = self._opened.filters.view, self._opened.legend.keys
         nameless = self._hidden | (_ALL_VALUES - keys) if keys else self._hidden
         texts = interval_texts(self._opened.timeline, rows, values, scale, self._theme, nameless, view.by_passes,
-                               view.dimmed, stacks)  # fmt: skip
+                               view.faded, stacks)  # fmt: skip
         texts += stack_texts(self._opened.timeline, rows, stacks, scale, values.shape[1], self._theme, nameless)
         parts = labelled(self._opened, texts, self.texts)
         band_of = {row.index: at for at, band in enumerate(bands) for row in band.rows}

@@ -196,7 +196,7 @@ class LanePicture:
         ratio: Device pixels per logical pixel.
         edges: Position in `rows` to the columns where an interval begins, to be drawn with a fine edge.
         ticks: Marks of events in colours of their own.
-        faded: bool, shape as `values`: pixels whose bars fade.
+        faded: bool, shape as `values`: pixels whose bars fade; stacks too, unless they say themselves what fades.
         lit: bool, shape as `values`: pixels whose bars are underlined because a filter marks them.
         stacks: Position in `rows` to what shows instead of bars.
         marks: Which marks of events show above stacks.
@@ -263,6 +263,10 @@ class LanePicture:
                 draw_stack(out, stack, bar[0] - top, bar[1] - top, int(self.palette.background))
                 if self.is_dense and self.marks is Marks.NONE and stack.cpus:
                     _draw_heat(out, stack, self.rows[position].height_px, bar[1] - top, self.ratio, self.palette)
+                if self.faded is not None and not stack.shows_faded:
+                    bar_rows = out[max(0, bar[0] - top) : max(0, bar[1] - top)]
+                    pale = half_way(bar_rows[:, self.faded[position]], int(self.palette.background))
+                    bar_rows[:, self.faded[position]] = half_way(pale, int(self.palette.background))
                 _draw_cpus(out, bar[0] - top, bar[1] - top, stack.cpus, self.palette.line)
                 if self.lit is not None:
                     foot = (bar[1] - bar[0]) * _LIT_PART // 100

@@ -89,6 +89,7 @@ class Stack:
         mean_cpus: Of a process, how many it uses in the mean of the whole trace.
         is_heat: Strength of colour says the share of the first value, over the whole height: of interrupts, which take
             too little time for a height to say it.
+        shows_faded: What fades is paler and above the rest.
     """
 
     edges: NDArray[np.int64]
@@ -100,6 +101,7 @@ class Stack:
     cpus: int = 0
     mean_cpus: float = 0.0
     is_heat: bool = False
+    shows_faded: bool = False
 
     def bin_at(self, cycles: int) -> int:
         """Return the bin of a moment, -1 for none."""
@@ -237,7 +239,7 @@ def _filtered(
     tops = tops_of(both, np.concatenate((order.columns, order.columns + paler.shape[1])), bins.length)
     faded = np.array([mixed(int(each) & 0xFFFFFF, theme.base, FADE) | _OPAQUE for each in colours], np.uint32)
     colours = np.concatenate((colours, faded))
-    return Stack(bins.edges, bins.columns, order.values * 2, tops, colours, shown.spans)
+    return Stack(bins.edges, bins.columns, order.values * 2, tops, colours, shown.spans, shows_faded=True)
 
 
 def tops_of(cycles: NDArray[np.int64], columns: NDArray[np.int64], length: NDArray[np.int64]) -> NDArray[np.float64]:

@@ -12,6 +12,7 @@ from PySide6.QtWidgets import QWidget
 
 from satview.base.debug import timed
 from satview.base.time import TimeWindow
+from satview.gui.colours import FADE
 from satview.gui.swimlane.frames import Frame, LaneLayer, clock
 from satview.gui.swimlane.lane_image import heat_of, image_of, stack_of_lane
 from satview.gui.swimlane.lane_source import LaneSource, Request
@@ -326,7 +327,11 @@ class SwimlaneView(QWidget):
             heat = np.repeat(heat_of(cpus, self.lanes.painter.palette.heat), np.diff(columns))
             left, width = int(columns[0]) / ratio, len(heat) / ratio
             strip = QRectF(left, area.center().y() - _STRIP_PX / 2, width, _STRIP_PX)
+            painter.setOpacity(
+                1 - FADE if self._opened.filters.view.marked is not None else 1
+            )  # as all but what it marks
             painter.drawImage(strip, image_of(heat[None, :].copy(), 1.0))
+            painter.setOpacity(1)
 
     def _draw_arrows(self, painter: QPainter, rows: tuple[LaneRow, ...], scale: TimeScale, *, may_wait: bool) -> bool:
         """Draw arrows; return whether they are those of this part of the trace."""

@@ -125,6 +125,7 @@ class FilterView:
         by_passes: bool (events,), what conditions and rules alone let show.
         dimmed: bool (events,), events that fade.
         marked: bool (events,), events that are highlighted.
+        faded: bool (events,), events whose intervals fade: those that fade, and while some are highlighted all others.
         threads: bool (threads,), threads of which something shows.
         counts: Hits by name of the pass.
         selected: Events that are checked in the trees.
@@ -136,6 +137,7 @@ class FilterView:
     by_passes: Mask | None = None
     dimmed: Mask | None = None
     marked: Mask | None = None
+    faded: Mask | None = None
     threads: Mask | None = None
     counts: dict[str, int] = field(default_factory=dict)
     selected: int = 0
@@ -208,12 +210,14 @@ class FilterEvaluator(PassEvaluator):
             threads = np.zeros(len(trace.threads), np.bool_)
             for part in event_rows.chunks(len(rows)):
                 threads[trace.events.thread.take(rows[part])] = True
+        fades = dimmed.any()
         return FilterView(
             rows,
             passing,
             by_passes,
-            dimmed if dimmed.any() else None,
+            dimmed if fades else None,
             marked if marked.any() else None,
+            ~marked | dimmed if marked.any() else dimmed if fades else None,
             threads if by_passes is not None else None,
             found.counts,
             selected,

@@ -39,7 +39,7 @@ class LaneOverlay:
 
     @property
     def leaves_all(self) -> bool:
-        """True if no interval is hidden or fades, whether or not some are marked: shares are those of the lanes."""
+        """True if no interval is hidden or dimmed, whether or not some are marked: shares are those of the lanes."""
         return self._view.by_passes is None and self._view.dimmed is None
 
     def hide(self, lanes: tuple[int, ...], values: NDArray[np.uint8], edges: NDArray[np.int64], waits: bool) -> None:
@@ -70,10 +70,10 @@ class LaneOverlay:
             row[partly] = value | (row[partly] & np.uint8(SEEN_EVENT))
 
     def faded(self, lanes: tuple[int, ...], edges: NDArray[np.int64], waits: bool) -> Mask | None:
-        """Return the pixels in which everything is dimmed, bool (lanes, pixels); None = none is."""
-        if self._view.dimmed is None:
+        """Return the pixels in which everything fades, bool (lanes, pixels); None = none does."""
+        if self._view.faded is None:
             return None
-        return self._pixels(lanes, "dimmed", self._view.dimmed, edges, waits, every=True)
+        return self._pixels(lanes, "faded", self._view.faded, edges, waits, every=True)
 
     def marked(self, lanes: tuple[int, ...], edges: NDArray[np.int64], waits: bool) -> Mask | None:
         """Return the pixels in which an interval is marked, bool (lanes, pixels); None = none is."""
@@ -146,7 +146,7 @@ class LaneOverlay:
             of_event = events[np.minimum(spans.event, np.uint32(len(events) - 1))]
             lone = spans.event == NO_EVENT
             # What no event began is nothing to hide or to mark, but fades with the rest.
-            of_event[lone] = (spans.value[lone] != ABSENT) if name == "dimmed" else name == "shown"
+            of_event[lone] = (spans.value[lone] != ABSENT) if name in ("dimmed", "faded") else name == "shown"
             sums = np.zeros(len(spans) + 1, np.uint32)
             np.cumsum(of_event, out=sums[1:], dtype=np.uint32)
             self._sums[key] = sums
