@@ -23,22 +23,29 @@ NUMBER = 28_701  # of an event that is gone to, from 1
 
 
 class Desk:
-    """A window with the dense sample, a copy of it: bookmarks are stored beside a trace."""
+    """A window with the dense sample, a copy of it: bookmarks are stored beside a trace.
+
+    Attributes:
+        actions: Clicks, keys, drags and typed texts so far; a menu and its entry are two clicks.
+    """
 
     def __init__(self, window, qtbot):
-        self.window, self.qtbot = window, qtbot
+        self.window, self.qtbot, self.actions = window, qtbot, 0
         self.workspace, self.opened = window.workspace, window.session.opened
         self.view, self.trace = self.workspace.area.view, window.session.opened.trace
 
     def press(self, key, modifiers=Qt.KeyboardModifier.NoModifier):
         """Press a key where the keyboard is."""
+        self.actions += 1
         self.qtbot.keyClick(QApplication.focusWidget() or self.view, key, modifiers)
 
     def type(self, text):
+        self.actions += 1
         self.qtbot.keyClicks(QApplication.focusWidget(), text)
 
     def menu(self, menu, title):
         """Open a menu by a click on the bar, and click an entry."""
+        self.actions += 2
         self.leave_lanes()
         bar, opened = self.window.menuBar(), self.window.actions_by_id.menus[menu]
         self.qtbot.mouseClick(bar, LEFT, pos=bar.actionGeometry(opened.menuAction()).center())
@@ -48,10 +55,25 @@ class Desk:
 
     def row(self, number, modifiers=Qt.KeyboardModifier.NoModifier):
         """Click a row of the list of events."""
+        self.actions += 1
         self.leave_lanes()
         table = self.workspace.panels["events"].table
         at = table.visualRect(table.model().index(number, 3)).center()
         self.qtbot.mouseClick(table.viewport(), LEFT, modifiers, pos=at)
+
+    def click(self, widget, at=None):
+        """Click a widget, in its middle or elsewhere."""
+        self.actions += 1
+        self.qtbot.mouseClick(widget, LEFT, pos=at if at is not None else widget.rect().center())
+
+    def click_row(self, table, number):
+        """Click a row of the table of a panel."""
+        self.click(table.viewport(), table.visualRect(table.model().index(number, 0)).center())
+
+    def drag(self, start, end):
+        """Drag over the lanes."""
+        self.actions += 1
+        drag(self.view, start, end)
 
     def leave_lanes(self):
         """Report what the system reports when the mouse goes elsewhere."""
