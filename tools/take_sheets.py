@@ -100,11 +100,11 @@ def subjects(folder: Path) -> dict[str, Callable[[], Subject]]:
 
     return {
         "dense": lambda: Subject(DENSE, 0.1425),
-        "large": lambda: Subject(captured("large", *["--workload", "automotive", "--events", "10000000"])),
+        "large": lambda: Subject(captured("large", "--workload", "automotive", "--events", "10000000")),
         "wide": lambda: Subject(
-            captured("wide", *["--workload", "automotive", "--cpus", "18", "-w", "--events", "1000000"])
+            captured("wide", "--workload", "automotive", "--cpus", "18", "-w", "--events", "1000000")
         ),
-        "8.0": lambda: Subject(captured("8.0", *["--workload", "automotive", "--release", "8.0"])),
+        "8.0": lambda: Subject(captured("8.0", "--workload", "automotive", "--release", "8.0")),
         "damaged": damaged,
         "listing": listing,
         "threads": lambda: Subject(ROOT / "sample_traces" / "threads"),
@@ -177,7 +177,7 @@ class Photographer:
         return area.grab(area.ruler.geometry().united(area.labels.geometry()).united(area.view.geometry()))
 
     def sheet(self, size: Size, looks: Sequence[tuple[str, str]], take: Callable[[], QPixmap], rows: int) -> QImage:
-        """Return a sheet of `rows` rows of pictures; each row begins with the next look, in one row looks take turns."""
+        """Return a sheet of `rows` rows of pictures: one for each look, or one row where looks take turns."""
         from PySide6.QtCore import QRectF, Qt
         from PySide6.QtGui import QColor, QImage, QPainter
 
@@ -260,9 +260,8 @@ def main() -> int:
             app.processEvents()
             rows = len(LOOKS) if size == USUAL_SIZE and not subject.is_lesson else 1
             picture = photographer.sheet(size, LOOKS, window.grab, rows)
-            picture.save(
-                str(options.folder / f"{name}-{size[0]}x{size[1]}-{options.scale}x.png"), "PNG", 80
-            )  # compressed a little: quick
+            file = options.folder / f"{name}-{size[0]}x{size[1]}-{options.scale}x.png"
+            picture.save(str(file), "PNG", 80)  # compressed a little: quick
         application.close_all()
     return 0
 
