@@ -117,7 +117,8 @@ man: setup $(DOCS_STAMP)
 	  --version "$$($(BIN)/satview --version | cut -d' ' -f2)" --author "The satview authors" --manual-title "satview" \
 	  --description "view, print, filter, check and simulate kernel event traces of QNX Neutrino" --output out/satview.1
 
-# The pictures and tables of the docs, taken by the program itself, and the site in out/site.
+# The pictures and tables of the docs, taken by the program itself, and the site in out/site. `make pictures` also takes
+# sheets of every kind of trace for a designer to look at, in out/sheets.
 docs: setup pictures site
 
 site: setup $(DOCS_STAMP)
@@ -142,6 +143,7 @@ pictures: setup
 	$(BIN)/satview out/before.kev --compare out/after.kev --range 60ms..180ms --screenshot docs/images/comparing.png \
 	  --size 1400x900 --theme light
 	$(BIN)/python tools/take_panel_pictures.py
-	$(BIN)/python tools/take_zoom_pictures.py
-	$(BIN)/python tools/take_zoom_pictures.py --scale 2
+	$(BIN)/python tools/take_sheets.py --docs --folder docs/images
 	$(BIN)/satview $(SAMPLE) --screenshot docs/images/zoom-dark.png --size 1400x860 --range 1.0s..1.02s --select 28700 --theme dark
+	$(BIN)/python tools/take_sheets.py
+	$(BIN)/python tools/take_sheets.py --scale 2

@@ -199,7 +199,7 @@ class WaitGraph:
             wait: One that lasts to the end of the trace.
         """
         before = self._calls_before[np.searchsorted(self._open_rows, [wait])]
-        if int(number_of(self.trace, before)[0]) != call_numbers(self.trace.release)["TIMER_TIMEOUT"]:
+        if int(number_of(self.trace, before)[0]) != call_numbers(self.trace.release).get("TIMER_TIMEOUT"):
             return False
         return not np.any(self.blockers.waits.call_row == before[0])
 

@@ -35,6 +35,7 @@ from PySide6.QtWidgets import (
 from satview.base.memory import borrowed
 from satview.base.safe_text import counted, tool_tip, visible_line
 from satview.base.time import TimeWindow
+from satview.base.time_text import format_moment
 from satview.events.spec import arguments_text
 from satview.gui.colours import class_colour
 from satview.gui.panel import HEIGHT_LIMIT_PX, PanelContext, TablePanel, Value, select_row, selected_ranges, set_up_rows
@@ -262,6 +263,7 @@ _SAMPLES: Final = (
     "PROCPROCESS_NAME_64",
     "",
 )
+_TIME_COLUMN: Final = COLUMNS.index("Time")
 _TOP: Final = "top"
 _RESTS_AFTER_MS: Final = 120  # without a move: to draw rows in between would cost the frames of the lanes
 _COPY_ROWS_MAX: Final = 100_000
@@ -322,7 +324,7 @@ class EventListPanel(TablePanel[EventListModel]):
             self._fit_columns()
 
     def _fit_columns(self) -> None:
-        for column, width in enumerate(column_widths(self.table)):
+        for column, width in enumerate(column_widths(self.table, self._opened.trace)):
             self.table.setColumnWidth(column, width)
 
     def saved_values(self) -> dict[str, Value]:
@@ -471,10 +473,11 @@ class EventListPanel(TablePanel[EventListModel]):
             self._opened.select_event(self.model.event_at(current.row()))
 
 
-def column_widths(table: QTableView) -> list[int]:
+def column_widths(table: QTableView, trace: Trace) -> list[int]:
     """Return the widths of all columns but the last, in pixels."""
     metrics = QFontMetrics(table.font())
+    samples = [*_SAMPLES[:-1]]
+    samples[_TIME_COLUMN] = max(format_moment(trace.window.end, trace.clock), samples[_TIME_COLUMN], key=len)
     return [
-        metrics.horizontalAdvance(max(sample, COLUMNS[column], key=len)) + 24
-        for column, sample in enumerate(_SAMPLES[:-1])
+        metrics.horizontalAdvance(max(sample, COLUMNS[column], key=len)) + 24 for column, sample in enumerate(samples)
     ]

@@ -11,6 +11,7 @@ from satview.gui.event_list import EventListModel
 from satview.gui.panel import selected_ranges, set_up_rows
 from satview.gui.theme import LIGHT
 from satview.session.events.event_text import COLUMNS
+from tests.helpers.kev import TraceBuilder
 
 
 @pytest.fixture
@@ -172,3 +173,14 @@ def test_filtered_rows_are_looked_up_not_searched(opened):
     assert [model.event_at(i) for i in range(model.rowCount())] == rows.tolist()
     assert model.bring_in(int(rows[0]) + 1) == 1
     assert np.all(np.diff(rows.astype(np.int64)) > 0)
+
+
+def test_the_longest_time_of_a_trace_fits_its_column(empty_window, load, tmp_path):
+    end = 2_592_000_000 * 12_345
+    builder = TraceBuilder(rate=2_592_000_000).time_event(0).state("RUNNING", 0, 5, 1)
+    builder.time_event(end).state("READY", end, 5, 1)
+    load(empty_window, builder.write(tmp_path / "long.kev"))
+    for name in ("events", "results"):
+        table = empty_window.workspace.panels[name].table
+        needed_px = table.fontMetrics().horizontalAdvance("12345.000 000 000 000 s")
+        assert table.columnWidth(COLUMNS.index("Time")) >= needed_px + 8  # margins of a cell

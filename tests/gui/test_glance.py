@@ -8,6 +8,7 @@ import pytest
 from PySide6.QtCore import Qt
 
 from satview.gui.theme import LIGHT
+from tests.helpers.commands import satview as command
 from tests.helpers.kev import TraceBuilder
 from tests.helpers.scene import scene
 
@@ -99,3 +100,14 @@ def test_another_trace_has_a_line_of_its_own(dense, load, tmp_path):
     bars = [child for child in dense.findChildren(type(dense.workspace.glance)) if child.isVisible()]
     assert bars == [dense.workspace.glance]
     assert texts(dense)["size"].startswith("20.00 \u00b5s, 2 CPUs")
+
+
+def test_a_guess_is_named_beside_that_nothing_is_wrong(empty_window, load, tmp_path, qtbot):
+    path = tmp_path / "guess.kev"
+    assert command("tracelogger", "--release", "8.0", "-s", "1", "-f", path).returncode == 0
+    load(empty_window, path)
+    qtbot.waitUntil(lambda: empty_window.session.opened.verdicts.found is not None, timeout=10_000)
+    assert (
+        empty_window.workspace.glance.buttons["verdict"].text()
+        == "nothing wrong for certain, 1 verdict: waits-for-ever"
+    )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from satview.gui.swimlane.text import interval_texts, labelled
-from satview.gui.theme import LIGHT
+from satview.gui.theme import DARK, LIGHT
 from satview.session.lanes.lane_arrangement import Label
 from tests.gui.conftest import settle
 
@@ -59,3 +59,20 @@ def test_labels_change_the_picture_and_fit_whole(window, qtbot):
     fitted = [[part.words.text() for _, part in texts.fit_parts(("RUNNING", "CPU 0"), whole + px)] for px in (4, -4)]
     assert fitted == [["RUNNING", "CPU 0"], ["RUNNING"]]
     assert opened.lanes.arrangement.labels == {Label.STATE, Label.CPU}
+
+
+def test_dark_letters_have_their_colour_around_them_on_dark_lanes(window):
+    view, opened = window.workspace.area.view, window.session.opened
+    rows = view.visible_rows()
+    values = opened.timeline.raster([row.index for row in rows], opened.viewport.window, view.width())
+    grounds = {
+        theme: {
+            text.text: text.behind
+            for text in interval_texts(opened.timeline, rows, values, view.scale, theme)
+            if text.row.index == CLIENT_1
+        }
+        for theme in (LIGHT, DARK)
+    }
+    assert grounds[DARK]["RUNNING"] == 0x4FC878  # light green, black letters: higher than some bars
+    assert grounds[DARK]["REPLY"] is None  # white letters show on what is around the bar
+    assert grounds[LIGHT]["REPLY"] is None

@@ -118,7 +118,7 @@ class ResultsPanel(TablePanel[HitModel]):
         set_up_rows(table, self.model, "Search results", height_px)
         table.horizontalHeader().setStretchLastSection(True)
         table.customContextMenuRequested.connect(self._on_menu)
-        for column, width in enumerate(column_widths(table)):
+        for column, width in enumerate(column_widths(table, self._opened.trace)):
             table.setColumnWidth(column, width)
 
     @Slot(QModelIndex, QModelIndex)

@@ -578,7 +578,12 @@ def _wide_runs(values: NDArray[np.uint8], width_px: int) -> list[float]:
 
 @lru_cache(maxsize=256)
 def _behind(value: int, theme: Theme) -> int | None:
-    return state_colour(value, theme) if theme.is_hatched and hatch_of(value) else None
+    fill = state_colour(value, theme)
+    if fill is None or value >= states.FIRST_PROCESS:
+        return fill if theme.is_hatched and hatch_of(value) else None
+    # The bar of a wait is lower than text, and an ink for its colour may not show beside it.
+    needs_ground = ink_on(fill) != ink_on(theme.base) or (theme.is_hatched and hatch_of(value))
+    return fill if needs_ground else None
 
 
 @lru_cache(maxsize=256)

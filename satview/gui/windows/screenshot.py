@@ -110,7 +110,7 @@ def take(request: ScreenshotRequest) -> int:
         link = TraceLink(request.trace, request.range_text, request.event, request.selected, request.session,
                          request.beside)  # fmt: skip
         show_link(window, link)
-        wait_while(lambda: not _is_settled(window))
+        wait_while(lambda: not is_settled(window))
         if window.workspace.beside.error is not None:
             raise window.workspace.beside.error
         app.processEvents()  # what has another text by now is laid out again
@@ -149,7 +149,8 @@ def _settings(request: ScreenshotRequest) -> dict[str, str | int]:
     return found if request.is_cached else found | {"files/cache_mb": 0}
 
 
-def _is_settled(window: object) -> bool:
+def is_settled(window: object) -> bool:
+    """Return whether a window shows all that it is going to show."""
     from satview.gui.windows.main_window import MainWindow
 
     assert isinstance(window, MainWindow)

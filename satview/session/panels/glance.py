@@ -43,6 +43,8 @@ def verdict_part(trace: Trace, verdicts: Verdicts) -> Part:
     """Return the most severe verdict with its longest case, and how many more there are."""
     wrong = [verdict for verdict in verdicts.verdicts if verdict.severity is not Severity.INFO]
     if not wrong:
+        if verdicts.verdicts:  # none that is wrong for certain; the status bar counts them too
+            return Part(f"nothing wrong for certain, {verdicts.summary}", "verdicts", hint=verdicts.summary)
         unknown = len(verdicts.undecided)
         doubt = f", {counted(unknown, 'kind')} of verdicts undecided" if unknown else ""
         return Part(f"nothing wrong found{doubt}", "verdicts", hint=verdicts.summary)
