@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from enum import Enum
 from typing import Final
 
@@ -13,7 +14,7 @@ from satview.events import wire
 from satview.events.kernel_calls import never_block
 from satview.events.states import RUNNING
 from satview.linkage import interrupts
-from satview.linkage.rows import rows_of_class
+from satview.linkage.rows import positions, rows_of_class
 from satview.linkage.table import NO_EVENT
 from satview.linkage.whole import is_whole, is_whole_on
 from satview.store.losses import losses
@@ -79,6 +80,37 @@ def partners(trace: Trace) -> NDArray[np.uint32]:
         uint32 (events,), rows of the event table, `NO_EVENT` for none.
     """
     return trace.cached("links.partners", _partners)
+
+
+def exits_of(trace: Trace, entries: NDArray[np.uint32]) -> NDArray[np.uint32]:
+    """Return what ends each of some kernel calls, as `partners`, but without its column of all events.
+
+    Args:
+        trace: The events.
+        entries: uint32 (n,), rows of entries, ascending.
+
+    Returns:
+        uint32 (n,), `NO_EVENT` for none.
+    """
+    return _ends_of(trace, entries, calls)
+
+
+def ends_of_interrupts(trace: Trace, entries: NDArray[np.uint32]) -> NDArray[np.uint32]:
+    """Return what ends each of some interrupts; all else as `exits_of` has it."""
+    return _ends_of(trace, entries, lambda trace: (trace.cached("links.interrupt_ends", interrupts.interrupts),))
+
+
+def _ends_of(
+    trace: Trace, entries: NDArray[np.uint32], pairs_of: Callable[[Trace], Iterable[tuple[_Rows, _Rows]]]
+) -> NDArray[np.uint32]:
+    if trace.pairs is not None or trace.axis is not None or are_made(trace):
+        return partners(trace)[entries]
+    out = np.full(len(entries), NO_EVENT, np.uint32)
+    for first, last in pairs_of(trace) if len(entries) else ():
+        position = positions(entries, first)
+        is_requested = entries.take(position, mode="clip") == first
+        out[position[is_requested]] = last[is_requested]
+    return out
 
 
 def beginnings(trace: Trace) -> NDArray[np.uint32]:

@@ -13,7 +13,7 @@ from satview.events import wire
 from satview.events.kernel_calls import call_numbers
 from satview.events.states import STATE_BY_NAME
 from satview.events.variants import FAILURES
-from satview.linkage.calls import partners
+from satview.linkage.calls import exits_of, partners
 from satview.linkage.rows import rows_of_codes
 from satview.linkage.table import NO_EVENT, OPEN, Certainty, LinkKind, LinkTable, Pairs, no_pairs, pairs_of
 from satview.linkage.waits import waits
@@ -130,7 +130,7 @@ def succeeded(trace: Trace, entries: NDArray[np.uint32], is_open_fine: bool = Fa
         entries: uint32 (n,), entries of kernel calls.
         is_open_fine: Return those without an end too.
     """
-    exits = partners(trace)[entries]
+    exits = exits_of(trace, entries)
     has_exit = exits != NO_EVENT
     good = np.full(len(entries), is_open_fine) & ~has_exit
     at = np.flatnonzero(has_exit)

@@ -17,11 +17,11 @@ from satview.formats.registry import open_trace
 from satview.linkage import actors
 from satview.linkage.accessor import links
 from satview.linkage.blockers import blockers
-from satview.linkage.calls import partner, partners
+from satview.linkage.calls import are_made, ends_of_interrupts, exits_of, partner, partners
 from satview.linkage.interrupts import STEP_OF_CODE
 from satview.linkage.latencies import latencies
 from satview.linkage.states import state_ends
-from satview.linkage.table import OPEN, Certainty, Link, LinkKind, LinkTable
+from satview.linkage.table import NO_EVENT, OPEN, Certainty, Link, LinkKind, LinkTable
 from satview.linkage.trace_links import link_of, link_table, reading_ahead
 from satview.linkage.transactions import transactions
 from satview.session.events.event_text import event_details
@@ -57,6 +57,18 @@ class TestCalls:
         assert [other(time) for time in (30, 40)] == [None, None], "the one that came back may have sent before"
         assert [other(time) for time in (50, 60, 70)] == [None, None, None]
         assert list(link_table(trace, LinkKind.CALL)) == [Link(LinkKind.CALL, 1, 2, Certainty.INFERRED)]
+
+    def test_the_exits_of_some_calls_need_no_column_of_all_events(self, tmp_path):
+        builder = TraceBuilder(cpus=2).time_event(0).state("RUNNING", 1, 5, 1).state("RUNNING", 2, 6, 1, cpu=1)
+        builder.call(INFO, 10).call(RECEIVE, 11, cpu=1).exit(RECEIVE, 20, cpu=1).exit(INFO, 21).call(SEND, 30)
+        trace = builder.call(INFO, 31, cpu=1).exit(INFO, 40, cpu=1).open(tmp_path)
+        entries = np.flatnonzero(np.isin(trace.events.time_cycles - START, (10, 11, 30, 31))).astype(np.uint32)
+        ends = exits_of(trace, entries)
+        assert not are_made(trace)
+        assert ends[2] == NO_EVENT, "the trace ends before the call of time 30"
+        assert (trace.events.time_cycles[ends[[0, 1, 3]]] - START).tolist() == [21, 20, 40]
+        assert not len(exits_of(trace, entries[:0]))
+        assert partners(trace)[entries].tolist() == ends.tolist()
 
     def test_the_details_say_so(self, tmp_path):
         trace, _ = opened(TraceBuilder().time_event(0).call(INFO, 10).exit(INFO, 25), tmp_path)
@@ -112,6 +124,13 @@ class TestInterrupts:
         trace, other = opened(builder.event(EXIT, 30).event(EXIT, 40), tmp_path)
         assert [other(time) for time in (10, 20)] == [40, 30]
         assert link_table(trace, LinkKind.INTERRUPT).cycles(trace.events.time_cycles).tolist() == [30, 10]
+
+    def test_the_ends_of_some_interrupts_need_no_column_of_all_events(self, tmp_path):
+        builder = TraceBuilder().time_event(0).event(ENTRY, 10).event(ENTRY, 20).event(EXIT, 30).event(EXIT, 40)
+        trace = builder.event(ENTRY, 50).open(tmp_path)
+        assert ends_of_interrupts(trace, np.array([1, 2, 5], np.uint32)).tolist() == [4, 3, NO_EVENT]
+        assert ends_of_interrupts(trace, np.array([2], np.uint32)).tolist() == [3]
+        assert not are_made(trace)
 
 
 class TestStates:

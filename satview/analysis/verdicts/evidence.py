@@ -15,7 +15,7 @@ from satview.base.time_text import format_duration, format_moment
 from satview.events.states import READY, RUNNING
 from satview.filters.derived_columns import TraceDerivedColumns
 from satview.linkage.actors import interrupt_rows
-from satview.linkage.calls import partners
+from satview.linkage.calls import ends_of_interrupts
 from satview.linkage.table import NO_EVENT, Certainty, Rows
 from satview.linkage.waits import Waits
 from satview.store.losses import KERNEL_PID, idle_threads
@@ -279,7 +279,7 @@ class Evidence:
     def _handled(self) -> tuple[_Ints, _Ints, _Ints, _Ints]:
         """The interrupts that are within no other: CPU, rows of entry and exit, number; by CPU, then by row."""
         trace, rows = self.trace, interrupt_rows(self.trace)
-        exits = partners(trace)[rows]
+        exits = ends_of_interrupts(trace, rows)
         rows, exits = rows[exits != NO_EVENT].astype(np.int64), exits[exits != NO_EVENT].astype(np.int64)
         order = np.argsort(trace.events.cpu[rows], kind="stable")
         rows, exits = rows[order], exits[order]

@@ -17,9 +17,9 @@ from satview.events import wire
 from satview.events.spec import Release
 from satview.events.variants import FAILURES
 from satview.linkage.actors import interrupt_numbers, interrupt_rows
-from satview.linkage.calls import partners
+from satview.linkage.calls import ends_of_interrupts, exits_of
 from satview.linkage.mutexes import entries_of
-from satview.linkage.rows import rows_of_class, stable_order
+from satview.linkage.rows import rows_where, stable_order
 from satview.linkage.table import NO_EVENT, Certainty
 from satview.linkage.wake_ups import wake_ups
 from satview.linkage.whole import is_whole
@@ -30,6 +30,7 @@ from satview.store.time_ranges import TimeRanges
 from satview.store.trace import Trace
 
 _FORM: Final = wire.KER_EXIT_OFFSET | wire.KER_INT_OFFSET  # of the code of an event of a kernel call; 0 = entry
+_IS_KERNEL_CALL: Final = np.arange(wire.CODE_COUNT) >> wire.CLASS_SHIFT == wire.WireClass.KER_CALL
 _CALLS: Final = 128  # numbers of kernel calls
 _PAUSES: Final = 8  # who has not created one for so many times the usual pause is done with it
 _PULSE_ROWS: Final = 2  # events from a delivered interrupt to the pulse that it sends
@@ -58,12 +59,13 @@ def floods(evidence: Evidence, limits: Limits) -> list[Verdict]:
     if trace.pairs is not None:
         return []
     rows = interrupt_rows(trace)
+    ends_of_all = ends_of_interrupts(trace, rows)
     window = limits.cycles("window_ms")
     woken_by = _causes_of_slices(evidence) if trace.release is Release.QNX_8 and evidence.has_states else None
     verdicts = []
     for (cpu, number), mine in groups(trace.events.cpu[rows], interrupt_numbers(trace)):
         times = evidence.times[rows[mine]]
-        handled = _handled(evidence, rows[mine], woken_by)
+        handled = _handled(evidence, rows[mine], ends_of_all[mine], woken_by)
         if handled is not None:
             begins, weight = covered(handled.start, handled.end, window)
             bad = np.flatnonzero(weight * 100 >= window * limits.number("taken_percent"))
@@ -132,7 +134,9 @@ class _Handled:
     is_stolen: bool
 
 
-def _handled(evidence: Evidence, rows: NDArray[np.uint32], woken_by: _Ints | None) -> _Handled | None:
+def _handled(
+    evidence: Evidence, rows: NDArray[np.uint32], ends: NDArray[np.uint32], woken_by: _Ints | None
+) -> _Handled | None:
     """Return when the interrupts of one number and CPU are handled; None if the trace does not show it.
 
     Up to 7.x that is from entry to exit. From 8.0 on a thread does it, that the interrupt or its pulse wakes: what it
@@ -141,10 +145,10 @@ def _handled(evidence: Evidence, rows: NDArray[np.uint32], woken_by: _Ints | Non
     Args:
         evidence: The trace.
         rows: The interrupts.
+        ends: uint32, what ends each of them, `NO_EVENT` for none.
         woken_by: What woke the thread of each slice (`_causes_of_slices`); None where threads handle no interrupts.
     """
     trace = evidence.trace
-    ends = partners(trace)[rows]
     if (is_timed := ends != NO_EVENT).any():
         start, thread = evidence.times[rows[is_timed]], trace.events.thread[rows[is_timed]].astype(np.int64)
         return _Handled(start, start, evidence.times[ends[is_timed]], thread, True)
@@ -239,9 +243,9 @@ def _calls_often_without_exit(trace: Trace, least: float) -> NDArray[np.uint32]:
         trace: The events.
         least: So many calls are enough.
     """
-    events, calls = trace.events, rows_of_class(trace, wire.WireClass.KER_CALL)
+    events, calls = trace.events, rows_where(trace, _IS_KERNEL_CALL)
     entries = calls[events.code[calls] & _FORM == 0]
-    ends = partners(trace)[entries]
+    ends = exits_of(trace, entries)
     has_exit = ends != NO_EVENT
     has_exit[has_exit] = events.code[ends[has_exit]] & _FORM == wire.KER_EXIT_OFFSET
     count = np.bincount(events.thread[entries[~has_exit]], minlength=len(trace.threads))
@@ -307,7 +311,7 @@ def _longest_run(evidence: Evidence, rows: _Ints, is_made: NDArray[np.bool_]) ->
 
 def _succeeded(evidence: Evidence, entries: NDArray[np.uint32]) -> NDArray[np.uint32]:
     """Return the calls that came back without an error."""
-    exits = partners(evidence.trace)[entries]
+    exits = exits_of(evidence.trace, entries)
     known = np.flatnonzero(exits != NO_EVENT)
     return entries[known[~np.isin(variants_of(evidence.trace, exits[known]), FAILURES)]]
 
