@@ -46,7 +46,7 @@ class Waits:
         end_value: uint8, the state that this one is, as lane value; `NOT_A_STATE` where it is none.
         first_row: uint32, the event by which the thread left the CPU, before the first wait without a break.
         call_row: uint32, entry of the kernel call that it waits in; `NO_EVENT` where the trace does not show.
-        call: int64, number of that call; -1.
+        call: int16, number of that call; -1.
         object: int64, what it waits for, by state: address of the mutex, semaphore, condition variable, ...; channel
             (RECEIVE); tid (JOIN).
         has_object: bool, whether `object` is known.
@@ -59,7 +59,7 @@ class Waits:
     end_value: NDArray[np.uint8]
     first_row: NDArray[np.uint32]
     call_row: NDArray[np.uint32]
-    call: NDArray[np.int64]
+    call: NDArray[np.int16]
     object: NDArray[np.int64]
     has_object: NDArray[np.bool_]
 
@@ -109,15 +109,15 @@ def calls_of(trace: Trace, rows: NDArray[np.uint32], thread: NDArray[np.int64]) 
     return entry
 
 
-def number_of(trace: Trace, entries: NDArray[np.uint32]) -> NDArray[np.int64]:
-    """Return the number of the kernel call that each event enters, int64; -1 for `NO_EVENT`."""
-    out = np.full(len(entries), -1, np.int64)
+def number_of(trace: Trace, entries: NDArray[np.uint32]) -> NDArray[np.int16]:
+    """Return the number of the kernel call that each event enters, int16; -1 for `NO_EVENT`."""
+    out = np.full(len(entries), -1, np.int16)
     known = entries != NO_EVENT
     out[known] = trace.events.code[entries[known]] & _CALL_NUMBER
     return out
 
 
-def objects_of(trace: Trace, entries: Rows, call: NDArray[np.int64], names: dict[str, str]) -> tuple[
+def objects_of(trace: Trace, entries: Rows, call: NDArray[np.int16], names: dict[str, str]) -> tuple[
     NDArray[np.int64], NDArray[np.bool_],
 ]:  # fmt: skip
     """Return the arguments that name the objects of kernel calls.
@@ -125,7 +125,7 @@ def objects_of(trace: Trace, entries: Rows, call: NDArray[np.int64], names: dict
     Args:
         trace: The events.
         entries: (n,), entries of kernel calls; `NO_EVENT` for none.
-        call: int64 (n,), their numbers.
+        call: int16 (n,), their numbers.
         names: Name of a call to name of its argument.
 
     Returns:
@@ -144,7 +144,7 @@ def objects_of(trace: Trace, entries: Rows, call: NDArray[np.int64], names: dict
 
 
 def _objects(
-    trace: Trace, value: NDArray[np.uint8], call_row: NDArray[np.uint32], call: NDArray[np.int64],
+    trace: Trace, value: NDArray[np.uint8], call_row: NDArray[np.uint32], call: NDArray[np.int16],
 ) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:  # fmt: skip
     found, known = objects_of(trace, call_row, call, _OBJECTS)
     retaking = np.flatnonzero((value == _MUTEX) & (call == call_numbers(trace.release).get("SYNC_CONDVAR_WAIT", -2)))

@@ -188,6 +188,7 @@ def test_a_wait_is_in_the_call_before_it_unless_events_are_missing(number, is_kn
     assert (trace.events.time_cycles[waits.row] - START).tolist() == [40]
     assert waits.has_object.tolist() == [is_known]
     assert (waits.call.tolist() == [LOCK]) is is_known
+    assert waits.call.dtype == np.int16, "there may be millions of waits"
 
 
 @pytest.mark.parametrize(("joined_tid", "expected"), [(2, [(51, 53, Certainty.EXACT)]), (3, [])])
