@@ -16,6 +16,7 @@ from satview.gui.quick_pick import LinePrompt
 from satview.gui.theme import LIGHT
 from satview.session.filtering.search import suggested
 from satview.session.lanes.lane_arrangement import QUIET
+from tests.helpers.scene import scene
 
 K, LEFT, RIGHT = Qt.Key, Qt.MouseButton.LeftButton, Qt.MouseButton.RightButton
 NONE, SHIFT = Qt.KeyboardModifier.NoModifier, Qt.KeyboardModifier.ShiftModifier
@@ -197,3 +198,15 @@ def test_details_show_the_trace_while_nothing_is_selected(window, view, opened):
     assert "scene.kev" not in browser.toPlainText()
     QTest.keyClick(view, K.Key_Escape)
     assert "scene.kev" in browser.toPlainText()
+
+
+def test_details_say_where_a_trace_is_without_the_way_to_the_current_folder(empty_window, load, tmp_path, monkeypatch):
+    (tmp_path / "runs").mkdir()
+    path = scene(tmp_path / "runs")
+    monkeypatch.chdir(tmp_path)
+    details = load(empty_window, path).workspace.panels["details"]
+    assert f"{path.name}  [trace]\nruns\n" in details.as_text()
+    monkeypatch.chdir(tmp_path / "runs")
+    assert (
+        f"{path.name}  [trace]\n{tmp_path / 'runs'}\n" in load(empty_window, path).workspace.panels["details"].as_text()
+    )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from types import MappingProxyType
 from typing import Final
 
@@ -576,7 +577,17 @@ def trace_rows(trace: Trace) -> Iterator[tuple[str, str]]:
 def trace_details(trace: Trace) -> Details:
     """Return what is known of a trace as a whole: shown while nothing is selected."""
     lines = tuple(Line(name, text) for name, text in trace_rows(trace) if name != "File")
-    return Details(trace.path.name, str(trace.path.absolute().parent), "trace", (Section("Trace", lines),))
+    return Details(trace.path.name, _folder_text(trace.path), "trace", (Section("Trace", lines),))
+
+
+def _folder_text(path: Path) -> str:
+    """Return the folder of a file: below the current one without what leads there, as it was typed."""
+    try:
+        folder, here = path.absolute().parent, Path.cwd()
+    except OSError:  # the current folder is gone
+        return str(path.parent)
+    is_below = here in folder.parents and here != Path(here.anchor)
+    return str(folder.relative_to(here)) if is_below else str(folder)
 
 
 def link_details(trace: Trace, link: NamedHop) -> Details:
