@@ -8,8 +8,10 @@ from hypothesis import strategies as st
 
 from satview.base.time import TimeWindow
 from satview.gui.colours import value_colour
+from satview.gui.swimlane.cpu_use import names_of_values
 from satview.gui.swimlane.overview import density
 from tests.gui.conftest import settle
+from tests.helpers import linux_scene
 from tests.helpers.kev import TraceBuilder
 
 SAMPLE = Path(__file__).parents[2] / "sample_traces" / "dense-4cpu.kev"
@@ -97,3 +99,23 @@ def test_the_tip_names_a_verdict_with_its_longest_case(empty_window, load, qtbot
     x = overview._scale.x(case.start_cycles)
     assert "priority-inversion: 1.391 ms" in overview.text_at(x + 2)
     assert "priority-inversion" not in overview.text_at(x + 60)
+
+
+def darkest_of_the_height(window):
+    """Return the smallest share of red, 0 to 255, where the strip says how many CPUs its height is."""
+    image = window.workspace.area.overview.grab().toImage()
+    return min(image.pixel(x, y) >> 16 & 0xFF for x in range(image.width() - 40, image.width() - 8) for y in (11, 14))
+
+
+def test_the_height_stays_readable_outside_of_what_the_lanes_show(empty_window, load):
+    window = load(empty_window, SAMPLE)
+    viewport = window.session.opened.viewport
+    viewport.move(TimeWindow(viewport.limits.start, viewport.limits.start + viewport.limits.length // 10))
+    assert darkest_of_the_height(window) < 140  # grey text; under the veil it was paler than 170
+
+
+def test_a_task_of_linux_keeps_what_follows_a_slash_in_its_name(empty_window, load, tmp_path):
+    path = tmp_path / "schedule"
+    path.write_text(linux_scene.TEXT.replace("client", "kworker/1"), encoding="ascii")
+    window = load(empty_window, path)
+    assert "kworker/1" in names_of_values(window.session.opened.timeline).values()

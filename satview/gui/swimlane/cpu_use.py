@@ -114,9 +114,9 @@ def draw_use(pixels: NDArray[np.uint32], use: CpuUse, rows: tuple[int, int], the
 def names_of_values(timeline: Timeline) -> dict[int, str]:
     """Return what each lane value of processes on CPUs stands for: names, of several that share a hue all."""
     names: dict[int, dict[str, None]] = {}
-    for process, path in enumerate(timeline.trace.processes.names):
-        if process:
-            names.setdefault(timeline.process_value(process), {})[visible_line(path.rpartition("/")[2])] = None
+    for process in range(1, len(timeline.trace.processes.names)):
+        name = visible_line(timeline.trace.short_process_name(process))
+        names.setdefault(timeline.process_value(process), {})[name] = None
     return {value: ", ".join(of_value) for value, of_value in names.items()} | {states.QUIET_PROCESS: "other processes"}
 
 

@@ -180,6 +180,8 @@ class OverviewStrip(QWidget):
         painter.drawRect(QRectF(round(left) + 0.5, 0.5, max(1.0, round(right - left) - 1), height - 2))
         for x in (left, right - 3):
             painter.fillRect(QRectF(round(x), height / 2 - 8, 3, 16), colour(theme.accent))
+        if self.shown_use is not None:
+            self._name_height(painter, self.shown_use.cpus)  # over what is lost and what is outside of the window
         self._draw_positions(painter)
 
     def _handle(self) -> tuple[float, float]:
@@ -351,17 +353,21 @@ class OverviewStrip(QWidget):
         draw_tops(pixels, heights[None], np.ones(1, np.bool_), np.arange(width + 1), tone, ground, rows)
 
     def _draw_scale(self, painter: QPainter, cpus: int) -> None:
-        """Draw lines at numbers of CPUs, and say how many the whole height is."""
+        """Draw lines at numbers of CPUs."""
         theme, height = self._theme, self.height() - _TOP_PX - _FOOT_PX
         step = next((step for step in range(1, cpus) if cpus % step == 0 and height * step >= _LINE_PX * cpus), cpus)
         painter.setPen(QPen(colour(theme.dim, _SCALE_TONE), 1))
         for number in range(step, cpus + 1, step):
             y = round(self.height() - _FOOT_PX - height * number / cpus) + 0.5
             painter.drawLine(QLineF(0, y, self.width(), y))
-        font = QFont(self.font())
+
+    def _name_height(self, painter: QPainter, cpus: int) -> None:
+        """Say how many CPUs the whole height is, or LWPs in the trace of a threads library."""
+        theme, font = self._theme, QFont(self.font())
         font.setPixelSize(theme.px(9))
-        text, metrics = counted(cpus, "CPU"), QFontMetricsF(font)
-        if metrics.height() > height:
+        text = counted(cpus, "CPU" if self._opened.trace.pairs is None else "LWP")
+        metrics = QFontMetricsF(font)
+        if metrics.height() > self.height() - _TOP_PX - _FOOT_PX:
             return
         box = QRectF(self.width() - metrics.horizontalAdvance(text) - 12, _TOP_PX + 1,
                      metrics.horizontalAdvance(text) + 6, metrics.height())  # fmt: skip
