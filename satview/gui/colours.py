@@ -7,7 +7,6 @@ threads of a healthy system spend their time.
 
 from __future__ import annotations
 
-import colorsys
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -285,19 +284,22 @@ _HUES: Final = (
     0xA0B8F8, 0x708820, 0xC05090, 0x10D0A8, 0xF8A868, 0x408090, 0xA07018, 0xE8A0F8, 0x1080C0, 0x688868, 0x288848,
     0x10C0F0, 0xF8A0C0, 0xA86870, 0x9070A0, 0x88C870, 0xB86040, 0x7880E0, 0xC8B860, 0x78C8C0, 0xE0B0A0,
 )  # fmt: skip
+# The same for whom the cones of red or of green are missing: no two nearer than 14 for either of them.
+_COLOUR_BLIND_HUES: Final = (
+    0xA07088, 0xD08870, 0xD07040, 0x8888E8, 0xB8D070, 0x4088B8, 0x40E8B8, 0x88B8E8, 0x7010E8, 0x4058A0, 0x705888,
+    0xE8D058, 0xB8E810, 0xA05858, 0x884058, 0xB88888, 0x5840B8, 0xA0E8A0, 0xA0A010, 0x1070E8, 0xA02828,
+)  # fmt: skip
 _QUIET: Final = (0xA9AFBA, 0x666D79)
 
 
 def process_colour(hue: int, palette: str = STANDARD) -> int:
     """Return one of the colours of processes on CPU lanes; beyond `PROCESS_HUES` they begin again."""
     hue %= states.PROCESS_HUES
-    if palette in (PRINT, "colour-blind"):  # distinguished by lightness, and by blue against yellow
-        steps = states.PROCESS_HUES // 2  # of which two colours each have one, neighbours far apart
-        step = hue // 2 * 7 % (steps + 1) / steps
-        grey, blue, yellow = 0.25 + 0.6 * step, 0.58, 0.12
-        rgb = colorsys.hls_to_rgb(blue if hue % 2 else yellow, grey, 0.0 if palette == PRINT else 0.55)
-        return round(rgb[0] * 255) << 16 | round(rgb[1] * 255) << 8 | round(rgb[2] * 255)
-    return _HUES[hue]
+    if palette == PRINT:
+        steps = states.PROCESS_HUES // 2  # greys; two colours each have one, neighbours far apart
+        grey = round(255 * (0.25 + 0.6 * (hue // 2 * 7 % (steps + 1)) / steps))
+        return grey << 16 | grey << 8 | grey
+    return _COLOUR_BLIND_HUES[hue] if palette == "colour-blind" else _HUES[hue]
 
 
 def class_colour(class_name: str, is_dark: bool) -> int:

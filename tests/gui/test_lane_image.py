@@ -111,6 +111,16 @@ def test_processes_are_far_apart():
     assert process_colour(states.PROCESS_HUES + 3) == hues[3]
 
 
+@pytest.mark.parametrize("vision", ["deuteranopia", "protanopia"])
+def test_processes_are_apart_for_the_colour_blind(vision):
+    """No two nearer than 14, where greens and reds are yellows; the busiest two of the dense sample more than 60."""
+    colours = [seen(process_colour(hue, "colour-blind"), vision) for hue in range(states.PROCESS_HUES)]
+    apart = [np.linalg.norm(one - other) for position, one in enumerate(colours) for other in colours[:position]]
+    assert min(apart) > 14
+    busiest = [colours[states.process_value(name) - states.FIRST_PROCESS] for name in ("map_update", "sensor_fusion")]
+    assert np.linalg.norm(busiest[0] - busiest[1]) > 60
+
+
 # Machado, Oliveira, Fernandes (2009), severity 1: what a red or green cone that is missing leaves of linear RGB.
 _VISION = {
     "normal": np.eye(3),
