@@ -141,9 +141,11 @@ def process_value(name: str) -> int:
     """Return the lane value of a process on CPU lanes: the same in every trace. Two names may share one.
 
     Args:
-        name: Of the process, or the path of its program, of which the last part counts.
+        name: Of the process, or the path of its program, of which the last part counts; not of `kworker/1` of Linux.
     """
-    return FIRST_PROCESS + zlib.crc32((_NAME_SALT + name.rpartition("/")[2]).encode()) % PROCESS_HUES
+    last = name.rpartition("/")[2]
+    counts = name if last.isdecimal() else last
+    return FIRST_PROCESS + zlib.crc32((_NAME_SALT + counts).encode()) % PROCESS_HUES
 
 
 STEP_OF_CODE: Final = np.zeros(wire.CODE_COUNT, np.int8)  # how deep a CPU is in interrupts: 1 for entries, -1 for exits

@@ -344,6 +344,11 @@ class Trace:
         """Return what the lane of a CPU is called: `CPU 0`, `LWP 3`."""
         return self.cpu_titles[cpu] if cpu < len(self.cpu_titles) else f"CPU {cpu}"
 
+    @property
+    def cpu_noun(self) -> str:
+        """What runs threads: `CPU`, or `LWP` in the trace of a threads library."""
+        return "CPU" if self.pairs is None else "LWP"
+
     def process_name(self, process: int, *, with_pid: bool = True) -> str:
         """Return a label for a process row: its name without folders, or `pid N`; `dumper[184337]` if several have it.
 

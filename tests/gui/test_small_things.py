@@ -16,6 +16,7 @@ from satview.gui.quick_pick import LinePrompt
 from satview.gui.theme import LIGHT
 from satview.session.filtering.search import suggested
 from satview.session.lanes.lane_arrangement import QUIET
+from tests.gui.conftest import settle
 from tests.helpers.scene import scene
 
 K, LEFT, RIGHT = Qt.Key, Qt.MouseButton.LeftButton, Qt.MouseButton.RightButton
@@ -209,3 +210,17 @@ def test_details_say_where_a_trace_is_without_the_way_to_the_current_folder(empt
     monkeypatch.chdir(tmp_path / "runs")
     details = load(empty_window, path).workspace.panels["details"]
     assert f"{path.name}  trace\n{tmp_path / 'runs'}\n" in details.browser.toPlainText()
+
+
+def test_the_head_above_the_names_is_cut_with_an_ellipsis(window, opened, qtbot):
+    area = window.workspace.area
+    head = area._heads[1]
+    opened.lanes.fold_all()
+    settle(qtbot, window)
+    assert head.text() == "Time, processes up to 1 CPU"
+    area.labels.width_requested.emit(120)
+    assert head.text().startswith("Time, ")
+    assert head.text().endswith("\N{HORIZONTAL ELLIPSIS}")
+    assert "the whole height is 1 CPU" in head.toolTip()
+    area.labels.width_requested.emit(300)
+    assert head.text() == "Time, processes up to 1 CPU"

@@ -255,6 +255,7 @@ class Motion(QObject):
 
 _HEAD: Final = "Whole trace"
 _TIME: Final = "Time"
+_HEAD_MARGIN_PX: Final = 24  # left and right of what the heads above the names say
 _LOW_PX: Final = 340  # below, lanes need the height more than the overview and further rows of the legend
 
 
@@ -419,9 +420,11 @@ class SwimlaneArea(QWidget):
     def _say_scale(self) -> None:
         """Say how tall the lanes of processes are, which is the same for all."""
         cpus, head = self.view.cpus_high, self._heads[1]
-        head.setText(f"{_TIME}, processes up to {counted(cpus, 'CPU')}" if cpus else _TIME)
-        words = ("Lanes of processes: the height of green is the CPUs in use, of orange the threads that are READY; "
-                 f"the whole height is {counted(cpus, 'CPU')}")  # fmt: skip
+        noun = self._opened.trace.cpu_noun
+        text = f"{_TIME}, processes up to {counted(cpus, noun)}" if cpus else _TIME
+        head.setText(head.fontMetrics().elidedText(text, Qt.TextElideMode.ElideRight, head.width() - _HEAD_MARGIN_PX))
+        words = (f"Lanes of processes: the height of green is the {noun}s in use, of orange threads that are READY; "
+                 f"the whole height is {counted(cpus, noun)}")  # fmt: skip
         head.setToolTip(tool_tip(words if cpus else ""))
 
     @Slot(int)
@@ -429,6 +432,7 @@ class SwimlaneArea(QWidget):
         width_px = min(max(80, width_px), 600)
         for widget in (self.labels, *self._heads):
             widget.setFixedWidth(width_px)
+        self._say_scale()
 
     @Slot(int)
     def change_lane_height(self, change_px: int) -> None:

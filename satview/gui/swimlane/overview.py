@@ -365,7 +365,7 @@ class OverviewStrip(QWidget):
         """Say how many CPUs the whole height is, or LWPs in the trace of a threads library."""
         theme, font = self._theme, QFont(self.font())
         font.setPixelSize(theme.px(9))
-        text = counted(cpus, "CPU" if self._opened.trace.pairs is None else "LWP")
+        text = counted(cpus, self._opened.trace.cpu_noun)
         metrics = QFontMetricsF(font)
         if metrics.height() > self.height() - _TOP_PX - _FOOT_PX:
             return
