@@ -78,8 +78,8 @@ def subjects(folder: Path) -> dict[str, Callable[[], Subject]]:
         subprocess.run(command, check=False, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         return path
 
-    def lesson(name: str, **fields: object) -> Subject:
-        return Subject(captured(name, "--workload", name), **fields)  # type: ignore[arg-type]
+    def lesson(name: str) -> Subject:
+        return Subject(captured(name, "--workload", name), is_lesson=True)
 
     def damaged() -> Subject:
         content = bytearray(DENSE.read_bytes())
@@ -114,7 +114,7 @@ def subjects(folder: Path) -> dict[str, Callable[[], Subject]]:
         "compared": lambda: Subject(
             captured("inheritance", "--workload", "inheritance"), beside=lesson("inversion").path
         ),
-        **{f"lesson-{name}": lambda name=name: lesson(name, is_lesson=True) for name in LESSONS},
+        **{f"lesson-{name}": lambda name=name: lesson(name) for name in LESSONS},
     }
 
 

@@ -218,12 +218,13 @@ def cheapest_path(
     """Return the cheapest sequence of choices, and what the cheapest one through each choice costs.
 
     Args:
-        cost: float64 (n, k), contiguous: of each choice.
-        step_cost: float64 (n - 1, k, k), contiguous: from each choice to each of the next.
+        cost: float64 (n, k), of each choice.
+        step_cost: float64 (n - 1, k, k), from each choice to each of the next.
 
     Returns:
         int64 (n,), of equal choices the first; float64 (n, k).
     """
+    cost, step_cost = (np.ascontiguousarray(costs, np.float64) for costs in (cost, step_cost))
     ahead, behind, best = np.empty_like(cost), np.empty_like(cost), np.empty(len(cost), np.int64)
     call("cheapest_path", cost.shape[1], cost, step_cost, ahead, behind, best)
     return best, ahead + behind - cost

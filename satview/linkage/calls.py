@@ -97,7 +97,11 @@ def exits_of(trace: Trace, entries: NDArray[np.uint32]) -> NDArray[np.uint32]:
 
 def ends_of_interrupts(trace: Trace, entries: NDArray[np.uint32]) -> NDArray[np.uint32]:
     """Return what ends each of some interrupts; all else as `exits_of` has it."""
-    return _ends_of(trace, entries, lambda trace: (trace.cached("links.interrupt_ends", interrupts.interrupts),))
+    return _ends_of(trace, entries, lambda trace: (_interrupts(trace),))
+
+
+def _interrupts(trace: Trace) -> tuple[_Rows, _Rows]:
+    return trace.cached("links.interrupt_ends", interrupts.interrupts)
 
 
 def _ends_of(
@@ -138,7 +142,7 @@ def _partners(trace: Trace) -> NDArray[np.uint32]:
     if trace.pairs is not None:  # the format shows them itself
         return trace.pairs
     column = np.full(len(trace.events), NO_EVENT, np.uint32)
-    for enters, exits in (*calls(trace), interrupts.interrupts(trace)):
+    for enters, exits in (*calls(trace), _interrupts(trace)):
         column[enters], column[exits] = exits, enters
     return column
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gc
 import os
+import shutil
+from pathlib import Path
 
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 os.environ["SATVIEW_CACHE"] = "off"  # that of the user is no business of tests
@@ -119,6 +121,12 @@ def stack_of(qtbot, window, lane):
     view = window.workspace.area.view
     qtbot.waitUntil(lambda: lane in view.stacks, timeout=10_000)
     return view.stacks[lane]
+
+
+@pytest.fixture
+def dense_copy(tmp_path):
+    """Return a copy of the dense sample: notes are stored beside a trace."""
+    return Path(shutil.copy(Path(__file__).parents[2] / "sample_traces" / "dense-4cpu.kev", tmp_path))
 
 
 @pytest.fixture

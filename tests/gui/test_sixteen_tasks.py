@@ -29,7 +29,7 @@ from tests.benchmarks.made_traces import make_file
 from tests.gui.conftest import settle
 from tests.gui.test_damage import STEP, slots
 from tests.gui.test_shares import SAMPLE
-from tests.gui.test_ten_tasks import Desk, busiest
+from tests.gui.test_ten_tasks import busiest, sit_down
 from tests.helpers.kev import write_trace
 
 K = Qt.Key
@@ -43,11 +43,7 @@ def sit(empty_window, load, qtbot):
     desks = []
 
     def run(path):
-        load(empty_window, path)
-        empty_window.activateWindow()
-        empty_window.workspace.area.view.setFocus()
-        qtbot.waitUntil(empty_window.isActiveWindow)
-        desks.append(Desk(empty_window, qtbot))
+        desks.append(sit_down(empty_window, load, qtbot, path))
         return desks[-1]
 
     yield run
@@ -55,10 +51,8 @@ def sit(empty_window, load, qtbot):
 
 
 @pytest.fixture
-def dense(sit, tmp_path):
-    path = tmp_path / SAMPLE.name
-    path.write_bytes(SAMPLE.read_bytes())
-    return sit(path)
+def dense(sit, dense_copy):
+    return sit(dense_copy)
 
 
 @pytest.fixture
@@ -172,10 +166,13 @@ def test_capture_with_rules_and_live(sit, capture, application, qtbot, tmp_path)
     assert dialog.live.isChecked()
     assert dialog.rules.text.splitlines()[-1] == "SETALLCLASSESWIDE"
     desk.click(dialog.start_button)
-    names = lambda: {window.session.opened.trace.path.name: window for window in application.windows  # noqa: E731
-                     if window.session.opened is not None}  # fmt: skip
-    qtbot.waitUntil(lambda: "again.kev" in names(), timeout=15_000)
-    other = names()["again.kev"]
+
+    def captured():
+        opened = (window for window in application.windows if window.session.opened is not None)
+        return next((window for window in opened if window.session.opened.trace.path.name == "again.kev"), None)
+
+    qtbot.waitUntil(lambda: captured() is not None, timeout=15_000)
+    other = captured()
     qtbot.waitUntil(lambda: other.session.follow is None and not desk.window.capture_job.is_busy, timeout=15_000)
     button = other.workspace.status.verdicts
     qtbot.waitUntil(lambda: "erdict" in button.text(), timeout=15_000)
@@ -269,19 +266,16 @@ def test_two_traces(sit, capture, monkeypatch, qtbot):
 
 
 @pytest.mark.thorough
-def test_small_and_twice_as_fine(sit, tmp_path):
+def test_small_and_twice_as_fine(dense, dense_copy, tmp_path):
     """In 1024x700 lanes have nearly a third of the height; the picture at 2x is of 2048x1400 pixels."""
-    path = tmp_path / SAMPLE.name
-    path.write_bytes(SAMPLE.read_bytes())
-    desk = sit(path)
-    desk.window.resize(1024, 700)
-    settle(desk.qtbot, desk.window)
-    assert (desk.window.width(), desk.window.height()) == (1024, 700)
-    assert desk.view.height() >= 220
-    desk.press(K.Key_E)
-    settle(desk.qtbot, desk.window)
-    assert desk.view.height() >= 150
-    command = ["-m", "satview", str(path), "--screenshot", str(tmp_path / "fine.png"), "--size", "1024x700"]
+    dense.window.resize(1024, 700)
+    settle(dense.qtbot, dense.window)
+    assert (dense.window.width(), dense.window.height()) == (1024, 700)
+    assert dense.view.height() >= 220
+    dense.press(K.Key_E)
+    settle(dense.qtbot, dense.window)
+    assert dense.view.height() >= 150
+    command = ["-m", "satview", str(dense_copy), "--screenshot", str(tmp_path / "fine.png"), "--size", "1024x700"]
     subprocess.run([sys.executable, *command, "--scale", "2"], check=True, capture_output=True, timeout=60)
     image = QImage(str(tmp_path / "fine.png"))
     assert (image.width(), image.height()) == (2048, 1400)

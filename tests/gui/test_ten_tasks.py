@@ -15,7 +15,6 @@ from satview.analysis.load import LoadBy
 from satview.session.commands import Menu
 from satview.session.panels.plots import PlotKind
 from tests.gui.test_mouse import drag
-from tests.gui.test_shares import SAMPLE
 
 K, LEFT = Qt.Key, Qt.MouseButton.LeftButton
 SHIFT, CONTROL = Qt.KeyboardModifier.ShiftModifier, Qt.KeyboardModifier.ControlModifier
@@ -87,15 +86,18 @@ class Desk:
         return None if event is None else self.trace.spec(event).name
 
 
+def sit_down(window, load, qtbot, path):
+    """Open a trace, with the keyboard at its lanes."""
+    load(window, path)
+    window.activateWindow()
+    window.workspace.area.view.setFocus()
+    qtbot.waitUntil(window.isActiveWindow)
+    return Desk(window, qtbot)
+
+
 @pytest.fixture
-def desk(empty_window, load, qtbot, tmp_path):
-    path = tmp_path / SAMPLE.name
-    path.write_bytes(SAMPLE.read_bytes())
-    load(empty_window, path)
-    empty_window.activateWindow()
-    empty_window.workspace.area.view.setFocus()
-    qtbot.waitUntil(empty_window.isActiveWindow)
-    return Desk(empty_window, qtbot)
+def desk(empty_window, load, qtbot, dense_copy):
+    return sit_down(empty_window, load, qtbot, dense_copy)
 
 
 def busiest(desk):

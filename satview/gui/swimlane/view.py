@@ -327,9 +327,8 @@ class SwimlaneView(QWidget):
             heat = np.repeat(heat_of(cpus, self.lanes.painter.palette.heat), np.diff(columns))
             left, width = int(columns[0]) / ratio, len(heat) / ratio
             strip = QRectF(left, area.center().y() - _STRIP_PX / 2, width, _STRIP_PX)
-            painter.setOpacity(
-                1 - FADE if self._opened.filters.view.marked is not None else 1
-            )  # as all but what it marks
+            if self._opened.filters.view.marked is not None:
+                painter.setOpacity(1 - FADE)  # as all but what a filter highlights
             painter.drawImage(strip, image_of(heat[None, :].copy(), 1.0))
             painter.setOpacity(1)
 

@@ -210,14 +210,14 @@ class FilterEvaluator(PassEvaluator):
             threads = np.zeros(len(trace.threads), np.bool_)
             for part in event_rows.chunks(len(rows)):
                 threads[trace.events.thread.take(rows[part])] = True
-        fades = dimmed.any()
+        shown_dimmed, shown_marked = (mask if mask.any() else None for mask in (dimmed, marked))
         return FilterView(
             rows,
             passing,
             by_passes,
-            dimmed if fades else None,
-            marked if marked.any() else None,
-            ~marked | dimmed if marked.any() else dimmed if fades else None,
+            shown_dimmed,
+            shown_marked,
+            shown_dimmed if shown_marked is None else ~marked | dimmed,
             threads if by_passes is not None else None,
             found.counts,
             selected,

@@ -430,7 +430,7 @@ class LaneList(QObject):
         """Return the lane that is folded, hidden and moved when this one is: its process if it is all of that."""
         row = self.row_of(index)
         if row is not None:
-            return row.unit if row.index == index else index
+            return row.unit
         parent = self._infos[index].parent if self.knows(index) else -1
         is_all = parent >= 0 and not self._now.groups and self._lane_index.only_thread(parent) == index
         return parent if is_all else index

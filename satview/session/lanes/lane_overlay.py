@@ -71,9 +71,11 @@ class LaneOverlay:
 
     def faded(self, lanes: tuple[int, ...], edges: NDArray[np.int64], waits: bool) -> Mask | None:
         """Return the pixels in which everything fades, bool (lanes, pixels); None = none does."""
-        if self._view.faded is None:
+        faded = self._view.faded
+        if faded is None:
             return None
-        return self._pixels(lanes, "faded", self._view.faded, edges, waits, every=True)
+        name = "dimmed" if faded is self._view.dimmed else "faded"  # the sums of what is dimmed serve shares too
+        return self._pixels(lanes, name, faded, edges, waits, every=True)
 
     def marked(self, lanes: tuple[int, ...], edges: NDArray[np.int64], waits: bool) -> Mask | None:
         """Return the pixels in which an interval is marked, bool (lanes, pixels); None = none is."""

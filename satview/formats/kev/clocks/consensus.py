@@ -592,7 +592,7 @@ def _cheapest(
     Returns:
         Level and doubt of each run, rollovers, int64 (runs,) both.
     """
-    best, total = cheapest_path(np.ascontiguousarray(cost), np.ascontiguousarray(step_cost))
+    best, total = cheapest_path(cost, step_cost)
     levels = candidates[np.arange(len(best)), best]
     off = np.abs(candidates - levels[:, None])
     return levels, np.where(total - total.min() <= DOUBT, off, 0).max(axis=1)
