@@ -445,10 +445,14 @@ def test_the_core_stacks_as_numpy_does():
 def test_what_a_filter_marks_is_underlined_and_changes_no_share(dense, qtbot):
     """Only logger and diag wait for a reply for 2 ms; processes go on to show the CPUs that they have."""
     opened = dense.session.opened
+    interrupts = next(row for row in opened.lanes.rows if opened.timeline.infos[row.index].kind is LaneKind.INTERRUPTS)
+    stack_of(qtbot, dense, interrupts.index)
+    before = bar(dense, interrupts, 1.0)[4, 200:400]
     opened.filters.add_pass("state == REPLY and length > 2ms", effect=Effect.MARK)
     legend = dense.workspace.area.legend
     qtbot.waitUntil(lambda: "marked by a filter" in legend.accessibleName(), timeout=10_000)
     legend.hide()  # it has just become higher, which the lanes follow later
+    qtbot.waitUntil(lambda: np.all(bar(dense, interrupts, 1.0)[4, 200:400] != before))  # they fade like all else
     for name, is_marked in (("logger", True), ("screen", False)):
         row = row_of(dense, LaneKind.PROCESS, name)
         stack = stack_of(qtbot, dense, row.index)

@@ -257,16 +257,16 @@ class LanePicture:
         for position, stack in self.stacks.items():
             if first <= position < last:
                 bar = stack_of_lane(self.rows[position], self.scroll_px, self.ratio, self.marks, stack)
-                if stack.is_heat:
-                    _draw_shares(out, stack, bar[0] - top, bar[1] - top, int(self.palette.background))
-                    continue
-                draw_stack(out, stack, bar[0] - top, bar[1] - top, int(self.palette.background))
+                draw = _draw_shares if stack.is_heat else draw_stack
+                draw(out, stack, bar[0] - top, bar[1] - top, int(self.palette.background))
                 if self.is_dense and self.marks is Marks.NONE and stack.cpus:
                     _draw_heat(out, stack, self.rows[position].height_px, bar[1] - top, self.ratio, self.palette)
                 if self.faded is not None and not stack.shows_faded:
                     bar_rows = out[max(0, bar[0] - top) : max(0, bar[1] - top)]
                     pale = half_way(bar_rows[:, self.faded[position]], int(self.palette.background))
                     bar_rows[:, self.faded[position]] = half_way(pale, int(self.palette.background))
+                if stack.is_heat:
+                    continue
                 _draw_cpus(out, bar[0] - top, bar[1] - top, stack.cpus, self.palette.line)
                 if self.lit is not None:
                     foot = (bar[1] - bar[0]) * _LIT_PART // 100
