@@ -24,6 +24,7 @@ START = (
     "import sys; from satview.__main__ import main; from satview.cli.shared import progress; "
     "progress.DELAY_S = float(sys.argv.pop(1)); sys.exit(main())"
 )
+SLOWLY = "import time; told = progress._Line.report; progress._Line.report = lambda *a: (told(*a), time.sleep(0.2)); "
 ENVIRONMENT = {**os.environ, "TERM": "xterm", "COLUMNS": "100", "PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1"}
 ERASED = "\x1b[2K"
 
@@ -35,12 +36,12 @@ class Run:
         seen: What came to the terminal so far.
     """
 
-    def __init__(self, folder, *arguments, delay_s=0.0, stdout=None):
+    def __init__(self, folder, *arguments, delay_s=0.0, stdout=None, start=START):
         self.terminal, theirs = pty.openpty()
         self.out = folder / "stdout"
         with self.out.open("wb") as out:
             self.process = subprocess.Popen(
-                [sys.executable, "-P", "-c", START, str(delay_s), *map(str, arguments)], cwd=folder, env=ENVIRONMENT,
+                [sys.executable, "-P", "-c", start, str(delay_s), *map(str, arguments)], cwd=folder, env=ENVIRONMENT,
                 stdin=subprocess.DEVNULL, stdout=theirs if stdout == "terminal" else out, stderr=theirs,
             )  # fmt: skip
         os.close(theirs)
@@ -93,14 +94,6 @@ def trace(tmp_path_factory):
     return path
 
 
-@pytest.fixture
-def longer_trace(tmp_path):
-    """Return a trace that a quick machine checks for more than a second."""
-    path = tmp_path / "long.kev"
-    assert main(["tracelogger", "--workload", "automotive", "--events", "3000000", "-w", "-f", str(path)]) == 0
-    return path
-
-
 COMMANDS = {
     "check": (["check", "{}"], "checking long name of a trace.kev", (0, 1, 3)),
     "stats": (["stats", "{}", "--by", "all", "--format", "json"], "counting in", (0, 1)),
@@ -136,8 +129,9 @@ def test_a_line_is_there_and_gone(name, trace, tmp_path):
 
 
 @pytest.mark.thorough
-def test_the_share_and_the_time_left_are_shown(longer_trace, tmp_path):
-    run = Run(tmp_path, "check", longer_trace)
+def test_the_share_and_the_time_left_are_shown(trace, tmp_path):
+    """Each step takes longer than the line needs to be drawn, however quick the machine is."""
+    run = Run(tmp_path, "check", trace, start=START.replace("sys.exit", SLOWLY + "sys.exit"))
     run.end()
     shares = [int(share) for share in re.findall(r"checking[^\r\n]*?(\d+)%", run.seen)]
     assert shares == sorted(shares)
