@@ -7,12 +7,15 @@ import pytest
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QColor
 
+from satview.__main__ import main
 from satview.analysis.statistics import Statistics
 from satview.base.time import TimeWindow
 from satview.events.states import QUIET_PROCESS
 from satview.gui.quick_pick import LinePrompt
 from satview.gui.swimlane.shares import figure, quiet_figure, quiet_use
 from satview.session.lanes.lane_arrangement import QUIET, SortBy
+from satview.session.lanes.lane_list import bottom_px
+from satview.timeline.lane_tree import LaneKind
 from tests.gui.conftest import settle, stack_of
 from tests.gui.test_shares import SAMPLE
 
@@ -185,9 +188,35 @@ def test_lanes_that_somebody_arranged_stay_as_they_are(dense):
     assert not opened.lanes.heads
 
 
-def test_few_lanes_stay_as_the_trace_has_them(window, opened):
-    assert shown(opened) == [CPU0, CPU1, CLIENT_1, SERVER_1]
-    assert (opened.lanes.heads, opened.lanes.arrangement.sort) == ((), SortBy.TRACE)
+def test_few_lanes_are_sorted_too_but_not_folded(empty_window, load, tmp_path):
+    """In the lesson `middle` runs most, then `low`; the kernel, which comes first in the file, nearly never."""
+    path = tmp_path / "inversion.kev"
+    assert main(["tracelogger", "--workload", "inversion", "-w", "-f", str(path)]) == 0
+    window = load(empty_window, path)
+    assert titles(window) == ["CPU 0", "middle", "low", "high", "tracelogger", "procnto-smp-instr"]
+    assert window.session.opened.lanes.heads == ()
+    assert "idle" in [window.session.opened.timeline.infos[row.index].title for row in window.session.opened.lanes.rows]
+
+
+@pytest.mark.parametrize(("height", "unfolded"), [(1000, []), (1300, ["map_update"]),
+                                                  (2160, ["map_update", "sensor_fusion", "planner", "hmi"])])  # fmt: skip
+def test_what_room_is_left_shows_threads_of_who_used_most(empty_window, load, qtbot, height, unfolded):
+    """Lanes grow to twice their height at first; then they would be bars without more to see."""
+    empty_window.resize(1920, height)
+    window = load(empty_window, SAMPLE)
+    lanes, infos = window.session.opened.lanes, window.session.opened.timeline.infos
+    assert [infos[row.index].title for row in lanes.rows if row.is_open and row.depth == 0][3:] == unfolded
+    assert bottom_px(lanes.rows, lanes.heads) <= window.workspace.area.view.height()
+    empty_window.resize(1920, 800)
+    settle(qtbot, window)
+    assert titles(window) == ["CPU 0", "CPU 1", "CPU 2", "CPU 3", "map_update", "sensor_fusion", "planner", "hmi"]
+    assert not any(row.is_open for row in lanes.rows if infos[row.index].kind is LaneKind.PROCESS)
+    lanes.fold(lanes.rows[-1].unit)
+    empty_window.resize(1920, height)
+    settle(qtbot, window)
+    assert [infos[row.index].title for row in lanes.rows if row.is_open and row.depth == 0][3:] == ["hmi"], (
+        "as arranged"
+    )
 
 
 def test_a_row_of_quiet_processes_shows_their_work_by_strength_of_colour(dense, qtbot):

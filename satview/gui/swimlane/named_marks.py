@@ -97,31 +97,43 @@ class NamedMarks(QObject):
         font.setPixelSize(theme.px(_TEXT_PX))
         metrics, clock = QFontMetricsF(font), self._opened.trace.clock
         tops = {row.index: float(row.y_px - scroll_px) for row in rows}
-        taken: dict[int, list[tuple[float, float]]] = {}
-        self._placed = []
+        lines: dict[int, list[tuple[float, float]]] = {}
+        marks = list[tuple[NamedMark, int, float, float]]()
         for mark in self._marks(tops, scale, theme):
             lane = lane_in(self._opened, self._opened.lane_of_thread(mark.thread), tops)
             if lane is None:
                 continue
-            length = format_duration(clock.duration_ns(mark.end_cycles - mark.start_cycles))
-            text, in_lane = f"{mark.name} {length}", taken.setdefault(lane, [])
             left, right = max(scale.x(mark.start_cycles), 0.0), min(scale.x(mark.end_cycles), float(scale.width_px))
             right = max(right, left + _LEAST_PX)
+            if mark.has_line:
+                if not _is_free(lines.setdefault(lane, []), left, right):
+                    continue
+                lines[lane].append((left, right))
+            marks.append((mark, lane, left, right))
+        names: dict[int, list[tuple[float, float]]] = {}
+        self._placed = []
+        for mark, lane, left, right in marks:
+            length = format_duration(clock.duration_ns(mark.end_cycles - mark.start_cycles))
+            text, in_lane = f"{mark.name} {length}", names.setdefault(lane, [])
             wide = metrics.horizontalAdvance(text) + 2 * _PAD_PX
             # Beside what is too short for its name, it is behind it, or before it at the right edge.
             behind = right + _GAP_PX if right + _GAP_PX + wide <= scale.width_px else left - _GAP_PX - wide
             label = (left + right - wide) / 2 if right - left >= wide + 2 * _GAP_PX else behind
-            has_label = label >= 0 and _is_free(in_lane, min(left, label), max(right, label + wide))
-            if not has_label and not (mark.has_line and _is_free(in_lane, left, right)):
+            others = [line for line in lines.get(lane, []) if line != (left, right)] if in_lane else []
+            has_label = label >= 0 and _is_free([*in_lane, *others], label, label + wide)
+            if has_label:  # the longest has its name always, the others where it hides no other mark
+                in_lane.append((label, label + wide))
+            elif not mark.has_line:
                 continue
-            in_lane.append((min(left, label), max(right, label + wide)) if has_label else (left, right))
-            box = QRectF(label, tops[lane], wide, metrics.height()) if has_label else QRectF()
+            box = QRectF(label, tops[lane] + _LINE_Y_PX - metrics.ascent() / 2 - 1, wide, metrics.ascent() + 2)
             line = QRectF(left, tops[lane], right - left, _LINE_Y_PX + _PICK_PX)
-            self._placed.append(_Placed(mark, line, box, text))
+            self._placed.append(_Placed(mark, line, box if has_label else QRectF(), text))
         painter.save()
         painter.setFont(font)
         for placed in self._placed:
-            _draw(painter, placed, theme)
+            _draw_line(painter, placed, theme)
+        for placed in self._placed:
+            _draw_name(painter, placed, theme)
         painter.restore()
 
     def at(self, position: QPointF) -> NamedMark | None:
@@ -236,14 +248,19 @@ def _is_free(taken: Sequence[tuple[float, float]], left: float, right: float) ->
     return all(right + _GAP_PX <= other_left or left >= other_right + _GAP_PX for other_left, other_right in taken)
 
 
-def _draw(painter: QPainter, placed: _Placed, theme: Theme) -> None:
-    """Draw a bracket along a mark, and its name."""
+def _draw_line(painter: QPainter, placed: _Placed, theme: Theme) -> None:
+    """Draw a bracket along a mark."""
+    if not placed.mark.has_line:
+        return
     left, right, y = placed.line.left(), placed.line.right(), placed.line.top() + _LINE_Y_PX
-    if placed.mark.has_line:
-        lines = [QLineF(left, y, right, y), QLineF(left, y, left, y + _TICK_PX), QLineF(right, y, right, y + _TICK_PX)]
-        for pen in (QPen(colour(theme.base, 230), 4.0), QPen(colour(placed.mark.rgb), 2.0)):
-            painter.setPen(pen)
-            painter.drawLines(lines)
+    lines = [QLineF(left, y, right, y), QLineF(left, y, left, y + _TICK_PX), QLineF(right, y, right, y + _TICK_PX)]
+    for pen in (QPen(colour(theme.base, 230), 4.0), QPen(colour(placed.mark.rgb), 2.0)):
+        painter.setPen(pen)
+        painter.drawLines(lines)
+
+
+def _draw_name(painter: QPainter, placed: _Placed, theme: Theme) -> None:
+    """Draw the name of a mark across its line: between two lanes, where it hides no name of a state."""
     if not placed.label.isEmpty():
         painter.fillRect(placed.label, colour(theme.base, 235))
         painter.setPen(colour(placed.mark.rgb))

@@ -322,10 +322,14 @@ def grown_height_px(
         return least_px
     laid_out = [infos[row.index] for row in rows]
     gaps_px = total_px - sum(row.height_px for row in rows) - sum(head.height_px for head in heads)
-    for lane_px in range(min(_GROWS_TO * least_px, _TALLEST_PX), least_px, -1):
+    for lane_px in range(_tallest_px(least_px), least_px, -1):
         if sum(height_of(info, lane_px) for info in laid_out) + len(heads) * lane_px <= room_px - gaps_px:
             return lane_px
     return least_px
+
+
+def _tallest_px(least_px: int) -> int:
+    return min(_GROWS_TO * least_px, _TALLEST_PX)
 
 
 class LaneList(QObject):
@@ -368,6 +372,7 @@ class LaneList(QObject):
         self._silent = self._lane_index.keys_of(hidden)
         self._quiet: frozenset[LaneKey] = frozenset()
         self._is_as_usual = True  # nobody has arranged the lanes
+        self._unfolded = frozenset[LaneKey]()  # because there was room
         self._now = LaneArrangement(hidden=self._silent, labels=labels, classes=classes)
         self.rows: tuple[LaneRow, ...] = ()
         self.heads: tuple[GroupHead, ...] = ()
@@ -505,20 +510,37 @@ class LaneList(QObject):
     def take_use(self, order: Iterable[int], quiet: Iterable[int]) -> None:
         """Sort lanes that nobody has arranged by use, and fold the processes that used little, once that is known.
 
-        Where all lanes are open because they are few, they stay as they are. There is nothing to undo.
+        Where all lanes are open because they are few, none is folded. Where lanes as tall as they grow leave room,
+        processes are unfolded in it, those that used most first. There is nothing to undo.
 
         Args:
             order: All lanes of processes and threads, those that used most first.
             quiet: Lanes of the processes that used little.
         """
-        if self._is_small:
-            return
-        folded = self._lane_index.keys_of(quiet)
-        self._quiet = folded if len(folded) >= _FOLDED_FROM else frozenset()
+        if not self._is_small:
+            folded = self._lane_index.keys_of(quiet)
+            self._quiet = folded if len(folded) >= _FOLDED_FROM else frozenset()
         if self._is_as_usual and self._now.sort is SortBy.TRACE and not self._now.groups:
             keys = tuple(self._lane_index.keys[index] for index in order)
             self._now = replace(self._now, sort=SortBy.CPU, order=keys)
+            self._unfold_into_room()
         self._lay_out()
+
+    def _unfold_into_room(self) -> None:
+        """Unfold processes in their order as long as all lanes fit at the height to which they grow."""
+        if not self._is_as_usual or self._now.sort is not SortBy.CPU or self._now.turned != self._unfolded:
+            return
+        busy, tallest_px = self._busy_lanes(), _tallest_px(self._lane_height_px)
+        self._unfolded = frozenset()
+        self._now = replace(self._now, turned=self._unfolded)
+        for key in self._now.order:
+            lane, before = self._infos[self._lane_index.indices_of((key,))[0]], self._now
+            if lane.kind is LaneKind.PROCESS and key not in self._quiet and not self._is_open(lane.index):
+                self._now = replace(before, turned=before.turned | {key})
+                if bottom_px(*self._layout(busy, tallest_px).lay_out()) > self._room_px:
+                    self._now = before
+                    break
+        self._unfolded = self._now.turned
 
     def sort(self, sort: SortBy, order: Iterable[int]) -> None:
         """Sort processes, and the threads in each.
@@ -645,9 +667,13 @@ class LaneList(QObject):
         return self._shown_px
 
     def set_room(self, room_px: int) -> None:
-        """Set how much height there is: a few lanes grow into it, up to twice the height of the setting."""
+        """Set how much height there is: a few lanes grow into it, up to twice the height of the setting.
+
+        Where these leave room, and nobody has arranged them, processes are unfolded in it.
+        """
         if room_px != self._room_px:
             self._room_px = room_px
+            self._unfold_into_room()
             self._lay_out()
 
     def reload(self, timeline: Timeline, silent: frozenset[int]) -> None:
