@@ -303,7 +303,7 @@ class TableExport(QObject):
 
 _PADDING_PX: Final = 24
 _MEASURED_ROWS: Final = 24
-_LEAST_PX, _WIDEST_PX = 48, 260
+_LEAST_PX, _LEAST_WORDS_PX, _WIDEST_PX = 48, 130, 260
 _CELL_PX, _NEAR_PX = 6, 4  # padding of a cell; how far beside the sign a click may be
 _COPY_ROWS_MAX: Final = 10_000
 _MARGIN: Final = 0.25  # on both sides of what is shown of a row
@@ -337,6 +337,7 @@ class AnswerPanel(TablePanel[AnswerModel]):
         super().__init__(context, parent)
         self._area = context.area
         self._is_down, self._pressed_x = False, 0.0
+        self._fitted_px: dict[int, int] = {}  # the width of each column that `_fit_columns` gave
         self._order = "", False  # column, largest first; no column = in the order of the answer
         self.model = AnswerModel(context.theme, self, self.shown_names)
         self.table = QTableView(self)
@@ -446,6 +447,7 @@ class AnswerPanel(TablePanel[AnswerModel]):
         """Give every column the width of what its first rows say; measuring all would take a text from every row."""
         metrics, table = QFontMetrics(self.table.font()), self.table
         rows = range(min(self.model.rowCount(), _MEASURED_ROWS))
+        widths: dict[int, int] = {}
         for section, column in enumerate(self.model.columns):
             if column.kind is Kind.SENTENCE:
                 continue  # it takes what the others leave
@@ -453,7 +455,16 @@ class AnswerPanel(TablePanel[AnswerModel]):
             texts += [f"\N{BLACK DOWN-POINTING SMALL TRIANGLE} {column.title}"]
             texts += [_SAMPLE] if column.kind is Kind.THREAD else []
             width = max(map(metrics.horizontalAdvance, texts)) + _PADDING_PX
-            table.setColumnWidth(section, min(max(width, _LEAST_PX), _WIDEST_PX))
+            widths[section] = min(max(width, _LEAST_PX), _WIDEST_PX)
+        words = [section for section in widths if self.model.columns[section].kind.is_words]
+        missing_px = sum(widths.values()) - table.viewport().width()
+        for section in sorted(words, key=widths.__getitem__, reverse=True):  # words can be cut, figures cannot
+            cut_px = max(0, min(missing_px, widths[section] - _LEAST_WORDS_PX))
+            widths[section] -= cut_px
+            missing_px -= cut_px
+        for section, width in widths.items():
+            table.setColumnWidth(section, width)
+        self._fitted_px = widths
 
     @Slot(int)
     def _on_head(self, section: int) -> None:
@@ -531,6 +542,14 @@ class AnswerPanel(TablePanel[AnswerModel]):
                 self._is_down, self._pressed_x = True, event.position().x()
             elif event.type() == QEvent.Type.MouseButtonRelease:
                 self._is_down = False
+        # As long as nobody has dragged an edge; a panel beside the table may come and go.
+        if (
+            watched is self.table.viewport()
+            and event.type() == QEvent.Type.Resize
+            and self._fitted_px
+            and self._fitted_px == {section: self.table.columnWidth(section) for section in self._fitted_px}
+        ):
+            self._fit_columns()
         is_tree = self.model.answer is not None and self.model.answer.is_tree
         if watched is self.table and is_tree and isinstance(event, QKeyEvent) and event.type() == QEvent.Type.KeyPress:
             row = self.table.currentIndex().row()

@@ -377,10 +377,15 @@ class EventListPanel(TablePanel[EventListModel]):
         pin.setToolTip(tool_tip("Keep the list where it is while the lanes move; else it follows them"))
         pin.setAccessibleName("Pin")
         pin.toggled.connect(self._on_pin)
-        last = len(COLUMNS) - 1
-        head.sectionResized.connect(
-            lambda section, _, px: pin.setText("Pin" if px > _PIN_PX else "") if section == last else None
-        )
+        pin.setAutoFillBackground(True)
+
+        def fit(*_: object) -> None:
+            """Show the word only where it hides no title: where enough of the last column shows."""
+            room_px = head.width() - head.sectionViewportPosition(len(COLUMNS) - 1)
+            pin.setText("Pin" if room_px > _PIN_PX else "")
+
+        for signal in (head.sectionResized, head.geometriesChanged, self.table.horizontalScrollBar().valueChanged):
+            signal.connect(fit)
         line = QHBoxLayout(head)
         line.setContentsMargins(0, 0, 8, 0)
         line.addStretch()

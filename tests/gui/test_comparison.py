@@ -155,6 +155,21 @@ def test_what_changed_first_and_where(panel, comparison, qtbot):
 
 
 @pytest.mark.thorough
+def test_figures_are_never_cut_off_where_words_can_be(panel, compared, qtbot):
+    """Also when the plot beside the table comes, which takes room."""
+    compared.resize(1400, 860)
+    panel.table.selectRow(0)
+    qtbot.waitUntil(lambda: panel.plot is not None and panel.plot.isVisible())
+    settle(qtbot, compared)
+    head = panel.table.horizontalHeader()
+    last = head.count() - 1
+    assert head.sectionViewportPosition(last) + head.sectionSize(last) <= panel.table.viewport().width()
+    panel.table.setColumnWidth(0, 400)  # as somebody who drags its edge
+    compared.resize(compared.width() + 20, compared.height())
+    settle(qtbot, compared)
+    assert panel.table.columnWidth(0) == 400
+
+
 def test_keys_act_on_the_trace_whose_lanes_have_the_keyboard(compared, comparison, qtbot):
     second = compared.workspace.panes.second
     second.area.view.setFocus()

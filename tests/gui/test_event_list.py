@@ -11,6 +11,7 @@ from satview.gui.event_list import EventListModel
 from satview.gui.panel import selected_ranges, set_up_rows
 from satview.gui.theme import LIGHT
 from satview.session.events.event_text import COLUMNS
+from tests.gui.conftest import settle
 from tests.helpers.kev import TraceBuilder
 
 
@@ -184,3 +185,18 @@ def test_the_longest_time_of_a_trace_fits_its_column(empty_window, load, tmp_pat
         table = empty_window.workspace.panels[name].table
         needed_px = table.fontMetrics().horizontalAdvance("12345.000 000 000 000 s")
         assert table.columnWidth(COLUMNS.index("Time")) >= needed_px + 8  # margins of a cell
+
+
+def test_the_box_that_pins_hides_no_title(window, panel, qtbot):
+    """In a narrow window it has no word; where the list is scrolled aside, it stands over another column."""
+    head, pinned = panel.table.horizontalHeader(), panel.pinned
+    window.resize(1700, 900)
+    settle(qtbot, window)
+    assert pinned.text() == "Pin"
+    last = head.count() - 1
+    panel.table.setColumnWidth(last - 1, head.width())
+    settle(qtbot, window)
+    assert pinned.text() == ""
+    panel.table.horizontalScrollBar().setValue(panel.table.horizontalScrollBar().maximum())
+    assert head.sectionViewportPosition(last) < head.width() - 60
+    assert pinned.text() == ("Pin" if head.width() - head.sectionViewportPosition(last) > 130 else "")

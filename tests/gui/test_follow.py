@@ -419,7 +419,7 @@ def test_problems_and_legend_follow(tmp_path, follow, qtbot):
         file.write(struct.pack("<4I", 3 << 30 | wire.code(2, 11), builder.at(300) & 0xFFFFFFFF, 0, 0))
     grown(qtbot, window, 4)
     assert "RUNNING" in workspace.area.legend.accessibleName()
-    assert workspace.status.problems.text() == "File: 1 kind of problems"
+    assert workspace.status.problems.text() == "File: 1 problem"
     assert workspace.panels["problems"].tree.topLevelItemCount() == 1
 
 

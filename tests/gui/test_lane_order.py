@@ -13,7 +13,7 @@ from satview.base.time import TimeWindow
 from satview.events.states import QUIET_PROCESS
 from satview.gui.quick_pick import LinePrompt
 from satview.gui.swimlane.shares import figure, quiet_figure, quiet_use
-from satview.session.lanes.lane_arrangement import QUIET, SortBy
+from satview.session.lanes.lane_arrangement import IDLE_CPUS, QUIET, SortBy
 from satview.session.lanes.lane_list import bottom_px
 from satview.timeline.lane_tree import LaneKind
 from tests.gui.conftest import settle, stack_of
@@ -198,8 +198,47 @@ def test_few_lanes_are_sorted_too_but_not_folded(empty_window, load, tmp_path):
     assert "idle" in [window.session.opened.timeline.infos[row.index].title for row in window.session.opened.lanes.rows]
 
 
-@pytest.mark.parametrize(("height", "unfolded"), [(1000, []), (1300, ["map_update"]),
-                                                  (2160, ["map_update", "sensor_fusion", "planner", "hmi"])])  # fmt: skip
+@pytest.fixture(scope="module")
+def many_cpus(tmp_path_factory):
+    """Return a trace of 18 CPUs of which 10 to 17, but for 11, have nothing to do."""
+    path = tmp_path_factory.mktemp("cpus") / "wide.kev"
+    words = ["tracelogger", "--workload", "automotive", "--events", "300000", "--cpus", "18", "-w", "-f", str(path)]
+    assert main(words) == 0
+    return path
+
+
+def test_cpus_on_which_nothing_ran_are_one_row(empty_window, load, many_cpus, qtbot):
+    """By the statistics these 7 were idle all the time; one that ran for a moment keeps its lane."""
+    window = load(empty_window, many_cpus)
+    opened = window.session.opened
+    busy = np.bincount(Statistics(opened.trace).cpus.busy_cycles > 0, minlength=2)
+    head = opened.lanes.heads[0]
+    assert (head.title, head.count, head.is_open) == (IDLE_CPUS, 7, False)
+    cpus = [title for title in titles(window) if title.startswith("CPU")]
+    assert cpus == [f"CPU {cpu}" for cpu in (*range(10), 11)]
+    assert busy.tolist() == [7, 11]
+    qtbot.mouseClick(window.workspace.area.labels, LEFT, pos=QPoint(80, head.y_px + head.height_px // 2))
+    assert sum(title.startswith("CPU") for title in titles(window)) == 18
+    opened.edits.undo()
+    lane = next(info.index for info in opened.timeline.infos if info.title == "CPU 17")
+    opened.lanes.reveal(lane)
+    assert opened.lanes.row_of(lane) is not None
+
+
+def test_the_overview_is_as_high_as_ever_needed(empty_window, load, many_cpus, qtbot):
+    """Of 18 CPUs no more than 5 are in use at once: the height is 5 of them, and the strip says so."""
+    window = load(empty_window, many_cpus)
+    overview = window.workspace.area.overview
+    overview.repaint()
+    use = overview.shown_use
+    assert (use.cpus, use.high_cpus) == (18, 5)
+    assert 4 < use.most.max() <= 5
+
+
+@pytest.mark.parametrize(
+    ("height", "unfolded"),
+    [(1000, []), (1300, ["map_update"]), (2160, ["map_update", "sensor_fusion", "planner", "hmi"])],
+)
 def test_what_room_is_left_shows_threads_of_who_used_most(empty_window, load, qtbot, height, unfolded):
     """Lanes grow to twice their height at first; then they would be bars without more to see."""
     empty_window.resize(1920, height)

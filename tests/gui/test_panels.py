@@ -146,7 +146,7 @@ class TestProblems:
     @pytest.mark.thorough
     def test_number_in_the_status_bar_opens_the_list(self, window, qtbot):
         button = window.workspace.status.problems
-        assert button.text() == "File: 1 kind of problems"
+        assert button.text() == "File: 4 problems"
         qtbot.mouseClick(button, LEFT)
         assert window.workspace.panel_shows("problems")
 

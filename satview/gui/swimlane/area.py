@@ -38,7 +38,7 @@ from satview.gui.widgets import FRAME_MS, PlainLabel, paint_next_frame
 from satview.session.arrow_source import ArrowMode
 from satview.session.lanes.lane_arrangement import SortBy
 from satview.session.lanes.lane_row import LaneRow
-from satview.session.lanes.lane_sorter import sorted_lanes, use_of
+from satview.session.lanes.lane_sorter import idle_cpus, sorted_lanes, use_of
 from satview.session.open_trace import OpenTrace
 from satview.session.settings import Settings
 from satview.store.mark_file import Mark
@@ -256,7 +256,7 @@ class Motion(QObject):
 _HEAD: Final = "Whole trace"
 _TIME: Final = "Time"
 _HEAD_MARGIN_PX: Final = 24  # left and right of what the heads above the names say
-_LOW_PX: Final = 340  # below, lanes need the height more than the overview and further rows of the legend
+_LOW_PX: Final = 440  # as in a window of 1024x700 with its drawer open
 
 
 class SwimlaneArea(QWidget):
@@ -414,7 +414,7 @@ class SwimlaneArea(QWidget):
             self._is_sorted = True  # once: in a file that grows, lanes are not to jump
             processes = (info for info in timeline.infos if info.kind is LaneKind.PROCESS)
             quiet = (info.index for info in processes if timeline.process_value(info.process) == QUIET_PROCESS)
-            self._opened.lanes.take_use(sorted_lanes(timeline, SortBy.CPU, use), quiet)
+            self._opened.lanes.take_use(sorted_lanes(timeline, SortBy.CPU, use), quiet, idle_cpus(timeline))
 
     @Slot()
     def _say_scale(self) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import ceil
 from typing import Final
 
 import numpy as np
@@ -44,6 +45,11 @@ class CpuUse:
     least: NDArray[np.float64]
     most: NDArray[np.float64]
     cpus: int
+
+    @property
+    def high_cpus(self) -> int:
+        """How many CPUs the whole height of a picture is: whole ones, no fewer than are in use anywhere."""
+        return max(1, min(self.cpus, ceil(float(self.most.max(initial=0.0)))))
 
     def window_of(self, pixel: int) -> TimeWindow:
         """Return the time that the mean at a pixel is over."""
@@ -93,13 +99,13 @@ def draw_use(pixels: NDArray[np.uint32], use: CpuUse, rows: tuple[int, int], the
     Args:
         pixels: uint32 (height, width of `use`), changed.
         use: What.
-        rows: The first row, of all CPUs, and the one behind the last.
+        rows: The first row, of `high_cpus`, and the one behind the last.
         theme: Colours.
     """
     columns, ground = np.arange(pixels.shape[1] + 1), theme.base | _OPAQUE
-    tops = np.cumsum(use.used, axis=0) / use.cpus
+    tops = np.cumsum(use.used, axis=0) / use.high_cpus
     pale = np.array([mixed(theme.dim, theme.base, _ENVELOPE) | _OPAQUE], np.uint32)
-    most, least = (_around(extremes / use.cpus, use.reach_px).mean(axis=1) for extremes in (use.most, use.least))
+    most, least = (_around(extremes / use.high_cpus, use.reach_px).mean(axis=1) for extremes in (use.most, use.least))
     draw_tops(pixels, most[None], np.zeros(1, np.bool_), columns, pale, ground, rows)
     colours = [lane_colour(value, state_colour(value, theme) or 0, theme) for value in use.values]
     stack = np.zeros_like(pixels)

@@ -29,7 +29,7 @@ from satview.gui.swimlane.vector_lanes import needs_vectors
 from satview.gui.swimlane.view import SwimlaneView
 from satview.gui.theme import Theme, colour
 from satview.session.events.event_text import lane_path
-from satview.session.lanes.lane_arrangement import QUIET
+from satview.session.lanes.lane_arrangement import FOLDED_AT_FIRST, IDLE_CPUS, QUIET
 from satview.session.lanes.lane_list import LaneList
 from satview.session.lanes.lane_row import GroupHead, LaneRow
 from satview.session.open_trace import OpenTrace
@@ -272,6 +272,7 @@ class LaneLabels(QWidget):
         self._sheet.begin(painter)
         for head in self._view.visible_heads():
             text = quiet_figure(self._opened.timeline, self._view.scale.window) if head.title == QUIET else ""
+            text = text if head.title != IDLE_CPUS else "0 %"
             if number := self._numbers.fit(text, _QUIET_PX):
                 self._put(number, self.width() - 9 - number.width_px, self._area(head), self._theme.dim)
         for row, (_, number) in zip(rows, figures, strict=True):
@@ -335,13 +336,13 @@ class LaneLabels(QWidget):
         painter.fillRect(area, colour(theme.line, 110))
         self._draw_triangle(painter, QPointF(11, area.center().y()), head.is_open)
         names = self._names[True, head.height_px < theme.px(_SMALL_BELOW_PX)]
-        is_quiet = head.title == QUIET  # whose use is drawn at the right
-        count = self._numbers.fit(f"{head.count:,}", 60) if not is_quiet else None
-        room = area.right() - 28 - (_QUIET_PX if is_quiet else 0)
+        is_counted = head.title in FOLDED_AT_FIRST  # use is drawn at the right
+        count = self._numbers.fit(f"{head.count:,}", 60) if not is_counted else None
+        room = area.right() - 28 - (_QUIET_PX if is_counted else 0)
         if count is not None:
             room -= count.width_px + 8
             self._draw_text(painter, count, 28 + room, area, theme.dim)
-        words = names.fit(visible_line(f"{head.count:,} {head.title}" if is_quiet else head.title), room)
+        words = names.fit(visible_line(f"{head.count:,} {head.title}" if is_counted else head.title), room)
         if words is not None:
             self._draw_text(painter, words, 20, area, theme.text)
 

@@ -116,9 +116,9 @@ class Legend(QWidget):
 
     @Slot()
     def _refresh(self) -> None:
-        entries = tuple(_entries(self._opened))
+        entries = tuple(_entries(self._opened, self._theme))
         if self._other is not None:
-            entries = tuple(sorted(dict.fromkeys((*entries, *_entries(self._other))), key=_rank))
+            entries = tuple(sorted(dict.fromkeys((*entries, *_entries(self._other, self._theme))), key=_rank))
         entries += tuple(
             Entry(frozenset({fills.ARROWS[kind]}), ARROW_NAMES[kind], _ARROWS[kind]) for kind in self._arrows
         )
@@ -140,6 +140,7 @@ class Legend(QWidget):
         """Draw in other colours and sizes."""
         self._theme = theme
         self._font.setPixelSize(theme.px(10))
+        self._refresh()
         self._fit()
 
     def _fit(self) -> None:
@@ -257,7 +258,7 @@ class Legend(QWidget):
                     painter, states.FIRST_PROCESS + step, area.adjusted(step * 5, 0, step * 5 - 10, 0), ratio
                 )
             return
-        (key,) = entry.keys
+        key = min(entry.keys)
         if key == fills.EVENTS:
             for step, name in enumerate(_TICK_CLASSES):
                 rgb = class_colour(name, theme.is_dark)
@@ -355,7 +356,7 @@ def _tip(entry: Entry | None) -> str:
     return f"{entry.name}: {entry.says}" + (". A click highlights it, another one ends that." if entry.keys else ".")
 
 
-def _entries(opened: OpenTrace) -> Iterator[Entry]:
+def _entries(opened: OpenTrace, theme: Theme) -> Iterator[Entry]:
     trace, infos = opened.trace, opened.timeline.infos
     values = trace.catalogue.state_value_of_code
     codes = np.flatnonzero(trace.code_counts)
@@ -364,14 +365,17 @@ def _entries(opened: OpenTrace) -> Iterator[Entry]:
     for state in states.STATES:
         if state.value in seen:
             yield Entry(frozenset({state.value}), state.name, state.meaning)
-    yield _other(states.IDLE, "the idle thread of a CPU runs")
+    rests = {states.IDLE: "the idle thread of a CPU runs", states.WAITING: "no thread of a process runs or is ready"}
+    if len({state_colour(value, theme) for value in rests}) == 1:  # as it is unless somebody sets them apart
+        yield Entry(frozenset(rests), OTHER_NAMES[states.IDLE], "; ".join(rests.values()))
+    else:
+        yield from (_other(value, says) for value, says in rests.items())
     if any(info.kind is LaneKind.INTERRUPTS for info in infos):
         yield _other(states.INTERRUPT, "the CPU handles an interrupt")
     if has_states and opened.lanes.shows_kinds:
         yield Entry(frozenset({USER}), "user code on a CPU", "neither in the kernel nor in an interrupt")
     if not has_states or opened.lanes.shows_kinds:
         yield _other(states.KERNEL_CALL, "the CPU is in a kernel call")
-    yield _other(states.WAITING, "the process lives, none of its threads runs or is ready")
     yield _other(states.UNKNOWN, "the trace does not show what happened")
     if has_states and not opened.lanes.shows_kinds:
         yield from _processes(opened)

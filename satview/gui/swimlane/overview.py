@@ -181,7 +181,7 @@ class OverviewStrip(QWidget):
         for x in (left, right - 3):
             painter.fillRect(QRectF(round(x), height / 2 - 8, 3, 16), colour(theme.accent))
         if self.shown_use is not None:
-            self._name_height(painter, self.shown_use.cpus)  # over what is lost and what is outside of the window
+            self._name_height(painter, self.shown_use)  # over what is lost and what is outside of the window
         self._draw_positions(painter)
 
     def _handle(self) -> tuple[float, float]:
@@ -326,7 +326,7 @@ class OverviewStrip(QWidget):
             pixels[(rows >= self.height() - _FOOT_PX) & (rows < self.height() - 1) & is_marked] = rgb | OPAQUE
         painter.drawImage(0, 0, image_of(pixels, ratio))
         if self.shown_use is not None:
-            self._draw_scale(painter, self.shown_use.cpus)
+            self._draw_scale(painter, self.shown_use.high_cpus)
         self._draw_damage(painter)
         draw_lost(painter, lost_spans(self._opened.timeline.lost_marks, self._scale), self.height(), theme)
         painter.setPen(colour(theme.line))
@@ -361,11 +361,12 @@ class OverviewStrip(QWidget):
             y = round(self.height() - _FOOT_PX - height * number / cpus) + 0.5
             painter.drawLine(QLineF(0, y, self.width(), y))
 
-    def _name_height(self, painter: QPainter, cpus: int) -> None:
+    def _name_height(self, painter: QPainter, use: CpuUse) -> None:
         """Say how many CPUs the whole height is, or LWPs in the trace of a threads library."""
         theme, font = self._theme, QFont(self.font())
         font.setPixelSize(theme.px(9))
-        text = counted(cpus, self._opened.trace.cpu_noun)
+        text = counted(use.cpus, self._opened.trace.cpu_noun)
+        text = text if use.high_cpus == use.cpus else f"{use.high_cpus} of {text}"
         metrics = QFontMetricsF(font)
         if metrics.height() > self.height() - _TOP_PX - _FOOT_PX:
             return

@@ -15,7 +15,7 @@ from satview.base.time import TimeWindow
 from satview.base.time_text import format_duration, format_moment
 from satview.core import pictures
 from satview.events import states
-from satview.gui.colours import FADE, mixed, state_colour
+from satview.gui.colours import FADE, OTHER_NAMES, mixed, state_colour
 from satview.gui.swimlane import fills
 from satview.gui.swimlane.fills import lane_colour
 from satview.gui.swimlane.lane_source import LaneSource, Request
@@ -561,13 +561,7 @@ def _name(opened: OpenTrace, lane: int, key: int, interval: int) -> str:
         if not file_window(opened.trace, info.cpu, info.process).contains(begin):
             return "not in its file"
         return "no interrupt" if info.kind is LaneKind.INTERRUPTS else "does not exist"
-    return {
-        states.UNKNOWN: "unknown",
-        states.IDLE: "idle",
-        states.INTERRUPT: "interrupt",
-        states.KERNEL_CALL: "kernel call",
-        states.WAITING: "no thread runs",
-    }.get(key, "")
+    return OTHER_NAMES.get(key, "")
 
 
 # The lanes that show shares of time, or steps, instead of bars in a frame.

@@ -266,9 +266,7 @@ class StatusFields(QWidget):
     @Slot()
     def _show_problems(self) -> None:
         counts = self._opened.trace.problems.counts()
-        kinds = len(counts)
-        of = f"{counted(kinds, 'kind')} of problems" if kinds else "no problems"
-        self.problems.setText(f"File: {of}")
+        self.problems.setText(f"File: {counted(sum(counts.values()), 'problem') if counts else 'no problems'}")
         lines = [f"{slug}: {count:,}" for slug, count in counts.items()] or ["The whole file was understood"]
         self.problems.setToolTip(tool_tip("\n".join(lines)))
 

@@ -10,7 +10,10 @@ if TYPE_CHECKING:
     from satview.session.lanes.lane_row import LaneKey
 
 
-QUIET: Final = "quiet processes"  # title of the group of those that used little
+# Titles of the groups of who used little, and of CPUs on which nothing ran; both are folded at first.
+QUIET: Final = "quiet processes"
+IDLE_CPUS: Final = "idle CPUs"
+FOLDED_AT_FIRST: Final = frozenset({QUIET, IDLE_CPUS})
 
 
 class SortBy(StrEnum):
@@ -86,7 +89,7 @@ class LaneArrangement:
     group: GroupBy = GroupBy.PROCESS
     groups: tuple[LaneGroup, ...] = ()
     patterns: str = ""
-    closed: frozenset[str] = frozenset({QUIET})
+    closed: frozenset[str] = FOLDED_AT_FIRST
     classes: frozenset[str] = frozenset()
     labels: frozenset[Label] = frozenset({Label.STATE})
     shows_kinds: bool = False

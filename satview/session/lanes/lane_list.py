@@ -14,7 +14,16 @@ from PySide6.QtCore import QObject, Signal, Slot
 
 from satview.base.time import TimeWindow
 from satview.session.filtering.filter_stack import Edit, EditHistory, FilterStack
-from satview.session.lanes.lane_arrangement import QUIET, GroupBy, Label, LaneArrangement, LaneGroup, SortBy
+from satview.session.lanes.lane_arrangement import (
+    FOLDED_AT_FIRST,
+    IDLE_CPUS,
+    QUIET,
+    GroupBy,
+    Label,
+    LaneArrangement,
+    LaneGroup,
+    SortBy,
+)
 from satview.session.lanes.lane_events import busy_lanes
 from satview.session.lanes.lane_row import GroupHead, LaneKey, LaneRow, lane_keys
 from satview.timeline.lane_tree import LaneInfo, LaneKind, Timeline
@@ -23,7 +32,7 @@ from satview.timeline.lane_tree import LaneInfo, LaneKind, Timeline
 
 
 GROUP_GAP_PX: Final = 8  # between pinned lanes, CPUs and processes
-_FOLDED_FROM: Final = 4  # fewer quiet processes do not need a heading
+_FOLDED_FROM: Final = 4  # fewer do not need a heading
 OTHERS: Final = "Others"  # heading of what no group has
 _GROWS_TO: Final = 2  # times the height that is set
 _TALLEST_INTERRUPTS_PX: Final = 20  # ticks say no more in a taller lane
@@ -111,6 +120,7 @@ class LaneLayout:
         shows: Returns whether a lane may show, whatever it is under.
         lane_height_px: Height of a lane.
         quiet: Processes under one heading where lanes are grouped by process.
+        idle: CPUs under one heading.
     """
 
     def __init__(
@@ -121,9 +131,10 @@ class LaneLayout:
         shows: Callable[[int], bool],
         lane_height_px: int,
         quiet: frozenset[LaneKey] = frozenset(),
+        idle: frozenset[LaneKey] = frozenset(),
     ) -> None:
         self._lanes, self._now = lanes, arrangement
-        self._quiet = frozenset(lanes.indices_of(quiet))
+        self._quiet, self._idle = (frozenset(lanes.indices_of(keys)) for keys in (quiet, idle))
         self._opens, self._shows = opens, shows
         self._lane_height_px = lane_height_px
         self._ranks = {key: rank for rank, key in enumerate(arrangement.order)}
@@ -146,14 +157,9 @@ class LaneLayout:
         events = [index for index in tops if self._lanes.is_of_events(index)]
         apart = {*cpus, *events}
         others = [index for index in tops if index not in apart]
-        found = [Block("cpu", None, self._ordered(cpus)), Block("events", None, self._ordered(events))]
+        found = [*self._blocks("cpu", cpus, IDLE_CPUS, self._idle), Block("events", None, self._ordered(events))]
         if not self._now.groups:
-            busy, quiet = (
-                [index for index in others if (index in self._quiet) is is_quiet] for is_quiet in (False, True)
-            )
-            quiet_group = LaneGroup(QUIET, self._lanes.keys_of(quiet))
-            found.append(Block("process", None, self._ordered(busy)))
-            return (*found, Block(QUIET, quiet_group, self._ordered(quiet))) if quiet else tuple(found)
+            return (*found, *self._blocks("process", others, QUIET, self._quiet))
         in_groups: set[int] = set()
         nests = False
         for group in self._now.groups:
@@ -166,6 +172,12 @@ class LaneLayout:
         if rest:
             found.append(Block("", LaneGroup(OTHERS, frozenset()), self._ordered(rest), nests))
         return tuple(found)
+
+    def _blocks(self, name: str, lanes: Sequence[int], title: str, folded: frozenset[int]) -> Iterator[Block]:
+        """Yield lanes without a heading, then those that go under one, if any."""
+        yield Block(name, None, self._ordered(index for index in lanes if index not in folded))
+        if under := [index for index in lanes if index in folded]:
+            yield Block(title, LaneGroup(title, self._lanes.keys_of(under)), self._ordered(under))
 
     def _units(self, top: int) -> list[int]:
         """Return the lanes under a process that groups are made of, or itself if it has none."""
@@ -370,7 +382,7 @@ class LaneList(QObject):
         self._window: TimeWindow | None = None
         self._is_small = len(self._infos) - len(hidden) <= unfold_up_to
         self._silent = self._lane_index.keys_of(hidden)
-        self._quiet: frozenset[LaneKey] = frozenset()
+        self._quiet = self._idle = frozenset[LaneKey]()
         self._is_as_usual = True  # nobody has arranged the lanes
         self._unfolded = frozenset[LaneKey]()  # because there was room
         self._now = LaneArrangement(hidden=self._silent, labels=labels, classes=classes)
@@ -507,8 +519,8 @@ class LaneList(QObject):
         self._is_as_usual = False
         self._restore(arrangement)
 
-    def take_use(self, order: Iterable[int], quiet: Iterable[int]) -> None:
-        """Sort lanes that nobody has arranged by use, and fold the processes that used little, once that is known.
+    def take_use(self, order: Iterable[int], quiet: Iterable[int], idle: Iterable[int] = ()) -> None:
+        """Sort lanes that nobody has arranged by use, and fold who used little, once that is known.
 
         Where all lanes are open because they are few, none is folded. Where lanes as tall as they grow leave room,
         processes are unfolded in it, those that used most first. There is nothing to undo.
@@ -516,10 +528,11 @@ class LaneList(QObject):
         Args:
             order: All lanes of processes and threads, those that used most first.
             quiet: Lanes of the processes that used little.
+            idle: Lanes of the CPUs on which nothing ran.
         """
         if not self._is_small:
-            folded = self._lane_index.keys_of(quiet)
-            self._quiet = folded if len(folded) >= _FOLDED_FROM else frozenset()
+            folded = [self._lane_index.keys_of(lanes) for lanes in (quiet, idle)]
+            self._quiet, self._idle = (keys if len(keys) >= _FOLDED_FROM else frozenset() for keys in folded)
         if self._is_as_usual and self._now.sort is SortBy.TRACE and not self._now.groups:
             keys = tuple(self._lane_index.keys[index] for index in order)
             self._now = replace(self._now, sort=SortBy.CPU, order=keys)
@@ -560,7 +573,7 @@ class LaneList(QObject):
             groups: The groups; none = by process.
             patterns: As typed, for groups of a pattern.
         """
-        after = replace(self._now, group=group, groups=groups, patterns=patterns, closed=frozenset({QUIET}))
+        after = replace(self._now, group=group, groups=groups, patterns=patterns, closed=FOLDED_AT_FIRST)
         self._change(f"groups by {group.value}", after)
 
     def set_labels(self, labels: frozenset[Label]) -> None:
@@ -643,8 +656,9 @@ class LaneList(QObject):
             return
         above = self._above(index)
         group = next((group for group in self._now.groups if not group.members.isdisjoint(self._names_of(index))), None)
-        is_quiet = not self._quiet.isdisjoint(self._names_of(index))
-        closed = self._now.closed - {group.title if group is not None else QUIET if is_quiet else OTHERS}
+        folded = ((IDLE_CPUS, self._idle), (QUIET, self._quiet))
+        under = (title for title, keys in folded if not keys.isdisjoint(self._names_of(index)))
+        closed = self._now.closed - {group.title if group is not None else next(under, OTHERS)}
         hidden, turned = self._now.hidden - {self._lane_index.keys[index]}, self._now.turned
         for parent in above:
             hidden = hidden - {self._lane_index.keys[parent]}
@@ -727,7 +741,7 @@ class LaneList(QObject):
 
     def _layout(self, busy: frozenset[int] | None, lane_px: int) -> LaneLayout:
         shows = partial(lane_shows, self._timeline, self._lane_index, self._now.classes, self._filters.threads, busy)
-        return LaneLayout(self._lane_index, self._now, self._is_open, shows, lane_px, self._quiet)
+        return LaneLayout(self._lane_index, self._now, self._is_open, shows, lane_px, self._quiet, self._idle)
 
     @Slot()
     def _on_filter(self) -> None:

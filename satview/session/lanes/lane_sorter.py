@@ -16,7 +16,7 @@ from satview.analysis.statistics import Statistics
 from satview.analysis.times.basis import Basis, Runs, sum_by
 from satview.base.errors import SatviewError, UsageError
 from satview.base.time import TimeWindow
-from satview.events.states import ABSENT, DEAD, FIRST_PROCESS, READY, RUNNING, UNKNOWN
+from satview.events.states import ABSENT, DEAD, FIRST_PROCESS, IDLE, READY, RUNNING, UNKNOWN
 from satview.filters.diagnostics import ExpressionError
 from satview.filters.expressions.pattern import glob
 from satview.session.lanes.lane_arrangement import GroupBy, LaneGroup, SortBy
@@ -157,6 +157,15 @@ def use_of(timeline: Timeline) -> SortFigures | None:
             length[spans.value < FIRST_PROCESS] = 0
             cycles += sum_by(spans.thread, length, len(cycles))
     return SortFigures(cycles, sum_by(trace.threads.process, cycles, len(trace.processes)))
+
+
+def idle_cpus(timeline: Timeline) -> list[int]:
+    """Return the lanes of CPUs that were idle all the time, for certain, and had no interrupt."""
+    parents = {info.parent for info in timeline.infos if info.kind is LaneKind.INTERRUPTS}
+    lanes = zip(
+        (info.index for info in timeline.infos if info.kind is LaneKind.CPU), timeline.lanes_of_cpus, strict=True
+    )
+    return [index for index, lane in lanes if index not in parents and np.isin(lane.spans.value, (IDLE, ABSENT)).all()]
 
 
 def _figure(figures: SortFigures, info: LaneInfo) -> int:

@@ -46,7 +46,7 @@ def verdict_part(trace: Trace, verdicts: Verdicts) -> Part:
         if verdicts.verdicts:  # none that is wrong for certain; the status bar counts them too
             return Part(f"nothing wrong for certain, {verdicts.summary}", "verdicts", hint=verdicts.summary)
         unknown = len(verdicts.undecided)
-        doubt = f", {counted(unknown, 'kind')} of verdicts undecided" if unknown else ""
+        doubt = f", {counted(unknown, 'kind')} of verdict undecided" if unknown else ""
         return Part(f"nothing wrong found{doubt}", "verdicts", hint=verdicts.summary)
     worst = wrong[0]
     length = format_duration(trace.clock.duration_ns(max(
