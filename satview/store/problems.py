@@ -33,6 +33,13 @@ _KINDS: Final = (
         True,
     ),
     ProblemKind(
+        "shifted-slots",
+        "Slots shifted",
+        "Bytes are missing, or too many, that are no whole number of slots: a bad copy. The slots behind are read "
+        "from where they lie; those around the place may be missing.",
+        True,
+    ),
+    ProblemKind(
         "empty-slots",
         "Empty slots",
         "Slots of zero bytes: the logger died before it wrote them. They are skipped.",

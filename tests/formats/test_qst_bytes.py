@@ -11,11 +11,10 @@ import pytest
 import satview
 from satview.base.errors import SourceChangedError, TraceFormatError
 from satview.formats.kev import decode
-from satview.formats.kev.slots.slot_source import SourceFile
+from satview.formats.kev.slots.slot_source import ScatteredSlots, SourceFile
 from satview.formats.qst.one_pass import one_pass
 from satview.formats.qst.reader import score
 from satview.formats.qst.sections import Contents, read_contents
-from satview.formats.qst.slots import BufferSlots
 from satview.formats.qst.times import times_without_clock
 from satview.store.problems import Problems
 
@@ -336,12 +335,12 @@ def test_the_header_has_the_keys_of_a_kev_file(tmp_path):
 
 
 @pytest.fixture
-def scattered(tmp_path: Path) -> BufferSlots:
+def scattered(tmp_path: Path) -> ScatteredSlots:
     """Slots with stamps 10, 11, 12 | 20 | 30, 31 in three buffers that lie the other way round in the file."""
     parts = [(12, 30, 31), (11, 20), (10, 10, 11, 12)]
     data = b"".join(buffer(number, *[slot(s, words=(s * 2, s * 3)) for s in stamps]) for number, *stamps in parts)
     contents, _ = contents_of(tmp_path, head_4() + section_4(DATA, data, 3))
-    return BufferSlots(SourceFile(tmp_path / "a.qst", 88 + 3 * 1024), contents.main, "little")
+    return contents.main.slots_in(SourceFile(tmp_path / "a.qst", 88 + 3 * 1024), "little")
 
 
 def test_scattered_slots_are_one_row(scattered):
@@ -395,7 +394,7 @@ def test_one_pass_puts_buffers_of_two_cpus_in_the_order_of_time(tmp_path):
 def _times(folder: Path, *slots: bytes) -> list[int] | None:
     data = head_4(cpus=2, system=800, per_cpu=1) + section_4(DATA, buffer(1, *slots), 1)
     contents, _ = contents_of(folder, data)
-    times = times_without_clock(BufferSlots(SourceFile(folder / "a.qst", len(data)), contents.main, "little"))
+    times = times_without_clock(contents.main.slots_in(SourceFile(folder / "a.qst", len(data)), "little"))
     return None if times is None else times.tolist()
 
 

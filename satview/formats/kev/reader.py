@@ -12,7 +12,8 @@ from satview.events.wire import SLOT_BYTES
 from satview.formats.kev.assemble import trace_from_slots
 from satview.formats.kev.head.header import BEGIN, MAX_HEADER_BYTES, key_byte_order, parse_header, slot_byte_order
 from satview.formats.kev.head.syspage import fits
-from satview.formats.kev.slots.slot_source import FileSlots, SourceFile
+from satview.formats.kev.slots.shifted import slots_of
+from satview.formats.kev.slots.slot_source import FileSlots, ScatteredSlots, SourceFile
 from satview.store.head import Header
 from satview.store.problems import Problems
 from satview.store.trace import Trace
@@ -51,9 +52,9 @@ def open_kev(
         return cancelled is not None and cancelled()
 
     # `tracelogger -S`, a full disk or an interrupted copy cuts within a slot (section 1.3).
-    rest = (source.size - start.offset) % SLOT_BYTES
-    if rest:
-        problems.add("partial-slot", f"{rest} of {SLOT_BYTES} bytes of the last slot", source.size - rest)
+    end = slots.byte(len(slots))
+    if rest := source.size - end:
+        problems.add("partial-slot", f"{rest} of {SLOT_BYTES} bytes of the last slot", end)
     return trace_from_slots(
         path,
         "kev",
@@ -62,7 +63,7 @@ def open_kev(
         slots,
         start.byte_order,
         problems,
-        offset=start.offset,
+        byte_of_slot=slots.byte,
         progress=progress,
         cancelled=stops,
     )
@@ -87,7 +88,7 @@ class Start:
     byte_order: str
     problems: Problems
     source: SourceFile
-    slots: FileSlots
+    slots: FileSlots | ScatteredSlots
     offset: int
 
 
@@ -120,7 +121,7 @@ def read_start(path: Path | str) -> Start:
     byte_order = byte_order_of(header, page, sample, problems)
     report_header(header, problems)
     source = SourceFile(path, size)
-    slots = FileSlots(source, offset, (size - offset) // SLOT_BYTES, byte_order)
+    slots = slots_of(source, offset, byte_order, problems)
     return Start(header, page, byte_order, problems, source, slots, offset)
 
 

@@ -25,7 +25,7 @@ from satview.formats.kev.clocks.rollover import ROLLOVER
 from satview.formats.kev.clocks.rollover import unwrap as unwrap_stamp
 from satview.formats.kev.head.header import BEGIN
 from satview.formats.kev.reader import Start, read_start
-from satview.formats.kev.slots.slot_source import FileSlots
+from satview.formats.kev.slots.slot_source import SlotSource
 from satview.store.problems import Problems
 from satview.store.trace import Trace
 
@@ -203,7 +203,7 @@ def _are_timed(trace: Trace, position: NDArray[np.int64], first_slot: NDArray[np
 
 
 def _lost(
-    trace: Trace, slots: FileSlots, first_slot: NDArray[np.int64], is_timed: NDArray[np.bool_]
+    trace: Trace, slots: SlotSource, first_slot: NDArray[np.int64], is_timed: NDArray[np.bool_]
 ) -> NDArray[np.int64]:
     """Return when events came that follow lost ones, ascending.
 

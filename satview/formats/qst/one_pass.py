@@ -10,9 +10,9 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from satview.formats.kev.slots.slot_source import ScatteredSlots
 from satview.formats.qst.reader import Start, open_qst, read_start
 from satview.formats.qst.sections import Buffers
-from satview.formats.qst.slots import BufferSlots
 from satview.store.trace import Trace
 
 _CHUNK: Final = 1 << 16
@@ -29,7 +29,7 @@ class OnePass:
     """
 
     start: Start
-    slots: BufferSlots
+    slots: ScatteredSlots
     times: NDArray[np.int64]
 
     def blocks(self) -> Iterator[NDArray[np.uint32]]:
@@ -52,7 +52,7 @@ def one_pass(path: Path) -> OnePass:
     main = start.contents.main
     buffers = Buffers(main.at[order], main.slots[order], main.cpu[order], main.sequence[order])
     moved = np.concatenate([times[first[each] : first[each + 1]] for each in order.tolist()])
-    return OnePass(start, BufferSlots(start.file, buffers, start.contents.byte_order), moved)
+    return OnePass(start, buffers.slots_in(start.file, start.contents.byte_order), moved)
 
 
 def _slot_times(trace: Trace) -> NDArray[np.int64]:

@@ -13,10 +13,9 @@ from numpy.typing import NDArray
 
 from satview.base.time import NS_PER_S
 from satview.formats.kev.assemble import trace_from_slots
-from satview.formats.kev.slots.slot_source import SourceFile
+from satview.formats.kev.slots.slot_source import ScatteredSlots, SourceFile
 from satview.formats.qst import layout
 from satview.formats.qst.sections import Buffers, Contents, read_contents
-from satview.formats.qst.slots import BufferSlots
 from satview.formats.qst.times import times_without_clock
 from satview.store.head import Header
 from satview.store.problems import Problems
@@ -47,7 +46,7 @@ class Start:
 
     contents: Contents
     header: Header
-    slots: BufferSlots
+    slots: ScatteredSlots
     times: NDArray[np.int64] | None
     problems: Problems
     file: SourceFile
@@ -63,7 +62,7 @@ def read_start(path: Path | str) -> Start:
     path, problems = Path(path), Problems()
     file = SourceFile(path, path.stat().st_size)
     contents = read_contents(file, path, problems)
-    slots = BufferSlots(file, contents.main, contents.byte_order)
+    slots = contents.main.slots_in(file, contents.byte_order)
     if contents.last_stamp >= 0 and (last := int(slots.read(len(slots) - 1, len(slots))[0, 1])) != contents.last_stamp:
         what = f"the last stamp is {last:#x}, the head of the file says {contents.last_stamp:#x}"
         problems.add("clock-damaged", what, slots.byte(len(slots) - 1))
@@ -155,7 +154,7 @@ def _with_names(trace: Trace, start: Start) -> Trace:
 
 def _names(buffers: Buffers, start: Start) -> Trace:
     """Return the second trace; what is wrong with it costs no event, so it is not listed."""
-    slots = BufferSlots(start.file, buffers, start.contents.byte_order)
+    slots = buffers.slots_in(start.file, start.contents.byte_order)
     return trace_from_slots(
         "names", "qst", start.header, b"", slots, start.contents.byte_order, Problems(), has_whole_buffers=False
     )

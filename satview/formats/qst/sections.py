@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from satview.base.errors import TraceFormatError
 from satview.events.wire import SLOT_BYTES
-from satview.formats.kev.slots.slot_source import SourceFile
+from satview.formats.kev.slots.slot_source import ScatteredSlots, SourceFile
 from satview.formats.qst import layout
 from satview.formats.qst.layout import SECTION_NAMES
 from satview.store.problems import Problems
@@ -50,6 +50,10 @@ class Buffers:
         used = np.flatnonzero(slots > 0)
         order = used[_in_order(cpu[used], sequence[used])]
         return cls(at[order], slots[order], cpu[order], sequence[order])
+
+    def slots_in(self, file: SourceFile, byte_order: str) -> ScatteredSlots:
+        """Return their slots, one behind the other."""
+        return ScatteredSlots(file, self.at, self.slots, byte_order)
 
     @classmethod
     def run(cls, at: int, slots: int) -> Buffers:

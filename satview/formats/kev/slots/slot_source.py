@@ -235,6 +235,10 @@ class FileSlots:
     def __len__(self) -> int:
         return self._count
 
+    def byte(self, slot: int) -> int:
+        """Return the file offset of a slot."""
+        return self._offset + slot * SLOT_BYTES
+
     def check(self) -> None:
         """Raise SourceChangedError if the file is not the one that was opened any more."""
         self._file.check()
@@ -305,6 +309,87 @@ class FileSlots:
             rows = slice(edges[i], edges[i + 1])
             out[rows] = self.read(start, end + 1, scratch).view(np.uint64)[at[rows] - start, half]
         return out.view(np.uint32).reshape(len(at), 2)
+
+
+class ScatteredSlots:
+    """Slots that lie in several places of a file, as one row of slots; read when requested, nothing is cached.
+
+    Args:
+        file: The file.
+        offsets: int64 (n,), byte offset of the first slot of each run.
+        counts: int64 (n,), slots of each run; they follow each other in this order.
+        byte_order: Of the file.
+    """
+
+    def __init__(
+        self, file: SourceFile, offsets: NDArray[np.int64], counts: NDArray[np.int64], byte_order: str
+    ) -> None:
+        self._file, self._offsets, self._byte_order = file, offsets, byte_order
+        self._first = np.concatenate(([0], np.cumsum(counts)))
+
+    def __len__(self) -> int:
+        return int(self._first[-1])
+
+    @property
+    def first(self) -> NDArray[np.int64]:
+        """Number of the first slot of each run, and how many slots there are, int64 (n + 1,)."""
+        return self._first
+
+    def byte(self, slot: int) -> int:
+        """Return the file offset of a slot."""
+        run = min(int(np.searchsorted(self._first[1:], slot, "right")), len(self._offsets) - 1)
+        return int(self._offsets[run]) + (slot - int(self._first[run])) * SLOT_BYTES
+
+    def check(self) -> None:
+        """Raise SourceChangedError if the file is not the one that was opened any more."""
+        self._file.check()
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
+    def read(self, start: int, end: int, scratch: NDArray[np.uint32] | None = None) -> NDArray[np.uint32]:
+        """Return slots, as `SlotSource.read`.
+
+        Returns:
+            uint32 (n, 4).
+
+        Raises:
+            IndexError: There are no such slots.
+            SourceChangedError: The file has lost them.
+        """
+        if not 0 <= start <= end <= len(self):
+            raise IndexError(f"slots {start} to {end} of {len(self)}")
+        out = np.empty((end - start, 4), np.uint32) if scratch is None else scratch[: end - start]
+        slot = start
+        while slot < end:
+            run = int(np.searchsorted(self._first[1:], slot, "right"))
+            stop = min(end, int(self._first[run + 1]))
+            self._run(run).read(slot - self._first[run], stop - self._first[run], out[slot - start :])
+            slot = stop
+        return out
+
+    def take(self, at: NDArray[np.int64], word: int) -> NDArray[np.uint32]:
+        """Return one word of some slots.
+
+        Returns:
+            uint32 (n,).
+        """
+        return np.ascontiguousarray(self.take_halves(at, word // 2)[:, word % 2])
+
+    def take_halves(self, at: NDArray[np.int64], half: int) -> NDArray[np.uint32]:
+        """Return words 0 and 1, or 2 and 3, of some slots, shape (len(at), 2)."""
+        out = np.empty((len(at), 2), np.uint32)
+        order = np.argsort(at, kind="stable")
+        edges = np.searchsorted(at[order], self._first)
+        for run in np.flatnonzero(np.diff(edges)).tolist():
+            rows = order[edges[run] : edges[run + 1]]
+            out[rows] = self._run(run).take_halves(at[rows] - self._first[run], half)
+        return out
+
+    def _run(self, run: int) -> FileSlots:
+        count = int(self._first[run + 1] - self._first[run])
+        return FileSlots(self._file, int(self._offsets[run]), count, self._byte_order)
 
 
 def source_of(slots: NDArray[np.uint32] | SlotSource) -> SlotSource:

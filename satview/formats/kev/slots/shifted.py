@@ -1,0 +1,111 @@
+"""Finds where the slots of a file lie that lost, or gained, bytes that are no whole number of slots.
+
+A bad copy shifts all slots behind the place: read on in steps of 16 bytes they would be noise that looks like events.
+Only a file whose size shows it is searched, from its end: where the last kernel buffers lie as they should, nothing is
+shifted. Kernel buffers begin with a BUFFER slot, which has the stamp of the slot behind it (section 6.1).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from satview.events import wire
+from satview.events.wire import SLOT_BYTES
+from satview.formats.kev.slots.slot_source import FileSlots, ScatteredSlots, SourceFile
+from satview.store.problems import Problems
+
+_CHUNK_BYTES: Final = 1 << 22
+_LONGEST_BUFFER: Final = 1 << 18  # bytes; kernel buffers have 16 KiB
+_UNUSED_BITS: Final = 0x00FE8000  # of a header word
+_SLACK_CYCLES: Final = 1 << 20  # by which stamps step back without any loss
+_HEADS: Final = {
+    "little": re.compile(rb"\x02\x04\x00[\x00-\x3f]", re.DOTALL),
+    "big": re.compile(rb"[\x00-\x3f]\x00\x04\x02", re.DOTALL),
+}
+
+
+def slots_of(file: SourceFile, offset: int, byte_order: str, problems: Problems) -> FileSlots | ScatteredSlots:
+    """Return the slots of a file from an offset on, also where they are shifted.
+
+    Args:
+        file: The file.
+        offset: Of the first slot.
+        byte_order: Of the file.
+        problems: Receives `shifted-slots`.
+    """
+    in_a_row = FileSlots(file, offset, (file.size - offset) // SLOT_BYTES, byte_order)
+    tail = max(offset, file.size - _CHUNK_BYTES)
+    if not (file.size - offset) % SLOT_BYTES:
+        return in_a_row
+    heads = list(_buffer_heads(file, tail, file.size, byte_order))
+    if not heads or not (heads[-1] - offset) % SLOT_BYTES:
+        return in_a_row
+    runs = [(offset, offset)]  # where slots begin, and the last buffer of these slots
+    for head in _buffer_heads(file, offset, file.size, byte_order):
+        start, last = runs[-1]
+        if (head - start) % SLOT_BYTES:
+            cut, first = _border(file, max(last, head - _LONGEST_BUFFER // SLOT_BYTES * SLOT_BYTES), head, byte_order)
+            # A slot of the run before begins there, or it would not be whole.
+            cut -= (cut - start) % SLOT_BYTES
+            problems.add("shifted-slots", f"from here on slots lie {(head - start) % SLOT_BYTES} bytes further on", cut)
+            runs[-1] = start, cut
+            runs.append((first, head))
+        else:
+            runs[-1] = start, head
+    runs[-1] = runs[-1][0], file.size
+    offsets, ends = np.array(runs, np.int64).T
+    return ScatteredSlots(file, offsets, (ends - offsets) // SLOT_BYTES, byte_order)
+
+
+def _buffer_heads(file: SourceFile, start: int, end: int, byte_order: str) -> Iterator[int]:
+    """Yield the offsets of the BUFFER slots between two offsets, wherever they lie."""
+    for first in range(start, end, _CHUNK_BYTES):
+        data = file.bytes_at(min(_CHUNK_BYTES + 2 * SLOT_BYTES - 1, end - first), first)
+        for match in _HEADS[byte_order].finditer(data):
+            position = match.start()
+            stamps = [data[at : at + 4] for at in (position + 4, position + SLOT_BYTES + 4)]
+            if position < _CHUNK_BYTES and stamps[0] == stamps[1] and len(stamps[1]) == 4:
+                yield first + position
+
+
+def _border(file: SourceFile, last: int, head: int, byte_order: str) -> tuple[int, int]:
+    """Return where slots that lie as one BUFFER slot end, and where those begin that lie as the next one.
+
+    Of all places between the two it is the one that has most slots that can be some.
+
+    Args:
+        file: The file.
+        last: Offset of the last slot that is known to lie as the slots before do.
+        head: Offset of the first one that lies otherwise.
+        byte_order: Of the file.
+    """
+    data = file.bytes_at(head + 2 * SLOT_BYTES - last, last)
+    before = _words(data, 0, (head - last) // SLOT_BYTES, byte_order)
+    lead = (head - last) % SLOT_BYTES
+    behind = _words(data, lead, (head - last) // SLOT_BYTES, byte_order)
+    begin, end = before[:1, 1], _words(data, head - last, 1, byte_order)[:, 1]
+    before_fits, behind_fits = (np.cumsum(_can_be(slots, begin, end)) for slots in (before, behind))
+    behind_fits = behind_fits[-1:] - behind_fits
+    slots = np.arange(len(before_fits) + 1)
+    kept = np.concatenate(([0], before_fits)) + np.concatenate((behind_fits, [0]))
+    cut = int(slots[np.argmax(kept)])
+    return last + cut * SLOT_BYTES, last + lead + min(cut, len(behind)) * SLOT_BYTES
+
+
+def _words(data: bytes, position: int, count: int, byte_order: str) -> NDArray[np.uint32]:
+    words = np.frombuffer(data, f"{'<' if byte_order == 'little' else '>'}u4", count * 4, position)
+    return words.astype(np.uint32).reshape(count, 4)
+
+
+def _can_be(slots: NDArray[np.uint32], begin: NDArray[np.uint32], end: NDArray[np.uint32]) -> NDArray[np.bool_]:
+    """Return which slots can be some between two stamps, bool (n,)."""
+    since = slots[:, 1] - begin + np.uint32(_SLACK_CYCLES)  # modulo 2^32, as stamps are
+    is_in_time = since <= end - begin + np.uint32(2 * _SLACK_CYCLES)
+    has_class = (slots[:, 0] >> wire.CLASS_SHIFT & wire.CLASS_MASK) != wire.WireClass.EMPTY
+    fits: NDArray[np.bool_] = is_in_time & has_class & (slots[:, 0] & _UNUSED_BITS == 0)
+    return fits
