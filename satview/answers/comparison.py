@@ -26,7 +26,7 @@ from satview.answers.table import SUBJECT, Column, Kind, Question, Table, number
 from satview.base.time import NS_PER_S, TimeWindow
 from satview.events.states import STATE_BY_NAME
 from satview.linkage.transactions import transactions
-from satview.store.trace import Trace
+from satview.store.trace import LOGGER, Trace
 
 FIGURES: Final[dict[str, tuple[str, ...]]] = {
     "process": ("cpu_share",),
@@ -74,7 +74,6 @@ QUESTION: Final = Question(
     "Nothing is known of these parts of the traces.",
     tone="tone",
 )  # fmt: skip
-_LOGGER: Final = "tracelogger"
 _TONES: Final = ("", "error", "dim")
 _OF_ONE: Final = ("mean", "longest", "least", "p99", "median", "max")  # in names of durations that do not grow
 _WORSE_IF_LONGER: Final = ("READY", "MUTEX", "SEND", "REPLY", "RWLOCK_READ", "RWLOCK_WRITE")  # states: longer is worse
@@ -114,7 +113,7 @@ class Change:
     @property
     def is_of_logger(self) -> bool:
         """It is of the program that wrote the trace: it follows what was captured, and comes after all others."""
-        return self.name.split(" ", 1)[0].rpartition("/")[2] == _LOGGER
+        return self.name.split(" ", 1)[0].rpartition("/")[2] == LOGGER
 
     @property
     def ratio(self) -> float:

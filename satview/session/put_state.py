@@ -281,13 +281,16 @@ def put_lanes(opened: OpenTrace, state: LanesState, is_same: bool, is_first: boo
     if is_same:
         groups = {group.title: LaneGroup(group.title, frozenset(keys(group.members))) for group in state.groups}
         arrangement = replace(arrangement, sort=state.sort, group=state.group, groups=tuple(groups.values()))
+    is_sorted = not is_same and state.sort is lanes.arrangement.sort
+    if is_sorted:
+        arrangement = replace(arrangement, sort=state.sort, order=lanes.arrangement.order)
     if is_first:
         lanes.begin_with(opened.begun_with(arrangement), opened.viewport.window)
     else:
         lanes.arrange(arrangement, opened.viewport.window, "session")
     if is_same:
         return
-    if state.sort is not SortBy.TRACE:
+    if state.sort is not SortBy.TRACE and not is_sorted:
         opened.sort_lanes(state.sort)
     if state.group is not GroupBy.PROCESS:
         opened.group_lanes(state.group, state.patterns)

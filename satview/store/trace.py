@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any, Final, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,8 @@ from satview.events.wire import CODE_COUNT
 from satview.store.head import Header, SystemInfo
 from satview.store.problems import Problems
 from satview.store.tables import BufferTable, EventTable, Fragments, ProcessTable, StateIndex, ThreadTable
+
+LOGGER: Final = "tracelogger"  # name of the program that writes traces: what it did is apart from what they are about
 
 # How the payloads of a trace are read; each format brings its own source.
 

@@ -76,19 +76,20 @@ def test_the_card_names_both_ends_and_the_delay(empty_window, load, tmp_path, qt
     window = load(empty_window, exchange(tmp_path))
     view = window.workspace.area.view
     layer = all_arrows(window, qtbot)
-    x1, y1, x2, y2 = layer._ends[0]
+    message = layer.groups.arrows.kind.tolist().index(ArrowKind.MESSAGE)
+    x1, y1, x2, y2 = layer._ends[message]
     position = QPointF((x1 + x2) / 2, (y1 + y2) / 2)
-    assert layer.at(position) == 0
+    assert layer.at(position) == message
     QTest.mouseMove(view, QPoint(1, 1))
     QTest.mouseMove(view, position.toPoint())
-    qtbot.waitUntil(lambda: layer.hovered == 0, timeout=5_000)
-    text = layer.text(0)
+    qtbot.waitUntil(lambda: layer.hovered == message, timeout=5_000)
+    text = layer.text(message)
     assert "<b>message</b>" in text
     assert "99 ns" in text
     assert "shell 1 \N{RIGHTWARDS ARROW} disk 1" in text
     assert "SND_MESSAGE #" in text
     assert "shell 1" in window.workspace.area.hover.text()
-    assert layer.at(QPointF(x1 + 200, y1)) != 0
+    assert layer.at(QPointF(x1 + 200, y1)) != message
 
 
 def test_dense_arrows_are_counts_where_they_end_and_no_lines(empty_window, load, tmp_path, qtbot):
@@ -136,7 +137,7 @@ def test_a_click_on_an_arrow_selects_its_link_and_brackets_step_along_it(empty_w
     layer, view, opened = all_arrows(window, qtbot), window.workspace.area.view, window.session.opened
     assert [entry.name for entry in window.workspace.area.legend.entries][-2:] == ["message", "reply"]
     before = view.grab().toImage()
-    x1, y1, x2, y2 = layer._ends[0]
+    x1, y1, x2, y2 = layer._ends[layer.groups.arrows.kind.tolist().index(ArrowKind.MESSAGE)]
     middle = QPoint(round((x1 + x2) / 2), round((y1 + y2) / 2))
     QTest.mouseClick(view, Qt.MouseButton.LeftButton, pos=middle)
     link = opened.highlight.shown.link

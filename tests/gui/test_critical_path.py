@@ -113,7 +113,7 @@ def test_the_line_goes_over_to_who_holds_the_thread_up(empty_window, load, inver
         )
 
     assert accent_in("store 1", 32) > 40  # it runs: solid
-    assert 10 < accent_in("store 1", 14) < accent_in("store 1", 32)  # it is ready: dashed; its name is in the middle
+    assert 10 < accent_in("store 1", 16) < accent_in("store 1", 32)  # it is ready: dashed, beside its name
     assert accent_in("middle 1", 20) == 0
     QTest.keyClick(view, Qt.Key.Key_Escape)  # the selection
     assert opened.path.found is not None

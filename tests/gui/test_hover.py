@@ -27,6 +27,7 @@ def point_at(window, who, at_ms, qtbot):
     view.scroll_to(row.y_px)
     settle(qtbot, window)  # lanes that come into sight are made in the background
     x = round(view.scale.x(opened.trace.clock.cycles(at_ms * 1_000_000)))
+    qtbot.mouseMove(view, QPoint(1, 1))  # a move to where the mouse is, over another lane now, is none
     qtbot.mouseMove(view, QPoint(x, row.y_px - view.scroll_px + row.height_px // 2))
     return window.workspace.area.hover.text().split("<br>")
 

@@ -189,11 +189,11 @@ def test_lanes_that_somebody_arranged_stay_as_they_are(dense):
 
 
 def test_few_lanes_are_sorted_too_but_not_folded(empty_window, load, tmp_path):
-    """In the lesson `middle` runs most, then `low`; the kernel, which comes first in the file, nearly never."""
+    """In the lesson `middle` runs most, then `low`; the logger and the kernel, which is first in the file, are last."""
     path = tmp_path / "inversion.kev"
     assert main(["tracelogger", "--workload", "inversion", "-w", "-f", str(path)]) == 0
     window = load(empty_window, path)
-    assert titles(window) == ["CPU 0", "middle", "low", "high", "tracelogger", "procnto-smp-instr"]
+    assert titles(window) == ["CPU 0", "middle", "low", "high", "procnto-smp-instr", "tracelogger"]
     assert window.session.opened.lanes.heads == ()
     assert "idle" in [window.session.opened.timeline.infos[row.index].title for row in window.session.opened.lanes.rows]
 

@@ -347,6 +347,7 @@ def test_rectangles_are_the_picture():
 
 @pytest.mark.thorough
 def test_the_legend_explains_what_a_filter_marks(window, opened, qtbot):
+    window.resize(1400, 1000)
     legend = window.workspace.area.legend
     assert legend.area_of("marked by a filter").isEmpty()
     opened.filters.add_pass("state == REPLY", effect=Effect.MARK)

@@ -40,6 +40,7 @@ _BEYOND_PX: Final = 60.0  # ends outside the picture are drawn that far outside,
 _HALO_PX: Final = 4.0
 _TICK_PX: Final = 4.0
 _TEXT_ROOM_PX: Final = 8
+LABEL_PX: Final = 10  # of names across lines
 _ARROW_PX: Final = 14.0  # from the begin of a wait to its arrow, and between arrows
 
 
@@ -94,7 +95,7 @@ def _draw_waits(
     """Draw an arrow from each thread that waits to who has what it waits for, and outline that one meanwhile."""
     rows = opened.lanes.rows if waits else ()
     tops = {row.index: (float(row.y_px - scroll_px), float(row.height_px)) for row in rows}
-    used_px: list[float] = []
+    used_px, boxes, arrows = list[float](), list[QRectF](), list[tuple[QPointF, QPointF, bool]]()
     for wait in waits:
         lanes = [lane_in(opened, opened.lane_of_thread(row), tops) for row in (wait.thread, wait.holder)]
         left, right = scale.x(wait.start_cycles), scale.x(wait.end_cycles)
@@ -102,10 +103,7 @@ def _draw_waits(
             continue
         left, right = max(left, 0.0), min(right, float(scale.width_px))
         (from_top, from_height), (top, height) = tops[lanes[0]], tops[lanes[1]]
-        painter.setBrush(Qt.BrushStyle.NoBrush)
-        for pen in (QPen(colour(theme.base, 230), 4.0), QPen(colour(theme.accent), 2.0)):
-            painter.setPen(pen)
-            painter.drawRoundedRect(QRectF(left, top + 1, max(right - left, 2.0), height - 2), 3, 3)
+        boxes.append(QRectF(left, top + 1, max(right - left, 2.0), height - 2))
         if lanes[0] == lanes[1]:
             continue
         x = left + _ARROW_PX
@@ -114,7 +112,14 @@ def _draw_waits(
         used_px.append(x)
         begin = QPointF(x, from_top + from_height * MIDDLE)
         end = QPointF(x, top + (height if begin.y() > top else 0.0))
-        _draw_arrow(painter, begin, end, theme, is_exact=wait.certainty is Certainty.EXACT)
+        arrows.append((begin, end, wait.certainty is Certainty.EXACT))
+    painter.setBrush(Qt.BrushStyle.NoBrush)
+    for pen in (QPen(colour(theme.base, 230), 4.0), QPen(colour(theme.accent), 2.0)):  # no halo over a line beside it
+        painter.setPen(pen)
+        for box in boxes:
+            painter.drawRoundedRect(box, 3, 3)
+    for begin, end, is_exact in arrows:
+        _draw_arrow(painter, begin, end, theme, is_exact=is_exact)
 
 
 def _draw_legs(
@@ -127,7 +132,11 @@ def _draw_legs(
     """
     tops = {row.index: float(row.y_px - scroll_px) for row in rows}
     times, clock = opened.trace.events.time_cycles, opened.trace.clock
-    metrics = QFontMetricsF(painter.font())
+    painter.save()
+    font = QFont(painter.font())
+    font.setPixelSize(theme.px(LABEL_PX))
+    painter.setFont(font)
+    metrics = QFontMetricsF(font)
     painter.setBrush(Qt.BrushStyle.NoBrush)
     for leg in shown.legs:
         lane = opened.lane_of_thread(leg.thread)
@@ -146,19 +155,25 @@ def _draw_legs(
         name = f"{visible_line(shown.title)}: " if shown.title and leg is shown.legs[0] else ""
         text = f"{name}{leg.title} {format_duration(clock.duration_ns(last - first))}"
         _draw_label(painter, text, max(left, 0.0), min(right, scale.width_px), top, metrics, theme)
+    painter.restore()
 
 
 def _draw_label(
     painter: QPainter, text: str, left: float, right: float, top: float, metrics: QFontMetricsF, theme: Theme
 ) -> None:
     """Write a text in the middle of a bracket, if it fits."""
-    width, height = metrics.horizontalAdvance(text), metrics.height()
+    width = metrics.horizontalAdvance(text)
     if right - left < width + _TEXT_ROOM_PX:
         return
-    box = QRectF((left + right - width) / 2 - 3, top - 1.5, width + 6, height)
+    box = across_line((left + right - width) / 2 - 3, width + 6, top, metrics)
     painter.fillRect(box, colour(theme.base, 235))
     painter.setPen(colour(theme.accent))
     painter.drawText(box, Qt.AlignmentFlag.AlignCenter, text)
+
+
+def across_line(left: float, width: float, y: float, metrics: QFontMetricsF) -> QRectF:
+    """Return where a name lies across a line at the top of a lane: between two lanes, where it hides no state."""
+    return QRectF(left, y - metrics.ascent() / 2 - 1, width, metrics.ascent() + 2)
 
 
 def lane_in(opened: OpenTrace, lane: int | None, middles: Mapping[int, object]) -> int | None:

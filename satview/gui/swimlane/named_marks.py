@@ -16,7 +16,7 @@ from satview.analysis.reasons.critical_path import PIECE_WORDS, PieceKind
 from satview.answers.verdicts import Verdicts
 from satview.base.safe_text import html_text, visible_line
 from satview.base.time_text import format_duration
-from satview.gui.swimlane.marks import lane_in, visible_pieces
+from satview.gui.swimlane.marks import LABEL_PX, across_line, lane_in, visible_pieces
 from satview.gui.swimlane.scale import TimeScale
 from satview.gui.theme import Theme, colour
 from satview.session.lanes.lane_row import LaneRow
@@ -29,7 +29,6 @@ _TICK_PX: Final = 4.0
 _PICK_PX: Final = 3.0
 _PAD_PX: Final = 3.0
 _GAP_PX: Final = 4.0
-_TEXT_PX: Final = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +93,7 @@ class NamedMarks(QObject):
             theme: Its colours.
         """
         font = QFont(painter.font())
-        font.setPixelSize(theme.px(_TEXT_PX))
+        font.setPixelSize(theme.px(LABEL_PX))
         metrics, clock = QFontMetricsF(font), self._opened.trace.clock
         tops = {row.index: float(row.y_px - scroll_px) for row in rows}
         lines: dict[int, list[tuple[float, float]]] = {}
@@ -125,7 +124,7 @@ class NamedMarks(QObject):
                 in_lane.append((label, label + wide))
             elif not mark.has_line:
                 continue
-            box = QRectF(label, tops[lane] + _LINE_Y_PX - metrics.ascent() / 2 - 1, wide, metrics.ascent() + 2)
+            box = across_line(label, wide, tops[lane] + _LINE_Y_PX, metrics)
             line = QRectF(left, tops[lane], right - left, _LINE_Y_PX + _PICK_PX)
             self._placed.append(_Placed(mark, line, box if has_label else QRectF(), text))
         painter.save()

@@ -22,6 +22,8 @@ from satview.filters.expressions.pattern import glob
 from satview.session.lanes.lane_arrangement import GroupBy, LaneGroup, SortBy
 from satview.session.lanes.lane_list import LaneIndex, LaneList
 from satview.session.tasks import IsCancelled, Report, Task
+from satview.store.losses import idle_threads
+from satview.store.trace import LOGGER
 from satview.timeline.lane_tree import LaneInfo, LaneKind, Timeline
 
 # Names of processes and threads as people type them: `devb-*`, or several with a heading for groups of lanes.
@@ -146,7 +148,10 @@ def sorted_lanes(timeline: Timeline, sort: SortBy, figures: SortFigures | None) 
 
 
 def use_of(timeline: Timeline) -> SortFigures | None:
-    """Return how long threads and processes had the CPUs, by their lanes; None until all of these are ready."""
+    """Return how long threads and processes had the CPUs, by their lanes; None until all of these are ready.
+
+    The kernel and the logger are not what a trace is about: their processes are NOT_KNOWN, which comes last.
+    """
     trace, lanes = timeline.trace, timeline.lanes_of_cpus
     if not lanes:
         return None
@@ -156,7 +161,10 @@ def use_of(timeline: Timeline) -> SortFigures | None:
             length = np.diff(np.append(spans.start_cycles, spans.end_cycles))
             length[spans.value < FIRST_PROCESS] = 0
             cycles += sum_by(spans.thread, length, len(cycles))
-    return SortFigures(cycles, sum_by(trace.threads.process, cycles, len(trace.processes)))
+    of_process = sum_by(trace.threads.process, cycles, len(trace.processes))
+    of_process[trace.threads.process[idle_threads(trace)]] = NOT_KNOWN
+    of_process[[trace.short_process_name(row) == LOGGER for row in range(len(of_process))]] = NOT_KNOWN
+    return SortFigures(cycles, of_process)
 
 
 def idle_cpus(timeline: Timeline) -> list[int]:
