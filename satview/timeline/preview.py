@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,7 +54,7 @@ class Preview:
 
     def cover(self, cpu: int, window: TimeWindow, bins: int) -> NDArray[np.float64]:
         """Return for how many cycles each lane value is known to have had a CPU, (64, bins); all 0 = not known."""
-        return _cover(self.cpus[cpu], pixel_edges(window, bins))
+        return _cover(self.cpus[cpu], window, bins)
 
     def busy_shares(self, window: TimeWindow, bins: int) -> NDArray[np.float64]:
         """Return the share of the known time in which something ran, all CPUs together, (bins,); NaN = not known."""
@@ -105,9 +106,10 @@ def _known_until(sample: Sampled, rows: NDArray[np.uint32]) -> NDArray[np.int64]
     return np.asarray(last[keys[rows]])
 
 
-def _cover(runs: Runs, edges: NDArray[np.int64]) -> NDArray[np.float64]:
+@lru_cache(maxsize=32)  # the first picture has all CPUs twice: in the strip and as lanes
+def _cover(runs: Runs, window: TimeWindow, width: int) -> NDArray[np.float64]:
     """Return for how many cycles each value is known in each pixel, (values, pixels)."""
-    width = len(edges) - 1
+    edges = pixel_edges(window, width)
     start, end = np.maximum(runs.start_cycles, edges[0]), np.minimum(runs.end_cycles, edges[-1])
     inside = end > start
     start, end, value = start[inside], end[inside], runs.value[inside].astype(np.int64)

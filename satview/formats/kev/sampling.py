@@ -31,7 +31,7 @@ from satview.store.trace import Trace
 
 LEAST_SLOTS: Final = 1 << 20  # files of fewer are decoded as soon as they would be sampled
 SAMPLE_LENGTH: Final = 1024  # as long as a kernel buffer, so that nearly every sample has a TIME event
-SAMPLES: Final = 600  # one or two for every four pixels of a wide window
+SAMPLES: Final = 400  # one or two for every four pixels of a wide window
 _HEAD_SAMPLES: Final = 8  # at the start, where the state dump names processes and threads
 _LONGEST_S: Final = 0.3  # on a disk that is slow to seek, fewer samples have to do
 _NO_EVENT: Final = wire.Struct.COMBINE_CONTINUE << wire.STRUCT_SHIFT  # the middle of an event that never began

@@ -18,7 +18,7 @@ from satview.gui.theme import Theme, colour
 from satview.timeline.preview import Preview
 
 _OPAQUE: Final = 0xFF000000
-_BIN_PX: Final = 4  # of the whole trace, so that each bin has a position or two of its own
+BIN_PX: Final = 4  # of the whole trace, so that each bin has a position or two of its own
 _PADDING_PX: Final = 3
 
 
@@ -38,7 +38,7 @@ def draw_preview_lane(
     """
     inner = area.adjusted(0, _PADDING_PX, 0, -_PADDING_PX)
     width, height = max(1, round(inner.width() * ratio)), max(1, round(inner.height() * ratio))
-    bins = max(1, round(inner.width() / _BIN_PX))
+    bins = max(1, round(inner.width() / BIN_PX))
     pixels = lane_pixels(preview.cover(cpu, window, bins), width, height, theme)
     image = QImage(pixels.data, width, height, 4 * width, QImage.Format.Format_RGB32)
     image.setDevicePixelRatio(ratio)

@@ -29,7 +29,7 @@ from satview.base.safe_text import visible_line
 from satview.base.time import TimeWindow
 from satview.gui.colours import mixed
 from satview.gui.swimlane.marks import draw_lost, lost_spans
-from satview.gui.swimlane.preview_lane import draw_preview_lane, hatch
+from satview.gui.swimlane.preview_lane import BIN_PX, draw_preview_lane, hatch
 from satview.gui.swimlane.ruler import draw_ticks, ticks
 from satview.gui.swimlane.scale import TimeScale
 from satview.gui.theme import Theme, colour
@@ -42,7 +42,6 @@ _NOTCH: Final = 120
 _ZOOM_PER_NOTCH: Final = 1.25
 _ZOOM_STEP: Final = 1.5
 _PAN_STEP: Final = 0.2
-_BIN_PX: Final = 2
 
 
 class PreviewLanes(QWidget):
@@ -171,7 +170,7 @@ class PreviewLanes(QWidget):
         """Draw the load of all CPUs over the whole trace, and which part of it the lanes show."""
         theme, left, width = self._theme, self._label_px, self._lanes_width
         limits = view.viewport.limits
-        bins = max(1, width // _BIN_PX)
+        bins = max(1, round(width / BIN_PX))
         if self._load is None or len(self._load) != bins:
             self._load = view.preview.busy_shares(limits, bins)
         shares = self._load
