@@ -78,7 +78,8 @@ def cut_buffers(decoded: Decoded, count: int, region: EventRegion, *, per_cpu: b
     for number in np.flatnonzero(is_cut)[:_MOST].tolist():
         begin, end = int(rows[number]), int(ends[number])
         for cpu, before, behind in _still(decoded, begin, end, int(ring[number])):
-            start, stop = int(decoded.time[before]), int(decoded.time[behind])
+            # Of the last slot before, which may be cut in two, the time may be wrong: far too early, as a rule.
+            start, stop = int(decoded.time[min(begin, before) : before + 1].max()), int(decoded.time[behind])
             if stop <= start or behind >= end:
                 continue  # before the next buffer, which shows it
             if not announced[number] and stop - start < _LONGER * to_next[number]:
