@@ -28,12 +28,12 @@ from satview.session.lanes.lane_arrangement import GroupBy, LaneArrangement, Sor
 from satview.session.lanes.lane_list import LaneList
 from satview.session.lanes.lane_row import event_of_slot
 from satview.session.lanes.lane_sorter import LaneSorter
-from satview.session.loading.loaded_trace import PreviewView, Reload, Shown, events_per_thread
+from satview.session.loading.loaded_trace import Reload, Shown, events_per_thread
 from satview.session.marks import Marks
 from satview.session.questions import PathSearch, TraceAnswer, WhySearch
 from satview.session.settings import Settings
 from satview.session.tasks import IsCancelled
-from satview.session.viewport import Viewport, with_margin
+from satview.session.viewport import PreviewView, Viewport, with_margin
 from satview.store.arguments import describe_events
 from satview.store.doubts import doubts, trusted_window
 from satview.store.trace import Trace

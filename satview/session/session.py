@@ -18,9 +18,10 @@ from satview.session.settings import Settings
 from satview.session.tasks import Task, dismantle
 
 if TYPE_CHECKING:
-    from satview.session.loading.loaded_trace import LoadedTrace, PreviewView, Reload, Shown
+    from satview.session.loading.loaded_trace import LoadedTrace, Reload, Shown
     from satview.session.marks import Marks
     from satview.session.open_trace import OpenTrace
+    from satview.session.viewport import PreviewView
 
 _HOLD_MS = 100
 _GIVE_BACK_MS = 500  # Qt has deleted then what it deletes later
@@ -276,7 +277,7 @@ class Session(QObject):
     def _on_preview(self, number: int, preview: object) -> None:
         """Let the user look at what some positions of the file show, unless all of it is read by now."""
         if self.stage is Stage.LOADING and number == self._opens and preview is not None:
-            from satview.session.loading.loaded_trace import PreviewView  # brings numpy
+            from satview.session.viewport import PreviewView  # brings numpy
             from satview.timeline.preview import Preview
 
             assert isinstance(preview, Preview)

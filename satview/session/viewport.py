@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import time
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from PySide6.QtCore import QObject, Signal
 
 from satview.base.time import TimeWindow
+
+if TYPE_CHECKING:
+    from satview.timeline.preview import Preview
 
 SHORTEST_CYCLES: Final = 8
 _SNAP_CYCLES_PER_PX: Final = 256  # below that, lanes are drawn from intervals, and rounding would be felt as a jerk
@@ -212,3 +215,17 @@ def with_margin(window: TimeWindow) -> TimeWindow:
     """Return the window with half a percent more on both sides, so that the first and last event can be seen."""
     margin = max(1, window.length // 200)
     return TimeWindow(window.start - margin, window.end + margin)
+
+
+class PreviewView(QObject):
+    """What a window shows until a trace is read.
+
+    Attributes:
+        preview: The data, read-only.
+        viewport: The part that shows; the trace begins with it if the user has moved there.
+    """
+
+    def __init__(self, preview: Preview, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self.preview = preview
+        self.viewport = Viewport(with_margin(preview.window), self, preview.window.end)

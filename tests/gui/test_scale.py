@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from satview.base.time import Clock, TimeWindow
-from satview.gui.swimlane.ruler import step_ns, tick_text, ticks
-from satview.gui.swimlane.scale import TimeScale
+from satview.gui.swimlane.scale import TimeScale, step_ns, tick_text, ticks
 
 GHZ = Clock(1_000_000_000)
 

@@ -12,8 +12,7 @@ import pyqtgraph as pg
 
 from satview.base.time import TimeWindow
 from satview.base.time_text import format_duration
-from satview.gui.swimlane.ruler import ticks
-from satview.gui.swimlane.scale import TimeScale
+from satview.gui.swimlane.scale import TimeScale, ticks
 from satview.gui.theme import Theme, colour
 from satview.session.open_trace import OpenTrace
 

@@ -14,8 +14,7 @@ from satview.base.time import TimeWindow
 from satview.events import states
 from satview.events.states import IS_BUSY
 from satview.gui.colours import mixed, state_colour
-from satview.gui.swimlane.fills import half_way, lane_colour
-from satview.gui.swimlane.shares import draw_tops
+from satview.gui.swimlane.fills import draw_tops, half_way, lane_colour
 from satview.gui.theme import Theme
 from satview.timeline.lane_tree import Timeline
 from satview.timeline.spans import pixel_edges

@@ -1,17 +1,20 @@
-"""How lanes are filled where no state is drawn: patterns, and keys of the legend that are no state."""
+"""How lanes are filled where no state is drawn: patterns, lost spans, and keys of the legend that are no state."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
-from PySide6.QtGui import QImage
+from PySide6.QtCore import QLineF, QRectF, Qt
+from PySide6.QtGui import QBrush, QImage, QPainter, QPen
 
 from satview.core import pictures
 from satview.events import states
 from satview.gui.colours import HATCHES, hatch_of, state_colour
-from satview.gui.theme import Theme
+from satview.gui.swimlane.scale import TimeScale
+from satview.gui.theme import Theme, colour
 from satview.timeline.arrows import ArrowKind
 
 # Hatching: distinguishes states for those to whom their colours say nothing.
@@ -58,6 +61,74 @@ def swatch(value: int, theme: Theme, width_px: int, height_px: int, ratio: float
     image = QImage(pixels.data, size[1], size[0], 4 * size[1], QImage.Format.Format_RGB32).copy()
     image.setDevicePixelRatio(ratio)
     return image
+
+
+# Draws a stack of shares into the rows of a picture.
+
+
+def draw_tops(
+    pixels: NDArray[np.uint32],
+    tops: NDArray[np.float64],
+    is_busy: NDArray[np.bool_],
+    columns: NDArray[np.intp],
+    colours: NDArray[np.uint32],
+    background: int,
+    rows: tuple[int, int],
+) -> None:
+    """Draw a stack, as far as it is in the picture.
+
+    Args:
+        pixels: uint32 (height, width), changed.
+        tops: float64 (k, bins), where each kind ends, 0 = bottom, 1 = top.
+        is_busy: bool (k,), of these something must be seen even where it is less than a pixel high.
+        columns: int64 (bins + 1,), ascending, of the bins.
+        colours: uint32 (k,).
+        background: Opaque colour of what no kind covers.
+        rows: First row of the bar and the one behind its last; may be outside of the picture.
+    """
+    if max(0, rows[0]) >= min(len(pixels), rows[1]):
+        return
+    pictures.draw_stack(tops, is_busy, columns, colours, background, rows, pixels)
+
+
+# Where events are missing.
+
+
+LOST_LEAST_PX: Final = 4.0
+
+
+def lost_spans(lost: NDArray[np.int64], scale: TimeScale) -> list[tuple[float, float]]:
+    """Return the visible lost spans as (left, right) pixels, each at least `LOST_LEAST_PX` wide, merged."""
+    window = scale.window
+    seen = lost[(lost[:, 1] >= window.start) & (lost[:, 0] < window.end)] if len(lost) else lost
+    merged: list[tuple[float, float]] = []
+    if not len(seen):
+        return merged
+    # Many marks can share a pixel: only the first of each pixel can change the picture's left edges.
+    lefts = np.clip((seen[:, 0] - window.start) * scale.width_px // window.length, -1, scale.width_px)
+    keep = np.unique(lefts, return_index=True)[1]
+    for i in keep:
+        left, right = max(-8.0, scale.x(int(seen[i, 0]))), min(scale.width_px + 8.0, scale.x(int(seen[i, 1])))
+        if right - left < LOST_LEAST_PX:
+            middle = (left + right) / 2
+            left, right = middle - LOST_LEAST_PX / 2, middle + LOST_LEAST_PX / 2
+        if merged and left <= merged[-1][1]:
+            merged[-1] = (merged[-1][0], max(merged[-1][1], right))
+        else:
+            merged.append((left, right))
+    return merged
+
+
+def draw_lost(painter: QPainter, lost: Iterable[tuple[float, float]], height: float, theme: Theme) -> None:
+    """Hatch the spans in which events are missing."""
+    pen = QPen(colour(theme.error, 150))
+    pen.setWidthF(1)
+    for left, right in lost:
+        area = QRectF(left, 0, right - left, height)
+        painter.fillRect(area, colour(theme.base, 190))
+        painter.fillRect(area, QBrush(colour(theme.error, 170), Qt.BrushStyle.BDiagPattern))
+        painter.setPen(pen)
+        painter.drawLines([QLineF(left, 0, left, height), QLineF(right, 0, right, height)])
 
 
 # What the legend explains that is no lane value: the keys of these entries, all below 0.

@@ -28,8 +28,8 @@ from satview.events import states
 from satview.gui.colours import OTHER_NAMES, class_colour, is_thick, mixed, state_colour
 from satview.gui.swimlane import fills
 from satview.gui.swimlane.cpu_use import names_of_values
-from satview.gui.swimlane.fills import swatch
-from satview.gui.swimlane.marks import arrow_colour, draw_lost
+from satview.gui.swimlane.fills import draw_lost, swatch
+from satview.gui.swimlane.marks import arrow_colour
 from satview.gui.theme import Theme, colour
 from satview.session.open_trace import OpenTrace
 from satview.timeline.arrows import ARROW_NAMES, ArrowKind

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from math import atan2, cos, pi, sin
 from typing import Final, NamedTuple
@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from PySide6.QtCore import QLineF, QObject, QPointF, QRectF, Qt, Signal
-from PySide6.QtGui import QBrush, QFont, QFontMetricsF, QPainter, QPen, QPolygonF
+from PySide6.QtGui import QFont, QFontMetricsF, QPainter, QPen, QPolygonF
 
 from satview.analysis.reasons.critical_path import CriticalPath, PieceKind
 from satview.base.safe_text import html_text, visible_line
@@ -650,44 +650,7 @@ def _small(font: QFont, theme: Theme) -> QFont:
     return font
 
 
-# What is over the lanes: lost spans, range, cursors, marks, selection. Shared by lanes and ruler.
-
-
-LOST_LEAST_PX: Final = 4.0
-
-
-def lost_spans(lost: NDArray[np.int64], scale: TimeScale) -> list[tuple[float, float]]:
-    """Return the visible lost spans as (left, right) pixels, each at least `LOST_LEAST_PX` wide, merged."""
-    window = scale.window
-    seen = lost[(lost[:, 1] >= window.start) & (lost[:, 0] < window.end)] if len(lost) else lost
-    merged: list[tuple[float, float]] = []
-    if not len(seen):
-        return merged
-    # Many marks can share a pixel: only the first of each pixel can change the picture's left edges.
-    lefts = np.clip((seen[:, 0] - window.start) * scale.width_px // window.length, -1, scale.width_px)
-    keep = np.unique(lefts, return_index=True)[1]
-    for i in keep:
-        left, right = max(-8.0, scale.x(int(seen[i, 0]))), min(scale.width_px + 8.0, scale.x(int(seen[i, 1])))
-        if right - left < LOST_LEAST_PX:
-            middle = (left + right) / 2
-            left, right = middle - LOST_LEAST_PX / 2, middle + LOST_LEAST_PX / 2
-        if merged and left <= merged[-1][1]:
-            merged[-1] = (merged[-1][0], max(merged[-1][1], right))
-        else:
-            merged.append((left, right))
-    return merged
-
-
-def draw_lost(painter: QPainter, lost: Iterable[tuple[float, float]], height: float, theme: Theme) -> None:
-    """Hatch the spans in which events are missing."""
-    pen = QPen(colour(theme.error, 150))
-    pen.setWidthF(1)
-    for left, right in lost:
-        area = QRectF(left, 0, right - left, height)
-        painter.fillRect(area, colour(theme.base, 190))
-        painter.fillRect(area, QBrush(colour(theme.error, 170), Qt.BrushStyle.BDiagPattern))
-        painter.setPen(pen)
-        painter.drawLines([QLineF(left, 0, left, height), QLineF(right, 0, right, height)])
+# What is over the lanes: range, cursors, marks, selection. Shared by lanes and ruler.
 
 
 _OUTSIDE: Final = 120  # of 255, how far what is outside a range is moved to the background

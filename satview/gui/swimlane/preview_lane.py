@@ -13,7 +13,7 @@ from PySide6.QtGui import QBrush, QImage, QPainter
 from satview.base.time import TimeWindow
 from satview.events import states
 from satview.gui.colours import state_colour
-from satview.gui.swimlane.shares import draw_tops
+from satview.gui.swimlane.fills import draw_tops
 from satview.gui.theme import Theme, colour
 from satview.timeline.preview import Preview
 

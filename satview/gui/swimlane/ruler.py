@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from PySide6.QtCore import QEvent, QLineF, QPointF, QRectF, Qt, Signal, Slot
@@ -11,121 +10,22 @@ from PySide6.QtGui import QFont, QFontMetricsF, QHelpEvent, QMouseEvent, QPainte
 from PySide6.QtWidgets import QToolTip, QWidget
 
 from satview.base.safe_text import tool_tip, visible_line
-from satview.base.time import NS_PER_S, Clock, TimeWindow
-from satview.base.time_text import UNITS, format_moment
-from satview.gui.swimlane.marks import draw_lost, lost_spans
-from satview.gui.swimlane.scale import TimeScale
+from satview.base.time import Clock, TimeWindow
+from satview.base.time_text import format_moment
+from satview.gui.swimlane.fills import draw_lost, lost_spans
+from satview.gui.swimlane.scale import TICK_ROW_PX, TimeScale, draw_ticks, small_step_ns, step_ns, ticks
 from satview.gui.theme import Theme, colour
 from satview.session.open_trace import OpenTrace
 from satview.session.range_view import length_texts
 from satview.session.snapping import SNAP_PX, Moved, snapped
 from satview.store.mark_file import Mark
 
-# Where the ruler puts its ticks and what it writes there. No Qt.
-
-
-_MAJOR_LEAST_PX: Final = 120
-
-
-@dataclass(frozen=True, slots=True)
-class Tick:
-    """One tick of the ruler: where, what it says (empty for a small one)."""
-
-    x: float
-    text: str
-
-
-def step_ns(scale: TimeScale, clock: Clock, least_px: float = _MAJOR_LEAST_PX) -> int:
-    """Return the distance of labelled ticks: the smallest 1, 2 or 5 times a power of ten ns that has room."""
-    requested = scale.window.length * NS_PER_S * least_px / (clock.cycles_per_s * max(1, scale.width_px))
-    step = 1
-    while True:
-        for factor in (1, 2, 5):
-            if step * factor >= requested:
-                return step * factor
-        step *= 10
-
-
-def ticks(scale: TimeScale, clock: Clock) -> list[Tick]:
-    """Return labelled and small ticks of a window, from left to right."""
-    step = step_ns(scale, clock)
-    minor = _small_step_ns(step)
-    first_ns, last_ns = clock.ns(scale.window.start), clock.ns(scale.window.end)
-    found = []
-    unit = _unit(max(abs(first_ns), abs(last_ns)), step)
-    for ns in range(first_ns // minor * minor, last_ns + minor, minor):
-        # Not by whole cycles: at this depth a nanosecond is several of them, or a fraction of one.
-        x = (
-            (ns * clock.cycles_per_s - (scale.window.start - clock.start_cycles) * NS_PER_S)
-            * scale.width_px
-            / (scale.window.length * NS_PER_S)
-        )
-        if -200 <= x <= scale.width_px + 1:
-            found.append(Tick(x, tick_text(ns, step, unit) if ns % step == 0 else ""))
-    return found
-
-
-def _small_step_ns(step: int) -> int:
-    """Return the distance of small ticks between labelled ones."""
-    return step // 5 if step % 5 == 0 else step // 2 if step % 2 == 0 else step
-
 
 def snapped_to_tick(cycles: int, scale: TimeScale, clock: Clock) -> int:
     """Return the moment of the tick that a position is near; the position itself if none is."""
-    small = _small_step_ns(step_ns(scale, clock))
+    small = small_step_ns(step_ns(scale, clock))
     tick = clock.cycles((clock.ns(cycles) + small // 2) // small * small)
     return tick if abs(tick - cycles) <= scale.length(SNAP_PX) else cycles
-
-
-def tick_text(ns: int, step: int, unit: tuple[str, int] | None = None) -> str:
-    """Return a time with as many decimals as the step of the ticks needs, in groups of three."""
-    name, size = unit or _unit(abs(ns), step)
-    if ns == 0:
-        return f"0 {name}"
-    sign, ns = ("-", -ns) if ns < 0 else ("", ns)
-    whole, rest = divmod(ns, size)
-    digits = len(str(size)) - 1
-    while digits and step % 10 ** (len(str(size)) - digits) == 0:
-        digits -= 1
-    decimals = f"{rest:0{len(str(size)) - 1}d}"[:digits] if size > 1 else ""
-    groups = " ".join(decimals[i : i + 3] for i in range(0, len(decimals), 3))
-    return f"{sign}{whole:,}{'.' if groups else ''}{groups} {name}".replace(",", "\N{THIN SPACE}")
-
-
-def _unit(largest_ns: int, step: int) -> tuple[str, int]:
-    """Return the unit for a window: that of its largest time, so that all labels read alike."""
-    return next(((name, size) for name, size in UNITS if max(largest_ns, step) >= size), UNITS[-1])
-
-
-# Draws the ticks of a time axis with their texts.
-
-
-TICK_ROW_PX: Final = 22
-
-
-def draw_ticks(painter: QPainter, found: list[Tick], width_px: int, font: QFont, theme: Theme) -> None:
-    """Draw ticks that are on a line `TICK_ROW_PX` below the top, texts beside the long ones.
-
-    Args:
-        painter: Of a ruler.
-        found: The ticks.
-        width_px: Of the ruler; a text that would reach beyond is left out.
-        font: Of the texts.
-        theme: Colours.
-    """
-    painter.setPen(QPen(colour(theme.faint), 1))
-    painter.drawLines(
-        [
-            QLineF(round(tick.x) + 0.5, TICK_ROW_PX - (9 if tick.text else 4), round(tick.x) + 0.5, TICK_ROW_PX)
-            for tick in found
-        ]
-    )
-    painter.setFont(font)
-    painter.setPen(colour(theme.dim))
-    metrics = QFontMetricsF(font)
-    for tick in found:
-        if tick.text and -1 <= tick.x <= width_px - metrics.horizontalAdvance(tick.text) - 6:
-            painter.drawText(QPointF(round(tick.x) + 5, TICK_ROW_PX - 6), tick.text)
 
 
 # A line of texts on the ruler that never overprint each other.

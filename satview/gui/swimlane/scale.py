@@ -1,10 +1,16 @@
-"""Time to pixel and back, in one plain struct; floats appear only after the window start was subtracted."""
+"""Time to pixel and back, and the ticks of a time axis; floats appear only after the window start was subtracted."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
-from satview.base.time import TimeWindow
+from PySide6.QtCore import QLineF, QPointF
+from PySide6.QtGui import QFont, QFontMetricsF, QPainter, QPen
+
+from satview.base.time import NS_PER_S, Clock, TimeWindow
+from satview.base.time_text import UNITS
+from satview.gui.theme import Theme, colour
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,3 +37,103 @@ class TimeScale:
     def px_per_cycle(self) -> float:
         """Pixels that one clock cycle takes."""
         return self.width_px / self.window.length
+
+
+# Where a time axis has ticks, and what it writes there.
+
+
+_MAJOR_LEAST_PX: Final = 120
+
+
+@dataclass(frozen=True, slots=True)
+class Tick:
+    """One tick of the ruler: where, what it says (empty for a small one)."""
+
+    x: float
+    text: str
+
+
+def step_ns(scale: TimeScale, clock: Clock, least_px: float = _MAJOR_LEAST_PX) -> int:
+    """Return the distance of labelled ticks: the smallest 1, 2 or 5 times a power of ten ns that has room."""
+    requested = scale.window.length * NS_PER_S * least_px / (clock.cycles_per_s * max(1, scale.width_px))
+    step = 1
+    while True:
+        for factor in (1, 2, 5):
+            if step * factor >= requested:
+                return step * factor
+        step *= 10
+
+
+def ticks(scale: TimeScale, clock: Clock) -> list[Tick]:
+    """Return labelled and small ticks of a window, from left to right."""
+    step = step_ns(scale, clock)
+    minor = small_step_ns(step)
+    first_ns, last_ns = clock.ns(scale.window.start), clock.ns(scale.window.end)
+    found = []
+    unit = _unit(max(abs(first_ns), abs(last_ns)), step)
+    for ns in range(first_ns // minor * minor, last_ns + minor, minor):
+        # Not by whole cycles: at this depth a nanosecond is several of them, or a fraction of one.
+        x = (
+            (ns * clock.cycles_per_s - (scale.window.start - clock.start_cycles) * NS_PER_S)
+            * scale.width_px
+            / (scale.window.length * NS_PER_S)
+        )
+        if -200 <= x <= scale.width_px + 1:
+            found.append(Tick(x, tick_text(ns, step, unit) if ns % step == 0 else ""))
+    return found
+
+
+def small_step_ns(step: int) -> int:
+    """Return the distance of small ticks between labelled ones."""
+    return step // 5 if step % 5 == 0 else step // 2 if step % 2 == 0 else step
+
+
+def tick_text(ns: int, step: int, unit: tuple[str, int] | None = None) -> str:
+    """Return a time with as many decimals as the step of the ticks needs, in groups of three."""
+    name, size = unit or _unit(abs(ns), step)
+    if ns == 0:
+        return f"0 {name}"
+    sign, ns = ("-", -ns) if ns < 0 else ("", ns)
+    whole, rest = divmod(ns, size)
+    digits = len(str(size)) - 1
+    while digits and step % 10 ** (len(str(size)) - digits) == 0:
+        digits -= 1
+    decimals = f"{rest:0{len(str(size)) - 1}d}"[:digits] if size > 1 else ""
+    groups = " ".join(decimals[i : i + 3] for i in range(0, len(decimals), 3))
+    return f"{sign}{whole:,}{'.' if groups else ''}{groups} {name}".replace(",", "\N{THIN SPACE}")
+
+
+def _unit(largest_ns: int, step: int) -> tuple[str, int]:
+    """Return the unit for a window: that of its largest time, so that all labels read alike."""
+    return next(((name, size) for name, size in UNITS if max(largest_ns, step) >= size), UNITS[-1])
+
+
+# Draws the ticks of a time axis with their texts.
+
+
+TICK_ROW_PX: Final = 22
+
+
+def draw_ticks(painter: QPainter, found: list[Tick], width_px: int, font: QFont, theme: Theme) -> None:
+    """Draw ticks that are on a line `TICK_ROW_PX` below the top, texts beside the long ones.
+
+    Args:
+        painter: Of a ruler.
+        found: The ticks.
+        width_px: Of the ruler; a text that would reach beyond is left out.
+        font: Of the texts.
+        theme: Colours.
+    """
+    painter.setPen(QPen(colour(theme.faint), 1))
+    painter.drawLines(
+        [
+            QLineF(round(tick.x) + 0.5, TICK_ROW_PX - (9 if tick.text else 4), round(tick.x) + 0.5, TICK_ROW_PX)
+            for tick in found
+        ]
+    )
+    painter.setFont(font)
+    painter.setPen(colour(theme.dim))
+    metrics = QFontMetricsF(font)
+    for tick in found:
+        if tick.text and -1 <= tick.x <= width_px - metrics.horizontalAdvance(tick.text) - 6:
+            painter.drawText(QPointF(round(tick.x) + 5, TICK_ROW_PX - 6), tick.text)

@@ -17,7 +17,7 @@ from satview.core import pictures
 from satview.events import states
 from satview.gui.colours import FADE, OTHER_NAMES, mixed, state_colour
 from satview.gui.swimlane import fills
-from satview.gui.swimlane.fills import lane_colour
+from satview.gui.swimlane.fills import draw_tops, lane_colour
 from satview.gui.swimlane.lane_source import LaneSource, Request
 from satview.gui.swimlane.scale import TimeScale
 from satview.gui.theme import Theme
@@ -31,34 +31,6 @@ from satview.timeline.lane_tree import Timeline
 from satview.timeline.shares import Shares
 from satview.timeline.spans import NO_EVENT, LaneSpans, pixel_edges
 from satview.timeline.state_lanes import USER
-
-# Draws a stack of shares into the rows of a picture.
-
-
-def draw_tops(
-    pixels: NDArray[np.uint32],
-    tops: NDArray[np.float64],
-    is_busy: NDArray[np.bool_],
-    columns: NDArray[np.intp],
-    colours: NDArray[np.uint32],
-    background: int,
-    rows: tuple[int, int],
-) -> None:
-    """Draw a stack, as far as it is in the picture.
-
-    Args:
-        pixels: uint32 (height, width), changed.
-        tops: float64 (k, bins), where each kind ends, 0 = bottom, 1 = top.
-        is_busy: bool (k,), of these something must be seen even where it is less than a pixel high.
-        columns: int64 (bins + 1,), ascending, of the bins.
-        colours: uint32 (k,).
-        background: Opaque colour of what no kind covers.
-        rows: First row of the bar and the one behind its last; may be outside of the picture.
-    """
-    if max(0, rows[0]) >= min(len(pixels), rows[1]):
-        return
-    pictures.draw_stack(tops, is_busy, columns, colours, background, rows, pixels)
-
 
 # Lanes zoomed out: where intervals are too dense for bars, every bin shows how they divide its time.
 

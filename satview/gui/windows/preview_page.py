@@ -28,13 +28,12 @@ from satview.base.debug import timed
 from satview.base.safe_text import visible_line
 from satview.base.time import TimeWindow
 from satview.gui.colours import mixed
-from satview.gui.swimlane.marks import draw_lost, lost_spans
+from satview.gui.swimlane.fills import draw_lost, lost_spans
 from satview.gui.swimlane.preview_lane import BIN_PX, draw_preview_lane, hatch
-from satview.gui.swimlane.ruler import draw_ticks, ticks
-from satview.gui.swimlane.scale import TimeScale
+from satview.gui.swimlane.scale import TimeScale, draw_ticks, ticks
 from satview.gui.theme import Theme, colour
 from satview.gui.widgets import PlainLabel
-from satview.session.loading.loaded_trace import PreviewView
+from satview.session.viewport import PreviewView
 
 STRIP_PX: Final = 44
 RULER_PX: Final = 40

@@ -7,7 +7,6 @@ from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
-from PySide6.QtCore import QObject
 
 from satview.base.errors import SatviewError, UsageError
 from satview.formats.kev.growth.growing import GrowingFile
@@ -17,29 +16,10 @@ from satview.session.lanes.lane_events import silent_cpus
 from satview.session.lanes.lane_overlay import LaneOverlay
 from satview.session.lanes.lane_row import moved_lanes
 from satview.session.tasks import IsCancelled, Report
-from satview.session.viewport import Viewport, with_margin
 from satview.store.arguments import describe_events
 from satview.store.trace import Trace
 from satview.timeline.lane_tree import Timeline
-from satview.timeline.preview import Preview
 from satview.timeline.spans import pixel_edges
-
-# The preview of a trace that is still being read, and which part of it shows.
-
-
-class PreviewView(QObject):
-    """What a window shows until a trace is read.
-
-    Attributes:
-        preview: The data, read-only.
-        viewport: The part that shows; the trace begins with it if the user has moved there.
-    """
-
-    def __init__(self, preview: Preview, parent: QObject | None = None) -> None:
-        super().__init__(parent)
-        self.preview = preview
-        self.viewport = Viewport(with_margin(preview.window), self, preview.window.end)
-
 
 _CHUNK: Final = 1 << 17
 
