@@ -379,18 +379,20 @@ class EventListPanel(TablePanel[EventListModel]):
         pin.toggled.connect(self._on_pin)
         pin.setAutoFillBackground(True)
 
-        def fit(*_: object) -> None:
-            """Show the word only where it hides no title: where enough of the last column shows."""
-            room_px = head.width() - head.sectionViewportPosition(len(COLUMNS) - 1)
-            pin.setText("Pin" if room_px > _PIN_PX else "")
-
         for signal in (head.sectionResized, head.geometriesChanged, self.table.horizontalScrollBar().valueChanged):
-            signal.connect(fit)
+            signal.connect(self._fit_pin)
         line = QHBoxLayout(head)
         line.setContentsMargins(0, 0, 8, 0)
         line.addStretch()
         line.addWidget(pin)
         return pin
+
+    @Slot()
+    def _fit_pin(self) -> None:
+        """Show the word only where it hides no title: where enough of the last column shows."""
+        head = self.table.horizontalHeader()
+        room_px = head.width() - head.sectionViewportPosition(len(COLUMNS) - 1)
+        self.pinned.setText("Pin" if room_px > _PIN_PX else "")
 
     def _empty_page(self) -> QWidget:
         page = QWidget(self)
