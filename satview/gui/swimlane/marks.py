@@ -63,10 +63,10 @@ def draw_arrows(
     if not hops and shown is None:
         return
     painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-    if shown is not None:
-        _draw_legs(painter, opened, shown, rows, scroll_px, scale, theme)
+    names = _draw_legs(painter, opened, shown, rows, scroll_px, scale, theme) if shown is not None else []
     _draw_hops(painter, opened, hops, scroll_px, scale, theme)
     _draw_waits(painter, opened, waits, scroll_px, scale, theme)
+    _draw_names(painter, names, theme)  # across the outlines
     painter.setRenderHint(QPainter.RenderHint.Antialiasing, on=False)
 
 
@@ -125,18 +125,14 @@ def _draw_waits(
 def _draw_legs(
     painter: QPainter, opened: OpenTrace, shown: Highlighted, rows: Sequence[LaneRow], scroll_px: int,
     scale: TimeScale, theme: Theme,
-) -> None:  # fmt: skip
-    """Draw legs as brackets at the top of their lanes, with what they are and how long where there is room.
+) -> list[tuple[str, QLineF]]:  # fmt: skip
+    """Draw legs as brackets at the top of their lanes; return what they are and how long, each with its line.
 
     The first one has the name of the whole.
     """
     tops = {row.index: float(row.y_px - scroll_px) for row in rows}
     times, clock = opened.trace.events.time_cycles, opened.trace.clock
-    painter.save()
-    font = QFont(painter.font())
-    font.setPixelSize(theme.px(LABEL_PX))
-    painter.setFont(font)
-    metrics = QFontMetricsF(font)
+    names = []
     painter.setBrush(Qt.BrushStyle.NoBrush)
     for leg in shown.legs:
         lane = opened.lane_of_thread(leg.thread)
@@ -154,21 +150,25 @@ def _draw_legs(
                            QLineF(right, top, right, top + _TICK_PX)])  # fmt: skip
         name = f"{visible_line(shown.title)}: " if shown.title and leg is shown.legs[0] else ""
         text = f"{name}{leg.title} {format_duration(clock.duration_ns(last - first))}"
-        _draw_label(painter, text, max(left, 0.0), min(right, scale.width_px), top, metrics, theme)
-    painter.restore()
+        names.append((text, QLineF(max(left, 0.0), top, min(right, scale.width_px), top)))
+    return names
 
 
-def _draw_label(
-    painter: QPainter, text: str, left: float, right: float, top: float, metrics: QFontMetricsF, theme: Theme
-) -> None:
-    """Write a text in the middle of a bracket, if it fits."""
-    width = metrics.horizontalAdvance(text)
-    if right - left < width + _TEXT_ROOM_PX:
-        return
-    box = across_line((left + right - width) / 2 - 3, width + 6, top, metrics)
-    painter.fillRect(box, colour(theme.base, 235))
+def _draw_names(painter: QPainter, names: Sequence[tuple[str, QLineF]], theme: Theme) -> None:
+    """Write names in the middle of brackets, as far as they fit."""
+    painter.save()
+    font = QFont(painter.font())
+    font.setPixelSize(theme.px(LABEL_PX))
+    painter.setFont(font)
     painter.setPen(colour(theme.accent))
-    painter.drawText(box, Qt.AlignmentFlag.AlignCenter, text)
+    metrics = QFontMetricsF(font)
+    for text, line in names:
+        width = metrics.horizontalAdvance(text)
+        if line.length() >= width + _TEXT_ROOM_PX:
+            box = across_line(line.center().x() - width / 2 - 3, width + 6, line.y1(), metrics)
+            painter.fillRect(box, colour(theme.base, 235))
+            painter.drawText(box, Qt.AlignmentFlag.AlignCenter, text)
+    painter.restore()
 
 
 def across_line(left: float, width: float, y: float, metrics: QFontMetricsF) -> QRectF:

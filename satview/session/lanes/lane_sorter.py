@@ -23,7 +23,7 @@ from satview.session.lanes.lane_arrangement import GroupBy, LaneGroup, SortBy
 from satview.session.lanes.lane_list import LaneIndex, LaneList
 from satview.session.tasks import IsCancelled, Report, Task
 from satview.store.losses import idle_threads
-from satview.store.trace import LOGGER
+from satview.store.trace import LOGGER, Trace
 from satview.timeline.lane_tree import LaneInfo, LaneKind, Timeline
 
 # Names of processes and threads as people type them: `devb-*`, or several with a heading for groups of lanes.
@@ -85,6 +85,7 @@ def _any_of(names: list[str]) -> Fits:
 
 _Ints = NDArray[np.int64]
 NOT_KNOWN: Final = -1
+_MUCH: Final = 0.05  # CPUs
 _NO_WAIT: Final = (ABSENT, DEAD, READY, RUNNING, UNKNOWN)
 
 
@@ -128,7 +129,8 @@ def sort_figures(basis: Basis, sort: SortBy, window: TimeWindow, is_cancelled: C
         counts = states.value == READY if sort is SortBy.READY else ~np.isin(states.value, _NO_WAIT)
         cycles = sum_by(states.thread[counts], states.total_cycles[counts], len(trace.threads))
     cycles = np.where(basis.is_idle, 0, cycles)
-    return SortFigures(cycles, sum_by(process, cycles, len(trace.processes)))
+    of_process = sum_by(process, cycles, len(trace.processes))
+    return SortFigures(cycles, _with_system_last(trace, of_process, window) if sort is SortBy.CPU else of_process)
 
 
 def sorted_lanes(timeline: Timeline, sort: SortBy, figures: SortFigures | None) -> tuple[int, ...]:
@@ -148,10 +150,7 @@ def sorted_lanes(timeline: Timeline, sort: SortBy, figures: SortFigures | None) 
 
 
 def use_of(timeline: Timeline) -> SortFigures | None:
-    """Return how long threads and processes had the CPUs, by their lanes; None until all of these are ready.
-
-    The kernel and the logger are not what a trace is about: their processes are NOT_KNOWN, which comes last.
-    """
+    """Return how long threads and processes had the CPUs, by their lanes; None until all of these are ready."""
     trace, lanes = timeline.trace, timeline.lanes_of_cpus
     if not lanes:
         return None
@@ -162,9 +161,18 @@ def use_of(timeline: Timeline) -> SortFigures | None:
             length[spans.value < FIRST_PROCESS] = 0
             cycles += sum_by(spans.thread, length, len(cycles))
     of_process = sum_by(trace.threads.process, cycles, len(trace.processes))
-    of_process[trace.threads.process[idle_threads(trace)]] = NOT_KNOWN
-    of_process[[trace.short_process_name(row) == LOGGER for row in range(len(of_process))]] = NOT_KNOWN
-    return SortFigures(cycles, of_process)
+    return SortFigures(cycles, _with_system_last(trace, of_process, trace.window))
+
+
+def _with_system_last(trace: Trace, of_process: _Ints, window: TimeWindow) -> _Ints:
+    """Return how long processes had the CPUs, NOT_KNOWN for the kernel and the logger unless that is much.
+
+    They are not what a trace is about: where little happens, they would stand above all that it shows.
+    """
+    is_system = np.zeros(len(of_process), np.bool_)
+    is_system[trace.threads.process[idle_threads(trace)]] = True
+    is_system |= [trace.short_process_name(row) == LOGGER for row in range(len(of_process))]
+    return np.where(is_system & (of_process < _MUCH * window.length), NOT_KNOWN, of_process)
 
 
 def idle_cpus(timeline: Timeline) -> list[int]:
