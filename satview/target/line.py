@@ -52,6 +52,7 @@ _CLOCK: Final = "while read question; do date -u '+%Y %m %d %H %M %S' || echo; d
 _PATIENCE_S: Final = 20.0
 _CLOCK_S: Final = 1.3  # a second and a bit: the clock is looked at until its second changes
 _CLOCK_GAP_S: Final = 0.015
+_CLOCK_ERROR_S: Final = 0.05  # that is small enough
 _SOCKET_BYTES_MAX: Final = 80  # systems take about a hundred; ssh adds some to the name while it makes it
 _CHUNK: Final = 1 << 16
 _SAID_MAX: Final = 1 << 20
@@ -136,13 +137,18 @@ class Session:
         assert self.process.stdin is not None
         return self.process.stdin
 
+    @property
+    def said_so_far(self) -> str:
+        """What came on standard error so far."""
+        return self._said.decode("utf-8", "replace")
+
     def said(self) -> str:
-        """Return what came on standard error so far; all of it once the process has ended."""
+        """Return what came on standard error; all of it once the process has ended."""
         if self._is_over or self.process.poll() is not None:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 self.process.wait(_LAST_WORDS_S)
             self._threads[1].join(_LAST_WORDS_S)
-        return self._said.decode("utf-8", "replace")
+        return self.said_so_far
 
     def close(self, patience_s: float = 2.0) -> None:
         """End it: by closing its input, or else for good."""
@@ -156,7 +162,7 @@ class Session:
         self._is_closed.set()
         for thread, stream in zip(self._threads, (self.process.stdout, self.process.stderr), strict=True):
             thread.join(_LAST_WORDS_S)
-            if stream is not None and not thread.is_alive():  # else somebody else holds the other end open
+            if stream is not None and not thread.is_alive():  # else the shared connection holds the other end open
                 stream.close()
 
 
@@ -178,6 +184,7 @@ class Line:
         self._shares = os.name != "nt" and len(os.fsencode(socket)) <= _SOCKET_BYTES_MAX
         self._path_words = ["-o", f"ControlPath={socket}"] if self._shares else []
         self._clock: Session | None = None
+        self._sessions: list[Session] = []
 
     def __enter__(self) -> Self:
         try:
@@ -199,6 +206,8 @@ class Line:
         if self._clock is not None:
             self._clock.close()
             self._clock = None
+        for session in self._sessions:  # again those that the connection kept
+            session.close()
         shutil.rmtree(self._folder, ignore_errors=True)
 
     @property
@@ -211,7 +220,9 @@ class Line:
         return self._session(script, ["-o", "ControlMaster=no"] if self._shares else [])
 
     def _session(self, script: str, more: list[str]) -> Session:
-        return Session([*self._ssh, *more, *self._path_words, *self.profile.ssh_words(), script])
+        session = Session([*self._ssh, *more, *self._path_words, *self.profile.ssh_words(), script])
+        self._sessions.append(session)
+        return session
 
     def ask(self, script: str, timeout_s: float = _PATIENCE_S) -> str:
         """Return what a command prints.
@@ -236,6 +247,8 @@ class Line:
     def fault(self, session: Session) -> str:
         """Return why a session could not begin or go on, as a sentence."""
         said = session.said()
+        if self._clock is not None and not self.is_open:  # whose connection it was
+            said = self._clock.said() + said
         for mark, text in _FAULTS:
             if mark in said:
                 return f"{self.profile.title} {text.format(host=self.profile.host)}"
@@ -258,6 +271,8 @@ class Line:
             if second is None:
                 return None
             least, most = max(least, second - after), min(most, second + 1 - before)
+            if most - least < _CLOCK_ERROR_S:
+                break
             time.sleep(_CLOCK_GAP_S)
         return ClockOffset((least + most) / 2, (most - least) / 2) if least <= most else None
 

@@ -75,6 +75,19 @@ class Profile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return match.groupdict()
 
 
+def check_profile(profile: Profile) -> Profile:
+    """Return a profile whose values have changed, if they are within its bounds.
+
+    Raises:
+        UsageError: One is not.
+    """
+    try:
+        as_declared(msgspec.to_builtins(profile), Profile)
+    except DamagedFileError as error:
+        raise UsageError(f"{profile.title}: {error}") from error
+    return profile
+
+
 def targets_file() -> Path:
     """Return the user's file of targets, which need not exist."""
     from platformdirs import user_config_path  # on first use, as for the settings

@@ -58,7 +58,7 @@ echo "$@" > $BOARD/arguments
 : > $BOARD/running/$$
 exec env PYTHONPATH={root} {python} -m satview tracelogger "$@" $(cat $BOARD/options)""",
 }
-OPTIONS = "--workload client-server --fast --pace 1 --duration 600 --release"
+OPTIONS = "--workload client-server --pace 1 --duration 600 --release"
 
 
 class Board:
@@ -141,10 +141,27 @@ class Board:
 
     def cut(self) -> None:
         """Kill what serves the connections, as when the cable is drawn and the board notices at once."""
-        for pid in self.sessions():
-            for process in (*children(pid), pid):
-                if b"sshd" in Path(f"/proc/{process}/comm").read_bytes():
-                    os.kill(process, signal.SIGKILL)
+        for pid in self.servers():
+            os.kill(pid, signal.SIGKILL)
+
+    def servers(self) -> list[int]:
+        """Return the pids of the processes of sshd that serve connections, one or two for each."""
+        return [pid for top in self.sessions() for pid in (*children(top), top) if name_of(pid) == "sshd"]
+
+    def lose(self) -> None:
+        """Kill sshd and what serves connections: nobody reaches the board any more."""
+        servers = self.servers()
+        self.sshd.kill()
+        self.sshd.wait()
+        for pid in servers:
+            os.kill(pid, signal.SIGKILL)
+
+    def kill_shells(self) -> None:
+        """Kill the shells of the connections, which then look after nothing."""
+        for server in self.servers():
+            for shell in descendants(server):
+                if name_of(shell) in ("sh", "bash", "dash"):
+                    os.kill(shell, signal.SIGKILL)
 
     def close(self) -> None:
         self.cut()
@@ -160,6 +177,17 @@ def is_alive(pid: int) -> bool:
         return b") Z " not in Path(f"/proc/{pid}/stat").read_bytes()
     except OSError:
         return False
+
+
+def name_of(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/comm").read_text().strip()
+    except OSError:
+        return ""
+
+
+def descendants(pid: int) -> list[int]:
+    return [each for child in children(pid) for each in (*descendants(child), child)]
 
 
 def children(pid: int) -> list[int]:

@@ -17,3 +17,9 @@ def board(tmp_path):
     there = Board(tmp_path / "board")
     yield there
     there.close()
+
+
+@pytest.fixture
+def quick_clock(monkeypatch):
+    """Let captures look at the board's clock once, which leaves an error of half a second."""
+    monkeypatch.setattr("satview.target.line._CLOCK_S", 0.01)
