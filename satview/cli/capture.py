@@ -19,8 +19,9 @@ from satview.cli.shared.files import InputFile, OutputFile, RuleFile
 from satview.cli.shared.ranges import seconds
 
 if TYPE_CHECKING:
-    from satview.target.capture import Captured, Request
+    from satview.target.capture import Captured
     from satview.target.profiles import Profile
+    from satview.target.request import Request
 
 PURPOSE = "capture"
 _FILTERS: Final = range(12)
@@ -142,8 +143,8 @@ def _request(args: argparse.Namespace) -> Request:
     from satview.events.spec import Release
     from satview.filters.rules.handlers import Handlers
     from satview.filters.rules.text import read_rule_text
-    from satview.target.capture import Request
     from satview.target.profiles import check_profile, find_profile
+    from satview.target.request import Request
 
     profile: Profile = find_profile(args.target, _targets_file(args))
     profile = check_profile(replace(

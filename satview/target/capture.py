@@ -11,28 +11,23 @@ then sends, with its checksum, and removes.
 
 from __future__ import annotations
 
-import math
 import re
 import secrets
 import shlex
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
 from satview.base.errors import SatviewError
 from satview.base.safe_text import visible_line
-from satview.events.spec import Release
-from satview.filters.rules.building import FunctionLoader, build
-from satview.filters.rules.text import parse_rules
-from satview.filters.rules.writing import tracelogger_command
 from satview.target.arrival import Arrival, CutError
-from satview.target.board import LOGGER, PATHS, Board, ask_board, check_board
+from satview.target.board import PATHS, Board, ask_board, check_board
 from satview.target.line import ClockOffset, Line, Session
-from satview.target.profiles import Profile, TargetError
+from satview.target.profiles import TargetError
+from satview.target.request import Request, attributes, check_disk, logger_command, with_rules
 
 _STARTED, _SUM, _ENDED = "satview-logger", "satview-sum", "satview-end"
 # SIGPIPE is ignored, by the logger too: it has to see the end of the line as an error, and to live until SIGTERM.
@@ -61,40 +56,7 @@ _STOP_MOST_S: Final = 120.0  # of a logger that goes on sending: for its buffers
 _GONE_S: Final = 10.0  # for a logger that is ended over a second connection
 _LATE_S: Final = 10.0  # after a logger should have ended by itself
 _FIRST_S: Final = 30.0  # for its header
-_MEMORY_SHARE: Final = 4  # of the free memory, a quarter is for the file of a target that cannot stream
-_MEMORY_BYTES: Final = 16 << 20  # where it does not say what is free
-_RULES_MAX: Final = 2000  # characters of rules in a header
 _STEP_S: Final = 0.5  # of a clock, beyond the errors of both looks at it
-
-
-@dataclass(frozen=True, slots=True)
-class Request:
-    """What is to be captured.
-
-    Attributes:
-        profile: Where.
-        path: The file here.
-        filters: Options of tracelogger that choose events: `-w`, `-F`, `-a`.
-        rules: Text of rules, instead of `filters`; empty = none.
-        rules_name: The file that they are from.
-        load_function: For rules that call Python functions; None refuses those.
-        seconds: How long; 0 = until somebody ends it.
-        is_ring: Keep the newest events in the target's buffers, and fetch them at the end.
-    """
-
-    profile: Profile
-    path: Path
-    filters: tuple[str, ...] = ()
-    rules: str = ""
-    rules_name: str = ""
-    load_function: FunctionLoader | None = None
-    seconds: float = 0.0
-    is_ring: bool = False
-
-    @property
-    def is_timed_there(self) -> bool:
-        """Whether tracelogger itself counts the time: it knows whole seconds, and a ring ends at a signal."""
-        return self.seconds > 0 and self.seconds == math.ceil(self.seconds) and not self.is_ring
 
 
 @dataclass(slots=True)
@@ -128,45 +90,6 @@ class Captured:
     notes: list[str] = field(default_factory=list)
 
 
-def with_rules(request: Request, board: Board) -> tuple[Request, tuple[str, ...]]:
-    """Return a request whose rules are options of tracelogger, and what of them no option can say, a sentence each.
-
-    The options leave in all that the rules let pass; if they leave in more, the file is another one, to be filtered.
-
-    Raises:
-        RuleError: Faults in the rules.
-        UsageError: They call a function that may not be run.
-    """
-    if not request.rules.strip():
-        return request, ()
-    release = board.release or Release.QNX_7
-    rules = parse_rules(request.rules, release, board.pids_by_name())
-    command = tracelogger_command(build(rules, release, request.load_function), "-")
-    filters = tuple(shlex.split(command.text)[1:-2])
-    path = request.path if command.is_exact else request.path.with_suffix(".unfiltered.kev")
-    return replace(request, filters=filters, path=path), command.reasons
-
-
-def logger_command(request: Request, board: Board, file: str) -> list[str]:
-    """Return the words of tracelogger on a target.
-
-    Args:
-        request: What is to be captured.
-        board: Decides which options there are.
-        file: Where it writes to, on the target; `-` is the line.
-    """
-    profile = request.profile
-    is_old = re.match(r"6\.[0-3](?![0-9])", board.sys_release) is not None  # `-c` came with 6.4
-    words = [LOGGER, *request.filters]
-    words += ["-r"] if request.is_ring else ["-s", f"{request.seconds:.0f}"] if request.is_timed_there else []
-    words += [] if request.is_ring else ["-n", "0"] if is_old else ["-c"]
-    words += ["-k", str(profile.kernel_buffers), "-b", str(profile.own_buffers)]
-    if file != "-":
-        limit = _MEMORY_BYTES if board.free_bytes is None else board.free_bytes // _MEMORY_SHARE
-        words += ["-S", f"{max(1, limit >> 20)}M"]
-    return [*words, "-f", file]
-
-
 def capture(
     request: Request, asks_to_stop: Callable[[], bool], tell: Callable[[str], None], say: Callable[[str], None]
 ) -> Captured:
@@ -191,11 +114,12 @@ def capture(
         request, reasons = with_rules(request, board)
         for reason in reasons:
             say(f"{reason}; the rest is filtered here after the capture")
+        check_disk(request)
         offset = line.clock_offset()
         file = "-" if board.can_stream else f"{request.profile.memory_folder}/satview-{secrets.token_hex(4)}.kev"
         command = shlex.join(logger_command(request, board, file))
         captured = Captured(request.path, board, command, offset)
-        arrival = Arrival(request.path, _attributes(request, board, command, offset))
+        arrival = Arrival(request.path, attributes(request, board, command, offset))
         run = _Run(request, line, captured, arrival, file)
         try:
             run.receive(asks_to_stop, tell)
@@ -206,19 +130,6 @@ def capture(
             raise TargetError(run.why_nothing())
         _check_clock(line, request.profile.title, captured)
     return captured
-
-
-def _attributes(request: Request, board: Board, command: str, offset: ClockOffset | None) -> list[tuple[str, str]]:
-    """Return what a header gains: never a user's name, a key or another secret."""
-    pairs = [
-        ("CAPTURE_HOST", request.profile.host),
-        ("CAPTURE_NODE", board.node),
-        ("CAPTURE_COMMAND", command),
-        ("CAPTURE_RULES", "; ".join(line for line in map(str.strip, request.rules.splitlines()) if line)[:_RULES_MAX]),
-        ("CAPTURE_BEGAN", datetime.now(UTC).isoformat(timespec="milliseconds")),
-        ("CAPTURE_CLOCK_OFFSET", str(offset) if offset is not None else ""),
-    ]
-    return [(key, visible_line(value).replace("TRACE_", "TRACE-").replace("::", ":")) for key, value in pairs if value]
 
 
 def _check_clock(line: Line, name: str, captured: Captured) -> None:
@@ -305,7 +216,8 @@ class _Run:
         if stopped_s and (silent_s > _STOP_S or (self._file == "-" and ending_s > _STOP_MOST_S)):
             return (f"tracelogger on {self._name} did not end within {ending_s:.0f} s; what it had not sent is not in "
                     "the file")  # fmt: skip
-        if self._file == "-" and not self._arrival.began_s and now_s - self._began_s > _FIRST_S:
+        is_awaited = self._file == "-" and not self._request.is_ring and not self._arrival.began_s
+        if is_awaited and now_s - self._began_s > _FIRST_S:
             return (f"tracelogger on {self._name} sent nothing within {_FIRST_S:.0f} s; start it there by hand to see "
                     "what it says")  # fmt: skip
         return ""
@@ -317,24 +229,27 @@ class _Run:
             doing = "stopping" if is_stopping else "capturing into its memory" if self._file != "-" else "waiting"
             return f"{now_s - self._began_s:.0f} s, {doing}"
         parts = [f"{_megabytes(arrival.received)} MB", f"{_megabytes(rate)} MB/s", f"{arrival.buffers} buffers"]
-        parts.append(f"{arrival.lost} LOST" if arrival.lost else "none lost")
+        parts.append(f"{arrival.lost} LOST: {self._too_much(now_s)}" if arrival.lost else "none lost")
         parts += [f"events dropped {arrival.drops} times"] * (arrival.drops > 0) + ["stopping"] * is_stopping
         return ", ".join(parts)
 
+    def _too_much(self, now_s: float) -> str:
+        """Return what is too much for the line, and by how much, by the buffers that are missing."""
+        arrival = self._arrival
+        rate = arrival.received / max(_LOOK_S, now_s - (self._begin_s() or self._began_s))
+        needed = rate * (arrival.lost + arrival.buffers) / max(1, arrival.buffers)
+        what = "wide" if "-w" in self._request.filters else "this"
+        return f"{what} is too much for this line: {_megabytes(needed)} of {_megabytes(rate)} MB/s"
+
     def _advice(self) -> str:
         """Return what to do about losses; empty if there were none."""
-        captured, arrival = self._captured, self._arrival
-        if not captured.lost and not captured.drops:
+        arrival = self._arrival
+        if not arrival.lost and not arrival.drops:
             return ""
-        rate = arrival.received / captured.seconds if captured.seconds else 0.0
-        is_wide = "-w" in self._request.filters
-        needed = rate * (captured.lost + captured.buffers) / max(1, captured.buffers)
-        what = "wide" if is_wide else "this"
-        measure = f": {_megabytes(needed)} of {_megabytes(rate)} MB/s" if captured.lost else ""
-        dropped = f" and events were dropped {captured.drops} times" if captured.drops else ""
-        fast = "capture fast events, " if is_wide else ""
-        return (f"{what} is too much for this line{measure}, {captured.lost} buffers are lost{dropped}; {fast}leave "
-                "out classes with -F or -r, or give the logger more buffers with -b and -k")  # fmt: skip
+        fast = "capture fast events, " if "-w" in self._request.filters else ""
+        dropped = f", and events were dropped {arrival.drops} times" if arrival.drops else ""
+        return (f"{self._too_much(time.monotonic())}, {arrival.lost} buffers are lost{dropped}; {fast}leave out "
+                "classes with -F or -r, or give the logger more buffers with -b and -k")  # fmt: skip
 
     def leave_clean(self) -> None:
         """End the logger and remove what it left, if that has not happened; say what became of the target."""
@@ -370,15 +285,18 @@ class _Run:
         started = re.search(rf"^{_STARTED} (\d+)", self._said, re.MULTILINE)
         pid = int(started[1]) if started else 0
         files = "" if self._file == "-" else f"rm -f {self._file}; "
+        look = f"{PATHS}; {files}kill -0 {pid} 2>/dev/null && echo runs; true" if pid else f"{files}true"
         deadline_s = time.monotonic() + _GONE_S
         try:
             with Line(self._request.profile) as line:
-                line.ask(f"{PATHS}; {files}true")
-                while pid in ask_board(line).loggers:
+                while "runs" in line.ask(look):
+                    loggers = (board := ask_board(line)).loggers
+                    if board.processes and pid not in loggers:  # the number is another process's by now
+                        break
                     if time.monotonic() > deadline_s:
                         return (f"tracelogger still runs on {self._name} (pid {pid}); end it there with "
                                 f"`kill {pid}`")  # fmt: skip
-                    line.ask(f"{PATHS}; kill -TERM {pid}; sleep 1; true")
+                    line.ask(f"kill -TERM {pid}; sleep 1; true")
         except SatviewError:
             return (f"{self._name} cannot be reached to look after its logger, which ends as soon as the board notices "
                     f"that the line is gone; if it does not, `kill {pid}` there")  # fmt: skip

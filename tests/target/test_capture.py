@@ -13,8 +13,9 @@ import pytest
 
 from satview.formats.registry import open_trace
 from satview.target.arrival import Checksum
-from satview.target.capture import Request, capture
+from satview.target.capture import capture
 from satview.target.profiles import TargetError
+from satview.target.request import Request
 
 pytestmark = pytest.mark.usefixtures("quick_clock")
 
