@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from satview.base.errors import UsageError
+from satview.base.errors import SatviewError, UsageError
 from satview.base.process import COST_DATA, FINE, collected_signals, say
 from satview.base.safe_text import counted, visible, visible_line
 from satview.base.targets import find_target
@@ -30,6 +30,7 @@ satview uses your own ssh with its config, keys and agent; it installs nothing o
 
   satview capture ssh://root@192.168.1.20 --for 10s -o run.kev
   satview capture ssh://root@board:2222 -w -F 2 --until-key
+  satview capture host guest --for 5s -o both.sataxis
   satview capture rig -r mine.satrules --ring -o incident.kev      (rig: see `satview targets`)
 
 Exit status: 0 success, 1 the file is not all that was asked for (the line broke, the disk was full, buffers were lost),
@@ -47,8 +48,10 @@ def add_parser(subparsers: Any) -> None:
         epilog=_EPILOG,
     )
     add = parser.add_argument
-    add("target", metavar="TARGET", help="ssh://[user@]host[:port], or the name of a target that satview targets lists")
-    add("-o", "--output", metavar="OUT.kev", type=OutputFile, help="the file to write (default: TARGET.kev)")
+    add("targets_named", metavar="TARGET", nargs="+",
+        help="ssh://[user@]host[:port], or a name that `satview targets` lists; several end as one axis")  # fmt: skip
+    add("-o", "--output", metavar="OUT", type=OutputFile,
+        help="the file to write (default: TARGET.kev); of several targets X.sataxis, beside X-TARGET.kev")  # fmt: skip
     add("-r", "--rules", metavar="RULES", type=RuleFile, default="",
         help="capture what these rules let pass; what no option of tracelogger says is filtered later")  # fmt: skip
     add("--allow-code", action="store_true", help="let the rules call Python functions")
@@ -109,31 +112,48 @@ def _list_targets(args: argparse.Namespace) -> int:
 
 
 def _capture(args: argparse.Namespace) -> int:
+    from satview.cli.shared.progress import going_on
     from satview.filters.diagnostics import RuleError
-    from satview.target.capture import capture
+    from satview.store.axis_file import SUFFIX
+    from satview.target.several import capture_all, check_names, write_captures_axis
 
-    request = _request(args)
-    name = request.profile.title
+    is_axis = len(args.targets_named) > 1
+    if is_axis and Path(args.output or "").suffix != SUFFIX:
+        raise UsageError(f"several targets end as one time axis; write -o NAME{SUFFIX}")
+    requests = [_request(args, target) for target in args.targets_named]
+    check_names(requests)
+    names = [request.profile.title for request in requests]
     with collected_signals() as caught, _key(args) as is_pressed:
-        from satview.cli.shared.progress import going_on
-
-        try:
-            with going_on(f"capturing on {name}{' (a key ends it)' if is_pressed is not None else ''}") as tell:
-                captured = capture(request, lambda: bool(caught or (is_pressed and is_pressed())), tell, say)
-        except RuleError as error:
-            for fault in error.diagnostics:
+        hint = " (a key ends it)" if is_pressed is not None else ""
+        with going_on(f"capturing on {', '.join(names)}{hint}") as tell:
+            results = capture_all(requests, lambda: bool(caught or (is_pressed and is_pressed())), tell, say)
+    is_whole, captures = True, []
+    for name, request, result in zip(names, requests, results, strict=True):
+        if isinstance(result, RuleError):
+            for fault in result.diagnostics:
                 print(visible(f"{Path(request.rules_name).name}:{fault.line}:{fault.column}: {fault.message}"),
                       file=sys.stderr)  # fmt: skip
-            raise UsageError("the rules have errors; nothing was captured") from None
-    _report(captured, name)
-    is_whole = not captured.faults
-    if captured.path != request.path:
-        is_whole &= _filter(captured.path, request, allow_code=args.allow_code)
+            raise UsageError("the rules have errors; nothing was captured")
+        if isinstance(result, SatviewError):
+            if not is_axis:
+                raise result
+            say(str(result))
+            is_whole = False
+            continue
+        _report(result, name)
+        is_whole &= not result.faults
+        if result.path != request.path:
+            is_whole &= _filter(result.path, request, allow_code=args.allow_code)
+        captures.append((name, request.path, result))
+    if is_axis:
+        if len(captures) < 2:
+            raise UsageError(f"{Path(args.output).name}: an axis needs two traces, and {len(captures)} came")
+        write_captures_axis(Path(args.output), captures)
     return FINE if is_whole else COST_DATA
 
 
-def _request(args: argparse.Namespace) -> Request:
-    """Return what the options ask for.
+def _request(args: argparse.Namespace, target: str) -> Request:
+    """Return what the options ask for, of one of the targets.
 
     Raises:
         UsageError: They do not go together.
@@ -146,7 +166,7 @@ def _request(args: argparse.Namespace) -> Request:
     from satview.target.profiles import check_profile, find_profile
     from satview.target.request import Request
 
-    profile: Profile = find_profile(args.target, _targets_file(args))
+    profile: Profile = find_profile(target, _targets_file(args))
     profile = check_profile(replace(
         profile,
         ssh_options=(*profile.ssh_options, *args.ssh_options),
@@ -160,6 +180,8 @@ def _request(args: argparse.Namespace) -> Request:
         raise UsageError(f"-F {bad[0]} is no filter of tracelogger; there are 1 to 7, and 11 in 6.x")
     is_wide = not rules and (args.wide or profile.is_wide)
     output = Path(args.output or f"{profile.title}.kev")
+    if len(args.targets_named) > 1:
+        output = output.with_name(f"{output.stem}-{profile.title}.kev")
     if str(output) == "-":
         raise UsageError("-o -: a capture needs a file; follow it with `satview --follow FILE` while it grows")
     find_target(output, [rules] if rules else [])  # refused before anything starts on the target
@@ -208,9 +230,10 @@ def _report(captured: Captured, name: str) -> None:
     """Say what came."""
     release = f"QNX {captured.board.sys_release}" if captured.board.sys_release else "of an unknown release"
     lost = f"{counted(captured.lost, 'buffer')} lost" if captured.lost else "none lost"
+    first = f", the first after {captured.first_buffer_s:.1f} s" if captured.first_buffer_s else ""
     print(visible_line(
         f"{captured.path}: {captured.received / 1e6:.1f} MB in {captured.seconds:.1f} s from {name} ({release}), "
-        f"{counted(captured.buffers, 'buffer')}, {lost}"
+        f"{counted(captured.buffers, 'buffer')}{first}, {lost}"
     ))  # fmt: skip
     if captured.offset is not None:
         print(f"clock of {name}: {captured.offset}")

@@ -25,11 +25,11 @@ from satview.base.errors import SatviewError
 from satview.base.safe_text import visible_line
 from satview.target.arrival import Arrival, CutError
 from satview.target.board import PATHS, Board, ask_board, check_board
-from satview.target.line import ClockOffset, Line, Session
+from satview.target.line import OWN_WORDS, ClockOffset, Line, Session
 from satview.target.profiles import TargetError
 from satview.target.request import Request, attributes, check_disk, logger_command, with_rules
 
-_STARTED, _SUM, _ENDED = "satview-logger", "satview-sum", "satview-end"
+_STARTED, _SUM, _ENDED = (f"{OWN_WORDS}{name}" for name in ("logger", "sum", "end"))
 # SIGPIPE is ignored, by the logger too: it has to see the end of the line as an error, and to live until SIGTERM.
 # A shell without job control keeps SIGINT from what it starts in the background; SIGTERM ends tracelogger in order.
 _SCRIPT: Final = f"""{PATHS}
@@ -68,6 +68,7 @@ class Captured:
         board: What the target said of itself.
         command: What ran there.
         offset: Of its clock; None = it did not say.
+        began_s: `time.monotonic()` when the header was here.
         seconds: From the header to the end.
         first_buffer_s: From the start of the logger to the first full buffer here; 0 = none came.
         received: Bytes.
@@ -80,6 +81,7 @@ class Captured:
     board: Board
     command: str
     offset: ClockOffset | None
+    began_s: float = 0.0
     seconds: float = 0.0
     first_buffer_s: float = 0.0
     received: int = 0
@@ -193,7 +195,7 @@ class _Run:
                 tell(self._progress(now_s, rate, is_stopping=stopped_s > 0))
         captured.seconds = time.monotonic() - (self._begin_s() or time.monotonic())
         captured.received, captured.buffers = arrival.received, arrival.buffers
-        captured.lost, captured.drops = arrival.lost, arrival.drops
+        captured.lost, captured.drops, captured.began_s = arrival.lost, arrival.drops, arrival.began_s
         captured.first_buffer_s = arrival.first_buffer_s - self._began_s if arrival.first_buffer_s else 0.0
         if advice := self._advice():
             captured.faults.append(advice)
@@ -303,8 +305,7 @@ class _Run:
         return f"{self._name} was left clean: no logger of this capture runs there"
 
     def _last_words(self) -> str:
-        marks = (_STARTED, _SUM, _ENDED)
-        lines = [line for line in self._said.splitlines() if line.strip() and not line.startswith(marks)]
+        lines = [line for line in self._said.splitlines() if line.strip() and not line.startswith(OWN_WORDS)]
         return visible_line(lines[-1])[:200] if lines else ""
 
     def why_nothing(self) -> str:

@@ -49,6 +49,7 @@ _FAULTS: Final = (
     ("timed out", "does not answer; look whether it is on, and at its IP address"),
 )  # fmt: skip
 _CLOCK: Final = "while read question; do date -u '+%Y %m %d %H %M %S' || echo; done 2>/dev/null"
+OWN_WORDS: Final = "satview-"  # what scripts of satview say on standard error begins so
 _PATIENCE_S: Final = 20.0
 _CLOCK_S: Final = 1.3  # a second and a bit: the clock is looked at until its second changes
 _CLOCK_GAP_S: Final = 0.015
@@ -252,7 +253,7 @@ class Line:
         for mark, text in _FAULTS:
             if mark in said:
                 return f"{self.profile.title} {text.format(host=self.profile.host)}"
-        lines = [line for line in said.splitlines() if line.strip()]
+        lines = [line for line in said.splitlines() if line.strip() and not line.startswith(OWN_WORDS)]
         why = f" (ssh: {visible_line(lines[-1])[:200]})" if lines else ""
         return f"the line to {self.profile.title} broke{why}; look at the cable and at the board, and try again"
 

@@ -10,12 +10,15 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
 from satview.__main__ import main
 from satview.formats.registry import open_trace
-from tests.helpers.board import ROOT
+from satview.store.axis import files_of
+from satview.store.axis_file import read_axis
+from tests.helpers.board import ROOT, Board
 from tests.helpers.commands import satview
 
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT), "TERM": "xterm", "COLUMNS": "120", "PYTHONDONTWRITEBYTECODE": "1"}
@@ -102,7 +105,10 @@ def test_a_killed_satview_leaves_the_board_clean(board, words, tmp_path):
     process.kill()
     process.communicate()
     assert board.is_clean_within(10)
-    assert {problem.kind.slug for problem in open_trace(tmp_path / "run.kev").problems} <= {"unfinished-events"}
+    assert {problem.kind.slug for problem in open_trace(tmp_path / "run.kev").problems} <= {
+        "unfinished-events",
+        "buffer-length",
+    }
 
 
 def test_a_full_disk_is_one_sentence(board, words, tmp_path):
@@ -188,6 +194,45 @@ def test_faulty_rules_start_nothing(board, words, tmp_path):
     assert done.stderr.decode().startswith("bad.satrules:1:")
     assert done.stderr.decode().endswith("satview: the rules have errors; nothing was captured\n")
     assert not (board.folder / "arguments").exists()
+
+
+# Several targets.
+
+
+def test_two_targets_are_one_axis(board, words, tmp_path):
+    other = Board(tmp_path / "other")
+    try:
+        with Path(words[3]).open("a") as targets:
+            targets.write(f'[second]\naddress = "{other.profile.address}"\nssh_options = ["-F", "{other.client}"]\n')
+        axis = tmp_path / "both.sataxis"
+        done = satview("capture", "rig", "second", *words[2:4], "--for", "2s", "-o", axis)
+        assert done.returncode == 0, done.stderr
+        first, second = read_axis(axis)
+        assert (first.name, first.path.name, first.offset_ps) == ("rig", "both-rig.kev", 0)
+        assert (second.name, second.path.name) == ("second", "both-second.kev")
+        assert abs(second.offset_ps) < 10e12  # they began at once, as far as this machine is quick
+        parts = files_of(open_trace(axis)).parts
+        assert all(1.9e9 < part.trace.duration_ns < 2.1e9 for part in parts)
+        assert board.is_clean_within(5)
+        assert other.is_clean_within(5)
+        other.sshd.kill()
+        other.sshd.wait()
+        done = satview("capture", "rig", "second", *words[2:4], "--for", "1s", "-o", tmp_path / "one.sataxis")
+        assert done.returncode == 2
+        said = done.stderr.decode()
+        assert "second has no ssh server on this port" in said
+        assert said.endswith("one.sataxis: an axis needs two traces, and 1 came\n")
+        assert open_trace(tmp_path / "one-rig.kev").events  # what came is there
+    finally:
+        other.close()
+
+
+def test_targets_of_one_name_and_outputs_that_are_no_axis(words, capsys):
+    targets = words[2:4]
+    assert main(["capture", "rig", "rig", *targets, "-o", "x.sataxis"]) == 2
+    assert "two targets are called rig; give them names of their own" in capsys.readouterr().err
+    assert main(["capture", "rig", "rig", *targets, "-o", "x.kev"]) == 2
+    assert "several targets end as one time axis; write -o NAME.sataxis" in capsys.readouterr().err
 
 
 def test_targets_are_listed(tmp_path, capsys, monkeypatch):
