@@ -166,14 +166,15 @@ def _request(args: argparse.Namespace, target: str) -> Request:
     from satview.target.profiles import check_profile, find_profile
     from satview.target.request import Request
 
-    profile: Profile = find_profile(target, _targets_file(args))
+    file = _targets_file(args)
+    profile: Profile = find_profile(target, file)
     profile = check_profile(replace(
         profile,
         ssh_options=(*profile.ssh_options, *args.ssh_options),
         kernel_buffers=args.kernel_buffers or profile.kernel_buffers,
         own_buffers=args.own_buffers or profile.own_buffers,
     ))  # fmt: skip
-    rules = args.rules or ("" if args.wide or args.without else profile.rules)
+    rules = args.rules or ("" if args.wide or args.without else _beside(file, profile.rules))
     if args.rules and (args.wide or args.without):
         raise UsageError("-r says which events there are and which are wide; leave out -w and -F, or -r")
     if bad := [number for number in args.without if number not in _FILTERS]:
@@ -196,6 +197,11 @@ def _request(args: argparse.Namespace, target: str) -> Request:
         seconds=args.seconds,
         is_ring=args.ring,
     )
+
+
+def _beside(file: Path, name: str) -> str:
+    """Return a name in the file of targets, which is relative to the folder of that file."""
+    return str(file.parent / name) if name else ""
 
 
 @contextmanager

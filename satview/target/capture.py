@@ -120,6 +120,8 @@ def capture(
         offset = line.clock_offset()
         file = "-" if board.can_stream else f"{request.profile.memory_folder}/satview-{secrets.token_hex(4)}.kev"
         command = shlex.join(logger_command(request, board, file))
+        if asks_to_stop():
+            raise TargetError("stopped before the capture began; nothing was started")
         captured = Captured(request.path, board, command, offset)
         arrival = Arrival(request.path, attributes(request, board, command, offset))
         run = _Run(request, line, captured, arrival, file)

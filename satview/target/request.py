@@ -20,6 +20,7 @@ from satview.target.board import LOGGER, Board, memory_needed
 from satview.target.line import ClockOffset
 from satview.target.profiles import Profile, TargetError
 
+_RING_AND_SIZE, _CONTINUOUS, _ALL_OPTIONS = 3, 4, 6  # 6.3 brought `-r` and `-S`, 6.4 `-c`
 _MEMORY_SHARE: Final = 4  # of the free memory, a quarter is for the file of a target that cannot stream
 _MEMORY_BYTES: Final = 16 << 20  # where it does not say what is free
 _RULES_MAX: Final = 2000  # characters of rules in a header
@@ -81,14 +82,21 @@ def logger_command(request: Request, board: Board, file: str) -> list[str]:
         request: What is to be captured.
         board: Decides which options there are.
         file: Where it writes to, on the target; `-` is the line.
+
+    Raises:
+        TargetError: Its tracelogger lacks an option that the request needs.
     """
     profile = request.profile
-    is_old = re.match(r"6\.[0-3](?![0-9])", board.sys_release) is not None  # `-c` came with 6.4
+    version = re.match(r"6\.([0-5])(?![0-9])", board.sys_release)
+    minor = int(version[1]) if version else _ALL_OPTIONS
+    if request.is_ring and minor < _RING_AND_SIZE:
+        raise TargetError(f"tracelogger of {board.sys_release} on {profile.title} has no ring, which came with 6.3; "
+                          "leave out --ring")  # fmt: skip
     words = [LOGGER, *request.filters]
     words += ["-r"] if request.is_ring else ["-s", f"{request.seconds:.0f}"] if request.is_timed_there else []
-    words += [] if request.is_ring else ["-n", "0"] if is_old else ["-c"]
+    words += [] if request.is_ring else ["-n", "0"] if minor < _CONTINUOUS else ["-c"]
     words += ["-k", str(profile.kernel_buffers), "-b", str(profile.own_buffers)]
-    if file != "-":
+    if file != "-" and minor >= _RING_AND_SIZE:
         limit = _MEMORY_BYTES if board.free_bytes is None else board.free_bytes // _MEMORY_SHARE
         words += ["-S", f"{max(1, limit >> 20)}M"]
     return [*words, "-f", file]

@@ -12,10 +12,11 @@ from itertools import pairwise
 import pytest
 
 from satview.formats.registry import open_trace
+from satview.target import board as answers
 from satview.target.arrival import Checksum
 from satview.target.capture import capture
-from satview.target.profiles import TargetError
-from satview.target.request import Request
+from satview.target.profiles import Profile, TargetError
+from satview.target.request import Request, logger_command
 
 pytestmark = pytest.mark.usefixtures("quick_clock")
 
@@ -237,6 +238,32 @@ def test_a_line_that_breaks_before_the_copy_leaves_no_file_there(board, tmp_path
         run(Request(board.profile, path), Watch(path), cut_once)
     assert not path.exists()
     assert board.is_clean_within(5)
+
+
+@pytest.mark.parametrize(
+    ("sys_release", "options"),
+    [
+        ("6.2.1", "-n 0 -k 32 -b 64 -f FILE"),
+        ("6.3.2", "-n 0 -k 32 -b 64 -S 16M -f FILE"),
+        ("6.5.0", "-c -k 32 -b 64 -S 16M -f FILE"),
+    ],
+)
+def test_options_are_those_that_the_release_has(sys_release, options, tmp_path):
+    request, there = Request(Profile("ssh://rig"), tmp_path / "run.kev"), answers.Board(sys_release=sys_release)
+    assert " ".join(logger_command(request, there, "FILE")) == f"tracelogger {options}"
+
+
+def test_a_ring_needs_a_release_that_has_one(tmp_path):
+    request = Request(Profile("ssh://rig"), tmp_path / "run.kev", is_ring=True)
+    with pytest.raises(TargetError, match=r"tracelogger of 6\.2\.1 on rig has no ring, which came with 6\.3"):
+        logger_command(request, answers.Board(sys_release="6.2.1"), "FILE")
+
+
+def test_a_capture_that_is_stopped_before_it_begins(board, tmp_path):
+    with pytest.raises(TargetError, match="stopped before the capture began; nothing was started"):
+        run(Request(board.profile, tmp_path / "run.kev"), Watch(tmp_path), lambda: True)
+    assert not list(tmp_path.glob("*.kev"))
+    assert not (board.folder / "arguments").exists()
 
 
 @pytest.mark.parametrize("data", [b"", b"a", b"123456789", bytes(range(256)) * 300])

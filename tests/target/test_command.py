@@ -170,6 +170,14 @@ def test_rules_become_options(board, words, tmp_path):
     assert re.search(r"Captured from  127\.0\.0\.1, began 20.*, clock offset [+-]0\.\d+ s, .*, rules ADDALL", shown)
 
 
+def test_rules_of_a_target_are_beside_its_file(board, words, tmp_path):
+    (tmp_path / "quiet.satrules").write_text("ADDALLCLASSES\nDELCLASS INT\n")
+    with Path(words[3]).open("a") as targets:
+        targets.write('rules = "quiet.satrules"\n')
+    assert satview(*words, "--for", "1s").returncode == 0
+    assert (board.folder / "arguments").read_text() == "-F2 -s 1 -c -k 32 -b 16 -f -\n"
+
+
 def test_rules_that_no_option_says_filter_what_came(board, words, tmp_path):
     rules = tmp_path / "calls.satrules"
     rules.write_text("ADDCLASS THREAD\nADDEVENT KERCALL MSG_SENDV\nWHERE cpu == 0\n")
