@@ -160,7 +160,7 @@ class Board:
         """Kill the shells of the connections, which then look after nothing."""
         for server in self.servers():
             for shell in descendants(server):
-                if name_of(shell) in ("sh", "bash", "dash"):
+                if name_of(shell) in ("sh", "bash", "dash") and shell not in self.loggers():
                     os.kill(shell, signal.SIGKILL)
 
     def close(self) -> None:

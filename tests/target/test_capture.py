@@ -45,6 +45,12 @@ class Watch:
         return self.has_acted
 
 
+def make_stubborn(board, trap=""):
+    """Let the board's tracelogger live on when nobody takes what it writes."""
+    script = board.folder / "bin" / "tracelogger"
+    script.write_text(script.read_text().replace("exec env", f"{trap}env") + "while :; do sleep 0.1; done\n")
+
+
 def run(request, watch, stop=None):
     return capture(request, stop or watch.asks_to_stop, watch.told.append, watch.said.append)
 
@@ -118,6 +124,7 @@ def test_a_board_that_is_gone_is_said_to_be(board, tmp_path):
 
 def test_a_logger_that_stays_is_ended_over_a_second_connection(board, tmp_path):
     path = tmp_path / "run.kev"
+    make_stubborn(board)  # else it would end when its output does
     # A shell that dies with the line leaves its logger alone.
     captured = run(Request(board.profile, path), Watch(path, lambda: (board.kill_shells(), board.cut())))
     assert captured.notes == ["board was left clean: no logger of this capture runs there"]
@@ -187,8 +194,7 @@ def test_a_clock_that_is_set_meanwhile_is_noted(board, tmp_path):
 def test_a_logger_that_does_not_end_is_not_waited_for_for_ever(board, tmp_path, monkeypatch):
     monkeypatch.setattr("satview.target.capture._STOP_MOST_S", 1.0)
     monkeypatch.setattr("satview.target.capture._GONE_S", 1.0)
-    script = board.folder / "bin" / "tracelogger"
-    script.write_text(script.read_text().replace("exec env", "trap '' TERM; env") + "while :; do sleep 0.1; done\n")
+    make_stubborn(board, "trap '' TERM; ")
     path = tmp_path / "run.kev"
     watch = Watch(path, size=0)
     captured = run(Request(board.profile, path), watch, watch.stops)

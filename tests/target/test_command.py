@@ -111,8 +111,8 @@ def test_a_killed_satview_leaves_the_board_clean(board, words, tmp_path):
     }
 
 
-def test_a_full_disk_is_one_sentence(board, words, tmp_path):
-    limit = 150_001
+@pytest.mark.parametrize("limit", [150_001, 150_002])  # one of them is inside a slot
+def test_a_full_disk_is_one_sentence(board, words, tmp_path, limit):
 
     def fill():
         resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
