@@ -83,6 +83,8 @@ print(count)
 
 TRACE = "sample_traces/vendor-all_classes.kev"
 COMMANDS = {
+    "capture": ("ssh://127.0.0.1:1",),  # where nobody listens
+    "targets": (),
     "info": (TRACE, "--json"),
     "traceprinter": ("-f", TRACE),
     "filter": (TRACE, "-e", "event == MSG_SENDV and duration > 1us", "--tracelogger", "--c-program", os.devnull),
@@ -127,7 +129,7 @@ def test_every_command_works(tmp_path):
 import tests.helpers.without_qt
 from satview.__main__ import command_names, main
 assert set(command_names()) == {set(COMMANDS)!r}
-print([(line[0], code) for line in {lines!r} if (code := main(line)) not in (0, 1, 3, 4)])
+print([(line[0], code) for line in {lines!r} if (code := main(line)) not in (0, 1, 3, 4, 2 * (line[0] == "capture"))])
 """
     done = run("-c", code)
     assert done.returncode == 0, done.stderr[-3000:]

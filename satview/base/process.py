@@ -84,6 +84,28 @@ def signals_raise() -> Iterator[None]:
             signal.signal(number, handler)
 
 
+@contextmanager
+def collected_signals() -> Iterator[list[int]]:
+    """Collect signals that request an end in a block, instead of dying of them; the second one is not waited for."""
+    caught: list[int] = []
+
+    def catch(signo: int, _frame: object) -> None:
+        if caught:  # somebody insists: whatever hangs is left
+            raise KeyboardInterrupt
+        caught.append(signo)
+
+    known = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGABRT") if hasattr(signal, name)]
+    try:
+        before = {number: signal.signal(number, catch) for number in known}
+    except ValueError:  # not the main thread: the caller handles signals
+        before = {}
+    try:
+        yield caught
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
 class _ClosedOutput(io.TextIOBase):
     """Takes the position of a standard output that was closed before the process began; Python would drop its text."""
 

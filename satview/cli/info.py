@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
-from typing import Any
+from typing import Any, Final
 
 from satview.analysis.doctor import summary, unanswered
 from satview.base.errors import TraceFormatError
@@ -19,6 +19,7 @@ from satview.store.problems import KINDS, Problem
 from satview.store.trace import Trace
 from satview.timeline.state_lanes import contradicted_runs
 
+_OF_TARGET: Final = ("host", "began", "clock offset", "rules")
 PURPOSE = "look"
 
 
@@ -107,6 +108,7 @@ def print_page(trace: Trace) -> None:
             ),
         ),
         ("Captured with", trace.header.get("TRACELOGGER_ARGS")),
+        ("Captured from", _target(trace)),
         (
             "CPUs",
             f"{reported['cpus']}"
@@ -132,6 +134,12 @@ def print_page(trace: Trace) -> None:
         print()
         print("\n".join(_class_lines(reported["classes"], reported["events"])))
     _print_problems(trace)
+
+
+def _target(trace: Trace) -> str:
+    """Return what `satview capture` wrote into the header; empty if it did not."""
+    said = {name: trace.header.get(f"CAPTURE_{name.upper().replace(' ', '_')}") for name in _OF_TARGET}
+    return ", ".join(filter(None, (said["host"], *(f"{name} {said[name]}" for name in _OF_TARGET[1:] if said[name]))))
 
 
 def _contradictions(runs: int) -> str:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import argparse
-import signal
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext, redirect_stdout
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext, redirect_stdout
 from pathlib import Path
 from typing import Any
 
 from satview.base.errors import SatviewError, UsageError
+from satview.base.process import collected_signals
 from satview.base.safe_text import visible, visible_line
 from satview.base.targets import find_target, is_standard_output
 from satview.capture import control, tiles
@@ -103,7 +103,10 @@ def _capture(args: argparse.Namespace) -> int:
     path = Path("stdout" if to_stdout else args.file)
     stream = sys.stdout.buffer if to_stdout else None
     switched_off: list[str] = []
-    with _signals() as caught, redirect_stdout(sys.stderr) if to_stdout else nullcontext():  # programs may print
+    with (
+        collected_signals() as caught,
+        redirect_stdout(sys.stderr) if to_stdout else nullcontext(),
+    ):  # programs may print
         capture = Capture(
             args.workload,
             args.seed,
@@ -147,7 +150,7 @@ def _write_tiles(args: argparse.Namespace, say: Callable[[int, str], None]) -> i
     if unused := unused_with_events(args):
         say(0, f"--events: {', '.join(unused)} without effect; --events repeats one span with all classes")
     say(1, "simulating one rollover of the time stamp")
-    with _signals() as caught:
+    with collected_signals() as caught:
         with working(f"simulating {args.workload}"):
             tile = tiles.make_tile(
                 args.workload, args.seed, args.cpus, Release(args.release), args.wide, lambda: bool(caught)
@@ -156,28 +159,6 @@ def _write_tiles(args: argparse.Namespace, say: Callable[[int, str], None]) -> i
             written = tiles.write_tiles(args.file, args.events, tile, report, lambda: bool(caught), attributes(args))
     say(1, f"{written} events written")
     return _say_findings(tile.findings, say)
-
-
-@contextmanager
-def _signals() -> Iterator[list[int]]:
-    """Collect signals that request an end, instead of dying of them."""
-    caught: list[int] = []
-
-    def catch(signo: int, _frame: object) -> None:
-        if caught:  # somebody insists: whatever hangs is left
-            raise KeyboardInterrupt
-        caught.append(signo)
-
-    known = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGABRT") if hasattr(signal, name)]
-    try:
-        before = {number: signal.signal(number, catch) for number in known}
-    except ValueError:  # not the main thread: the caller handles signals
-        before = {}
-    try:
-        yield caught
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
 
 
 def _report(result: CaptureResult, say: Callable[[int, str], None]) -> int:

@@ -20,6 +20,8 @@ USER_EVENTS = (ROOT / "docs" / "images" / "user-events.xml").read_bytes()
 
 # Command, then every file that it reads with these words.
 READS = {
+    "capture ssh://127.0.0.1:1 -r r.satrules --allow-code -o OUT": ["r.satrules", "handlers.py"],
+    "capture ssh://127.0.0.1:1 --targets targets.toml -o OUT": ["targets.toml"],
     "convert a.kev OUT": ["a.kev", "a.kev.marks.json"],
     "export a.kev --format csv -o OUT": ["a.kev", "a.kev.marks.json"],
     "export a.kev --format list -o OUT": ["a.kev", "a.kev.marks.json"],
@@ -55,6 +57,7 @@ def folder(tmp_path_factory):
     (found / "r.satrules").write_text("ADDALLCLASSES\nADDCLASSEVHANDLER COMM CALL handlers.py:all\n")
     (found / "s.rules").write_text("ADDALLCLASSES\n")
     (found / "limits.toml").write_text("[starvation]\nenabled = false\n")
+    (found / "targets.toml").write_text('[rig]\naddress = "ssh://rig"\n')
     (found / "control.py").write_text("def main():\n    yield from ()\n")
     (found / "work.py").write_text("def setup(kernel):\n    pass\n")
     (found / "u.xml").write_bytes(USER_EVENTS)

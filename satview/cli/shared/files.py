@@ -158,8 +158,8 @@ def with_commands(parser: argparse.ArgumentParser, modules: dict[str, str]) -> a
         modules: Command to module of `satview.cli`.
     """
     commands = parser.add_subparsers(title="commands", dest="command", metavar="COMMAND")
-    for name in sorted(modules):
-        module = import_module(f"satview.cli.{modules[name]}")
+    for name in sorted(set(modules.values())):
+        module = import_module(f"satview.cli.{name}")
         if hasattr(module, "add_parser"):
             module.add_parser(commands)
     # Commands come before the viewer's files: completion takes the first positional argument for the first word.

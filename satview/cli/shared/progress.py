@@ -33,17 +33,23 @@ class _Line:
 
     Attributes:
         share: Done so far, 0 to 1; None = the work does not say.
+        words: What the work says of itself instead.
         is_over: Set when the work has ended.
     """
 
-    def __init__(self, what: str) -> None:
-        self.what = what
+    def __init__(self, what: str, *, has_no_end: bool = False) -> None:
+        self.what, self.has_no_end = what, has_no_end
         self.share: float | None = None
+        self.words = ""
         self.is_over = threading.Event()
 
     def report(self, share: float) -> None:
         """Take how much is done, 0 to 1; called by the work, as often as it likes."""
         self.share = share
+
+    def tell(self, words: str) -> None:
+        """Take what is to be shown of work whose end nobody knows."""
+        self.words = words
 
     def show(self) -> None:
         """Show the line until the work ends, if it takes long enough; then erase it."""
@@ -56,13 +62,16 @@ class _Line:
         from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
 
         texts = [TextColumn(f"{{task.{name}}}", markup=False) for name in ("description", "fields[left]")]
-        columns = (texts[0], BarColumn(20), TaskProgressColumn(), TimeElapsedColumn(), texts[1])
+        bar = () if self.has_no_end else (BarColumn(20), TaskProgressColumn())
+        columns = (texts[0], *bar, TimeElapsedColumn(), texts[1])
         # What programs of a capture print goes above the line; in a pipe or a file it is left alone.
         with Progress(*columns, console=Console(stderr=True), transient=True, auto_refresh=False,
                       redirect_stdout=sys.stdout.isatty()) as progress:  # fmt: skip
             task = progress.add_task(self.what, total=None, left="")
             while not self.is_over.is_set():
-                if self.share is not None:
+                if self.has_no_end:
+                    progress.update(task, left=visible_line(self.words))
+                elif self.share is not None:
                     left_s = progress.tasks[0].time_remaining
                     left = "" if left_s is None else f"{left_s // 60:.0f}:{left_s % 60:02.0f} left"
                     progress.update(task, total=1.0, completed=self.share, left=left)
@@ -78,13 +87,31 @@ def working(what: str) -> Iterator[Report]:
         what: Such as `reading boot.kev`; names of files may hold anything.
     """
     line = _Line(visible_line(what))
-    if not sys.stderr.isatty() or os.environ.get("TERM", "") in NO_TERMINALS:
+    with _shown(line):
         yield line.report
+
+
+@contextmanager
+def going_on(what: str) -> Iterator[Callable[[str], None]]:
+    """Show that something goes on in a block whose end nobody knows; yields what takes words about it.
+
+    Args:
+        what: As for `working`.
+    """
+    line = _Line(visible_line(what), has_no_end=True)
+    with _shown(line):
+        yield line.tell
+
+
+@contextmanager
+def _shown(line: _Line) -> Iterator[None]:
+    if not sys.stderr.isatty() or os.environ.get("TERM", "") in NO_TERMINALS:
+        yield
         return
     thread = threading.Thread(target=line.show, name="progress", daemon=True)
     thread.start()
     try:
-        yield line.report
+        yield
     finally:
         line.is_over.set()
         thread.join()

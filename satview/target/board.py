@@ -1,0 +1,178 @@
+"""What a target says of itself before a capture, and whether a capture can begin there.
+
+One script of few, portable commands asks for all of it. Each answer is optional: what cannot be asked is unknown, and
+only what is known to be wrong stops a capture.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Final
+
+from satview.base.safe_text import visible_line
+from satview.events.catalogue import release_of
+from satview.events.spec import Release
+from satview.target.line import Line
+from satview.target.profiles import Profile, TargetError
+
+# A login without a terminal often lacks the folders of system programs.
+PATHS: Final = "PATH=$PATH:/proc/boot:/bin:/usr/bin:/sbin:/usr/sbin; export PATH"
+_MARK: Final = "== satview: "
+_QUESTIONS: Final = {
+    "system": "uname -a",
+    "user": "id -u",
+    "logger": "command -v tracelogger || which tracelogger || echo none",
+    "processes": "pidin -F '%a %n'",
+    "memory": "pidin info",
+}
+_BUFFER_BYTES: Final = 16 << 10  # of a kernel buffer; one of the logger's own is not larger
+_MEMORY: Final = re.compile(r"FreeMem:\s*(\d{1,12})\s*([KMG]?)", re.IGNORECASE)
+_PROCESS: Final = re.compile(r"\s*(\d{1,10})\s+(\S.*?)\s*")
+_UNITS: Final = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
+LOGGER: Final = "tracelogger"
+
+
+@dataclass(frozen=True, slots=True)
+class Board:
+    """What a target says of itself.
+
+    Attributes:
+        system: Name of the operating system, such as `QNX`; empty = unknown.
+        node: What it calls itself; empty = unknown.
+        sys_release: Such as `7.1.0`; empty = unknown.
+        machine: Such as `aarch64le`; empty = unknown.
+        user: Number of the user that ssh logs in; None = unknown.
+        logger: Path of tracelogger; empty = there is none, None = unknown.
+        processes: Names of processes by pid; empty = unknown.
+        free_bytes: Memory that is free; None = unknown.
+    """
+
+    system: str = ""
+    node: str = ""
+    sys_release: str = ""
+    machine: str = ""
+    user: int | None = None
+    logger: str | None = None
+    processes: dict[int, str] = field(default_factory=dict)
+    free_bytes: int | None = None
+
+    @property
+    def release(self) -> Release | None:
+        """The release as catalogues know it; None for an unknown one."""
+        return release_of(self.sys_release)
+
+    @property
+    def can_stream(self) -> bool:
+        """Whether tracelogger writes to standard output there: from 6.6 on."""
+        return self.release is not Release.QNX_6
+
+    @property
+    def has_instrumented_kernel(self) -> bool | None:
+        """Whether the kernel logs events, by the name of process 1; None = unknown. That of 8.0 always does."""
+        kernel = self.processes.get(1, "")
+        if self.release is Release.QNX_8 or "-instr" in kernel:
+            return True
+        return False if kernel.startswith("procnto") else None
+
+    @property
+    def loggers(self) -> tuple[int, ...]:
+        """Pids of the loggers that run."""
+        return tuple(pid for pid, name in self.processes.items() if name.rsplit("/", 1)[-1] == LOGGER)
+
+    def pids_by_name(self) -> dict[str, tuple[int, ...]]:
+        """Return the pids behind names of processes, as rules name them."""
+        pids: dict[str, tuple[int, ...]] = {}
+        for pid, name in self.processes.items():
+            pids[name] = (*pids.get(name, ()), pid)
+        return pids
+
+    def unknown(self) -> Iterator[str]:
+        """Yield what could not be asked, in words."""
+        if not self.sys_release:
+            yield "its release"
+        if self.has_instrumented_kernel is None:
+            yield "whether its kernel is instrumented"
+        if self.logger is None:
+            yield "whether it has tracelogger"
+        if not self.processes:
+            yield "whether a logger runs"
+        if self.user is None:
+            yield "the rights of the login"
+        if self.free_bytes is None:
+            yield "its free memory"
+
+
+def ask_board(line: Line) -> Board:
+    """Return what a target says of itself.
+
+    Raises:
+        TargetError: The line broke.
+    """
+    script = "; ".join(f"echo '{_MARK}{name}'; {{ {command}; }} 2>/dev/null" for name, command in _QUESTIONS.items())
+    answer = line.ask(f"{PATHS}; {script}; true")
+    return board_of({
+        name.strip(): text.strip() for name, _, text in (part.partition("\n") for part in answer.split(_MARK)[1:])
+    })  # fmt: skip
+
+
+def board_of(answers: dict[str, str]) -> Board:
+    """Return what answers to the questions say, each of which may be missing or anything."""
+    # QNX board 7.1.0 2021/05/07-14:19:56EDT x86pc x86_64
+    words = visible_line(answers.get("system", "")).split()
+    logger = answers.get("logger", "").splitlines()
+    memory = _MEMORY.search(answers.get("memory", ""))
+    user = answers.get("user", "")
+    return Board(
+        system=words[0] if words else "",
+        node=words[1] if len(words) > 1 else "",
+        sys_release=words[2] if len(words) > 2 else "",
+        machine=words[-1] if len(words) > 3 else "",
+        user=int(user) if user.isascii() and user.isdigit() and len(user) < 10 else None,
+        logger=("" if logger[-1] == "none" else visible_line(logger[-1])) if logger else None,
+        processes=dict(_processes(answers.get("processes", ""))),
+        free_bytes=int(memory[1]) * _UNITS[memory[2].upper()] if memory else None,
+    )
+
+
+def _processes(text: str) -> Iterator[tuple[int, str]]:
+    for line in text.splitlines():
+        if found := _PROCESS.fullmatch(line):
+            yield int(found[1]), visible_line(found[2])
+
+
+def memory_needed(profile: Profile) -> int:
+    """Return the bytes that the buffers of a capture take on the target."""
+    return (profile.kernel_buffers + profile.own_buffers) * _BUFFER_BYTES
+
+
+def check_board(board: Board, profile: Profile) -> None:
+    """Refuse a capture that cannot work, before anything is started.
+
+    Raises:
+        TargetError: Says in a sentence what is wrong, and what helps.
+    """
+    name = profile.title
+    if board.system and board.system != "QNX":
+        raise TargetError(f"{name} runs {board.system[:40]}, which has no tracelogger; give the address of a target "
+                          "that runs QNX Neutrino")  # fmt: skip
+    if board.sys_release and board.release is None:
+        raise TargetError(f"{name} runs QNX {board.sys_release[:40]}, whose traces are not known here; satview reads "
+                          "those of 6.0 to 8.0")  # fmt: skip
+    if board.has_instrumented_kernel is False:
+        raise TargetError(f"the kernel of {name}, {board.processes[1]}, logs no events; boot an image with "
+                          f"{board.processes[1]}-instr")  # fmt: skip
+    if board.logger == "":
+        raise TargetError(f"there is no tracelogger on {name}; add it to its image or copy it into a folder of its "
+                          f"PATH, from the {board.sys_release or 'same'} release of the toolkit")  # fmt: skip
+    if board.loggers:
+        raise TargetError(f"tracelogger runs on {name} already (pid {board.loggers[0]}), and a second one would take "
+                          f"its buffers; wait for it, or stop it with `kill {board.loggers[0]}` there")  # fmt: skip
+    if board.user and board.release in (Release.QNX_6, Release.QNX_6_6):
+        raise TargetError(f"tracelogger of {board.sys_release} needs root, and ssh logs in as user {board.user}; write "
+                          f"ssh://root@{profile.host}")  # fmt: skip
+    needed = memory_needed(profile)
+    if board.free_bytes is not None and board.free_bytes < needed:
+        raise TargetError(f"{name} has {board.free_bytes >> 20} MB of memory free, and the buffers take "
+                          f"{max(1, needed >> 20)} MB; ask for fewer with -k and -b")  # fmt: skip

@@ -1,0 +1,324 @@
+"""A capture on a target, as it arrives here.
+
+A script on the target starts tracelogger and waits for a line on its standard input. Whatever ends the capture comes
+there: a line that says so, or its end, when the connection breaks or satview is killed. Then the logger is ended with
+SIGTERM, which it takes as the user's wish, so that it stops the kernel's tracing; what it left is removed. So the
+target cleans up by itself, also when nobody can reach it any more.
+
+From 6.6 on tracelogger writes to the line. Before that it writes a file into the target's memory, which the same script
+then sends, with its checksum, and removes.
+"""
+
+from __future__ import annotations
+
+import re
+import secrets
+import shlex
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from satview.base.errors import SatviewError
+from satview.base.safe_text import visible_line
+from satview.target.arrival import Arrival, CutError
+from satview.target.board import PATHS, Board, ask_board, check_board
+from satview.target.line import OWN_WORDS, ClockOffset, Line, Session
+from satview.target.profiles import TargetError
+from satview.target.request import Request, attributes, check_disk, logger_command, with_rules
+
+_STARTED, _SUM, _ENDED = (f"{OWN_WORDS}{name}" for name in ("logger", "sum", "end"))
+# SIGPIPE is ignored, by the logger too: it has to see the end of the line as an error, and to live until SIGTERM.
+# A shell without job control keeps SIGINT from what it starts in the background; SIGTERM ends tracelogger in order.
+_SCRIPT: Final = f"""{PATHS}
+trap '' PIPE
+exec 3<&0
+{{command}} </dev/null 3<&- {{output}} &
+logger=$!
+trap 'kill -TERM $logger' HUP INT TERM
+echo {_STARTED} $logger >&2
+( read order <&3; kill -TERM $logger ) </dev/null >/dev/null 2>&1 &
+watcher=$!
+wait $logger; code=$?
+while kill -0 $logger 2>/dev/null; do wait $logger; code=$?; done
+kill $watcher 2>/dev/null
+{{send}}
+echo {_ENDED} $code >&2
+"""
+_SEND: Final = f"""echo {_SUM} $(cksum < {{file}}) >&2
+cat {{file}}
+rm -f {{file}}"""
+_LOOK_S: Final = 0.1
+_STOP_S: Final = 30.0  # without a byte after the logger was to end
+_STOP_MOST_S: Final = 120.0  # of a logger that goes on sending: for its buffers over a slow line
+_GONE_S: Final = 10.0  # for a logger that is ended over a second connection
+_LATE_S: Final = 10.0  # after a logger should have ended by itself
+_FIRST_S: Final = 30.0  # for its header
+_STEP_S: Final = 0.5  # of a clock, beyond the errors of both looks at it
+
+
+@dataclass(slots=True)
+class Captured:
+    """What became of it.
+
+    Attributes:
+        path: The file; beside the one that was asked for, if the rules still have to filter it.
+        board: What the target said of itself.
+        command: What ran there.
+        offset: Of its clock; None = it did not say.
+        began_s: `time.monotonic()` when the header was here.
+        seconds: From the header to the end.
+        first_buffer_s: From the start of the logger to the first full buffer here; 0 = none came.
+        received: Bytes.
+        buffers, lost, drops: As in `Arrival`.
+        faults: Why the trace is not what was asked for, one sentence each.
+        notes: What else there is to know.
+    """
+
+    path: Path
+    board: Board
+    command: str
+    offset: ClockOffset | None
+    began_s: float = 0.0
+    seconds: float = 0.0
+    first_buffer_s: float = 0.0
+    received: int = 0
+    buffers: int = 0
+    lost: int = 0
+    drops: int = 0
+    faults: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+
+def capture(
+    request: Request, asks_to_stop: Callable[[], bool], tell: Callable[[str], None], say: Callable[[str], None]
+) -> Captured:
+    """Capture on a target until the time is over, somebody wants to stop, or the line breaks.
+
+    Args:
+        request: What.
+        asks_to_stop: Asked ten times a second whether to stop now.
+        tell: Gets what is to be seen while it runs: sizes, rate, losses.
+        say: Gets what to know before it begins, a sentence each.
+
+    Raises:
+        TargetError: Nothing can be captured, and nothing was changed on the target.
+        RuleError, UsageError: As `with_rules`.
+        WriteError: The file cannot be created.
+    """
+    with Line(request.profile) as line:
+        board = ask_board(line)
+        check_board(board, request.profile)
+        if unknown := ", ".join(board.unknown()):
+            say(f"{request.profile.title} does not say {unknown}; the capture begins without knowing that")
+        request, reasons = with_rules(request, board)
+        for reason in reasons:
+            say(f"{reason}; the rest is filtered here after the capture")
+        check_disk(request)
+        offset = line.clock_offset()
+        file = "-" if board.can_stream else f"{request.profile.memory_folder}/satview-{secrets.token_hex(4)}.kev"
+        command = shlex.join(logger_command(request, board, file))
+        if asks_to_stop():
+            raise TargetError("stopped before the capture began; nothing was started")
+        captured = Captured(request.path, board, command, offset)
+        arrival = Arrival(request.path, attributes(request, board, command, offset))
+        run = _Run(request, line, captured, arrival, file)
+        try:
+            run.receive(asks_to_stop, tell)
+        finally:
+            run.leave_clean()
+            arrival.finish()
+        if not arrival.began_s:
+            raise TargetError(run.why_nothing())
+        _check_clock(line, request.profile.title, captured)
+    return captured
+
+
+def _check_clock(line: Line, name: str, captured: Captured) -> None:
+    """Note a clock that was set during the capture."""
+    before, after = captured.offset, None
+    with suppress(TargetError):  # the line may be gone; what it would have said is a courtesy
+        after = line.clock_offset() if before is not None and line.is_open else None
+    if before is None or after is None:
+        return
+    step_s = after.seconds - before.seconds
+    if abs(step_s) > before.error_s + after.error_s + _STEP_S:
+        captured.notes.append(f"the clock of {name} was set by {step_s:+.1f} s during the capture; events are stamped "
+                              "with cycles and are right, the header has the offset from before")  # fmt: skip
+
+
+class _Run:
+    """One run of the script on the target.
+
+    Args:
+        request: What is captured.
+        line: To the target.
+        captured: Gets what happens.
+        arrival: Gets the bytes.
+        file: Where tracelogger writes on the target, `-` for the line.
+    """
+
+    def __init__(self, request: Request, line: Line, captured: Captured, arrival: Arrival, file: str) -> None:
+        self._request, self._line, self._captured, self._arrival = request, line, captured, arrival
+        self._name, self._file = request.profile.title, file
+        # Where the trace goes into a file, what the logger prints must not come before it.
+        output, send = ("", "") if file == "-" else (">&2", _SEND.format(file=file))
+        self._began_s = time.monotonic()
+        self._session: Session = line.start(_SCRIPT.format(command=captured.command, output=output, send=send))
+        self._said = ""
+
+    def receive(self, asks_to_stop: Callable[[], bool], tell: Callable[[str], None]) -> None:
+        """Take what comes until the target has sent all, or no more comes.
+
+        Raises:
+            TargetError: It is no trace.
+        """
+        captured, arrival, session = self._captured, self._arrival, self._session
+        told_s, told_bytes, heard_s, stopped_s, rate = self._began_s, 0, self._began_s, 0.0, 0.0
+        while (data := session.read(_LOOK_S)) != b"":
+            now_s = time.monotonic()
+            if data:
+                heard_s = now_s
+                try:
+                    arrival.take(data)
+                except CutError as error:
+                    captured.faults.append(str(error))
+                    break
+            if not stopped_s and (asks_to_stop() or self._is_over(now_s)):
+                session.write("stop\n")
+                stopped_s = now_s
+            if why := self._why_hopeless(now_s, heard_s, stopped_s):
+                captured.faults.append(why)
+                break
+            if now_s - told_s >= 1:
+                rate, told_s, told_bytes = (arrival.received - told_bytes) / (now_s - told_s), now_s, arrival.received
+                tell(self._progress(now_s, rate, is_stopping=stopped_s > 0))
+        captured.seconds = time.monotonic() - (self._begin_s() or time.monotonic())
+        captured.received, captured.buffers = arrival.received, arrival.buffers
+        captured.lost, captured.drops, captured.began_s = arrival.lost, arrival.drops, arrival.began_s
+        captured.first_buffer_s = arrival.first_buffer_s - self._began_s if arrival.first_buffer_s else 0.0
+        if advice := self._advice():
+            captured.faults.append(advice)
+
+    def _is_over(self, now_s: float) -> bool:
+        """Return whether the time is over, or over so long ago that the logger should have ended by itself."""
+        begin_s = self._begin_s()
+        late_s = _LATE_S if self._request.is_timed_there else 0.0
+        return 0 < self._request.seconds <= now_s - begin_s - late_s if begin_s else False
+
+    def _begin_s(self) -> float:
+        """Return when the logger began, as far as can be seen here; 0 = not yet."""
+        if self._file == "-" and not self._request.is_ring:
+            return self._arrival.began_s
+        return self._began_s if _STARTED in self._session.said_so_far else 0.0
+
+    def _why_hopeless(self, now_s: float, heard_s: float, stopped_s: float) -> str:
+        """Return why nothing more is to be waited for; empty = something is."""
+        ending_s, silent_s = now_s - stopped_s, now_s - max(heard_s, stopped_s)
+        if stopped_s and (silent_s > _STOP_S or (self._file == "-" and ending_s > _STOP_MOST_S)):
+            return (f"tracelogger on {self._name} did not end within {ending_s:.0f} s; what it had not sent is not in "
+                    "the file")  # fmt: skip
+        is_awaited = self._file == "-" and not self._request.is_ring and not self._arrival.began_s
+        if is_awaited and now_s - self._began_s > _FIRST_S:
+            return (f"tracelogger on {self._name} sent nothing within {_FIRST_S:.0f} s; start it there by hand to see "
+                    "what it says")  # fmt: skip
+        return ""
+
+    def _progress(self, now_s: float, rate: float, *, is_stopping: bool) -> str:
+        """Return what to show while it runs."""
+        arrival = self._arrival
+        if not arrival.received:
+            doing = "stopping" if is_stopping else "capturing into its memory" if self._file != "-" else "waiting"
+            return f"{now_s - self._began_s:.0f} s, {doing}"
+        parts = [f"{_megabytes(arrival.received)} MB", f"{_megabytes(rate)} MB/s", f"{arrival.buffers} buffers"]
+        parts.append(f"{arrival.lost} LOST: {self._too_much(now_s)}" if arrival.lost else "none lost")
+        parts += [f"events dropped {arrival.drops} times"] * (arrival.drops > 0) + ["stopping"] * is_stopping
+        return ", ".join(parts)
+
+    def _too_much(self, now_s: float) -> str:
+        """Return what is too much for the line, and by how much, by the buffers that are missing."""
+        arrival = self._arrival
+        rate = arrival.received / max(_LOOK_S, now_s - (self._begin_s() or self._began_s))
+        needed = rate * (arrival.lost + arrival.buffers) / max(1, arrival.buffers)
+        what = "wide" if "-w" in self._request.filters else "this"
+        return f"{what} is too much for this line: {_megabytes(needed)} of {_megabytes(rate)} MB/s"
+
+    def _advice(self) -> str:
+        """Return what to do about losses; empty if there were none."""
+        arrival = self._arrival
+        if not arrival.lost and not arrival.drops:
+            return ""
+        fast = "capture fast events, " if "-w" in self._request.filters else ""
+        dropped = f", and events were dropped {arrival.drops} times" if arrival.drops else ""
+        return (f"{self._too_much(time.monotonic())}, {arrival.lost} buffers are lost{dropped}; {fast}leave out "
+                "classes with -F or -r, or give the logger more buffers with -b and -k")  # fmt: skip
+
+    def leave_clean(self) -> None:
+        """End the logger and remove what it left, if that has not happened; say what became of the target."""
+        session = self._session
+        session.write("stop\n")
+        deadline_s = time.monotonic() + _GONE_S
+        while (data := session.read(_LOOK_S)) != b"" and time.monotonic() < deadline_s:
+            del data  # what comes after the file was full, or was no trace
+        session.close()
+        self._said = session.said()
+        self._check_sum()
+        if end := re.search(rf"^{_ENDED} (\d+)", self._said, re.MULTILINE):
+            words = self._last_words()
+            if end[1] not in ("0", "143") and words:  # 143: ended by SIGTERM itself
+                self._captured.notes.append(f"tracelogger on {self._name} ended with status {end[1]}: {words}")
+            return
+        self._captured.faults.append(self._line.fault(session))
+        self._captured.notes.append(self._clean_up_again())
+
+    def _check_sum(self) -> None:
+        """Compare the checksum of a file that was copied."""
+        if self._file == "-" or not self._arrival.received:
+            return
+        found = re.search(rf"^{_SUM} (\d+) (\d+)", self._said, re.MULTILINE)
+        if found is None:
+            self._captured.notes.append(f"{self._name} has no cksum, so the copy could not be compared")
+        elif (int(found[1]), int(found[2])) != (self._arrival.checksum, self._arrival.received):
+            self._captured.faults.append(f"{self._captured.path.name} is not what {self._name} had: {found[2]} bytes "
+                                         f"there, {self._arrival.received} came; capture again")  # fmt: skip
+
+    def _clean_up_again(self) -> str:
+        """Look over a new connection whether the target is clean after the line broke, and clean it; say how it is."""
+        started = re.search(rf"^{_STARTED} (\d+)", self._said, re.MULTILINE)
+        pid = int(started[1]) if started else 0
+        files = "" if self._file == "-" else f"rm -f {self._file}; "
+        look = f"{PATHS}; {files}kill -0 {pid} 2>/dev/null && echo runs; true" if pid else f"{files}true"
+        deadline_s = time.monotonic() + _GONE_S
+        try:
+            with Line(self._request.profile) as line:
+                while "runs" in line.ask(look):
+                    loggers = (board := ask_board(line)).loggers
+                    if board.processes and pid not in loggers:  # the number is another process's by now
+                        break
+                    if time.monotonic() > deadline_s:
+                        return (f"tracelogger still runs on {self._name} (pid {pid}); end it there with "
+                                f"`kill {pid}`")  # fmt: skip
+                    line.ask(f"kill -TERM {pid}; sleep 1; true")
+        except SatviewError:
+            return (f"{self._name} cannot be reached to look after its logger, which ends as soon as the board notices "
+                    f"that the line is gone; if it does not, `kill {pid}` there")  # fmt: skip
+        return f"{self._name} was left clean: no logger of this capture runs there"
+
+    def _last_words(self) -> str:
+        lines = [line for line in self._said.splitlines() if line.strip() and not line.startswith(OWN_WORDS)]
+        return visible_line(lines[-1])[:200] if lines else ""
+
+    def why_nothing(self) -> str:
+        """Return why not even a header came, as a sentence."""
+        if self._captured.faults:
+            return " ".join(self._captured.faults)
+        words = self._last_words()
+        said = f" and said: {words}" if words else ""
+        return (f"tracelogger on {self._name} wrote no trace{said}; start it there by hand: "
+                f"{self._captured.command}")  # fmt: skip
+
+
+def _megabytes(size: float) -> str:
+    return f"{size / 1e6:.1f}"

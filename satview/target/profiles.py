@@ -1,0 +1,135 @@
+"""Where a target is: an address such as `ssh://root@board:2222`, or a name in the user's file of targets."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+from typing import Annotated, Final
+
+import msgspec
+
+from satview.base.errors import SatviewError, UsageError
+from satview.base.shared_file import DamagedFileError, as_declared, read_shared
+
+_FILE_BYTES_MAX: Final = 1 << 20
+_MOST_BUFFERS: Final = 4096
+# A host never begins with `-`, which ssh would take for an option; names in ssh's own config have these characters too.
+_ADDRESS: Final = re.compile(
+    r"ssh://(?:(?P<user>[\w][\w.\\-]*)@)?(?P<host>[\w][\w.-]*|\[[0-9a-fA-F:]+(?:%\w+)?\])(?::(?P<port>[0-9]{1,5}))?/?",
+    re.ASCII,
+)
+_FOLDER: Final = "^(/[A-Za-z0-9_.-]+)+$"  # goes into a script for the target's shell
+Buffers = Annotated[int, msgspec.Meta(ge=1, le=_MOST_BUFFERS)]
+
+
+class TargetError(SatviewError):
+    """A target or the line to it does not do what a capture needs; the text says what, and what helps."""
+
+
+class Profile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One target, and how captures of it are made unless the command says otherwise.
+
+    Attributes:
+        address: `ssh://[user@]host[:port]`; the host may be a name in the user's ssh config.
+        ssh_options: More options for ssh, such as `["-F", "board.config"]`.
+        rules: File with rules; empty = all events.
+        is_wide: Wide events, where no rules say.
+        kernel_buffers: `-k` of tracelogger.
+        own_buffers: `-b` of tracelogger.
+        memory_folder: Where a target before 6.6, whose tracelogger writes files only, keeps one until it is copied.
+        name: What files and messages call it; empty = the host.
+    """
+
+    address: str
+    ssh_options: tuple[str, ...] = ()
+    rules: str = ""
+    is_wide: bool = msgspec.field(default=False, name="wide")
+    kernel_buffers: Buffers = 32
+    own_buffers: Buffers = 64
+    memory_folder: Annotated[str, msgspec.Meta(pattern=_FOLDER)] = "/dev/shmem"  # noqa: S108  -- on the target
+    name: str = ""
+
+    @property
+    def host(self) -> str:
+        """The host as ssh takes it."""
+        return self._parts()["host"].strip("[]")
+
+    @property
+    def title(self) -> str:
+        """What messages call the target."""
+        return self.name or self.host
+
+    def ssh_words(self) -> list[str]:
+        """Return the words that tell ssh where to log in; the command for the target comes behind them."""
+        parts = self._parts()
+        user = ["-l", parts["user"]] if parts["user"] else []
+        port = ["-p", parts["port"]] if parts["port"] else []
+        return [*user, *port, "--", self.host]
+
+    def _parts(self) -> dict[str, str]:
+        match = _ADDRESS.fullmatch(self.address)
+        if match is None or not 0 < int(match["port"] or 22) < 1 << 16:
+            raise UsageError(f"{self.address[:80]!a} is no address of a target; write ssh://user@host:port, for "
+                             "example ssh://root@192.168.1.20")  # fmt: skip
+        return match.groupdict()
+
+
+def check_profile(profile: Profile) -> Profile:
+    """Return a profile whose values have changed, if they are within its bounds.
+
+    Raises:
+        UsageError: One is not.
+    """
+    try:
+        as_declared(msgspec.to_builtins(profile), Profile)
+    except DamagedFileError as error:
+        raise UsageError(f"{profile.title}: {error}") from error
+    return profile
+
+
+def targets_file() -> Path:
+    """Return the user's file of targets, which need not exist."""
+    from platformdirs import user_config_path  # on first use, as for the settings
+
+    return user_config_path("satview", appauthor=False) / "targets.toml"
+
+
+def read_profiles(path: Path) -> dict[str, Profile]:
+    """Return the targets of a file by name; none if there is no file.
+
+    Raises:
+        UsageError: It cannot be read or says something else than it should; names the place.
+    """
+    try:
+        data = read_shared(path, _FILE_BYTES_MAX) or b""
+        profiles = as_declared(tomllib.loads(data.decode("utf-8")), dict[str, Profile])
+    except (DamagedFileError, tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise UsageError(f"{path.name}: {error}; correct it there, or remove the file") from error
+    except OSError as error:
+        raise UsageError(f"{path.name}: {error.strerror or error}") from error
+    named = {name: msgspec.structs.replace(profile, name=name) for name, profile in profiles.items()}
+    for name, profile in named.items():
+        try:
+            profile.ssh_words()
+        except UsageError as error:
+            raise UsageError(f"{path.name}: target {name!a}: {error}") from None
+    return named
+
+
+def find_profile(text: str, path: Path) -> Profile:
+    """Return the target that a command names, by address or by a name in a file of targets.
+
+    Raises:
+        UsageError: There is none; says which ones there are.
+    """
+    if "://" in text:
+        profile = Profile(text)
+        profile.ssh_words()
+        return profile
+    profiles = read_profiles(path)
+    if text not in profiles:
+        known = ", ".join(sorted(profiles)) or "none yet"
+        raise UsageError(f"there is no target {text[:60]!a} in {path.name} (there are: {known}); write its address as "
+                         "ssh://user@host, or add it to that file")  # fmt: skip
+    return profiles[text]

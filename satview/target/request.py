@@ -1,0 +1,127 @@
+"""What is to be captured on a target, and how its tracelogger and the header of the file say it."""
+
+from __future__ import annotations
+
+import math
+import re
+import shlex
+import shutil
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final
+
+from satview.base.safe_text import visible_line
+from satview.events.spec import Release
+from satview.filters.rules.building import FunctionLoader, build
+from satview.filters.rules.text import parse_rules
+from satview.filters.rules.writing import tracelogger_command
+from satview.target.board import LOGGER, Board, memory_needed
+from satview.target.line import ClockOffset
+from satview.target.profiles import Profile, TargetError
+
+_RING_AND_SIZE, _CONTINUOUS, _ALL_OPTIONS = 3, 4, 6  # 6.3 brought `-r` and `-S`, 6.4 `-c`
+_MEMORY_SHARE: Final = 4  # of the free memory, a quarter is for the file of a target that cannot stream
+_MEMORY_BYTES: Final = 16 << 20  # where it does not say what is free
+_RULES_MAX: Final = 2000  # characters of rules in a header
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What is to be captured.
+
+    Attributes:
+        profile: Where.
+        path: The file here.
+        filters: Options of tracelogger that choose events: `-w`, `-F`, `-a`.
+        rules: Text of rules, instead of `filters`; empty = none.
+        rules_name: The file that they are from.
+        load_function: For rules that call Python functions; None refuses those.
+        seconds: How long; 0 = until somebody ends it.
+        is_ring: Keep the newest events in the target's buffers, and fetch them at the end.
+    """
+
+    profile: Profile
+    path: Path
+    filters: tuple[str, ...] = ()
+    rules: str = ""
+    rules_name: str = ""
+    load_function: FunctionLoader | None = None
+    seconds: float = 0.0
+    is_ring: bool = False
+
+    @property
+    def is_timed_there(self) -> bool:
+        """Whether tracelogger itself counts the time: it knows whole seconds, and a ring ends at a signal."""
+        return self.seconds > 0 and self.seconds == math.ceil(self.seconds) and not self.is_ring
+
+
+def with_rules(request: Request, board: Board) -> tuple[Request, tuple[str, ...]]:
+    """Return a request whose rules are options of tracelogger, and what of them no option can say, a sentence each.
+
+    The options leave in all that the rules let pass; if they leave in more, the file is another one, to be filtered.
+
+    Raises:
+        RuleError: Faults in the rules.
+        UsageError: They call a function that may not be run.
+    """
+    if not request.rules.strip():
+        return request, ()
+    release = board.release or Release.QNX_7
+    rules = parse_rules(request.rules, release, board.pids_by_name())
+    command = tracelogger_command(build(rules, release, request.load_function), "-")
+    filters = tuple(shlex.split(command.text)[1:-2])
+    path = request.path if command.is_exact else request.path.with_suffix(".unfiltered.kev")
+    return replace(request, filters=filters, path=path), command.reasons
+
+
+def logger_command(request: Request, board: Board, file: str) -> list[str]:
+    """Return the words of tracelogger on a target.
+
+    Args:
+        request: What is to be captured.
+        board: Decides which options there are.
+        file: Where it writes to, on the target; `-` is the line.
+
+    Raises:
+        TargetError: Its tracelogger lacks an option that the request needs.
+    """
+    profile = request.profile
+    version = re.match(r"6\.([0-5])(?![0-9])", board.sys_release)
+    minor = int(version[1]) if version else _ALL_OPTIONS
+    if request.is_ring and minor < _RING_AND_SIZE:
+        raise TargetError(f"tracelogger of {board.sys_release} on {profile.title} has no ring, which came with 6.3; "
+                          "leave out --ring")  # fmt: skip
+    words = [LOGGER, *request.filters]
+    words += ["-r"] if request.is_ring else ["-s", f"{request.seconds:.0f}"] if request.is_timed_there else []
+    words += [] if request.is_ring else ["-n", "0"] if minor < _CONTINUOUS else ["-c"]
+    words += ["-k", str(profile.kernel_buffers), "-b", str(profile.own_buffers)]
+    if file != "-" and minor >= _RING_AND_SIZE:
+        limit = _MEMORY_BYTES if board.free_bytes is None else board.free_bytes // _MEMORY_SHARE
+        words += ["-S", f"{max(1, limit >> 20)}M"]
+    return [*words, "-f", file]
+
+
+def check_disk(request: Request) -> None:
+    """Refuse a disk here that does not even hold the buffers of the target.
+
+    Raises:
+        TargetError: It is that full.
+    """
+    free, needed = shutil.disk_usage(request.path.absolute().parent).free, memory_needed(request.profile)
+    if free < needed:
+        raise TargetError(f"the disk for {request.path.name} has {free >> 20} MB free, and the buffers alone have "
+                          f"{needed >> 20} MB; make room, or name a file on another disk with -o")  # fmt: skip
+
+
+def attributes(request: Request, board: Board, command: str, offset: ClockOffset | None) -> list[tuple[str, str]]:
+    """Return what a header gains: never a user's name, a key or another secret."""
+    pairs = [
+        ("CAPTURE_HOST", request.profile.host),
+        ("CAPTURE_NODE", board.node),
+        ("CAPTURE_COMMAND", command),
+        ("CAPTURE_RULES", "; ".join(line for line in map(str.strip, request.rules.splitlines()) if line)[:_RULES_MAX]),
+        ("CAPTURE_BEGAN", datetime.now(UTC).isoformat(timespec="milliseconds")),
+        ("CAPTURE_CLOCK_OFFSET", str(offset) if offset is not None else ""),
+    ]
+    return [(key, visible_line(value).replace("TRACE_", "TRACE-").replace("::", ":")) for key, value in pairs if value]
