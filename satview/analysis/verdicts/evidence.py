@@ -95,9 +95,9 @@ class Evidence:
         """What threads do; nothing where the trace does not show it (`has_states`)."""
         return self._states if self.has_states else self._states.at(np.empty(0, np.intp))
 
-    @cached_property
+    @property
     def ready(self) -> StateSpans:
-        """When threads were ready."""
+        """When threads were ready; not kept, as few rules need it."""
         return self.states.of_state(READY)
 
     def runs_in(self, first: _Ints, last: _Ints) -> list[StateSpans]:
