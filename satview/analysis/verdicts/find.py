@@ -21,6 +21,7 @@ from satview.analysis.verdicts.rule import Limits, Rule, Thresholds, rules
 from satview.analysis.verdicts.thresholds import default_thresholds
 from satview.analysis.verdicts.verdict import Occurrence, Severity, Verdict
 from satview.base.errors import Cancelled, UsageError
+from satview.base.memory import give_back
 from satview.base.plugins import PluginKind, plugins
 from satview.base.threads import Begun
 from satview.linkage.blockers import blockers
@@ -78,8 +79,8 @@ def find_verdicts(
     waiting = deque(sorted(requested, key=lambda rule: 0 if rule in without_links else 1 + (STATES in rule.needs)))
     found: dict[str, list[Verdict]] = {}
     with reading_ahead(trace), _searching(waiting, evidence, limits, makes_links=makes_links) as beside:
-        if makes_links:
-            messages(trace), pulses(trace)
+        for make in (messages, pulses, transactions) if makes_links else ():
+            make(trace)
         while True:
             if cancelled is not None and cancelled():
                 raise Cancelled
@@ -135,9 +136,10 @@ def _searching(
 
     def search() -> dict[str, list[Verdict]]:
         found: dict[str, list[Verdict]] = {}
-        for make in (waits, wake_ups, transactions, forget_calls_of_events, blockers) if makes_links else ():
+        for make in (waits, wake_ups, forget_calls_of_events, blockers) if makes_links else ():
             if not is_over.is_set():
                 make(evidence.trace)
+                give_back()  # what making them needed
         while not is_over.is_set() and (rule := _next_of(waiting)) is not None:
             found[rule.kind] = _found(rule, evidence, limits)
         return found
