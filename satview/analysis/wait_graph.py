@@ -24,7 +24,7 @@ from satview.events.states import DEAD, NOT_A_STATE, READY, RUNNING, STATE_BY_NA
 from satview.linkage.blockers import JOIN, REPLY, SEND, Blockers, blockers, holders_at
 from satview.linkage.messages import RECEIPT, replies
 from satview.linkage.mutexes import MUTEX, entries_of
-from satview.linkage.rows import rows_of_class, rows_of_codes
+from satview.linkage.rows import rows_of_codes, rows_where
 from satview.linkage.servers import creation_of, server_of
 from satview.linkage.states import following, state_ends
 from satview.linkage.table import NO_EVENT, OPEN, Certainty, Rows
@@ -213,8 +213,9 @@ class WaitGraph:
     def _calls_before(self) -> NDArray[np.uint32]:
         """The last kernel call of each thread that waits when the trace ends before the call that it waits in."""
         trace, waiting = self.trace, self.blockers.waits
-        calls = rows_of_class(trace, wire.WireClass.KER_CALL)
-        calls = calls[trace.events.code[calls] & _FORM == 0]
+        codes = np.arange(wire.CODE_COUNT)
+        is_entry = (codes >> wire.CLASS_SHIFT == wire.WireClass.KER_CALL) & (codes & _FORM == 0)
+        calls = rows_where(trace, is_entry)
         row = np.minimum(waiting.call_row[self._open_rows], len(trace.events)).astype(np.uint32)
         order, out = np.argsort(row, kind="stable"), np.empty(len(row), np.uint32)
         out[order] = links.last_of_number(calls, trace.events.thread[calls].astype(np.int64), row[order],

@@ -164,13 +164,19 @@ class Once:
 
     def get(self, name: str, make: Callable[[], Any]) -> Any:
         """Return the value of a name. What `make` raises is raised here, and the next request tries again."""
-        if name not in self._made:
+        value = self._made.get(name, self)
+        if value is self:  # which no value is
             with self._lock:
                 lock = self._locks.setdefault(name, threading.RLock())
             with lock:
-                if name not in self._made:
-                    self._made[name] = make()
-        return self._made[name]
+                value = self._made.get(name, self)
+                if value is self:
+                    value = self._made[name] = make()
+        return value
+
+    def forget(self, name: str) -> None:
+        """Let go of the value of a name; it is made again if it is requested again."""
+        self._made.pop(name, None)
 
 
 class Claims:

@@ -35,7 +35,11 @@ def run_slices(
     rows, ends = np.empty(len(index), np.uint32), np.empty(len(index), np.int64)
     slices = call("run_slices", index, start, code, value, running, time, cpu, np.ascontiguousarray(thread), end, bits,
                   opened, seen, rows, ends)  # fmt: skip
-    return None if slices < 0 else (rows[:slices].copy(), ends[:slices].copy())
+    if slices < 0:
+        return None
+    for column in (rows, ends):  # in place: not half of the states are runs
+        column.resize(slices, refcheck=False)
+    return rows, ends
 
 
 def whole_spans(

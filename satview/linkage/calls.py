@@ -33,21 +33,31 @@ def calls(trace: Trace) -> tuple[tuple[_Rows, _Rows], tuple[_Rows, _Rows]]:
     be the next kernel call event of the CPU, and the call one that never blocks: a thread that enters another gives way
     to one that may well come back from the same call.
     """
-    found = scanned(trace)
+    known, unknown = trace.cached("links.call_ends", _call_ends)
     if not len(losses(trace)):
-        return found.known, found.unknown
-    sure = is_whole(trace, *found.known)
-    first, last = found.unknown
+        return known, unknown
+    sure = is_whole(trace, *known)
+    first, last = unknown
     is_sure = np.ones(len(first), np.bool_)
     for cpu in np.unique(trace.events.cpu[first]).tolist():
         mine = trace.events.cpu[first] == cpu
         is_sure[mine] = is_whole_on(trace, cpu, first[mine], last[mine])
-    return (found.known[0][sure], found.known[1][sure]), (first[is_sure], last[is_sure])
+    return (known[0][sure], known[1][sure]), (first[is_sure], last[is_sure])
+
+
+def _call_ends(trace: Trace) -> tuple[tuple[_Rows, _Rows], tuple[_Rows, _Rows]]:
+    return scanned(trace).known, scanned(trace).unknown
 
 
 def scanned(trace: Trace) -> links.Calls:
     """Return what the compiled core finds in one pass over the events; cached with the trace, 4 bytes per event."""
     return trace.cached("links.scanned_calls", _scanned)
+
+
+def forget_calls_of_events(trace: Trace) -> None:
+    """Let go of what has 4 bytes per event; the ends of calls stay. For who has asked for all calls of events."""
+    calls(trace)
+    trace.forget("links.scanned_calls")
 
 
 def _scanned(trace: Trace) -> links.Calls:

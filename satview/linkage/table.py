@@ -11,6 +11,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from satview.core import links
+
 Rows = NDArray[np.integer]
 Pairs = tuple[NDArray[np.uint32], NDArray[np.uint32], NDArray[np.uint8]]  # from_row, to_row, certainty; in any order
 NO_EVENT: Final = 2**32 - 1  # instead of a row: there is no link
@@ -144,7 +146,8 @@ class LinkTable:
 
     def ended_by(self, rows: Rows) -> NDArray[np.intp]:
         """Return which link each event ends: a position in the columns, -1 for none, same shape. O(log n) for each."""
-        return _find(self.to_row, self._by_end, rows)
+        order, ends = self._by_end
+        return _find(ends, order, rows)
 
     def ends_of(self, rows: Rows) -> NDArray[np.uint32]:
         """Return the event that ends what each event begins, `NO_EVENT` for none, `OPEN` as in `to_row`, same shape.
@@ -168,18 +171,21 @@ class LinkTable:
         return out
 
     @cached_property
-    def _by_end(self) -> NDArray[np.intp]:
-        """Positions of the links in the order of the events that end them."""
-        return np.argsort(self.to_row, kind="stable")
+    def _by_end(self) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
+        """Positions of the links in the order of the events that end them, and these events."""
+        order = np.argsort(self.to_row, kind="stable")
+        return order.astype(np.uint32), self.to_row[order]
 
 
-def _find(keys: NDArray[np.uint32], order: NDArray[np.intp] | None, rows: Rows) -> NDArray[np.intp]:
-    """Return the positions of rows among keys, -1 for rows that are none; `order` makes the keys ascend."""
+def _find(keys: NDArray[np.uint32], number: NDArray[np.uint32] | None, rows: Rows) -> NDArray[np.intp]:
+    """Return the positions of rows among ascending keys, or the numbers of these; -1 for rows that are none."""
     if not len(keys):
         return np.full(len(rows), -1, np.intp)
-    at = np.minimum(np.searchsorted(keys, rows.astype(np.uint32), sorter=order), len(keys) - 1)
-    positions = at if order is None else order[at]
-    return np.asarray(np.where(keys[positions] == rows, positions, -1))
+    at = links.positions(keys, rows.astype(np.uint32, copy=False))
+    is_other = keys.take(at, mode="clip") != rows
+    positions = at if number is None else number.take(at, mode="clip").astype(np.intp)
+    positions[is_other] = -1
+    return positions
 
 
 def pairs_of(from_row: Rows, to_row: Rows, certainty: NDArray[np.integer] | Certainty = Certainty.EXACT) -> Pairs:

@@ -300,6 +300,10 @@ class Trace:
             made.setflags(write=False)
         return made
 
+    def forget(self, name: str) -> None:
+        """Let go of what `cached` has made under a name: for large columns that most probably nobody needs again."""
+        self._cached.forget(name)
+
     def is_cached(self, name: str) -> bool:
         """Return whether `cached` has made what is cached under a name, so that it costs no time any more."""
         return name in self._cached

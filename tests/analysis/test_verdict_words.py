@@ -179,16 +179,15 @@ def circle(pid):
     return builder.event(wire.code(6, 1), 30_000_030)
 
 
-def test_rules_are_asked_one_by_one_until_somebody_stops_it(tmp_path):
+def test_whoever_waits_for_verdicts_sees_how_far_they_are_and_may_stop_them(tmp_path):
     trace, shares, asked = circle(5).open(tmp_path), [], []
     [found] = find_verdicts(trace, progress=shares.append, cancelled=lambda: bool(asked.append(1)))
     assert found.kind == "deadlock"
-    assert shares == [number / len(rules()) for number in range(len(rules()))]
-    assert len(asked) == len(all_kinds())
-    for stops_at in (1, len(rules())):
-        asked.clear()
-        with pytest.raises(Cancelled):
-            find_verdicts(trace, cancelled=lambda at=stops_at: len(asked) + 1 == at or bool(asked.append(1)))
+    assert shares == sorted(shares)
+    assert (shares[0] >= 0, shares[-1]) == (True, 1)
+    assert 1 + len(all_kinds()) - len(rules()) <= len(asked) <= 1 + len(all_kinds())
+    with pytest.raises(Cancelled):
+        find_verdicts(trace, cancelled=lambda: True)
     assert find_verdicts(TraceBuilder().open(tmp_path)) == ()
 
 
@@ -272,7 +271,7 @@ def test_plug_ins_come_behind_the_rules(tmp_path, monkeypatch):
     assert [found.kind for found in find_verdicts(trace, kinds=["deadlock"])] == ["deadlock"]
     assert all_kinds() == (*rules(), "mine")
     with pytest.raises(Cancelled):
-        find_verdicts(trace, cancelled=lambda: len(asked) == len(rules()) or bool(asked.append(1)))
+        find_verdicts(trace, kinds=["mine"], cancelled=lambda: len(asked) == 1 or bool(asked.append(1)))
 
 
 def test_which_interrupts_are_handled_in_spans(tmp_path):

@@ -18,6 +18,17 @@ def run_at_once(count, work):
         thread.join()
 
 
+def test_a_value_that_was_forgotten_is_made_again():
+    once, made = Once(), []
+    for _ in range(2):
+        once.get("name", lambda: made.append("a"))
+    once.forget("name")
+    assert "name" not in once
+    once.get("name", lambda: made.append("b"))
+    once.forget("no such name")
+    assert made == ["a", "b"]
+
+
 def test_a_value_is_made_once_whoever_requests_it():
     once, made, found = Once(), [], []
 

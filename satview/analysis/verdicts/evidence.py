@@ -95,9 +95,9 @@ class Evidence:
         """What threads do; nothing where the trace does not show it (`has_states`)."""
         return self._states if self.has_states else self._states.at(np.empty(0, np.intp))
 
-    @cached_property
+    @property
     def ready(self) -> StateSpans:
-        """When threads were ready."""
+        """When threads were ready; not kept, as few rules need it."""
         return self.states.of_state(READY)
 
     def runs_in(self, first: _Ints, last: _Ints) -> list[StateSpans]:
@@ -114,18 +114,18 @@ class Evidence:
         runs = runs.at(np.argsort(runs.row, kind="stable"))
         return [runs.at(positions) for _, positions in groups(self.trace.events.cpu[runs.row])]
 
-    @cached_property
-    def readies(self) -> StateSpans:
-        """The same without what the opening dump reports of the kernel's own threads: they sleep."""
-        ready, begin = self.ready, self.times[self.ready.row]
-        is_own = self.trace.threads.pid[ready.thread] == KERNEL_PID
-        is_seen = begin >= self.all_cpus_cycles
-        return ready.at(np.flatnonzero(is_seen & (~is_own | (begin > self.trace.dump_end_cycles))))
+    def readies(self) -> tuple[StateSpans, _Ints, _Ints]:
+        """Return the same without what the opening dump reports of the kernel's own threads: they sleep.
 
-    @cached_property
-    def ready_times(self) -> tuple[_Ints, _Ints]:
-        """When each of `readies` begins and ends, cycles."""
-        return self.times[self.readies.row], self.times[self.readies.end_row]
+        Returns:
+            The intervals; int64 (n,) each, when they begin and end, cycles.
+        """
+        ready = self.ready
+        begin = self.times[ready.row]
+        is_own = self.trace.threads.pid[ready.thread] == KERNEL_PID
+        kept = np.flatnonzero((begin >= self.all_cpus_cycles) & (~is_own | (begin > self.trace.dump_end_cycles)))
+        ready = ready.at(kept)
+        return ready, begin[kept], self.times[ready.end_row]
 
     @cached_property
     def has_states(self) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -20,10 +21,17 @@ from satview.analysis.verdicts.rule import Limits, Rule, Thresholds, rules
 from satview.analysis.verdicts.thresholds import default_thresholds
 from satview.analysis.verdicts.verdict import Occurrence, Severity, Verdict
 from satview.base.errors import Cancelled, UsageError
+from satview.base.memory import give_back
 from satview.base.plugins import PluginKind, plugins
 from satview.base.threads import Begun
+from satview.linkage.blockers import blockers
+from satview.linkage.calls import forget_calls_of_events
+from satview.linkage.messages import messages
+from satview.linkage.pulses import pulses
 from satview.linkage.table import Certainty
 from satview.linkage.trace_links import reading_ahead
+from satview.linkage.transactions import transactions
+from satview.linkage.waits import waits
 from satview.linkage.wake_ups import wake_ups
 from satview.store.axis import files_of
 from satview.store.doubts import trusted_part
@@ -48,7 +56,7 @@ def find_verdicts(
         thresholds: When something is a verdict; None = those that ship with satview.
         kinds: Only these; None = all. Those that the thresholds switch off are never looked for.
         cancelled: Called between kinds; `Cancelled` is raised when it says so.
-        progress: Called between kinds with the share of them that is done, 0 to 1.
+        progress: Called between kinds with the share of them that is done or under way, 0 to 1.
         everything: Look at events behind the time that can be trusted too (`store.doubts.trusted_window`).
 
     Raises:
@@ -63,18 +71,25 @@ def find_verdicts(
     trace = trace if everything else trusted_part(trace)
     evidence, limits = Evidence(trace), thresholds or default_thresholds()
     requested = [rule for kind, rule in rules().items() if (kinds is None or kind in kinds) and limits.is_enabled(kind)]
-    # Those that need no links take half of the time: they are searched on a second processor.
     without_links = [rule for rule in requested if set(rule.needs) <= {KERNEL, STATES, INTERRUPTS}]
-    has_more = len(without_links) < len(requested)
+    # One kind alone makes what it needs itself.
+    makes_links = 0 < len(without_links) < len(requested)
+    # Kinds about waits come last: who waits for whom is made meanwhile by a second processor, which then takes kinds
+    # too. Before them come those that need other links, and first of all those that need none.
+    waiting = deque(sorted(requested, key=lambda rule: 0 if rule in without_links else 1 + (STATES in rule.needs)))
     found: dict[str, list[Verdict]] = {}
-    with reading_ahead(trace), _searching(without_links, evidence, limits, has_more=has_more) as beside:
-        for number, rule in enumerate(requested):
+    with reading_ahead(trace), _searching(waiting, evidence, limits, makes_links=makes_links) as beside:
+        for make in (messages, pulses, transactions) if makes_links else ():
+            make(trace)
+        while True:
             if cancelled is not None and cancelled():
                 raise Cancelled
             if progress is not None:
-                progress(number / len(requested))
-            if rule not in without_links:
-                found[rule.kind] = _found(rule, evidence, limits)
+                progress(1 - len(waiting) / len(requested) if requested else 1)
+            rule = _next_of(waiting)
+            if rule is None:
+                break
+            found[rule.kind] = _found(rule, evidence, limits)
         found |= beside.result()
         verdicts = [verdict for rule in requested for verdict in found[rule.kind]]
         for plugin in plugins(PluginKind.VERDICT):
@@ -107,22 +122,27 @@ def verdicts_of(
 
 @contextmanager
 def _searching(
-    rules: list[Rule], evidence: Evidence, limits: Thresholds, *, has_more: bool
+    waiting: deque[Rule], evidence: Evidence, limits: Thresholds, *, makes_links: bool
 ) -> Iterator[Begun[dict[str, list[Verdict]]]]:
-    """Look for some kinds in a thread of its own, up to the end of the context at most.
+    """Look for kinds in a thread of its own, up to the end of the context at most.
 
     Args:
-        rules: Of the kinds.
+        waiting: The rules of all kinds that nobody looks for yet.
         evidence: The trace.
         limits: When something is a verdict.
-        has_more: Others are searched meanwhile: what they need last of all is made before.
+        makes_links: Make first what kinds that come last need, and who waits for whom.
     """
     is_over = Event()
 
     def search() -> dict[str, list[Verdict]]:
-        if has_more:
-            wake_ups(evidence.trace)
-        return {rule.kind: _found(rule, evidence, limits) for rule in rules if not is_over.is_set()}
+        found: dict[str, list[Verdict]] = {}
+        for make in (waits, wake_ups, forget_calls_of_events, blockers) if makes_links else ():
+            if not is_over.is_set():
+                make(evidence.trace)
+                give_back()  # what making them needed
+        while not is_over.is_set() and (rule := _next_of(waiting)) is not None:
+            found[rule.kind] = _found(rule, evidence, limits)
+        return found
 
     beside = Begun(search, "satview-verdicts")
     try:
@@ -130,6 +150,14 @@ def _searching(
     finally:
         is_over.set()
         beside.wait()
+
+
+def _next_of(waiting: deque[Rule]) -> Rule | None:
+    """Take the next rule; None if another thread took the last one."""
+    try:
+        return waiting.popleft()
+    except IndexError:
+        return None
 
 
 def _found(rule: Rule, evidence: Evidence, limits: Thresholds) -> list[Verdict]:

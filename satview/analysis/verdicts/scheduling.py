@@ -48,8 +48,7 @@ def starvations(evidence: Evidence, limits: Limits) -> list[Verdict]:
     """Return threads that were ready all through a window of some length."""
     window = limits.cycles("window_ms")
     least = int(window * limits.number("ready_percent") / 100)
-    ready = evidence.readies
-    begin, end = evidence.ready_times
+    ready, begin, end = evidence.readies()
     kept = []
     for thread, mine in _of_threads(ready.thread, end - begin, least):
         if not may_cover(begin[mine], end[mine], window, least):
@@ -104,8 +103,7 @@ def _times_of(windows: TimeRanges, ready: StateSpans, begin: _Ints, end: _Ints) 
 )
 def long_readies(evidence: Evidence, limits: Limits) -> list[Verdict]:
     """Return threads that were ready for long without a break; those that starve are reported as such."""
-    ready = evidence.readies
-    begin, end = evidence.ready_times
+    ready, begin, end = evidence.readies()
     cycles = end - begin
     starving = int(limits.of("starvation").cycles("window_ms")
                    * limits.of("starvation").number("ready_percent") / 100)  # fmt: skip

@@ -31,6 +31,7 @@ from satview.store.trace import Trace
 
 _FORM: Final = wire.KER_EXIT_OFFSET | wire.KER_INT_OFFSET  # of the code of an event of a kernel call; 0 = entry
 _IS_KERNEL_CALL: Final = np.arange(wire.CODE_COUNT) >> wire.CLASS_SHIFT == wire.WireClass.KER_CALL
+_IS_ENTRY: Final = np.arange(wire.CODE_COUNT) & _FORM == 0
 _CALLS: Final = 128  # numbers of kernel calls
 _PAUSES: Final = 8  # who has not created one for so many times the usual pause is done with it
 _PULSE_ROWS: Final = 2  # events from a delivered interrupt to the pulse that it sends
@@ -243,13 +244,13 @@ def _calls_often_without_exit(trace: Trace, least: float) -> NDArray[np.uint32]:
         trace: The events.
         least: So many calls are enough.
     """
-    events, calls = trace.events, rows_where(trace, _IS_KERNEL_CALL)
-    entries = calls[events.code[calls] & _FORM == 0]
+    events, entries = trace.events, rows_where(trace, _IS_KERNEL_CALL & _IS_ENTRY)
     ends = exits_of(trace, entries)
     has_exit = ends != NO_EVENT
     has_exit[has_exit] = events.code[ends[has_exit]] & _FORM == wire.KER_EXIT_OFFSET
     count = np.bincount(events.thread[entries[~has_exit]], minlength=len(trace.threads))
     count[UNKNOWN_THREAD] = 0
+    calls = rows_where(trace, _IS_KERNEL_CALL if (count >= least).any() else np.zeros_like(_IS_KERNEL_CALL))
     return np.asarray(calls[(count >= least)[events.thread[calls]]])
 
 
