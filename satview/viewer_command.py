@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import importlib
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -15,7 +14,7 @@ from satview.base.errors import UsageError
 from satview.base.process import FINE, signals_raise
 from satview.base.resources import sample_trace
 from satview.base.targets import keeps_inputs
-from satview.cli import command_names
+from satview.cli import PURPOSES, command_names
 from satview.cli.shared.files import (
     InputFile,
     OutputFile,
@@ -44,7 +43,6 @@ _FIRST_OPTIONS: Final = (
     ("--version", "print the version"),
     ("--help-all", "all options: themes, lanes, labels, axes, screenshots, set-up"),
 )
-_PURPOSES: Final = ("look", "ask", "measure", "convert", "capture", "automate")
 
 
 def run_viewer(arguments: list[str]) -> int:
@@ -370,10 +368,10 @@ def _screenshot(options: argparse.Namespace) -> int:
 def commands_by_purpose() -> dict[str, dict[str, str]]:
     """Return what commands are for, with each command and what it does."""
     subparsers = (action for action in whole_parser()._actions if isinstance(action, argparse._SubParsersAction))
-    found: dict[str, dict[str, str]] = {purpose: {} for purpose in _PURPOSES}
+    found: dict[str, dict[str, str]] = {purpose: {} for purpose in PURPOSES}
     for choice in next(subparsers)._choices_actions:  # argparse has no public list; shtab reads the same one
-        module = importlib.import_module(f"satview.cli.{command_names()[choice.dest]}")
-        found[module.PURPOSE][choice.dest] = choice.help or ""
+        purpose, _, _ = command_names()[choice.dest].partition(".")
+        found[purpose][choice.dest] = choice.help or ""
     return found
 
 

@@ -1,14 +1,21 @@
-"""The subcommands of `satview` that need no window. One module per command; `shared` is what they have in common.
+"""The subcommands of `satview` that need no window: a folder for each purpose, a module for each command.
 
-`targets` is in the module of `capture`, whose targets it lists.
+`targets` is in the module of `capture`, whose targets it lists; `shared` is what commands have in common.
 """
 
 from __future__ import annotations
 
 import pkgutil
+from typing import Final
+
+PURPOSES: Final = ("look", "ask", "measure", "convert", "capture", "automate")
 
 
 def command_names() -> dict[str, str]:
-    """Return subcommand to module name: each module here is a command, and `shared` is what they have in common."""
-    modules = {info.name.replace("_", "-"): info.name for info in pkgutil.iter_modules(__path__) if not info.ispkg}
-    return {**modules, "targets": "capture"}
+    """Return subcommand to module below `satview.cli`: `why` is in `ask.why`. Each module in a purpose is a command."""
+    modules = {
+        info.name.replace("_", "-"): f"{purpose}.{info.name}"
+        for purpose in PURPOSES
+        for info in pkgutil.iter_modules([f"{__path__[0]}/{purpose}"])
+    }
+    return {**modules, "targets": modules["capture"]}

@@ -13,7 +13,7 @@ import pytest
 from satview.analysis.reasons.why import why
 from satview.answers.verdicts import find
 from satview.capture.workloads import registry
-from satview.cli.why import as_record as step_record
+from satview.cli.ask.why import as_record as step_record
 from satview.formats.registry import open_trace
 from satview.opened import with_answers
 from satview.store.trace import Trace

@@ -287,7 +287,7 @@ def test_zstd_frames_in_a_row_are_one_file(trace):
 
 
 def test_internal_error_has_its_own_code_and_a_report(trace):
-    code = "import satview.cli.info as m; m.run = lambda args: {}['\\x1b[2J']; " + ONE
+    code = "import satview.cli.look.info as m; m.run = lambda args: {}['\\x1b[2J']; " + ONE
     done = subprocess.run([sys.executable, "-c", code, "info", trace], capture_output=True, check=False, timeout=60)
     text = done.stderr.decode()
     assert done.returncode == 70

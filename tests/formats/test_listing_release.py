@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from satview.cli.catalogue import proposed_rows, unlisted_rows
+from satview.cli.convert.catalogue import proposed_rows, unlisted_rows
 from satview.events import wire
 from satview.events.catalogue import catalogue
 from satview.events.spec import Release, Show

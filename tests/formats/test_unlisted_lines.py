@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from satview.__main__ import main
-from satview.cli.catalogue import unlisted_rows
+from satview.cli.convert.catalogue import unlisted_rows
 from satview.events import wire
 from satview.events.spec import Release
 from satview.export.listing import Printer, TextRows, layout_of

@@ -155,10 +155,10 @@ def with_commands(parser: argparse.ArgumentParser, modules: dict[str, str]) -> a
 
     Args:
         parser: The viewer's own parser; changed.
-        modules: Command to module of `satview.cli`.
+        modules: Command to module below `satview.cli`.
     """
     commands = parser.add_subparsers(title="commands", dest="command", metavar="COMMAND")
-    for name in sorted(set(modules.values())):
+    for name in sorted(set(modules.values()), key=lambda name: name.partition(".")[2]):
         module = import_module(f"satview.cli.{name}")
         if hasattr(module, "add_parser"):
             module.add_parser(commands)

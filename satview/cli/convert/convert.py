@@ -12,8 +12,6 @@ from satview.cli.shared.files import InputFile, add_output, add_user_events, tak
 from satview.cli.shared.progress import open_trace, working, working_on
 from satview.export.by_ending import without_names, write_verbatim
 
-PURPOSE = "convert"
-
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add the command to the command line."""

@@ -12,7 +12,7 @@ from typing import Any, Final
 from satview.base.errors import UsageError
 from satview.base.process import COST_DATA, FINE, say
 from satview.base.targets import is_standard_output
-from satview.cli.filter import built_rules, print_report, report_nothing, selected_events
+from satview.cli.convert.filter import built_rules, print_report, report_nothing, selected_events
 from satview.cli.shared.files import InputFile, add_output, add_user_events, take_output
 from satview.cli.shared.progress import open_trace, working, working_on
 from satview.cli.shared.ranges import add_range, range_of
@@ -40,9 +40,6 @@ Export a folder again at any time: only new and changed traces are read. Details
 Needs the package pyarrow, except for .pftrace, .json, .kev, .txt and --format list.
 Exit status: 0 success, 1 data was lost to problems in the trace, or no event matched, 2 not a trace, or wrong usage.
 """
-
-
-PURPOSE = "convert"
 
 
 def add_parser(subparsers: Any) -> None:

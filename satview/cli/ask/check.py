@@ -33,9 +33,6 @@ some kinds (not with --allow-undecided).
 _NOT_IN_XML: Final = {0xFFFE: "\\ufffe", 0xFFFF: "\\uffff"}
 
 
-PURPOSE = "ask"
-
-
 def add_parser(subparsers: Any) -> None:
     """Add the command to the command line."""
     parser = subparsers.add_parser(

@@ -20,9 +20,6 @@ that depends on the verdicts, use `satview check`.
 """
 
 
-PURPOSE = "convert"
-
-
 def add_parser(subparsers: Any) -> None:
     """Add the command to the command line."""
     parser = subparsers.add_parser(

@@ -24,9 +24,6 @@ usage.
 """
 
 
-PURPOSE = "convert"
-
-
 def add_parser(subparsers: Any) -> None:
     """Add the command to the command line."""
     parser = subparsers.add_parser(

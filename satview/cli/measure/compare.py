@@ -46,9 +46,6 @@ than --worse-than.
 """
 
 
-PURPOSE = "measure"
-
-
 def add_parser(subparsers: Any) -> None:
     """Add the command to the command line."""
     parser = subparsers.add_parser(

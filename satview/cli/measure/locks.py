@@ -13,8 +13,6 @@ from satview.cli.shared.table_output import print_for_people, print_table
 from satview.cli.shared.thread_traces import add_files, open_set, say_problems
 from satview.store.trace import Trace
 
-PURPOSE = "measure"
-
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add the command to the command line."""

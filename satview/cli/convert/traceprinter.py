@@ -33,9 +33,6 @@ DEFAULT_INPUT = "/dev/shmem/tracebuffer.kev"  # noqa: S108  -- where the vendor'
 _SHOWN_PROBLEMS = 10
 
 
-PURPOSE = "convert"
-
-
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> argparse.ArgumentParser:
     """Add the command to a command line."""
     parser = subparsers.add_parser(

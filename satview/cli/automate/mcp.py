@@ -17,9 +17,6 @@ Needs the packages mcp, duckdb and pyarrow.
 """
 
 
-PURPOSE = "automate"
-
-
 def add_parser(subparsers: Any) -> None:
     """Add the command to the command line."""
     parser = subparsers.add_parser(

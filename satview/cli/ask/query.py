@@ -43,9 +43,6 @@ Exit status: 0 success, 1 data was lost to problems in the trace, or the result 
 """
 
 
-PURPOSE = "ask"
-
-
 def add_parser(subparsers: Any) -> None:
     """Add the command to the command line."""
     parser = subparsers.add_parser(

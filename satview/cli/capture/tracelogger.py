@@ -39,9 +39,6 @@ from satview.filters.rules.text import read_rule_text
 _MAX_FINDINGS = 100
 
 
-PURPOSE = "capture"
-
-
 def add_parser(subparsers: Any) -> None:
     """Add the command."""
     parser = subparsers.add_parser(

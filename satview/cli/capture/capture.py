@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from satview.target.capture import Captured
     from satview.target.profiles import Profile
     from satview.target.request import Request
-
-PURPOSE = "capture"
 _FILTERS: Final = range(12)
 _EPILOG: Final = """\
 satview uses your own ssh with its config, keys and agent; it installs nothing on the target and leaves it as it was.
@@ -249,7 +247,7 @@ def _report(captured: Captured, name: str) -> None:
 
 def _filter(path: Path, request: Request, *, allow_code: bool) -> bool:
     """Write what the rules let pass to the file that was asked for; return whether something did."""
-    from satview.cli.filter import built_rules, print_report, report_nothing, selected_events
+    from satview.cli.convert.filter import built_rules, print_report, report_nothing, selected_events
     from satview.cli.shared.progress import open_trace, working, working_on
     from satview.export.subset import write_subset
 

@@ -19,9 +19,6 @@ from satview.store.trace import Trace
 _COLUMNS: Final = ("time_ns", "lwp", "pid", "tid", "name", "category", "record", "arguments")
 
 
-PURPOSE = "measure"
-
-
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add the command to the command line."""
     parser = subparsers.add_parser("records", help="print the records of a thread trace")

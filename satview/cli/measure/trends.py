@@ -17,9 +17,6 @@ opens the trace. A value is an outlier if its modified z-score is above 3.5. Nee
 """
 
 
-PURPOSE = "measure"
-
-
 def add_parser(subparsers: Any) -> None:
     """Add the command to the command line."""
     parser = subparsers.add_parser(

@@ -80,9 +80,6 @@ def _text(fields: tuple[Field, ...] | None) -> str:
     )
 
 
-PURPOSE = "convert"
-
-
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add the command to the command line."""
     parser = subparsers.add_parser("catalogue", help="learn event formats from a vendor's listing")

@@ -20,7 +20,6 @@ from satview.store.trace import Trace
 from satview.timeline.state_lanes import contradicted_runs
 
 _OF_TARGET: Final = ("host", "began", "clock offset", "rules")
-PURPOSE = "look"
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:

@@ -49,9 +49,6 @@ Exit status: 0 success; 1 data was lost to problems in the trace, no event match
 """
 
 
-PURPOSE = "convert"
-
-
 def add_parser(subparsers: Any) -> None:
     """Add the command."""
     parser = subparsers.add_parser(

@@ -10,8 +10,6 @@ from satview.base.plugins import all_plugins
 from satview.base.process import FINE
 from satview.base.safe_text import visible_line
 
-PURPOSE = "automate"
-
 
 def add_parser(subparsers: Any) -> None:
     """Add the command to the command line."""

@@ -19,9 +19,6 @@ Exit status: 0 success, 1 data was lost to problems in the trace, 2 not a trace,
 """
 
 
-PURPOSE = "look"
-
-
 def add_parser(subparsers: Any) -> None:
     """Add the command to the command line."""
     parser = subparsers.add_parser(

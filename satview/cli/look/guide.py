@@ -8,8 +8,6 @@ from typing import Any
 from satview.base.process import FINE
 from satview.base.resources import resource_path
 
-PURPOSE = "look"
-
 
 def add_parser(subparsers: Any) -> None:
     """Add the command to the command line."""

@@ -47,9 +47,6 @@ class _Names:
         yield from (*statistics_keys(), _ALL)
 
 
-PURPOSE = "measure"
-
-
 def add_parser(subparsers: Any) -> None:
     """Add the command to the command line."""
     parser = subparsers.add_parser(
@@ -115,7 +112,7 @@ def run(args: argparse.Namespace) -> int:
     derived = TraceDerivedColumns(trace)
     passes, is_nothing = None, False
     if args.rules or args.expression:
-        from satview.cli.filter import built_rules, report_nothing, selected_events  # brings all of rules
+        from satview.cli.convert.filter import built_rules, report_nothing, selected_events  # brings all of rules
 
         _, built = built_rules(args.rules, args.allow_code, trace)
         with working(working_on("filtering", trace.path)):

@@ -1,0 +1,1 @@
+"""Questions about a trace: what is wrong, why, how long, SQL."""

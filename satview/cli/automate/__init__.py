@@ -1,0 +1,1 @@
+"""satview for other programs."""

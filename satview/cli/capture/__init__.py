@@ -1,0 +1,1 @@
+"""Captures: on a simulated target, and on a real one over ssh."""

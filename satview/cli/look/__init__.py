@@ -1,0 +1,1 @@
+"""What is in a trace, at a glance or at a moment."""

@@ -1,0 +1,1 @@
+"""Figures of a trace, of two and of many."""
