@@ -155,9 +155,10 @@ def test_what_changed_first_and_where(panel, comparison, qtbot):
 
 
 @pytest.mark.thorough
-def test_figures_are_never_cut_off_where_words_can_be(panel, compared, qtbot):
+@pytest.mark.parametrize("size", [(1400, 860), (1024, 700)])
+def test_figures_are_never_cut_off_where_words_can_be(panel, compared, qtbot, size):
     """Also when the plot beside the table comes, which takes room."""
-    compared.resize(1400, 860)
+    compared.resize(*size)
     panel.table.selectRow(0)
     qtbot.waitUntil(lambda: panel.plot is not None and panel.plot.isVisible())
     settle(qtbot, compared)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 from PySide6.QtCore import QSignalBlocker, Qt, Slot
-from PySide6.QtGui import QHideEvent, QShowEvent
+from PySide6.QtGui import QHideEvent, QResizeEvent, QShowEvent
 from PySide6.QtWidgets import (
     QCheckBox,
     QComboBox,
@@ -34,7 +34,8 @@ if TYPE_CHECKING:
     from satview.gui.comparison.overlay_plot import OverlayPlot
 
 
-_PLOT_PX: Final = 340
+_PLOT_PX, _LEAST_PLOT_PX = 340, 140
+_FIGURES_PX: Final = 660
 _EXTENTS: Final = {Extent.TRACE: "Whole traces", Extent.VIEW: "In view", Extent.RANGE: "Selected range"}
 _NO_SECOND: Final = (
     "There is no second trace.\nFile > Compare with another trace (Ctrl+D) opens one beside this one: "
@@ -72,12 +73,13 @@ class ComparisonPanel(AnswerPanel):
         self._split.setChildrenCollapsible(False)
         self._split.addWidget(self.stack)
         self._plots = QStackedWidget(self)
-        self._plots.setMinimumWidth(160)
+        self._plots.setMinimumWidth(_LEAST_PLOT_PX)
         self._no_plot = Notice("A row shows the durations behind it", self)
         self._plots.addWidget(self._no_plot)
         self._split.addWidget(self._plots)
         self._split.setStretchFactor(0, 1)
-        self._split.setSizes([10 * _PLOT_PX, _PLOT_PX])
+        self._is_split_by_user = False
+        self._split.splitterMoved.connect(self._on_split)
         self._lay_out(self._head(), self._split)
         self.view.changed.connect(self._on_view)
         self.overlaid.changed.connect(self._on_overlaid)
@@ -121,6 +123,17 @@ class ComparisonPanel(AnswerPanel):
         super().set_theme(theme)
         if self.plot is not None:
             self.plot.set_theme(theme)
+
+    @Slot()
+    def _on_split(self) -> None:
+        self._is_split_by_user = True
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """Give the plot what the figures beside it do not need."""
+        super().resizeEvent(event)
+        if not self._is_split_by_user:
+            plot_px = max(_LEAST_PLOT_PX, min(_PLOT_PX, self.width() - _FIGURES_PX))
+            self._split.setSizes([self.width() - plot_px, plot_px])
 
     def showEvent(self, event: QShowEvent) -> None:
         """Follow the trace while the panel is seen."""
