@@ -303,7 +303,7 @@ class TableExport(QObject):
 
 _PADDING_PX: Final = 24
 _MEASURED_ROWS: Final = 24
-_LEAST_PX, _LEAST_WORDS_PX, _WIDEST_PX = 48, 130, 260
+_LEAST_PX, _LEAST_WORDS_PX, _WIDEST_PX = 48, 120, 260
 _CELL_PX, _NEAR_PX = 6, 4  # padding of a cell; how far beside the sign a click may be
 _COPY_ROWS_MAX: Final = 10_000
 _MARGIN: Final = 0.25  # on both sides of what is shown of a row
