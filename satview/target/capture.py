@@ -124,11 +124,13 @@ def capture(
             raise TargetError("stopped before the capture began; nothing was started")
         captured = Captured(request.path, board, command, offset)
         arrival = Arrival(request.path, attributes(request, board, command, offset))
-        run = _Run(request, line, captured, arrival, file)
         try:
-            run.receive(asks_to_stop, tell)
+            run = _Run(request, line, captured, arrival, file)
+            try:
+                run.receive(asks_to_stop, tell)
+            finally:
+                run.leave_clean()
         finally:
-            run.leave_clean()
             arrival.finish()
         if not arrival.began_s:
             raise TargetError(run.why_nothing())
