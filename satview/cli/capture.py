@@ -244,10 +244,10 @@ def _report(captured: Captured, name: str) -> None:
     """Say what came."""
     release = f"QNX {captured.board.sys_release}" if captured.board.sys_release else "of an unknown release"
     lost = f"{counted(captured.lost, 'buffer')} lost" if captured.lost else "none lost"
-    first = f", the first after {captured.first_buffer_s:.1f} s" if captured.first_buffer_s else ""
+    soon = f", the first after {captured.first_buffer_s:.1f} s" if captured.first_buffer_s else ""
     print(visible_line(
         f"{captured.path}: {captured.received / 1e6:.1f} MB in {captured.seconds:.1f} s from {name} ({release}), "
-        f"{counted(captured.buffers, 'buffer')}{first}, {lost}"
+        f"{counted(captured.buffers, 'buffer')}{soon}, {lost}"
     ))  # fmt: skip
     if captured.offset is not None:
         print(f"clock of {name}: {captured.offset}")

@@ -279,11 +279,11 @@ class _Run:
         """Compare the checksum of a file that was copied."""
         if self._file == "-" or not self._arrival.received:
             return
-        found = re.search(rf"^{_SUM} (\d+) (\d+)", self._said, re.MULTILINE)
-        if found is None:
+        theirs = re.search(rf"^{_SUM} (\d+) (\d+)", self._said, re.MULTILINE)
+        if theirs is None:
             self._captured.notes.append(f"{self._name} has no cksum, so the copy could not be compared")
-        elif (int(found[1]), int(found[2])) != (self._arrival.checksum, self._arrival.received):
-            self._captured.faults.append(f"{self._captured.path.name} is not what {self._name} had: {found[2]} bytes "
+        elif (int(theirs[1]), int(theirs[2])) != (self._arrival.checksum, self._arrival.received):
+            self._captured.faults.append(f"{self._captured.path.name} is not what {self._name} had: {theirs[2]} bytes "
                                          f"there, {self._arrival.received} came; capture again")  # fmt: skip
 
     def _clean_up_again(self) -> str:

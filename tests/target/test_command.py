@@ -241,8 +241,8 @@ def test_two_targets_are_one_axis(board, words, tmp_path):
         axis = tmp_path / "both.sataxis"
         done = satview("capture", "rig", "second", *words[2:4], "--for", "2s", "-o", axis)
         assert done.returncode == 0, done.stderr
-        first, second = read_axis(axis)
-        assert (first.name, first.path.name, first.offset_ps) == ("rig", "both-rig.kev", 0)
+        rig, second = read_axis(axis)
+        assert (rig.name, rig.path.name, rig.offset_ps) == ("rig", "both-rig.kev", 0)
         assert (second.name, second.path.name) == ("second", "both-second.kev")
         assert abs(second.offset_ps) < 10e12  # they began at once, as far as this machine is quick
         parts = files_of(open_trace(axis)).parts
