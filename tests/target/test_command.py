@@ -129,10 +129,9 @@ def test_a_killed_satview_leaves_the_board_clean(board, words, tmp_path):
     process.kill()
     process.communicate()
     assert board.is_clean_within(10)
-    assert {problem.kind.slug for problem in open_trace(tmp_path / "run.kev").problems} <= {
-        "unfinished-events",
-        "buffer-length",
-    }
+    problems = {problem.kind.slug for problem in open_trace(tmp_path / "run.kev").problems}
+    # It ends where the last write did, which the system may have left half done.
+    assert problems <= {"unfinished-events", "buffer-length", "partial-slot"}
 
 
 @pytest.mark.parametrize("limit", [150_001, 150_002])  # one of them is inside a slot
