@@ -50,6 +50,7 @@ echo {_ENDED} $code >&2
 _SEND: Final = f"""echo {_SUM} $(cksum < {{file}}) >&2
 cat {{file}}
 rm -f {{file}}"""
+_WARNING: Final = re.compile("keeping up|dropped|lost", re.IGNORECASE)  # of a logger that is too slow
 _LOOK_S: Final = 0.1
 _STOP_S: Final = 30.0  # without a byte after the logger was to end
 _STOP_MOST_S: Final = 120.0  # of a logger that goes on sending: for its buffers over a slow line
@@ -268,9 +269,12 @@ class _Run:
         self._said = session.said()
         self._check_sum()
         if end := re.search(rf"^{_ENDED} (\d+)", self._said, re.MULTILINE):
-            words = self._last_words()
-            if end[1] not in ("0", "143") and words:  # 143: ended by SIGTERM itself
-                self._captured.notes.append(f"tracelogger on {self._name} ended with status {end[1]}: {words}")
+            lines = self._words()
+            warnings = [line for line in lines if _WARNING.search(line)]
+            if end[1] not in ("0", "143") and lines:  # 143: ended by SIGTERM itself
+                self._captured.notes.append(f"tracelogger on {self._name} ended with status {end[1]}: {lines[-1]}")
+            elif warnings:
+                self._captured.notes.append(f"tracelogger on {self._name} said: {warnings[-1]}")
             return
         self._captured.faults.append(self._line.fault(session))
         self._captured.notes.append(self._clean_up_again())
@@ -308,16 +312,17 @@ class _Run:
                     f"that the line is gone; if it does not, `kill {pid}` there")  # fmt: skip
         return f"{self._name} was left clean: no logger of this capture runs there"
 
-    def _last_words(self) -> str:
-        lines = [line for line in self._said.splitlines() if line.strip() and not line.startswith(OWN_WORDS)]
-        return visible_line(lines[-1])[:200] if lines else ""
+    def _words(self) -> list[str]:
+        """Return the lines that the logger said."""
+        lines = (visible_line(line)[:200] for line in self._said.splitlines() if not line.startswith(OWN_WORDS))
+        return [line for line in lines if line.strip()]
 
     def why_nothing(self) -> str:
         """Return why not even a header came, as a sentence."""
         if self._captured.faults:
             return " ".join(self._captured.faults)
-        words = self._last_words()
-        said = f" and said: {words}" if words else ""
+        words = self._words()
+        said = f" and said: {words[-1]}" if words else ""
         return (f"tracelogger on {self._name} wrote no trace{said}; start it there by hand: "
                 f"{self._captured.command}")  # fmt: skip
 
