@@ -28,7 +28,7 @@ _QUESTIONS: Final = {
     "memory": "pidin info",
 }
 _BUFFER_BYTES: Final = 16 << 10  # of a kernel buffer; one of the logger's own is not larger
-_MEMORY: Final = re.compile(r"FreeMem:\s*(\d{1,12})\s*([KMG]?)", re.IGNORECASE)
+_MEMORY: Final = re.compile(r"FreeMem:\s*(\d{1,12})(?!\d)\s*([KMG]?)", re.IGNORECASE)
 _PROCESS: Final = re.compile(r"\s*(\d{1,10})\s+(\S.*?)\s*")
 _UNITS: Final = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 LOGGER: Final = "tracelogger"
@@ -138,8 +138,8 @@ def board_of(answers: dict[str, str]) -> Board:
 
 def _processes(text: str) -> Iterator[tuple[int, str]]:
     for line in text.splitlines():
-        if found := _PROCESS.fullmatch(line):
-            yield int(found[1]), visible_line(found[2])
+        if row := _PROCESS.fullmatch(line):
+            yield int(row[1]), visible_line(row[2])
 
 
 def memory_needed(profile: Profile) -> int:

@@ -50,6 +50,7 @@ echo {_ENDED} $code >&2
 _SEND: Final = f"""echo {_SUM} $(cksum < {{file}}) >&2
 cat {{file}}
 rm -f {{file}}"""
+_WARNING: Final = re.compile("keeping up|dropped|lost", re.IGNORECASE)  # of a logger that is too slow
 _LOOK_S: Final = 0.1
 _STOP_S: Final = 30.0  # without a byte after the logger was to end
 _STOP_MOST_S: Final = 120.0  # of a logger that goes on sending: for its buffers over a slow line
@@ -124,11 +125,13 @@ def capture(
             raise TargetError("stopped before the capture began; nothing was started")
         captured = Captured(request.path, board, command, offset)
         arrival = Arrival(request.path, attributes(request, board, command, offset))
-        run = _Run(request, line, captured, arrival, file)
         try:
-            run.receive(asks_to_stop, tell)
+            run = _Run(request, line, captured, arrival, file)
+            try:
+                run.receive(asks_to_stop, tell)
+            finally:
+                run.leave_clean()
         finally:
-            run.leave_clean()
             arrival.finish()
         if not arrival.began_s:
             raise TargetError(run.why_nothing())
@@ -266,9 +269,12 @@ class _Run:
         self._said = session.said()
         self._check_sum()
         if end := re.search(rf"^{_ENDED} (\d+)", self._said, re.MULTILINE):
-            words = self._last_words()
-            if end[1] not in ("0", "143") and words:  # 143: ended by SIGTERM itself
-                self._captured.notes.append(f"tracelogger on {self._name} ended with status {end[1]}: {words}")
+            lines = self._words()
+            warnings = [line for line in lines if _WARNING.search(line)]
+            if end[1] not in ("0", "143") and lines:  # 143: ended by SIGTERM itself
+                self._captured.notes.append(f"tracelogger on {self._name} ended with status {end[1]}: {lines[-1]}")
+            elif warnings:
+                self._captured.notes.append(f"tracelogger on {self._name} said: {warnings[-1]}")
             return
         self._captured.faults.append(self._line.fault(session))
         self._captured.notes.append(self._clean_up_again())
@@ -277,11 +283,11 @@ class _Run:
         """Compare the checksum of a file that was copied."""
         if self._file == "-" or not self._arrival.received:
             return
-        found = re.search(rf"^{_SUM} (\d+) (\d+)", self._said, re.MULTILINE)
-        if found is None:
+        theirs = re.search(rf"^{_SUM} (\d+) (\d+)", self._said, re.MULTILINE)
+        if theirs is None:
             self._captured.notes.append(f"{self._name} has no cksum, so the copy could not be compared")
-        elif (int(found[1]), int(found[2])) != (self._arrival.checksum, self._arrival.received):
-            self._captured.faults.append(f"{self._captured.path.name} is not what {self._name} had: {found[2]} bytes "
+        elif (int(theirs[1]), int(theirs[2])) != (self._arrival.checksum, self._arrival.received):
+            self._captured.faults.append(f"{self._captured.path.name} is not what {self._name} had: {theirs[2]} bytes "
                                          f"there, {self._arrival.received} came; capture again")  # fmt: skip
 
     def _clean_up_again(self) -> str:
@@ -306,16 +312,17 @@ class _Run:
                     f"that the line is gone; if it does not, `kill {pid}` there")  # fmt: skip
         return f"{self._name} was left clean: no logger of this capture runs there"
 
-    def _last_words(self) -> str:
-        lines = [line for line in self._said.splitlines() if line.strip() and not line.startswith(OWN_WORDS)]
-        return visible_line(lines[-1])[:200] if lines else ""
+    def _words(self) -> list[str]:
+        """Return the lines that the logger said."""
+        lines = (visible_line(line)[:200] for line in self._said.splitlines() if not line.startswith(OWN_WORDS))
+        return [line for line in lines if line.strip()]
 
     def why_nothing(self) -> str:
         """Return why not even a header came, as a sentence."""
         if self._captured.faults:
             return " ".join(self._captured.faults)
-        words = self._last_words()
-        said = f" and said: {words}" if words else ""
+        words = self._words()
+        said = f" and said: {words[-1]}" if words else ""
         return (f"tracelogger on {self._name} wrote no trace{said}; start it there by hand: "
                 f"{self._captured.command}")  # fmt: skip
 

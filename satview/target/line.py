@@ -46,6 +46,7 @@ _FAULTS: Final = (
     ("Connection refused", "has no ssh server on this port; start sshd there, or give the port, as in "
                            "ssh://{host}:2222"),
     ("No route to host", "cannot be reached from here; look at its cable and its IP address"),
+    ("unreachable", "cannot be reached from here; look at the network of this machine and at its IP address"),
     ("timed out", "does not answer; look whether it is on, and at its IP address"),
 )  # fmt: skip
 _CLOCK: Final = "while read question; do date -u '+%Y %m %d %H %M %S' || echo; done 2>/dev/null"

@@ -187,7 +187,7 @@ def name_of(pid: int) -> str:
 
 
 def descendants(pid: int) -> list[int]:
-    return [each for child in children(pid) for each in (*descendants(child), child)]
+    return [process for child in children(pid) for process in (*descendants(child), child)]
 
 
 def children(pid: int) -> list[int]:

@@ -9,9 +9,11 @@ from msgspec.structs import replace
 
 from satview.base.errors import UsageError
 from satview.events.spec import Release
+from satview.formats.kev.reader import read_start
 from satview.target.board import Board, ask_board, board_of, check_board
 from satview.target.line import Line
 from satview.target.profiles import Profile, TargetError, find_profile, read_profiles
+from tests.helpers.commands import satview
 
 
 @pytest.mark.parametrize(
@@ -112,6 +114,24 @@ def test_what_is_wrong_is_one_sentence_with_its_remedy(answers, said):
         check_board(board_of(answers), Profile("ssh://board"))
     assert said in str(error.value)
     assert ";" in str(error.value)
+
+
+def test_answers_of_a_stranger_stay_text(board, tmp_path):
+    path = tmp_path / "run.kev"
+    nasty = "\x1b]0;x\x07$(touch${IFS}ran)`touch${IFS}ran`;touch${IFS}ran"
+    board.says(uname=f"QNX {nasty} 7.1.0 {nasty}", memory=f"FreeMem:{'9' * 400}MB {nasty}", user="-1",
+               processes=f"1 procnto-instr\n{'9' * 400} {nasty}\n7 {nasty}")  # fmt: skip
+    with Line(board.profile) as line:
+        answer = ask_board(line)
+    assert "\x1b" not in repr(answer).replace("\\x1b", "")
+    assert (answer.user, answer.free_bytes) == (None, None)
+    assert list(answer.processes) == [1, 7]
+    targets = tmp_path / "targets.toml"
+    targets.write_text(f'[rig]\naddress = "{board.profile.address}"\nssh_options = ["-F", "{board.client}"]\n')
+    done = satview("capture", "rig", "--targets", targets, "--for", "1s", "-o", path, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert b"\x1b" not in done.stdout + done.stderr + read_start(path).header.get("CAPTURE_NODE").encode()
+    assert not list(tmp_path.rglob("ran"))
 
 
 def test_a_clock_ahead_is_measured_with_its_error(board):

@@ -93,6 +93,7 @@ def test_a_capture_until_somebody_stops_it(board, tmp_path):
     assert board.is_clean_within(5)
 
 
+@pytest.mark.thorough
 def test_a_ring_comes_at_the_end(board, tmp_path):
     path = tmp_path / "run.kev"
     captured = run(Request(board.profile, path, seconds=1.0, is_ring=True), Watch(path))
@@ -122,6 +123,7 @@ def test_a_board_that_is_gone_is_said_to_be(board, tmp_path):
     assert board.is_clean_within(5)  # it looked after itself
 
 
+@pytest.mark.thorough
 def test_a_logger_that_stays_is_ended_over_a_second_connection(board, tmp_path):
     path = tmp_path / "run.kev"
     make_stubborn(board)  # else it would end when its output does
@@ -170,6 +172,7 @@ def test_a_logger_that_refuses_says_why(board, tmp_path):
     assert board.is_clean_within(5)
 
 
+@pytest.mark.thorough
 def test_lost_buffers_are_counted_and_advice_given(board, tmp_path):
     path = tmp_path / "run.kev"
     board.runs("7.1.0", "7.x", "--disk 400 -k 4 -b 2")
@@ -179,6 +182,8 @@ def test_lost_buffers_are_counted_and_advice_given(board, tmp_path):
     assert captured.lost == sum(after - before - 1 for before, after in pairwise(sequence)) > 0
     assert re.match(r"wide is too much for this line: [0-9.]+ of [0-9.]+ MB/s, \d+ buffers are lost; capture fast",
                     captured.faults[0])  # fmt: skip
+    assert re.fullmatch(r"tracelogger on board said: .*\d+ kernel buffers were dropped because -b is too small",
+                        captured.notes[0])  # fmt: skip
     assert board.is_clean_within(5)
 
 
@@ -191,6 +196,7 @@ def test_a_clock_that_is_set_meanwhile_is_noted(board, tmp_path):
     assert captured.faults == []
 
 
+@pytest.mark.thorough
 def test_a_logger_that_does_not_end_is_not_waited_for_for_ever(board, tmp_path, monkeypatch):
     monkeypatch.setattr("satview.target.capture._STOP_MOST_S", 1.0)
     monkeypatch.setattr("satview.target.capture._GONE_S", 1.0)
@@ -218,6 +224,7 @@ def test_an_old_release_captures_into_its_memory(board, tmp_path):
     assert board.is_clean_within(5)
 
 
+@pytest.mark.thorough
 def test_a_copy_that_differs_is_said_to(board, tmp_path):
     path = tmp_path / "run.kev"
     board.runs("6.3.2", "6.x")
@@ -230,6 +237,7 @@ def test_a_copy_that_differs_is_said_to(board, tmp_path):
     assert captured.notes == ["board has no cksum, so the copy could not be compared"]
 
 
+@pytest.mark.thorough
 def test_a_line_that_breaks_before_the_copy_leaves_no_file_there(board, tmp_path):
     path = tmp_path / "run.kev"
     board.runs("6.4.1", "6.x")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import select
 import sys
 from collections.abc import Callable, Iterator
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from satview.target.profiles import Profile
     from satview.target.request import Request
 _FILTERS: Final = range(12)
+_MOST_S: Final = 86_400
 _EPILOG: Final = """\
 satview uses your own ssh with its config, keys and agent; it installs nothing on the target and leaves it as it was.
 
@@ -57,11 +59,11 @@ def add_parser(subparsers: Any) -> None:
     add("-F", dest="without", metavar="num", type=int, action="append", default=[],
         help="leave out: 1 kernel calls, 2 interrupts, 3 processes, 4 threads, 5 virtual threads, 6 communication, "
         "7 system")  # fmt: skip
-    add("-k", dest="kernel_buffers", metavar="num", type=int, default=0, help="kernel buffers of 16 KiB (32)")
-    add("-b", dest="own_buffers", metavar="num", type=int, default=0, help="buffers in the logger itself (64)")
+    add("-k", dest="kernel_buffers", metavar="num", type=int, help="kernel buffers of 16 KiB (32)")
+    add("-b", dest="own_buffers", metavar="num", type=int, help="buffers in the logger itself (64)")
     add("--ring", action="store_true", help="keep the newest buffers on the target, and fetch them at the end")
     end = parser.add_mutually_exclusive_group()
-    end.add_argument("--for", dest="seconds", metavar="TIME", type=seconds, default=0.0,
+    end.add_argument("--for", dest="seconds", metavar="TIME", type=seconds,
                      help="capture for so long: seconds, or 500ms, 2min")  # fmt: skip
     end.add_argument("--until-key", action="store_true",
                      help="capture until a key is pressed, the default on a terminal; Ctrl+C ends it too")  # fmt: skip
@@ -169,18 +171,21 @@ def _request(args: argparse.Namespace, target: str) -> Request:
     profile = check_profile(replace(
         profile,
         ssh_options=(*profile.ssh_options, *args.ssh_options),
-        kernel_buffers=args.kernel_buffers or profile.kernel_buffers,
-        own_buffers=args.own_buffers or profile.own_buffers,
+        kernel_buffers=profile.kernel_buffers if args.kernel_buffers is None else args.kernel_buffers,
+        own_buffers=profile.own_buffers if args.own_buffers is None else args.own_buffers,
     ))  # fmt: skip
     rules = args.rules or ("" if args.wide or args.without else _beside(file, profile.rules))
     if args.rules and (args.wide or args.without):
         raise UsageError("-r says which events there are and which are wide; leave out -w and -F, or -r")
     if bad := [number for number in args.without if number not in _FILTERS]:
         raise UsageError(f"-F {bad[0]} is no filter of tracelogger; there are 1 to 7, and 11 in 6.x")
+    if args.seconds is not None and not 0 < args.seconds <= _MOST_S:
+        raise UsageError(f"--for {args.seconds:g}: must be more than 0, and a day at most")
     is_wide = not rules and (args.wide or profile.is_wide)
-    output = Path(args.output or f"{profile.title}.kev")
+    title = re.sub(r"[^\w.-]", "_", profile.title)
+    output = Path(args.output or f"{title}.kev")
     if len(args.targets_named) > 1:
-        output = output.with_name(f"{output.stem}-{profile.title}.kev")
+        output = output.with_name(f"{output.stem}-{title}.kev")
     if str(output) == "-":
         raise UsageError("-o -: a capture needs a file; follow it with `satview --follow FILE` while it grows")
     find_target(output, [rules] if rules else [])  # refused before anything starts on the target
@@ -192,7 +197,7 @@ def _request(args: argparse.Namespace, target: str) -> Request:
         rules=read_rule_text(rules) if rules else "",
         rules_name=rules,
         load_function=handlers,
-        seconds=args.seconds,
+        seconds=args.seconds or 0.0,
         is_ring=args.ring,
     )
 
@@ -222,6 +227,9 @@ def _key(args: argparse.Namespace) -> Iterator[Callable[[], bool] | None]:
     import tty
 
     terminal = sys.stdin.fileno()
+    if os.tcgetpgrp(terminal) != os.getpgrp():  # begun with `&`: keys are for another program
+        yield None
+        return
     before = termios.tcgetattr(terminal)
     tty.setcbreak(terminal)  # a key counts without Enter; Ctrl+C stays a signal
     try:
@@ -234,10 +242,10 @@ def _report(captured: Captured, name: str) -> None:
     """Say what came."""
     release = f"QNX {captured.board.sys_release}" if captured.board.sys_release else "of an unknown release"
     lost = f"{counted(captured.lost, 'buffer')} lost" if captured.lost else "none lost"
-    first = f", the first after {captured.first_buffer_s:.1f} s" if captured.first_buffer_s else ""
+    soon = f", the first after {captured.first_buffer_s:.1f} s" if captured.first_buffer_s else ""
     print(visible_line(
         f"{captured.path}: {captured.received / 1e6:.1f} MB in {captured.seconds:.1f} s from {name} ({release}), "
-        f"{counted(captured.buffers, 'buffer')}{first}, {lost}"
+        f"{counted(captured.buffers, 'buffer')}{soon}, {lost}"
     ))  # fmt: skip
     if captured.offset is not None:
         print(f"clock of {name}: {captured.offset}")
