@@ -40,6 +40,7 @@ from satview.store.trace import Trace
 
 _Ints = NDArray[np.int64]
 _VALUES: Final = 256  # of lanes
+_CALLS_AT_ONCE: Final = 1 << 20  # kernel calls that are looked through together
 _RUNS_FOR_A_FAULT: Final = 1000  # events of threads may be lost without a trace now and then
 
 
@@ -217,9 +218,16 @@ class WaitGraph:
         is_entry = (codes >> wire.CLASS_SHIFT == wire.WireClass.KER_CALL) & (codes & _FORM == 0)
         calls = rows_where(trace, is_entry)
         row = np.minimum(waiting.call_row[self._open_rows], len(trace.events)).astype(np.uint32)
-        order, out = np.argsort(row, kind="stable"), np.empty(len(row), np.uint32)
-        out[order] = links.last_of_number(calls, trace.events.thread[calls].astype(np.int64), row[order],
-                                          waiting.thread[self._open_rows[order]], len(trace.threads))  # fmt: skip
+        order, out = np.argsort(row, kind="stable"), np.full(len(row), NO_EVENT, np.uint32)
+        thread = waiting.thread[self._open_rows]
+        for end in range(len(calls), 0, -_CALLS_AT_ONCE):  # nearly all are near the end
+            some = calls[max(end - _CALLS_AT_ONCE, 0) : end]
+            last = np.empty(len(row), np.uint32)
+            last[order] = links.last_of_number(some, trace.events.thread[some].astype(np.int64), row[order],
+                                               thread[order], len(trace.threads))  # fmt: skip
+            out = np.where(out == NO_EVENT, last, out)
+            if np.all(out != NO_EVENT):
+                break
         return out
 
     def reply_ways(self, wait: int) -> OpenWait:

@@ -13,7 +13,7 @@
     X(owners) X(word_sum) X(take_halves) X(time_order) X(disordered) X(merged) X(went) X(moved) X(far_rows)            \
     X(event_cells) X(raster) X(levels) X(calls) X(last_before) X(last_of) X(last_of_number) X(next_of_number)          \
     X(grouped_rows) X(states) X(state_positions) X(sorted) X(next_where) X(previous_same) X(numbered) X(positions)     \
-    X(key_positions) X(nested) X(slots_of) X(words_ahead) X(calls_of) X(share_index) X(shares) X(stack_tops)           \
+    X(key_positions) X(nested) X(calls_of) X(share_index) X(shares) X(stack_tops)           \
     X(draw_stack) X(hatch) X(protobuf) X(forms) X(print) X(scheduling) X(nesting) X(covered) X(event_counts)           \
     X(stream_groups) X(with_keys) X(deliver) X(text_kinds) X(same_rows) X(joined)
 

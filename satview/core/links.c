@@ -500,67 +500,6 @@ PASS(nested,
      U2(0), U1(1), COUNT(0), I1(2), U4(3), COUNT(3), U4(4), U4(5), U4(6), U4(7))
 
 /*
- * Write which slots hold the first words of some events, and where among them those of each event begin.
- *
- * slot: one of slot32 and slot64 is given. rows: ascending. most: slots of one event at most. position: of every event,
- * NO_EVENT for those not requested. at: room for that many slots of every requested event.
- *
- * Returns how many slots there are; REFUSED if there is no such event.
- */
-static int64_t satview_slots_of(const uint32_t *slot32, const uint64_t *slot64, const uint16_t *slot_count,
-                                int64_t count, const uint32_t *rows, int64_t requests, int64_t most, uint32_t *position,
-                                int64_t *at)
-{
-    int64_t found = 0;
-    for (int64_t i = 0; i < count; i++)
-        position[i] = NO_EVENT;
-    for (int64_t k = 0; k < requests; k++) {
-        int64_t size, first;
-        if (rows[k] >= count)
-            return REFUSED;
-        size = slot_count[rows[k]] < most ? slot_count[rows[k]] : most;
-        first = (int64_t)(slot32 ? slot32[rows[k]] : slot64[rows[k]]);
-        position[rows[k]] = (uint32_t)found;
-        for (int64_t step = 0; step < size; step++)
-            at[found++] = first + step;
-    }
-    return found;
-}
-
-PASS(slots_of,
-     "u4|u8:n u2:n u4:r n:m u4:n i8:rm",
-     U4(0), U8(0), U2(1), COUNT(0), U4(2), COUNT(2), NUMBER(3), U4(4), I8(5))
-
-/*
- * Write the words of each requested event that were read ahead, 0 where it has none.
- *
- * position: of every event where its words begin, NO_EVENT for those not read. slot_count: of every event.
- *
- * Returns 0; -1 if one was not read.
- */
-static int64_t satview_words_ahead(const uint32_t *position, const uint16_t *slot_count, int64_t count,
-                                   const uint64_t *halves, int64_t half_count, const uint32_t *requested,
-                                   int64_t requests, int64_t step, uint64_t *out)
-{
-    for (int64_t k = 0; k < requests; k++) {
-        if (requested[k] >= count || position[requested[k]] == NO_EVENT)
-            return -1;
-        out[k] = 0;
-        if (step == 0 || slot_count[requested[k]] > step) {
-            int64_t at = position[requested[k]] + step;
-            if (at >= half_count)
-                return -1;
-            out[k] = halves[at];
-        }
-    }
-    return 0;
-}
-
-PASS(words_ahead,
-     "u4:n u2:n u8:h u4:r n u8:r",
-     U4(0), U2(1), COUNT(0), U8(2), COUNT(2), U4(3), COUNT(3), NUMBER(4), U8(5))
-
-/*
  * Write for each of some events by which threads leave the CPU the entry of the kernel call that each is in then,
  * NO_EVENT where the CPU is in none, or in that of another thread.
  *

@@ -299,47 +299,6 @@ def nested(
     return first[:pairs], last[:pairs]
 
 
-def slots_of(
-    slot: NDArray[np.unsignedinteger], slot_count: NDArray[np.uint16], rows: NDArray[np.uint32], most: int
-) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
-    """Return where the words of each event begin among those that are read, and the slots to read.
-
-    Args:
-        slot: uint32 or uint64 (events,), first slot of each.
-        slot_count: uint16 (events,).
-        rows: uint32 (k,), ascending, the events.
-        most: Slots of one event at most.
-
-    Returns:
-        uint32 (events,), 2^32 - 1 for those not requested, and int64 (n,).
-    """
-    position, at = np.empty(len(slot), np.uint32), np.empty(len(rows) * most, np.int64)
-    slots = call("slots_of", np.ascontiguousarray(slot), slot_count, rows, most, position, at)
-    return position, at[:slots]
-
-
-def words_ahead(
-    position: NDArray[np.uint32],
-    slot_count: NDArray[np.uint16],
-    halves: NDArray[np.uint64],
-    requested: NDArray[np.uint32],
-    step: int,
-) -> NDArray[np.uint64] | None:
-    """Return the words of requested events that were read ahead, uint64 (k,); None if one was not read.
-
-    Args:
-        position: uint32 (events,), where the words of each begin, 2^32 - 1 for those not read.
-        slot_count: uint16 (events,), slots of each.
-        halves: uint64 (m,), two words each.
-        requested: uint32 (k,).
-        step: Which slot of each event; those that have no such slot get 0.
-    """
-    requested = np.ascontiguousarray(requested)
-    out = np.empty(len(requested), np.uint64)
-    is_missing = call("words_ahead", position, slot_count, halves, requested, step, out)
-    return None if is_missing else out
-
-
 def calls_of(
     entry: NDArray[np.uint32],
     thread: NDArray[np.unsignedinteger],

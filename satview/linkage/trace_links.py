@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from satview.events import wire
 from satview.events.kernel_calls import call_numbers
 from satview.events.states import NOT_A_STATE
-from satview.events.wire import CLASS_SHIFT, CODE_COUNT, KER_64BIT, KER_EXIT_OFFSET, WireClass, code
+from satview.events.wire import CODE_COUNT, KER_64BIT, KER_EXIT_OFFSET, WireClass, code
 from satview.linkage import interrupts, latencies, messages, mutexes, pulses, wake_ups
 from satview.linkage.calls import beginnings, partner, partners
 from satview.linkage.rows import expect_requests, rows_where
@@ -132,10 +132,6 @@ def _certainty(trace: Trace, kind: LinkKind, rows: Rows) -> NDArray[np.uint8]:
     return np.where(is_guess, np.uint8(Certainty.INFERRED), np.uint8(Certainty.EXACT))
 
 
-_ALWAYS: Final = np.arange(CODE_COUNT) >> CLASS_SHIFT == WireClass.COMM
-_ALWAYS[[code(WireClass.INT, event) for event in (1, 5, 7)]] = True  # entries, deliveries of 8.0
-_ALWAYS[code(WireClass.SYSTEM, 18)] = True  # expiry of a timer
-
 _MOST_AHEAD: Final = 10_000_000  # events: the words of more would take hundreds of megabytes
 
 
@@ -143,7 +139,7 @@ _MOST_AHEAD: Final = 10_000_000  # events: the words of more would take hundreds
 def reading_ahead(trace: Trace) -> Iterator[None]:
     """Read the file once for all, on a second processor: for who makes many links while in the context.
 
-    The words that were read are forgotten afterwards; 12 bytes an event of those that links need.
+    The words that were read are forgotten afterwards; up to 32 bytes an event of those that links need.
     """
     expect_requests(trace)
     codes = _codes_ahead(trace)
@@ -155,11 +151,12 @@ def reading_ahead(trace: Trace) -> Iterator[None]:
 
 
 def _codes_ahead(trace: Trace) -> NDArray[np.bool_]:
-    """Return the codes of the events whose arguments links need, bool (32768,)."""
-    table: NDArray[np.bool_] = _ALWAYS.copy()
+    """Return the codes of the events whose arguments links need more than once, bool (32768,)."""
+    table = np.zeros(CODE_COUNT, np.bool_)
+    table[code(WireClass.SYSTEM, 18)] = True  # expiry of a timer
     for name, number in call_numbers(trace.release).items():
         entry = code(WireClass.KER_CALL, number)
-        if name.startswith(("SYNC_", "MSG_")):  # what they wait for, whom they are for
+        if name.startswith(("SYNC_", "INTERRUPT_")):  # what they wait for, which interrupt
             table[[entry, entry | KER_64BIT]] = True
         if name.startswith("SYNC_MUTEX_"):  # whether they failed
             table[[entry | KER_EXIT_OFFSET, entry | KER_EXIT_OFFSET | KER_64BIT]] = True

@@ -270,19 +270,19 @@ def variants_of(trace: Trace, rows: Rows, counts: NDArray[np.int64] | None = Non
         for part, at, own in axis.split(rows):
             out[at] = variants_of(part.trace, own)
         return out
-    payloads = trace.payloads
+    payloads, code = trace.payloads, trace.events.code[rows]
     counts = payloads.word_counts(rows) if counts is None else counts
-    found = variants(
-        trace.release, trace.events.code[rows], counts, lambda selected, word: payloads.column(rows[selected], word)
-    )
-    return _with_payload(trace, rows, counts, found)
+    found = variants(trace.release, code, counts, lambda selected, word: payloads.column(rows[selected], word))
+    return _with_payload(trace, rows, counts, found, code)
 
 
 def _with_payload(
-    trace: Trace, rows: Rows, counts: NDArray[np.int64], found: NDArray[np.uint8], block: _Block | None = None
-) -> NDArray[np.integer]:
+    trace: Trace, rows: Rows, counts: NDArray[np.int64], found: NDArray[np.uint8], code: NDArray[np.uint16],
+    block: _Block | None = None,
+) -> NDArray[np.integer]:  # fmt: skip
     """Return variants with those that more than the first words show: texts of user events, and lines of listings."""
-    users = np.flatnonzero(_IS_USER.take(trace.events.code[rows]) & (counts > 2))
+    users = np.flatnonzero(_IS_USER.take(code))
+    users = users[counts[users] > 2]
     for count in distinct(counts[users])[0].tolist():
         at = users[counts[users] == count]
         for first, data in _payload_bytes(trace, rows, at, count, block):
@@ -379,8 +379,10 @@ def _with_descriptions(
 ) -> NDArray[np.integer]:
     """Return variants with those of payloads that a file describes."""
     events = dict(trace.payloads.described)
+    if not events:
+        return found
     codes = trace.events.code[rows]
-    at = np.flatnonzero(np.isin(codes, list(events))) if events else np.empty(0, np.intp)
+    at = np.flatnonzero(np.isin(codes, list(events)))
     if not len(at):
         return found
     out = found.astype(np.int32)
@@ -406,10 +408,11 @@ def argument_offsets(trace: Trace, rows: Rows, name: str | None) -> list[tuple[N
     at = np.flatnonzero(rank)
     if not len(at):
         return []
-    counts = np.minimum(trace.payloads.word_counts(rows[at]), _MOST_WORDS)
+    own = rows if len(at) == len(rows) else rows[at]
+    counts = np.minimum(trace.payloads.word_counts(own), _MOST_WORDS)
     found: NDArray[np.integer] = np.zeros(len(at), np.uint8)
     if name is not None or trace.listed is not None:
-        found = _with_descriptions(trace, rows[at], counts, variants_of(trace, rows[at], counts))
+        found = _with_descriptions(trace, own, counts, variants_of(trace, own, counts))
     # There are few different layouts: a number for each, no sorting.
     shape = (len(codes), int(counts.max()) + 1, int(found.max()) + 1)
     kinds, kind = distinct(np.ravel_multi_index((rank[at] - 1, counts, found), shape))
@@ -550,7 +553,7 @@ def _pieces(trace: Trace, rows: Rows, most_rest: int) -> Iterator[Piece]:
     counts = np.minimum(trace.payloads.word_counts(rows), _MOST_WORDS)
     block = _Block(trace, rows, counts)
     plain = variants(trace.release, trace.events.code[rows], counts, block.word)
-    own = _with_payload(trace, rows, counts, plain, block)
+    own = _with_payload(trace, rows, counts, plain, trace.events.code[rows], block)
     variant = _with_descriptions(trace, rows, counts, own)
     for at, layout, count in _layouts(trace, rows, counts, variant):
         for part in named_parts(layout):

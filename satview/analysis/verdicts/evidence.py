@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from satview.analysis.verdicts.verdict import Occurrence, Severity, Verdict
 from satview.analysis.wait_graph import StateSpans, WaitGraph, end_rows, has_whole_states, whole_states
 from satview.base.time_text import format_duration, format_moment
+from satview.core import links
 from satview.events.states import READY, RUNNING
 from satview.filters.derived_columns import TraceDerivedColumns
 from satview.linkage.actors import interrupt_rows
@@ -377,7 +378,7 @@ def may_cover(start: _Ints, end: _Ints, window: int, least: int) -> bool:
         least: Cycles.
     """
     sums = np.append(0, np.cumsum(end - start))
-    return bool(np.any(sums[np.searchsorted(start, end + window)] - sums[:-1] >= least))
+    return bool(np.any(sums[links.positions(start, end + window)] - sums[:-1] >= least))
 
 
 def covered(start: _Ints, end: _Ints, window: int) -> tuple[_Ints, _Ints]:
@@ -398,14 +399,14 @@ def covered(start: _Ints, end: _Ints, window: int) -> tuple[_Ints, _Ints]:
         # Sums are relative to the first edge, as times themselves may be near 2^63.
         sums = np.append(0, np.cumsum(edges - edges[0]))
         for time, of_time in ((at + window, sign), (at, -sign)):  # what is before its end, without what is before it
-            count = np.searchsorted(edges, time)
+            count = links.positions(edges, time)
             total += of_time * (count * (time - edges[0]) - sums[count])
     return at, total
 
 
 def counts_within(times: _Ints, window: int) -> _Ints:
     """Return how many of some ascending moments are in the window that begins with each of them, int64 (n,)."""
-    return np.searchsorted(times, times + window) - np.arange(len(times))
+    return links.positions(times, times + window) - np.arange(len(times))
 
 
 def episodes(begin: _Ints, window: int) -> TimeRanges:

@@ -90,6 +90,7 @@ def find_verdicts(
             if rule is None:
                 break
             found[rule.kind] = _found(rule, evidence, limits)
+            give_back()
         found |= beside.result()
         verdicts = [verdict for rule in requested for verdict in found[rule.kind]]
         for plugin in plugins(PluginKind.VERDICT):
@@ -142,6 +143,7 @@ def _searching(
                 give_back()  # what making them needed
         while not is_over.is_set() and (rule := _next_of(waiting)) is not None:
             found[rule.kind] = _found(rule, evidence, limits)
+            give_back()
         return found
 
     beside = Begun(search, "satview-verdicts")

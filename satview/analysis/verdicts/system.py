@@ -197,23 +197,25 @@ def restarted_calls(evidence: Evidence, limits: Limits) -> list[Verdict]:
         return []
     window, least = limits.cycles("window_ms"), limits.number("least_count")
     calls = _calls_often_without_exit(trace, least)
-    thread = trace.events.thread[calls]
-    order = stable_order(thread)
-    calls, thread = calls[order], thread[order].astype(np.int64)
-    code = trace.events.code[calls]
-    form, number = code & _FORM, code & (_CALLS - 1)
+    calls = calls[stable_order(trace.events.thread[calls])]
+    form = trace.events.code[calls] & _FORM
     again = np.flatnonzero((form[:-1] == 0) & (form[1:] != wire.KER_EXIT_OFFSET))
-    again = again[(thread[again] == thread[again + 1]) & (number[again] == number[again + 1])]
+    # Few are left: rows of those calls, and of the event of a call that follows each.
+    calls, following = calls[again], calls[again + 1]
+    is_same = trace.events.thread[calls] == trace.events.thread[following]
+    is_same &= (trace.events.code[calls] ^ trace.events.code[following]) & (_CALLS - 1) == 0
+    calls, following = calls[is_same], following[is_same]
+    number, form = trace.events.code[calls] & (_CALLS - 1), trace.events.code[following] & _FORM
     # Without exits in the trace calls only seem to have none.
     logged = _logged_calls(trace)
     has_exits = np.zeros(_CALLS, np.bool_)
     has_exits[logged[logged & _FORM == wire.KER_EXIT_OFFSET] & (_CALLS - 1)] = True
-    is_repeated = (form[again + 1] == 0) & has_exits[number[again]]
-    again = again[(form[again + 1] == wire.KER_INT_OFFSET) | is_repeated]
-    again = again[is_whole(trace, calls[again], calls[again + 1])]
+    is_again = (form == wire.KER_INT_OFFSET) | ((form == 0) & has_exits[number])
+    is_again &= is_whole(trace, calls, following)
+    calls, number = calls[is_again], number[is_again]
     verdicts = []
-    for (who, _), mine in groups(thread[again], number[again]):
-        rows = calls[again[mine]]
+    for (who, _), mine in groups(trace.events.thread[calls], number):
+        rows = calls[mine]
         times = evidence.times[rows]
         count = counts_within(times, window)
         bad = np.flatnonzero(count >= least)

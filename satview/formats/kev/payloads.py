@@ -27,7 +27,6 @@ from satview.store.tables import EventTable, Fragments
 
 _MOST_SLOTS_EACH: Final = 3  # of an event; arguments of calls are in the first ones
 _MOST_SLOTS: Final = 1 << 25  # 256 MB
-_NOT_READ: Final = 2**32 - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,12 +34,24 @@ class _Words:
     """What was read.
 
     Attributes:
-        position: uint32 (events,), where the words of each event begin in `halves`, `_NOT_READ` for the others.
-        halves: uint64 (n,), the two words of each slot.
+        rows: uint32 (n,), ascending: of which events.
+        start: uint32 (n + 1,), where the words of each begin in `halves`.
+        halves: uint64 (m + 1,), the two words of each slot, and 0 behind them.
     """
 
-    position: NDArray[np.uint32]
+    rows: NDArray[np.uint32]
+    start: NDArray[np.uint32]
     halves: NDArray[np.uint64]
+
+    def of(self, requested: NDArray[np.uint32], step: int) -> NDArray[np.uint64] | None:
+        """Return the words of slot number `step` of events, (k,), 0 where one has none; None if one was not read."""
+        at = links.positions(self.rows, requested)
+        if len(at) and (not len(self.rows) or np.any(self.rows.take(at, mode="clip") != requested)):
+            return None
+        position = self.start[at] + np.uint32(step)
+        position[position >= self.start[at + 1]] = len(self.halves) - 1
+        found: NDArray[np.uint64] = self.halves[position]
+        return found
 
 
 class WordsAhead:
@@ -54,7 +65,7 @@ class WordsAhead:
     """
 
     def __init__(self, slots: SlotSource, events: EventTable, fragments: Fragments, rows: NDArray[np.uint32]) -> None:
-        self._slot_count, self._owner = events.slot_count, get_ident()
+        self._owner = get_ident()
         self._words = Begun(lambda: _read(slots, events, fragments, rows), "satview-read-ahead")
 
     def close(self) -> None:
@@ -74,17 +85,8 @@ class WordsAhead:
         if step >= _MOST_SLOTS_EACH or not (self._words.is_done or get_ident() == self._owner):
             return None
         words = self._words.result()
-        found = None if words is None else self._found(words, rows.astype(np.uint32), step)
+        found = None if words is None else words.of(rows.astype(np.uint32, copy=False), step)
         return None if found is None else found.view(np.uint32).reshape(-1, 2)
-
-    def _found(self, words: _Words, requested: NDArray[np.uint32], step: int) -> NDArray[np.uint64] | None:
-        if self._slot_count.dtype == np.uint16:
-            return links.words_ahead(words.position, self._slot_count, words.halves, requested, step)
-        position = words.position[requested]
-        if (position == _NOT_READ).any():
-            return None
-        position = np.where(self._slot_count[requested] > step, position + np.int64(step), len(words.halves))
-        return np.append(words.halves, np.uint64(0))[position]
 
 
 def _read(slots: SlotSource, events: EventTable, fragments: Fragments, rows: NDArray[np.uint32]) -> _Words | None:
@@ -92,37 +94,32 @@ def _read(slots: SlotSource, events: EventTable, fragments: Fragments, rows: NDA
     # Memory stays bounded whatever the length of the trace; the words are then read in pieces when they are needed.
     if len(rows) * _MOST_SLOTS_EACH > _MOST_SLOTS:
         return None
-    position, at = _slots_of(events, rows)
-    apart, positions = _apart(events, fragments, position)
+    counts = np.minimum(events.slot_count[rows], _MOST_SLOTS_EACH).astype(np.int64)
+    start = np.append(0, np.cumsum(counts)).astype(np.uint32)
+    at = numbers_of(events.slot[rows], counts)
+    apart, positions = _apart(rows, start, fragments)
     at[apart] = at[apart - 1]  # read in order, then on its own
     try:
         halves = slots.take_halves(at, 1).view(np.uint64).ravel()
         halves[apart] = slots.take_halves(positions, 1).view(np.uint64).ravel()
     except SatviewError:
         return None
-    return _Words(position, halves)
-
-
-def _slots_of(events: EventTable, rows: NDArray[np.uint32]) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
-    """Return where the words of each event begin among those that are read, `_NOT_READ` for others, and the slots."""
-    if events.slot_count.dtype == np.uint16:
-        return links.slots_of(events.slot, events.slot_count, rows, _MOST_SLOTS_EACH)
-    counts = np.minimum(events.slot_count[rows], _MOST_SLOTS_EACH).astype(np.int64)
-    position = np.full(len(events), _NOT_READ, np.uint32)
-    position[rows] = np.cumsum(counts) - counts
-    return position, numbers_of(events.slot[rows], counts)
+    return _Words(rows, start, np.append(halves, np.uint64(0)))
 
 
 def _apart(
-    events: EventTable, fragments: Fragments, position: NDArray[np.uint32]
+    rows: NDArray[np.uint32], start: NDArray[np.uint32], fragments: Fragments
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return which of the slots to read are not behind those before them, and where they are."""
     found, positions = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
-    entry = np.flatnonzero(position[fragments.event] != _NOT_READ)
+    event = links.positions(rows, fragments.event)
+    entry = np.flatnonzero(rows.take(event, mode="clip") == fragments.event) if len(rows) else event[:0]
+    event = event[entry]
     for step in range(1, _MOST_SLOTS_EACH):
-        mine = entry[events.slot_count[fragments.event[entry]] > step]
-        found.append(position[fragments.event[mine]].astype(np.int64) + step)
-        positions.append(fragments.slots_at(mine, step).astype(np.int64))
+        position = start[event].astype(np.int64) + step
+        has_step = position < start[event + 1]
+        found.append(position[has_step])
+        positions.append(fragments.slots_at(entry[has_step], step).astype(np.int64))
     return np.concatenate(found), np.concatenate(positions)
 
 

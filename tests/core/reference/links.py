@@ -178,23 +178,6 @@ def nested(code, cpu, step, rows):
     return first, last
 
 
-def slots_of(slot, slot_count, rows, most):
-    """Return where the words of each event begin among those that are read, and the slots to read."""
-    position, at = np.full(len(slot), NO_EVENT, np.uint32), []
-    for row in rows.tolist():
-        position[row] = len(at)
-        at += range(int(slot[row]), int(slot[row]) + min(int(slot_count[row]), most))
-    return position, np.array(at, np.int64)
-
-
-def words_ahead(position, slot_count, halves, requested, step):
-    """Return the words of events that were read, None if one was not."""
-    if np.any(position[requested] == NO_EVENT):
-        return None
-    at = np.where(slot_count[requested] > step, position[requested] + np.int64(step), len(halves))
-    return np.append(halves, np.uint64(0))[at]
-
-
 def calls_of(entry, thread, rows, own):
     """Return the call that each thread is in when it leaves the CPU."""
     found = entry[rows]
