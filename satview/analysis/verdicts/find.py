@@ -38,6 +38,7 @@ from satview.store.doubts import trusted_part
 from satview.store.trace import Trace
 
 _ORDER: Final = tuple(Severity)
+_LONG: Final = 1 << 24  # events
 
 
 def find_verdicts(
@@ -95,7 +96,7 @@ def find_verdicts(
             found[rule.kind] = _found(rule, evidence, limits)
             if MESSAGES in rule.needs and not keeps_transactions:
                 forget_transactions(trace)
-            give_back()
+            _give_back(evidence.trace)
         found |= beside.result()
         verdicts = [verdict for rule in requested for verdict in found[rule.kind]]
         for plugin in plugins(PluginKind.VERDICT):
@@ -145,10 +146,10 @@ def _searching(
         for make in (waits, wake_ups, forget_calls_of_events, blockers) if makes_links else ():
             if not is_over.is_set():
                 make(evidence.trace)
-                give_back()  # what making them needed
+                _give_back(evidence.trace)
         while not is_over.is_set() and (rule := _next_of(waiting)) is not None:
             found[rule.kind] = _found(rule, evidence, limits)
-            give_back()
+            _give_back(evidence.trace)
         return found
 
     beside = Begun(search, "satview-verdicts")
@@ -157,6 +158,12 @@ def _searching(
     finally:
         is_over.set()
         beside.wait()
+
+
+def _give_back(trace: Trace) -> None:
+    """Give the system what was needed until now; of shorter traces it is little, and needed again at once."""
+    if len(trace.events) >= _LONG:
+        give_back()
 
 
 def _next_of(waiting: deque[Rule]) -> Rule | None:
