@@ -22,6 +22,7 @@ from satview.store.trace import Trace
 _Ints = NDArray[np.int64]
 _IS_WAIT: Final = np.isin(np.arange(LANE_VALUES), (SEND_STATE, REPLY_STATE))
 _IS_STATE: Final = np.ones(LANE_VALUES, np.bool_)
+_NAME: Final = "links.transactions"
 _MOST_STEPS: Final = 1 << 10  # back over messages that a thread received and that are answered already
 
 
@@ -77,7 +78,17 @@ class Transactions(ReadOnlyColumns):
 
 def transactions(trace: Trace) -> Transactions:
     """Return all transactions of a trace; computed at the first call and cached with it."""
-    return trace.cached("links.transactions", _transactions)
+    return trace.cached(_NAME, _transactions)
+
+
+def are_made(trace: Trace) -> bool:
+    """Return whether `transactions` answers at once."""
+    return trace.is_cached(_NAME)
+
+
+def forget_transactions(trace: Trace) -> None:
+    """Let go of all transactions: 120 bytes each. For who has made them for one look."""
+    trace.forget(_NAME)
 
 
 def _transactions(trace: Trace) -> Transactions:

@@ -13,7 +13,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.analysis.needs import INTERRUPTS, KERNEL, STATES
+from satview.analysis.needs import INTERRUPTS, KERNEL, MESSAGES, STATES
 from satview.analysis.thread_names import threads_named
 from satview.analysis.verdicts.evidence import Evidence
 from satview.analysis.verdicts.on_axis import on_axis
@@ -30,7 +30,7 @@ from satview.linkage.messages import messages
 from satview.linkage.pulses import pulses
 from satview.linkage.table import Certainty
 from satview.linkage.trace_links import reading_ahead
-from satview.linkage.transactions import transactions
+from satview.linkage.transactions import are_made, forget_transactions
 from satview.linkage.waits import waits
 from satview.linkage.wake_ups import wake_ups
 from satview.store.axis import files_of
@@ -38,6 +38,7 @@ from satview.store.doubts import trusted_part
 from satview.store.trace import Trace
 
 _ORDER: Final = tuple(Severity)
+_LONG: Final = 1 << 24  # events
 
 
 def find_verdicts(
@@ -74,12 +75,15 @@ def find_verdicts(
     without_links = [rule for rule in requested if set(rule.needs) <= {KERNEL, STATES, INTERRUPTS}]
     # One kind alone makes what it needs itself.
     makes_links = 0 < len(without_links) < len(requested)
+    keeps_transactions = are_made(trace)
     # Kinds about waits come last: who waits for whom is made meanwhile by a second processor, which then takes kinds
-    # too. Before them come those that need other links, and first of all those that need none.
-    waiting = deque(sorted(requested, key=lambda rule: 0 if rule in without_links else 1 + (STATES in rule.needs)))
+    # too. Before them come those that need other links, and before these those that need none. Messages come first:
+    # their transactions take much memory, and nobody else needs them.
+    waiting = deque(sorted(requested, key=lambda rule: 0 if MESSAGES in rule.needs else 1 if rule in without_links
+                           else 2 + (STATES in rule.needs)))  # fmt: skip
     found: dict[str, list[Verdict]] = {}
     with reading_ahead(trace), _searching(waiting, evidence, limits, makes_links=makes_links) as beside:
-        for make in (messages, pulses, transactions) if makes_links else ():
+        for make in (messages, pulses) if makes_links else ():
             make(trace)
         while True:
             if cancelled is not None and cancelled():
@@ -90,7 +94,9 @@ def find_verdicts(
             if rule is None:
                 break
             found[rule.kind] = _found(rule, evidence, limits)
-            give_back()
+            if MESSAGES in rule.needs and not keeps_transactions:
+                forget_transactions(trace)
+            _give_back(evidence.trace)
         found |= beside.result()
         verdicts = [verdict for rule in requested for verdict in found[rule.kind]]
         for plugin in plugins(PluginKind.VERDICT):
@@ -140,10 +146,10 @@ def _searching(
         for make in (waits, wake_ups, forget_calls_of_events, blockers) if makes_links else ():
             if not is_over.is_set():
                 make(evidence.trace)
-                give_back()  # what making them needed
+                _give_back(evidence.trace)
         while not is_over.is_set() and (rule := _next_of(waiting)) is not None:
             found[rule.kind] = _found(rule, evidence, limits)
-            give_back()
+            _give_back(evidence.trace)
         return found
 
     beside = Begun(search, "satview-verdicts")
@@ -152,6 +158,12 @@ def _searching(
     finally:
         is_over.set()
         beside.wait()
+
+
+def _give_back(trace: Trace) -> None:
+    """Give the system what was needed until now; of shorter traces it is little, and needed again at once."""
+    if len(trace.events) >= _LONG:
+        give_back()
 
 
 def _next_of(waiting: deque[Rule]) -> Rule | None:

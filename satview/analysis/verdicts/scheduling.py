@@ -403,7 +403,7 @@ def ping_pongs(evidence: Evidence, limits: Limits) -> list[Verdict]:
 def _of_threads(thread: NDArray[np.integer], cycles: _Ints, least: int) -> list[tuple[int, NDArray[np.intp]]]:
     """Return the positions of those threads whose cycles add up to enough."""
     total = np.bincount(thread, cycles)
-    return groups_at(thread, np.flatnonzero(total[thread] >= least))
+    return groups_at(thread, np.flatnonzero((total >= least)[thread]))
 
 
 def groups_at(key: NDArray[np.integer], at: NDArray[np.intp]) -> list[tuple[int, NDArray[np.intp]]]:
