@@ -271,8 +271,8 @@ class LaneLabels(QWidget):
             painter.drawPixmap(0, 0, self._still(rows, rooms_px, painter.deviceTransform().m11()))
         self._sheet.begin(painter)
         for head in self._view.visible_heads():
-            text = quiet_figure(self._opened.timeline, self._view.scale.window) if head.title == QUIET else ""
-            text = text if head.title != IDLE_CPUS else "0 %"
+            used = "0 %" if head.title == IDLE_CPUS else ""
+            text = quiet_figure(self._opened.timeline, self._view.scale.window) if head.title == QUIET else used
             if number := self._numbers.fit(text, _QUIET_PX):
                 self._put(number, self.width() - 9 - number.width_px, self._area(head), self._theme.dim)
         for row, (_, number) in zip(rows, figures, strict=True):

@@ -546,9 +546,10 @@ class LaneList(QObject):
         busy, tallest_px = self._busy_lanes(), _tallest_px(self._lane_height_px)
         self._unfolded = frozenset()
         self._now = replace(self._now, turned=self._unfolded)
-        for key in self._now.order:
-            lane, before = self._infos[self._lane_index.indices_of((key,))[0]], self._now
-            if lane.kind is LaneKind.PROCESS and key not in self._quiet and not self._is_open(lane.index):
+        for index in self._lane_index.indices_of(self._now.order):  # a file that began anew may lack some
+            key, before = self._lane_index.keys[index], self._now
+            is_process = self._infos[index].kind is LaneKind.PROCESS
+            if is_process and key not in self._quiet and not self._is_open(index):
                 self._now = replace(before, turned=before.turned | {key})
                 if bottom_px(*self._layout(busy, tallest_px).lay_out()) > self._room_px:
                     self._now = before
