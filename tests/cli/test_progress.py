@@ -24,7 +24,10 @@ START = (
     "import sys; from satview.__main__ import main; from satview.cli.shared import progress; "
     "progress.DELAY_S = float(sys.argv.pop(1)); sys.exit(main())"
 )
-SLOWLY = "import time; told = progress._Line.report; progress._Line.report = lambda *a: (told(*a), time.sleep(0.2)); "
+SLOWLY = (
+    "import time; from satview.analysis.verdicts import find; look = find._found; "
+    "find._found = lambda *given: (time.sleep(0.3), look(*given))[1]; "
+)
 ENVIRONMENT = {**os.environ, "TERM": "xterm", "COLUMNS": "100", "PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1"}
 ERASED = "\x1b[2K"
 
@@ -130,7 +133,7 @@ def test_a_line_is_there_and_gone(name, trace, tmp_path):
 
 @pytest.mark.thorough
 def test_the_share_and_the_time_left_are_shown(trace, tmp_path):
-    """Each step takes longer than the line needs to be drawn, however quick the machine is."""
+    """Each kind takes longer than the line needs to be drawn, however quick the machine is."""
     run = Run(tmp_path, "check", trace, start=START.replace("sys.exit", SLOWLY + "sys.exit"))
     run.end()
     shares = [int(share) for share in re.findall(r"checking[^\r\n]*?(\d+)%", run.seen)]
