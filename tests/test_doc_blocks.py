@@ -63,6 +63,7 @@ NOT_RUN = {
     "satview together host.kev guest.dat": "needs a trace of trace-cmd; tests/formats/test_axis.py",
     "satview both.sataxis": "a window, and a second command in its comment",
     "satview tracelogger [options]": "a summary of options",
+    "satview capture": "needs a board; tests/target",
     "seconds:nanoseconds": "a line of the format of thread traces; tests/formats/test_unixware.py",
     "static int on_send": "C for the vendor's library, which is not here",
     "$ pytest --kev": "names a nightly trace that nobody has; tests/testing/test_plugin.py",
@@ -187,6 +188,10 @@ class Page:
     def run_toml(self, text):
         if "entry-points" in text:  # of another package
             tomllib.loads(text)
+            return
+        if "ssh://" in text:
+            (self.folder / "targets.toml").write_text(text, encoding="utf-8")
+            assert self.command("satview targets --targets targets.toml").startswith("rig  ssh://")
             return
         (self.folder / "thresholds.toml").write_text(text, encoding="utf-8")
         self.command(f"satview check {next(self.folder.glob('*.kev')).name} --rules thresholds.toml")
