@@ -122,6 +122,25 @@ def ask_save(parent: QWidget, suggestion: Path, pattern: str) -> Path | None:
     return path.with_suffix(path.suffix or ending)
 
 
+def free_path(folder: Path, name: str) -> Path:
+    """Return a .kev file of that name that does not exist yet."""
+    for number in range(1, 1000):
+        path = folder / (f"{name}.kev" if number == 1 else f"{name}-{number}.kev")
+        if not path.exists():
+            return path
+    return folder / f"{name}.kev"
+
+
+def fault_of_saving(text: str) -> str:
+    """Return why nothing can be saved to what was typed as a file, as a sentence; empty = it can."""
+    path = Path(text.strip()).expanduser()
+    if not text.strip() or path.is_dir():
+        return "Name the file to save to."
+    if not path.parent.is_dir():
+        return f"There is no folder {path.parent}."
+    return f"{path.name} is a device or a pipe, not a file." if path.exists() and not path.is_file() else ""
+
+
 class Unsaved(Enum):
     """What is to become of notes that cannot be saved."""
 

@@ -313,6 +313,8 @@ COMMANDS: Final = (
             "Show one metric for each trace of a data set made by `satview export FOLDER -o DIR`; click to open one."),
     Command("file.new_capture", "New ca&pture\N{HORIZONTAL ELLIPSIS}", Menu.FILE, ("Ctrl+Shift+N",),
             "Capture a trace from a simulated target and open it."),
+    Command("file.capture_target", "Capture from a tar&get\N{HORIZONTAL ELLIPSIS}", Menu.FILE, (),
+            "Capture a trace on a target over ssh, and watch it grow."),
     Command("file.new_window", "&New window", Menu.FILE, ("Ctrl+N",), "Open another window."),
     Command("file.reload", "&Reload", Menu.FILE, ("F5",), "Read the file again.", Needs.TRACE),
     Command("file.info", "Trace &information\N{HORIZONTAL ELLIPSIS}", Menu.FILE, ("Ctrl+I",),

@@ -138,6 +138,7 @@ SETTINGS: Final = (
         high=1_000_000,
     ),
     Setting("capture/last", "", "Options of the last capture.", is_shown=False),
+    Setting("capture/last_target", "", "Options of the last capture on a target, and the targets.", is_shown=False),
     Setting("window/geometry", "", "Position and size of the last window.", is_shown=False),
     Setting("window/panels", "", "Arrangement of the panels.", is_shown=False),
 )

@@ -94,8 +94,9 @@ class Captured:
 
 
 def capture(
-    request: Request, asks_to_stop: Callable[[], bool], tell: Callable[[str], None], say: Callable[[str], None]
-) -> Captured:
+    request: Request, asks_to_stop: Callable[[], bool], tell: Callable[[str], None], say: Callable[[str], None],
+    grows: Callable[[Path], None] = lambda _path: None,
+) -> Captured:  # fmt: skip
     """Capture on a target until the time is over, somebody wants to stop, or the line breaks.
 
     Args:
@@ -103,6 +104,7 @@ def capture(
         asks_to_stop: Asked ten times a second whether to stop now.
         tell: Gets what is to be seen while it runs: sizes, rate, losses.
         say: Gets what to know before it begins, a sentence each.
+        grows: Gets the file once it has a header and can be followed, unless it comes at the end only.
 
     Raises:
         TargetError: Nothing can be captured, and nothing was changed on the target.
@@ -128,7 +130,7 @@ def capture(
         try:
             run = _Run(request, line, captured, arrival, file)
             try:
-                run.receive(asks_to_stop, tell)
+                run.receive(asks_to_stop, tell, grows)
             finally:
                 run.leave_clean()
         finally:
@@ -172,13 +174,16 @@ class _Run:
         self._session: Session = line.start(_SCRIPT.format(command=captured.command, output=output, send=send))
         self._said = ""
 
-    def receive(self, asks_to_stop: Callable[[], bool], tell: Callable[[str], None]) -> None:
+    def receive(
+        self, asks_to_stop: Callable[[], bool], tell: Callable[[str], None], grows: Callable[[Path], None]
+    ) -> None:
         """Take what comes until the target has sent all, or no more comes.
 
         Raises:
             TargetError: It is no trace.
         """
         captured, arrival, session = self._captured, self._arrival, self._session
+        is_awaited = self._file == "-" and not self._request.is_ring
         told_s, told_bytes, heard_s, stopped_s, rate = self._began_s, 0, self._began_s, 0.0, 0.0
         while (data := session.read(_LOOK_S)) != b"":
             now_s = time.monotonic()
@@ -189,6 +194,9 @@ class _Run:
                 except CutError as error:
                     captured.faults.append(str(error))
                     break
+                if is_awaited and arrival.began_s:
+                    is_awaited = False
+                    grows(captured.path)
             if not stopped_s and (asks_to_stop() or self._is_over(now_s)):
                 session.write("stop\n")
                 stopped_s = now_s

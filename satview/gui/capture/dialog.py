@@ -545,7 +545,7 @@ class NewCaptureDialog(QDialog):
         self.cpus.setSpecialValueText(f"{workload.cpus}, the workload's own")
         self.duration.setSpecialValueText(f"{workload.duration_ns / _NS_PER_S:g} s, the workload's own")
         if self.path.text() == self._suggested:
-            self._suggested = str(_free(self._folder, workload.name))
+            self._suggested = str(dialogs.free_path(self._folder, workload.name))
             self.path.setText(self._suggested)
         if workload.is_wide:
             self.form.setCurrentIndex(1)
@@ -572,17 +572,11 @@ class NewCaptureDialog(QDialog):
             self.message.say("", "dim")
 
     def _fault(self) -> str:
-        text = self.path.text().strip()
-        path = Path(text).expanduser()
         if self.rules.faults:
             count = len(self.rules.faults)
             return "The rules have a fault." if count == 1 else f"The rules have {count} faults."
-        if not text or path.is_dir():
-            return "Name the file to save to."
-        if not path.parent.is_dir():
-            return f"There is no folder {path.parent}."
-        if path.exists() and not path.is_file():
-            return f"{path.name} is a device or a pipe, not a file."
+        if fault := dialogs.fault_of_saving(self.path.text()):
+            return fault
         if self.live.isChecked() and self.mode.currentIndex() == 1:
             return "A ring is saved at its end only: there is nothing to watch live."
         if self.live.isChecked() and self.probe.isChecked():
@@ -618,15 +612,6 @@ class NewCaptureDialog(QDialog):
             order = self._job.last_request
             assert order is not None
             self.message.say(f"{failure(error, order.path)}.", "error")
-
-
-def _free(folder: Path, name: str) -> Path:
-    """Return a file of that name that does not exist yet."""
-    for number in range(1, 1000):
-        path = folder / (f"{name}.kev" if number == 1 else f"{name}-{number}.kev")
-        if not path.exists():
-            return path
-    return folder / f"{name}.kev"
 
 
 def _number(value: object, default: int, most: int) -> int:

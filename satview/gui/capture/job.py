@@ -1,10 +1,10 @@
-"""Carries out one capture in the background. Knows no numpy until it starts, so that windows show at once."""
+"""Carries out one capture in the background, simulated or on a target. Knows no numpy until it starts."""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
@@ -14,12 +14,15 @@ from PySide6.QtWidgets import QDialog, QDialogButtonBox, QFrame, QLabel, QVBoxLa
 
 from satview.base.errors import Cancelled, SatviewError, UsageError
 from satview.base.new_file import NewFile
+from satview.base.safe_text import counted
 from satview.base.time_text import format_duration
 from satview.gui.widgets import PlainLabel
 from satview.session.tasks import IsCancelled, Report, Task
 
 if TYPE_CHECKING:
     from satview.capture.run import Capture, CaptureResult
+    from satview.target.capture import Captured
+    from satview.target.request import Request
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,25 +41,46 @@ class CaptureRequest:
 
 
 @dataclass(frozen=True, slots=True)
+class TargetCaptureRequest:
+    """What is to be captured on a target.
+
+    Attributes:
+        request: Where, what, and the file.
+    """
+
+    request: Request
+
+    @property
+    def path(self) -> Path:
+        """The file."""
+        return self.request.path
+
+
+AnyRequest = CaptureRequest | TargetCaptureRequest
+
+
+@dataclass(frozen=True, slots=True)
 class CaptureOutcome:
     """How a capture ended.
 
     Attributes:
-        order: The request.
-        result: What it gave.
-        messages: What the logger said, most important first come.
+        path: The file to be shown.
+        summary: One sentence about the amount captured.
+        findings: What to know about it, a sentence each: a deadlock, a program that raised, a line that broke.
     """
 
-    order: CaptureRequest
-    result: CaptureResult
-    messages: list[str] = field(default_factory=list)
+    path: Path
+    summary: str
+    findings: list[str]
 
 
 class CaptureJob(QObject):
     """Runs one capture at a time for a window.
 
     Signals:
-        began: A capture runs: `CaptureRequest`. The file of a live one can be followed.
+        began: A capture runs: its request.
+        grows: The file that the capture writes can be followed: `Path`. Not sent where it appears at the end only.
+        told: How far a capture on a target is: sizes, rate, losses.
         done: A capture has ended: `CaptureOutcome`.
         failed: The exception that ended it.
         progress: Share done, 0 to 1.
@@ -64,10 +88,14 @@ class CaptureJob(QObject):
     """
 
     began = Signal(object)
+    grows = Signal(object)
+    told = Signal(str)
     done = Signal(object)
     failed = Signal(object)
     progress = Signal(float)
     ended = Signal()
+    _grows_there = Signal(object)  # on the pool thread
+    _told_there = Signal(str)
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -75,7 +103,9 @@ class CaptureJob(QObject):
         self._job.done.connect(self._on_done)
         self._job.failed.connect(self._on_failed)
         self._job.progress.connect(self.progress)
-        self._order: CaptureRequest | None = None
+        self._grows_there.connect(self._on_grows, Qt.ConnectionType.QueuedConnection)
+        self._told_there.connect(self._on_told, Qt.ConnectionType.QueuedConnection)
+        self._order: AnyRequest | None = None
         self._is_stopped = threading.Event()
 
     @property
@@ -84,15 +114,21 @@ class CaptureJob(QObject):
         return self._job.is_busy
 
     @property
-    def last_request(self) -> CaptureRequest | None:
+    def last_request(self) -> AnyRequest | None:
         """What is being captured, or was last; None before the first capture."""
         return self._order
 
-    def start(self, order: CaptureRequest) -> None:
+    def start(self, order: AnyRequest) -> None:
         """Begin a capture; one that runs is thrown away."""
         self._order, self._is_stopped = order, threading.Event()
-        self._job.start(partial(_carry_out, order, self._is_stopped))
+        if isinstance(order, CaptureRequest):
+            self._job.start(partial(_carry_out, order, self._is_stopped))
+        else:
+            signals = (self._told_there.emit, self._grows_there.emit)
+            self._job.start(partial(_capture_on_target, order.request, self._is_stopped, *signals))
         self.began.emit(order)
+        if isinstance(order, CaptureRequest) and order.is_live:
+            self.grows.emit(order.path)
 
     def stop(self) -> None:
         """Let the logger write what it has and end: the file is complete and `done` follows."""
@@ -106,6 +142,16 @@ class CaptureJob(QObject):
     def close(self) -> None:
         """Stop and wait; the window goes away."""
         self._job.close()
+
+    @Slot(object)
+    def _on_grows(self, path: object) -> None:
+        if self.is_busy:  # else it was closed meanwhile
+            self.grows.emit(path)
+
+    @Slot(str)
+    def _on_told(self, text: str) -> None:
+        if self.is_busy:
+            self.told.emit(text)
 
     @Slot(object)
     def _on_done(self, outcome: object) -> None:
@@ -135,11 +181,6 @@ def _carry_out(order: CaptureRequest, is_stopped: threading.Event, is_cancelled:
         is_cancelled: Called now and then; True throws the capture away.
         report: Is given the share that is done.
     """
-    messages = list[str]()
-
-    def say(level: int, text: str) -> None:
-        if level == 0:
-            messages.append(text)
 
     def ends() -> bool:
         return is_stopped.is_set() or is_cancelled()
@@ -147,10 +188,10 @@ def _carry_out(order: CaptureRequest, is_stopped: threading.Event, is_cancelled:
     def capture_into(stream: BinaryIO | None) -> CaptureResult:
         from satview.capture.run import run  # here: brings numpy
 
-        return run(order.capture, order.path, report, ends, say, stream)
+        return run(order.capture, order.path, report, ends, lambda _level, _text: None, stream)
 
     result = capture_into(None) if order.is_live else _run_aside(order.path, capture_into, is_cancelled)
-    return CaptureOutcome(order, result, messages)
+    return CaptureOutcome(result.path, _summary(result), result.findings)
 
 
 def _run_aside(path: Path, run: Callable[[BinaryIO | None], CaptureResult], is_cancelled: IsCancelled) -> CaptureResult:
@@ -177,12 +218,70 @@ def _run_aside(path: Path, run: Callable[[BinaryIO | None], CaptureResult], is_c
     return result
 
 
+def _capture_on_target(
+    request: Request,
+    is_stopped: threading.Event,
+    tell: Callable[[str], None],
+    grows: Callable[[Path], None],
+    is_cancelled: IsCancelled,
+    report: Report,
+) -> object:
+    """Capture on a target, on a pool thread, and filter by what of the rules the target cannot carry out.
+
+    Args:
+        request: What, and where to.
+        is_stopped: Set when the logger shall write what it has and end.
+        tell: Gets how far it is.
+        grows: Gets the file when it can be followed; not where it is filtered at the end.
+        is_cancelled: As `is_stopped`; nobody is told how it ended.
+        report: Is given the share that is filtered.
+    """
+    from satview.target.capture import capture  # here: brings numpy
+    from satview.target.filtering import filter_capture
+
+    said: list[str] = []
+
+    def ends() -> bool:
+        return is_stopped.is_set() or is_cancelled()
+
+    def tell_all(text: str) -> None:
+        tell("\n".join([f"{text[:1].upper()}{text[1:]}", *said]))
+
+    def say(text: str) -> None:
+        said.append(f"{text[:1].upper()}{text[1:]}.")
+        tell("\n".join(said))
+
+    def grow(path: Path) -> None:
+        if path == request.path:
+            grows(path)
+
+    captured = capture(request, ends, tell_all, say, grow)
+    if is_cancelled():
+        raise Cancelled
+    path, findings = captured.path, [*captured.faults, *captured.notes]
+    if path != request.path:
+        tell_all(f"filtering {path.name} \N{HORIZONTAL ELLIPSIS}")
+        try:
+            is_empty = not filter_capture(path, request, report, is_cancelled)
+        except SatviewError as error:
+            findings.insert(0, f"the rules could not filter what came, which is in {path.name}: {error}")
+        else:
+            findings += [f"no event passes the rules; all that came is in {path.name}"] * is_empty
+            path = request.path
+    return CaptureOutcome(path, _target_summary(captured, request.profile.title, path), findings)
+
+
+def _target_summary(captured: Captured, name: str, path: Path) -> str:
+    lost = f"{counted(captured.lost, 'buffer')} lost" if captured.lost else "none lost"
+    return (f"Captured: {captured.received / 1e6:.1f} MB in {captured.seconds:.1f} s from {name}, "
+            f"{counted(captured.buffers, 'buffer')}, {lost}, in {path.name}")  # fmt: skip
+
+
 # What a capture has found: a deadlock, a program that raised, a logger that was too slow.
 
 
-def summary(outcome: CaptureOutcome) -> str:
+def _summary(result: CaptureResult) -> str:
     """Return one sentence about the amount captured."""
-    result = outcome.result
     lost = ""
     if result.lost_buffers or result.dropped_events:
         lost = f"; too slow a logger: {result.lost_buffers:,} buffers lost, {result.dropped_events:,} events dropped"
@@ -198,9 +297,9 @@ class OutcomeDialog(QDialog):
     def __init__(self, outcome: CaptureOutcome, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        self.setWindowTitle(f"Capture of {outcome.result.path.name}")
+        self.setWindowTitle(f"Capture of {outcome.path.name}")
         self.setMinimumWidth(560)
-        findings = outcome.result.findings
+        findings = outcome.findings
         layout = QVBoxLayout(self)
         layout.setContentsMargins(24, 20, 24, 18)
         layout.setSpacing(12)
@@ -209,7 +308,7 @@ class OutcomeDialog(QDialog):
             layout.addWidget(self._card(finding))
         if len(findings) > 20:
             layout.addWidget(self._label(f"and {len(findings) - 20} more", "dim"))
-        layout.addWidget(self._label(summary(outcome) + ".", "dim"))
+        layout.addWidget(self._label(f"{outcome.summary}.", "dim"))
         buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Close, self)
         buttons.rejected.connect(self.close)
         layout.addWidget(buttons)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import logging
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import MappingProxyType, TracebackType
 from typing import TYPE_CHECKING, Final
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from satview.gui.trends import TrendsWindow
     from satview.gui.windows.ending import Outcome
     from satview.gui.windows.first_look import FirstLooks
+    from satview.gui.windows.window_commands import CaptureCommands
     from satview.store.time_ranges import Location
 
 
@@ -240,13 +241,9 @@ class Application(QObject):
         self.open_files(paths, window if isinstance(window, MainWindow) else None)
 
     @Slot(object)
-    def _on_live(self, request: object) -> None:
-        """Run a live capture in a window of its own: the one that requested it shows a trace."""
-        window = self.new_window()
-        if request is None:
-            window.captures.start_demo()
-        else:
-            window.captures.start_live(request)
+    def _on_live(self, begin: Callable[[CaptureCommands], None]) -> None:
+        """Begin a live view in a window of its own: the one that requested it shows a trace."""
+        begin(self.new_window().captures)
 
     @Slot(str)
     def _on_setting(self, key: str) -> None:

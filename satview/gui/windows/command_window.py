@@ -131,7 +131,8 @@ class CommandWindow(QMainWindow):
         link_requested: A link was selected: a `TraceLink`.
         another_requested: Another window on the same trace is requested.
         window_requested: Another empty window is requested.
-        live_requested: A live capture is to run in a window of its own: `CaptureRequest`, or None for the demo.
+        live_requested: A live view is to begin in a window of its own: a function of that window's `CaptureCommands`
+            that begins it.
         quit_requested: All windows are to close.
     """
 

@@ -28,6 +28,7 @@ from satview.session.tasks import IsCancelled, Report, Task
 from satview.session.trace_link import parse_link
 
 if TYPE_CHECKING:
+    from satview.gui.capture.job import CaptureJob
     from satview.gui.windows.command_window import CommandWindow
 
 
@@ -130,13 +131,14 @@ class KeyOverlay(QFrame):
 
 
 _DIALOG = "satview.gui.capture.dialog"
+_TARGET_DIALOG = "satview.gui.capture.target_dialog"
 _DEMO_WORKLOAD = "periodic"
 _DEMO_S = 120
 _NS_PER_S = 1_000_000_000
 
 
-def _import_dialog(_is_cancelled: IsCancelled, _report: Report) -> None:
-    import_module(_DIALOG)
+def _import_dialog(module: str, _is_cancelled: IsCancelled, _report: Report) -> None:
+    import_module(module)
 
 
 class CaptureCommands(QObject):
@@ -146,12 +148,17 @@ class CaptureCommands(QObject):
         super().__init__(window)
         self._window = window
         self._rules: str | None = None
+        self._wanted = _DIALOG
+        self._followed: Path | None = None
+        self._is_followed_elsewhere = False
         self._import = Task(self)
-        self._import.done.connect(self._show_dialog)
+        self._import.done.connect(self._show_wanted)
         self._import.failed.connect(self._on_not_imported)
         self._folder: tempfile.TemporaryDirectory[str] | None = None
         job, session = window.capture_job, window.session
         job.began.connect(self._on_began)
+        job.grows.connect(self._on_grows)
+        job.ended.connect(self._on_followed_ended)
         job.done.connect(self._on_done)
         job.failed.connect(self._on_failed)
         session.reported.connect(self._report)
@@ -159,6 +166,7 @@ class CaptureCommands(QObject):
     def bind(self, registry: CommandRegistry) -> None:
         """Bind all of them."""
         registry.bind("file.new_capture", self.new_capture)
+        registry.bind("file.capture_target", partial(self._open_dialog, _TARGET_DIALOG))
         registry.bind("capture.live", self._toggle_live, lambda: self._window.session.follow is not None)
         registry.bind("capture.stick", self.toggle_stick, self._sticks)
         registry.bind("capture.demo", self.start_demo)
@@ -170,17 +178,37 @@ class CaptureCommands(QObject):
         self.capture_with(None)
 
     def capture_with(self, rules: str | None) -> None:
-        """Open the dialog of captures, with rules that are already written, if any.
-
-        What the dialog is made of is imported beside the window, the first time: that takes a fifth of a second.
-        """
+        """Open the dialog of captures, with rules that are already written, if any."""
         self._rules = rules
-        if _DIALOG in sys.modules:
-            self._show_dialog()
+        self._open_dialog(_DIALOG)
+
+    def _open_dialog(self, module: str) -> None:
+        """Open a dialog.
+
+        What it is made of is imported beside the window, the first time: that takes a fifth of a second.
+        """
+        self._wanted = module
+        if module in sys.modules:
+            self._show_wanted()
         elif not self._import.is_busy:
-            self._import.start(_import_dialog)
+            self._import.start(partial(_import_dialog, module))
 
     @Slot()
+    def _show_wanted(self) -> None:
+        if self._wanted == _TARGET_DIALOG:
+            self._show_target_dialog()
+        else:
+            self._show_dialog()
+
+    def _show_target_dialog(self) -> None:
+        from satview.gui.capture.target_dialog import TargetDialog  # imported by now
+
+        window = self._window
+        dialog = window.findChild(TargetDialog) or TargetDialog(window.capture_job, window.settings, window)
+        dialog.show()
+        dialog.raise_()
+        dialog.activateWindow()
+
     def _show_dialog(self) -> None:
         from satview.gui.capture.dialog import NewCaptureDialog  # imported by now
 
@@ -218,7 +246,7 @@ class CaptureCommands(QObject):
         from satview.gui.capture.job import CaptureRequest
 
         if self._shows_a_trace:
-            self._window.live_requested.emit(None)
+            self._window.live_requested.emit(CaptureCommands.start_demo)
             return
         self.close_down()
         self._folder = tempfile.TemporaryDirectory(prefix="satview-", ignore_cleanup_errors=True)
@@ -234,7 +262,7 @@ class CaptureCommands(QObject):
 
         assert isinstance(request, CaptureRequest)
         if self._shows_a_trace:
-            self._window.live_requested.emit(request)
+            self._window.live_requested.emit(partial(CaptureCommands.start_live, request=request))
         else:
             self._window.capture_job.start(request)
 
@@ -265,25 +293,40 @@ class CaptureCommands(QObject):
     def _report(self, text: str) -> None:
         self._window.statusBar().showMessage(text, 15_000)
 
-    @Slot(object)
-    def _on_began(self, order: object) -> None:
-        from satview.gui.capture.job import CaptureRequest
+    @Slot()
+    def _on_began(self) -> None:
+        self._followed, self._is_followed_elsewhere = None, False
 
-        assert isinstance(order, CaptureRequest)
-        if order.is_live:
-            self._window.session.open(order.path, is_followed=True)
+    @Slot(object)
+    def _on_grows(self, path: Path) -> None:
+        job = self._window.capture_job
+        if self._shows_a_trace:
+            self._is_followed_elsewhere = True
+            self._window.live_requested.emit(partial(CaptureCommands.follow, path=path, job=job))
+        else:
+            self.follow(path, job)
+
+    def follow(self, path: Path, job: CaptureJob) -> None:
+        """Follow the file of a capture, which may run in another window, until the capture ends."""
+        self._followed = path
+        if job is not self._window.capture_job:
+            job.ended.connect(self._on_followed_ended)
+        self._window.session.open(path, is_followed=True)
+
+    @Slot()
+    def _on_followed_ended(self) -> None:
+        if self._followed is not None:
+            self._window.session.file_is_complete(self._followed)
 
     @Slot(object)
     def _on_done(self, outcome: object) -> None:
-        from satview.gui.capture.job import CaptureOutcome, OutcomeDialog, summary
+        from satview.gui.capture.job import CaptureOutcome, OutcomeDialog
 
         assert isinstance(outcome, CaptureOutcome)
-        if outcome.order.is_live:
-            self._window.session.file_is_complete(outcome.order.path)
-        else:
-            self._window.files_requested.emit([outcome.order.path])  # in a window of its own if this one shows a trace
-        self._report(summary(outcome))
-        if outcome.result.findings:
+        if self._followed is None and not self._is_followed_elsewhere:
+            self._window.files_requested.emit([outcome.path])  # in a window of its own if this one shows a trace
+        self._report(outcome.summary)
+        if outcome.findings:
             OutcomeDialog(outcome, self._window).show()
 
     @Slot(object)
@@ -291,11 +334,11 @@ class CaptureCommands(QObject):
         assert isinstance(error, Exception)
         if not isinstance(error, (SatviewError, OSError, MemoryError)):
             raise error  # the last-resort dialog shows it
-        from satview.gui.capture.job import failure
+        from satview.gui.capture.job import CaptureRequest, failure
 
         order = self._window.capture_job.last_request
-        if order is not None and order.is_live:  # of others, the dialog shows
-            self._window.session.file_is_complete(order.path)
+        if isinstance(order, CaptureRequest) and order.is_live:  # of others, the dialog shows
+            self._on_followed_ended()
             dialogs.report(self._window, "Capture", f"The capture failed: {failure(error, order.path)}.")
 
 

@@ -1,0 +1,339 @@
+"""File > Capture from a target: where, which events, until when, into which file; then how far it is."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Annotated, Final
+
+import msgspec
+from PySide6.QtCore import Qt, Slot
+from PySide6.QtGui import QCloseEvent
+from PySide6.QtWidgets import (
+    QCheckBox,
+    QComboBox,
+    QDialog,
+    QDoubleSpinBox,
+    QFormLayout,
+    QHBoxLayout,
+    QLineEdit,
+    QPushButton,
+    QVBoxLayout,
+    QWidget,
+)
+
+from satview.base.errors import SatviewError
+from satview.filters.rules.text import read_rule_text
+from satview.gui import dialogs
+from satview.gui.capture.job import CaptureJob, TargetCaptureRequest, failure
+from satview.gui.filters import rules_tab
+from satview.gui.widgets import MessageLine, keep_quiet, resize_on_screen
+from satview.session.settings import Settings
+from satview.target.profiles import Profile, find_profile, read_profiles, targets_file
+from satview.target.request import Request
+
+_BY_STOP, _AFTER, _RING = range(3)
+_ENDINGS: Final = ("By Stop", "After a time", "By Stop, newest events only (ring)")
+_TARGETS_KEPT: Final = 10
+_LONGEST_S: Final = 86_400.0
+_FIELD_PX: Final = 26
+_HINT: Final = "A target is reached by your own ssh, without a password: an address, or a name of your file of targets."
+_SETTING: Final = "capture/last_target"
+
+
+class _Last(msgspec.Struct):
+    """What was captured last, and the addresses that were used, newest before older."""
+
+    targets: list[str] = []
+    is_wide: bool = False
+    rules: str = ""
+    ending: Annotated[int, msgspec.Meta(ge=_BY_STOP, le=_RING)] = _BY_STOP
+    seconds: Annotated[float, msgspec.Meta(gt=0, le=_LONGEST_S)] = 10.0
+
+
+class TargetDialog(QDialog):
+    """The dialog with everything that decides a capture on a target, its start, progress and end.
+
+    Attributes:
+        target, is_wide, rules, ending, seconds, path: The editors.
+        start_button, stop_button, close_button: The buttons.
+        message: What is missing or wrong; while a capture runs, how far it is.
+    """
+
+    def __init__(self, job: CaptureJob, settings: Settings, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        self.setWindowTitle("Capture from a target")
+        resize_on_screen(self, 600, 330)
+        self._job = job
+        self._settings = settings
+        self._folder = dialogs.folder_for_saving()
+        self._suggested = ""
+        self._is_running = False
+        self._profiles: dict[str, Profile] = {}
+        self._names: dict[str, str] = {}  # by what the list of targets shows
+        self._profiles_fault = ""
+        self._make_editors()
+        self._lay_out()
+        keep_quiet(self)
+        self._recall()
+        self._connect()
+        self._on_target()
+        self.target.setFocus()
+
+    @property
+    def target_text(self) -> str:
+        """The address or the name of the target."""
+        text = self.target.currentText().strip()
+        return self._names.get(text, text)
+
+    def order(self) -> TargetCaptureRequest:
+        """Return what the editors say.
+
+        Raises:
+            UsageError: There is no such target, or the rules cannot be read.
+        """
+        ending, rules = self.ending.currentIndex(), self.rules.text().strip()
+        request = Request(
+            find_profile(self.target_text, targets_file()),
+            Path(self.path.text().strip()).expanduser(),
+            filters=("-w",) if self.is_wide.isChecked() and not rules else (),
+            rules=read_rule_text(rules) if rules else "",
+            rules_name=rules,
+            seconds=self.seconds.value() if ending == _AFTER else 0.0,
+            is_ring=ending == _RING,
+        )
+        return TargetCaptureRequest(request)
+
+    def _make_editors(self) -> None:
+        self.target = QComboBox(self)
+        self.target.setEditable(True)
+        self.target.setInsertPolicy(QComboBox.InsertPolicy.NoInsert)
+        line = self.target.lineEdit()
+        assert line is not None  # it is editable
+        line.setPlaceholderText("ssh://root@192.168.1.20")
+        self.is_wide = QCheckBox("Wide events: all arguments", self)
+        self.rules = QLineEdit(self)
+        self.rules.setPlaceholderText("All events")
+        self.rules.setToolTip("A .satrules file. It says which events there are, and which of them are wide.")
+        self.ending = QComboBox(self)
+        self.ending.addItems(_ENDINGS)
+        self.seconds = QDoubleSpinBox(self)
+        self.seconds.setRange(0.1, _LONGEST_S)
+        self.seconds.setDecimals(1)
+        self.seconds.setSuffix(" s")
+        self.seconds.lineEdit().setTextMargins(4, 0, 0, 0)  # style sheets move the box, not its text
+        self.path = QLineEdit(self)
+        self.message = MessageLine(self)
+        self.message.setWordWrap(True)
+        self.start_button = QPushButton("Capture", self)
+        self.start_button.setProperty("primary", "true")
+        self.start_button.setDefault(True)
+        self.stop_button = QPushButton("Stop and open", self)
+        self.stop_button.hide()
+        self.close_button = QPushButton("Cancel", self)
+        for widget, name in (
+            (self.target, "Target"), (self.rules, "Rules"), (self.ending, "Ends"), (self.seconds, "Duration"),
+            (self.path, "Save as"),
+        ):  # fmt: skip
+            widget.setAccessibleName(name)
+
+    def _lay_out(self) -> None:
+        self._editors = QWidget(self)
+        form = QFormLayout(self._editors)
+        form.setContentsMargins(0, 0, 0, 0)
+        form.setHorizontalSpacing(18)
+        form.setVerticalSpacing(8)
+        form.setFieldGrowthPolicy(QFormLayout.FieldGrowthPolicy.AllNonFixedFieldsGrow)
+        browse_rules = QPushButton("Browse\N{HORIZONTAL ELLIPSIS}", self)
+        browse_rules.clicked.connect(self._browse_rules)
+        browse_path = QPushButton("Browse\N{HORIZONTAL ELLIPSIS}", self)
+        browse_path.clicked.connect(self._browse_path)
+        for title, widgets in (
+            ("Target", (self.target,)),
+            ("Events", (self.is_wide,)),
+            ("Rules", (self.rules, browse_rules)),
+            ("Ends", (self.ending, self.seconds)),
+            ("Save as", (self.path, browse_path)),
+        ):
+            row = QHBoxLayout()
+            row.setSpacing(6)
+            for number, widget in enumerate(widgets):
+                widget.setMinimumHeight(_FIELD_PX)  # what the style sheet makes of it, of which layouts know nothing
+                row.addWidget(widget, int(number == 0))
+            form.addRow(title, row)
+        for button in (browse_rules, browse_path):
+            button.setAutoDefault(False)
+        foot = QHBoxLayout()
+        foot.addStretch()
+        for button in (self.close_button, self.stop_button, self.start_button):
+            foot.addWidget(button)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(20, 16, 20, 12)
+        layout.setSpacing(10)
+        layout.addWidget(self._editors)
+        layout.addWidget(self.message)
+        layout.addStretch()
+        layout.addLayout(foot)
+
+    def _connect(self) -> None:
+        self.target.editTextChanged.connect(self._on_target)
+        self.rules.textChanged.connect(self._check)
+        self.ending.currentIndexChanged.connect(self._check)
+        self.path.textChanged.connect(self._check)
+        self.start_button.clicked.connect(self.start)
+        self.stop_button.clicked.connect(self._stop)
+        self.close_button.clicked.connect(self.reject)
+        self._job.told.connect(self._on_told)
+        self._job.done.connect(self._on_done)
+        self._job.failed.connect(self._on_failed)
+
+    @Slot()
+    def start(self) -> None:
+        """Ask the target, and capture if it can; the dialog closes when that is done."""
+        self._check()
+        if not self.start_button.isEnabled():
+            return
+        try:
+            order = self.order()
+        except SatviewError as error:
+            self.message.say(_sentence(str(error)), "error")
+            return
+        self._remember()
+        self._show_running(True)
+        self.message.say(f"Asking {order.request.profile.title} \N{HORIZONTAL ELLIPSIS}", "dim")
+        self._job.start(order)
+
+    @Slot()
+    def _stop(self) -> None:
+        self.stop_button.setEnabled(False)
+        self.message.say("Stopping: what the target still has is on its way \N{HORIZONTAL ELLIPSIS}", "dim")
+        self._job.stop()
+
+    @Slot()
+    def reject(self) -> None:
+        """Stop the capture that runs, which closes the dialog when it is done; else close."""
+        if self._is_running:
+            self._stop()
+        else:
+            super().reject()
+
+    def closeEvent(self, event: QCloseEvent) -> None:
+        """Stop the capture that runs, and stay to say how it ended."""
+        if self._is_running:
+            self._stop()
+            event.ignore()
+        else:
+            super().closeEvent(event)
+
+    def _show_running(self, runs: bool) -> None:
+        self._is_running = runs
+        self._editors.setEnabled(not runs)
+        self.stop_button.setVisible(runs)
+        self.stop_button.setEnabled(True)
+        self.close_button.setVisible(not runs)
+        self.start_button.setVisible(not runs)
+
+    def _recall(self) -> None:
+        """Offer the targets that there are, and show what was captured last, as far as it still fits."""
+        try:
+            self._profiles = read_profiles(targets_file())
+        except SatviewError as error:
+            self._profiles_fault = _sentence(str(error))
+        try:
+            last = msgspec.json.decode(self._settings.text(_SETTING) or "{}", type=_Last)
+        except msgspec.MsgspecError:
+            last = _Last()
+        self._names = {f"{name} ({profile.address})": name for name, profile in self._profiles.items()}
+        self.target.addItems([*self._names, *(text for text in last.targets if "://" in text)])
+        shown = {name: text for text, name in self._names.items()}
+        self.target.setCurrentText(shown.get(last.targets[0], last.targets[0]) if last.targets else "")
+        self.is_wide.setChecked(last.is_wide)
+        self.rules.setText(last.rules)
+        self.ending.setCurrentIndex(last.ending)
+        self.seconds.setValue(last.seconds)
+
+    def _remember(self) -> None:
+        """Keep what the editors say for the next time."""
+        earlier = [self._names.get(text, text) for text in map(self.target.itemText, range(self.target.count()))]
+        used = [self.target_text, *(text for text in earlier if "://" in text and text != self.target_text)]
+        last = _Last(used[:_TARGETS_KEPT], self.is_wide.isChecked(), self.rules.text().strip(),
+                     self.ending.currentIndex(), self.seconds.value())  # fmt: skip
+        self._settings.set(_SETTING, msgspec.json.encode(last).decode())
+
+    @Slot()
+    def _on_target(self) -> None:
+        """Take over what the file of targets says of this one, and name the file after it."""
+        name = self.target_text
+        profile = self._profiles.get(name)
+        if profile is not None and self.sender() is self.target:
+            self.rules.setText(str(targets_file().parent / profile.rules) if profile.rules else "")
+            self.is_wide.setChecked(profile.is_wide)
+        if self.path.text() == self._suggested:
+            title = re.sub(r"[^\w.-]+", "-", name.rpartition("@")[2] if "@" in name else name.rpartition("/")[2]).strip(
+                "-"
+            )
+            self._suggested = str(dialogs.free_path(self._folder, title or "target"))
+            self.path.setText(self._suggested)
+        self._check()
+
+    @Slot()
+    def _check(self) -> None:
+        """Say what is missing, and let the capture start when nothing is."""
+        if self._is_running:
+            return
+        has_rules = bool(self.rules.text().strip())
+        self.is_wide.setEnabled(not has_rules)
+        self.is_wide.setText("The rules say which events are wide" if has_rules else "Wide events: all arguments")
+        self.seconds.setVisible(self.ending.currentIndex() == _AFTER)
+        fault, path = self._fault(), Path(self.path.text().strip()).expanduser()
+        self.start_button.setEnabled(not fault and bool(self.target_text))
+        if fault:
+            self.message.say(fault, "error")
+        elif not self.target_text:
+            self.message.say(self._profiles_fault or _HINT, "error" if self._profiles_fault else "dim")
+        else:
+            self.message.say(f"{path.name} exists and will be replaced." if path.exists() else "", "dim")
+
+    def _fault(self) -> str:
+        rules = self.rules.text().strip()
+        if rules and not Path(rules).is_file():
+            return f"There is no file of rules {rules}."
+        if fault := dialogs.fault_of_saving(self.path.text()):
+            return fault
+        return "Another capture runs in this window." if self._job.is_busy else ""
+
+    @Slot()
+    def _browse_rules(self) -> None:
+        path = rules_tab.ask_rule_file(self, Path(self.rules.text() or self._folder / "any"))
+        if path is not None:
+            self.rules.setText(str(path))
+
+    @Slot()
+    def _browse_path(self) -> None:
+        path = dialogs.ask_save(self, Path(self.path.text() or self._suggested), "Kernel event traces (*.kev)")
+        if path is not None:
+            self.path.setText(str(path))
+
+    @Slot(str)
+    def _on_told(self, text: str) -> None:
+        if self._is_running:
+            self.message.say(text, "error" if " LOST" in text else "dim")
+
+    @Slot()
+    def _on_done(self) -> None:
+        if self._is_running:
+            self._is_running = False
+            self.accept()
+
+    @Slot(object)
+    def _on_failed(self, error: Exception) -> None:
+        if self._is_running:
+            order = self._job.last_request
+            assert order is not None
+            self._show_running(False)
+            self.message.say(_sentence(failure(error, order.path)), "error")
+
+
+def _sentence(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:]}."
