@@ -35,8 +35,8 @@ def sample_in(folder, monkeypatch):
 @pytest.mark.parametrize("what", fewer(["scene", "no events", "one event"], 1))
 def test_nothing_raises(empty_window, load, qtbot, tmp_path, monkeypatch, what):
     sample_in(tmp_path, monkeypatch)
-    monkeypatch.setattr(dialogs, "ask_save", lambda *arguments: None)
-    monkeypatch.setattr(dialogs, "ask_folder", lambda *arguments: None)
+    for name in ("ask_save", "ask_folder", "ask_file"):
+        monkeypatch.setattr(dialogs, name, lambda *arguments: None)
     monkeypatch.setattr(dialogs, "ask_open", lambda *arguments: [])
     if what == "scene":
         path = scene(tmp_path)

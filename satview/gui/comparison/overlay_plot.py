@@ -16,7 +16,7 @@ from satview.analysis.times.occurrences import histogram
 from satview.base.time_text import format_duration
 from satview.gui.plots.axes import DurationAxis, ShareAxis, new_plot, paint_with
 from satview.gui.theme import Theme, colour
-from satview.gui.widgets import PlainLabel
+from satview.gui.widgets import CutLabel
 from satview.session.comparison import Overlaid
 
 _ROOM: Final = 1.08  # height of the plot in that of the tallest bar
@@ -42,7 +42,7 @@ class OverlayPlot(QWidget):
         self._x_axis = DurationAxis("bottom")
         self.plot = new_plot(self._x_axis, ShareAxis("left"), "Histograms of both traces")
         self.plot.getPlotItem().layout.setContentsMargins(0, 0, _RIGHT_PX, 0)
-        self.heads = PlainLabel(self), PlainLabel(self)
+        self.heads = CutLabel(self), CutLabel(self)
         head = QVBoxLayout()  # below each other: they fit a narrow plot
         head.setContentsMargins(8, 4, 8, 2)
         head.setSpacing(0)
