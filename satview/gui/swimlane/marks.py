@@ -173,7 +173,7 @@ def _draw_names(painter: QPainter, names: Sequence[tuple[str, QLineF]], theme: T
 
 def across_line(left: float, width: float, y: float, metrics: QFontMetricsF) -> QRectF:
     """Return where a name lies across a line at the top of a lane: between two lanes, where it hides no state."""
-    return QRectF(left, y - metrics.ascent() / 2 - 1, width, metrics.ascent() + 2)
+    return QRectF(left, y - metrics.ascent() / 2 - 2.5, width, metrics.ascent() + 2)  # also in the lowest lanes
 
 
 def lane_in(opened: OpenTrace, lane: int | None, middles: Mapping[int, object]) -> int | None:
