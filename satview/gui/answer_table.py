@@ -337,7 +337,8 @@ class AnswerPanel(TablePanel[AnswerModel]):
         super().__init__(context, parent)
         self._area = context.area
         self._is_down, self._pressed_x = False, 0.0
-        self._fitted_px: dict[int, int] = {}  # the width of each column that `_fit_columns` gave
+        self._wanted_px: dict[int, int] = {}  # what each column needs
+        self._fitted_px: dict[int, int] = {}  # what it got
         self._order = "", False  # column, largest first; no column = in the order of the answer
         self.model = AnswerModel(context.theme, self, self.shown_names)
         self.table = QTableView(self)
@@ -445,9 +446,9 @@ class AnswerPanel(TablePanel[AnswerModel]):
 
     def _fit_columns(self) -> None:
         """Give every column the width of what its first rows say; measuring all would take a text from every row."""
-        metrics, table = QFontMetrics(self.table.font()), self.table
+        metrics = QFontMetrics(self.table.font())
         rows = range(min(self.model.rowCount(), _MEASURED_ROWS))
-        widths: dict[int, int] = {}
+        self._wanted_px = {}
         for section, column in enumerate(self.model.columns):
             if column.kind is Kind.SENTENCE:
                 continue  # it takes what the others leave
@@ -455,7 +456,12 @@ class AnswerPanel(TablePanel[AnswerModel]):
             texts += [f"\N{BLACK DOWN-POINTING SMALL TRIANGLE} {column.title}"]
             texts += [_SAMPLE] if column.kind is Kind.THREAD else []
             width = max(map(metrics.horizontalAdvance, texts)) + _PADDING_PX
-            widths[section] = min(max(width, _LEAST_PX), _WIDEST_PX)
+            self._wanted_px[section] = min(max(width, _LEAST_PX), _WIDEST_PX)
+        self._share_width()
+
+    def _share_width(self) -> None:
+        """Give columns the widths that they need, those of words less where the table is too narrow."""
+        table, widths = self.table, self._wanted_px.copy()
         words = [section for section in widths if self.model.columns[section].kind.is_words]
         missing_px = sum(widths.values()) - table.viewport().width()
         for section in sorted(words, key=widths.__getitem__, reverse=True):  # words can be cut, figures cannot
@@ -549,7 +555,7 @@ class AnswerPanel(TablePanel[AnswerModel]):
             and self._fitted_px
             and self._fitted_px == {section: self.table.columnWidth(section) for section in self._fitted_px}
         ):
-            self._fit_columns()
+            self._share_width()
         is_tree = self.model.answer is not None and self.model.answer.is_tree
         if watched is self.table and is_tree and isinstance(event, QKeyEvent) and event.type() == QEvent.Type.KeyPress:
             row = self.table.currentIndex().row()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -544,17 +545,31 @@ class LaneList(QObject):
         if not self._is_as_usual or self._now.sort is not SortBy.CPU or self._now.turned != self._unfolded:
             return
         busy, tallest_px = self._busy_lanes(), _tallest_px(self._lane_height_px)
-        self._unfolded = frozenset()
-        self._now = replace(self._now, turned=self._unfolded)
-        for index in self._lane_index.indices_of(self._now.order):  # a file that began anew may lack some
-            key, before = self._lane_index.keys[index], self._now
-            is_process = self._infos[index].kind is LaneKind.PROCESS
-            if is_process and key not in self._quiet and not self._is_open(index):
-                self._now = replace(before, turned=before.turned | {key})
-                if bottom_px(*self._layout(busy, tallest_px).lay_out()) > self._room_px:
-                    self._now = before
-                    break
-        self._unfolded = self._now.turned
+        usual = replace(self._now, turned=frozenset())
+        lanes = self._lane_index.indices_of(usual.order)  # of a file that was written again some may be missing
+        keys = {index: self._lane_index.keys[index] for index in lanes if self._infos[index].kind is LaneKind.PROCESS}
+        closed = [index for index, key in keys.items() if key not in self._quiet and not self._opens_at_first(index)]
+        self._now = usual
+        rows, heads = self._layout(busy, tallest_px).lay_out()
+        left_px, folded = self._room_px - bottom_px(rows, heads), self._heights_of_processes(rows)
+        self._now = replace(usual, turned=frozenset(keys[index] for index in closed))
+        unfolded = self._heights_of_processes(self._layout(busy, tallest_px).lay_out()[0])
+        fitting = []
+        for index in closed:
+            process = self._infos[index].process
+            left_px -= unfolded[process] - folded[process]
+            if left_px < 0:
+                break
+            fitting.append(keys[index])
+        self._unfolded = frozenset(fitting)
+        self._now = replace(usual, turned=self._unfolded)
+
+    def _heights_of_processes(self, rows: Iterable[LaneRow]) -> Counter[int]:
+        """Return how tall the lanes of each process are together."""
+        heights = Counter[int]()
+        for row in rows:
+            heights[self._infos[row.index].process] += row.height_px
+        return heights
 
     def sort(self, sort: SortBy, order: Iterable[int]) -> None:
         """Sort processes, and the threads in each.

@@ -181,7 +181,7 @@ def idle_cpus(timeline: Timeline) -> list[int]:
     lanes = zip(
         (info.index for info in timeline.infos if info.kind is LaneKind.CPU), timeline.lanes_of_cpus, strict=True
     )
-    return [index for index, lane in lanes if index not in parents and np.isin(lane.spans.value, (IDLE, ABSENT)).all()]
+    return [index for index, lane in lanes if index not in parents and {*lane.shares.values.tolist()} <= {IDLE, ABSENT}]
 
 
 def _figure(figures: SortFigures, info: LaneInfo) -> int:
