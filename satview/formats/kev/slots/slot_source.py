@@ -13,6 +13,7 @@ from __future__ import annotations
 import os
 import threading
 import weakref
+from abc import ABC, abstractmethod
 from pathlib import Path
 from typing import Final, NoReturn, Protocol
 
@@ -218,26 +219,31 @@ class SourceFile:
         raise SourceChangedError(self._path, offset, what, "open it again")
 
 
-class FileSlots:
-    """Slots in a file, read when requested; nothing is cached.
+class _SlotsOfFile(ABC):
+    """What slots in a file have in common, wherever they lie in it."""
 
-    Args:
-        file: The file.
-        offset: Byte offset of the first slot.
-        count: Slots.
-        byte_order: Of the file.
-    """
+    def __init__(self, file: SourceFile) -> None:
+        self._file = file
 
-    def __init__(self, file: SourceFile, offset: int, count: int, byte_order: str) -> None:
-        self._file, self._offset, self._count = file, offset, count
-        self._is_native = bool(np.dtype("<u4" if byte_order == "little" else ">u4").isnative)
-
+    @abstractmethod
     def __len__(self) -> int:
-        return self._count
+        """Return how many slots there are."""
 
+    @abstractmethod
     def byte(self, slot: int) -> int:
         """Return the file offset of a slot."""
-        return self._offset + slot * SLOT_BYTES
+
+    @abstractmethod
+    def take_halves(self, at: NDArray[np.int64], half: int) -> NDArray[np.uint32]:
+        """Return words 0 and 1 (half 0), or 2 and 3, of some slots, shape (len(at), 2), at the price of one.
+
+        Raises:
+            IndexError, SourceChangedError: As `read`.
+        """
+
+    @abstractmethod
+    def fill(self, out: NDArray[np.uint32], start: int) -> None:
+        """Fill an array, (n, 4), with slots from one on, which are there."""
 
     def check(self) -> None:
         """Raise SourceChangedError if the file is not the one that was opened any more."""
@@ -257,13 +263,10 @@ class FileSlots:
             IndexError: There are no such slots.
             SourceChangedError: The file has lost them.
         """
-        if not 0 <= start <= end <= self._count:
-            raise IndexError(f"slots {start} to {end} of {self._count}")
+        if not 0 <= start <= end <= len(self):
+            raise IndexError(f"slots {start} to {end} of {len(self)}")
         out = np.empty((end - start, 4), np.uint32) if scratch is None else scratch[: end - start]
-        if len(out):
-            self._file.read_into(out, self._offset + start * SLOT_BYTES)
-        if not self._is_native:
-            out.byteswap(inplace=True)
+        self.fill(out, start)
         return out
 
     def take(self, at: NDArray[np.int64], word: int) -> NDArray[np.uint32]:
@@ -277,12 +280,38 @@ class FileSlots:
         """
         return np.ascontiguousarray(self.take_halves(at, word // 2)[:, word % 2])
 
-    def take_halves(self, at: NDArray[np.int64], half: int) -> NDArray[np.uint32]:
-        """Return words 0 and 1 (half 0), or 2 and 3, of some slots, shape (len(at), 2), at the price of one.
 
-        Raises:
-            IndexError, SourceChangedError: As `read`.
-        """
+class FileSlots(_SlotsOfFile):
+    """Slots in a file, read when requested; nothing is cached.
+
+    Args:
+        file: The file.
+        offset: Byte offset of the first slot.
+        count: Slots.
+        byte_order: Of the file.
+    """
+
+    def __init__(self, file: SourceFile, offset: int, count: int, byte_order: str) -> None:
+        super().__init__(file)
+        self._offset, self._count = offset, count
+        self._is_native = bool(np.dtype("<u4" if byte_order == "little" else ">u4").isnative)
+
+    def __len__(self) -> int:
+        return self._count
+
+    def byte(self, slot: int) -> int:
+        """Return the file offset of a slot."""
+        return self._offset + slot * SLOT_BYTES
+
+    def fill(self, out: NDArray[np.uint32], start: int) -> None:
+        """Fill an array, (n, 4), with slots from one on, which are there."""
+        if len(out):
+            self._file.read_into(out, self.byte(start))
+        if not self._is_native:
+            out.byteswap(inplace=True)
+
+    def take_halves(self, at: NDArray[np.int64], half: int) -> NDArray[np.uint32]:
+        """Return words 0 and 1 (half 0), or 2 and 3, of some slots, as for all slots of a file."""
         at = np.asarray(at, np.int64)
         if len(at) > 1 and (at[1:] < at[:-1]).any():
             order = np.argsort(at, kind="stable")
@@ -311,7 +340,7 @@ class FileSlots:
         return out.view(np.uint32).reshape(len(at), 2)
 
 
-class ScatteredSlots:
+class ScatteredSlots(_SlotsOfFile):
     """Slots that lie in several places of a file, as one row of slots; read when requested, nothing is cached.
 
     Args:
@@ -324,7 +353,8 @@ class ScatteredSlots:
     def __init__(
         self, file: SourceFile, offsets: NDArray[np.int64], counts: NDArray[np.int64], byte_order: str
     ) -> None:
-        self._file, self._offsets, self._byte_order = file, offsets, byte_order
+        super().__init__(file)
+        self._offsets, self._byte_order = offsets, byte_order
         self._first = np.concatenate(([0], np.cumsum(counts)))
 
     def __len__(self) -> int:
@@ -340,45 +370,17 @@ class ScatteredSlots:
         run = min(int(np.searchsorted(self._first[1:], slot, "right")), len(self._offsets) - 1)
         return int(self._offsets[run]) + (slot - int(self._first[run])) * SLOT_BYTES
 
-    def check(self) -> None:
-        """Raise SourceChangedError if the file is not the one that was opened any more."""
-        self._file.check()
-
-    def close(self) -> None:
-        """Close the file."""
-        self._file.close()
-
-    def read(self, start: int, end: int, scratch: NDArray[np.uint32] | None = None) -> NDArray[np.uint32]:
-        """Return slots, as `SlotSource.read`.
-
-        Returns:
-            uint32 (n, 4).
-
-        Raises:
-            IndexError: There are no such slots.
-            SourceChangedError: The file has lost them.
-        """
-        if not 0 <= start <= end <= len(self):
-            raise IndexError(f"slots {start} to {end} of {len(self)}")
-        out = np.empty((end - start, 4), np.uint32) if scratch is None else scratch[: end - start]
-        slot = start
+    def fill(self, out: NDArray[np.uint32], start: int) -> None:
+        """Fill an array, (n, 4), with slots from one on, which are there."""
+        slot, end = start, start + len(out)
         while slot < end:
             run = int(np.searchsorted(self._first[1:], slot, "right"))
             stop = min(end, int(self._first[run + 1]))
-            self._run(run).read(slot - self._first[run], stop - self._first[run], out[slot - start :])
+            self._run(run).fill(out[slot - start : stop - start], slot - int(self._first[run]))
             slot = stop
-        return out
-
-    def take(self, at: NDArray[np.int64], word: int) -> NDArray[np.uint32]:
-        """Return one word of some slots.
-
-        Returns:
-            uint32 (n,).
-        """
-        return np.ascontiguousarray(self.take_halves(at, word // 2)[:, word % 2])
 
     def take_halves(self, at: NDArray[np.int64], half: int) -> NDArray[np.uint32]:
-        """Return words 0 and 1, or 2 and 3, of some slots, shape (len(at), 2)."""
+        """Return words 0 and 1 (half 0), or 2 and 3, of some slots, as for all slots of a file."""
         out = np.empty((len(at), 2), np.uint32)
         order = np.argsort(at, kind="stable")
         edges = np.searchsorted(at[order], self._first)
