@@ -179,7 +179,7 @@ def circle(pid):
     return builder.event(wire.code(6, 1), 30_000_030)
 
 
-def test_whoever_waits_for_verdicts_sees_how_far_they_are_and_may_stop_them(tmp_path):
+def test_a_search_for_verdicts_says_how_far_it_is_and_can_be_stopped(tmp_path):
     trace, shares, asked = circle(5).open(tmp_path), [], []
     [found] = find_verdicts(trace, progress=shares.append, cancelled=lambda: bool(asked.append(1)))
     assert found.kind == "deadlock"

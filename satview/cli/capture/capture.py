@@ -10,19 +10,29 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
+
+from msgspec.structs import replace
 
 from satview.base.errors import SatviewError, UsageError
 from satview.base.process import COST_DATA, FINE, collected_signals, say
 from satview.base.safe_text import counted, visible, visible_line
 from satview.base.targets import find_target
+from satview.cli.convert.filter import built_rules, print_report, report_nothing, selected_events
 from satview.cli.shared.files import InputFile, OutputFile, RuleFile
+from satview.cli.shared.progress import going_on, open_trace, working, working_on
 from satview.cli.shared.ranges import seconds
+from satview.events.spec import Release
+from satview.export.subset import write_subset
+from satview.filters.diagnostics import RuleError
+from satview.filters.rules.handlers import Handlers
+from satview.filters.rules.text import read_rule_text
+from satview.store.axis_file import SUFFIX
+from satview.target.capture import Captured
+from satview.target.profiles import Profile, check_profile, find_profile, read_profiles, targets_file
+from satview.target.request import Request
+from satview.target.several import capture_all, check_names, write_captures_axis
 
-if TYPE_CHECKING:
-    from satview.target.capture import Captured
-    from satview.target.profiles import Profile
-    from satview.target.request import Request
 _FILTERS: Final = range(12)
 _MOST_S: Final = 86_400
 _EPILOG: Final = """\
@@ -91,14 +101,10 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _targets_file(args: argparse.Namespace) -> Path:
-    from satview.target.profiles import targets_file  # on first use, as below: --help needs none of it
-
     return Path(args.targets) if args.targets else targets_file()
 
 
 def _list_targets(args: argparse.Namespace) -> int:
-    from satview.target.profiles import read_profiles
-
     file = _targets_file(args)
     profiles = read_profiles(file)
     if not profiles:
@@ -112,11 +118,6 @@ def _list_targets(args: argparse.Namespace) -> int:
 
 
 def _capture(args: argparse.Namespace) -> int:
-    from satview.cli.shared.progress import going_on
-    from satview.filters.diagnostics import RuleError
-    from satview.store.axis_file import SUFFIX
-    from satview.target.several import capture_all, check_names, write_captures_axis
-
     is_axis = len(args.targets_named) > 1
     if is_axis and Path(args.output or "").suffix != SUFFIX:
         raise UsageError(f"several targets end as one time axis; write -o NAME{SUFFIX}")
@@ -158,14 +159,6 @@ def _request(args: argparse.Namespace, target: str) -> Request:
     Raises:
         UsageError: They do not go together.
     """
-    from msgspec.structs import replace
-
-    from satview.events.spec import Release
-    from satview.filters.rules.handlers import Handlers
-    from satview.filters.rules.text import read_rule_text
-    from satview.target.profiles import check_profile, find_profile
-    from satview.target.request import Request
-
     file = _targets_file(args)
     profile: Profile = find_profile(target, file)
     profile = check_profile(replace(
@@ -255,10 +248,6 @@ def _report(captured: Captured, name: str) -> None:
 
 def _filter(path: Path, request: Request, *, allow_code: bool) -> bool:
     """Write what the rules let pass to the file that was asked for; return whether something did."""
-    from satview.cli.convert.filter import built_rules, print_report, report_nothing, selected_events
-    from satview.cli.shared.progress import open_trace, working, working_on
-    from satview.export.subset import write_subset
-
     trace = open_trace(path)
     _, built = built_rules([request.rules_name], allow_code, trace)
     selected, reason = selected_events(built, [], trace)

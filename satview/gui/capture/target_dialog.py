@@ -270,9 +270,8 @@ class TargetDialog(QDialog):
             self.rules.setText(str(targets_file().parent / profile.rules) if profile.rules else "")
             self.is_wide.setChecked(profile.is_wide)
         if self.path.text() == self._suggested:
-            title = re.sub(r"[^\w.-]+", "-", name.rpartition("@")[2] if "@" in name else name.rpartition("/")[2]).strip(
-                "-"
-            )
+            host = name.rpartition("@")[2] if "@" in name else name.rpartition("/")[2]
+            title = re.sub(r"[^\w.-]+", "-", host).strip("-")
             self._suggested = str(dialogs.free_path(self._folder, title or "target"))
             self.path.setText(self._suggested)
         self._check()
