@@ -43,6 +43,15 @@ STATES = {
     "RWLOCK_READ",
     "RWLOCK_WRITE",
     "WAITTHREAD",
+    "STACK",
+    "WAITPAGE",
+    "WAITCTX",
+    "STOPPED",
+    "NET_SEND",
+    "NET_REPLY",
+    "MQ_SEND",
+    "MQ_RECEIVE",
+    "PIPE",
 }
 
 
