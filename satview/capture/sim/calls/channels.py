@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from satview.capture.sim.calls.call import SIDE_CHANNEL, Call
-from satview.capture.sim.calls.messages import Envelope
+from satview.capture.sim.calls.messages import Envelope, NetWait
 from satview.capture.sim.calls.pulses import CODE_COID_DEATH, CODE_DISCONNECT, PULSE_PRIORITY, send_pulse
 from satview.capture.sim.parts.cpu import Cpu
 from satview.capture.sim.parts.errors import Errno, QnxError
@@ -47,6 +47,10 @@ def close_channel(kernel: KernelServices, cpu: Cpu, channel: Channel) -> None:
     for process in kernel.processes.values():
         if process is not channel.process and not process.is_dead:
             _tell_of_loss(kernel, cpu, process, channel)
+        for thread in process.threads.values():
+            if isinstance(thread.waiting_on, NetWait) and thread.waiting_on.link.channel is channel:
+                kernel.fail(thread, Errno.ESRCH)
+                kernel.wake(cpu, thread, outcome="dead")
 
 
 def _tell_of_loss(kernel: KernelServices, cpu: Cpu, process: Process, lost: Channel) -> None:

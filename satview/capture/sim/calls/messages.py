@@ -266,6 +266,14 @@ def receive_pulse(kernel: KernelServices, server: Thread, channel: Channel, puls
     kernel.complete(server, received, rcvid=0, **{"rmsg[1]": pulse.code & 0xFF, "rmsg[2]": pulse.value})
 
 
+def send_on(kernel: KernelServices, cpu: Cpu, thread: Thread, client: Thread) -> None:
+    """Let a server wait until its reply is on its way to another node, if its client stands for a thread there."""
+    channel = next(iter(client.process.channels.values()), None)
+    if client.vtid and channel is not None:
+        way = NetWait(Connection(client.process, 0, channel, 0), client)
+        kernel.block(cpu, thread, "NET_REPLY", way, way.holder())
+
+
 _INFO_ADDRESS = 0x8047C40
 
 
@@ -412,9 +420,7 @@ class MsgReply(Call):
         kernel.wake(cpu, client, waker=thread)
         kernel.complete(thread)
         pass_on_priority(kernel, cpu, thread)
-        if client.vtid:
-            way = NetWait(Connection(client.process, 0, next(iter(client.process.channels.values())), 0), client)
-            kernel.block(cpu, thread, "NET_REPLY", way, way.holder())
+        send_on(kernel, cpu, thread, client)
 
 
 @dataclass(slots=True)
@@ -441,6 +447,7 @@ class MsgError(Call):
         end_service(kernel, cpu, envelope)
         kernel.wake(cpu, client, waker=thread)
         kernel.complete(thread)
+        send_on(kernel, cpu, thread, client)
 
 
 @dataclass(slots=True)

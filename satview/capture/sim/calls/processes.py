@@ -315,21 +315,26 @@ def _end_process(kernel: KernelServices, cpu: Cpu, process: Process, cause: int)
     process.is_dead = True
     main = min(process.threads)
     process.exit_value = process.threads[main].exit_value
-    for channel in process.channels.values():
-        close_channel(kernel, cpu, channel)
     destroyed = kernel.history.cause
+    close_all(kernel, cpu, process)
     for connection in list(process.connections.values()):
         kernel.history.cause = cause
         disconnect(kernel, cpu, process.connections.pop(connection.coid))
     kernel.history.cause = destroyed
-    for timer in process.timers.values():
-        timer.generation += 1
-    kernel.interrupts.detach_all(process)
     for notify in kernel.on_death:
         notify(process)
     manager = kernel.processes[1]
     link = Connection(process, 0, manager.channels[1], 0)
     send_pulse(kernel, cpu, link, "SPULSE_DEA", MANAGER_PRIORITY, _DEATH, process.pid)
+
+
+def close_all(kernel: KernelServices, cpu: Cpu, process: Process) -> None:
+    """Close the channels of a process that ends or runs another program, stop its timers, detach its interrupts."""
+    for channel in process.channels.values():
+        close_channel(kernel, cpu, channel)
+    for timer in process.timers.values():
+        timer.generation += 1
+    kernel.interrupts.detach_all(process)
 
 
 def kill(kernel: KernelServices, cpu: Cpu, process: Process, signo: int) -> None:
@@ -347,8 +352,8 @@ def kill(kernel: KernelServices, cpu: Cpu, process: Process, signo: int) -> None
 
 
 def hold(kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
-    """Stop a thread until `let_go`: at once if it could run, else as soon as it could."""
-    if thread.is_held or thread.state == "DEAD" or thread.is_idle:
+    """Stop a thread until `let_go`: at once if it could run, else as soon as it could. The kernel's own never stop."""
+    if thread.is_held or thread.state == "DEAD" or thread.pid == 1:
         return
     thread.is_held = True
     if thread.state == "READY":

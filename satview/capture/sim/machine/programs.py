@@ -25,6 +25,7 @@ from satview.capture.sim.calls.processes import (
     add_process,
     add_thread,
     bury,
+    close_all,
     create,
     new_process,
     provide,
@@ -147,7 +148,11 @@ def _create(call: Spawn | Fork, parent: int, kernel: KernelServices, cpu: Cpu) -
     asker = next((t for t in caller.threads.values() if t.state != "DEAD"), None)
     if call is spawn and asker is not None:
         kernel.record.path(cpu.index, kernel.stamp(), asker, spawn.program)
-    program = _load(kernel, spawn.body, spawn.args) if call is spawn else spawn.body(*spawn.args)
+    if call is spawn:
+        program = _load(kernel, spawn.body, spawn.args)
+    else:
+        program = _begin(spawn.body, spawn.args)
+        process.handlers = dict(caller.handlers)
     thread = add_thread(process, program, priority)
     if kernel.target.waits_for_threads:
         _wait_for_thread(kernel, cpu, thread)
@@ -189,6 +194,9 @@ def _replace(call: Exec, pid: int, tid: int, kernel: KernelServices, cpu: Cpu) -
             kernel.stop_waiting(cpu, thread)
             bury(kernel, cpu, thread)
             kernel.history.cause = cause
+    close_all(kernel, cpu, process)
+    process.channels.clear()
+    process.timers.clear()
     kernel.record.unmapped(cpu.index, kernel.stamp(), process, 0, _EVERYTHING)
     kernel.record.path(cpu.index, kernel.stamp(), caller, call.program)
     process.name = call.program
@@ -212,6 +220,11 @@ def _load(kernel: KernelServices, body: Body, args: tuple[Any, ...]) -> Program:
     library = "libc.so.3" if not kernel.target.is_64bit else "libc.so.5"
     yield Mmap(_LIBRARY_TEXT, file=library)
     yield Mmap(_LIBRARY_DATA, file=library, flags=0x00100071, prot=0x300)
+    return (yield from _begin(body, args))
+
+
+def _begin(body: Body, args: tuple[Any, ...]) -> Program:
+    """Run a program; what is wrong with its function is its own fault, and not that of who starts it."""
     return (yield from body(*args))
 
 

@@ -184,7 +184,9 @@ class Truth:
     handlers: list[HandlerSpan] = field(default_factory=list)
     deliveries: list[Delivery] = field(default_factory=list)
     marks: list[tuple[int, int, ThreadId]] = field(default_factory=list)  # time, code, thread
-    processes: list[tuple[int, str, int, str]] = field(default_factory=list)  # time, created/destroyed, pid, name
+    processes: list[tuple[int, str, int, str]] = field(
+        default_factory=list
+    )  # time, created, replaced or destroyed, pid, name
     bankruptcies: list[tuple[int, int, ThreadId]] = field(default_factory=list)  # time, partition, thread
     charges: list[tuple[int, ThreadId, int, int]] = field(default_factory=list)  # partition, thread, start, end
     virtual: list[StateChange] = field(default_factory=list)  # of virtual threads: the thread is pid and vtid
