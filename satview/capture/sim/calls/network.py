@@ -21,6 +21,9 @@ from satview.capture.sim.parts.threads import Thread
 __all__ = ["NetSignalKill", "NetUnblock", "NetVtid", "transmitted"]
 
 
+_LAST_TID = 0x7FFFFFFF
+
+
 @dataclass(slots=True)
 class NetVtid(Call):
     """Let the caller stand for a thread of another node from now on; `vtid` 0 = for none any more."""
@@ -40,9 +43,11 @@ class NetVtid(Call):
         """Make the virtual thread, or remove it.
 
         Raises:
-            QnxError: EBUSY (another thread of the process stands for it).
+            QnxError: EINVAL (no number of a thread); EBUSY (another thread of the process stands for it).
         """
         kernel.enter(cpu, thread, self)
+        if not isinstance(self.vtid, int) or not 0 <= self.vtid <= _LAST_TID:
+            raise QnxError(Errno.EINVAL, f"virtual thread {self.vtid!r:.40}")
         if any(other.vtid == self.vtid for other in thread.process.threads.values() if self.vtid):
             raise QnxError(Errno.EBUSY, f"virtual thread {self.vtid}")
         kernel.complete(thread)

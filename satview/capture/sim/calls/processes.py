@@ -156,6 +156,7 @@ class Ring0(Call):
 
 
 MANAGER_PRIORITY = 10
+_HIGHEST_PRIORITY = 255
 _THREADS_HOLD, _THREADS_CONT, _ONE_THREAD_HOLD, _ONE_THREAD_CONT = 2, 3, 8, 9  # _NTO_TCTL_*
 _DEATH = 2  # pulse code by which the kernel shows the manager of a process without threads
 
@@ -422,9 +423,11 @@ class ThreadCreate(Call):
         """Start a thread in the caller's process.
 
         Raises:
-            QnxError: EINVAL (the body is no generator function).
+            QnxError: EINVAL (the body is no generator function, a priority above 255, a runmask that is no number).
         """
         kernel.enter(cpu, thread, self)
+        if not isinstance(self.runmask, int) or not self.priority <= _HIGHEST_PRIORITY:
+            raise QnxError(Errno.EINVAL, f"priority {self.priority!r:.40}, runmask {self.runmask!r:.40}")
         program = self.body(*self.args)
         if not hasattr(program, "send"):
             name = getattr(self.body, "__name__", self.body)
