@@ -166,10 +166,11 @@ def _prompt(share: int) -> Program:
     yield ThreadCreate(_pulses, (chid,), 12, Policy.RR, "pulses")
     pulse = Sigevent("pulse", coid, 11, code=1)
     timer = yield TimerCreate(pulse)
-    mutex = Mutex("attributes")
+    mutex, destroyed = Mutex("attributes"), Semaphore("gone")
+    yield SyncDestroy(destroyed)
     for call in (
-        ClockTime(), ClockPeriod(), ClockAdjust(10, 1000), ClockAdjust(), SchedGet(), SchedInfo(), SchedInfo(policy=99),
-        SchedYield(), SchedSet(11, Policy.FIFO), SchedSet(999), SchedCtl("join", share),
+        ClockTime(), ClockPeriod(), ClockPeriod(1), ClockAdjust(10, 1000), ClockAdjust(), SchedGet(), SchedInfo(),
+        SchedInfo(policy=99), SchedYield(), SchedSet(11, Policy.FIFO), SchedSet(999), SchedCtl("join", share),
         *(SchedCtl(query, share) for query in QUERIES), SchedCtl("partition", 99),
         ConnectServerInfo(0, coid), ConnectServerInfo(0, 0x7FFFFFFF), ConnectClientInfo(99), ConnectFlags(coid, 1, 1),
         ConnectFlags(99), TimerSettime(timer, 50 * MS), TimerInfo(timer), TimerInfo(99), TimerSettime(99, 1),
@@ -180,7 +181,12 @@ def _prompt(share: int) -> Program:
         SignalKill(99, 0, SIGUSR1), SignalProcmask(SIG_BLOCK, (SIGUSR1,)), SignalProcmask(SIG_UNBLOCK, (SIGUSR1,)),
         SignalProcmask(9), MsgSendPulse(99), ThreadDetach(99),
         ThreadCancel(99), ThreadJoin(99), MsgSend(99), MsgReply(99), ConnectAttach(99, 1), ConnectDetach(99),
-        ChannelDestroy(99), InterruptDetach(99), InterruptMask(99), MsgReceive(99),
+        ChannelDestroy(99), InterruptDetach(99), InterruptMask(99), MsgReceive(99), MsgReceivePulse(99), SchedGet(99),
+        MsgSendPulsePtr(99), SignalKillSigval(99, 0, SIGUSR1), ThreadCtlExt(pid=99), ThreadCreate(_brief, priority=999),
+        InterruptAttachEvent(VECTOR), RwLockRelease(RwLock("free")), MsgError(99, Errno.EBUSY), MsgCurrent(99),
+        MsgRead(99), MsgReadIov(99), MsgReadWrite(99, 99), MsgWrite(99), MsgKeyData(99), MsgDeliverEvent(99),
+        CondWait(Condvar("alone"), mutex), SemWait(destroyed), NetVtid(-1), MsgQueueClose(99), MsgQueueCtl(99),
+        MsgQueueReceive(99), PipeClose(99),
     ):  # fmt: skip
         yield from _tried(call)
         yield Compute(10 * US)
@@ -245,7 +251,12 @@ def _objects() -> Program:
     """Meet at a mutex, a condition variable, a semaphore, a barrier and a lock."""
     mutex, condvar, semaphore = Mutex("m"), Condvar("c"), Semaphore("s")
     barrier, lock = Barrier("b", 2), RwLock("l")
+    orphan = Mutex("orphan")
+    tid = yield ThreadCreate(_owner, (orphan,), 12, Policy.RR, "owner")
+    yield ThreadJoin(tid)
+    yield from _tried(SyncMutexRevive(orphan))  # its owner has ended
     yield MutexLock(mutex)
+    yield from _tried(MutexLock(mutex))
     yield ThreadCreate(_partner, (mutex, condvar, semaphore, barrier, lock), 12, Policy.RR, "partner")
     yield Sleep(2 * MS)
     yield MutexUnlock(mutex)
@@ -257,6 +268,10 @@ def _objects() -> Program:
     yield Sleep(2 * MS)
     yield RwLockRelease(lock)
     yield BarrierWait(barrier)
+
+
+def _owner(mutex: Mutex) -> Program:
+    yield MutexLock(mutex)
 
 
 def _partner(mutex: Mutex, condvar: Condvar, semaphore: Semaphore, barrier: Barrier, lock: RwLock) -> Program:
@@ -271,26 +286,29 @@ def _partner(mutex: Mutex, condvar: Condvar, semaphore: Semaphore, barrier: Barr
 
 
 def _server(kernel: Kernel) -> Program:
-    """Do with the messages of two clients what a server can."""
+    """Do with the messages of three clients what a server can."""
     yield SignalAction(SIGUSR1, None)
     chid = yield ChannelCreate()
     clients = []
-    for size in (20, 40):
+    for size in (20, 40, 60):
         tid = yield ThreadCreate(_client, (chid, size), 12, Policy.RR, f"client-{size}")
         clients.append(tid)
     yield Sleep(2 * MS)
-    first, second = (yield MsgReceive(chid)), (yield MsgReceive(chid))
+    first, second, third = (yield MsgReceive(chid)), (yield MsgReceive(chid)), (yield MsgReceive(chid))
     for call in (
-        MsgInfo(first.rcvid), MsgInfo(99), MsgRead(first.rcvid), MsgWrite(second.rcvid, b"later", 2),
-        MsgReadIov(first.rcvid), MsgReadWrite(first.rcvid, second.rcvid), MsgCurrent(first.rcvid),
-        MsgKeyData(first.rcvid), MsgVerifyEvent(first.rcvid, Sigevent("pulse", 0x40000099)),
+        MsgInfo(first.rcvid), MsgInfo(99), ConnectClientInfo(first.scoid), MsgRead(first.rcvid),
+        MsgWrite(second.rcvid, b"later", 2), MsgReadIov(first.rcvid),
+        MsgReadWrite(first.rcvid, second.rcvid), MsgCurrent(first.rcvid),
+        MsgKeyData(first.rcvid), MsgVerifyEvent(first.rcvid, Sigevent("intr")),
+        MsgVerifyEvent(first.rcvid, Sigevent("pulse", 0x40000099)),
         MsgDeliverEvent(first.rcvid, Sigevent("signal", signo=SIGUSR1)),
         KernelCall("MSG_PAUSE", {"rcvid": first.rcvid}), NetVtid(1), NetUnblock(1), NetUnblock(9), NetVtid(0),
         NetSignalKill(0, 0, SIGUSR1), NetSignalKill(99, 0, SIGUSR1),
     ):  # fmt: skip
         yield from _tried(call)
     yield MsgReply(first.rcvid, 0, b"OK")
-    yield MsgError(second.rcvid, Errno.EBUSY)
+    yield MsgReply(second.rcvid, 0, b"OK")
+    yield MsgError(third.rcvid, Errno.EBUSY)
     for tid in clients:
         yield ThreadJoin(tid)
     if kernel.target.has_call("NET_CRED"):
@@ -300,7 +318,7 @@ def _server(kernel: Kernel) -> Program:
 
 def _client(chid: int, size: int) -> Program:
     coid = yield ConnectAttach(0, chid)
-    yield from _tried(MsgSendnc(coid, bytes(size)))
+    yield from _tried(MsgSend(coid, bytes(size)) if size == 20 else MsgSendnc(coid, bytes(size)))
 
 
 def _driver(kernel: Kernel) -> Program:
