@@ -49,7 +49,7 @@ _VIRTUAL = (
 REASONS: tuple[tuple[str, str, tuple[Release, ...], str], ...] = (
     ("KER_EXIT", "SIGNAL_SUSPEND", _ALL, "a signal handler always ends it: with INT_CALL instead of an exit"),
     ("KER_EXIT", "THREAD_DESTROYALL", RELEASES[:3], "the thread is gone"),
-    ("KER_EXIT", "THREAD_DESTROY", _8, "the thread is gone; up to 7.x the last thread's call fails and shows"),
+    ("KER_EXIT", "THREAD_DESTROY", _8, "the thread is gone (up to 7.x this call of a last thread fails, which shows)"),
     (
         "VTHREAD",
         " ".join(f"VTH{state}" for state in _VIRTUAL.split()),
@@ -57,9 +57,9 @@ REASONS: tuple[tuple[str, str, tuple[Release, ...], str], ...] = (
         "a virtual thread stands for a thread of another node that sends to this one: it does nothing else here",
     ),
     ("SYSTEM", "RESERVED", _ALL, "a number without a meaning"),
-    ("SYSTEM", "IPI", (Release.QNX_7, *_8), "this kernel has 64 bits: it emits IPI_64"),
+    ("SYSTEM", "IPI", (Release.QNX_7, *_8), "the simulated kernel is a 64-bit one: it emits IPI_64"),
     ("SYSTEM", "MAPNAME", _8, "8.0 emits MAPNAME_64 only"),
-    ("SYSTEM", "ADDRESS FUNC_ENTER FUNC_EXIT PROFILE", _8, "8.0 has no programs of 32 bits: the form for 64 bits is"),
+    ("SYSTEM", "ADDRESS FUNC_ENTER FUNC_EXIT PROFILE", _8, "8.0 has no 32-bit programs: it emits the 64-bit form"),
     ("COMM", "SND_PULSE_QUN", _8, "8.0 has no calls of a network manager, to which these pulses go"),
     (
         "THREAD",

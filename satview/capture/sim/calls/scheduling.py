@@ -222,7 +222,9 @@ class SchedCtl(Call):
             raise QnxError(Errno.EINVAL, f"{self.query} of partition {self.partition}")
         event, answer, _ = _QUERIES[self.query]
         if self.query == "join":
-            thread.own_partition = thread.partition = partition
+            thread.own_partition = partition
+            if thread.lender is None:
+                thread.partition = partition
         values = answer(kernel, thread, partition)
         kernel.record.system(cpu.index, kernel.stamp(), event, dict(values))
         kernel.complete(thread, values)
