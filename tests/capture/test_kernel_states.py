@@ -71,6 +71,7 @@ from tests.capture.made import FAST, WIDE, Traced, events, names, traced
 MS, US = 1_000_000, 1_000
 RELEASES = (Release.QNX_6, Release.QNX_6_6, Release.QNX_7, Release.QNX_8)
 WITH_NETWORK = RELEASES[:3]
+SIGTSTP = 24
 HOLD, LET_GO = 8, 9  # _NTO_TCTL_ONE_THREAD_HOLD, _NTO_TCTL_ONE_THREAD_CONT
 PID = 2  # of the first process that is spawned
 Results = dict[str, Any]
@@ -275,8 +276,10 @@ def test_a_fault_is_repaired_by_its_handler_or_ends_the_process(release: Release
 # Stop and continue
 
 
-@pytest.mark.parametrize(("cpus", "before"), [(1, "READY"), (2, "RUNNING")])  # of one CPU the parent has it
-def test_a_stopped_process_goes_on_where_it_was(cpus: int, before: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(  # the parent has the CPU if there is but one
+    ("cpus", "before", "signo"), [(1, "READY", SIGSTOP), (2, "RUNNING", SIGSTOP), (2, "RUNNING", SIGTSTP)]
+)
+def test_a_stopped_process_goes_on_where_it_was(cpus: int, before: str, signo: int, tmp_path: Path) -> None:
     def sleeper() -> Any:
         yield Sleep(4 * MS)
 
@@ -287,7 +290,7 @@ def test_a_stopped_process_goes_on_where_it_was(cpus: int, before: str, tmp_path
     def program() -> Any:
         pid = yield Spawn("bin/child", child)
         yield Sleep(2 * MS)
-        yield SignalKill(pid, 0, SIGSTOP)
+        yield SignalKill(pid, 0, signo)
         yield Sleep(8 * MS)
         yield SignalKill(pid, 0, SIGCONT)
         yield WaitPid(pid)

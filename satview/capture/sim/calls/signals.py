@@ -25,6 +25,7 @@ __all__ = [
 ]
 
 SIG_BLOCK, SIG_UNBLOCK, SIG_SETMASK = 0, 1, 2
+_STOP_BY_DEFAULT = frozenset({24, 26, 27})  # SIGTSTP, SIGTTIN, SIGTTOU
 IGNORED_BY_DEFAULT = frozenset({18, 20, 21})  # SIGCHLD, SIGWINCH, SIGURG
 # States in which a signal waits until the thread runs again; the last four are not of its own choice.
 _NOT_BLOCKED = ("READY", "RUNNING", "DEAD", "STOPPED", "WAITPAGE", "WAITCTX", "STACK")
@@ -44,13 +45,14 @@ def post(kernel: KernelServices, cpu: Cpu, process: Process, target: Thread | No
 def route(kernel: KernelServices, cpu: Cpu, thread: Thread, signo: int, code: int) -> None:
     """Do with a signal what its thread and process have set up."""
     process = thread.process
-    if signo in (SIGSTOP, SIGCONT):
+    is_stop = signo == SIGSTOP or (signo in _STOP_BY_DEFAULT and signo not in process.handlers)
+    if is_stop or signo == SIGCONT:
         for other in list(process.threads.values()):
-            if signo == SIGSTOP:
+            if is_stop:
                 hold(kernel, cpu, other)
             else:
                 let_go(kernel, cpu, other, cpu.thread)
-        if signo == SIGSTOP or signo not in process.handlers:
+        if is_stop or signo not in process.handlers:
             return
     if thread.state == "SIGWAITINFO" and signo in thread.wait_signals:
         kernel.complete(thread, signo, sig_num=signo, si_signo=signo, si_code=code)
