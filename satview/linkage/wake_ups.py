@@ -48,7 +48,14 @@ _ENDS_FROM_OUTSIDE: Final = {
     "": ("THREAD_CANCEL", "CHANNEL_DESTROY", "CONNECT_DETACH", "SYNC_DESTROY"),
     "JOIN": ("THREAD_DETACH",),
     "INTR": ("INTERRUPT_UNMASK", "MSG_DELIVER_EVENT"),
+    "STOPPED": ("THREAD_CTL", "THREAD_CTLEXT"),
+    "MQ_SEND": ("MSG_QUEUE_RECEIVE",),
+    "MQ_RECEIVE": ("MSG_QUEUE_SEND",),
+    "PIPE": ("PIPE_CTL",),
+    **dict.fromkeys(("WAITPAGE", "WAITCTX", "STACK", "NET_SEND", "NET_REPLY", "NANOSLEEP"), ("RING0",)),
 }
+# Waits that no timeout ends.
+_UNLIMITED: Final = ("STOPPED", "WAITPAGE", "WAITCTX", "STACK")
 # What represents events of class COMM where that was not captured.
 _ENDS_WITHOUT_COMM: Final = {
     "RECEIVE": ("MSG_SENDV", "MSG_SENDVNC", "MSG_SEND_PULSE", "MSG_SEND_PULSEPTR", "MSG_DELIVER_EVENT"),
@@ -208,7 +215,7 @@ class _WakeUps:
             return
         (pid, _), (tid, _), (ident, _) = arguments(trace, expired, "pid", "tid", "timer_id")
         thread = thread_rows(trace, pid.astype(np.uint32), tid.astype(np.uint32))
-        at = np.flatnonzero(self.cause == NO_EVENT)
+        at = np.setdiff1d(np.flatnonzero(self.cause == NO_EVENT), self._in(*_UNLIMITED))
         is_timeout = ident == _NO_TIMER
         self._offer(at, self._last_naming(expired[is_timeout], thread[is_timeout], at), Certainty.EXACT)
         at = self._in("INTR")
@@ -253,6 +260,10 @@ class _WakeUps:
         # A signal that ends a process wakes one thread after the other; no call and no other thread comes between.
         call = actors.last_switch(trace, self.row[at])
         fits = (call == NO_EVENT) | (call < last)
+        came = interrupt_rows(trace)
+        came = came[np.maximum(np.searchsorted(came, self.row[at]) - 1, 0)] if len(came) else last
+        is_interrupt = (self.value[at] == STATE_BY_NAME["INTR"].value) & (came > last) & (came < self.row[at])
+        fits &= ~is_interrupt
         self._offer(at[fits], last[fits], Certainty.INFERRED)
 
     def _outside(self) -> None:
