@@ -47,6 +47,7 @@ class _KernelContext(EventContext):
         self.code, self.cpu, self.words, self.word_count, self.tested = code, cpu, words, word_count, tested
         self._gate, self._stamp, self._thread = gate, stamp, thread
         self.pid, self.tid = (thread.process.pid, thread.tid) if thread is not None else (-1, -1)
+        self.latency_ns = None
 
     @property
     def time_ns(self) -> int:  # type: ignore[override]
