@@ -44,6 +44,19 @@ def disk_bytes(text: str, option: str) -> int:
 
 
 @dataclass(frozen=True, slots=True)
+class Hit:
+    """A hit of a trigger.
+
+    Attributes:
+        trigger: Which.
+        cycles: When, by the clock of the target.
+    """
+
+    trigger: Trigger
+    cycles: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class Bounds:
     """How much a recorder keeps.
 
@@ -84,7 +97,7 @@ class FlightRecorder:
     Args:
         path: The file; with `bounds.is_repeated` files beside it, `incident-0001.kev` and so on.
         bounds: How much is kept.
-        write: Writes slots, shape (n, 4), as a file; raises SatviewError where that fails.
+        write: Writes slots, shape (n, 4), and the hits in them as a file; raises SatviewError where that fails.
         tell: Gets a sentence for each file.
 
     Attributes:
@@ -95,22 +108,23 @@ class FlightRecorder:
     """
 
     def __init__(
-        self, path: Path, bounds: Bounds, write: Callable[[Path, Slots], None], tell: Callable[[str], None]
-    ) -> None:
+        self, path: Path, bounds: Bounds, write: Callable[[Path, Slots, Sequence[Hit]], None],
+        tell: Callable[[str], None],
+    ) -> None:  # fmt: skip
         self.files: list[Path] = []
         self.incidents = self.marks = 0
         self.is_done = False
         self._path, self._bounds, self._write, self._tell = path, bounds, write, tell
-        self._ring: deque[tuple[Slots, int]] = deque(maxlen=bounds.buffers)  # with how many hits are in it
+        self._ring: deque[tuple[Slots, Sequence[Hit]]] = deque(maxlen=bounds.buffers)
         self._keeps = -1  # buffers still to come; -1 = nothing has hit
         self._number = _last_number(path) if bounds.is_repeated else 0
 
-    def take(self, slots: Slots, hits: Sequence[Trigger] = ()) -> bool:
-        """Add a buffer and the triggers that hit in it; return whether a file was written."""
+    def take(self, slots: Slots, hits: Sequence[Hit] = ()) -> bool:
+        """Add a buffer and the hits in it; return whether a file was written."""
         if self.is_done:
             return False
-        self._ring.append((slots, len(hits)))
-        stops = [trigger.action.keep for trigger in hits if trigger.action.stops]
+        self._ring.append((slots, hits))
+        stops = [hit.trigger.action.keep for hit in hits if hit.trigger.action.stops]
         if self._keeps >= 0:
             self._keeps -= 1
         elif stops:
@@ -133,8 +147,9 @@ class FlightRecorder:
         if self._bounds.is_repeated:
             self._number += 1
             path = path.with_name(f"{path.stem}-{self._number:04}{path.suffix}")
-        self._write(path, np.concatenate([slots for slots, _ in self._ring]))
-        marks = sum(hits for _, hits in self._ring)
+        hits = [hit for _, of_buffer in self._ring for hit in of_buffer]
+        self._write(path, np.concatenate([slots for slots, _ in self._ring]), hits)
+        marks = len(hits)
         buffers = len(self._ring)
         self._ring.clear()
         self._keeps = -1

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from satview.base.errors import WriteError
 from satview.capture.files import CaptureError, KevFile, start_of_file
-from satview.capture.flight_recorder import FlightRecorder, Name, names_tail
+from satview.capture.flight_recorder import FlightRecorder, Hit, Name, names_tail
 from satview.capture.kernel import Kernel
 from satview.capture.trace_event import mode
 from satview.events import wire
@@ -113,7 +113,7 @@ class TriggeredOutput:
         self.seen += len(hits)
         self.written += slots.nbytes
         if self.recorder is not None:
-            self.recorder.take(slots, hits)
+            self.recorder.take(slots, [Hit(trigger) for trigger in hits])
             self.is_cut = self.recorder.is_done
             return
         assert self.output is not None
@@ -154,11 +154,11 @@ class TriggeredOutput:
 
 def recorder_writer(
     kernel: Kernel, started_cycles: int, attributes: Sequence[tuple[str, str]]
-) -> Callable[[Path, NDArray[np.uint32]], None]:
+) -> Callable[[Path, NDArray[np.uint32], Sequence[Hit]], None]:
     """Return what writes a ring of a kernel as a file, with the names that its processes have by then."""
     target = kernel.target
 
-    def write(path: Path, slots: NDArray[np.uint32]) -> None:
+    def write(path: Path, slots: NDArray[np.uint32], _hits: Sequence[Hit]) -> None:
         pairs, page, order = start_of_file(target, path.name, started_cycles, attributes)
         rings = kernel.emitter.buffers.rings if kernel.emitter.buffers is not None else ()
         sequence = None if target.is_old or not rings else rings[0].sequence

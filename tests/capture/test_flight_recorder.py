@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from satview.base.errors import UsageError
-from satview.capture.flight_recorder import Bounds, FlightRecorder, disk_bytes
+from satview.capture.flight_recorder import Bounds, FlightRecorder, Hit, disk_bytes
 from satview.capture.logger_options import LoggerOptions
 from satview.capture.run import Capture, run
 from satview.capture.sim.calls import Compute, Sleep, TraceEvent
@@ -20,15 +20,15 @@ from tests.helpers.extent import WIDTH, points
 INSERT, INSERT_TEXT = mode("INSERTSUSEREVENT"), mode("INSERTUSRSTREVENT")
 MS = 1_000_000
 RELEASES = {release.value: release for release in Release if release.is_qnx}
-STOP_AFTER_2 = Trigger(None, Action("late", 2, stops=True))  # type: ignore[arg-type]  # nothing is compared here
-MARK_ONLY = Trigger(None, Action("seen"))  # type: ignore[arg-type]
+STOP_AFTER_2 = Hit(Trigger(None, Action("late", 2, stops=True)))  # type: ignore[arg-type]  # nothing is compared here
+MARK_ONLY = Hit(Trigger(None, Action("seen")))  # type: ignore[arg-type]
 
 
 def recorder(folder, bounds):
     """Return a recorder of buffers that are one number each, and what it wrote: name and numbers."""
     written = []
 
-    def write(path, slots):
+    def write(path, slots, _hits):
         written.append((path.name, slots[:, 0].tolist()))
         path.write_bytes(bytes(1000))
 
@@ -65,7 +65,7 @@ def test_oldest_files_go_and_those_of_earlier_runs_stay(tmp_path):
     (tmp_path / "run-0007.kev").write_bytes(b"of an earlier run")
     ring, _ = recorder(tmp_path, Bounds(4, is_repeated=True, files=2))
     other, _ = recorder(tmp_path / "..", Bounds(4, is_repeated=True))
-    now = Trigger(None, Action("now", stops=True))  # type: ignore[arg-type]
+    now = Hit(Trigger(None, Action("now", stops=True)))  # type: ignore[arg-type]
     for number in range(5):
         ring.take(buffer(number), [now])
     assert sorted(path.name for path in tmp_path.iterdir()) == ["run-0007.kev", "run-0011.kev", "run-0012.kev"]
@@ -92,7 +92,7 @@ def test_oldest_files_go_and_those_of_earlier_runs_stay(tmp_path):
 )
 def test_bounds_that_cannot_work_are_refused(bounds, triggers, message):
     with pytest.raises(UsageError, match=r"\w") as error:
-        bounds.check(triggers)
+        bounds.check([hit.trigger for hit in triggers])
     assert message in str(error.value)
 
 

@@ -39,6 +39,10 @@ MARK_EVENT: Final = wire.EVENT_MASK
 _MARK: Final = re.compile(r"#(?P<number>\d{7}) trigger: (?P<text>.+)", re.DOTALL)
 _MOST_MARKS: Final = 10_000_000  # their numbers then begin again
 _NUMBER_BYTES: Final = 8  # of a mark, all in its first slot
+HEADER_MARK: Final = "CAPTURE_MARK_"
+"""Key in a header, before a number from 0, of a mark of a recorder that cannot insert events: cycles and text."""
+HEADER_MARKS_MAX: Final = 100
+_MARK_IN_HEADER: Final = re.compile(r"(\d{1,19}) (.+)")
 DEFAULT_MARK: Final = "hit"
 MOST_THREADS: Final = 1 << 16
 """Threads whose spans are kept; of more, those that were silent for longest are forgotten."""
@@ -336,11 +340,17 @@ def recorded_marks(trace: Trace, limit: int = 1000) -> list[tuple[int, str]]:
         trace: The events.
         limit: Marks at most; those behind it are left out.
     """
-    if not trace.release.is_qnx or not trace.code_counts[_MARK_CODE]:
-        return []
     marks = []
+    for number in range(HEADER_MARKS_MAX):
+        found = _MARK_IN_HEADER.fullmatch(trace.header.get(f"{HEADER_MARK}{number}") or "")
+        if found is None or not len(trace.events):
+            break
+        row = int(np.searchsorted(trace.events.time_cycles, min(int(found[1]), np.iinfo(np.int64).max)))
+        marks.append((min(row, len(trace.events) - 1), found[2]))
+    if not trace.release.is_qnx or not trace.code_counts[_MARK_CODE]:
+        return marks
     for row in np.flatnonzero(trace.events.code == _MARK_CODE)[:limit].tolist():
         text = user_text(trace.payloads.raw(row))
         if text is not None and (found := _MARK.fullmatch(text)):
             marks.append((row, found["text"]))
-    return marks
+    return sorted(marks)[:limit]
