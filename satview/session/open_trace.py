@@ -17,6 +17,7 @@ from satview.answers.verdicts import find as find_verdicts
 from satview.base.time import TimeWindow
 from satview.events import wire
 from satview.events.user_events import Descriptions
+from satview.filters.rules.triggers import recorded_marks
 from satview.linkage.chain import NamedHop
 from satview.session.events.event_links import EventLinks
 from satview.session.filtering.filter_stack import EditHistory, FilterStack
@@ -36,6 +37,7 @@ from satview.session.tasks import IsCancelled
 from satview.session.viewport import PreviewView, Viewport, with_margin
 from satview.store.arguments import describe_events
 from satview.store.doubts import doubts, trusted_window
+from satview.store.mark_file import Mark
 from satview.store.trace import Trace
 from satview.timeline.lane_classes import classes_in
 from satview.timeline.lane_tree import LaneKind, Timeline
@@ -128,9 +130,13 @@ class OpenTrace(QObject):
         self.class_loader.load()
         self.labels = LabelSource(trace, self)
         self.sorter = LaneSorter(self.lanes, self)
-        self.marks = Marks(trace.path, self.viewport.limits, self)
+        self.marks = Marks(trace.path, self.viewport.limits, self, self._recorded_marks())
         self.search = Search(trace, self, self.filters.evaluator)
         self.viewport.window_changed.connect(self._on_window)
+
+    def _recorded_marks(self) -> list[Mark]:
+        time = self.trace.events.time_cycles
+        return [Mark(int(time[row]), int(time[row]), text) for row, text in recorded_marks(self.trace)]
 
     def reload(self, reload: Reload, is_at_end: bool) -> None:
         """Change over to a longer reading of the same file. All parts stay; so does what the user sees and can undo.
@@ -148,6 +154,7 @@ class OpenTrace(QObject):
             sticks = is_at_end and (view is self or view.viewport.is_at_end)
             view.viewport.grow(with_margin(self.trace.window), self.trace.window.end, sticks)
         self.marks.set_limits(self.viewport.limits)
+        self.marks.show_recorded(self._recorded_marks())
         self.event_links.take(self.trace)
         self.labels.take(self.trace)
         self.class_loader.load()
