@@ -24,6 +24,7 @@ from satview.filters.rules.triggers import Trigger
 from satview.formats.kev.writer import SlotWriter
 
 BUFFER_BYTES: Final = 16 << 10
+_MOST_RESTS: Final = 4  # buffers that a file may have more, for an event that goes on there
 _HEADER_BYTES: Final = 64 << 10  # at most, of header, system page and names
 _NAMES_PAUSE_S: Final = 2.5  # as in ring captures of 7.x: names that come so late are no part of the time of a trace
 _MOST_NAMES: Final = 4096  # processes and threads that a file names
@@ -86,7 +87,7 @@ class Bounds:
                              f"stay too; -k {most + 1} or more")  # fmt: skip
         if (self.files or self.disk_bytes) and not self.is_repeated:
             raise UsageError("--files and the limit of the disk are for --every; without it there is one file")
-        if 0 < self.disk_bytes < (size := self.buffers * BUFFER_BYTES + _HEADER_BYTES):
+        if 0 < self.disk_bytes < (size := (self.buffers + _MOST_RESTS) * BUFFER_BYTES + _HEADER_BYTES):
             raise UsageError(f"the limit of the disk is {self.disk_bytes:,} bytes, and one file of {self.buffers} "
                              f"buffers may take {size:,}")  # fmt: skip
 
@@ -115,7 +116,8 @@ class FlightRecorder:
         self.incidents = self.marks = 0
         self.is_done = False
         self._path, self._bounds, self._write, self._tell = path, bounds, write, tell
-        self._ring: deque[tuple[Slots, Sequence[Hit]]] = deque(maxlen=bounds.buffers)
+        self._ring: deque[tuple[Slots, Sequence[Hit]]] = deque()
+        self._rests = 0  # buffers behind these, for the end of an event
         self._keeps = -1  # buffers still to come; -1 = nothing has hit
         self._number = _last_number(path) if bounds.is_repeated else 0
 
@@ -124,12 +126,17 @@ class FlightRecorder:
         if self.is_done:
             return False
         self._ring.append((slots, hits))
+        if len(self._ring) > self._bounds.buffers and self._keeps:
+            self._ring.popleft()
         stops = [hit.trigger.action.keep for hit in hits if hit.trigger.action.stops]
         if self._keeps >= 0:
-            self._keeps -= 1
+            self._keeps = max(0, self._keeps - 1)
         elif stops:
             self._keeps = stops[0]
         if self._keeps:
+            return False
+        if self._rests < _MOST_RESTS and unfinished(slots):  # the rest of an event is in the next buffer
+            self._rests += 1
             return False
         self.hand_over()
         return True
@@ -148,17 +155,17 @@ class FlightRecorder:
             self._number += 1
             path = path.with_name(f"{path.stem}-{self._number:04}{path.suffix}")
         hits = [hit for _, of_buffer in self._ring for hit in of_buffer]
-        self._write(path, np.concatenate([slots for slots, _ in self._ring]), hits)
-        marks = len(hits)
-        buffers = len(self._ring)
+        slots = np.concatenate([slots for slots, _ in self._ring])
+        self._make_room(slots.nbytes + _HEADER_BYTES)
+        self._write(path, slots, hits)
+        marks, buffers = len(hits), len(self._ring)
         self._ring.clear()
-        self._keeps = -1
+        self._keeps, self._rests = -1, 0
         self.incidents += 1
         self.marks += marks
         self.files.append(path)
         self.is_done = not self._bounds.is_repeated
         self._tell(f"{path.name}: {buffers} buffers, {marks} mark{'s' * (marks != 1)}")
-        self._remove_oldest()
 
     def save_untriggered(self) -> bool:
         """Write the ring of a recorder that waited for one incident in vain, as a ring is saved at a signal.
@@ -170,15 +177,27 @@ class FlightRecorder:
             self.hand_over()
         return bool(self.files)
 
-    def _remove_oldest(self) -> None:
-        """Remove files beyond the bounds; the one that was written last stays."""
+    def _make_room(self, size: int) -> None:
+        """Remove the oldest files until one of a size more is within the bounds."""
         sizes = [path.stat().st_size if path.exists() else 0 for path in self.files]
         bounds = self._bounds
-        while len(self.files) > 1 and (
-            0 < bounds.files < len(self.files) or 0 < bounds.disk_bytes < sum(sizes)
+        while self.files and (
+            0 < bounds.files <= len(self.files) or 0 < bounds.disk_bytes < sum(sizes) + size
         ):  # fmt: skip
             self.files.pop(0).unlink(missing_ok=True)
             sizes.pop(0)
+
+
+def unfinished(slots: Slots) -> list[int]:
+    """Return where events begin whose last slot is missing: the last one of each CPU may be so."""
+    kind, cpu_of = slots[:, 0] >> wire.STRUCT_SHIFT, slots[:, 0] >> wire.CPU_SHIFT & wire.CPU_MASK
+    found = []
+    for cpu in np.unique(cpu_of[kind == wire.Struct.COMBINE_BEGIN]).tolist():
+        begins = np.flatnonzero((cpu_of == cpu) & (kind == wire.Struct.COMBINE_BEGIN))
+        ends = np.flatnonzero((cpu_of == cpu) & (kind == wire.Struct.COMBINE_END))
+        if not len(ends) or begins[-1] > ends[-1]:
+            found.append(int(begins[-1]))
+    return found
 
 
 def _last_number(path: Path) -> int:

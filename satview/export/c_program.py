@@ -351,10 +351,9 @@ class _Program:
         seen = {external: state.codes_at(external) for external in sorted(HANDLER_CLASSES - {C.CONTROL})}
         visible = np.any(list(seen.values()), axis=0)
         pair = trigger.condition.latency
-        for end, condition in ((pair.first, pair.begins), (pair.last, pair.ends)) if pair is not None else ():
-            codes = codes_that_fit(condition) if condition is not None else visible
-            if not (codes & visible).any():
-                self._fault(trigger, f"the kernel calls no handler for {end.value!r}; name a kernel call, a message or "
+        for name, _, condition in pair.named_ends if pair is not None else ():
+            if not (codes_that_fit(condition) & visible).any():
+                self._fault(trigger, f"the kernel calls no handler for {name}; name a kernel call, a message or "
                             "a state, or record with satview capture --ring")  # fmt: skip
         hidden = trigger.codes & on & ~visible
         names = {external.name for code in np.flatnonzero(hidden).tolist()

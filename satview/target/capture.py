@@ -77,6 +77,7 @@ class Captured:
         received: Bytes.
         buffers, lost, drops: As in `Arrival`.
         files: What a recorder wrote that is still there; empty = `path`.
+        noticed_s: The longest time from an event that was a trigger until that was noticed here.
         faults: Why the trace is not what was asked for, one sentence each.
         notes: What else there is to know.
     """
@@ -93,6 +94,7 @@ class Captured:
     lost: int = 0
     drops: int = 0
     files: tuple[Path, ...] = ()
+    noticed_s: float = 0.0
     faults: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
@@ -154,7 +156,7 @@ def capture(
 
 def _report(recording: Recording, captured: Captured) -> None:
     """Note what became of a ring with triggers."""
-    captured.files = tuple(recording.recorder.files)
+    captured.files, captured.noticed_s = tuple(recording.recorder.files), recording.delay_s
     if not recording.hits:
         captured.faults.append("no trigger has hit" + "; the file has the newest buffers" * bool(captured.files))
         return

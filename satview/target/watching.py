@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from satview.base.errors import WriteError
 from satview.base.safe_text import visible_line
-from satview.capture.flight_recorder import Bounds, FlightRecorder, Hit, Name, names_tail
+from satview.capture.flight_recorder import Bounds, FlightRecorder, Hit, Name, names_tail, unfinished
 from satview.events import wire
 from satview.events.catalogue import release_of
 from satview.filters.rules.building import BuiltRules
@@ -191,12 +191,8 @@ class Recording(Arrival):
                 self._last_of_cpu[cpu] = max(last, self._last_of_cpu.get(cpu, 0))
             silent = newest - _LATE_S * trace.clock.cycles_per_s
             stop = min(max(last, silent) for last in self._last_of_cpu.values())
-        kind, cpu_of = slots[:, 0] >> wire.STRUCT_SHIFT, slots[:, 0] >> wire.CPU_SHIFT & wire.CPU_MASK
-        for cpu in np.unique(cpu_of).tolist():
-            begins = np.flatnonzero((cpu_of == cpu) & (kind == wire.Struct.COMBINE_BEGIN))
-            ends = np.flatnonzero((cpu_of == cpu) & (kind == wire.Struct.COMBINE_END))
-            if len(begins) and (not len(ends) or begins[-1] > ends[-1]):
-                stop = min([stop, *events.time_cycles[events.slot == begins[-1]].tolist()])
+        for begin in unfinished(slots):
+            stop = min([stop, *events.time_cycles[events.slot == begin].tolist()])
         return stop
 
     def _ends(self, head: int) -> _Ints:

@@ -16,6 +16,7 @@ from satview.filters.rules.text import Action, parse_rules
 from satview.filters.rules.triggers import Trigger, recorded_marks, trigger_hits
 from satview.formats.registry import open_trace
 from tests.helpers.extent import WIDTH, points
+from tests.helpers.recorder_soak import DISK_BYTES, FILES, WEEK_S, soak
 
 INSERT, INSERT_TEXT = mode("INSERTSUSEREVENT"), mode("INSERTUSRSTREVENT")
 MS = 1_000_000
@@ -70,11 +71,22 @@ def test_oldest_files_go_and_those_of_earlier_runs_stay(tmp_path):
         ring.take(buffer(number), [now])
     assert sorted(path.name for path in tmp_path.iterdir()) == ["run-0007.kev", "run-0011.kev", "run-0012.kev"]
     assert [path.name for path in ring.files] == ["run-0011.kev", "run-0012.kev"]
-    small, _ = recorder(tmp_path, Bounds(4, is_repeated=True, disk_bytes=2500))  # of files of 1000
+    small, _ = recorder(tmp_path, Bounds(4, is_repeated=True, disk_bytes=67_000))  # for 1,000 bytes and a new file
     for number in range(5):
         small.take(buffer(number), [now])
     assert len(small.files) == 2
     assert other.files == []
+
+
+def test_an_event_that_goes_on_in_the_next_buffer_keeps_its_end(tmp_path):
+    ring, written = recorder(tmp_path, Bounds(3))
+    begin, end = (np.array([[kind << 30 | 0x1BFF, 0, 0, 0]], np.uint32) for kind in (1, 3))
+    ring.take(buffer(1), [STOP_AFTER_2])
+    ring.take(buffer(2))
+    ring.take(begin)
+    assert written == []
+    ring.take(end)
+    assert written == [("run.kev", [1, 2, begin[0, 0], end[0, 0]])]
 
 
 @pytest.mark.parametrize(
@@ -87,7 +99,7 @@ def test_oldest_files_go_and_those_of_earlier_runs_stay(tmp_path):
         ),
         (Bounds(3), [MARK_ONLY], "WHEN ... THEN STOP"),
         (Bounds(3, files=2), [STOP_AFTER_2], "are for --every"),
-        (Bounds(3, is_repeated=True, disk_bytes=1000), [STOP_AFTER_2], "one file of 3 buffers may take 114,688"),
+        (Bounds(3, is_repeated=True, disk_bytes=1000), [STOP_AFTER_2], "one file of 3 buffers may take 180,224"),
     ],
 )
 def test_bounds_that_cannot_work_are_refused(bounds, triggers, message):
@@ -187,3 +199,19 @@ def test_options_that_cannot_work_are_refused(tmp_path):
         with pytest.raises(UsageError, match="it needs a ring"):
             run(Capture(jobs([]), options=options, rules_text=rules, bounds=bounds), tmp_path / "a.kev")
     assert not [*tmp_path.iterdir()]
+
+
+@pytest.mark.thorough
+def test_a_week_with_a_thousand_late_jobs(tmp_path):
+    found = soak(tmp_path, 1000)
+    assert (found.late, found.simulated_s >= WEEK_S) == (1000, True)
+    assert found.numbers == list(range(1000))  # each in one file, none twice, in their order
+    assert 400 < found.files < 900  # jobs that are late soon after each other share a file
+    assert found.most_files <= FILES
+    assert 0.8 * DISK_BYTES < found.most_bytes <= DISK_BYTES
+    assert found.memory_kb[1] - found.memory_kb[0] < 20_000
+
+
+def test_an_hour_on_the_release_whose_cpus_have_buffers_of_their_own(tmp_path):
+    found = soak(tmp_path, 40, 3600, Release.QNX_8)
+    assert sorted(found.numbers) == list(range(40))

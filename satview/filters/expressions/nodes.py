@@ -257,6 +257,15 @@ class Latency(Node):
     begins: Node | None = None
     ends: Node | None = None
 
+    @property
+    def named_ends(self) -> tuple[tuple[str, Text | Number, Node], ...]:
+        """Both ends as sentences name them, as written, and their conditions; none before names are looked up."""
+        return tuple(
+            (f"user event {end.value}" if isinstance(end, Number) else repr(end.value), end, condition)
+            for end, condition in ((self.first, self.begins), (self.last, self.ends))
+            if condition is not None
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class Arithmetic(Node):

@@ -195,10 +195,10 @@ def _pair_faults(built: BuiltRules, state: RuleSet) -> Iterator[Diagnostic]:
     logged = Logged(state.release, state.codes_at(), state.is_wide)
     for rule in built.rules:
         pair = rule.expression(state.release).latency if rule.action is not None else None
-        for end, condition in ((pair.first, pair.begins), (pair.last, pair.ends)) if pair is not None else ():
-            if condition is not None and not can_hold(condition, logged).any():
+        for name, end, condition in pair.named_ends if pair is not None else ():
+            if not can_hold(condition, logged).any():
                 start = rule.condition_start
-                message = f"{end.value!r} is not among the events that are captured; switch it on"
+                message = f"{name} is not among the events that are captured; switch it on"
                 yield Diagnostic(message, start + end.start, start + end.end, rule.line)
 
 
