@@ -86,7 +86,7 @@ class Bounds:
             raise UsageError(f"KEEP {most} buffers: the ring has {self.buffers}, and the one with the trigger has to "
                              f"stay too; -k {most + 1} or more")  # fmt: skip
         if (self.files or self.disk_bytes) and not self.is_repeated:
-            raise UsageError("--files and the limit of the disk are for --every; without it there is one file")
+            raise UsageError("a number of files and a limit of the disk are for --every; without it there is one file")
         if 0 < self.disk_bytes < (size := (self.buffers + _MOST_RESTS) * BUFFER_BYTES + _HEADER_BYTES):
             raise UsageError(f"the limit of the disk is {self.disk_bytes:,} bytes, and one file of {self.buffers} "
                              f"buffers may take {size:,}")  # fmt: skip

@@ -33,6 +33,8 @@ from satview.target.profiles import TargetError
 from satview.target.request import FLUSH_S
 
 _LATE_S: Final = 2 * FLUSH_S  # a CPU that is silent for so long had no events
+_LOOK_S: Final = 0.05  # between looks, which take some milliseconds whatever there is to see
+_MOST_UNSEEN: Final = 64  # buffers; as many are looked at once, however fast they come
 _NAMES_MAX: Final = 4096
 Slots = NDArray[np.uint32]
 _Ints = NDArray[np.int64]
@@ -81,7 +83,8 @@ class Recording(Arrival):
         self._running: dict[int, tuple[int, int]] = {}  # by CPU
         self._names: dict[tuple[int, int], str] = {}
         self._losses_seen = 0
-        self._heard_s = 0.0
+        self._heard_s = self._looked_s = 0.0
+        self._unseen = 0  # buffers that came since the last look
 
     @property
     def is_done(self) -> bool:
@@ -117,12 +120,15 @@ class Recording(Arrival):
         self._part = np.concatenate([self._part, slots])
         count = len(self._open)
         self._cut()
-        if len(self._open) > count:
+        self._unseen += len(self._open) - count
+        if self._unseen and (self._unseen >= _MOST_UNSEEN or self._heard_s - self._looked_s > _LOOK_S):
             self._look()
 
     def wait(self) -> None:
-        """Look at what is held back, if nothing that belongs before it is to be expected."""
-        if self._open and time.monotonic() - self._heard_s > _LATE_S:
+        """Look at what has come; also at what is held back, if nothing that belongs before it is to be expected."""
+        if self._unseen:
+            self._look()
+        elif self._open and time.monotonic() - self._heard_s > _LATE_S:
             self._look(is_all=True)
 
     def finish(self) -> None:
@@ -159,6 +165,7 @@ class Recording(Arrival):
 
     def _look(self, *, is_all: bool = False) -> None:
         """Find the hits among the events that nothing can come before any more."""
+        self._unseen, self._looked_s = 0, time.monotonic()
         head = self._head()
         slots = np.concatenate([head, *(buffer.slots for buffer in self._open)])
         trace = trace_from_slots(

@@ -44,7 +44,8 @@ def recorded(path, built, folder, bounds, sizes):
 
 
 @points(release=RELEASES, workload=WORKLOADS, wide={"fast": False, "wide": True})
-def test_hits_are_those_of_the_whole(release, workload, wide, tmp_path):
+def test_hits_are_those_of_the_whole(release, workload, wide, tmp_path, monkeypatch):
+    monkeypatch.setattr("satview.target.watching._LOOK_S", -1)  # look at every piece, as at what comes slowly
     program, cpus = workload
     options = LoggerOptions(iterations=0, is_wide=wide, flush_every_s=0.05)
     run(Capture(program, release=release, cpus=cpus, duration_ns=600 * MS, options=options), tmp_path / "all.kev")

@@ -214,6 +214,8 @@ def _bounds(args: argparse.Namespace, profile: Profile) -> Bounds | None:
         return None
     if len(args.targets_named) > 1:
         raise UsageError("--every writes many files, and an axis is of one file for each target; capture one target")
+    if not args.every:
+        raise UsageError("--files and --disk are for --every; without it there is one file")
     if args.files < 0:
         raise UsageError(f"--files {args.files}: must be a number of files")
     if not args.ring:
