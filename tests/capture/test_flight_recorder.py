@@ -1,9 +1,12 @@
 """The flight recorder: hits of the kernel are those of a view, each is in one file, and files stay within bounds."""
 
+import json
+
 import numpy as np
 import pytest
 
 from satview.base.errors import UsageError
+from satview.base.time_text import format_time
 from satview.capture.flight_recorder import Bounds, FlightRecorder, Hit, disk_bytes
 from satview.capture.logger_options import LoggerOptions
 from satview.capture.run import Capture, run
@@ -15,6 +18,7 @@ from satview.filters.rules.building import build
 from satview.filters.rules.text import Action, parse_rules
 from satview.filters.rules.triggers import Trigger, recorded_marks, trigger_hits
 from satview.formats.registry import open_trace
+from tests.helpers.commands import satview
 from tests.helpers.extent import WIDTH, points
 from tests.helpers.recorder_soak import DISK_BYTES, FILES, WEEK_S, soak
 
@@ -173,6 +177,22 @@ def test_each_incident_is_a_file_that_opens_with_its_names(tmp_path):
         assert text == "late"
         assert trace.thread_name(int(trace.events.thread[row])).startswith("jobs")
         assert not trace.problems.cost_data
+
+
+def test_info_and_filter_say_where_the_marks_and_hits_are(tmp_path):
+    rules = 'WHEN latency("tick", "done") > 5ms THEN MARK "late"; KEEP 1 buffer; STOP'
+    (tmp_path / "late.satrules").write_text(rules)
+    lates = [number == 3 for number in range(40)]
+    options = LoggerOptions(is_ring=True, kernel_buffers=4)
+    run(Capture(jobs(lates), duration_ns=1000 * MS, options=options, rules_text=rules), tmp_path / "a.kev")
+    trace = open_trace(tmp_path / "a.kev")
+    ((row, _),) = recorded_marks(trace)
+    (mark,) = json.loads(satview("info", "--json", tmp_path / "a.kev").stdout)["marks"]
+    assert (mark["text"], mark["event"]) == ("late", row)
+    text = satview("info", tmp_path / "a.kev").stdout.decode()
+    assert f"Marks  late at {format_time(mark['time_ns'])} (#{row})" in text
+    text = satview("filter", tmp_path / "a.kev", "-r", tmp_path / "late.satrules").stdout.decode()
+    assert f"{rules}\n  1 hit: {format_time(mark['time_ns'])} (#" in text
 
 
 def test_a_capture_without_a_ring_ends_behind_its_trigger(tmp_path):

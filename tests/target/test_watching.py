@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import time
 
 import pytest
 
@@ -132,3 +133,34 @@ def test_what_cannot_be_watched_is_refused_and_nothing_starts(board, tmp_path):
         capture(rules_request(board, tmp_path / "a.kev", rules, is_ring=True), lambda: True, print, print)
     assert not board.loggers()
     assert not (tmp_path / "a.kev").exists()
+
+
+STOPPER = """
+from satview.capture.sim.calls import Sleep, TraceEvent
+from satview.capture.trace_event import mode
+
+def setup(kernel):
+    def body():
+        yield Sleep(1_500_000_000)
+        yield TraceEvent(mode("INSERTUSRSTREVENT"), 1023, "#0000000 trigger: late")
+        yield TraceEvent(mode("STOP"))
+        while True:
+            yield Sleep(10_000_000)
+
+    kernel.spawn("usr/bin/set_rules", body)
+"""
+
+
+@pytest.mark.thorough
+@pytest.mark.usefixtures("quick_clock")
+def test_a_program_on_the_board_that_stops_the_ring_ends_the_capture(board, tmp_path):
+    (tmp_path / "stopper.py").write_text(STOPPER)
+    board.runs("7.1.0", "7.x", f"--workload {tmp_path}/stopper.py")
+    begin_s = time.monotonic()
+    request = Request(board.profile, tmp_path / "a.kev", is_ring=True)
+    captured = capture(request, lambda: time.monotonic() - begin_s > 30, lambda _text: None, print)
+    assert captured.faults == []
+    assert time.monotonic() - begin_s < 30  # nobody stopped it here
+    trace = open_trace(tmp_path / "a.kev")
+    assert [text for _, text in recorded_marks(trace)] == ["late"]
+    assert board.is_clean_within(5)
