@@ -529,6 +529,128 @@ static int is_named(struct number pid, const struct named *named)
     return 0;
 }
 
+/// spans: number
+/* Of each thread: when the first event of a pair was, and the time from there to the second one. Handlers of several
+   CPUs share them. Of more threads, the one that was silent for longest is forgotten. */
+#define SPANS 256
+struct span {
+    uint64_t begin, seen;
+    int64_t length_ns;
+    int32_t pid, tid;
+    int is_used, has_begin, has_length;
+};
+static intrspin_t span_lock;
+
+/// find_span: spans
+static struct span *find_span(struct span *spans, struct number pid, struct number tid, int creates)
+{
+    const int32_t own_pid = (int32_t)pid.value, own_tid = tid.is_known ? (int32_t)tid.value : -1;
+    struct span *found = NULL, *oldest = spans;
+    unsigned i;
+    if (!pid.is_known)
+        return NULL;
+    for (i = 0; i < SPANS && found == NULL; ++i) {
+        if (spans[i].is_used && spans[i].pid == own_pid && spans[i].tid == own_tid)
+            found = &spans[i];
+        if (!spans[i].is_used || (oldest->is_used && spans[i].seen < oldest->seen))
+            oldest = &spans[i];
+    }
+    if (found == NULL && creates) {
+        const struct span begun = {0, 0, 0, own_pid, own_tid, 1, 0, 0};
+        found = oldest;
+        *found = begun;
+    }
+    return found;
+}
+
+/// note_span: find_span
+/* Takes note of an event that may begin or end a span of its thread. */
+static void note_span(struct span *spans, struct number pid, struct number tid, int begins, int ends)
+{
+    const uint64_t now = ClockCycles(), per_s = SYSPAGE_ENTRY(qtime)->cycles_per_sec;
+    struct span *span;
+    if (!begins && !ends)
+        return;
+    InterruptLock(&span_lock);
+    span = find_span(spans, pid, tid, begins);
+    if (span != NULL) {
+        span->has_length = ends && span->has_begin;
+        if (span->has_length) {
+            const uint64_t cycles = now - span->begin;
+            span->length_ns = (int64_t)(cycles / per_s * 1000000000u + cycles % per_s * 1000000000u / per_s);
+        }
+        span->has_begin = begins;
+        span->begin = span->seen = now;
+    }
+    InterruptUnlock(&span_lock);
+}
+
+/// latency: find_span known unknown
+static struct number latency(struct span *spans, struct number pid, struct number tid)
+{
+    struct number result = unknown();
+    struct span *span;
+    InterruptLock(&span_lock);
+    span = find_span(spans, pid, tid, 0);
+    if (span != NULL && span->has_length)
+        result = known(span->length_ns);
+    InterruptUnlock(&span_lock);
+    return result;
+}
+
+/// use_span: find_span
+/* A span counts once. */
+static void use_span(struct span *spans, struct number pid, struct number tid)
+{
+    struct span *span;
+    InterruptLock(&span_lock);
+    span = find_span(spans, pid, tid, 0);
+    if (span != NULL)
+        span->has_length = 0;
+    InterruptUnlock(&span_lock);
+}
+
+/// mark:
+/* Inserts the user event of a mark; the event that caused it follows, since handlers come before their event. */
+static void mark(const char *text)
+{
+    static unsigned mark_count;
+    char room[240] = "#0000000 trigger: ";
+    unsigned number = mark_count++ % 10000000u, i;
+    for (i = 7; i > 0; --i, number /= 10)
+        room[i] = (char)('0' + number % 10);
+    for (i = 18; *text != '\0' && i + 1 < sizeof(room); ++i)
+        room[i] = *text++;
+    room[i] = '\0';
+    TraceEvent(_NTO_TRACE_INSERTUSRSTREVENT, 1023, room);
+}
+
+/// stop_after:
+/* Ends the trace, after so many slots as the buffers that are kept have; tracelogger -r then saves its ring. */
+static uint32_t slots_left;
+static void stop_after(unsigned buffers)
+{
+    static int is_stopping;
+    if (is_stopping)
+        return;
+    is_stopping = 1;
+    if (buffers == 0)
+        TraceEvent(_NTO_TRACE_STOP);
+    else
+        slots_left = 1024 * buffers;
+}
+
+/// count_slots: stop_after
+static void count_slots(const event_data_t *event)
+{
+    const uint32_t slots = event->el_num < 3 ? 1 : (event->el_num + 1) / 2;
+    if (slots_left == 0)
+        return;
+    slots_left -= slots < slots_left ? slots : slots_left;
+    if (slots_left == 0)
+        TraceEvent(_NTO_TRACE_STOP);
+}
+
 /// find_processes: remember
 /* Reads the path of a process from its address space in /proc. */
 static void find_process(long pid)

@@ -47,6 +47,7 @@ class _KernelContext(EventContext):
         self.code, self.cpu, self.words, self.word_count, self.tested = code, cpu, words, word_count, tested
         self._gate, self._stamp, self._thread = gate, stamp, thread
         self.pid, self.tid = (thread.process.pid, thread.tid) if thread is not None else (-1, -1)
+        self.latency_ns = None
 
     @property
     def time_ns(self) -> int:  # type: ignore[override]
@@ -78,6 +79,9 @@ class Gate:
         is_tracing: Between START and STOP.
         emitted: Events written.
         origin: Stamp that counts as time 0 in conditions: of the first event after START; None before it.
+        watch: Sees the events that are logged and whose codes are `watched`, each with its stamp and with its time by
+            the clock of the machine; None = nobody looks.
+        watched: For each code whether `watch` sees its events.
         running: Thread that the trace says runs, by CPU: the last one that entered RUNNING there.
     """
 
@@ -88,6 +92,8 @@ class Gate:
         self.is_tracing = False
         self.emitted = 0
         self.origin: int | None = None
+        self.watch: Callable[[EventContext, int, int], None] | None = None
+        self.watched = bytes(wire.CODE_COUNT)
         self.running: list[Thread | None] = [None] * target.cpus
         self.byte_order = "big" if target.big_endian else "little"
         self._machine: Machine | None = None
@@ -144,7 +150,22 @@ class Gate:
         if not self.is_tracing or self.buffers is None:
             return False
         self.emitted += 1
-        return self.buffers.put(cpu, code, time, words, flags)
+        is_written = self.buffers.put(cpu, code, time, words, flags)
+        if self.watched[code] and self.watch is not None:
+            self.watch(self._logged(cpu, code, time, words), self._stamped(cpu, time), time)
+        return is_written
+
+    def _logged(self, cpu: int, code: int, time: int, words: Sequence[int]) -> EventContext:
+        """Return what is known of an event that was logged: a state of a thread is that thread's own."""
+        thread = self.running[cpu]
+        is_of_thread = (
+            code >> wire.CLASS_SHIFT == wire.WireClass.PR_TH
+            and code & wire.EVENT_MASK < wire.PROC_CREATE & wire.EVENT_MASK
+        )
+        if is_of_thread and self._machine is not None:
+            process = self._machine.processes.get(words[0])
+            thread = process.threads.get(words[1]) if process is not None else None
+        return _KernelContext(self, code, cpu, time, *_padded(words), thread, None)
 
     def admit(
         self,
@@ -172,14 +193,8 @@ class Gate:
             known = rules.passes_thread(code, tested)
             if known is not None:
                 return known
-        count = len(words)
-        if count == 2:
-            padded: tuple[int, ...] = (words[0] & _LOW, words[1] & _LOW)
-        else:
-            count = max(2, count)
-            padded = (*[word & _LOW for word in words], *(0,) * (count + count % 2 - len(words)))
         whose = thread or self.running[cpu]
-        context = _KernelContext(self, code, cpu, time, padded, count, whose, tested)
+        context = _KernelContext(self, code, cpu, time, *_padded(words), whose, tested)
         return rules.call_handlers(context) if tested is not None else rules.passes_tests(context)
 
     def begins_at(self, cpu: int, time: int) -> None:
@@ -204,3 +219,12 @@ class Gate:
         skews = self.buffers.skew_cycles if self.buffers is not None else ()
         unskewed = time - skews[cpu] if skews else time
         return not flags & TESTED or self.admit(cpu, wire.CONTROL_TIME, unskewed, payload)
+
+
+def _padded(words: Sequence[int]) -> tuple[tuple[int, ...], int]:
+    """Return payload words as a trace has them, and how many they are without the padding, at least 2."""
+    count = len(words)
+    if count == 2:
+        return (words[0] & _LOW, words[1] & _LOW), count
+    count = max(2, count)
+    return (*[word & _LOW for word in words], *(0,) * (count + count % 2 - len(words))), count

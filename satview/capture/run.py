@@ -15,6 +15,7 @@ from satview.base.errors import UsageError
 from satview.capture import control
 from satview.capture.emit import RULE_DATA
 from satview.capture.files import CaptureError, KevFile
+from satview.capture.flight_recorder import Bounds, FlightRecorder
 from satview.capture.kernel import Kernel
 from satview.capture.logger import Logger
 from satview.capture.logger_options import RULE, SET_UP_PRIORITY, LoggerOptions, LoggerReport, Say
@@ -26,6 +27,7 @@ from satview.capture.sim.parts.objects import lock_state
 from satview.capture.sim.parts.target import target
 from satview.capture.sim.parts.threads import Body, Thread
 from satview.capture.sim.parts.truth import Truth, describe
+from satview.capture.triggered import TriggeredOutput, TriggerWatch, recorder_writer
 from satview.capture.workloads.registry import Workload, find
 from satview.events.catalogue import catalogue
 from satview.events.spec import Release
@@ -34,6 +36,7 @@ from satview.filters.expressions.expression import Expression
 from satview.filters.rules.building import FunctionLoader, build
 from satview.filters.rules.capturing import CaptureRules, for_capture
 from satview.filters.rules.text import Processes, Rule, parse_rules
+from satview.filters.rules.triggers import Trigger
 
 # Rule files for captures: the rules that filter a view, turned into the TraceEvent() calls that they are.
 
@@ -179,6 +182,7 @@ PACE_S = 0.02  # real time between two looks at the clock of a target that runs 
 SHORT_GRACE_NS = 20_000_000
 GRACE_S = 5  # simulated time a logger gets to write what it has after it was stopped, beside that of the disk
 DAY_S = 86_400
+RECORDER_DAYS = 31  # a ring that triggers hand over runs for days
 NS_PER_S = 1_000_000_000
 
 
@@ -230,6 +234,7 @@ class Capture:
         keeps_truth: Keep what really happened, to compare it with the trace; memory grows with the duration.
         needs_privilege: Programs that attach handlers need I/O privilege, as on a target; False waives it.
         qst: Write the kernel's ring as a QST file of this form, without a logger; None = a .kev file.
+        bounds: Of the files that triggers of a ring end as; None = one file, of as many buffers as the kernel has.
         pace: Simulated seconds per real second, for files that grow while somebody watches; 0 = as fast as it can.
     """
 
@@ -252,6 +257,7 @@ class Capture:
     rules_text: str = ""
     load_function: FunctionLoader | None = None
     qst: QstForm | None = None
+    bounds: Bounds | None = None
 
 
 def run(
@@ -285,12 +291,16 @@ def run(
     begin = machine.now
     started, end = _times(capture, workload, machine)
     workload.setup(kernel)
-    options = capture.options
+    options, rules = capture.options, None
     if capture.rules_text.strip():
         calls, rules = calls_of_text(capture.rules_text, kernel, capture.load_function, options.is_wide)
         options = replace(options, rules=calls)
         for note in rules.notes:
             (say or _say_nothing)(0, note)
+    watch = TriggerWatch(kernel, rules.triggers) if rules is not None and rules.triggers else None
+    bounds = _bounds(capture, rules.triggers if rules is not None else ())
+    if bounds is not None:
+        options = replace(options, is_ring=False, iterations=0)
     was_cancelled = False
 
     def poll() -> bool:
@@ -301,7 +311,7 @@ def run(
         return was_cancelled
 
     with (
-        _file(capture, path, machine, started, stream) as file,
+        _file(capture, path, kernel, started, stream, watch, bounds, say or _say_nothing) as file,
         control.advancing(machine, path.name, capture.patience_s, lambda: file.is_waiting),
     ):
         machine.run(started, poll)
@@ -315,7 +325,9 @@ def run(
             raise logger.failure
         if not logger.report.events and not options.is_probe and not isinstance(file, QstFile):
             found.append(f"nothing was captured: {reason}")
-        if file.is_cut:
+        if isinstance(file, TriggeredOutput):
+            found += file.finish()
+        elif file.is_cut:
             found.append(f"{path.name} is full with its {capture.limit_bytes} bytes: what came later is not in it")
     duration_ns = (machine.now - begin) * NS_PER_S // machine.target.cycles_per_s
     machine.close()
@@ -335,6 +347,23 @@ def run(
     )
 
 
+def _bounds(capture: Capture, triggers: Sequence[Trigger]) -> Bounds | None:
+    """Return the bounds of a flight recorder, None if no trigger ends a ring.
+
+    Raises:
+        UsageError: Something of it cannot work.
+    """
+    if triggers and capture.qst is not None:
+        raise UsageError("--qst: a tracer that writes QST files has no triggers; leave it out")
+    if not capture.options.is_ring or not any(trigger.action.stops for trigger in triggers):
+        if capture.bounds is not None:
+            raise UsageError("--every: it needs a ring (-r), and a rule that ends an incident: WHEN ... THEN STOP")
+        return None
+    bounds = capture.bounds or Bounds(capture.options.kernel_buffers)
+    bounds.check(triggers)
+    return bounds
+
+
 def _say_nothing(_level: int, _text: str) -> None:
     """Drop console messages that no caller takes."""
 
@@ -350,7 +379,8 @@ def _times(capture: Capture, workload: Workload, machine: Machine) -> tuple[int,
     if capture.options.seconds and not capture.duration_ns:  # the logger ends it, however short the workload
         requested_ns = int(capture.options.seconds * NS_PER_S) + GRACE_S * NS_PER_S
         duration_ns = max(duration_ns, min(requested_ns, DAY_S * NS_PER_S))
-    if duration_ns < 0 or duration_ns > DAY_S * NS_PER_S:
+    most_s = DAY_S * (RECORDER_DAYS if capture.bounds is not None else 1)
+    if duration_ns < 0 or duration_ns > most_s * NS_PER_S:
         raise UsageError("the duration is more than a day, or negative")
     cycles = machine.target.cycles
     return machine.now + cycles(lead_in_ns), machine.now + cycles(lead_in_ns + duration_ns)
@@ -384,18 +414,26 @@ def _losses(kernel: Kernel) -> tuple[int, int]:
     return (buffers.lost_buffers, buffers.dropped_events) if buffers is not None else (0, 0)
 
 
-def _file(capture: Capture, path: Path, machine: Machine, started: int, stream: BinaryIO | None) -> KevFile | QstFile:
-    """Begin the file of a capture."""
+def _file(
+    capture: Capture, path: Path, kernel: Kernel, started: int, stream: BinaryIO | None, watch: TriggerWatch | None,
+    bounds: Bounds | None, say: Say,
+) -> KevFile | QstFile | TriggeredOutput:  # fmt: skip
+    """Begin the file of a capture, or the ring that becomes files."""
     if capture.qst is not None:
-        return QstFile(path, capture.qst, machine.target)
-    return KevFile(
-        path, machine.target, started, capture.attributes, capture.limit_bytes, stream,
+        return QstFile(path, capture.qst, kernel.target)
+    if bounds is not None and watch is not None:
+        write = recorder_writer(kernel, started, capture.attributes)
+        recorder = FlightRecorder(path, bounds, write, lambda text: say(0, text))
+        return TriggeredOutput(watch, None, recorder, kernel.emitter.byte_order)
+    file = KevFile(
+        path, kernel.target, started, capture.attributes, capture.limit_bytes, stream,
         is_growing=not capture.options.is_ring,
     )  # fmt: skip
+    return file if watch is None else TriggeredOutput(watch, file, None, kernel.emitter.byte_order)
 
 
 def _logger(
-    kernel: Kernel, options: LoggerOptions, file: KevFile | QstFile, say: Say, program: Body | None
+    kernel: Kernel, options: LoggerOptions, file: KevFile | QstFile | TriggeredOutput, say: Say, program: Body | None
 ) -> Logger | Probe:
     """Start the logger, or attach the probe or the tracer that keeps the ring."""
     if isinstance(file, QstFile):

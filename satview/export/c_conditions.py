@@ -234,13 +234,18 @@ class HandledCodes:
 class Condition:
     """A condition in C.
 
+    Args:
+        tables: What it shares with others.
+        requested: The events that it is evaluated for.
+        spans: Name of the table of spans of its latency.
+
     Attributes:
         unwritten: Parts that a handler cannot know: the node, why, and what to do instead.
         thread_node: Whether it needs `note_running()` for THRUNNING events.
     """
 
-    def __init__(self, tables: Tables, requested: HandledCodes) -> None:
-        self._tables, self._requested = tables, requested
+    def __init__(self, tables: Tables, requested: HandledCodes, spans: str = "") -> None:
+        self._tables, self._requested, self._spans = tables, requested, spans
         self.unwritten: list[tuple[nodes.Node, str, str]] = []
         self.thread_node: nodes.Node | None = None
 
@@ -366,6 +371,8 @@ class Condition:
             return self._field(node)
         if isinstance(node, nodes.Argument):
             return self._argument(node)
+        if isinstance(node, nodes.Latency):
+            return use("latency", self._spans, *self.thread(node))
         if isinstance(node, nodes.Negative):
             return use("negative", self._number(node.part))
         if isinstance(node, nodes.Arithmetic):
@@ -394,6 +401,10 @@ class Condition:
             return self._tables.use(f"{name}_of", "event")
         self.thread_node = self.thread_node or node
         return self._tables.use(f"running_{name}", "event")
+
+    def thread(self, node: nodes.Node) -> tuple[str, str]:
+        """Return the pid and the tid of the thread of an event."""
+        return self._thread(node, "pid"), self._thread(node, "tid")
 
     def _argument(self, node: nodes.Argument | nodes.Field) -> str:
         positions = self._argument_offsets(node)
@@ -439,6 +450,8 @@ def needs_thread(node: nodes.Node) -> bool:
     """Return whether a condition needs to know whose an event is."""
     if isinstance(node, nodes.Field):
         return FIELDS[node.name].domain is Domain.THREAD
+    if isinstance(node, nodes.Latency):
+        return True
     return any(needs_thread(part) for part in nodes.children(node))
 
 

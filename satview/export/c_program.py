@@ -30,6 +30,7 @@ from satview.export.c_conditions import (
 )
 from satview.filters.diagnostics import Diagnostic
 from satview.filters.expressions.expression import Expression
+from satview.filters.expressions.reach import codes_that_fit
 from satview.filters.external import (
     CALL_COUNT,
     INT_CLASSES,
@@ -40,10 +41,11 @@ from satview.filters.external import (
 )
 from satview.filters.rules.building import BuiltRules
 from satview.filters.rules.capturing import AllOf, for_capture
-from satview.filters.rules.handlers import DynamicRule
+from satview.filters.rules.handlers import HANDLER_CLASSES, DynamicRule
 from satview.filters.rules.rule_set import RuleSet
 from satview.filters.rules.switches import C
 from satview.filters.rules.text import Rule
+from satview.filters.rules.triggers import Trigger
 from satview.filters.rules.writing import handler_rules, rules_of
 
 # The C functions that exported programs are made of: `resources/export/handlers.c`, cut into parts.
@@ -92,20 +94,25 @@ def ordered(requested: Iterable[str]) -> list[str]:
 # What is around the functions of an exported program: its first lines, and main().
 
 
+_RING_LEAST: Final = 32  # buffers: what tracelogger has by itself
 _MATCHING: Final = {"fits_glob": "fnmatch.h", "fits_regex": "regex.h"}
 
 
-def head(title: str, has_handlers: bool, has_names: bool, used: set[str]) -> list[str]:
-    """Return what comes first: what the program is, headers, also of the `used` parts, the macro for a mode."""
+def head(title: str, has_handlers: bool, has_names: bool, used: set[str], ring: int = 0) -> list[str]:
+    """Return what comes first: what the program is, headers, also of the `used` parts, the macro for a mode.
+
+    `ring` is the number of buffers of a ring that a trigger ends; 0 = none does.
+    """
     headers = {"errno.h", "stdio.h", "string.h", "sys/kercalls.h", "sys/neutrino.h", "sys/trace.h"}
     if has_handlers:
         headers |= {"stddef.h", "stdint.h", "unistd.h"}
     if has_names:
         headers |= {"devctl.h", "dirent.h", "fcntl.h", "stdlib.h", "sys/procfs.h"}
     headers |= {header for part, header in _MATCHING.items() if part in used}
+    headers |= {"sys/syspage.h"} if "note_span" in used else set()
     return [
         "/* Sets a filter of the instrumented kernel. Written by satview. Run it as root:",
-        "     tracelogger -d1 -n 0 -f /dev/shmem/tracebuffer.kev &",
+        f"     tracelogger -d1 {f'-r -k {ring}' if ring else '-n 0'} -f /dev/shmem/tracebuffer.kev &",
         "     this_program */",
         *comment(title),
         "",
@@ -236,11 +243,13 @@ class _Handler:
         name: Of the function.
         conditions: All of them have to hold.
         rules: Where it is attached.
+        triggers: Numbers of those that look at its events.
     """
 
     name: str
     conditions: tuple[Expression, ...]
     rules: list[Rule]
+    triggers: tuple[int, ...] = ()
 
 
 class _Program:
@@ -254,6 +263,10 @@ class _Program:
         self._everything = _everything(self._state)
         self._handlers: dict[tuple[object, ...], _Handler] = {}
         self._follows_threads = self._drops_running = False
+        self._triggers, self._counts_slots = captured.triggers, any(one.action.keep for one in captured.triggers)
+        self._classes: list[frozenset[ExternalClass]] = []  # that each trigger looks at
+        for trigger in captured.triggers:
+            self._place(trigger)
 
     def written(self, title: str) -> CProgram:
         """Return the program."""
@@ -272,12 +285,20 @@ class _Program:
         body = self._body(functions, data)
         has_handlers, has_names = bool(data), bool(self._tables.named)
         source = [
-            *head(title, has_handlers, has_names, self._tables.parts),
+            *head(title, has_handlers, has_names, self._tables.parts, self._ring_buffers()),
             *body,
             *main(calls_and_notes, has_handlers, has_names),
             "",
         ]
         return CProgram("\n".join(source), tuple(self._faults), self._notes)
+
+    def _ring_buffers(self) -> int:
+        """Return how many buffers a ring needs so that its triggers stay in it; 0 if none ends it.
+
+        Slots are counted as if buffers were full; a kernel closes them earlier, at a share of two thirds at least.
+        """
+        keeps = [trigger.action.keep for trigger in self._triggers if trigger.action.stops]
+        return max(_RING_LEAST, max(keeps) * 3 // 2 + 2) if keeps else 0
 
     # ---- where handlers are attached -----------------------------------------------------------------------------
 
@@ -288,6 +309,9 @@ class _Program:
             rule.external not in NAMES_THREAD and needs_thread(condition.tree)
             for rule, handler in positions
             for condition in _conditions(handler) or ()
+        ) or any(
+            needs_thread(trigger.condition.tree) and classes - NAMES_THREAD
+            for trigger, classes in zip(self._triggers, self._classes, strict=False)
         )
         if self._follows_threads:
             positions = self._with_tracker(positions)
@@ -316,11 +340,50 @@ class _Program:
             self._state.add_event(C.THREAD, 1 << address.number)
         return [*handler_rules(self._state)]
 
+    def _place(self, trigger: Trigger) -> None:
+        """Attach a handler to every class with events that a trigger has to see; say what it cannot see."""
+        state, release = self._state, self._release
+        if release is Release.QNX_8:
+            self._fault(trigger, f"release {release} has no event handlers, so that no program can watch its events; "
+                        "record with satview capture --ring")  # fmt: skip
+            return
+        on = state.codes_at()
+        seen = {external: state.codes_at(external) for external in sorted(HANDLER_CLASSES - {C.CONTROL})}
+        visible = np.any(list(seen.values()), axis=0)
+        pair = trigger.condition.latency
+        for name, _, condition in pair.named_ends if pair is not None else ():
+            if not (codes_that_fit(condition) & visible).any():
+                self._fault(trigger, f"the kernel calls no handler for {name}; name a kernel call, a message or "
+                            "a state, or record with satview capture --ring")  # fmt: skip
+        hidden = trigger.codes & on & ~visible
+        names = {external.name for code in np.flatnonzero(hidden).tolist()
+                 if (external := state.address(code).external) not in (None, C.CONTROL)}  # fmt: skip
+        if names and not (codes_that_fit(trigger.condition.tree) & visible).any():
+            self._fault(trigger, f"the kernel calls no handler for events of {', '.join(sorted(names))}")
+        elif names:
+            self._notes += (f"line {trigger.line}: the program does not see events of {', '.join(sorted(names))}, "
+                            "which take no handler",)  # fmt: skip
+        classes = {external for external, codes in seen.items()
+                   if codes.any() and (self._counts_slots or (codes & trigger.codes).any())}  # fmt: skip
+        for external in sorted(classes):
+            if any(position[0] is external for position in state.event_handlers):
+                self._fault(trigger, f"events of {external.name} have handlers of their own, behind which the program "
+                            "cannot look; write their conditions with WHERE")  # fmt: skip
+            elif external not in state.class_handlers and state.add_class_ev_handler(external, AllOf()):
+                self._fault(trigger, f"all {state.handler_limit} positions for handlers are taken")
+        self._classes.append(frozenset(classes))
+
+    def _fault(self, trigger: Trigger, message: str) -> None:
+        text = next(rule.text(self._release) for rule in self._built.rules if rule.line == trigger.line)
+        self._open_faults.append(Diagnostic(message, 0, len(text), trigger.line))
+
     def _handler(self, rule: Rule, conditions: tuple[Expression, ...]) -> _Handler:
         external = rule.external
         is_tracker = self._follows_threads and external is C.THREAD and rule.event is None
-        key = (*(condition.text for condition in conditions), None, external in NAMES_THREAD, is_tracker)
-        handler = self._handlers.setdefault(key, _Handler(f"handler_{len(self._handlers) + 1}", conditions, []))
+        triggers = tuple(number for number, classes in enumerate(self._classes) if external in classes)
+        key = (*(condition.text for condition in conditions), None, external in NAMES_THREAD, is_tracker, triggers)
+        name = f"handler_{len(self._handlers) + 1}"
+        handler = self._handlers.setdefault(key, _Handler(name, conditions, [], triggers))
         handler.rules.append(rule)
         return handler
 
@@ -354,11 +417,36 @@ class _Program:
                     f"    if ({self._tables.use('code_of', 'event')} == 0x{THREAD_RUNNING:x})",
                     "        return 0;",
                 ]
-        elif not any("event" in test for _, test in tests):
+        elif not handler.triggers and not any("event" in test for _, test in tests):
             lines.append("    (void)event;")
         for text, test in tests:
             lines += [*comment(f"WHERE {text}", "    "), f"    if (!({test}))", "        return 0;"]
+        for number in handler.triggers:
+            lines += self._watching(number, requested)
+        if self._counts_slots and handler.triggers:
+            lines.append(f"    {self._tables.use('count_slots', 'event')};")
         return [*lines, "    return 1;", "}", ""]
+
+    def _watching(self, number: int, requested: HandledCodes) -> list[str]:
+        """Return what a handler does for a trigger once its event has passed."""
+        trigger, use, spans = self._triggers[number], self._tables.use, f"spans_{number + 1}"
+        condition = Condition(self._tables, requested, spans)
+        test = condition.text(trigger.condition.tree)
+        faults = self._take_faults(trigger.condition)
+        lines = [*comment(f"WHEN {trigger.condition.text} THEN {trigger.action.text()}", "    ")]
+        pair = trigger.condition.latency
+        used = []
+        if pair is not None and pair.begins is not None and pair.ends is not None:
+            thread, ends = condition.thread(pair), [condition.text(end) for end in (pair.begins, pair.ends)]
+            lines.append(f"    {use('note_span', spans, *thread, *ends)};")
+            used = [f"        {use('use_span', spans, *thread)};"]
+            if (definition := f"static struct span {spans}[SPANS];") not in self._tables.lines:
+                self._tables.lines.append(definition)
+        lines += [f"    if ({test}) {{", *used, f"        {use('mark', literal(trigger.mark))};"]
+        if trigger.action.stops:
+            lines.append(f"        {use('stop_after', str(trigger.action.keep))};")
+        faults += self._faults_of(trigger.condition, condition)
+        return [*self._errors(faults, ""), *lines, "    }"]
 
     def _requested(self, handler: _Handler) -> HandledCodes:
         every, on = (

@@ -56,6 +56,13 @@ class DerivedColumns(Protocol):
             int64 (len(rows),).
         """
 
+    def latency_ns(self, rows: _Rows) -> NDArray[np.int64]:
+        """Time between the two events of the pair that a trigger compares (`rules.triggers`); -1 = not known.
+
+        Returns:
+            int64 (len(rows),), nanoseconds.
+        """
+
 
 class TraceDerivedColumns:
     """Columns worked out from a trace and its links; priorities are found on first use and cached."""
@@ -111,6 +118,14 @@ class TraceDerivedColumns:
         if not is_own.all():
             return None
         return self._trace.payloads.column(rows, _PRIORITY_WORD).astype(np.int64)
+
+    def latency_ns(self, rows: _Rows) -> NDArray[np.int64]:
+        """See `DerivedColumns.latency_ns`; without a pair none is known.
+
+        Returns:
+            int64 (len(rows),), nanoseconds.
+        """
+        return np.full(len(rows), UNKNOWN, np.int64)
 
     def has_priorities(self) -> bool:
         """Return whether any event of a thread shows a priority; the first one that does ends the search."""

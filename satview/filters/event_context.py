@@ -38,6 +38,7 @@ class EventContext:
         length_ns: How long the thread stayed in the state it enters; None = not known (yet).
         raw: Payload bytes as they are in the file; None = made from the words.
         word_count: Payload words without the padding of the last slot, at least 2; 0 = not known.
+        latency_ns: Time between the two events of the pair that a trigger compares; None = not known.
         is_little_endian: Byte order of the target: decides text and 64-bit values.
     """
 
@@ -56,6 +57,7 @@ class EventContext:
     raw: bytes | None = None
     is_little_endian: bool = True
     word_count: int = 0
+    latency_ns: int | None = None
 
     @property
     def el_num(self) -> int:

@@ -104,6 +104,13 @@ def _linux_pairs(trace: Trace) -> Pairs:
     return pairs_of(cause[fits], effects[fits])
 
 
+def _of_states(names: tuple[str, ...]) -> NDArray[np.bool_]:
+    """Return which lane values are of some states, bool (256,)."""
+    table = np.zeros(LANE_VALUES, np.bool_)
+    table[[STATE_BY_NAME[name].value for name in names]] = True
+    return table
+
+
 class _WakeUps:
     """Looks for the cause of every wake-up, what names it before what only fits."""
 
@@ -149,9 +156,7 @@ class _WakeUps:
 
     def _in(self, *states: str) -> NDArray[np.intp]:
         """Return the wake-ups from some states that have no cause yet."""
-        table = np.zeros(LANE_VALUES, np.bool_)
-        table[[STATE_BY_NAME[state].value for state in states]] = True
-        return np.flatnonzero(table[self.value] & (self.cause == NO_EVENT))
+        return np.flatnonzero(_of_states(states)[self.value] & (self.cause == NO_EVENT))
 
     def _called(self, at: NDArray[np.intp], names: tuple[str, ...]) -> NDArray[np.intp]:
         """Return those wake-ups that happen within one of some calls."""
@@ -215,7 +220,7 @@ class _WakeUps:
             return
         (pid, _), (tid, _), (ident, _) = arguments(trace, expired, "pid", "tid", "timer_id")
         thread = thread_rows(trace, pid.astype(np.uint32), tid.astype(np.uint32))
-        at = np.setdiff1d(np.flatnonzero(self.cause == NO_EVENT), self._in(*_UNLIMITED))
+        at = np.flatnonzero((self.cause == NO_EVENT) & ~_of_states(_UNLIMITED)[self.value])
         is_timeout = ident == _NO_TIMER
         self._offer(at, self._last_naming(expired[is_timeout], thread[is_timeout], at), Certainty.EXACT)
         at = self._in("INTR")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from PySide6.QtCore import QObject, Signal, Slot
@@ -50,8 +50,19 @@ class Marks(QObject):
 
     changed = Signal()
 
-    def __init__(self, trace_path: Path, limits: TimeWindow, parent: QObject | None = None) -> None:
+    def __init__(
+        self, trace_path: Path, limits: TimeWindow, parent: QObject | None = None, recorded: Iterable[Mark] = ()
+    ) -> None:
+        """Read the files.
+
+        Args:
+            trace_path: The trace.
+            limits: Its time.
+            parent: Owner.
+            recorded: Marks that a recorder left in the trace: they show, and are stored in no file beside it.
+        """
         super().__init__(parent)
+        self._recorded, self._hits = set(recorded), set[Mark]()
         self._files = MarkFiles(trace_path)
         self.file = StoredMarks(self._files, self)
         self.file.stored.connect(self._show)
@@ -102,6 +113,21 @@ class Marks(QObject):
         earlier = [mark for mark in self._marks if mark.start_cycles < cycles]
         return earlier[-1] if earlier else self._marks[-1] if self._marks else None
 
+    @property
+    def first_recorded(self) -> Mark | None:
+        """The first mark that a recorder left."""
+        return min(self._recorded, key=by_time, default=None)
+
+    def show_recorded(self, marks: Iterable[Mark]) -> None:
+        """Show the marks that a recorder left, of a trace that has grown."""
+        self._recorded |= set(marks)
+        self._show()
+
+    def show_hits(self, hits: Iterable[Mark]) -> None:
+        """Show where triggers hit, instead of what was shown so before; nothing is stored of it."""
+        self._hits = set(hits)
+        self._show()
+
     def set_limits(self, limits: TimeWindow) -> None:
         """Show marks up to the end of a trace that has grown."""
         self._limits = limits
@@ -123,6 +149,9 @@ class Marks(QObject):
 
     def _change(self, old: Mark | None, new: Mark | None) -> None:
         """Store that a mark goes and another one comes."""
+        if old is not None:
+            self._recorded.discard(old)
+            self._hits.discard(old)
         stored = [(key, mark_of(row, self._limits)) for key, row in self._files.rows.items()]
         if old is not None and old != new:
             shown = mark_of(row_of(old), self._limits)  # the files may have more of it than fits the trace
@@ -147,5 +176,5 @@ class Marks(QObject):
 
     def _fitting(self) -> list[Mark]:
         """Return the marks of the files that fit the trace, in order of time."""
-        marks = self._files.marks(self._limits)
+        marks = self._files.marks(self._limits) | self._recorded | self._hits
         return sorted((mark for mark in marks if self._limits.contains(mark.start_cycles)), key=by_time)

@@ -21,6 +21,7 @@ from satview.base.safe_text import visible_line
 from satview.base.time import TimeWindow
 from satview.events import wire
 from satview.events.user_events import Descriptions
+from satview.filters.rules.triggers import recorded_marks
 from satview.formats.symbols import Symbols, add_symbols
 from satview.linkage.chain import NamedHop
 from satview.session.events.event_links import EventLinks
@@ -41,6 +42,7 @@ from satview.session.tasks import IsCancelled, Report, Task
 from satview.session.viewport import PreviewView, Viewport, with_margin
 from satview.store.arguments import describe_events
 from satview.store.doubts import doubts, trusted_window
+from satview.store.mark_file import Mark
 from satview.store.trace import Trace
 from satview.timeline.lane_classes import classes_in
 from satview.timeline.lane_tree import LaneKind, Timeline
@@ -146,9 +148,13 @@ class OpenTrace(QObject):
         self._naming.failed.connect(self._on_not_named)
         self.labels = LabelSource(trace, self)
         self.sorter = LaneSorter(self.lanes, self)
-        self.marks = Marks(trace.path, self.viewport.limits, self)
+        self.marks = Marks(trace.path, self.viewport.limits, self, self._recorded_marks())
         self.search = Search(trace, self, self.filters.evaluator)
         self.viewport.window_changed.connect(self._on_window)
+
+    def _recorded_marks(self) -> list[Mark]:
+        time = self.trace.events.time_cycles
+        return [Mark(int(time[row]), int(time[row]), text) for row, text in recorded_marks(self.trace)]
 
     def reload(self, reload: Reload, is_at_end: bool) -> None:
         """Change over to a longer reading of the same file. All parts stay; so does what the user sees and can undo.
@@ -166,6 +172,7 @@ class OpenTrace(QObject):
             sticks = is_at_end and (view is self or view.viewport.is_at_end)
             view.viewport.grow(with_margin(self.trace.window), self.trace.window.end, sticks)
         self.marks.set_limits(self.viewport.limits)
+        self.marks.show_recorded(self._recorded_marks())
         self.event_links.take(self.trace)
         self.labels.take(self.trace)
         self.class_loader.load()

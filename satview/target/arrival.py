@@ -57,7 +57,7 @@ class Arrival:
         self.path, self._attributes = path, list(attributes)
         self.received = self.buffers = self.lost = self.drops = 0
         self.began_s = self.first_buffer_s = 0.0
-        self._new = NewFile(path, keeps_part=True, is_buffered=False)
+        self._create()
         self._sum = Checksum()
         self._rest = b""
         self._start_bytes = self._written = 0  # in the file: header and system page; all
@@ -65,6 +65,11 @@ class Arrival:
         self._order = "<u4"
         self._last: dict[int, int] = {}
         self._is_per_cpu = self._is_cut = False
+
+    @property
+    def is_done(self) -> bool:
+        """Whether no more is wanted from the target."""
+        return False
 
     @property
     def checksum(self) -> int:
@@ -85,11 +90,33 @@ class Arrival:
             data = self._without_header(data)
         page, data = data[: self._page_left], data[self._page_left :]
         self._page_left -= len(page)
-        self._write(page)
+        self._take_page(page)
         whole = len(data) // SLOT_BYTES * SLOT_BYTES if self.began_s else 0
-        self._write(data[:whole])
         self._rest = data[whole:]
         self._count(data[:whole])
+        self._take_slots(data[:whole])
+
+    def wait(self) -> None:
+        """Take note that nothing came for a moment."""
+
+    def _create(self) -> None:
+        """Begin the file."""
+        self._new = NewFile(self.path, keeps_part=True, is_buffered=False)
+
+    def _take_header(self, pairs: Sequence[tuple[str, str]]) -> None:
+        """Write the header; the file has its name then."""
+        start = header_bytes(pairs)
+        self._start_bytes = len(start) + self._page_left
+        self._write(start)
+        self._new.publish()
+
+    def _take_page(self, data: bytes) -> None:
+        """Write a part of the system page."""
+        self._write(data)
+
+    def _take_slots(self, data: bytes) -> None:
+        """Write whole slots."""
+        self._write(data)
 
     def _without_header(self, data: bytes) -> bytes:
         """Write the header with what it gains, if it is complete; return what is behind it, else everything."""
@@ -104,13 +131,10 @@ class Arrival:
             header = parse_header(data, self.path, len(data))
         except TraceFormatError as error:
             raise TargetError(str(error)) from error
-        start = header_bytes((*header.pairs, *self._attributes))
         self._order = ">u4" if key_byte_order(header) == "big" else "<u4"
         self._is_per_cpu = release_of(header.get("SYS_RELEASE")) is Release.QNX_8
         self._page_left = header.number("SYSPAGE_LEN") or 0
-        self._start_bytes = len(start) + self._page_left
-        self._write(start)
-        self._new.publish()
+        self._take_header((*header.pairs, *self._attributes))
         self.began_s = time.monotonic()
         return data[header.length :]
 

@@ -22,12 +22,14 @@ from pathlib import Path
 from typing import Final
 
 from satview.base.errors import SatviewError
-from satview.base.safe_text import visible_line
+from satview.base.safe_text import counted, visible_line
+from satview.capture.flight_recorder import Bounds
 from satview.target.arrival import Arrival, CutError
 from satview.target.board import PATHS, Board, ask_board, check_board
 from satview.target.line import OWN_WORDS, ClockOffset, Line, Session
 from satview.target.profiles import TargetError
 from satview.target.request import Request, attributes, check_disk, logger_command, with_rules
+from satview.target.watching import Recording
 
 _STARTED, _SUM, _ENDED = (f"{OWN_WORDS}{name}" for name in ("logger", "sum", "end"))
 # SIGPIPE is ignored, by the logger too: it has to see the end of the line as an error, and to live until SIGTERM.
@@ -74,6 +76,8 @@ class Captured:
         first_buffer_s: From the start of the logger to the first full buffer here; 0 = none came.
         received: Bytes.
         buffers, lost, drops: As in `Arrival`.
+        files: What a recorder wrote that is still there; empty = `path`.
+        noticed_s: The longest time from an event that was a trigger until that was noticed here.
         faults: Why the trace is not what was asked for, one sentence each.
         notes: What else there is to know.
     """
@@ -89,6 +93,8 @@ class Captured:
     buffers: int = 0
     lost: int = 0
     drops: int = 0
+    files: tuple[Path, ...] = ()
+    noticed_s: float = 0.0
     faults: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
@@ -118,7 +124,9 @@ def capture(
             say(f"{request.profile.title} does not say {unknown}; the capture begins without knowing that")
         request, reasons = with_rules(request, board)
         for reason in reasons:
-            say(f"{reason}; the rest is filtered here after the capture")
+            say(
+                f"{reason}; {'the files hold more' if request.built else 'the rest is filtered here after the capture'}"
+            )
         check_disk(request)
         offset = line.clock_offset()
         file = "-" if board.can_stream else f"{request.profile.memory_folder}/satview-{secrets.token_hex(4)}.kev"
@@ -126,7 +134,10 @@ def capture(
         if asks_to_stop():
             raise TargetError("stopped before the capture began; nothing was started")
         captured = Captured(request.path, board, command, offset)
-        arrival = Arrival(request.path, attributes(request, board, command, offset))
+        pairs = attributes(request, board, command, offset)
+        arrival = Arrival(request.path, pairs) if request.built is None else Recording(
+            request.path, pairs, request.built, request.bounds or Bounds(request.profile.kernel_buffers), say
+        )  # fmt: skip
         try:
             run = _Run(request, line, captured, arrival, file)
             try:
@@ -137,8 +148,22 @@ def capture(
             arrival.finish()
         if not arrival.began_s:
             raise TargetError(run.why_nothing())
+        if isinstance(arrival, Recording):
+            _report(arrival, captured)
         _check_clock(line, request.profile.title, captured)
     return captured
+
+
+def _report(recording: Recording, captured: Captured) -> None:
+    """Note what became of a ring with triggers."""
+    captured.files, captured.noticed_s = tuple(recording.recorder.files), recording.delay_s
+    if not recording.hits:
+        captured.faults.append("no trigger has hit" + "; the file has the newest buffers" * bool(captured.files))
+        return
+    captured.notes.append(f"{counted(recording.hits, 'hit')} of triggers, noticed here {recording.delay_s:.1f} s after "
+                          "their events at most")  # fmt: skip
+    if forgotten := recording.forgotten:
+        captured.faults.append(f"spans of {counted(forgotten, 'thread')} were given up, because there were too many")
 
 
 def _check_clock(line: Line, name: str, captured: Captured) -> None:
@@ -183,7 +208,7 @@ class _Run:
             TargetError: It is no trace.
         """
         captured, arrival, session = self._captured, self._arrival, self._session
-        is_awaited = self._file == "-" and not self._request.is_ring
+        is_awaited = self._file == "-" and not self._request.keeps_ring_there
         told_s, told_bytes, heard_s, stopped_s, rate = self._began_s, 0, self._began_s, 0.0, 0.0
         while (data := session.read(_LOOK_S)) != b"":
             now_s = time.monotonic()
@@ -196,8 +221,11 @@ class _Run:
                     break
                 if is_awaited and arrival.began_s:
                     is_awaited = False
-                    grows(captured.path)
-            if not stopped_s and (asks_to_stop() or self._is_over(now_s)):
+                    if self._request.built is None:
+                        grows(captured.path)
+            else:
+                arrival.wait()
+            if not stopped_s and (arrival.is_done or asks_to_stop() or self._is_over(now_s)):
                 session.write("stop\n")
                 stopped_s = now_s
             if why := self._why_hopeless(now_s, heard_s, stopped_s):
@@ -221,7 +249,7 @@ class _Run:
 
     def _begin_s(self) -> float:
         """Return when the logger began, as far as can be seen here; 0 = not yet."""
-        if self._file == "-" and not self._request.is_ring:
+        if self._file == "-" and not self._request.keeps_ring_there:
             return self._arrival.began_s
         return self._began_s if _STARTED in self._session.said_so_far else 0.0
 
@@ -231,7 +259,7 @@ class _Run:
         if stopped_s and (silent_s > _STOP_S or (self._file == "-" and ending_s > _STOP_MOST_S)):
             return (f"tracelogger on {self._name} did not end within {ending_s:.0f} s; what it had not sent is not in "
                     "the file")  # fmt: skip
-        is_awaited = self._file == "-" and not self._request.is_ring and not self._arrival.began_s
+        is_awaited = self._file == "-" and not self._request.keeps_ring_there and not self._arrival.began_s
         if is_awaited and now_s - self._began_s > _FIRST_S:
             return (f"tracelogger on {self._name} sent nothing within {_FIRST_S:.0f} s; start it there by hand to see "
                     "what it says")  # fmt: skip

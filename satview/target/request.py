@@ -11,9 +11,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
+from satview.base.errors import UsageError
 from satview.base.safe_text import visible_line
+from satview.capture.flight_recorder import Bounds
 from satview.events.spec import Release
-from satview.filters.rules.building import FunctionLoader, build
+from satview.filters.diagnostics import RuleError
+from satview.filters.rules.building import BuiltRules, FunctionLoader, build
+from satview.filters.rules.capturing import for_capture
 from satview.filters.rules.text import parse_rules
 from satview.filters.rules.writing import tracelogger_command
 from satview.target.board import LOGGER, Board, memory_needed
@@ -23,7 +27,10 @@ from satview.target.profiles import Profile, TargetError
 _RING_AND_SIZE, _CONTINUOUS, _ALL_OPTIONS = 3, 4, 6  # 6.3 brought `-r` and `-S`, 6.4 `-c`
 _MEMORY_SHARE: Final = 4  # of the free memory, a quarter is for the file of a target that cannot stream
 _MEMORY_BYTES: Final = 16 << 20  # where it does not say what is free
+_NO_TRIGGER: Final = "--every needs rules with a trigger (-r): WHEN ... THEN STOP"
 _RULES_MAX: Final = 2000  # characters of rules in a header
+FLUSH_S: Final = 1
+"""How often a target that is watched hands over buffers that are not full (`-D`), so that its events come soon."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +46,8 @@ class Request:
         load_function: For rules that call Python functions; None refuses those.
         seconds: How long; 0 = until somebody ends it.
         is_ring: Keep the newest events in the target's buffers, and fetch them at the end.
+        bounds: Of the files that triggers of a ring end as; None = one file, of as many buffers as `-k` says.
+        built: The rules once the release is known, if they have triggers: the ring and the triggers are here then.
     """
 
     profile: Profile
@@ -49,11 +58,18 @@ class Request:
     load_function: FunctionLoader | None = None
     seconds: float = 0.0
     is_ring: bool = False
+    bounds: Bounds | None = None
+    built: BuiltRules | None = None
+
+    @property
+    def keeps_ring_there(self) -> bool:
+        """Whether the ring is on the target."""
+        return self.is_ring and self.built is None
 
     @property
     def is_timed_there(self) -> bool:
         """Whether tracelogger itself counts the time: it knows whole seconds, and a ring ends at a signal."""
-        return self.seconds > 0 and self.seconds == math.ceil(self.seconds) and not self.is_ring
+        return self.seconds > 0 and self.seconds == math.ceil(self.seconds) and not self.keeps_ring_there
 
 
 def with_rules(request: Request, board: Board) -> tuple[Request, tuple[str, ...]]:
@@ -66,13 +82,42 @@ def with_rules(request: Request, board: Board) -> tuple[Request, tuple[str, ...]
         UsageError: They call a function that may not be run.
     """
     if not request.rules.strip():
+        if request.bounds is not None:
+            raise UsageError(_NO_TRIGGER)
         return request, ()
     release = board.release or Release.QNX_7
     rules = parse_rules(request.rules, release, board.pids_by_name())
+    built = build(rules, release, request.load_function)
+    if request.bounds is not None and not built.triggers:
+        raise UsageError(_NO_TRIGGER)
+    if built.triggers:
+        for fault in for_capture(built).faults:
+            raise RuleError([fault])
+        _check_recording(request, board, built)
+        rules = tuple(rule for rule in rules if rule.action is None)
     command = tracelogger_command(build(rules, release, request.load_function), "-")
     filters = tuple(shlex.split(command.text)[1:-2])
+    if built.triggers:
+        return replace(request, filters=filters, built=built), command.reasons
     path = request.path if command.is_exact else request.path.with_suffix(".unfiltered.kev")
     return replace(request, filters=filters, path=path), command.reasons
+
+
+def _check_recording(request: Request, board: Board, built: BuiltRules) -> None:
+    """Refuse triggers that cannot be watched from here.
+
+    Raises:
+        TargetError, UsageError: A sentence with the remedy.
+    """
+    title = request.profile.title
+    if not board.can_stream:
+        raise TargetError(
+            f"tracelogger of {board.sys_release} on {title} sends nothing while it runs, so that no trigger can be "
+            "watched from here; leave WHEN out, or export the rules as a C program"
+        )
+    if not request.is_ring:
+        raise UsageError("rules with WHEN need --ring: the newest buffers are kept here until a trigger ends them")
+    (request.bounds or Bounds(request.profile.kernel_buffers)).check(built.triggers)
 
 
 def logger_command(request: Request, board: Board, file: str) -> list[str]:
@@ -89,12 +134,13 @@ def logger_command(request: Request, board: Board, file: str) -> list[str]:
     profile = request.profile
     version = re.match(r"6\.([0-5])(?![0-9])", board.sys_release)
     minor = int(version[1]) if version else _ALL_OPTIONS
-    if request.is_ring and minor < _RING_AND_SIZE:
+    if request.keeps_ring_there and minor < _RING_AND_SIZE:
         raise TargetError(f"tracelogger of {board.sys_release} on {profile.title} has no ring, which came with 6.3; "
                           "leave out --ring")  # fmt: skip
     words = [LOGGER, *request.filters]
-    words += ["-r"] if request.is_ring else ["-s", f"{request.seconds:.0f}"] if request.is_timed_there else []
-    words += [] if request.is_ring else ["-n", "0"] if minor < _CONTINUOUS else ["-c"]
+    words += ["-r"] if request.keeps_ring_there else ["-s", f"{request.seconds:.0f}"] if request.is_timed_there else []
+    words += [] if request.keeps_ring_there else ["-n", "0"] if minor < _CONTINUOUS else ["-c"]
+    words += ["-D", str(FLUSH_S)] if request.built is not None else []
     words += ["-k", str(profile.kernel_buffers), "-b", str(profile.own_buffers)]
     if file != "-" and minor >= _RING_AND_SIZE:
         limit = _MEMORY_BYTES if board.free_bytes is None else board.free_bytes // _MEMORY_SHARE

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import struct
 import subprocess
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -154,11 +155,15 @@ class Ran:
         state: What its calls have set, handlers aside.
         attached: (class, event argument) of its handlers; -1 = the whole class.
         passes: Per event whether its switch, its pid and tid and the handlers let it pass.
+        marks: Numbers of the events at which triggers hit, one for each hit.
+        stops: Numbers of the events at which tracing was stopped.
     """
 
     state: RuleSet
     attached: set[tuple[int, int]]
     passes: list[bool]
+    marks: list[int] = field(default_factory=list)
+    stops: list[int] = field(default_factory=list)
 
 
 class Runner:
@@ -177,7 +182,8 @@ class Runner:
         argument = number if address.vector_word >= 0 else argument_of(address.external, number, self._release)
         mask, (pid, tid) = feature_of(info, self._release)
         words = info.words[: info.el_num]
-        values = [int(address.external), argument, info.header, mask, pid, tid, info.el_num, *words]
+        time = (info.time_ns, info.time_ns >> 32)
+        values = [int(address.external), argument, info.header, *time, mask, pid, tid, info.el_num, *words]
         return struct.pack(f"={len(values)}I", *(value & 0xFFFFFFFF for value in values))
 
     def run(self, target: Path, number: int) -> Ran:
@@ -200,8 +206,16 @@ class Runner:
         if not attached:
             return Ran(state, attached, admitted)
         handed = b"".join(packed for packed, is_on in zip(self._packed, admitted, strict=True) if is_on)
-        answers = iter(self._run(target, number, handed, sum(admitted)).split("\n\n", 1)[1])
-        return Ran(state, attached, [is_on and next(answers) == "1" for is_on in admitted])
+        said = self._run(target, number, handed, sum(admitted)).split("\n\n", 1)[1]
+        answers = [*re.findall("([ms]*)([01])", said)]
+        of_event = [number for number, is_on in enumerate(admitted) if is_on]
+        marks, stops = (
+            [number for number, (acts, _) in zip(of_event, answers, strict=True) for _ in range(acts.count(sign))]
+            for sign in "ms"
+        )
+        results = iter(answers)
+        passes = [is_on and next(results)[1] == "1" for is_on in admitted]
+        return Ran(state, attached, passes, marks, stops)
 
     def _run(self, target: Path, number: int, events: bytes, count: int = 0) -> str:
         given = self._processes + struct.pack("=I", count) + events

@@ -21,6 +21,7 @@ from satview.filters.external import ExternalClass
 from satview.filters.rules.building import build
 from satview.filters.rules.capturing import for_capture
 from satview.filters.rules.text import check_rules, parse_rules, rules_text
+from satview.filters.rules.triggers import Scan, Trigger, Watch
 from satview.filters.rules.writing import tracelogger_command
 from satview.store.trace import Trace
 from tests.fuzz.mutation import mutate, mutate_lines
@@ -58,7 +59,10 @@ _VALUES = (
     "\\",
     "\N{SNOWMAN}",
 )
-_TOKENS = tuple(text.encode() for text in (*_VALUES, *_SIGNS, *_JOINS, *FIELDS, *FUNCTIONS, "(", ")", "WHERE", "not "))
+_TOKENS = tuple(text.encode() for text in (
+    *_VALUES, *_SIGNS, *_JOINS, *FIELDS, *FUNCTIONS, "(", ")", "WHERE", "not ", "WHEN", " THEN ", ";", "STOP", "MARK",
+    "KEEP", " buffers", 'latency("THREADY", 7)',
+))  # fmt: skip
 
 
 def condition(rng: random.Random, depth: int = 0) -> str:
@@ -91,6 +95,11 @@ def rules(rng: random.Random) -> bytes:
         if rng.random() < 0.5:
             words.append(rng.choice((f"WHERE {condition(rng)}", "CALL x.py:f", "# note")))
         lines.append(" ".join(words) if rng.random() < 0.9 else f"WHERE {condition(rng)}")
+        if rng.random() < 0.2:
+            pair = rng.choice(("", 'latency("THREADY", "THRUNNING") > 1us and ', 'latency(1, "x") is known or '))
+            lines.append(
+                f'WHEN {pair}{condition(rng)} THEN MARK "late"; KEEP {rng.choice((1, 20, 9999))} buffers; STOP'
+            )
     text = "\n".join(["ADDALLCLASSES", *lines]).encode() + b"\n"
     return bytes((rng.randrange(256),)) + (mutate_lines(rng, text, _TOKENS) if rng.random() < 0.6 else text)
 
@@ -162,8 +171,20 @@ def run_rules(data: bytes, _folder: Path) -> None:
         trace = the_scene(release)
         if trace.release is release:
             built.mask(trace)
+            for trigger in built.triggers:
+                check_trigger(trigger, trace)
     except SatviewError as error:
         str(error)
+
+
+def check_trigger(trigger: Trigger, trace: Trace) -> None:
+    """Hold the hits in a whole trace against those found one event at a time."""
+    rows = np.arange(len(trace.events))
+    at_once = Scan(trigger).hits(trace, rows).tolist()
+    watch = Watch(trigger, trace.clock.cycles_per_s)
+    contexts = zip(event_contexts(trace, rows), trace.events.time_cycles.tolist(), strict=True)
+    one_by_one = [row for row, (context, cycles) in enumerate(contexts) if watch.hits(context, cycles)]
+    assert at_once == one_by_one, "columns and single events do not agree on the hits"
 
 
 def run_c(data: bytes, _folder: Path) -> None:

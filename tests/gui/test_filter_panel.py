@@ -432,6 +432,17 @@ class TestRules:
         qtbot.mouseClick(panel.rules.apply_button, LEFT)
         assert settled().row_count == 2
 
+    def test_triggers_show_where_they_hit_as_marks(self, panel, opened, qtbot):
+        panel.tabs.setCurrentWidget(panel.rules_page)
+        panel.rules.editor.setPlainText('WHEN class == USREVENT THEN MARK "seen"; STOP')
+        qtbot.mouseClick(panel.rules.apply_button, LEFT)
+        qtbot.waitUntil(lambda: "Triggers hit 2 times" in panel.rules.message.text())
+        times = opened.trace.events.time_cycles[opened.trace.events.code >> 10 == 6].tolist()
+        assert [(mark.start_cycles, mark.text) for mark in opened.marks] == [(time, "seen") for time in times]
+        panel.rules.editor.setPlainText("ADDCLASS USER")
+        qtbot.mouseClick(panel.rules.apply_button, LEFT)
+        assert len(opened.marks) == 0
+
     @pytest.mark.thorough
     def test_limits_of_a_capture_are_marked_and_do_not_keep_rules_from_a_view(self, panel):
         panel.rules.editor.setPlainText("ADDALLCLASSES\nADDCLASSEVHANDLER THREAD WHERE length > 1ms")

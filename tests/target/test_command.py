@@ -294,3 +294,37 @@ def test_wrong_options_start_nothing(tmp_path, capsys, more, said):
     file.write_text('[rig]\naddress = "ssh://127.0.0.1:1"\n')
     assert main(["capture", "rig", "--targets", str(file), *more]) == 2
     assert said in capsys.readouterr().err
+
+
+@pytest.mark.thorough
+def test_a_recorder_writes_a_file_for_each_incident(board, words, tmp_path):
+    rules = tmp_path / "late.satrules"
+    rules.write_text('WHEN event == SND_MESSAGE and time > 1s THEN MARK "sent"; KEEP 3 buffers; STOP\n')
+    done = satview(*words, "-r", str(rules), "--ring", "--every", "--files", "2", "--for", "4s")
+    assert done.returncode == 0, done.stderr
+    files = sorted(path.name for path in tmp_path.glob("run*.kev"))
+    assert len(files) == 2
+    assert files[0] > "run-0002.kev"  # older ones went
+    assert f"{tmp_path}/{files[0]}, {tmp_path}/{files[1]}: " in done.stdout.decode()
+    assert f"{files[1]}: " in done.stderr.decode()
+    assert "of triggers, noticed here" in done.stderr.decode()
+    assert (board.folder / "arguments").read_text() == "-a -s 4 -c -D 1 -k 32 -b 16 -f -\n"
+    assert board.is_clean_within(5)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--every"], "--every needs --ring"),
+        (["--ring", "--files", "2"], "are for --every"),
+        (["--ring", "--every", "--disk", "1TB"], "--disk 1TB: must be a size"),
+        (["--ring", "--every", "--files", "-2"], "--files -2"),
+    ],
+)
+def test_options_of_a_recorder_that_cannot_work_are_refused(words, tmp_path, options, message):
+    rules = tmp_path / "late.satrules"
+    rules.write_text("WHEN event == SND_MESSAGE THEN STOP\n")
+    done = satview(*words, "-r", str(rules), *options)
+    assert done.returncode == 2
+    assert message in done.stderr.decode()
+    assert not [*tmp_path.glob("run*")]

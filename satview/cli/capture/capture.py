@@ -18,6 +18,7 @@ from satview.base.errors import SatviewError, UsageError
 from satview.base.process import COST_DATA, FINE, collected_signals, say
 from satview.base.safe_text import counted, visible, visible_line
 from satview.base.targets import find_target
+from satview.capture.flight_recorder import Bounds, disk_bytes
 from satview.cli.convert.filter import built_rules, print_report, report_nothing, selected_events
 from satview.cli.shared.files import InputFile, OutputFile, RuleFile
 from satview.cli.shared.progress import going_on, open_trace, working, working_on
@@ -35,6 +36,8 @@ from satview.target.several import capture_all, check_names, write_captures_axis
 
 _FILTERS: Final = range(12)
 _MOST_S: Final = 86_400
+_RECORDER_DAYS: Final = 366
+_FILES_SHOWN: Final = 3
 _EPILOG: Final = """\
 satview uses your own ssh with its config, keys and agent; it installs nothing on the target and leaves it as it was.
 
@@ -72,6 +75,10 @@ def add_parser(subparsers: Any) -> None:
     add("-k", dest="kernel_buffers", metavar="num", type=int, help="kernel buffers of 16 KiB (32)")
     add("-b", dest="own_buffers", metavar="num", type=int, help="buffers in the logger itself (64)")
     add("--ring", action="store_true", help="keep the newest buffers on the target, and fetch them at the end")
+    add("--every", action="store_true",
+        help="with --ring and a rule WHEN ... THEN STOP: a file for each incident, then the next one")  # fmt: skip
+    add("--files", metavar="N", type=int, default=0, help="with --every: keep the newest N files")
+    add("--disk", metavar="SIZE", help="with --every: keep the newest files that take no more: 500M, 2GB")
     end = parser.add_mutually_exclusive_group()
     end.add_argument("--for", dest="seconds", metavar="TIME", type=seconds,
                      help="capture for so long: seconds, or 500ms, 2min")  # fmt: skip
@@ -172,8 +179,9 @@ def _request(args: argparse.Namespace, target: str) -> Request:
         raise UsageError("-r says which events there are and which are wide; leave out -w and -F, or -r")
     if bad := [number for number in args.without if number not in _FILTERS]:
         raise UsageError(f"-F {bad[0]} is no filter of tracelogger; there are 1 to 7, and 11 in 6.x")
-    if args.seconds is not None and not 0 < args.seconds <= _MOST_S:
-        raise UsageError(f"--for {args.seconds:g}: must be more than 0, and a day at most")
+    days = _RECORDER_DAYS if args.every else 1
+    if args.seconds is not None and not 0 < args.seconds <= days * _MOST_S:
+        raise UsageError(f"--for {args.seconds:g}: must be more than 0, and {counted(days, 'day')} at most")
     is_wide = not rules and (args.wide or profile.is_wide)
     title = re.sub(r"[^\w.-]", "_", profile.title)
     output = Path(args.output or f"{title}.kev")
@@ -192,7 +200,28 @@ def _request(args: argparse.Namespace, target: str) -> Request:
         load_function=handlers,
         seconds=args.seconds or 0.0,
         is_ring=args.ring,
+        bounds=_bounds(args, profile),
     )
+
+
+def _bounds(args: argparse.Namespace, profile: Profile) -> Bounds | None:
+    """Return what --every, --files and --disk say; None without them.
+
+    Raises:
+        UsageError: They do not fit the rest.
+    """
+    if not args.every and not args.files and not args.disk:
+        return None
+    if len(args.targets_named) > 1:
+        raise UsageError("--every writes many files, and an axis is of one file for each target; capture one target")
+    if not args.every:
+        raise UsageError("--files and --disk are for --every; without it there is one file")
+    if args.files < 0:
+        raise UsageError(f"--files {args.files}: must be a number of files")
+    if not args.ring:
+        raise UsageError("--every needs --ring, and a rule that ends an incident: WHEN ... THEN STOP")
+    limit = disk_bytes(args.disk, "--disk") if args.disk else 0
+    return Bounds(profile.kernel_buffers, args.every, args.files, limit)
 
 
 def _beside(file: Path, name: str) -> str:
@@ -236,8 +265,10 @@ def _report(captured: Captured, name: str) -> None:
     release = f"QNX {captured.board.sys_release}" if captured.board.sys_release else "of an unknown release"
     lost = f"{counted(captured.lost, 'buffer')} lost" if captured.lost else "none lost"
     soon = f", the first after {captured.first_buffer_s:.1f} s" if captured.first_buffer_s else ""
+    shown = ", ".join(map(str, captured.files[-_FILES_SHOWN:])) or str(captured.path)
+    more = f"{len(captured.files)} files, the last ones " * (len(captured.files) > _FILES_SHOWN)
     print(visible_line(
-        f"{captured.path}: {captured.received / 1e6:.1f} MB in {captured.seconds:.1f} s from {name} ({release}), "
+        f"{more}{shown}: {captured.received / 1e6:.1f} MB in {captured.seconds:.1f} s from {name} ({release}), "
         f"{counted(captured.buffers, 'buffer')}{soon}, {lost}"
     ))  # fmt: skip
     if captured.offset is not None:

@@ -28,6 +28,7 @@ from satview.cli.shared.tracelogger_options import (
     check_release,
     logger_options,
     notes,
+    recorder_bounds,
     size_of,
     unused_with_events,
 )
@@ -119,6 +120,7 @@ def _capture(args: argparse.Namespace) -> int:
             keeps_truth=False,
             needs_privilege=not args.no_privilege,
             qst=QstForm(args.qst) if args.qst else None,
+            bounds=recorder_bounds(args),
             **_rules(args, switched_off.append),
         )
         say(1, f"creating {path.name}" + (f", at most {limit} bytes" if limit else ""))

@@ -13,9 +13,10 @@ import numpy as np
 from satview.base.errors import UsageError
 from satview.base.new_file import write_file
 from satview.base.process import COST_DATA, FINE, say
-from satview.base.safe_text import visible, visible_line
+from satview.base.safe_text import counted, visible, visible_line
 from satview.base.targets import is_standard_output
 from satview.base.time import TimeWindow
+from satview.base.time_text import format_time
 from satview.cli.shared.files import InputFile, OutputFile, RuleFile, add_output, add_user_events, take_output
 from satview.cli.shared.progress import open_trace, working, working_on
 from satview.cli.shared.ranges import add_range, window_of
@@ -30,11 +31,13 @@ from satview.filters.rules.capturing import explain
 from satview.filters.rules.fastwide import doubt_of_view
 from satview.filters.rules.handlers import Handlers
 from satview.filters.rules.text import Rule, check_rules, read_rule_text, rules_text
+from satview.filters.rules.triggers import trigger_hits
 from satview.filters.rules.writing import from_tracelogger_args, tracelogger_command
 from satview.filters.views.would_capture import WouldCapture, why_nothing, would_capture
 from satview.store.arguments import taught
 from satview.store.trace import Trace
 
+_HITS_SHOWN = 10
 _EPILOG = """\
 RULES is a .satrules file with one rule per line, named as in TraceEvent(). Example:
   DELALLCLASSES
@@ -223,6 +226,8 @@ def _filter(args: argparse.Namespace, built: BuiltRules, trace: Trace) -> str:
     window = window_of(trace, args.begin, args.end, args.range)
     with working(working_on("filtering", trace.path)):
         selected, reason = selected_events(built, args.expression, trace, window)
+    if built.triggers:
+        _print_hits(built, trace, window)
     if args.output is None:
         rows = trace.rows_between(window) if window else slice(0, len(trace.events))
         count = int(np.count_nonzero(selected[rows]))
@@ -235,6 +240,21 @@ def _filter(args: argparse.Namespace, built: BuiltRules, trace: Trace) -> str:
         written = write_subset(trace, args.output, selected, window, with_context=not args.exact, progress=report)
     print_report(written)
     return reason
+
+
+def _print_hits(built: BuiltRules, trace: Trace, window: TimeWindow | None) -> None:
+    """Print where triggers hit; conditions of -e keep nothing from them."""
+    derived = TraceDerivedColumns(trace)
+    rows, which = trigger_hits(built.triggers, trace, built.mask(trace, derived), derived)
+    part = trace.rows_between(window) if window is not None else slice(0, len(trace.events))
+    is_in = (rows >= part.start) & (rows < part.stop)
+    for number, trigger in enumerate(built.triggers):
+        hits = rows[is_in & (which == number)]
+        times = trace.clock.ns_array(trace.events.time_cycles[hits[:_HITS_SHOWN]]).tolist()
+        shown = [f"{format_time(ns)} (#{row})" for ns, row in zip(times, hits.tolist(), strict=False)]
+        more = f" and {len(hits) - _HITS_SHOWN:,} more" if len(hits) > _HITS_SHOWN else ""
+        print(visible_line(f"WHEN {trigger.condition.text} THEN {trigger.action.text()}"))
+        print(f"  {counted(len(hits), 'hit')}{': ' * bool(shown)}{', '.join(shown)}{more}")
 
 
 def _console(args: argparse.Namespace) -> TextIO:

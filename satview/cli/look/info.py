@@ -10,15 +10,17 @@ from satview.analysis.doctor import summary, unanswered
 from satview.base.errors import TraceFormatError
 from satview.base.process import BAD_USE, COST_DATA, FINE, say
 from satview.base.safe_text import visible_line
-from satview.base.time_text import format_duration, hex_cycles
+from satview.base.time_text import format_duration, format_time, hex_cycles
 from satview.cli.shared.bold import bold
 from satview.cli.shared.files import InputFile, add_user_events
 from satview.cli.shared.progress import open_trace
+from satview.filters.rules.triggers import recorded_marks
 from satview.store.doubts import outside_record, outside_words, trusted_duration_ns, trusted_window
 from satview.store.problems import KINDS, Problem
 from satview.store.trace import Trace
 from satview.timeline.state_lanes import contradicted_runs
 
+_MARKS_SHOWN: Final = 5
 _OF_TARGET: Final = ("host", "began", "clock offset", "rules")
 
 
@@ -80,6 +82,10 @@ def info(trace: Trace) -> dict[str, Any]:
         "processes": len(trace.processes) - 1,
         "threads": len(trace.threads) - 1,
         "buffers": {"count": len(buffers), "lost": int(buffers.lost_before.sum())},
+        "marks": [
+            {"text": text, "time_ns": trace.clock.ns(int(trace.events.time_cycles[row])), "event": row}
+            for row, text in recorded_marks(trace)
+        ],
         "problems": [
             {"slug": slug, "count": count, "title": KINDS[slug].title, "costs_data": KINDS[slug].costs_data}
             for slug, count in trace.problems.counts().items()
@@ -119,6 +125,7 @@ def print_page(trace: Trace) -> None:
         ("Slots, events", f"{reported['slots']:,} slots, {reported['events']:,} events"),
         ("Lines", ", ".join(f"{count:,} {kind}" for kind, count in trace.lines.items())),
         ("Processes, threads", f"{reported['processes']:,}, {reported['threads']:,}"),
+        ("Marks", _marks(reported["marks"])),
         ("Buffers", f"{reported['buffers']['count']:,}, {reported['buffers']['lost']:,} lost"),
         ("Contradictions", _contradictions(reported["contradicted_runs"])),
         ("Cannot show", _cannot_answer(trace)),
@@ -139,6 +146,12 @@ def _target(trace: Trace) -> str:
     """Return what `satview capture` wrote into the header; empty if it did not."""
     said = {name: trace.header.get(f"CAPTURE_{name.upper().replace(' ', '_')}") for name in _OF_TARGET}
     return ", ".join(filter(None, (said["host"], *(f"{name} {said[name]}" for name in _OF_TARGET[1:] if said[name]))))
+
+
+def _marks(marks: list[dict[str, Any]]) -> str:
+    """Return the marks that triggers left in one line, the first ones; empty if there are none."""
+    shown = [f"{mark['text']} at {format_time(mark['time_ns'])} (#{mark['event']})" for mark in marks[:_MARKS_SHOWN]]
+    return ", ".join([*shown, *[f"{len(marks) - _MARKS_SHOWN} more"] * (len(marks) > _MARKS_SHOWN)])
 
 
 def _contradictions(runs: int) -> str:

@@ -10,9 +10,10 @@ from typing import Any
 
 from satview.base.errors import UsageError
 from satview.base.targets import is_standard_output
+from satview.capture.flight_recorder import Bounds, disk_bytes
 from satview.capture.logger_options import NO_RING0, LoggerOptions
 from satview.capture.qst import QstForm
-from satview.capture.run import DAY_S
+from satview.capture.run import DAY_S, RECORDER_DAYS
 from satview.capture.workloads.registry import is_wide
 from satview.cli.shared.files import InputFile, OutputFile, RuleFile
 from satview.cli.shared.ranges import seconds
@@ -61,6 +62,7 @@ _VALUES = (
     ("-s", "seconds", 0),
 )
 _DISK_MS = 0.15
+_MOST_FILES = 1_000_000
 _REST: tuple[tuple[str, str, Any], ...] = (
     ("-d", "daemon", None),
     ("-F", "without", []),
@@ -68,6 +70,9 @@ _REST: tuple[tuple[str, str, Any], ...] = (
     ("--duration", "duration", 0),
     ("--control", "control", None),
     ("--rules", "rules", None),
+    ("--every", "every", False),
+    ("--files", "files", 0),
+    ("--disk-limit", "disk_limit", None),
     ("--pace", "pace", 0),
     ("--no-flush", "no_flush", False),
     ("--probe", "probe", False),
@@ -191,6 +196,15 @@ def add_target_options(parser: argparse.ArgumentParser) -> None:
         type=RuleFile,
         help="log only what these rules let through, instead of all classes",
     )
+    group.add_argument(
+        "--every",
+        action="store_true",
+        help="with -r and a rule WHEN ... THEN STOP: a file for each incident, and on with the next one",
+    )
+    group.add_argument("--files", metavar="N", type=int, default=0, help="with --every: keep the newest N files")
+    group.add_argument(
+        "--disk-limit", metavar="SIZE", help="with --every: keep the newest files that take no more: 500M, 2GB"
+    )
     group.add_argument("--allow-code", action="store_true", help="let the rules call Python functions")
     group.add_argument(
         "--no-privilege",
@@ -240,7 +254,7 @@ def check_numbers(args: argparse.Namespace) -> None:
         ("-s", args.seconds, 1e-6, DAY_S),
         ("-D", args.flush, 1e-3, DAY_S),
         ("--disk", args.disk, 0, 60_000),
-        ("--duration", args.duration, 1e-6, DAY_S),
+        ("--duration", args.duration, 1e-6, DAY_S * (RECORDER_DAYS if args.every else 1)),
         ("--pace", args.pace, 1e-3, 1e6),
     ):
         if value and not least <= value <= most:
@@ -318,6 +332,22 @@ def is_wide_by_itself(args: argparse.Namespace) -> bool:
     """Return whether events are wide since the workload needs it, and nothing says which ones are to be."""
     says = args.wide or args.fast or args.rules or args.daemon is not None or args.control or args.events
     return not says and is_wide(args.workload)
+
+
+def recorder_bounds(args: argparse.Namespace) -> Bounds | None:
+    """Return what --every, --files and --disk-limit say; None without them.
+
+    Raises:
+        UsageError: A number is out of bounds.
+    """
+    if not args.every and not args.files and not args.disk_limit:
+        return None
+    if not 0 <= args.files <= _MOST_FILES:
+        raise UsageError(f"--files {args.files}: must be 1 to {_MOST_FILES}")
+    limit = disk_bytes(args.disk_limit, "--disk-limit") if args.disk_limit else 0
+    if is_standard_output(args.file):
+        raise UsageError("--every needs the name of a file: it writes one for each incident")
+    return Bounds(args.kernel_buffers, args.every, args.files, limit)
 
 
 def notes(args: argparse.Namespace, limit: int) -> Iterator[str]:

@@ -233,7 +233,7 @@ def _parts(node: nodes.Node) -> list[nodes.Node]:
 
 _CHEAP: Final = 2  # cost up to which testing a whole chunk beats picking the rows that are left
 _SPARSE: Final = 0.5  # share of rows left below which they are picked
-_WORD_COST, _ARGUMENT_COST = 4, 5
+_WORD_COST, _ARGUMENT_COST, _LATENCY_COST = 4, 5, 6
 
 
 class Condition(ABC):
@@ -503,7 +503,7 @@ def domains(node: nodes.Node) -> set[Domain]:
         return {Domain.CODE}
     if isinstance(node, nodes.Field):
         return {FIELDS[node.name].domain}
-    if isinstance(node, nodes.Word | nodes.Argument | nodes.TimeTest):
+    if isinstance(node, nodes.Word | nodes.Argument | nodes.TimeTest | nodes.Latency):
         return {Domain.ROW}
     return {domain for part in nodes.children(node) for domain in domains(part)}
 
@@ -524,6 +524,8 @@ def cost_of(node: nodes.Node) -> int:
         return _WORD_COST
     if isinstance(node, nodes.Argument):
         return _ARGUMENT_COST
+    if isinstance(node, nodes.Latency):
+        return _LATENCY_COST
     return max((cost_of(part) for part in nodes.children(node)), default=0)
 
 
@@ -602,5 +604,8 @@ class _Test:
         assert self.columns is not None
         if isinstance(node, nodes.Word):
             return self.columns.word(node.index)
+        if isinstance(node, nodes.Latency):
+            values = self.columns.derived.latency_ns(self.columns.index)
+            return values, values >= 0
         assert isinstance(node, nodes.Argument)
         return self.columns.argument(node.name)

@@ -226,6 +226,8 @@ class _Event:
             return self.field(node.name)
         if isinstance(node, nodes.Argument):
             return self.argument(node.name)
+        if isinstance(node, nodes.Latency):
+            return self.context.latency_ns
         if isinstance(node, nodes.Negative):
             return of_numbers(ARITHMETIC["-"], 0, self.number(node.part))
         if isinstance(node, nodes.Arithmetic):
@@ -277,10 +279,12 @@ class Expression:
         release: Whose names it uses.
         negated: Whether it is to hold where the text is false, as `not (text)` does, instead of where it is true.
         taught: Arguments that a trace brings (`store.arguments.taught`); None = those that all traces have brought.
+        is_trigger: Whether it is that of a WHEN rule, which may compare a latency.
 
     Attributes:
         text: As written.
         release: Whose names it uses.
+        latency: The one that it compares; None = none.
         tree: The checked expression, which holds or does not (`two_valued`).
         patterns: Those in it.
 
@@ -288,12 +292,41 @@ class Expression:
         ExpressionError: The text is no valid expression; with the position of the fault.
     """
 
-    def __init__(self, text: str, release: Release, negated: bool = False, taught: Taught | None = None) -> None:
+    def __init__(
+        self,
+        text: str,
+        release: Release,
+        negated: bool = False,
+        taught: Taught | None = None,
+        *,
+        is_trigger: bool = False,
+    ) -> None:
         self.text, self.release = text, release
         parsed = parse(text)
+        self._check_latencies(parsed, is_trigger=is_trigger)
         self.patterns = tuple(nodes.patterns_in(parsed))
         share_budget(self.patterns)
-        self.tree: nodes.Node = two_valued(resolve(parsed, release, taught), release, negated)
+        resolved = resolve(parsed, release, taught)
+        self.latency = next(nodes.latencies_in(resolved), None)
+        self.tree: nodes.Node = two_valued(resolved, release, negated)
+
+    @staticmethod
+    def _check_latencies(parsed: nodes.Node, *, is_trigger: bool) -> None:
+        """Refuse latencies outside triggers, and two different pairs, of which each would need a span of its own."""
+        pairs: dict[tuple[object, object], nodes.Latency] = {}
+        for node in nodes.latencies_in(parsed):
+            if not is_trigger:
+                raise ExpressionError(
+                    "a latency is kept by a recorder, for WHEN ... THEN; in a view, duration and length are lengths",
+                    node.start,
+                    node.end,
+                )
+            pairs.setdefault((node.first.value, node.last.value), node)
+        if len(pairs) > 1:
+            second = [*pairs.values()][1]
+            raise ExpressionError(
+                "a WHEN rule compares the latency of one pair; write a second rule", second.start, second.end
+            )
 
     def __repr__(self) -> str:
         return f"Expression({self.text!r})"

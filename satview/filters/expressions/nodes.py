@@ -246,6 +246,28 @@ class FunctionCall(Node):
 
 
 @dataclass(frozen=True, slots=True)
+class Latency(Node):
+    """The time between two events of a thread, as a recorder keeps it: in rules that trigger something.
+
+    `first` and `last` are as written. `begins` and `ends` are conditions on one event; None until names are looked up.
+    """
+
+    first: Text | Number
+    last: Text | Number
+    begins: Node | None = None
+    ends: Node | None = None
+
+    @property
+    def named_ends(self) -> tuple[tuple[str, Text | Number, Node], ...]:
+        """Both ends as sentences name them, as written, and their conditions; none before names are looked up."""
+        return tuple(
+            (f"user event {end.value}" if isinstance(end, Number) else repr(end.value), end, condition)
+            for end, condition in ((self.first, self.begins), (self.last, self.ends))
+            if condition is not None
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class Arithmetic(Node):
     """Two numbers and a sign; results wrap at 64 bits."""
 
@@ -336,6 +358,14 @@ def children(node: Node) -> tuple[Node, ...]:
     if isinstance(node, PatternMatch | Is | Known):
         return (node.value,)
     return node.arguments if isinstance(node, FunctionCall) else ()
+
+
+def latencies_in(node: Node) -> Iterator[Latency]:
+    """Yield the latencies that an expression compares."""
+    if isinstance(node, Latency):
+        yield node
+    for part in children(node):
+        yield from latencies_in(part)
 
 
 def patterns_in(node: Node) -> Iterator[Pattern]:

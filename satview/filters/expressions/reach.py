@@ -279,6 +279,23 @@ def limits(node: nodes.Node, logged: Logged) -> Iterator[Limit]:
             yield from limits(part, logged)
 
 
+def later_parts(condition: nodes.Node) -> Iterator[tuple[int, int, str]]:
+    """Yield what of a condition is not known at the event itself, whatever is logged: its position, and why."""
+    for node in (condition, *(_descendants(condition))):
+        if isinstance(node, nodes.Field) and FIELDS[node.name].known is Known.LATER:
+            yield (node.start, node.end, f"{node.name} is known only later, and a trigger is decided at the event; "
+                   'compare latency("first", "last")')  # fmt: skip
+        elif isinstance(node, nodes.TimeTest):
+            yield (node.start, node.end, f"{node.moment.text} is a moment of a whole trace, and a trigger is decided "
+                   "at the event; compare time with a number, as in time > 5s")  # fmt: skip
+
+
+def _descendants(node: nodes.Node) -> Iterator[nodes.Node]:
+    for part in nodes.children(node):
+        yield part
+        yield from _descendants(part)
+
+
 def _field_limits(node: nodes.Field, logged: Logged) -> Iterator[Limit]:
     known = FIELDS[node.name].known
     if known is Known.LATER:

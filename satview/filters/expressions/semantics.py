@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -17,7 +18,7 @@ from satview.events.layout import Part, Taught, argument_names, arguments_of, co
 from satview.events.spec import Release, Show
 from satview.events.user_events import ValueText
 from satview.events.value_texts import called, error_texts, table_texts
-from satview.events.wire import CODE_COUNT
+from satview.events.wire import CLASS_SHIFT, CODE_COUNT, EVENT_MASK, WireClass
 from satview.filters.diagnostics import ExpressionError, did_you_mean, nearest
 from satview.filters.expressions import nodes
 from satview.filters.expressions.nodes import COMPARISONS
@@ -29,6 +30,7 @@ from satview.filters.rows import LABEL
 
 
 WORD_LIMIT: Final = 8192
+_SIMPLE_BYTES: Final = 8  # of a payload that fits into one slot
 
 
 class FieldKind(StrEnum):
@@ -223,6 +225,8 @@ class _Checker:
             return node, self.type_of_field(node)
         if isinstance(node, nodes.Argument):
             return self.argument(node), Type.NUMBER
+        if isinstance(node, nodes.Latency):
+            return replace(node, begins=self.pair_end(node.first), ends=self.pair_end(node.last)), Type.NUMBER
         if isinstance(node, nodes.Name):
             raise self.unknown_field(node)
         if isinstance(node, nodes.Moment):
@@ -254,6 +258,30 @@ class _Checker:
         if kind in NAMED:
             return Type.NAMED
         return Type.TEXT if kind is FieldKind.TEXT else Type.NUMBER
+
+    def pair_end(self, name: nodes.Text | nodes.Number) -> nodes.Node:
+        """Return the condition that an event is one of the two of a latency.
+
+        A number is that of a user event; a text is an event by any name that is shown for it, or else a user event with
+        that text.
+        """
+        start, end = name.start, name.end
+        if isinstance(name, nodes.Number):
+            if name.value > EVENT_MASK:
+                raise ExpressionError(f"user events are numbered 0 to {EVENT_MASK}", start, end)
+            table = np.zeros(CODE_COUNT, np.bool_)
+            table[WireClass.USER << CLASS_SHIFT | name.value] = True
+            return code_table(start, end, table)
+        known = name_table(FieldKind.EVENT, name.value, self.release)
+        if known is not None:
+            return CodeTest(start, end, FieldKind.EVENT, (name.value,), None, known)
+        of_users = np.arange(CODE_COUNT) >> CLASS_SHIFT == WireClass.USER
+        raw = name.value.encode()
+        text: nodes.Node = nodes.Compare(start, end, "==", nodes.Field(start, end, "text"), name)
+        if len(raw) < _SIMPLE_BYTES:  # two words are shown as numbers; the order of their bytes is the target's
+            pairs = [struct.unpack(f"{order}2I", raw.ljust(_SIMPLE_BYTES, b"\0")) for order in "<>"]
+            text = nodes.Or(start, end, tuple(_has_words(start, end, words) for words in pairs))
+        return nodes.And(start, end, (code_table(start, end, of_users), text))
 
     def joined(self, node: nodes.And | nodes.Or | nodes.Not) -> nodes.Node:
         parts = (node.part,) if isinstance(node, nodes.Not) else node.parts
@@ -549,6 +577,16 @@ def value_names(release: Release, name: str, taught: Taught | None = None) -> di
 
 def _either(start: int, end: int, tests: Sequence[nodes.Node]) -> nodes.Node:
     return tests[0] if len(tests) == 1 else nodes.Or(start, end, tuple(tests))
+
+
+def _has_words(start: int, end: int, words: Sequence[int]) -> nodes.Node:
+    """Return the test whether a payload is these words and no more."""
+    count = nodes.Compare(start, end, "==", nodes.Field(start, end, "words"), nodes.Number(start, end, len(words)))
+    equal = (
+        nodes.Compare(start, end, "==", nodes.Word(start, end, index), nodes.Number(start, end, word))
+        for index, word in enumerate(words)
+    )
+    return nodes.And(start, end, (count, *equal))
 
 
 def _has_texts(start: int, end: int, argument: nodes.Argument, group: Sequence[ValueText]) -> nodes.Node:

@@ -3,7 +3,7 @@
     expression = both { "or" both }            comparison = value [ sign value | [not] "in" ( list ) | ~ pattern | is ]
     both       = inverse { "and" inverse }     is         = "is" [not] ( "known" | "unknown" | "true" | "false" )
     inverse    = { "not" } comparison          value      = | ^ & << >> + - * / % in the order of Python
-                                               primary    = number text name field word[n] arg.name call ( ... )
+                                               primary    = number text name field word[n] arg.name call latency ( ... )
 
 There is nothing else: no attributes, no assignments, no functions but those of the vocabulary.
 """
@@ -212,6 +212,7 @@ IS_WORDS: Final = {
 _OF_CONDITIONS: Final = re.compile(
     rf"[=<>!~]|\bin\s*\(|\b(?:and|or|not)\s|\sis\s+(?:not\s+)?(?:{'|'.join(IS_WORDS)})\b"
 )
+LATENCY: Final = "latency"
 _RESERVED: Final = ("and", "or", "not", "in", "is")
 DEPTH_LIMIT: Final = 60  # of the tree; chains of + count, chains of and/or do not
 
@@ -461,8 +462,10 @@ class _Parser:
         return nodes.Argument(token.start, end, self.text[first.start : end])
 
     def call(self, token: Token) -> nodes.Node:
+        if token.text == LATENCY:
+            return self.latency(token)
         if token.text not in FUNCTIONS:
-            hints = nearest(token.text, FUNCTIONS)
+            hints = nearest(token.text, (*FUNCTIONS, LATENCY))
             raise ExpressionError(
                 f"there is no function {token.text[:40]!r}{did_you_mean(hints)}", token.start, token.end, hints
             )
@@ -479,3 +482,23 @@ class _Parser:
         if len(arguments) != FUNCTIONS[token.text].count:
             raise ExpressionError(f"{token.text} takes {FUNCTIONS[token.text].count}", token.start, end)
         return nodes.FunctionCall(token.start, end, token.text, tuple(arguments))
+
+    def latency(self, token: Token) -> nodes.Node:
+        """Read the two events of `latency("tick", "done")`."""
+        opener = self.take()
+        first = self.pair_name()
+        if not self.is_next(","):
+            raise self.unexpected('two events, as in latency("tick", "done"), are expected here')
+        self.take()
+        last = self.pair_name()
+        return nodes.Latency(token.start, self.expect(")", opener).end, first, last)
+
+    def pair_name(self) -> nodes.Text | nodes.Number:
+        token = self.token
+        if token.kind is Kind.TEXT and token.text:
+            self.take()
+            return nodes.Text(token.start, token.end, token.text)
+        if token.kind is Kind.NUMBER and not token.has_unit:
+            self.take()
+            return nodes.Number(token.start, token.end, token.value)
+        raise self.unexpected("the name of an event in quotes, or the number of a user event, is expected here")

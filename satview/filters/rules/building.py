@@ -23,6 +23,7 @@ from satview.filters.rules.handlers import DynamicRule
 from satview.filters.rules.rule_set import RuleSet
 from satview.filters.rules.switches import EINVAL, ENOTSUP, PID_CLASSES, C
 from satview.filters.rules.text import Rule
+from satview.filters.rules.triggers import Trigger
 from satview.store.trace import Trace
 
 FunctionLoader = Callable[[str], DynamicRule]
@@ -41,11 +42,13 @@ class BuiltRules:
         rules: The rules they were made from.
         state: What TraceEvent() would hold after them.
         conditions: Conditions on every event, from `WHERE` lines; all must hold. Capture has no position for them.
+        triggers: From `WHEN` lines; they let no event pass and keep none out.
     """
 
     rules: tuple[Rule, ...]
     state: RuleSet
     conditions: tuple[Expression, ...]
+    triggers: tuple[Trigger, ...] = ()
 
     def mask(self, trace: Trace, derived: DerivedColumns | None = None) -> Bools:
         """Return which events of a trace pass, bool (events,)."""
@@ -90,17 +93,21 @@ def build(
         state.set_all_classes_wide()
     for rule in opening_rules(rules, release):
         carry_out(rule, state)
-    conditions = []
+    conditions, triggers = [], []
     for rule in rules:
+        if rule.action is not None:
+            triggers.append(Trigger(rule.expression(release, taught), rule.action, rule.line))
+            continue
         if rule.mode is None:
-            conditions.append(Expression(rule.condition, release, taught=taught))
+            conditions.append(rule.expression(release, taught))
             continue
         error = carry_out(rule, state, load_function or _no_functions, taught)
         if error:
             raise RuleError([Diagnostic(_refusal(rule, error), 0, len(rule.text(release)), rule.line)])
-    dynamic = (*state.class_handlers.values(), *state.event_handlers.values(), *conditions)
+    of_triggers = (trigger.condition for trigger in triggers)
+    dynamic = (*state.class_handlers.values(), *state.event_handlers.values(), *conditions, *of_triggers)
     share_budget([pattern for item in set(dynamic) if isinstance(item, Expression) for pattern in item.patterns])
-    return BuiltRules(rules, state, tuple(conditions))
+    return BuiltRules(rules, state, tuple(conditions), tuple(triggers))
 
 
 def never_true_rules(rules: Iterable[Rule], release: Release) -> Iterator[Diagnostic]:
@@ -109,7 +116,7 @@ def never_true_rules(rules: Iterable[Rule], release: Release) -> Iterator[Diagno
         if not rule.condition:
             continue
         try:
-            possible(Expression(rule.condition, release))
+            possible(rule.expression(release))
         except ExpressionError as error:
             fault = error.diagnostics[0]
             start = rule.condition_start

@@ -33,6 +33,7 @@ from satview.filters.rules.handlers import HANDLER_CLASSES, DynamicRule
 from satview.filters.rules.rule_set import RuleSet
 from satview.filters.rules.switches import COMM_REPLY, PID_CLASSES, C
 from satview.filters.rules.text import Rule
+from satview.filters.rules.triggers import MARK_EVENT, Trigger
 
 THREAD_CLASSES: Final = frozenset({C.KERCALLENTER, C.KERCALLEXIT, C.THREAD, C.VTHREAD, C.COMM})
 """Classes whose handlers are given a pid and a tid (capture side, section 3.4)."""
@@ -68,6 +69,7 @@ class CaptureRules:
         handlers: What the `WHERE` lines become: a dynamic rule per class, attached after the rules.
         state: What the kernel holds at the end.
         faults: What no kernel can carry out, with line and column. A capture with faults does not start.
+        triggers: What the `WHEN` lines became; where there are any, the user event of their marks is on.
         notes: What is captured although a `WHERE` line would leave it out, and why; lines that are never requested. One
             sentence each.
     """
@@ -77,6 +79,7 @@ class CaptureRules:
     state: RuleSet
     faults: tuple[Diagnostic, ...]
     notes: tuple[str, ...]
+    triggers: tuple[Trigger, ...] = ()
 
 
 def for_capture(built: BuiltRules, has_handlers: bool = True) -> CaptureRules:
@@ -109,7 +112,12 @@ def for_capture(built: BuiltRules, has_handlers: bool = True) -> CaptureRules:
             if state.add_class_ev_handler(external, handler):
                 faults.append(_fault(built, f"all {state.handler_limit} positions for handlers are taken"))
     notes += [f"line {note.line}: {note.message}" for note in unasked]
-    return CaptureRules(tuple(rules), handlers, state, tuple(faults), tuple(notes))
+    if built.triggers:
+        faults += _pair_faults(built, state)
+        marks = Rule(Mode.ADDEVENT, C.USER, MARK_EVENT)
+        carry_out(marks, state)
+        rules.append(marks)
+    return CaptureRules(tuple(rules), handlers, state, tuple(faults), tuple(notes), built.triggers)
 
 
 def check_capture(
@@ -162,7 +170,7 @@ def _faults(built: BuiltRules, has_handlers: bool) -> Iterator[Diagnostic]:
             yield Diagnostic(message, 0, len(rule.text(state.release)), rule.line)
         elif rule.condition:
             logged = Logged(state.release, state.codes_at(rule.external, rule.event), state.is_wide)
-            yield from condition_faults(Expression(rule.condition, state.release), logged, rule)
+            yield from condition_faults(rule.expression(state.release), logged, rule)
 
 
 def condition_faults(condition: Expression, logged: Logged, rule: Rule) -> Iterator[Diagnostic]:
@@ -180,6 +188,18 @@ def condition_faults(condition: Expression, logged: Logged, rule: Rule) -> Itera
             start + len(condition.text),
             rule.line,
         )
+
+
+def _pair_faults(built: BuiltRules, state: RuleSet) -> Iterator[Diagnostic]:
+    """Yield the ends of latencies that are not captured, so that their triggers could never hit."""
+    logged = Logged(state.release, state.codes_at(), state.is_wide)
+    for rule in built.rules:
+        pair = rule.expression(state.release).latency if rule.action is not None else None
+        for name, end, condition in pair.named_ends if pair is not None else ():
+            if not can_hold(condition, logged).any():
+                start = rule.condition_start
+                message = f"{name} is not among the events that are captured; switch it on"
+                yield Diagnostic(message, start + end.start, start + end.end, rule.line)
 
 
 def never_called(rules: Sequence[Rule], state: RuleSet) -> Iterator[Diagnostic]:
@@ -210,7 +230,7 @@ def _limit_fault(limit: Limit, rule: Rule) -> Diagnostic:
 
 
 def _fault(built: BuiltRules, message: str) -> Diagnostic:
-    rule = next(rule for rule in built.rules if rule.mode is None)
+    rule = next(rule for rule in built.rules if rule.is_where)
     return Diagnostic(message, 0, len(rule.text(built.state.release)), rule.line)
 
 
@@ -311,7 +331,7 @@ class _Where:
         """Yield the fault of conditions that hold for some events each, but for none together."""
         is_control = np.arange(len(self._on)) >> CLASS_SHIFT == WireClass.CONTROL
         if (self._on & ~is_control).any() and not (self._can & ~is_control).any():
-            rule = [rule for rule in built.rules if rule.mode is None][-1]
+            rule = [rule for rule in built.rules if rule.is_where][-1]
             text = rule.text(self._state.release)
             yield Diagnostic("no event can fit this and the other conditions", 0, len(text), rule.line)
 
@@ -362,7 +382,7 @@ def explain(rules: Sequence[Rule], release: Release) -> tuple[Diagnostic, ...]:
     notes += _undone(rules, release)
     notes += never_called(accepted, state)
     faults, whole = check_capture([rule for rule in rules if rule.mode is None or rule in accepted], release)
-    line = next((rule.line for rule in rules if rule.mode is None), 1)
+    line = next((rule.line for rule in rules if rule.is_where), 1)
     notes += [*faults, *(Diagnostic(note, 0, 1, line) for note in whole)]
     return tuple(sorted(dict.fromkeys(notes), key=lambda note: note.line))
 

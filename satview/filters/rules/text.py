@@ -10,6 +10,7 @@
     WHERE time > 1.2s
 
 The lines take effect from top to bottom, as in the kernel. `WHERE` alone is a condition on every event, for views.
+`WHEN condition THEN action; action` is a trigger (`rules.triggers`).
 `CALL` only names a Python function: reading a file never runs it.
 """
 
@@ -27,10 +28,12 @@ from satview.base.named_files import read_small
 from satview.base.new_file import write_file
 from satview.base.targets import Sources
 from satview.events.catalogue import catalogue
+from satview.events.layout import Taught
 from satview.events.modes import RULE_MODES, Mode
 from satview.events.spec import Release
 from satview.filters.diagnostics import Diagnostic, ExpressionError, RuleError, did_you_mean, nearest
 from satview.filters.expressions.expression import Expression
+from satview.filters.expressions.reach import later_parts
 from satview.filters.external import INT_CLASSES, PROCESS_NAMES, ExternalClass, classes_of, external_of, has_event_masks
 from satview.filters.rows import LABEL
 
@@ -117,18 +120,44 @@ def event_text(external: ExternalClass, event: int, release: Release) -> str:
 # One rule, and how it is written.
 
 
+MARK_TEXT_LIMIT: Final = 200  # bytes of a mark: it becomes the text of a user event
+KEEP_LIMIT: Final = 4096  # buffers: as many as a kernel takes
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """What a trigger does, behind `THEN`.
+
+    Attributes:
+        mark: Text of the mark at the event; empty = it has the text of `DEFAULT_MARK`.
+        keep: Buffers that are still filled before it stops.
+        stops: Whether it ends the recording.
+    """
+
+    mark: str = ""
+    keep: int = 0
+    stops: bool = False
+
+    def text(self) -> str:
+        """Return the actions as they are written."""
+        parts = [f"MARK {_in_quotes(self.mark)}"] * bool(self.mark)
+        parts += [f"KEEP {self.keep} buffer{'s' * (self.keep != 1)}"] * bool(self.keep)
+        return "; ".join([*parts, *["STOP"] * self.stops])
+
+
 @dataclass(frozen=True, slots=True)
 class Rule:
     """One rule.
 
     Attributes:
-        mode: What it does; None for a condition on every event (`WHERE` alone).
+        mode: What it does; None for a condition on every event (`WHERE` alone) and for a trigger.
         external: The class; None where the mode takes none.
         event: The event argument as TraceEvent() takes it, a mask for classes with masks; None where there is none.
         pid, tid: None where the mode takes none.
         process: Name of the process where one was written instead of the pid; may be empty.
         condition: Expression of a dynamic rule; empty if it is none.
         function: `file.py:name` of a dynamic rule that is a Python function; empty if it is none.
+        action: What happens at an event that fits the condition; None = it is no trigger.
         line: Line number from 1; 0 = made by the program.
         condition_start: Offset of the condition in its line.
     """
@@ -141,11 +170,23 @@ class Rule:
     process: str = ""
     condition: str = ""
     function: str = ""
+    action: Action | None = None
     line: int = field(default=0, compare=False)
     condition_start: int = field(default=0, compare=False)
 
+    @property
+    def is_where(self) -> bool:
+        """Whether it is a condition on every event."""
+        return self.mode is None and self.action is None
+
+    def expression(self, release: Release, taught: Taught | None = None) -> Expression:
+        """Return its condition, ready for use."""
+        return Expression(self.condition, release, taught=taught, is_trigger=self.action is not None)
+
     def text(self, release: Release) -> str:
         """Return the rule as a line."""
+        if self.action is not None:
+            return f"WHEN {self.condition} THEN {self.action.text()}"
         if self.mode is None:
             return f"WHERE {self.condition}"
         words = [self.mode.name]
@@ -172,7 +213,11 @@ def quoted(word: str) -> str:
     """Return a word as it has to be written in a rule: in quotes if it has blanks or signs in it."""
     if re.fullmatch(r"[^\s\"#|]+", word) and not NUMBER.fullmatch(word):
         return word
-    return '"' + word.replace("\\", "\\\\").replace('"', '\\"') + '"'
+    return _in_quotes(word)
+
+
+def _in_quotes(text: str) -> str:
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
 # Reads one line of a rule file, word by word, and says where a fault is.
@@ -191,6 +236,24 @@ _QUOTED_OR_COMMENT: Final = re.compile(
     """,
     re.VERBOSE,
 )
+_THEN: Final = re.compile(
+    r"""
+    "[^"\\]*(?:\\.[^"\\]*)*(?:"|\\?$)
+    | '[^'\\]*(?:\\.[^'\\]*)*(?:'|\\?$)
+    | ~\s*/[^/\\]*(?:\\.[^/\\]*)*(?:/|\\?$)
+    | \b(?P<then>THEN)\b
+    """,
+    re.VERBOSE | re.IGNORECASE,
+)
+_ACTION: Final = re.compile(
+    r"""\s*(?:
+    MARK\s*(?P<mark>"[^"\\]*(?:\\.[^"\\]*)*")
+    | KEEP\s+(?P<keep>[0-9]{1,9})\s+BUFFERS?
+    | (?P<stop>STOP)
+    )\s*(?P<end>;|$)""",
+    re.VERBOSE | re.IGNORECASE,
+)
+_ACTION_FORMS: Final = {"MARK": 'MARK "late"', "KEEP": "KEEP 20 buffers", "STOP": "STOP"}
 _INTERRUPT: Final = "interrupt"
 Processes = Mapping[str, Sequence[int]]
 
@@ -236,11 +299,13 @@ class RuleLine:
         if name == "WHERE":
             condition = self._condition(first)
             return Rule(None, condition=condition, line=self.number, condition_start=self.condition_start)
+        if name == "WHEN":
+            return self._trigger(first)
         mode = Mode.__members__.get(name)
         if mode not in RULE_MODES:
             if mode is not None:
                 raise self._fault(f"{mode.name} sets no filter, so it does not belong into rules", first)
-            hints = nearest(name, [*(known.name for known in RULE_MODES), "WHERE"])
+            hints = nearest(name, [*(known.name for known in RULE_MODES), "WHERE", "WHEN"])
             raise self._fault(f"there is no mode {first.text[:40]!r}", first, hints)
         values: dict[str, object] = {}
         for part in mode.rule_arguments:
@@ -249,6 +314,52 @@ class RuleLine:
             raise self._fault(f"{mode.name} ends before this", self.words[self.at])
         start = self.condition_start
         return Rule(mode, line=self.number, condition_start=start, **values)  # type: ignore[arg-type]  # fields of Rule
+
+    def _trigger(self, when: _Word) -> Rule:
+        """Return the rule of `WHEN condition THEN action; action`."""
+        then = next((m for m in _THEN.finditer(self.text, when.end) if m["then"]), None)
+        if then is None:
+            raise self._fault('THEN is missing, as in WHEN pid == 7 THEN MARK "late"; STOP')
+        condition = self._condition(when, then.start(), is_trigger=True)
+        for start, end, message in later_parts(Expression(condition, self.release, is_trigger=True).tree):
+            raise self._fault(message, _Word("", self.condition_start + start, self.condition_start + end))
+        action = self._actions(then.end())
+        return Rule(None, condition=condition, action=action, line=self.number, condition_start=self.condition_start)
+
+    def _actions(self, start: int) -> Action:
+        """Return the actions from a column on."""
+        values: dict[str, str] = {}
+        end, is_more = start, True
+        while is_more:
+            part = _ACTION.match(self.text, end)
+            if part is None:
+                raise self._no_action(end)
+            kind = part.lastgroup if part.lastgroup != "end" else next(k for k in ("mark", "keep", "stop") if part[k])
+            assert kind is not None
+            word = _Word("", part.start(kind), part.end(kind))
+            if kind in values:
+                raise self._fault(f"{kind.upper()} stands here twice", word)
+            values[kind] = part[kind]
+            if kind == "mark" and not 0 < len(_unquoted(part[kind]).encode()) <= MARK_TEXT_LIMIT:
+                raise self._fault(f"a mark has a text of 1 to {MARK_TEXT_LIMIT} bytes", word)
+            if kind == "mark" and not _unquoted(part[kind]).isprintable():
+                raise self._fault("a mark has characters that can be printed", word)
+            if kind == "keep" and not 0 < int(part[kind]) <= KEEP_LIMIT:
+                raise self._fault(f"KEEP takes 1 to {KEEP_LIMIT} buffers", word)
+            end, is_more = part.end(), part["end"] == ";" and bool(self.text[part.end() :].strip())
+        if "keep" in values and "stop" not in values:
+            raise self._fault("KEEP says how many buffers are still filled before STOP; write STOP too, or no KEEP")
+        return Action(_unquoted(values.get("mark", "")), int(values.get("keep", 0)), "stop" in values)
+
+    def _no_action(self, start: int) -> RuleError:
+        """Return the fault of what is no action, at its first word."""
+        word = next((word for word in self.words if word.start >= start), None)
+        if word is None:
+            return self._fault("an action is missing: " + ", ".join(_ACTION_FORMS.values()))
+        name = word.text.strip(";").upper()
+        if name in _ACTION_FORMS:
+            return self._fault(f"{name} is written as {_ACTION_FORMS[name]}, with ; before the next action", word)
+        return self._fault(f"there is no action {word.text[:40]!r}", word, nearest(name, _ACTION_FORMS))
 
     def _argument(self, part: str, values: dict[str, object]) -> None:
         if part == "class":
@@ -347,12 +458,12 @@ class RuleLine:
                 nearest(word.text, ("WHERE", "CALL")),
             )
 
-    def _condition(self, word: _Word) -> str:
-        text = self.text[word.end :].strip()
+    def _condition(self, word: _Word, stop: int | None = None, *, is_trigger: bool = False) -> str:
+        text = self.text[word.end : stop].strip()
         self.condition_start = offset = word.end + len(self.text[word.end :]) - len(self.text[word.end :].lstrip())
         self.at = len(self.words)
         try:
-            self.pattern_count = len(Expression(text, self.release).patterns)
+            self.pattern_count = len(Expression(text, self.release, is_trigger=is_trigger).patterns)
         except ExpressionError as error:
             start, end = offset + error.start, offset + max(error.end, error.start)
             raise RuleError([Diagnostic(error.message, start, end, self.number, error.suggestions)]) from None

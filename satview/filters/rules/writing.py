@@ -84,6 +84,8 @@ def tracelogger_command(rules: RuleSet | BuiltRules, file_name: str = DEFAULT_OU
     reasons += _differences(state, made)
     if isinstance(rules, BuiltRules) and rules.conditions:
         reasons.append("WHERE lines are for views; the capture keeps the events they would leave out")
+    if isinstance(rules, BuiltRules) and rules.triggers:
+        reasons.append("WHEN lines: tracelogger has no triggers; a recorder of satview has")
     words += ["-f", file_name]
     return TraceloggerCommand(shlex.join(words), not reasons, tuple(reasons))
 

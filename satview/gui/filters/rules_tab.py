@@ -35,7 +35,7 @@ from PySide6.QtWidgets import (
 
 from satview.base.errors import UsageError
 from satview.base.new_file import write_file
-from satview.base.safe_text import html_text, visible
+from satview.base.safe_text import counted, html_text, visible
 from satview.events.modes import RULE_MODES, Mode
 from satview.export.c_program import c_program
 from satview.filters.diagnostics import Diagnostic
@@ -46,6 +46,7 @@ from satview.filters.rules.building import BuiltRules, build
 from satview.filters.rules.capturing import check_capture, explain
 from satview.filters.rules.handlers import Handlers
 from satview.filters.rules.text import Rule, check_rules, names_of_class, read_rule_text, rules_text, save_rules
+from satview.filters.rules.triggers import trigger_hits
 from satview.filters.rules.writing import from_tracelogger_args, tracelogger_command
 from satview.filters.views.passes import Effect
 from satview.filters.views.selection import rules_of_selection
@@ -59,12 +60,13 @@ from satview.gui.widgets import LowGrid, MessageLine, resize_on_screen
 from satview.session.open_trace import OpenTrace
 from satview.session.tasks import IsCancelled, Report, Task
 from satview.store.arguments import taught
+from satview.store.mark_file import Mark
 from satview.store.trace import Trace
 
 # The editor for rules: line numbers, proposals, a wave under the word that is wrong.
 
 
-_WHERE: Final = re.compile(r"\bWHERE\s(.*)$")
+_CONDITION: Final = re.compile(r"\b(?:WHERE|WHEN)\s((?:(?!\bTHEN\b).)*)$")
 _LIMIT: Final = 200
 _GUTTER_PX: Final = 10
 
@@ -211,7 +213,7 @@ class _Gutter(QWidget):
 def rule_completions(line: str, position: int, trace: Trace) -> Iterator[Completion]:
     """Yield what could are at a position of a rule line: a mode, a class, an event, a process, a condition."""
     before = line[:position]
-    condition = _WHERE.search(before)
+    condition = _CONDITION.search(before)
     if condition:
         start = condition.start(1)
         for found in completions(condition.group(1), len(condition.group(1)), trace.release, trace):
@@ -228,6 +230,7 @@ def _words(known: list[str], trace: Trace) -> Iterator[tuple[str, str]]:
     if not known:
         yield from ((mode.name, " ".join(mode.rule_arguments)) for mode in RULE_MODES)
         yield "WHERE", "condition on every event"
+        yield "WHEN", 'a trigger: condition THEN MARK "late"; KEEP 20 buffers; STOP'
         return
     mode = next((mode for mode in RULE_MODES if mode.name == known[0]), None)
     arguments = mode.rule_arguments if isinstance(mode, Mode) else ()
@@ -372,7 +375,9 @@ _START: Final = """\
 # ADDCLASS THREAD
 # SETCLASSPID KERCALL devb-eide
 # WHERE duration > 2ms
+# WHEN latency("tick", "done") > 5ms THEN MARK "late"; KEEP 20 buffers; STOP
 """
+_MOST_HITS: Final = 1000  # that are shown as marks
 
 
 class RulesTab(QWidget):
@@ -430,7 +435,13 @@ class RulesTab(QWidget):
         self.apply_button.clicked.connect(partial(self._try, self.apply))
         self.editor.checked.connect(self._on_checked)
         opened.reloaded.connect(self._on_reloaded)
+        self._hits = Task(self)
+        self._hits.done.connect(self._on_hits)
         self._on_checked()
+
+    def close_down(self) -> None:
+        """Stop what runs in the background."""
+        self._hits.close()
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         """Put the buttons above and below the text, in a low drawer beside it."""
@@ -450,7 +461,7 @@ class RulesTab(QWidget):
     def apply(self) -> None:
         """Make the rules a filter of the view, or change the one they were applied as before."""
         filters = self._opened.filters
-        self.built()  # what the kernel would refuse is reported here, not later from the background
+        built = self.built()  # what the kernel would refuse is reported here, not later from the background
         filters.evaluator.forget()
         text, before = self.editor.toPlainText(), filters.state
         if self.editing in {item.name for item in filters.state.stack.passes}:
@@ -460,6 +471,30 @@ class RulesTab(QWidget):
         if filters.state is before:  # the same rules, but the handlers that they call may be others now
             filters.recompute()
         self.message.say(f"Applied as filter {self.editing}.", "dim")
+        if built.triggers:
+            self._find_hits(built)
+        else:
+            self._opened.marks.show_hits(())
+
+    def _find_hits(self, rules: BuiltRules) -> None:
+        """Find where triggers hit, and show it as marks."""
+        evaluator, trace = self._opened.filters.evaluator, self._opened.trace
+
+        def find() -> tuple[list[Mark], int]:
+            derived = evaluator.derived
+            rows, which = trigger_hits(rules.triggers, trace, rules.mask(trace, derived), derived)
+            hits = zip(trace.events.time_cycles[rows[:_MOST_HITS]].tolist(), which.tolist(), strict=False)
+            return [Mark(cycles, cycles, rules.triggers[number].mark) for cycles, number in hits], len(rows)
+
+        self._hits.start(lambda is_cancelled, _report: evaluator.alone(is_cancelled, find))
+
+    @Slot(object)
+    def _on_hits(self, found: object) -> None:
+        if isinstance(found, tuple):
+            marks, count = found
+            self._opened.marks.show_hits(marks)
+            shown = "" if count <= _MOST_HITS else f"; the first {_MOST_HITS:,} are marked"
+            self.message.say(f"Applied as filter {self.editing}. Triggers hit {counted(count, 'time')}{shown}.", "dim")
 
     def open(self) -> None:
         """Read a rule file. Nothing in it is run."""

@@ -404,6 +404,8 @@ class FilterPanel(Panel):
         """Cancel the background task."""
         self.presets.close_down()
         self._cpu_job.close()
+        if self._rules is not None:
+            self._rules.close_down()
         self.condition.close_down()
 
     @Slot(str)

@@ -7,9 +7,11 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+import numpy as np
 from PySide6.QtCore import QObject, QTimer, Slot
 
 from satview.base.errors import UsageError
+from satview.base.time import TimeWindow
 from satview.session.lanes.lane_row import lane_keys
 from satview.session.put_state import (
     put_filter,
@@ -39,6 +41,7 @@ if TYPE_CHECKING:
     from satview.gui.pane import Pane
     from satview.gui.windows.workspace import Workspace
 
+_AROUND_MARK: Final = 20  # on both sides of it so much of the trace shows, a tenth in all
 _CACHE_AFTER_MS: Final = 20_000  # after a change; what is closed in good order is stored at once
 
 
@@ -88,12 +91,26 @@ class WorkspaceKeeper(QObject):
                 of_panels = state.filter if same else None
                 state = replace(state, view=None, selection=None, filter=of_panels, second=None)
             self._begin_with(state, same)
-        elif self.file.notice:
+        elif not is_followed:
+            self._begin_at_mark()
+        if content is None and self.file.notice:
             QTimer.singleShot(0, self, self.save)  # at once: that sets the damaged file aside, and says so
         opened = self._views.opened
         for signal in (opened.viewport.window_changed, opened.lanes.changed, opened.filters.changed,
                        opened.described, self._views.comparison.changed):  # fmt: skip
             signal.connect(self._on_change)
+
+    def _begin_at_mark(self) -> None:
+        """Show the moment for which a recorder wrote the file, and some of what was around it."""
+        opened = self._views.opened
+        mark = opened.marks.first_recorded
+        if mark is None:
+            return
+        around = max(1, opened.trace.window.length // _AROUND_MARK)
+        opened.viewport.begin_at(TimeWindow(mark.start_cycles - around, mark.start_cycles + around))
+        row = int(np.searchsorted(opened.trace.events.time_cycles, mark.start_cycles))
+        self._views.navigation.show_event(row)
+        opened.marks.select(mark)
 
     def _begin_with(self, state: WorkspaceState, same: bool) -> None:
         views, opened = self._views, self._views.opened

@@ -126,7 +126,7 @@ class _NoDerivedColumns:
     def duration_ns(self, rows: NDArray[np.integer]) -> NDArray[np.int64]:
         return np.full(len(rows), -1, np.int64)
 
-    state_length_ns = priority = duration_ns
+    state_length_ns = priority = latency_ns = duration_ns
 
 
 _NO_DERIVED_COLUMNS: Final[DerivedColumns] = _NoDerivedColumns()

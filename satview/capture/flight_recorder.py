@@ -1,0 +1,253 @@
+"""A flight recorder: the newest buffers stay in memory, and a trigger hands them over as a file.
+
+It takes buffers as they come from a kernel or over a line, and never stops the tracing that fills them. A trigger with
+STOP ends the incident once so many buffers as it keeps have come behind its own; further hits until then are marks in
+the same file. The ring is empty then, and with `every` the next incident begins: a buffer is in one file at most, and
+so is every mark.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from satview.base.errors import UsageError
+from satview.events import wire
+from satview.filters.rules.triggers import Trigger
+from satview.formats.kev.writer import SlotWriter
+
+BUFFER_BYTES: Final = 16 << 10
+_MOST_RESTS: Final = 4  # buffers that a file may have more, for an event that goes on there
+_HEADER_BYTES: Final = 64 << 10  # at most, of header, system page and names
+_NAMES_PAUSE_S: Final = 2.5  # as in ring captures of 7.x: names that come so late are no part of the time of a trace
+_MOST_NAMES: Final = 4096  # processes and threads that a file names
+_SIZE: Final = re.compile(r"(\d{1,12})\s*([kKmMgG]?)B?")
+Slots = NDArray[np.uint32]
+
+
+def disk_bytes(text: str, option: str) -> int:
+    """Return a size such as `2GB` or `500M` in bytes, by powers of 1024.
+
+    Raises:
+        UsageError: It is none.
+    """
+    found = _SIZE.fullmatch(text.strip())
+    if found is None or not int(found[1]):
+        raise UsageError(f"{option} {text[:40]}: must be a size, for example 500M or 2GB")
+    return int(found[1]) << {"": 0, "k": 10, "m": 20, "g": 30}[found[2].lower()]
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A hit of a trigger.
+
+    Attributes:
+        trigger: Which.
+        cycles: When, by the clock of the target.
+    """
+
+    trigger: Trigger
+    cycles: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """How much a recorder keeps.
+
+    Attributes:
+        buffers: Of the ring: those of the time before a trigger and behind it together.
+        is_repeated: It goes on with the next incident after a file.
+        files: The newest files that stay; 0 = all.
+        disk_bytes: Size of all files that stay; 0 = no limit.
+    """
+
+    buffers: int
+    is_repeated: bool = False
+    files: int = 0
+    disk_bytes: int = 0
+
+    def check(self, triggers: Sequence[Trigger]) -> None:
+        """Refuse what cannot work.
+
+        Raises:
+            UsageError: A sentence with the remedy.
+        """
+        most = max((trigger.action.keep for trigger in triggers if trigger.action.stops), default=-1)
+        if most < 0:
+            raise UsageError("the recorder needs a rule that ends an incident, as in WHEN ... THEN STOP")
+        if most >= self.buffers:
+            raise UsageError(f"KEEP {most} buffers: the ring has {self.buffers}, and the one with the trigger has to "
+                             f"stay too; -k {most + 1} or more")  # fmt: skip
+        if (self.files or self.disk_bytes) and not self.is_repeated:
+            raise UsageError("a number of files and a limit of the disk are for --every; without it there is one file")
+        if 0 < self.disk_bytes < (size := (self.buffers + _MOST_RESTS) * BUFFER_BYTES + _HEADER_BYTES):
+            raise UsageError(f"the limit of the disk is {self.disk_bytes:,} bytes, and one file of {self.buffers} "
+                             f"buffers may take {size:,}")  # fmt: skip
+
+
+class FlightRecorder:
+    """The ring, and the files that it becomes.
+
+    Args:
+        path: The file; with `bounds.is_repeated` files beside it, `incident-0001.kev` and so on.
+        bounds: How much is kept.
+        write: Writes slots, shape (n, 4), and the hits in them as a file; raises SatviewError where that fails.
+        tell: Gets a sentence for each file.
+
+    Attributes:
+        files: Those that are there, oldest first; files of earlier runs are neither counted nor removed.
+        incidents: Files written in all.
+        marks: Hits in them.
+        is_done: One incident was asked for, and is written.
+    """
+
+    def __init__(
+        self, path: Path, bounds: Bounds, write: Callable[[Path, Slots, Sequence[Hit]], None],
+        tell: Callable[[str], None],
+    ) -> None:  # fmt: skip
+        self.files: list[Path] = []
+        self.incidents = self.marks = 0
+        self.is_done = False
+        self._path, self._bounds, self._write, self._tell = path, bounds, write, tell
+        self._ring: deque[tuple[Slots, Sequence[Hit]]] = deque()
+        self._rests = 0  # buffers behind these, for the end of an event
+        self._keeps = -1  # buffers still to come; -1 = nothing has hit
+        self._number = _last_number(path) if bounds.is_repeated else 0
+
+    def take(self, slots: Slots, hits: Sequence[Hit] = ()) -> bool:
+        """Add a buffer and the hits in it; return whether a file was written."""
+        if self.is_done:
+            return False
+        self._ring.append((slots, hits))
+        if len(self._ring) > self._bounds.buffers and self._keeps:
+            self._ring.popleft()
+        stops = [hit.trigger.action.keep for hit in hits if hit.trigger.action.stops]
+        if self._keeps >= 0:
+            self._keeps = max(0, self._keeps - 1)
+        elif stops:
+            self._keeps = stops[0]
+        if self._keeps:
+            return False
+        if self._rests < _MOST_RESTS and unfinished(slots):  # the rest of an event is in the next buffer
+            self._rests += 1
+            return False
+        self.hand_over()
+        return True
+
+    @property
+    def is_ending(self) -> bool:
+        """Whether a trigger has hit whose file is not written yet."""
+        return self._keeps >= 0
+
+    def hand_over(self) -> None:
+        """Write what the ring holds, and empty it."""
+        if not self._ring:
+            return
+        path = self._path
+        if self._bounds.is_repeated:
+            self._number += 1
+            path = path.with_name(f"{path.stem}-{self._number:04}{path.suffix}")
+        hits = [hit for _, of_buffer in self._ring for hit in of_buffer]
+        slots = np.concatenate([slots for slots, _ in self._ring])
+        self._make_room(slots.nbytes + _HEADER_BYTES)
+        self._write(path, slots, hits)
+        marks, buffers = len(hits), len(self._ring)
+        self._ring.clear()
+        self._keeps, self._rests = -1, 0
+        self.incidents += 1
+        self.marks += marks
+        self.files.append(path)
+        self.is_done = not self._bounds.is_repeated
+        self._tell(f"{path.name}: {buffers} buffers, {marks} mark{'s' * (marks != 1)}")
+
+    def save_untriggered(self) -> bool:
+        """Write the ring of a recorder that waited for one incident in vain, as a ring is saved at a signal.
+
+        Returns:
+            Whether there is a file.
+        """
+        if not self._bounds.is_repeated:
+            self.hand_over()
+        return bool(self.files)
+
+    def _make_room(self, size: int) -> None:
+        """Remove the oldest files until one of a size more is within the bounds."""
+        sizes = [path.stat().st_size if path.exists() else 0 for path in self.files]
+        bounds = self._bounds
+        while self.files and (
+            0 < bounds.files <= len(self.files) or 0 < bounds.disk_bytes < sum(sizes) + size
+        ):  # fmt: skip
+            self.files.pop(0).unlink(missing_ok=True)
+            sizes.pop(0)
+
+
+def unfinished(slots: Slots) -> list[int]:
+    """Return where events begin whose last slot is missing: the last one of each CPU may be so."""
+    kind, cpu_of = slots[:, 0] >> wire.STRUCT_SHIFT, slots[:, 0] >> wire.CPU_SHIFT & wire.CPU_MASK
+    found = []
+    for cpu in np.unique(cpu_of[kind == wire.Struct.COMBINE_BEGIN]).tolist():
+        begins = np.flatnonzero((cpu_of == cpu) & (kind == wire.Struct.COMBINE_BEGIN))
+        ends = np.flatnonzero((cpu_of == cpu) & (kind == wire.Struct.COMBINE_END))
+        if not len(ends) or begins[-1] > ends[-1]:
+            found.append(int(begins[-1]))
+    return found
+
+
+def _last_number(path: Path) -> int:
+    """Return the highest number of a file of that name that is there already."""
+    name = re.compile(re.escape(path.stem) + r"-(\d{4,9})" + re.escape(path.suffix))
+    found = (name.fullmatch(other.name) for other in path.absolute().parent.glob(f"*{path.suffix}"))
+    return max((int(match[1]) for match in found if match), default=0)
+
+
+@dataclass(frozen=True, slots=True)
+class Name:
+    """What a process or thread is called.
+
+    Attributes:
+        pid: Its process.
+        tid: 0 for the process itself.
+        parent: Of a process, the pid of its parent.
+        text: The name.
+    """
+
+    pid: int
+    tid: int
+    text: str
+    parent: int = 0
+
+
+def names_tail(
+    names: Iterable[Name], now_cycles: int, cycles_per_s: int, sequence: int | None, byte_order: str
+) -> Slots:
+    """Return the names of processes and threads as a kernel of 7.x writes them behind a ring: shape (n, 4).
+
+    The start of a recording, where the names were, left the ring long ago.
+
+    Args:
+        names: Processes before their threads.
+        now_cycles: The clock at the last event of the ring.
+        cycles_per_s: Its rate.
+        sequence: Number of the last buffer; None = the release has no numbers.
+        byte_order: Of the target.
+    """
+    writer = SlotWriter(byte_order)
+    now = now_cycles + int(_NAMES_PAUSE_S * cycles_per_s)
+    if sequence is not None:
+        writer.event(wire.CONTROL_BUFFER, 0, now, (sequence + 1, 0))  # no slots: it was never handed over
+    writer.event(wire.CONTROL_TIME, 0, now, (now >> 32, now))
+    for count, name in enumerate(names):
+        if count >= _MOST_NAMES:
+            break
+        now += max(1, cycles_per_s // 1_000_000)
+        words = (name.pid, name.tid) if name.tid else (name.parent, name.pid)
+        code = wire.PROC_THREAD_NAME if name.tid else wire.PROC_CREATE_NAME
+        writer.text_event(code, 0, now, words, name.text.encode(errors="replace")[:512])
+    return writer.slots()

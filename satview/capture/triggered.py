@@ -1,0 +1,181 @@
+"""Triggers on the simulated target: its kernel sees every event that it logs, user events too, and marks the hits.
+
+A real kernel calls no handler for user events and 8.0 has no handlers at all; exported C programs say what they cannot
+see (`export.c_program`), and a recording over ssh is watched here (`target.watching`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from satview.base.errors import WriteError
+from satview.capture.files import CaptureError, KevFile, start_of_file
+from satview.capture.flight_recorder import FlightRecorder, Hit, Name, names_tail
+from satview.capture.kernel import Kernel
+from satview.capture.trace_event import mode
+from satview.events import wire
+from satview.events.words import text_words
+from satview.filters.event_context import EventContext
+from satview.filters.rules.triggers import MARK_EVENT, Trigger, Watch, is_mark, mark_number, mark_text
+from satview.formats.kev.writer import write_kev
+
+_MARK_CODE = wire.code(wire.WireClass.USER, MARK_EVENT)
+
+
+class TriggerWatch:
+    """Sees the events that a kernel logs; at a hit it inserts a mark behind the event.
+
+    Args:
+        kernel: Its gate shows the events from now on.
+        triggers: In their order.
+
+    Attributes:
+        hits: The triggers that hit; the mark of each has the number of its place here.
+    """
+
+    def __init__(self, kernel: Kernel, triggers: Sequence[Trigger]) -> None:
+        self.hits: list[Trigger] = []
+        self._kernel = kernel
+        self._watches = [Watch(trigger, kernel.target.cycles_per_s) for trigger in triggers]
+        codes = np.logical_or.reduce([trigger.codes for trigger in triggers])
+        codes[_MARK_CODE] = False
+        kernel.emitter.watched = codes.astype(np.uint8).tobytes()
+        kernel.emitter.watch = self._see
+
+    def _see(self, context: EventContext, cycles: int, time: int) -> None:
+        for watch in self._watches:
+            context.latency_ns = None
+            if watch.hits(context, cycles):
+                self._mark(watch.trigger, context.cpu, time)
+
+    def _mark(self, trigger: Trigger, cpu: int, time: int) -> None:
+        emitter, machine = self._kernel.emitter, self._kernel.machine
+        text = mark_text(len(self.hits), trigger.mark).encode()
+        self.hits.append(trigger)
+        emitter.put(cpu, _MARK_CODE, time, text_words(text, emitter.byte_order))
+        if (
+            trigger.action.stops and not trigger.action.keep
+        ):  # nothing is waited for: the buffer with the mark comes now
+            machine.at(machine.now, lambda _: self._flush())
+
+    def _flush(self) -> None:
+        if self._kernel.emitter.is_tracing:
+            self._kernel.control.call(mode("FLUSHBUFFER"), ())
+
+
+@dataclass(slots=True)
+class TriggeredOutput:
+    """Takes the buffers of a logger, and ends the capture as the triggers in them say.
+
+    Attributes:
+        watch: Knows which trigger each mark is of.
+        output: The file of a capture that is no ring; None for a recorder.
+        recorder: The ring; None where all is written.
+        byte_order: Of the target.
+        is_cut: Nothing more is taken.
+        written: Bytes that came so far.
+        seen: Marks in the buffers that came.
+    """
+
+    watch: TriggerWatch
+    output: KevFile | None
+    recorder: FlightRecorder | None
+    byte_order: str
+    is_cut: bool = False
+    written: int = 0
+    seen: int = 0
+    _keeps: int = -1
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether a write lasts."""
+        return self.output is not None and self.output.is_waiting
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self.output is not None:
+            self.output.close(error)
+
+    def write(self, slots: NDArray[np.uint32]) -> None:
+        """Take a buffer; raises CaptureError where it cannot be written."""
+        hits = [*self._hits(slots)]
+        self.seen += len(hits)
+        self.written += slots.nbytes
+        if self.recorder is not None:
+            self.recorder.take(slots, [Hit(trigger) for trigger in hits])
+            self.is_cut = self.recorder.is_done
+            return
+        assert self.output is not None
+        self.output.write(slots)
+        stops = [trigger.action.keep for trigger in hits if trigger.action.stops]
+        if self._keeps > 0:
+            self._keeps -= 1
+        elif self._keeps < 0 and stops:
+            self._keeps = stops[0]
+        self.is_cut = self.output.is_cut or self._keeps == 0
+
+    def _hits(self, slots: NDArray[np.uint32]) -> Iterator[Trigger]:
+        """Yield the triggers whose marks are in a buffer."""
+        for slot in slots[is_mark(slots[:, 0])].tolist():
+            number = mark_number((slot[2], slot[3]), "big" if self.byte_order == "big" else "little")
+            if number is not None and number < len(self.watch.hits):
+                yield self.watch.hits[number]
+
+    def finish(self) -> list[str]:
+        """Write what a trigger still waits for; return what is to be said, a sentence each.
+
+        Raises:
+            CaptureError: It cannot be written.
+        """
+        said = []
+        recorder, lost = self.recorder, len(self.watch.hits) - self.seen
+        if recorder is not None and not recorder.is_done:
+            if recorder.is_ending:
+                said.append("the recording ended before as many buffers as KEEP says had come")
+                recorder.hand_over()
+            elif not self.watch.hits:
+                is_saved = recorder.save_untriggered()
+                said.append("no trigger has hit" + "; the file has the newest buffers" * is_saved)
+        if lost and not self.is_cut:
+            said.append(f"the marks of {lost} hits are in buffers that were lost, because the logger was too slow")
+        return said
+
+
+def recorder_writer(
+    kernel: Kernel, started_cycles: int, attributes: Sequence[tuple[str, str]]
+) -> Callable[[Path, NDArray[np.uint32], Sequence[Hit]], None]:
+    """Return what writes a ring of a kernel as a file, with the names that its processes have by then."""
+    target = kernel.target
+
+    def write(path: Path, slots: NDArray[np.uint32], _hits: Sequence[Hit]) -> None:
+        pairs, page, order = start_of_file(target, path.name, started_cycles, attributes)
+        rings = kernel.emitter.buffers.rings if kernel.emitter.buffers is not None else ()
+        sequence = None if target.is_old or not rings else rings[0].sequence
+        tail = names_tail(_names(kernel), kernel.machine.now, target.cycles_per_s, sequence, order)
+        try:
+            write_kev(path, pairs, page, np.concatenate([slots, tail]), order)
+        except WriteError as error:
+            raise CaptureError(f"{path.name}: cannot be written: {error.what}") from error
+
+    return write
+
+
+def _names(kernel: Kernel) -> Iterator[Name]:
+    """Yield the names of the processes and threads that there are."""
+    for process in sorted(kernel.machine.processes.values(), key=lambda process: process.pid & 0xFFF):
+        if process.name and not process.is_dead:
+            yield Name(process.pid, 0, process.name, process.parent)
+            for thread in process.threads.values():
+                if thread.name and not kernel.target.is_old:
+                    yield Name(process.pid, thread.tid, thread.name)

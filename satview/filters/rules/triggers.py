@@ -1,0 +1,356 @@
+"""Triggers: `WHEN condition THEN MARK "late"; KEEP 20 buffers; STOP`, for views, captures and streams alike.
+
+A trigger hits at each event that passes the rules and fits its condition, which is decided by what is known at that
+event. `latency("tick", "done")` is the time between two events of one thread: from the last "tick" before a "done". It
+is known at that "done" and at the events of the thread behind it, up to the next "tick" or "done". A rule counts each
+such span once: behind its hit the latency is unknown. An event that is both ends of the pair ends one span and begins
+the next.
+
+A hit is written down as a user event of number `MARK_EVENT` with a text, right behind the event that caused it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Final, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from satview.base.time import NS_PER_S
+from satview.events import wire
+from satview.events.variants import user_text
+from satview.filters.derived_columns import UNKNOWN, DerivedColumns, TraceDerivedColumns
+from satview.filters.event_context import EventContext
+from satview.filters.expressions import nodes
+from satview.filters.expressions.compiled import compile_expression
+from satview.filters.expressions.expression import Expression, evaluate
+from satview.filters.expressions.reach import codes_that_fit
+from satview.filters.rows import Bools
+from satview.filters.rules.text import Action
+from satview.linkage.rows import stable_order
+from satview.linkage.whole import is_whole
+from satview.store.trace import Trace
+
+MARK_EVENT: Final = wire.EVENT_MASK
+"""Number of the user event that marks a hit: the last one there is."""
+_MARK: Final = re.compile(r"#(?P<number>\d{7}) trigger: (?P<text>.+)", re.DOTALL)
+_MOST_MARKS: Final = 10_000_000  # their numbers then begin again
+_NUMBER_BYTES: Final = 8  # of a mark, all in its first slot
+HEADER_MARK: Final = "CAPTURE_MARK_"
+"""Key in a header, before a number from 0, of a mark of a recorder that cannot insert events: cycles and text."""
+HEADER_MARKS_MAX: Final = 100
+_MARK_IN_HEADER: Final = re.compile(r"(\d{1,19}) (.+)")
+DEFAULT_MARK: Final = "hit"
+MOST_THREADS: Final = 1 << 16
+"""Threads whose spans are kept; of more, those that were silent for longest are forgotten."""
+_MARK_CODE: Final = wire.WireClass.USER << wire.CLASS_SHIFT | MARK_EVENT
+_Rows = NDArray[np.int64]
+_NONE: Final = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Trigger:
+    """One `WHEN` line.
+
+    Attributes:
+        condition: Of the events at which it hits.
+        action: What happens then.
+        line: Its line in the rules, from 1.
+    """
+
+    condition: Expression
+    action: Action
+    line: int = 0
+
+    @property
+    def mark(self) -> str:
+        """The text of its marks."""
+        return self.action.mark or DEFAULT_MARK
+
+    @property
+    def codes(self) -> Bools:
+        """The codes of events that it has to see, bool (32768,)."""
+        pair = self.condition.latency
+        ends = (part for part in (pair.begins, pair.ends) if part is not None) if pair is not None else ()
+        return np.asarray(np.any([codes_that_fit(part) for part in (self.condition.tree, *ends)], axis=0))
+
+
+class Watch:
+    """A trigger that sees one event after another, as a kernel logs them.
+
+    Args:
+        trigger: What it looks for.
+        cycles_per_s: Rate of the stamps.
+
+    Attributes:
+        forgotten: Threads whose spans were given up, because there were more than `MOST_THREADS`.
+    """
+
+    def __init__(self, trigger: Trigger, cycles_per_s: int) -> None:
+        self.trigger, self.forgotten = trigger, 0
+        self._cycles_per_s = cycles_per_s
+        self._spans: dict[tuple[int, int], tuple[int, int | None]] = {}  # begin, -1 for none, and length in nanoseconds
+
+    def hits(self, context: EventContext, cycles: int) -> bool:
+        """Return whether the trigger hits at an event; each event is shown once, in the order of the stamps.
+
+        Args:
+            context: The event; gets its latency.
+            cycles: When it was.
+        """
+        condition = self.trigger.condition
+        pair, thread = condition.latency, (context.pid, context.tid)
+        if pair is None or context.pid < 0:
+            return bool(condition(context))
+        assert pair.begins is not None
+        assert pair.ends is not None
+        begins, ends = (evaluate(part, context, condition.release) for part in (pair.begins, pair.ends))
+        begin, length_ns = self._spans.get(thread, (_NONE, None))
+        if begins or ends:
+            length_ns = (cycles - begin) * NS_PER_S // self._cycles_per_s if ends and begin != _NONE else None
+            self._keep(thread, cycles if begins else _NONE, length_ns)
+        context.latency_ns = length_ns
+        is_hit = bool(condition(context))
+        if is_hit and length_ns is not None:
+            self._keep(thread, self._spans[thread][0], None)
+        return is_hit
+
+    def _keep(self, thread: tuple[int, int], begin: int, length_ns: int | None) -> None:
+        self._spans.pop(thread, None)  # so that the first one is the one that was silent for longest
+        self._spans[thread] = (begin, length_ns)
+        if len(self._spans) > MOST_THREADS:
+            del self._spans[next(iter(self._spans))]
+            self.forgotten += 1
+
+
+@dataclass(slots=True)
+class _Spans:
+    """The spans of threads between two parts of a stream, by ascending key; the columns have one entry per thread."""
+
+    key: _Rows = field(default_factory=lambda: np.empty(0, np.int64))
+    begin: _Rows = field(default_factory=lambda: np.empty(0, np.int64))  # cycles, -1 for none
+    length_ns: _Rows = field(default_factory=lambda: np.empty(0, np.int64))  # -1 for none, or for one that has hit
+    seen: _Rows = field(default_factory=lambda: np.empty(0, np.int64))  # cycles of its last event
+
+    def find(self, key: _Rows) -> _Rows:
+        """Return the entries of some threads, -1 where there is none."""
+        if not len(self.key):
+            return np.full(len(key), _NONE)
+        position = np.minimum(np.searchsorted(self.key, key), len(self.key) - 1)
+        return np.where(self.key[position] == key, position, _NONE)
+
+
+class _WithLatency(TraceDerivedColumns):
+    """The columns of a trace, and the latencies of some rows."""
+
+    def __init__(self, trace: Trace, derived: DerivedColumns, rows: _Rows, latency_ns: _Rows) -> None:
+        super().__init__(trace)
+        self._rows, self._latency_ns = rows, latency_ns
+        self.priority = derived.priority  # type: ignore[method-assign]
+
+    def latency_ns(self, rows: NDArray[np.integer]) -> _Rows:
+        return np.asarray(self._latency_ns[np.searchsorted(self._rows, rows)])
+
+
+class Scan:
+    """A trigger that sees the events of a trace at once, or those of a stream part by part.
+
+    Args:
+        trigger: What it looks for.
+
+    Attributes:
+        forgotten: As of `Watch`.
+    """
+
+    def __init__(self, trigger: Trigger) -> None:
+        self.trigger, self.forgotten = trigger, 0
+        self._spans = _Spans()
+
+    def restart(self) -> None:
+        """Forget all spans: events are missing."""
+        self._spans = _Spans()
+
+    def hits(self, trace: Trace, rows: _Rows, derived: DerivedColumns | None = None) -> _Rows:
+        """Return at which events the trigger hits, int64 (n,), ascending.
+
+        Args:
+            trace: The events.
+            rows: Those that count, behind the ones of the call before, ascending.
+            derived: Where priorities come from; None = worked out from the trace.
+        """
+        condition = self.trigger.condition
+        derived = derived or TraceDerivedColumns(trace)
+        table = codes_that_fit(condition.tree)
+        candidates = rows[table[trace.events.code[rows]]]
+        if condition.latency is None:
+            return candidates[condition.mask(trace, candidates, derived)]
+        ends, key, begin, length_ns = self._ends(trace, rows, condition.latency)
+        own = _keys(trace, candidates)
+        span = _last_of_thread(ends, key, candidates, own)  # a position among the ends, -1 for none
+        kept = self._spans.find(own)
+        known = np.where(span >= 0, length_ns[span] if len(ends) else _NONE,
+                         self._spans.length_ns[kept] if len(self._spans.key) else _NONE)  # fmt: skip
+        known[(own < 0) | ((span < 0) & (kept < 0))] = UNKNOWN
+        at = np.flatnonzero(span >= 0)
+        known[at[~is_whole(trace, ends[span[at]].astype(np.uint32), candidates[at].astype(np.uint32))]] = UNKNOWN
+        with_span = condition.mask(trace, candidates, _WithLatency(trace, derived, candidates, known))
+        is_hit, spent = self._once(trace, candidates, np.where(span >= 0, span, len(ends) + kept), known, with_span)
+        self._go_on(trace, (ends, key, begin, length_ns), spent)
+        return candidates[is_hit]
+
+    def _once(
+        self, trace: Trace, rows: _Rows, span: _Rows, known: _Rows, with_span: Bools
+    ) -> tuple[Bools, NDArray[np.int64]]:
+        """Return which events are hits if each span counts once, and the spans that have counted."""
+        is_hit = with_span.copy()
+        counted = np.flatnonzero(with_span & (known >= 0))
+        spent, first = np.unique(span[counted], return_index=True)
+        later = np.flatnonzero((known >= 0) & np.isin(span, spent))
+        later = later[rows[later] > rows[counted[first[np.searchsorted(spent, span[later])]]]]
+        is_hit[later] = self.trigger.condition.mask(trace, rows[later])  # without a latency
+        return is_hit, spent
+
+    def _ends(self, trace: Trace, rows: _Rows, pair: nodes.Latency) -> tuple[_Rows, _Rows, _Rows, _Rows]:
+        """Return the events of a pair by thread, their threads, and as of each: begin and length of a span, or -1."""
+        begins, ends = (_fitting(trace, rows, part) for part in (pair.begins, pair.ends))
+        either = np.union1d(begins, ends)
+        key = _keys(trace, either)
+        either, key = either[key >= 0], key[key >= 0]
+        order = stable_order(key)
+        either, key = either[order], key[order]
+        is_begin, is_end = np.isin(either, begins), np.isin(either, ends)
+        time = trace.events.time_cycles[either].astype(np.int64)
+        begin = np.where(is_begin, time, _NONE)
+        before = np.full(len(either), _NONE, np.int64)
+        follows = np.flatnonzero(key[1:] == key[:-1]) + 1
+        before[follows] = begin[follows - 1]
+        at = follows[~is_whole(trace, either[follows - 1].astype(np.uint32), either[follows].astype(np.uint32))]
+        before[at] = _NONE
+        is_first = np.ones(len(either), np.bool_)
+        is_first[follows] = False
+        kept = self._spans.find(key)
+        at = np.flatnonzero(is_first & (kept >= 0))
+        before[at] = self._spans.begin[kept[at]]
+        length_ns = np.full(len(either), UNKNOWN, np.int64)
+        at = np.flatnonzero(is_end & (before != _NONE))
+        length_ns[at] = trace.clock.durations_ns(time[at] - before[at])
+        return either, key, begin, length_ns
+
+    def _go_on(self, trace: Trace, found: tuple[_Rows, _Rows, _Rows, _Rows], spent: NDArray[np.int64]) -> None:
+        """Keep what the next part of a stream needs."""
+        rows, key, begin, length_ns = found
+        length_ns[spent[spent < len(rows)]] = UNKNOWN
+        old = self._spans
+        old.length_ns[spent[spent >= len(rows)] - len(rows)] = UNKNOWN
+        is_last = np.append(key[1:] != key[:-1], True)[: len(key)]
+        stays = ~np.isin(old.key, key)
+        columns = [
+            np.concatenate([before[stays], new[is_last]])
+            for before, new in (
+                (old.key, key), (old.begin, begin), (old.length_ns, length_ns),
+                (old.seen, trace.events.time_cycles[rows].astype(np.int64)),
+            )
+        ]  # fmt: skip
+        if (too_many := len(columns[0]) - MOST_THREADS) > 0:
+            self.forgotten += too_many
+            newest = np.argsort(columns[3], kind="stable")[too_many:]
+            columns = [column[newest] for column in columns]
+        order = np.argsort(columns[0])
+        self._spans = _Spans(*(column[order] for column in columns))
+
+
+def _fitting(trace: Trace, rows: _Rows, part: nodes.Node | None) -> _Rows:
+    """Return which events are one end of a pair, ascending."""
+    assert part is not None
+    candidates = rows[codes_that_fit(part)[trace.events.code[rows]]]
+    if not len(candidates):
+        return candidates
+    return candidates[compile_expression(part, trace, TraceDerivedColumns(trace)).of(candidates)]
+
+
+def _keys(trace: Trace, rows: _Rows) -> _Rows:
+    """Return which threads events belong to, pid << 32 | tid; -1 where that is not known."""
+    thread = trace.events.thread[rows]
+    pid, tid = trace.threads.pid[thread].astype(np.int64), trace.threads.tid[thread].astype(np.int64)
+    return np.where(pid < 0, _NONE, pid << 32 | np.maximum(tid, 0))
+
+
+def _last_of_thread(rows: _Rows, key: _Rows, of: _Rows, own: _Rows) -> _Rows:
+    """Return for each event the last of some events up to it in its thread: a position, by thread and row; or -1."""
+    if not len(rows):
+        return np.full(len(of), _NONE)
+    threads, thread = np.unique(key, return_inverse=True)
+    number = np.minimum(np.searchsorted(threads, own), len(threads) - 1)
+    joint = thread.reshape(-1).astype(np.int64) << 32 | rows
+    position = np.searchsorted(joint, number.astype(np.int64) << 32 | of, side="right") - 1
+    return np.where((position >= 0) & (key[position] == own), position, _NONE)
+
+
+def trigger_hits(
+    triggers: Sequence[Trigger], trace: Trace, passes: Bools | None = None, derived: DerivedColumns | None = None
+) -> tuple[_Rows, _Rows]:
+    """Return where triggers hit in a trace: event rows, int64 (n,), ascending, and the number of the trigger of each.
+
+    Args:
+        triggers: In their order, which decides where several hit at one event.
+        trace: The events.
+        passes: Events that the rules let pass, bool (events,); None = all.
+        derived: Where priorities come from; None = worked out from the trace.
+    """
+    rows = np.arange(len(trace.events), dtype=np.int64) if passes is None else np.flatnonzero(passes).astype(np.int64)
+    found = [Scan(trigger).hits(trace, rows, derived) for trigger in triggers]
+    joined = np.concatenate(found) if found else np.empty(0, np.int64)
+    which = np.repeat(np.arange(len(found)), [len(part) for part in found])
+    order = np.lexsort((which, joined))
+    return joined[order], which[order]
+
+
+# Marks: the user events that hits leave in a trace.
+
+
+def mark_text(number: int, text: str) -> str:
+    """Return the text of the user event of a mark.
+
+    Args:
+        number: How many marks the recording had before it.
+        text: As the rule says.
+    """
+    return f"#{number % _MOST_MARKS:07} trigger: {text}"
+
+
+def mark_number(words: tuple[int, int], byte_order: Literal["little", "big"]) -> int | None:
+    """Return the number of a mark by the two words of its first slot; None if it is another event."""
+    raw = b"".join(word.to_bytes(4, byte_order) for word in words)
+    return int(raw[1:]) if raw[:1] == b"#" and raw[1:_NUMBER_BYTES].isdigit() else None
+
+
+def is_mark(heads: NDArray[np.uint32]) -> Bools:
+    """Return for header words of slots whether the event of a mark may begin there."""
+    codes = heads & (wire.CODE_MASK | 3 << wire.STRUCT_SHIFT)
+    return np.asarray(codes == (_MARK_CODE | wire.Struct.COMBINE_BEGIN << wire.STRUCT_SHIFT))
+
+
+def recorded_marks(trace: Trace, limit: int = 1000) -> list[tuple[int, str]]:
+    """Return the marks that a recorder left in a trace: event rows, ascending, and their texts.
+
+    Args:
+        trace: The events.
+        limit: Marks at most; those behind it are left out.
+    """
+    marks = []
+    for number in range(HEADER_MARKS_MAX):
+        found = _MARK_IN_HEADER.fullmatch(trace.header.get(f"{HEADER_MARK}{number}") or "")
+        if found is None or not len(trace.events):
+            break
+        row = int(np.searchsorted(trace.events.time_cycles, min(int(found[1]), np.iinfo(np.int64).max)))
+        marks.append((min(row, len(trace.events) - 1), found[2]))
+    if not trace.release.is_qnx or not trace.code_counts[_MARK_CODE]:
+        return marks
+    for row in np.flatnonzero(trace.events.code == _MARK_CODE)[:limit].tolist():
+        text = user_text(trace.payloads.raw(row))
+        if text is not None and (found := _MARK.fullmatch(text)):
+            marks.append((row, found["text"]))
+    return sorted(marks)[:limit]

@@ -1,0 +1,292 @@
+"""A flight recorder at this end of the line: the target sends all it logs, and the ring and the triggers are here.
+
+So it needs no handlers on the target, and tracing goes on while a file is written. Buffers are decoded as they come,
+each once or twice: what is decided at an event needs those before it, of which a little is carried along, who runs on
+each CPU, the names, and the spans that have begun. A buffer goes to the ring once all its events have been looked at.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from satview.base.errors import WriteError
+from satview.base.safe_text import visible_line
+from satview.capture.flight_recorder import Bounds, FlightRecorder, Hit, Name, names_tail, unfinished
+from satview.events import wire
+from satview.events.catalogue import release_of
+from satview.filters.rules.building import BuiltRules
+from satview.filters.rules.triggers import HEADER_MARK, HEADER_MARKS_MAX, Scan
+from satview.formats.kev.assemble import trace_from_slots
+from satview.formats.kev.writer import SlotWriter, write_kev
+from satview.store.head import Header
+from satview.store.problems import Problems
+from satview.store.trace import Trace
+from satview.target.arrival import Arrival, CutError
+from satview.target.profiles import TargetError
+from satview.target.request import FLUSH_S
+
+_LATE_S: Final = 2 * FLUSH_S  # a CPU that is silent for so long had no events
+_LOOK_S: Final = 0.05  # between looks, which take some milliseconds whatever there is to see
+_MOST_UNSEEN: Final = 64  # buffers; as many are looked at once, however fast they come
+_NAMES_MAX: Final = 4096
+Slots = NDArray[np.uint32]
+_Ints = NDArray[np.int64]
+
+
+@dataclass(slots=True)
+class _Buffer:
+    """A buffer that came, and the hits that were found in it so far."""
+
+    slots: Slots
+    hits: list[Hit] = field(default_factory=list)
+
+
+class Recording(Arrival):
+    """What arrives goes through a ring, which triggers hand over as files.
+
+    Args:
+        path: As of `FlightRecorder`.
+        attributes: Keys and values that the headers gain.
+        built: The rules; events that they keep out trigger nothing.
+        bounds: How much is kept.
+        tell: Gets a sentence for each file.
+
+    Attributes:
+        recorder: The ring, and what it wrote.
+        hits: Hits so far.
+        delay_s: The longest time from an event that hit until that was noticed here, as far as the clocks show.
+    """
+
+    def __init__(
+        self, path: Path, attributes: Sequence[tuple[str, str]], built: BuiltRules, bounds: Bounds,
+        tell: Callable[[str], None],
+    ) -> None:  # fmt: skip
+        super().__init__(path, attributes)
+        self.recorder = FlightRecorder(path, bounds, self._write_file, tell)
+        self.hits, self.delay_s = 0, 0.0
+        self._built = built
+        self._scans = [Scan(trigger) for trigger in built.triggers]
+        self._pairs: Sequence[tuple[str, str]] = ()
+        self._page = b""
+        self._part = np.empty((0, 4), np.uint32)  # of a buffer that has not come whole
+        self._open: list[_Buffer] = []  # whose events have not all been looked at
+        self._next = self._first = -1  # cycles: of the first event not looked at; of the first event of all
+        self._open_from = -1  # cycles at which the open buffers begin
+        self._last_of_cpu: dict[int, int] = {}
+        self._running: dict[int, tuple[int, int]] = {}  # by CPU
+        self._names: dict[tuple[int, int], str] = {}
+        self._losses_seen = 0
+        self._heard_s = self._looked_s = 0.0
+        self._unseen = 0  # buffers that came since the last look
+
+    @property
+    def is_done(self) -> bool:
+        """See `Arrival.is_done`."""
+        return self.recorder.is_done
+
+    @property
+    def forgotten(self) -> int:
+        """Threads whose spans were given up."""
+        return sum(scan.forgotten for scan in self._scans)
+
+    @property
+    def byte_order(self) -> str:
+        """Of the target."""
+        return "big" if self._order == ">u4" else "little"
+
+    def _create(self) -> None:
+        """Begin no file: a trigger does."""
+
+    def _take_header(self, pairs: Sequence[tuple[str, str]]) -> None:
+        self._pairs = pairs
+        release = release_of(dict(pairs).get("SYS_RELEASE", ""))
+        if release is not self._built.state.release:
+            raise TargetError(f"the trace is of {release or 'an unknown release'}, and the rules were read for "
+                              f"{self._built.state.release}")  # fmt: skip
+
+    def _take_page(self, data: bytes) -> None:
+        self._page += data
+
+    def _take_slots(self, data: bytes) -> None:
+        slots = np.frombuffer(data, self._order).reshape(-1, 4).astype(np.uint32)
+        self._heard_s = time.monotonic()
+        self._part = np.concatenate([self._part, slots])
+        count = len(self._open)
+        self._cut()
+        self._unseen += len(self._open) - count
+        if self._unseen and (self._unseen >= _MOST_UNSEEN or self._heard_s - self._looked_s > _LOOK_S):
+            self._look()
+
+    def wait(self) -> None:
+        """Look at what has come; also at what is held back, if nothing that belongs before it is to be expected."""
+        if self._unseen:
+            self._look()
+        elif self._open and time.monotonic() - self._heard_s > _LATE_S:
+            self._look(is_all=True)
+
+    def finish(self) -> None:
+        """Look at what is left, and write what a trigger still waits for, or the ring of one that never hit."""
+        if not self.began_s:
+            return
+        if len(self._part):
+            self._open.append(_Buffer(self._part))
+        if self._open:
+            self._look(is_all=True)
+        if self.recorder.is_ending:
+            self.recorder.hand_over()
+        elif not self.hits:
+            self.recorder.save_untriggered()
+
+    def _cut(self) -> None:
+        """Take whole buffers off what came; a buffer says how many slots it has."""
+        slots = self._part
+        codes = slots[:, 0] & (wire.CODE_MASK | 3 << wire.STRUCT_SHIFT)
+        starts = np.flatnonzero(codes == wire.CONTROL_BUFFER).tolist()
+        if not starts or starts[0]:
+            starts.insert(0, 0)
+        begin = 0
+        for start, stop in zip(starts, [*starts[1:], None], strict=True):
+            has_number = codes[start] == wire.CONTROL_BUFFER if len(slots) else False
+            size = int(slots[start, 3]) if has_number else 0
+            if stop is None and not 0 < size <= len(slots) - start:
+                break
+            begin = stop if stop is not None else start + size
+            self._open.append(_Buffer(slots[start:begin]))
+        self._part = slots[begin:]
+
+    # ---- triggers ------------------------------------------------------------------------------------------------
+
+    def _look(self, *, is_all: bool = False) -> None:
+        """Find the hits among the events that nothing can come before any more."""
+        self._unseen, self._looked_s = 0, time.monotonic()
+        head = self._head()
+        slots = np.concatenate([head, *(buffer.slots for buffer in self._open)])
+        trace = trace_from_slots(
+            self.path, "kev", Header(tuple(self._pairs)), self._page, slots, self.byte_order, Problems()
+        )
+        events = trace.events
+        cycles, slot = events.time_cycles.astype(np.int64), events.slot.astype(np.int64)
+        is_new = slot >= len(head)
+        if not is_new.any():
+            return
+        if self._first < 0:
+            self._first = self._next = int(cycles[is_new][0])
+        trace = replace(trace, clock=replace(trace.clock, start_cycles=self._first))  # `time` counts from there
+        stop = int(cycles[is_new].max()) + 1 if is_all else self._sure(trace, slots, len(head))
+        rows = np.flatnonzero(is_new & (cycles >= self._next) & (cycles < stop)).astype(np.int64)
+        self._find(trace, rows, self._ends(len(head)))
+        self._go_on(trace, np.flatnonzero(cycles < stop))
+        self._next = max(self._next, stop)
+        self._hand_on(cycles[is_new], slot[is_new] - len(head), stop)
+
+    def _sure(self, trace: Trace, slots: Slots, head: int) -> int:
+        """Return the cycles before which nothing comes any more, and before which all events are whole."""
+        events = trace.events
+        is_new = events.slot >= head
+        newest = int(events.time_cycles[is_new].max())
+        stop = newest
+        if self._is_per_cpu:
+            for cpu in np.unique(events.cpu[is_new]).tolist():
+                last = int(events.time_cycles[is_new & (events.cpu == cpu)].max())
+                self._last_of_cpu[cpu] = max(last, self._last_of_cpu.get(cpu, 0))
+            silent = newest - _LATE_S * trace.clock.cycles_per_s
+            stop = min(max(last, silent) for last in self._last_of_cpu.values())
+        for begin in unfinished(slots):
+            stop = min([stop, *events.time_cycles[events.slot == begin].tolist()])
+        return stop
+
+    def _ends(self, head: int) -> _Ints:
+        """Return behind which slots the open buffers end."""
+        return head + np.cumsum([len(buffer.slots) for buffer in self._open])
+
+    def _find(self, trace: Trace, rows: _Ints, ends: _Ints) -> None:
+        """Note the hits among some events with the buffers that they are in."""
+        if self.lost > self._losses_seen:
+            self._losses_seen = self.lost
+            for scan in self._scans:
+                scan.restart()
+        rows = rows[self._built.mask(trace)[rows]]
+        now_s, found = time.monotonic(), []
+        for scan in self._scans:
+            found += [(row, scan.trigger) for row in scan.hits(trace, rows).tolist()]
+        for row, trigger in sorted(found, key=lambda hit: hit[0]):
+            cycles = int(trace.events.time_cycles[row])
+            buffer = int(np.searchsorted(ends, int(trace.events.slot[row]), side="right"))
+            self._open[min(buffer, len(self._open) - 1)].hits.append(Hit(trigger, cycles))
+            self.hits += 1
+            since_s = (cycles - self._first) / trace.clock.cycles_per_s
+            self.delay_s = max(self.delay_s, now_s - self.began_s - since_s)
+
+    def _go_on(self, trace: Trace, rows: NDArray[np.intp]) -> None:
+        """Keep who runs, and names, for the next look."""
+        events, threads, processes = trace.events, trace.threads, trace.processes
+        runs = rows[(events.code[rows] == wire.THREAD_RUNNING) & (threads.pid[events.thread[rows]] >= 0)]
+        cpus, last = np.unique(events.cpu[runs][::-1], return_index=True)
+        for cpu, row in zip(cpus.tolist(), runs[::-1][last].tolist(), strict=True):
+            thread = int(events.thread[row])
+            self._running[cpu] = (int(threads.pid[thread]), int(threads.tid[thread]))
+        named = [((pid, 0), name) for pid, name in zip(processes.pid.tolist(), processes.names, strict=True)]
+        named += [((pid, tid), name) for pid, tid, name
+                  in zip(threads.pid.tolist(), threads.tid.tolist(), threads.names, strict=True)]  # fmt: skip
+        for thread_id, name in named:
+            if name and thread_id[0] >= 0:
+                self._names[thread_id] = name
+        while len(self._names) > _NAMES_MAX:
+            del self._names[next(iter(self._names))]
+
+    def _hand_on(self, cycles: _Ints, slot: _Ints, stop: int) -> None:
+        """Give the ring the buffers whose events have all been looked at, in the order in which they came."""
+        is_open = cycles >= stop
+        first_open = int(slot[is_open].min()) if is_open.any() else None
+        ends = self._ends(0).tolist()
+        count = sum(end <= first_open for end in ends) if first_open is not None else len(ends)
+        stays = cycles[slot >= ends[count - 1]] if count else cycles
+        self._open_from = int(stays.min()) if len(stays) else stop
+        for buffer in self._open[:count]:
+            self.recorder.take(buffer.slots, buffer.hits)
+        self._open = self._open[count:]
+
+    def _head(self) -> Slots:
+        """Return slots that say what is known before the open buffers: the time, names, and who runs."""
+        writer = SlotWriter(self.byte_order)
+        if self._next < 0:
+            return writer.slots()
+        now = self._open_from - 1
+        writer.event(wire.CONTROL_TIME, 0, now, (now >> 32, now))
+        for name in self._known_names():
+            words = (name.pid, name.tid) if name.tid else (1, name.pid)
+            code = wire.PROC_THREAD_NAME if name.tid else wire.PROC_CREATE_NAME
+            writer.text_event(code, 0, now, words, name.text.encode(errors="replace"))
+        for cpu, words in self._running.items():
+            writer.event(wire.THREAD_RUNNING, cpu, now, words)
+        return writer.slots()
+
+    def _known_names(self) -> list[Name]:
+        """Return the names, processes before their threads."""
+        return [Name(pid, tid, text, 1) for (pid, tid), text in sorted(self._names.items())]
+
+    # ---- files ---------------------------------------------------------------------------------------------------
+
+    def _write_file(self, path: Path, slots: Slots, hits: Sequence[Hit]) -> None:
+        starts = slots[(slots[:, 0] & (wire.CODE_MASK | 3 << wire.STRUCT_SHIFT)) == wire.CONTROL_BUFFER]
+        sequence = int(starts[-1, 2]) if len(starts) else None
+        rate = int(dict(self._pairs).get("CYCLES_PER_SEC", "0") or 0) or 1
+        tail = names_tail(self._known_names(), self._next, rate, sequence, self.byte_order)
+        marks = [(f"{HEADER_MARK}{number}", f"{hit.cycles} {_header_text(hit.trigger.mark)}")
+                 for number, hit in enumerate(hits[:HEADER_MARKS_MAX])]  # fmt: skip
+        try:
+            write_kev(path, (*self._pairs, *marks), self._page, np.concatenate([slots, tail]), self.byte_order)
+        except WriteError as error:
+            raise CutError(f"{path.name}: cannot be written: {error.what}; make room, or name another file with "
+                           "-o") from error  # fmt: skip
+
+
+def _header_text(text: str) -> str:
+    return visible_line(text).replace("TRACE_", "TRACE-").replace("::", ":")
