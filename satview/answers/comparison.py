@@ -26,7 +26,7 @@ from satview.answers.table import SUBJECT, Column, Kind, Question, Table, number
 from satview.base.time import NS_PER_S, TimeWindow
 from satview.events.states import STATE_BY_NAME
 from satview.linkage.transactions import transactions
-from satview.store.trace import LOGGER, Trace
+from satview.store.trace import LOGGER, OF_CAPTURE, Trace
 
 FIGURES: Final[dict[str, tuple[str, ...]]] = {
     "process": ("cpu_share",),
@@ -112,8 +112,8 @@ class Change:
 
     @property
     def is_of_logger(self) -> bool:
-        """It is of the program that wrote the trace: it follows what was captured, and comes after all others."""
-        return self.name.split(" ", 1)[0].rpartition("/")[2] == LOGGER
+        """It is of programs that wrote and sent the trace: it follows what was captured, and comes after all others."""
+        return self.name.split(" ", 1)[0].rpartition("/")[2] == LOGGER or OF_CAPTURE in self.name
 
     @property
     def ratio(self) -> float:

@@ -24,6 +24,8 @@ from satview.store.head import Header, SystemInfo
 from satview.store.problems import Problems
 from satview.store.tables import BufferTable, EventTable, Fragments, ProcessTable, StateIndex, ThreadTable
 
+SSH_PID: Final = "CAPTURE_SSH_PID"  # key in a header: the process that sent the trace while it was captured
+OF_CAPTURE: Final = " (of this capture)"  # behind the name of that process
 LOGGER: Final = "tracelogger"  # name of the program that writes traces: what it did is apart from what they are about
 
 # How the payloads of a trace are read; each format brings its own source.
@@ -358,12 +360,16 @@ class Trace:
     def process_name(self, process: int, *, with_pid: bool = True) -> str:
         """Return a label for a process row: its name without folders, or `pid N`; `dumper[184337]` if several have it.
 
+        That of the process that sent the trace says so: its load is that of the capture.
+
         Args:
             process: The row.
             with_pid: False leaves the number out, for locations that give it anyway.
         """
         pid = int(self.processes.pid[process])
         name = self.short_process_name(process)
+        if name and pid == self.header.number(SSH_PID):
+            return f"{name}{OF_CAPTURE}"
         if name:
             return f"{name}[{pid}]" if with_pid and name in self.cached("trace.shared_names", _shared_names) else name
         return f"pid {pid}" if process else "unknown"

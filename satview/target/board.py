@@ -26,6 +26,7 @@ _QUESTIONS: Final = {
     "logger": "command -v tracelogger || which tracelogger || echo none",
     "processes": "pidin -F '%a %n'",
     "memory": "pidin info",
+    "parent": "echo $PPID",
 }
 _BUFFER_BYTES: Final = 16 << 10  # of a kernel buffer; one of the logger's own is not larger
 _MEMORY: Final = re.compile(r"FreeMem:\s*(\d{1,12})(?!\d)\s*([KMG]?)", re.IGNORECASE)
@@ -47,6 +48,7 @@ class Board:
         logger: Path of tracelogger; empty = there is none, None = unknown.
         processes: Names of processes by pid; empty = unknown.
         free_bytes: Memory that is free; None = unknown.
+        ssh_pid: The process of sshd that serves this connection; None = unknown.
     """
 
     system: str = ""
@@ -57,6 +59,7 @@ class Board:
     logger: str | None = None
     processes: dict[int, str] = field(default_factory=dict)
     free_bytes: int | None = None
+    ssh_pid: int | None = None
 
     @property
     def release(self) -> Release | None:
@@ -123,7 +126,10 @@ def board_of(answers: dict[str, str]) -> Board:
     words = visible_line(answers.get("system", "")).split()
     logger = answers.get("logger", "").splitlines()
     memory = _MEMORY.search(answers.get("memory", ""))
-    user = answers.get("user", "")
+    user, parent = answers.get("user", ""), answers.get("parent", "")
+    processes = dict(_processes(answers.get("processes", "")))
+    # Only a process of that name: another parent, such as a shell between the two, carries nothing.
+    is_sshd = parent.isdecimal() and processes.get(int(parent[:10]), "").rsplit("/", 1)[-1].startswith("sshd")
     return Board(
         system=words[0] if words else "",
         node=words[1] if len(words) > 1 else "",
@@ -131,8 +137,9 @@ def board_of(answers: dict[str, str]) -> Board:
         machine=words[-1] if len(words) > 3 else "",
         user=int(user) if user.isascii() and user.isdigit() and len(user) < 10 else None,
         logger=("" if logger[-1] == "none" else visible_line(logger[-1])) if logger else None,
-        processes=dict(_processes(answers.get("processes", ""))),
+        processes=processes,
         free_bytes=int(memory[1]) * _UNITS[memory[2].upper()] if memory else None,
+        ssh_pid=int(parent) if is_sshd else None,
     )
 
 

@@ -20,6 +20,7 @@ from satview.filters.rules.building import BuiltRules, FunctionLoader, build
 from satview.filters.rules.capturing import for_capture
 from satview.filters.rules.text import parse_rules
 from satview.filters.rules.writing import tracelogger_command
+from satview.store.trace import SSH_PID
 from satview.target.board import LOGGER, Board, memory_needed
 from satview.target.line import ClockOffset
 from satview.target.profiles import Profile, TargetError
@@ -166,6 +167,7 @@ def attributes(request: Request, board: Board, command: str, offset: ClockOffset
         ("CAPTURE_HOST", request.profile.host),
         ("CAPTURE_NODE", board.node),
         ("CAPTURE_COMMAND", command),
+        (SSH_PID, str(board.ssh_pid or "")),
         ("CAPTURE_RULES", "; ".join(line for line in map(str.strip, request.rules.splitlines()) if line)[:_RULES_MAX]),
         ("CAPTURE_BEGAN", datetime.now(UTC).isoformat(timespec="milliseconds")),
         ("CAPTURE_CLOCK_OFFSET", str(offset) if offset is not None else ""),

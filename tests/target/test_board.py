@@ -9,11 +9,13 @@ from msgspec.structs import replace
 
 from satview.base.errors import UsageError
 from satview.events.spec import Release
-from satview.formats.kev.reader import read_start
+from satview.formats.kev.reader import open_kev, read_start
 from satview.target.board import Board, ask_board, board_of, check_board
 from satview.target.line import Line
 from satview.target.profiles import Profile, TargetError, find_profile, read_profiles
+from satview.target.request import Request, attributes
 from tests.helpers.commands import satview
+from tests.helpers.kev import TraceBuilder, write_trace
 
 
 @pytest.mark.parametrize(
@@ -169,3 +171,21 @@ def test_nobody_listens(board):
         Line(board.profile).__enter__()
     with pytest.raises(TargetError, match="is not known under this name"):
         Line(replace(board.profile, address="ssh://no-such-board.invalid")).__enter__()
+
+
+def test_the_process_that_sends_a_trace_is_marked_in_it(tmp_path):
+    """sshd 77 serves the line; a shell that is the parent instead carries nothing."""
+    processes = "1 procnto-smp-instr\n 77 usr/sbin/sshd\n 78 bin/sh\n"
+    board = board_of({"processes": processes, "parent": "77"})
+    assert board.ssh_pid == 77
+    assert [
+        board_of({"processes": processes, "parent": parent}).ssh_pid for parent in ("78", "5", "", "x", "9" * 99)
+    ] == ([None] * 5)
+    request = Request(Profile("ssh://rig"), tmp_path / "t.kev")
+    pairs = attributes(request, board, "tracelogger", None)
+    builder = TraceBuilder().time_event(0).process_name(1, 77, "usr/sbin/sshd").process_name(2, 78, "usr/sbin/sshd")
+    builder.state("RUNNING", 5, 77, 1)
+    path = write_trace(tmp_path / "t.kev", builder.writer.slots(), attributes=pairs)
+    trace = open_kev(path)
+    assert [trace.process_name(row) for row in (1, 2)] == ["sshd (of this capture)", "sshd[78]"]
+    assert trace.thread_name(1) == "sshd (of this capture) 1"

@@ -23,7 +23,7 @@ from satview.session.lanes.lane_arrangement import GroupBy, LaneGroup, SortBy
 from satview.session.lanes.lane_list import LaneIndex, LaneList
 from satview.session.tasks import IsCancelled, Report, Task
 from satview.store.losses import idle_threads
-from satview.store.trace import LOGGER, Trace
+from satview.store.trace import LOGGER, OF_CAPTURE, Trace
 from satview.timeline.lane_tree import LaneInfo, LaneKind, Timeline
 
 # Names of processes and threads as people type them: `devb-*`, or several with a heading for groups of lanes.
@@ -171,7 +171,8 @@ def _with_system_last(trace: Trace, of_process: _Ints, window: TimeWindow) -> _I
     """
     is_system = np.zeros(len(of_process), np.bool_)
     is_system[trace.threads.process[idle_threads(trace)]] = True
-    is_system |= [trace.short_process_name(row) == LOGGER for row in range(len(of_process))]
+    is_system |= [trace.short_process_name(row) == LOGGER or trace.process_name(row).endswith(OF_CAPTURE)
+                  for row in range(len(of_process))]  # fmt: skip
     return np.where(is_system & (of_process < _MUCH * window.length), NOT_KNOWN, of_process)
 
 
