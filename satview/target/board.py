@@ -82,10 +82,11 @@ class Board:
         return tuple(pid for pid, name in self.processes.items() if name.rsplit("/", 1)[-1] == LOGGER)
 
     def pids_by_name(self) -> dict[str, tuple[int, ...]]:
-        """Return the pids behind names of processes, as rules name them."""
+        """Return the pids behind names of processes, with and without folders, as rules name them."""
         pids: dict[str, tuple[int, ...]] = {}
-        for pid, name in self.processes.items():
-            pids[name] = (*pids.get(name, ()), pid)
+        for pid, path in self.processes.items():
+            for name in {path, path.rsplit("/", 1)[-1]}:
+                pids[name] = (*pids.get(name, ()), pid)
         return pids
 
     def unknown(self) -> Iterator[str]:
