@@ -47,13 +47,15 @@ from satview.capture.trace_event import mode as mode_of_name
 from satview.capture.workloads import registry
 from satview.filters.diagnostics import RuleError
 from satview.target import shell
+from satview.target.c_programs import CProgram, HandlersRequest, ProgramRequest, ThreadRequest
+from satview.target.clients import Client, Job
 from satview.target.profiles import TargetError
 
 _CLIENTS_MAX: Final = 200
 _REQUEST_S: Final = 10.0  # for a client to say what it wants
-_OUTGOING_MAX: Final = 1 << 22  # for a client that does not read; a logger waits long before that
 _BEHIND_BYTES: Final = 1 << 18
 _STEP_S: Final = 0.05  # of real time that one look at the sockets may be away
+_C_PACE_S: Final = 0.002  # instead of PACE_S while there are programs in C
 _SLIP_S: Final = 0.5  # behind real time; more is not caught up
 _REMEMBERED_NS: Final = 30 * NS_PER_S  # simulated, after which a dead process is forgotten
 _MEMORY_MB: Final = (1800, 2048)
@@ -100,7 +102,7 @@ class End(msgspec.Struct, frozen=True, tag_field="do", tag="end", forbid_unknown
     """End the target."""
 
 
-_REQUESTS: Final = msgspec.json.Decoder(Command | Log | End)
+_REQUESTS: Final = msgspec.json.Decoder(Command | Log | End | ProgramRequest | ThreadRequest | HandlersRequest)
 
 
 def checked_name(name: str) -> str:
@@ -112,97 +114,6 @@ def checked_name(name: str) -> str:
     if not shell.NAME.fullmatch(name):
         raise UsageError(f"{name[:60]!a} is no name of a target; it has letters, digits, -, _ and ., 40 at most")
     return name
-
-
-class Job:
-    """What a client waits for."""
-
-    def is_over(self) -> bool:
-        """Return whether it has come to its end, after telling the client."""
-        raise NotImplementedError
-
-    def take(self, line: bytes) -> None:
-        """Take a further line of the client; most jobs expect none."""
-
-    def abandon(self) -> None:
-        """End it, as its client is gone."""
-        raise NotImplementedError
-
-
-class Client:
-    """The connection to a program outside of the simulation.
-
-    Attributes:
-        has_asked: It has said what it wants.
-        job: What it waits for.
-        is_ending: It has been told how that ended.
-        is_closed: Nothing goes there any more.
-    """
-
-    def __init__(self, line: socket.socket) -> None:
-        self.line = line
-        line.setblocking(False)
-        self.job: Job | None = None
-        self.came_s = time.monotonic()
-        self.has_asked = self.is_ending = self.is_closed = False
-        self._incoming = bytearray()
-        self._outgoing = bytearray()
-
-    @property
-    def backlog(self) -> int:
-        """Bytes that it has not taken yet."""
-        return len(self._outgoing)
-
-    def receive(self) -> list[bytes]:
-        """Return the whole lines that came; one that is too long closes the connection, and so does its end."""
-        try:
-            while not self.is_closed and (data := self.line.recv(shell.LINE_BYTES_MAX)):
-                self._incoming += data
-                if len(self._incoming) > shell.LINE_BYTES_MAX and b"\n" not in self._incoming:
-                    break
-            self.is_closed = True
-        except BlockingIOError:
-            pass
-        except OSError:
-            self.is_closed = True
-        *lines, rest = self._incoming.split(b"\n")
-        self._incoming = bytearray(rest)
-        return [bytes(line) for line in lines]
-
-    def frame(self, kind: bytes, content: bytes) -> None:
-        """Send a frame."""
-        self.send(shell.FRAME.pack(kind, len(content)) + content)
-
-    def say(self, text: str, kind: bytes = shell.OUTPUT) -> None:
-        """Send lines of text."""
-        self.frame(kind, text.encode("utf-8", "replace") + b"\n")
-
-    def end(self, code: int, why: str = "") -> None:
-        """Tell how it ended, and close the connection once that is taken."""
-        if why:
-            self.say(why, shell.ERROR)
-        self.frame(shell.EXIT, bytes((code,)))
-        self.is_ending = True
-
-    def send(self, data: bytes) -> None:
-        """Send bytes, now or as soon as they are taken; a client that takes nothing for long is given up."""
-        if self.is_closed:
-            return
-        self._outgoing += data
-        self.flush()
-        if len(self._outgoing) > _OUTGOING_MAX:
-            self.is_closed = True
-
-    def flush(self) -> None:
-        """Send what waits, as far as it is taken."""
-        try:
-            while self._outgoing:
-                del self._outgoing[: self.line.send(self._outgoing)]
-        except BlockingIOError:
-            return
-        except OSError:
-            self.is_closed = True
-        self.is_closed |= self.is_ending
 
 
 class _Stream:
@@ -400,7 +311,8 @@ class SimulatedTarget:
         self._died: dict[int, int] = {}  # pid to when its process was first seen dead, in cycles
         self._is_ending = False
         self._began_s, self._began_cycles = time.monotonic(), self.kernel.machine.now
-        self._slipped_s = 0.0
+        self._slipped_s = self._step_ends_s = 0.0
+        self._names: dict[str, tuple[int, int]] = {}  # that programs in C have given to channels: pid and chid
 
     @property
     def logs(self) -> list[LogJob]:
@@ -461,12 +373,16 @@ class SimulatedTarget:
         """
         with advancing(self.kernel.machine, self.folder.name):
             while not (is_over() or self._is_ending):
-                for key, _ in self._selector.select(PACE_S):
+                for key, _ in self._selector.select(self._pace_s()):
                     if key.fileobj is self._listener:
                         self._accept()
                 self._listen()
                 self._advance()
                 self._look()
+
+    def _pace_s(self) -> float:
+        """Return the real time between two looks: short while programs in C may make calls."""
+        return _C_PACE_S if any(isinstance(job, CProgram) for job in self._jobs) else PACE_S
 
     def start_workload(self, name: str) -> None:
         """Start a workload that runs as long as the target.
@@ -526,6 +442,11 @@ class SimulatedTarget:
             elif isinstance(request, End):
                 self._is_ending = True
                 client.end(0)
+            elif isinstance(request, ProgramRequest):
+                client.job = CProgram(self.kernel, request, client, self._names, self._looked, self._say)
+                self._jobs.append(client.job)
+            elif isinstance(request, (ThreadRequest, HandlersRequest)):
+                client.job = self._program(request.pid).connect(request, client)
             else:
                 self._command(client, request)
         except msgspec.MsgspecError as error:
@@ -536,6 +457,22 @@ class SimulatedTarget:
             client.end(BAD_USE, "nothing was captured because the rules have errors")
         except SatviewError as error:
             client.end(BAD_USE, visible_line(str(error)))
+
+    def _program(self, pid: int) -> CProgram:
+        """Return a program in C that lives.
+
+        Raises:
+            UsageError: There is none with this pid.
+        """
+        for job in self._jobs:
+            if isinstance(job, CProgram) and job.process.pid == pid:
+                return job
+        raise UsageError(f"no program in C has the pid {pid}")
+
+    def _looked(self) -> None:
+        """Leave the simulation for the other clients where programs in C have held it for long."""
+        if time.monotonic() > self._step_ends_s:
+            self.kernel.machine.stop()
 
     def _start_log(self, client: Client, request: Log) -> LogJob:
         if self.logs:
@@ -557,7 +494,8 @@ class SimulatedTarget:
         machine, now_s = self.kernel.machine, time.monotonic()
         cycles_per_s = machine.target.cycles_per_s
         due = self._began_cycles + int((now_s - self._began_s) * cycles_per_s)
-        machine.run(due, lambda: time.monotonic() > now_s + _STEP_S)
+        self._step_ends_s = now_s + _STEP_S
+        machine.run(due, lambda: time.monotonic() > self._step_ends_s)
         machine.is_stopped = False  # a logger that has ended stops the machine
         behind_s = (due - machine.now) / cycles_per_s
         if behind_s > _SLIP_S:

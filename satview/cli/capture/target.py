@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -16,6 +17,7 @@ from satview.cli.shared.files import InputFile
 from satview.cli.shared.tracelogger_options import RELEASES
 from satview.events.spec import Release
 from satview.target import shell
+from satview.target.c_programs import write_sdk
 from satview.target.profiles import TargetError
 from satview.target.simulated import SimulatedTarget, checked_name
 
@@ -45,6 +47,11 @@ def add_parser(subparsers: Any) -> None:
     what = parser.add_mutually_exclusive_group()
     what.add_argument("--shell", action="store_true", help="open a shell on a target that runs")
     what.add_argument("--run", metavar="COMMANDS", help="run commands as a shell on it does")
+    what.add_argument(
+        "--sdk",
+        metavar="FOLDER",
+        help="write what C programs for --release compile with: headers, library, examples",
+    )
     what.add_argument("--end", action="store_true", help="end a target that runs")
     group = parser.add_argument_group("the target")
     group.add_argument("--release", choices=RELEASES, default=Release.QNX_7.value, help="release (7.x)")
@@ -64,6 +71,10 @@ def run(args: argparse.Namespace) -> int:
             with shell.connect(folder) as line:
                 shell.ask(line, {"do": "end"})
                 list(shell.frames(line))
+            return FINE
+        if args.sdk is not None:
+            files = write_sdk(Path(args.sdk), Release(args.release))
+            print(f"{args.sdk}: {files} files; `make -C {shlex.quote(args.sdk)}` compiles the examples")
             return FINE
         if args.shell or args.run is not None:
             shell.connect(folder).close()

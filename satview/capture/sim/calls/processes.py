@@ -224,7 +224,10 @@ def bury(kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
     """Take a thread out of life, wherever it is."""
     _report(kernel, cpu, thread, "DESTROY")
     if thread.cpu >= 0:
-        kernel.scheduler.release(kernel.cpus[thread.cpu], thread)
+        there = kernel.cpus[thread.cpu]
+        kernel.scheduler.release(there, thread)
+        if there is not cpu:
+            kernel.send_ipi(there, 0)  # it has to find somebody else to run
     elif thread.state == "READY":
         kernel.scheduler.forget(thread)
     thread.call = thread.finish = None
