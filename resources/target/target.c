@@ -206,6 +206,8 @@ static int ask(struct answer *answer, const void *data, size_t size, const char 
     int error;
     if (size > MESSAGE_MAX)
         return EMSGSIZE;
+    if (own_line == NULL)
+        fail("this thread or process is none of the target; use pthread_create(), and exec after fork()");
     va_start(arguments, format);
     at = (size_t)(begin + vsnprintf(text + begin, sizeof(text) - (size_t)begin, format, arguments));
     va_end(arguments);
@@ -257,6 +259,12 @@ static void tell_exit(int code, void *unused)
         put(own_line, text, (size_t)snprintf(text, sizeof(text), "%lld exit %d\n", ran_ns() - ran_until_ns, code));
 }
 
+/* A child of fork() has no thread on the target, and must not use that of its parent. */
+static void leave_line(void)
+{
+    own_line = NULL;
+}
+
 __attribute__((constructor)) static void begin_program(void)
 {
     char text[200], name[80];
@@ -269,6 +277,7 @@ __attribute__((constructor)) static void begin_program(void)
     put(own_line, text, (size_t)snprintf(text, sizeof(text), "{\"do\":\"program\",\"name\":\"usr/bin/%s\"}\n", name));
     begin_thread();
     on_exit(tell_exit, NULL);
+    pthread_atfork(NULL, NULL, leave_line);
 }
 
 pid_t target_getpid(void)

@@ -26,7 +26,7 @@ One terminal runs the target, others are shells on it:
 
   satview target                                    until Ctrl+C, or `satview target --end`
   satview target --shell                            a shell: pidin, slay, tracelogger, and every workload as a program
-  satview target --run 'inversion & tracelogger -w -s 2 -f run.kev'
+  satview target --run 'inversion & tracelogger -w -s 2 -f run.kev; kill $!'
   satview capture sim:// --for 2s -o run.kev        captures as from a board
 
 See docs/target.md, "Without a board".
