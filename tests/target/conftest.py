@@ -42,9 +42,9 @@ class Resident:
         said: What came on its console.
     """
 
-    def __init__(self, name, workloads=(), **kind):
+    def __init__(self, name, workloads=(), release=Release.QNX_7, **kind):
         self.name, self.said = name, []
-        self.target = SimulatedTarget(name, target(Release.QNX_7, **kind), 1, self.said.append)
+        self.target = SimulatedTarget(name, target(release, **kind), 1, self.said.append)
         for workload in workloads:
             self.target.start_workload(workload)
         self._is_over = threading.Event()

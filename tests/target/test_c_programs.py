@@ -105,6 +105,17 @@ def listed(path):
 
 
 @pytest.mark.thorough
+@pytest.mark.parametrize("release", [Release.QNX_6, Release.QNX_6_6, Release.QNX_8])
+def test_examples_compile_for_other_releases(tmp_path, release):
+    if shutil.which("gcc") is None:
+        pytest.skip("no gcc")
+    write_sdk(tmp_path, release)
+    subprocess.run(["make", "-C", tmp_path, f"CFLAGS={' '.join(FLAGS)}"], check=True, capture_output=True)
+    programs = {path.stem for path in (tmp_path / "programs").glob("*.c")}
+    assert {path.name for path in (tmp_path / "programs").iterdir() if not path.suffix} == programs
+
+
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", GUIDE)
 def test_programs_of_the_guide_decide_what_is_logged(run_program, log, name):
     opened = log("-d1", "-n", "0")

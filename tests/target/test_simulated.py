@@ -13,6 +13,8 @@ from contextlib import suppress
 
 import pytest
 
+from satview.base.errors import UsageError
+from satview.events.spec import Release
 from satview.events.wire import WireClass
 from satview.filters.rows import process_names
 from satview.formats.registry import open_trace
@@ -134,6 +136,41 @@ def test_its_clock_follows_real_time(resident):
     time.sleep(0.5)
     assert up_s() - before_s == pytest.approx(time.monotonic() - began_s, abs=0.15)
     assert "clock follows real time" in resident.answer("pidin", "info")[1]
+
+
+@pytest.mark.thorough
+def test_a_clock_that_falls_behind_is_said(targets_folder, tmp_path):
+    (tmp_path / "slow.py").write_text(
+        "import time\nfrom satview.capture.sim.calls import Compute\n"
+        "def main():\n    while True:\n        time.sleep(0.02)\n        yield Compute(1_000_000)\n"
+    )
+    there = Resident("slow")
+    try:
+        there.target.start_workload(str(tmp_path / "slow.py"))
+        assert there.waits_until(lambda: "s behind real time" in there.answer("pidin", "info")[1])
+    finally:
+        there.close()
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("release", [Release.QNX_6, Release.QNX_8])
+def test_other_releases(targets_folder, quick_clock, tmp_path, release):
+    """Before 6.6 tracelogger writes a file into memory, which is copied and removed."""
+    there = Resident("other", ["client-server"], release=release)
+    try:
+        request = Request(find_profile("sim://other", tmp_path / "none.toml"), tmp_path / "run.kev", seconds=1.0)
+        captured = capture(request, lambda: False, lambda _text: None, lambda _text: None)
+        assert captured.faults == []
+        assert open_trace(tmp_path / "run.kev").release is release
+        assert list((there.target.folder / "shmem").iterdir()) == []
+    finally:
+        there.close()
+
+
+def test_a_system_without_such_sockets_is_told_so(monkeypatch, tmp_path):
+    monkeypatch.delattr(socket, "AF_UNIX")
+    with pytest.raises(UsageError, match="needs Unix sockets"):
+        find_profile("sim://", tmp_path / "none.toml")
 
 
 def test_a_capture_of_it(resident, quick_clock, tmp_path):
