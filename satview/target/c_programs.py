@@ -136,12 +136,12 @@ class _CThread:
             words = line.split(b" ")
             name = words[1].decode("ascii", "replace") if len(words) > 1 else ""
             arguments = _Words(words[2:])
-            if name in ("exit", "thread_exit"):
-                result = arguments.number()
-                if name == "exit":
-                    yield from program.end_others(result)
-                return result
             try:
+                if name in ("exit", "thread_exit"):
+                    result = arguments.number()
+                    if name == "exit":
+                        yield from program.end_others(result)
+                    return result
                 value = yield from self._carry_out(name, arguments)
             except OSError as error:
                 self._send(str(_number(error)))
@@ -154,7 +154,7 @@ class _CThread:
         program = self._program
         if (answer := program.answers.get(name)) is not None:
             return answer(words)
-        make = _CALLS.get(name)
+        make = CALLS.get(name)
         if make is None:
             raise QnxError(Errno.ENOSYS, name[:40])
         call = make(program, words)
@@ -514,7 +514,7 @@ def _timeout(_program: CProgram, words: _Words) -> sim.TimerTimeout:
     return sim.TimerTimeout(tuple(state for bit, state in enumerate(_STATES) if mask >> bit & 1), ns)
 
 
-_CALLS: Final[dict[str, Callable[[CProgram, _Words], sim.Call]]] = {
+CALLS: Final[dict[str, Callable[[CProgram, _Words], sim.Call]]] = {
     "TraceEvent": _trace_event,
     "InterruptHookTrace": lambda p, w: sim.InterruptHookTrace(p.full_buffer_handler(w.number()), w.number()),
     "InterruptAttachEvent": lambda _, w: sim.InterruptAttachEvent(w.number(0, 4096), _sigevent(w) or Sigevent()),

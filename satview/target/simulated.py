@@ -457,6 +457,8 @@ class SimulatedTarget:
             client.end(BAD_USE, "nothing was captured because the rules have errors")
         except SatviewError as error:
             client.end(BAD_USE, visible_line(str(error)))
+        except Exception as error:  # noqa: BLE001  -- no request may end the target, not even one that finds a fault in it
+            client.end(BAD_USE, f"the target could not do this: {visible_line(one_line(error))}")
 
     def _program(self, pid: int) -> CProgram:
         """Return a program in C that lives.

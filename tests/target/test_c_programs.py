@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import re
 import shutil
 import signal
@@ -19,8 +20,9 @@ from satview.filters.rules.building import build
 from satview.filters.rules.text import parse_rules
 from satview.formats.registry import open_trace
 from satview.target import shell
-from satview.target.c_programs import write_sdk
+from satview.target.c_programs import CALLS, write_sdk
 from tests.helpers.commands import satview
+from tests.helpers.extent import usually
 
 FLAGS = ("-std=gnu99", "-g", "-Wall", "-Wextra", "-Werror", "-pthread")
 PROGRAMS = Path(__file__).resolve().parents[2] / "resources/target/programs"
@@ -136,6 +138,7 @@ def test_user_events_of_the_guide(run_program, log):
     ]
 
 
+@pytest.mark.thorough
 def test_one_kernel_call_of_the_guide(run_program, log):
     opened = log("-d1", "-n", "0")
     number = catalogue(Release.QNX_7).kernel_call_number("TIMER_SETTIME")
@@ -179,6 +182,7 @@ def test_pulses_of_a_timer(run_program, log):
     assert received == ["EVENT:8 d0:0x00000003 d1:0x0000002a"] * 20
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("words", "is_inverted"), [((), True), (("inherit",), False)])
 def test_priority_inversion_by_threads(run_program, log, words, is_inverted):
     opened = log("-w", "-c")
@@ -188,6 +192,7 @@ def test_priority_inversion_by_threads(run_program, log, words, is_inverted):
     assert not is_inverted or b"inversion 4 (high) (priority 30) waits" in done.stdout
 
 
+@pytest.mark.thorough
 def test_an_exported_program_with_handlers_and_names(run_program, log, tmp_path):
     """Rules become a program that looks up the pid of a name in /proc and judges events in handlers."""
     rules = 'ADDALLCLASSES\nADDEVENTHANDLER THREAD THRUNNING WHERE name == "periodic"\n'
@@ -226,6 +231,7 @@ def test_a_program_that_stalls_holds_nobody_up(resident, run_program, log):
     assert "clock follows real time" in resident.answer("pidin", "info")[1]
 
 
+@pytest.mark.thorough
 def test_event_handlers_that_stall_are_left_out(resident, run_program, log, tmp_path):
     (tmp_path / "stalls.c").write_text(STALLS)
     opened = log("-d1", "-n", "0")
@@ -259,6 +265,25 @@ def test_calls_that_are_none(resident, line):
         stream.write(b"1 cycles\n")
         assert int(stream.readline().split()[1]) > 0
     assert resident.waits_until(lambda: "odd" not in resident.processes())
+
+
+def test_random_calls_end_nothing_but_their_program(resident):
+    chance = random.Random(7)
+    numbers = [0, 1, 2, 5, 255, 256, -1, 2**31, 2**40, 2**63 - 1, -(2**63), 0x40000000]
+    for _ in range(usually(20, thorough=200, complete=2000)):
+        with shell.connect(resident.target.folder) as connection, connection.makefile("rwb", buffering=0) as stream:
+            connection.settimeout(0.2)
+            stream.write(b'{"do":"program","name":"usr/bin/odd"}\n')
+            for _ in range(20):
+                words = [str(chance.choice(numbers)) for _ in range(chance.randrange(6))]
+                words += [f"x{chance.randbytes(8).hex()}"] * chance.randrange(2)
+                try:
+                    stream.write(f"100 {chance.choice([*CALLS, 'exit', 'init'])} {' '.join(words)}\n".encode())
+                    stream.readline()
+                except OSError:  # it has ended, or waits for ever
+                    break
+    assert resident.waits_until(lambda: "odd" not in resident.processes())
+    assert resident.answer("uname", "-r")[1] == "7.1.0\n"
 
 
 STALLS = """\

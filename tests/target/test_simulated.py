@@ -231,6 +231,7 @@ def test_a_line_without_an_end_is_cut_off(resident):
     assert resident.processes() == CLIENT_SERVER
 
 
+@pytest.mark.thorough
 def test_a_logger_whose_client_takes_nothing_waits_and_its_target_does_not(resident):
     line = shell.connect(resident.target.folder)
     line.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
@@ -279,6 +280,7 @@ def test_the_dead_are_forgotten(targets_folder, monkeypatch):
         there.close()
 
 
+@pytest.mark.thorough
 def test_the_command_serves_until_it_is_ended(targets_folder, tmp_path):
     words = [sys.executable, "-P", "-c", START, "target", "--name", "mine", "--release", "8.0"]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
