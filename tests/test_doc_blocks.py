@@ -15,6 +15,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+import tempfile
 import tomllib
 from pathlib import Path
 from xml.etree import ElementTree as ET
@@ -68,7 +69,8 @@ NOT_RUN = {
     "satview together host.kev guest.dat": "needs a trace of trace-cmd; tests/formats/test_axis.py",
     "satview both.sataxis": "a window, and a second command in its comment",
     "satview tracelogger [options]": "a summary of options",
-    "satview capture": "needs a board; tests/target",
+    "satview capture ssh": "needs a board; tests/target",
+    "satview capture host": "needs two boards; tests/target",
     "seconds:nanoseconds": "a line of the format of thread traces; tests/formats/test_unixware.py",
     "static int on_send": "C for the vendor's library, which is not here",
     "$ pytest --kev": "names a nightly trace that nobody has; tests/testing/test_plugin.py",
@@ -101,7 +103,13 @@ class Page:
 
     def __init__(self, page, folder):
         self.page, self.folder = page, folder
+        self.background = []
         self.names = {"__name__": "page"}
+
+    def close(self):
+        for process in self.background:
+            process.kill()
+            process.communicate()
 
     def run(self):
         (self.folder / "your_script.py").write_text("import sys; print(len(sys.stdin.readlines()))")
@@ -128,6 +136,11 @@ class Page:
             assert done.returncode == 0, done.stderr
             return done.stdout.decode()
         words = shlex.split(line)
+        if words[-1] == "&":
+            self.background.append(subprocess.Popen(
+                [sys.executable, "-P", "-m", *words[:-1]], cwd=self.folder, env=environment, stdout=subprocess.PIPE
+            ))  # fmt: skip
+            return self.background[-1].stdout.readline().decode()  # it says when it is ready
         if words[0] == "satview" and words[1] not in (*command_names(), "--print-completion"):
             if "--screenshot" not in words:  # of a window a picture, so that all that the line says is carried out
                 words += ["--screenshot", "window.png", "--size", "800x600"]
@@ -230,9 +243,15 @@ def assert_printed(printed, expected):
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("page", [page for page in PAGES if blocks(page)], ids=name_of)
-def test_blocks_run(page, tmp_path):
+def test_blocks_run(page, tmp_path, monkeypatch):
     shutil.copytree(ROOT / "sample_traces", tmp_path / "sample_traces")
-    Page(page, tmp_path).run()
+    with tempfile.TemporaryDirectory(prefix="sv") as folder:  # short enough for a socket
+        monkeypatch.setitem(ENVIRONMENT, "XDG_RUNTIME_DIR", folder)
+        shown = Page(page, tmp_path)
+        try:
+            shown.run()
+        finally:
+            shown.close()
 
 
 def test_what_is_left_out_is_there():

@@ -1,6 +1,7 @@
 """The .kev file of a capture: header and system page of the simulated target, then slots as they come.
 
-Dates are simulated too: they follow from a fixed boot time, so that two captures with one seed are equal byte for byte.
+Dates follow from the target's boot time, which is fixed unless it stays: two captures with one seed are equal byte for
+byte.
 """
 
 from __future__ import annotations
@@ -22,10 +23,9 @@ from satview.formats.kev.head.header import header_bytes
 from satview.formats.kev.head.syspage import GLOBAL_CLOCK, syspage_bytes
 from satview.formats.kev.writer import slots_as_bytes, standard_header
 
-EPOCH_S = 1_718_000_000  # boot of every simulated target: June 2024
 _KIND = {Release.QNX_6: 0, Release.QNX_6_6: 0, Release.QNX_7: 0x100, Release.QNX_8: 0x1100}
 _CPU_NAME = {Release.QNX_6: "Intel 686 F6M8S6", Release.QNX_6_6: "Intel 686 F6M28S10"}
-_VERSION = {
+VERSIONS = {
     Release.QNX_6: "2009/05/20-17:35:56EDT",
     Release.QNX_6_6: "2014/02/22-18:29:37EST",
     Release.QNX_7: "2021/05/07-14:19:56EDT",
@@ -53,7 +53,7 @@ def start_of_file(
         order,
         kind=_KIND[target.release],
         cycles_per_s=target.cycles_per_s,
-        boot_time_s=EPOCH_S,
+        boot_time_s=target.boot_s,
         cpu_names=(name,) * target.cpus,
         speed_mhz=target.cycles_per_s // 1_000_000,
         flags=GLOBAL_CLOCK if target.has_global_clock else 0,
@@ -66,13 +66,13 @@ def start_of_file(
     )
     pairs = standard_header(
         file_name=file_name,
-        date=ctime(EPOCH_S + started_cycles // target.cycles_per_s),
-        boot_date=ctime(EPOCH_S),
+        date=ctime(target.boot_s + started_cycles // target.cycles_per_s),
+        boot_date=ctime(target.boot_s),
         byte_order=order,
         cycles_per_s=target.cycles_per_s,
         cpu_count=target.cpus,
         release=target.sys_release,
-        version=_VERSION[target.release],
+        version=VERSIONS[target.release],
         machine=target.machine,
         node="simulated",
         syspage_length=len(page),
@@ -150,6 +150,10 @@ class KevFile:
             data = data[: max(0, self.limit - self.written)]
             self.is_cut = True
         self._put(data)
+
+    def is_behind(self) -> bool:
+        """Return whether the logger has to wait before it can write more; a file takes everything at once."""
+        return False
 
     def _put(self, data: bytes) -> None:
         left = memoryview(data)

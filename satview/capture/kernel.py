@@ -33,10 +33,13 @@ class Kernel:
         machine: Threads, CPUs, clock.
         emitter: Filters and buffers.
         control: TraceEvent() for callers outside the simulation.
+        is_up: Programs that start are new to who traces it, so that their creation is logged; else they are taken to
+            have been there.
     """
 
     def __init__(self, target: Target, seed: int = 1) -> None:
         self.target = target
+        self.is_up = False
         set_release(target.release)
         self.emitter = Emitter(target)
         start_cycles = int(BOOT_SECONDS * target.cycles_per_s)
@@ -88,11 +91,21 @@ class Kernel:
         if partition is not None:
             process.partition = partition
         thread = add_thread(process, program, priority, policy, thread_name, runmask)
+        if self.is_up:
+            self.machine.record.process_life(0, self.machine.stamp(), process, "CREATE")
+            self.machine.record.process_life(0, self.machine.stamp(), process, "CREATE_NAME")
         start(self.machine, self.machine.cpus[0], thread)
         return process
 
     def device(self, vector: int, gap_ns: Callable[[], int | None], cpu: int = 0) -> InterruptSource:
-        """Add a device that raises an interrupt whenever the time that `gap_ns()` returned has passed."""
+        """Add a device that raises an interrupt whenever the time that `gap_ns()` returned has passed.
+
+        Raises:
+            UsageError: Another device has this vector.
+        """
+        known = self.machine.sources.get(vector)
+        if known is not None and known.is_active and not known.is_silent:
+            raise UsageError(f"interrupt {vector} has a device already")
         source = InterruptSource(vector, cpu, gap_ns)
         self.machine.interrupts.add(source)
         return source

@@ -54,6 +54,7 @@ _FULL, _END = 1, 2  # pulse codes
 SIGHUP, SIGINT, SIGABRT, SIGTERM = 1, 2, 6, 15
 STOP_SIGNALS = (SIGHUP, SIGINT, SIGABRT, SIGTERM)
 _COPY_NS_PER_SLOT = 12
+_BEHIND_NS = 1_000_000  # between two looks whether a slow line takes more
 # From the end of a ring capture to the names of 7.x and 8.0: "over a second" in real files (format description, 6.1).
 _NAMES_PAUSE_NS = 2_500_000_000
 
@@ -276,6 +277,8 @@ class Logger:
             yield Compute(20_000)
             if disk_ns:
                 yield Sleep(disk_ns)
+            while self.output.is_behind():
+                yield Sleep(_BEHIND_NS)
             self._write(slots)
             self._is_writing = False
         yield SemPost(self._drained)

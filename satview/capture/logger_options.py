@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Annotated, Any, Final, Protocol
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -18,6 +19,10 @@ SET_UP_PRIORITY = 45
 NO_RING0 = 11  # a number of `-F` that the logger of 6.4 knows, but no manual
 RULE = tuple[str, tuple[Any, ...]]
 Say = Callable[[int, str], None]
+DAY_S = 86_400
+MOST_BUFFERS: Final = 4096
+Buffers = Annotated[int, msgspec.Meta(ge=1, le=MOST_BUFFERS)]
+Seconds = Annotated[float, msgspec.Meta(ge=0, le=DAY_S)]
 _CLASSES_OF_F = {
     1: ExternalClass.KERCALL,
     2: ExternalClass.INT,
@@ -44,6 +49,9 @@ class Output(Protocol):
 
     def write(self, slots: NDArray[np.uint32]) -> None:
         """Append slots; raises CaptureError where that fails."""
+
+    def is_behind(self) -> bool:
+        """Return whether the logger has to wait before it can write more."""
 
 
 @dataclass(slots=True)
@@ -72,24 +80,24 @@ class LoggerOptions:
         is_probe: Take the buffers from outside the target: no logger process, the run is the same under all rules.
     """
 
-    iterations: int = 32
-    kernel_buffers: int = 32
-    own_buffers: int = 64
-    seconds: float = 0
+    iterations: Annotated[int, msgspec.Meta(ge=0)] = 32
+    kernel_buffers: Buffers = 32
+    own_buffers: Buffers = 64
+    seconds: Seconds = 0
     is_daemon: bool = False
     sets_filters: bool = False
     is_ring: bool = False
     is_wide: bool = False
-    without: tuple[int, ...] = ()
+    without: Annotated[tuple[int, ...], msgspec.Meta(max_length=64)] = ()
     with_security: bool = False
-    flush_every_s: float = 0
+    flush_every_s: Seconds = 0
     keeps_buffers: bool = False
     reuses_buffers: bool = False
-    physical_address: int = 0
+    physical_address: Annotated[int, msgspec.Meta(ge=0)] = 0
     flushes_at_end: bool = True
     rules: Sequence[RULE] | None = None
-    disk_ns_per_buffer: int = 150_000
-    priority: int = SET_UP_PRIORITY
+    disk_ns_per_buffer: Annotated[int, msgspec.Meta(ge=0, le=60_000_000_000)] = 150_000
+    priority: Annotated[int, msgspec.Meta(ge=1, le=255)] = SET_UP_PRIORITY
     is_probe: bool = False
 
 

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from satview.base.errors import UsageError, WriteError
 from satview.base.new_file import write_file
 from satview.capture.buffers import Buffer, BufferRing
-from satview.capture.files import EPOCH_S, CaptureError
+from satview.capture.files import CaptureError
 from satview.capture.kernel import Kernel
 from satview.capture.logger_options import LoggerOptions, Say
 from satview.capture.probe import Probe
@@ -79,6 +79,10 @@ class QstFile:
         self._path, self._form, self._target = path, form, target
         self.written = 0
 
+    def is_behind(self) -> bool:
+        """Return whether a logger has to wait; the kernel's ring never does."""
+        return False
+
     def write(self, slots: NDArray[np.uint32]) -> None:  # noqa: ARG002
         """Refuse single slots: a tracer writes whole buffers.
 
@@ -101,7 +105,8 @@ class QstFile:
         """
         main, pinf = _kernel_buffers(rings), _kernel_buffers(names)
         last_stamp, last = _last(main, end)
-        wall_ns = [EPOCH_S * _NS_PER_S + at * _NS_PER_S // self._target.cycles_per_s for at in (begin, last)]
+        here = self._target
+        wall_ns = [here.boot_s * _NS_PER_S + at * _NS_PER_S // here.cycles_per_s for at in (begin, last)]
         if self._form is QstForm.VERSION_3:
             data = _version_3(main, pinf, self._target, wall_ns[1], last_stamp)
         else:

@@ -18,7 +18,7 @@ from satview.capture.files import CaptureError, KevFile
 from satview.capture.flight_recorder import Bounds, FlightRecorder
 from satview.capture.kernel import Kernel
 from satview.capture.logger import Logger
-from satview.capture.logger_options import RULE, SET_UP_PRIORITY, LoggerOptions, LoggerReport, Say
+from satview.capture.logger_options import DAY_S, RULE, SET_UP_PRIORITY, LoggerOptions, LoggerReport, Say
 from satview.capture.probe import Probe
 from satview.capture.qst import QstFile, QstForm, QstTracer
 from satview.capture.sim.machine.machine import Machine
@@ -181,7 +181,6 @@ def findings(machine: Machine) -> list[str]:
 PACE_S = 0.02  # real time between two looks at the clock of a target that runs in real time
 SHORT_GRACE_NS = 20_000_000
 GRACE_S = 5  # simulated time a logger gets to write what it has after it was stopped, beside that of the disk
-DAY_S = 86_400
 RECORDER_DAYS = 31  # a ring that triggers hand over runs for days
 NS_PER_S = 1_000_000_000
 

@@ -98,6 +98,10 @@ class TriggeredOutput:
         """Whether a write lasts."""
         return self.output is not None and self.output.is_waiting
 
+    def is_behind(self) -> bool:
+        """Return whether the logger has to wait before it can write more."""
+        return self.output is not None and self.output.is_behind()
+
     def __enter__(self) -> Self:
         return self
 

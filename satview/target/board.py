@@ -85,10 +85,11 @@ class Board:
         return tuple(pid for pid, name in self.processes.items() if name.rsplit("/", 1)[-1] == LOGGER)
 
     def pids_by_name(self) -> dict[str, tuple[int, ...]]:
-        """Return the pids behind names of processes, as rules name them."""
+        """Return the pids behind names of processes, with and without folders, as rules name them."""
         pids: dict[str, tuple[int, ...]] = {}
-        for pid, name in self.processes.items():
-            pids[name] = (*pids.get(name, ()), pid)
+        for pid, path in self.processes.items():
+            for name in {path, path.rsplit("/", 1)[-1]}:
+                pids[name] = (*pids.get(name, ()), pid)
         return pids
 
     def unknown(self) -> Iterator[str]:
@@ -174,8 +175,9 @@ def check_board(board: Board, profile: Profile) -> None:
         raise TargetError(f"there is no tracelogger on {name}; add it to its image or copy it into a folder of its "
                           f"PATH, from the {board.sys_release or 'same'} release of the toolkit")  # fmt: skip
     if board.loggers:
+        kill = "slay" if profile.simulated else "kill"  # `kill` of its shell knows processes of this machine
         raise TargetError(f"tracelogger runs on {name} already (pid {board.loggers[0]}), and a second one would take "
-                          f"its buffers; wait for it, or stop it with `kill {board.loggers[0]}` there")  # fmt: skip
+                          f"its buffers; wait for it, or stop it with `{kill} {board.loggers[0]}` there")  # fmt: skip
     if board.user and board.release in (Release.QNX_6, Release.QNX_6_6):
         raise TargetError(f"tracelogger of {board.sys_release} needs root, and ssh logs in as user {board.user}; write "
                           f"ssh://root@{profile.host}")  # fmt: skip

@@ -1,5 +1,7 @@
 """The line to a target: the user's own ssh with its config, keys, agent and jump hosts, never a password.
 
+To a simulated target it is a shell of this machine that has the target's programs: the same scripts run there.
+
 One session stays open as long as the line: a loop on the target that answers each line with the time of its clock.
 Where ssh can, the other sessions share its connection, which saves a slow processor a key exchange for each. All of
 them end with this process, however that ends: their standard input is then closed, and they wait for nothing else.
@@ -16,6 +18,7 @@ import subprocess
 import tempfile
 import threading
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -23,6 +26,7 @@ from typing import IO, Final, Self
 
 from satview.base.child import absolute_program
 from satview.base.safe_text import visible_line
+from satview.target import shell
 from satview.target.profiles import Profile, TargetError
 
 _OPTIONS: Final = (
@@ -85,11 +89,11 @@ class Session:
     Threads of its own read what it prints, which waits here for `read`, and what it says on standard error.
     """
 
-    def __init__(self, words: list[str]) -> None:
+    def __init__(self, words: list[str], environment: Mapping[str, str] | None = None) -> None:
         # A session of its own: Ctrl+C is for satview, which then ends the logger in an orderly way.
         self.process = subprocess.Popen(  # noqa: S603  -- ssh, and words that were checked
             words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, bufsize=0,
-            start_new_session=True, creationflags=getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0),
+            start_new_session=True, env=environment, creationflags=getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0),
         )  # fmt: skip
         self._said = bytearray()
         self._chunks: queue.Queue[bytes] = queue.Queue(_CHUNKS)
@@ -176,17 +180,32 @@ class Line:
     """
 
     def __init__(self, profile: Profile) -> None:
-        program = absolute_program("ssh")
-        if program is None:
-            raise TargetError("there is no ssh program here; install OpenSSH's client")
         self.profile = profile
-        self._ssh = [program, *profile.ssh_options, *_OPTIONS]
+        self._environment: dict[str, str] | None = None
+        self._words = self._simulated_words() if profile.simulated else self._ssh_words()
         self._folder = Path(tempfile.mkdtemp(prefix="satview-"))
         socket = str(self._folder / "line")
-        self._shares = os.name != "nt" and len(os.fsencode(socket)) <= _SOCKET_BYTES_MAX
+        is_short = len(os.fsencode(socket)) <= _SOCKET_BYTES_MAX
+        self._shares = os.name != "nt" and not profile.simulated and is_short
         self._path_words = ["-o", f"ControlPath={socket}"] if self._shares else []
         self._clock: Session | None = None
         self._sessions: list[Session] = []
+
+    def _ssh_words(self) -> list[str]:
+        program = absolute_program("ssh")
+        if program is None:
+            raise TargetError("there is no ssh program here; install OpenSSH's client")
+        return [program, *self.profile.ssh_options, *_OPTIONS]
+
+    def _simulated_words(self) -> list[str]:
+        """Return the words of a shell on the simulated target, whose programs are before those of this machine."""
+        try:
+            folder = shell.folder_of(self.profile.simulated)
+            shell.connect(folder).close()
+        except shell.NoTargetError as error:
+            raise TargetError(str(error)) from error
+        self._environment = {**os.environ, **shell.variables(folder)}
+        return ["/bin/sh", "-c"]
 
     def __enter__(self) -> Self:
         try:
@@ -222,7 +241,8 @@ class Line:
         return self._session(script, ["-o", "ControlMaster=no"] if self._shares else [])
 
     def _session(self, script: str, more: list[str]) -> Session:
-        session = Session([*self._ssh, *more, *self._path_words, *self.profile.ssh_words(), script])
+        words = [*self._words, *more, *self._path_words, *self.profile.ssh_words(), script]
+        session = Session(words, self._environment)
         self._sessions.append(session)
         return session
 

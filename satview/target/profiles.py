@@ -1,4 +1,7 @@
-"""Where a target is: an address such as `ssh://root@board:2222`, or a name in the user's file of targets."""
+"""Where a target is: an address such as `ssh://root@board:2222`, or a name in the user's file of targets.
+
+`sim://` is the simulated target that `satview target` runs on this machine, `sim://NAME` one with a name of its own.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,7 @@ import msgspec
 
 from satview.base.errors import SatviewError, UsageError
 from satview.base.shared_file import DamagedFileError, as_declared, read_shared
+from satview.target import shell
 
 _FILE_BYTES_MAX: Final = 1 << 20
 _MOST_BUFFERS: Final = 4096
@@ -19,6 +23,7 @@ _ADDRESS: Final = re.compile(
     r"ssh://(?:(?P<user>[\w][\w.\\-]*)@)?(?P<host>[\w][\w.-]*|\[[0-9a-fA-F:]+(?:%\w+)?\])(?::(?P<port>[0-9]{1,5}))?/?",
     re.ASCII,
 )
+_SIMULATED: Final = re.compile(rf"sim://(?P<name>{shell.NAME.pattern})?/?", re.ASCII)
 _FOLDER: Final = "^(/[A-Za-z0-9_.-]+)+$"  # goes into a script for the target's shell
 Buffers = Annotated[int, msgspec.Meta(ge=1, le=_MOST_BUFFERS)]
 
@@ -31,7 +36,7 @@ class Profile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One target, and how captures of it are made unless the command says otherwise.
 
     Attributes:
-        address: `ssh://[user@]host[:port]`; the host may be a name in the user's ssh config.
+        address: `ssh://[user@]host[:port]`; the host may be a name in the user's ssh config. Or `sim://[name]`.
         ssh_options: More options for ssh, such as `["-F", "board.config"]`.
         rules: File with rules; empty = all events.
         is_wide: Wide events, where no rules say.
@@ -51,9 +56,15 @@ class Profile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     name: str = ""
 
     @property
+    def simulated(self) -> str:
+        """The name of a simulated target of this machine; empty for a target over ssh."""
+        match = _SIMULATED.fullmatch(self.address)
+        return (match["name"] or shell.DEFAULT_NAME) if match is not None else ""
+
+    @property
     def host(self) -> str:
         """The host as ssh takes it."""
-        return self._parts()["host"].strip("[]")
+        return self.simulated or self._parts()["host"].strip("[]")
 
     @property
     def title(self) -> str:
@@ -61,7 +72,13 @@ class Profile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return self.name or self.host
 
     def ssh_words(self) -> list[str]:
-        """Return the words that tell ssh where to log in; the command for the target comes behind them."""
+        """Return the words that tell ssh where to log in; the command for the target comes behind them.
+
+        Raises:
+            UsageError: The address is none.
+        """
+        if self.simulated:
+            return []
         parts = self._parts()
         user = ["-l", parts["user"]] if parts["user"] else []
         port = ["-p", parts["port"]] if parts["port"] else []
@@ -71,7 +88,8 @@ class Profile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         match = _ADDRESS.fullmatch(self.address)
         if match is None or not 0 < int(match["port"] or 22) < 1 << 16:
             raise UsageError(f"{self.address[:80]!a} is no address of a target; write ssh://user@host:port, for "
-                             "example ssh://root@192.168.1.20")  # fmt: skip
+                             "example ssh://root@192.168.1.20, or sim:// for the target that `satview target` runs"
+                             )  # fmt: skip
         return match.groupdict()
 
 
@@ -126,10 +144,23 @@ def find_profile(text: str, path: Path) -> Profile:
     if "://" in text:
         profile = Profile(text)
         profile.ssh_words()
-        return profile
+        return _on_this_machine(profile) if profile.simulated else profile
     profiles = read_profiles(path)
     if text not in profiles:
         known = ", ".join(sorted(profiles)) or "none yet"
         raise UsageError(f"there is no target {text[:60]!a} in {path.name} (there are: {known}); write its address as "
                          "ssh://user@host, or add it to that file")  # fmt: skip
-    return profiles[text]
+    return _on_this_machine(profiles[text]) if profiles[text].simulated else profiles[text]
+
+
+def _on_this_machine(profile: Profile) -> Profile:
+    """Return the profile of a simulated target with the folder that stands for its memory.
+
+    Raises:
+        UsageError: This system can have none.
+    """
+    try:
+        folder = shell.folder_of(profile.simulated)
+    except shell.NoTargetError as error:
+        raise UsageError(str(error)) from error
+    return msgspec.structs.replace(profile, memory_folder=str(folder / "shmem"))

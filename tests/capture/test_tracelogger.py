@@ -677,6 +677,9 @@ def test_buffers_can_be_placed_kept_and_reused() -> None:
         is_cut = False
         written = 0
 
+        def is_behind(self) -> bool:
+            return False
+
         def write(self, slots: object) -> None:
             """Take it and forget it."""
 

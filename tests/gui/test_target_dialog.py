@@ -9,7 +9,7 @@ from PySide6.QtTest import QTest
 from satview.formats.registry import open_trace
 from satview.gui.capture import target_dialog
 from satview.gui.capture.target_dialog import TargetDialog
-from tests.target.conftest import board, quick_clock  # noqa: F401  -- fixtures
+from tests.target.conftest import board, quick_clock, resident, targets_folder  # noqa: F401  -- fixtures
 
 LEFT = Qt.MouseButton.LeftButton
 pytestmark = pytest.mark.usefixtures("quick_clock")
@@ -85,3 +85,19 @@ def test_a_window_that_closes_leaves_the_board_clean(empty_window, targets, boar
     qtbot.waitUntil(lambda: bool(board.loggers()), timeout=30_000)
     empty_window.close()
     assert board.is_clean_within(20)
+
+
+def test_a_simulated_target_is_captured_from_as_a_board_is(empty_window, resident, qtbot, tmp_path):  # noqa: F811
+    path = tmp_path / "sim.kev"
+    dialog = dialog_of(empty_window, qtbot)
+    dialog.target.setFocus()
+    QTest.keyClicks(dialog.target, "sim://")
+    assert dialog.path.text().endswith("target.kev")
+    dialog.path.setText(str(path))
+    QTest.mouseClick(dialog.start_button, LEFT)
+    session = empty_window.session
+    qtbot.waitUntil(lambda: session.follow is not None and session.opened is not None, timeout=30_000)
+    QTest.mouseClick(dialog.stop_button, LEFT)
+    qtbot.waitUntil(lambda: not empty_window.capture_job.is_busy, timeout=30_000)
+    assert open_trace(path).header.get("CAPTURE_HOST") == "target"
+    assert resident.waits_until(lambda: "tracelogger" not in resident.processes())

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext, redirect_stdout
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from satview.base.errors import SatviewError, UsageError
 from satview.base.process import collected_signals
@@ -26,6 +26,7 @@ from satview.cli.shared.tracelogger_options import (
     check_numbers,
     check_qst,
     check_release,
+    check_stays,
     logger_options,
     notes,
     recorder_bounds,
@@ -36,6 +37,8 @@ from satview.events.spec import Release
 from satview.filters.diagnostics import RuleError
 from satview.filters.rules.handlers import Handlers
 from satview.filters.rules.text import read_rule_text
+from satview.target.remote_logger import log_there, release_there
+from satview.target.simulated import Log, checked_name
 
 _MAX_FINDINGS = 100
 
@@ -88,6 +91,9 @@ def _capture(args: argparse.Namespace) -> int:
             print(visible(f"tracelogger: {text}"), file=console if level else sys.stderr)
 
     check_numbers(args)
+    if args.target:
+        check_stays(args)
+        args.release = release_there(checked_name(args.target)).value
     check_release(args)
     if args.events:
         return _write_tiles(args, say)
@@ -100,6 +106,8 @@ def _capture(args: argparse.Namespace) -> int:
     find_target(args.file, streams=True)  # refused before the long part
     path = Path("stdout" if to_stdout else args.file)
     stream = sys.stdout.buffer if to_stdout else None
+    if args.target:
+        return _report(_log_there(args, path, stream, say), say)
     switched_off: list[str] = []
     with (
         collected_signals() as caught,
@@ -128,6 +136,16 @@ def _capture(args: argparse.Namespace) -> int:
             result = run_capture(capture, path, report, lambda: bool(caught), say=say, stream=stream)
     result.findings += switched_off
     return _report(result, say)
+
+
+def _log_there(
+    args: argparse.Namespace, path: Path, stream: BinaryIO | None, say: Callable[[int, str], None]
+) -> CaptureResult:
+    """Log on a target that stays; a signal stops the logger there."""
+    rules = read_rule_text(args.rules) if args.rules else ""
+    request = Log(logger_options(args), path.name, attributes(args), size_of(args.size), rules)
+    with collected_signals() as caught:
+        return log_there(args.target, request, path, stream, lambda: bool(caught), say)
 
 
 def _rules(args: argparse.Namespace, report: Callable[[str], None]) -> dict[str, Any]:

@@ -11,9 +11,9 @@ from typing import Any
 from satview.base.errors import UsageError
 from satview.base.targets import is_standard_output
 from satview.capture.flight_recorder import Bounds, disk_bytes
-from satview.capture.logger_options import NO_RING0, LoggerOptions
+from satview.capture.logger_options import DAY_S, MOST_BUFFERS, NO_RING0, LoggerOptions
 from satview.capture.qst import QstForm
-from satview.capture.run import DAY_S, RECORDER_DAYS
+from satview.capture.run import RECORDER_DAYS
 from satview.capture.workloads.registry import is_wide
 from satview.cli.shared.files import InputFile, OutputFile, RuleFile
 from satview.cli.shared.ranges import seconds
@@ -166,6 +166,11 @@ def add_target_options(parser: argparse.ArgumentParser) -> None:
         default=DEFAULT_WORKLOAD,
         help=f"program that the target runs ({DEFAULT_WORKLOAD})",
     )
+    group.add_argument(
+        "--target",
+        metavar="NAME",
+        help="log on the target of this name that `satview target` runs, as its shells do",
+    )
     group.add_argument("--list-workloads", action="store_true", help="print the names of all workloads")
     group.add_argument("--seed", type=int, default=1, help="the same seed gives the same file (1)")
     group.add_argument("--cpus", type=int, default=0, help="1 to 64 (set by the workload)")
@@ -277,6 +282,21 @@ def check_release(args: argparse.Namespace) -> None:
         raise UsageError("-f -: tracelogger of 6.x cannot write to standard output; that of 6.6 can (--release 6.6)")
 
 
+def check_stays(args: argparse.Namespace) -> None:
+    """Refuse what decides a target of one's own where the logger runs on one that stays.
+
+    Raises:
+        UsageError: Such an option is given with --target.
+    """
+    not_there = (("--workload", args.workload != DEFAULT_WORKLOAD), ("--seed", args.seed != 1), ("--cpus", args.cpus),
+                 ("--skew", args.skew is not None), ("--duration", args.duration), ("--events", args.events),
+                 ("--control", args.control), ("--no-privilege", args.no_privilege), ("--pace", args.pace),
+                 ("--probe", args.probe), ("--qst", args.qst), ("--allow-code", args.allow_code))  # fmt: skip
+    if given := [flag for flag, is_given in not_there if is_given]:
+        raise UsageError(f"--target: cannot be used with {', '.join(given)}; the target runs already, and its shell "
+                         "starts programs on it")  # fmt: skip
+
+
 def check_qst(args: argparse.Namespace) -> None:
     """Refuse what belongs to a logger where there is none.
 
@@ -300,8 +320,8 @@ def logger_options(args: argparse.Namespace) -> LoggerOptions:
     if args.daemon not in (None, "1"):
         raise UsageError(f"-d {args.daemon}: the only daemon mode is -d1")
     for number, what in ((args.own_buffers, "-b"), (args.kernel_buffers, "-k")):
-        if not 1 <= number <= 4096:
-            raise UsageError(f"{what} {number}: must be 1 to 4096 buffers")
+        if not 1 <= number <= MOST_BUFFERS:
+            raise UsageError(f"{what} {number}: must be 1 to {MOST_BUFFERS} buffers")
     if bad := [n for n in args.without if n not in _FILTERS]:
         raise UsageError(f"-F {bad[0]}: filters are {', '.join(f'{n} {what}' for n, what in _FILTERS.items())}")
     unlimited = args.continuous or args.ring or (args.seconds and args.iterations is None)
@@ -321,6 +341,7 @@ def logger_options(args: argparse.Namespace) -> LoggerOptions:
         with_security=args.security,
         flush_every_s=args.flush,
         keeps_buffers=args.keep,
+        reuses_buffers=args.reuse,
         physical_address=_address(args.address),
         flushes_at_end=not args.no_flush,
         disk_ns_per_buffer=int(args.disk * 1_000_000),
@@ -363,15 +384,15 @@ def notes(args: argparse.Namespace, limit: int) -> Iterator[str]:
         yield "-u: accepted as tracelogger of 8.0 does; its meaning is not documented, and it is ignored here"
     if args.mapped:
         yield "-M: the file is written, not mapped; its content is the same"
-    if args.keep:
+    if args.keep and not args.target:
         yield "-P: has no effect; the simulated target and its buffers end with this command"
-    if args.reuse:
+    if args.reuse and not args.target:
         yield "-R: there are no buffers of an earlier run; new ones are allocated"
     if NO_RING0 in args.without and args.release != Release.QNX_6.value:
         yield f"-F {NO_RING0}: has no effect; only tracelogger of 6.x has it"
     if args.enable and args.daemon is None:
         yield "-E: has no effect without -d1"
-    if args.daemon is not None and not args.control:
+    if args.daemon is not None and not args.control and not args.target:
         yield "-d1: no --control program is given, so nothing will start the trace"
     if args.flush and args.ring:
         yield "-D: has no effect with -r; a ring is not flushed while tracing is on"

@@ -37,7 +37,10 @@ _ENDINGS: Final = ("By Stop", "After a time", "By Stop, newest events only (ring
 _TARGETS_KEPT: Final = 10
 _LONGEST_S: Final = 86_400.0
 _FIELD_PX: Final = 26
-_HINT: Final = "A target is reached by your own ssh, without a password: an address, or a name of your file of targets."
+_HINT: Final = (
+    "A target is reached by your own ssh, without a password: an address, or a name of your file of targets. "
+    "sim:// is the one that `satview target` runs on this machine."
+)
 _SETTING: Final = "capture/last_target"
 
 

@@ -191,7 +191,11 @@ def add_process(kernel: KernelServices, name: str, parent: int = 0, bits: int = 
 def _new_pid(kernel: KernelServices) -> int:
     """Return a number as QNX makes them: index in the low bits, a growing count above, so none comes back soon."""
     index = len(kernel.processes) + 1
-    return index if index < 4 else index + 4096 * (index + kernel.random.randrange(1, 30))
+    if index < 4 and index not in kernel.processes:
+        return index
+    while (pid := index + 4096 * (index + kernel.random.randrange(1, 30))) in kernel.processes:
+        index += 1  # numbers of processes that a target which stays has forgotten come back
+    return pid
 
 
 def add_thread(

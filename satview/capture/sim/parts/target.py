@@ -36,6 +36,7 @@ class Target:
         needs_privilege: Handlers are for threads with I/O privilege only, as on a target.
         skew_ns: How far the counters of two CPUs may be apart. The kernel of 6.4 subtracts what it measured at boot, to
             some ten nanoseconds; later ones read one clock that all CPUs share.
+        boot_s: When it booted, in seconds since 1970: in June 2024, whenever that is simulated.
     """
 
     release: Release
@@ -54,6 +55,7 @@ class Target:
     big_endian: bool = False
     skew_ns: int = 0
     needs_privilege: bool = True
+    boot_s: int = 1_718_000_000
 
     @property
     def waits_for_threads(self) -> bool:

@@ -238,6 +238,11 @@ class History:
     def life(self, time: int, thread: Thread, event: str, cpu: int) -> None:
         """Note that a thread is created or destroyed; a state follows."""
         self.truth.lives.append(StateChange(time, (thread.process.pid, thread.tid), event, cpu, thread.priority))
+        if event == "DESTROY":  # what it has begun stays open, and is not kept for it
+            self._calls.pop(thread, None)
+            self._waits.pop(thread, None)
+            for key in [key for key in self._holds if key[1] is thread]:
+                del self._holds[key]
 
     def call_begins(self, time: int, thread: Thread, name: str, is_logged: bool) -> None:
         """Note the entry of a kernel call."""

@@ -1,0 +1,5 @@
+#pragma GCC system_header
+#include_next <errno.h>
+#ifndef EOK
+#define EOK 0
+#endif

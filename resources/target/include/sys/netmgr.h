@@ -1,0 +1,2 @@
+/* The simulated target is the only node. */
+#include <sys/neutrino.h>

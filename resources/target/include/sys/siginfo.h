@@ -1,0 +1,2 @@
+/* Events: how a program is told. */
+#include <signal.h>

@@ -1,0 +1,113 @@
+"""`satview target`: a simulated target that stays, shells on it, and what C programs for it are compiled with."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from satview.base.process import FINE, collected_signals, say
+from satview.capture.sim.parts.target import target
+from satview.capture.workloads import registry
+from satview.cli.shared.files import InputFile
+from satview.cli.shared.tracelogger_options import RELEASES
+from satview.events.spec import Release
+from satview.target import shell
+from satview.target.c_programs import write_sdk
+from satview.target.profiles import TargetError
+from satview.target.simulated import SimulatedTarget, checked_name
+
+_EPILOG = """\
+One terminal runs the target, others are shells on it:
+
+  satview target                                    until Ctrl+C, or `satview target --end`
+  satview target --shell                            a shell: pidin, slay, tracelogger, and every workload as a program
+  satview target --run 'inversion & tracelogger -w -s 2 -f run.kev; kill $!'
+  satview capture sim:// --for 2s -o run.kev        captures as from a board
+
+See docs/target.md, "Without a board".
+"""
+
+
+def add_parser(subparsers: Any) -> None:
+    """Add the command."""
+    parser = subparsers.add_parser(
+        "target",
+        help="run a simulated target that stays, or a shell on it",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        description="Boot a simulated target once and keep it: shells, loggers and captures come and go.",
+        epilog=_EPILOG,
+    )
+    add = parser.add_argument
+    add("--name", default=shell.DEFAULT_NAME, help="name of the target, where there are several; sim://NAME captures")
+    what = parser.add_mutually_exclusive_group()
+    what.add_argument("--shell", action="store_true", help="open a shell on a target that runs")
+    what.add_argument("--run", metavar="COMMANDS", help="run commands as a shell on it does")
+    what.add_argument(
+        "--sdk",
+        metavar="FOLDER",
+        help="write what C programs for --release compile with: headers, library, examples",
+    )
+    what.add_argument("--end", action="store_true", help="end a target that runs")
+    group = parser.add_argument_group("the target")
+    group.add_argument("--release", choices=RELEASES, default=Release.QNX_7.value, help="release (7.x)")
+    group.add_argument("--cpus", type=int, default=2, help="1 to 64 (2)")
+    group.add_argument("--seed", type=int, default=1, help="of everything that varies (1)")
+    group.add_argument(
+        "--workload", metavar="NAME|FILE.py", type=InputFile, action="append", default=[],
+        help="a workload that runs as long as the target; may be given several times",
+    )  # fmt: skip
+
+
+def run(args: argparse.Namespace) -> int:
+    """Run the command; return the exit status."""
+    try:
+        folder = shell.folder_of(checked_name(args.name))
+        if args.end:
+            with shell.connect(folder) as line:
+                shell.ask(line, {"do": "end"})
+                list(shell.frames(line))
+            return FINE
+        if args.sdk is not None:
+            files = write_sdk(Path(args.sdk), Release(args.release))
+            print(f"{args.sdk}: {files} files; `make -C {shlex.quote(args.sdk)}` compiles the examples")
+            return FINE
+        if args.shell or args.run is not None:
+            shell.connect(folder).close()
+            return _shell(folder, args)
+        return _serve(args)
+    except shell.NoTargetError as error:
+        raise TargetError(str(error)) from error
+
+
+def _serve(args: argparse.Namespace) -> int:
+    for name in args.workload:
+        registry.find(name)
+    here = target(Release(args.release), args.cpus)
+    with collected_signals() as caught:
+        simulated = SimulatedTarget(args.name, here, args.seed, say)
+        try:
+            for name in args.workload:
+                simulated.start_workload(name)
+            named = shell.named(args.name)
+            print(f"QNX {here.sys_release} (simulated, CPUs: {here.cpus}) is up; Ctrl+C ends it\n"
+                  f"  satview target{named} --shell\n"
+                  f"  satview capture {shell.address(args.name)} --for 5s -o run.kev", flush=True)  # fmt: skip
+            simulated.serve(lambda: bool(caught))
+        finally:
+            simulated.close()
+    return FINE
+
+
+def _shell(folder: Path, args: argparse.Namespace) -> int:
+    """Run the shell of this machine with the programs of the target before its own."""
+    words = ["/bin/sh", *([] if args.run is None else ["-c", args.run])]
+    environment = {**os.environ, **shell.variables(folder)}
+    if args.run is None and sys.stdin.isatty():
+        print("pidin, slay, uname, tracelogger and the workloads are those of the target; everything else, and every "
+              "file, is of this machine; exit or Ctrl+D leaves it")  # fmt: skip
+    return subprocess.run(words, env=environment, check=False).returncode % 256  # noqa: S603  -- the user's own shell

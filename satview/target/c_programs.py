@@ -1,0 +1,590 @@
+"""Programs in C on a simulated target: a process of this machine whose kernel calls are those of a simulated one.
+
+Each of its threads has a connection and a simulated thread. A call is a line of text: how long the thread has run since
+its last call (nanoseconds of its own processor time), the name of the call, numbers, and bytes in hexadecimal behind an
+`x`. While the simulated thread runs user code the real one may run too; when a call has come the simulated thread
+first computes for as long as the real one did. So what the trace shows of a program is what it did, not how busy this
+machine is. The answer is a line too: 0 and the results, or an error number.
+
+Event handlers run in the program as well, over a connection of their own, for which the kernel waits a moment only.
+"""
+
+from __future__ import annotations
+
+import errno
+import inspect
+import time
+from collections.abc import Callable, Generator, Iterator
+from pathlib import Path
+from typing import Annotated, Any, Final, cast
+
+import msgspec
+
+from satview.base.errors import UsageError
+from satview.base.new_file import write_file
+from satview.base.resources import resource_path
+from satview.capture.emit import EventData
+from satview.capture.kernel import MAX_PRIORITY, Kernel
+from satview.capture.sim import calls as sim
+from satview.capture.sim.calls.messages import Received
+from satview.capture.sim.calls.processes import kill
+from satview.capture.sim.parts.errors import Errno, QnxError
+from satview.capture.sim.parts.objects import Barrier, Condvar, Mutex, RwLock, Semaphore
+from satview.capture.sim.parts.sigevent import Sigevent
+from satview.capture.sim.parts.threads import Policy, Program
+from satview.events.header_names import header_names
+from satview.events.modes import mode_of
+from satview.events.spec import Release
+from satview.target.clients import Client, Job
+
+_LOOK_S: Final = 0.002  # that the simulation waits for the next call of a program, which most often comes at once
+_COMPUTES_NS: Final = 500_000  # at a time, by a thread whose next call takes longer
+_HANDLER_S: Final = 0.5  # for an event handler; one that takes longer is not called again
+_NUMBER_MAX: Final = 1 << 63
+_OBJECTS_MAX: Final = 10_000
+_THREADS_MAX: Final = 64
+_MESSAGE_MAX: Final = 1 << 14
+_PIDS: Final = 16
+# Error numbers of QNX and of this machine, where the program is compiled, by their names.
+_OF_HOST: Final = {int(number): getattr(errno, number.name, errno.EIO) for number in Errno}
+_OF_QNX: Final = {of_host: number for number, of_host in _OF_HOST.items()}
+_KINDS: Final = {number: kind for kind, number in Sigevent.NOTIFY.items()}
+_STATES: Final = ("SEND", "RECEIVE", "REPLY", "NANOSLEEP", "MUTEX", "CONDVAR", "JOIN", "INTR", "SEM")
+_SIGKILL: Final = 9
+_INT_MAX: Final = 0x7FFFFFFF
+Name = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9_./-]{1,100}$")]
+
+
+class ProgramRequest(msgspec.Struct, frozen=True, tag_field="do", tag="program", forbid_unknown_fields=True):
+    """A process begins; the connection is that of its first thread."""
+
+    name: Name
+
+
+class ThreadRequest(msgspec.Struct, frozen=True, tag_field="do", tag="thread", forbid_unknown_fields=True):
+    """A further thread of a process is about to be created."""
+
+    pid: int
+    ticket: int
+
+
+class HandlersRequest(msgspec.Struct, frozen=True, tag_field="do", tag="handlers", forbid_unknown_fields=True):
+    """The connection over which event handlers of a process are called."""
+
+    pid: int
+
+
+class _Words:
+    """The arguments of a call, taken one after the other.
+
+    Raises:
+        QnxError: EINVAL; one is missing, too many are there, or one is no number or no bytes.
+    """
+
+    def __init__(self, words: list[bytes]) -> None:
+        self._words = words
+
+    def number(self, least: int = -_NUMBER_MAX, most: int = _NUMBER_MAX) -> int:
+        """Take a number."""
+        try:
+            number = int(self._words.pop(0))
+        except (IndexError, ValueError):
+            raise QnxError(Errno.EINVAL, "no number") from None
+        if not least <= number <= most:
+            raise QnxError(Errno.EINVAL, f"{number} is not {least} to {most}")
+        return number
+
+    def data(self) -> bytes:
+        """Take bytes."""
+        try:
+            word = self._words.pop(0)
+            if not word.startswith(b"x") or len(word) > 2 * _MESSAGE_MAX + 1:
+                raise ValueError
+            return bytes.fromhex(word[1:].decode("ascii"))
+        except (IndexError, ValueError):
+            raise QnxError(Errno.EINVAL, f"no bytes, or more than {_MESSAGE_MAX}") from None
+
+    def numbers(self) -> tuple[int, ...]:
+        """Take the numbers that are left."""
+        return tuple(self.number() for _ in range(len(self._words)))
+
+    def end(self) -> None:
+        """Check that nothing is left."""
+        if self._words:
+            raise QnxError(Errno.EINVAL, "too many arguments")
+
+
+class _CThread:
+    """A thread of a program: its connection, and the simulated thread that makes its calls."""
+
+    def __init__(self, program: CProgram, client: Client) -> None:
+        self._program, self.client = program, client
+        self._lines: list[bytes] = []
+
+    def take(self, line: bytes) -> None:
+        """Take the line of a call."""
+        self._lines.append(line)
+
+    def body(self) -> Program:
+        """Make the calls that come, until the thread ends or its connection does."""
+        program, result = self._program, 0
+        yield sim.Compute(1)
+        tid = next(thread.tid for thread in program.process.threads.values()  # known only now that it runs
+                   if inspect.getgeneratorstate(thread.generator) == inspect.GEN_RUNNING)  # fmt: skip
+        self._answer((program.process.pid, tid))
+        while (line := (yield from self._next())) is not None:
+            words = line.split(b" ")
+            name = words[1].decode("ascii", "replace") if len(words) > 1 else ""
+            arguments = _Words(words[2:])
+            try:
+                if name in ("exit", "thread_exit"):
+                    result = arguments.number()
+                    if name == "exit":
+                        yield from program.end_others(result)
+                    return result
+                value = yield from self._carry_out(name, arguments)
+            except OSError as error:
+                self._send(str(_number(error)))
+            else:
+                self._answer(value)
+        return result
+
+    def _carry_out(self, name: str, words: _Words) -> Generator[Any, Any, Any]:
+        """Carry out a call and return its result."""
+        program = self._program
+        if (answer := program.answers.get(name)) is not None:
+            return answer(words)
+        make = CALLS.get(name)
+        if make is None:
+            raise QnxError(Errno.ENOSYS, name[:40])
+        call = make(program, words)
+        words.end()
+        return (yield call)
+
+    def _next(self) -> Generator[Any, Any, bytes | None]:
+        """Return the next line, after the simulated thread has run as long as the real one; None at the end."""
+        computed_ns, began_ns = 0, time.monotonic_ns()
+        self._look(_LOOK_S)
+        while not self._lines:
+            if self.client.is_closed:
+                return None
+            yield sim.Compute(_COMPUTES_NS)
+            computed_ns += _COMPUTES_NS
+            self._look(0)
+        line = self._lines.pop(0)
+        ran, _, _ = line.partition(b" ")
+        ran_ns = int(ran) if ran.isdigit() and len(ran) < 16 else 0
+        left_ns = min(ran_ns, time.monotonic_ns() - began_ns) - computed_ns
+        if left_ns > 0:
+            yield sim.Compute(left_ns)
+        return line
+
+    def _look(self, seconds: float) -> None:
+        """Take what has come, and wait so long for it."""
+        if seconds and not self._lines:
+            self.client.wait(seconds)
+        for line in self.client.receive():
+            self.take(line)
+        self._program.looked()
+
+    def _answer(self, value: Any) -> None:
+        self._send("0 " + " ".join(_words_of(value)))
+
+    def _send(self, text: str) -> None:
+        self.client.send(text.encode("ascii", "replace") + b"\n")
+
+
+def _number(error: OSError) -> int:
+    """Return the number that a failed call has on this machine."""
+    number = error.errno or errno.EINVAL
+    return _OF_HOST.get(number, number) if isinstance(error, QnxError) else number
+
+
+def _words_of(value: Any) -> Iterator[str]:
+    """Yield the words of an answer: numbers, and bytes behind an `x`."""
+    if isinstance(value, Received):
+        yield from map(str, (value.rcvid, value.pid, value.tid, value.scoid, value.code, value.value, value.priority))
+        yield f"x{value.message.hex()}"
+    elif isinstance(value, (tuple, list)):
+        for part in value:
+            yield from _words_of(part)
+    elif isinstance(value, dict):
+        yield from _words_of(tuple(value.values()))
+    elif isinstance(value, bytes):
+        yield f"x{value.hex()}"
+    elif value is not None:
+        yield str(int(value))
+
+
+class CProgram(Job):
+    """A process in C, as long as it lives.
+
+    Args:
+        kernel: Where it runs.
+        request: What it is called.
+        client: Its first thread's connection.
+        names: Channels that programs have given names, of the whole target: pid and chid.
+        looked: Called after each look at a connection, during which the simulation stood still.
+        say: Gets what is wrong with it.
+    """
+
+    def __init__(
+        self, kernel: Kernel, request: ProgramRequest, client: Client, names: dict[str, tuple[int, int]],
+        looked: Callable[[], None], say: Callable[[str], None],
+    ) -> None:  # fmt: skip
+        self.kernel, self.looked, self._say, self._names = kernel, looked, say, names
+        self._threads = [_CThread(self, client)]
+        self._tickets: dict[int, _CThread] = {}
+        self._handlers: Client | None = None
+        self._is_handling = True
+        self.objects: dict[tuple[str, int], Any] = {}  # by kind and address
+        self.answers: dict[str, Callable[[_Words], Any]] = {
+            "cycles": lambda _words: kernel.machine.now,
+            "clock_rate": lambda _words: kernel.target.cycles_per_s,
+            "init": self._init,
+            "name_attach": self._name_attach,
+            "name_find": self._name_find,
+            "processes": self._processes,
+            "path": self._path,
+        }  # fmt: skip
+        self.process = kernel.spawn(request.name, self._threads[0].body)
+
+    # Connections
+
+    def take(self, line: bytes) -> None:
+        """Take a call of the first thread."""
+        self._threads[0].take(line)
+
+    def is_over(self) -> bool:
+        """Return whether it has ended; its connections end with it."""
+        clients = [thread.client for thread in (*self._threads, *self._tickets.values())]
+        if not self.process.is_dead:
+            if clients[0].is_closed:
+                self.abandon()
+            return False
+        for client in (*clients, self._handlers):
+            if client is not None:
+                client.is_ending = True
+                client.flush()
+        return True
+
+    def abandon(self) -> None:
+        """End its process: the real one is gone."""
+        machine = self.kernel.machine
+        machine.kernel_entry(machine.cpus[0], lambda cpu: kill(machine, cpu, self.process, _SIGKILL))
+
+    def end_others(self, value: int) -> Program:
+        """End the process as its first thread returns, with the threads that it still has."""
+        machine = self.kernel.machine
+        if sum(thread.state != "DEAD" for thread in self.process.threads.values()) > 1:
+            cpu = machine.cpus[0]
+            machine.deferred.append((cpu, lambda here: kill(machine, here, self.process, -value)))
+            yield sim.Sleep(1_000_000)
+
+    def connect(self, request: ThreadRequest | HandlersRequest, client: Client) -> Job:
+        """Take another connection: over which its handlers are called, or of a thread that it is about to create.
+
+        Raises:
+            UsageError: It has too many.
+        """
+        if isinstance(request, HandlersRequest):
+            if self._handlers is not None:
+                raise UsageError("this program has a connection for its handlers")
+            self._handlers = client
+            client.send(b"0\n")
+            return _Silent()
+        if len(self._threads) + len(self._tickets) >= _THREADS_MAX:
+            raise UsageError(f"a program has {_THREADS_MAX} threads at most")
+        thread = self._tickets[request.ticket] = _CThread(self, client)
+        client.send(b"0\n")
+        return _Lines(thread)
+
+    def new_thread(self, ticket: int) -> _CThread:
+        """Return the thread that a ticket is of, which now begins.
+
+        Raises:
+            QnxError: EAGAIN; there is none.
+        """
+        thread = self._tickets.pop(ticket, None)
+        if thread is None:
+            raise QnxError(Errno.EAGAIN, "no thread waits with this ticket")
+        self._threads.append(thread)
+        return thread
+
+    # What is asked without a kernel call
+
+    def _name_attach(self, words: _Words) -> int:
+        chid, name = words.number(), words.data().decode("utf-8", "replace")
+        holder = self.kernel.machine.processes.get(self._names.get(name, (0, 0))[0])
+        if holder is not None and not holder.is_dead:
+            raise QnxError(Errno.EEXIST, name)
+        if len(self._names) >= _OBJECTS_MAX:
+            raise QnxError(Errno.ENOMEM, "too many names")
+        self._names[name] = self.process.pid, chid
+        return 0
+
+    def _name_find(self, words: _Words) -> tuple[int, int]:
+        pid, chid = self._names.get(words.data().decode("utf-8", "replace"), (0, 0))
+        holder = self.kernel.machine.processes.get(pid)
+        if holder is None or holder.is_dead:
+            raise OSError(errno.ENOENT, "no channel has this name")
+        return pid, chid
+
+    def _processes(self, words: _Words) -> list[int]:
+        """Return the lowest pids behind one; the program asks again for those that are left out."""
+        last = words.number()
+        alive = (process.pid for process in self.kernel.machine.processes.values() if not process.is_dead)
+        return sorted(pid for pid in alive if pid > last)[:_PIDS]
+
+    def _path(self, words: _Words) -> bytes:
+        process = self.kernel.machine.processes.get(words.number())
+        if process is None or process.is_dead:
+            raise QnxError(Errno.ESRCH, "no such process")
+        return process.name.encode("utf-8", "replace")
+
+    def thing(self, kind: str, words: _Words) -> Any:
+        """Return the object at an address, which comes to be when it is first used, as one with an initializer does."""
+        address = words.number(0)
+        return self.objects.get((kind, address)) or self._new_thing(kind, address, _INITIAL[kind])
+
+    def _init(self, words: _Words) -> None:
+        """Put a new object of a kind at an address: inheritance of a mutex, count of a semaphore or barrier."""
+        kind = words.data().decode("ascii", "replace")
+        if kind not in _INITIAL:
+            raise QnxError(Errno.EINVAL, kind[:40])
+        self._new_thing(kind, words.number(0), words.number(0))
+
+    def _new_thing(self, kind: str, address: int, value: int) -> Any:
+        if len(self.objects) >= _OBJECTS_MAX:
+            raise QnxError(Errno.ENOMEM, "too many objects")
+        made = self.objects[kind, address] = _OBJECTS[kind](f"{address:#x}", value)
+        made.address = address & 0xFFFFFFFF
+        return made
+
+    # Handlers
+
+    def event_handler(self, number: int) -> Callable[[EventData], Program]:
+        """Return what the kernel calls for an event handler of the program; its calls are those of TraceEvent()."""
+
+        def handle(data: EventData) -> Program:
+            pid, tid = data.feature
+            values = (number, data.header, data.feature_mask, pid, tid, *data.data_array[: data.el_num])
+            answer = yield from self._ask("event", values)
+            return answer[0] if answer else 1
+
+        return handle
+
+    def full_buffer_handler(self, number: int) -> Callable[[int], Sigevent | None]:
+        """Return what the kernel calls for a handler of the trace interrupt."""
+
+        def handle(info: int) -> Sigevent | None:
+            asking = self._ask("buffer", (number, info))
+            try:
+                next(asking)
+            except StopIteration as end:
+                return _sigevent(_Words([b"%d" % value for value in end.value])) if end.value else None
+            return None  # it wants to call TraceEvent(), which such a handler may not
+
+        return handle
+
+    def _ask(self, what: str, values: tuple[int, ...]) -> Generator[Any, Any, tuple[int, ...]]:
+        """Ask a handler; return its answer, empty if there is none. A call of its own is yielded as a TraceEvent."""
+        client = self._handlers
+        if client is None or client.is_closed or not self._is_handling:
+            return ()
+        client.send(f"{what} {' '.join(map(str, values))}\n".encode())
+        deadline_s = time.monotonic() + _HANDLER_S
+        while not client.is_closed and (left_s := deadline_s - time.monotonic()) > 0:
+            client.wait(left_s)
+            for line in client.receive():
+                word, *rest = line.split(b" ")
+                if word == b"answer":
+                    with_numbers = _Words(rest)
+                    try:
+                        return with_numbers.numbers()
+                    except QnxError:
+                        return ()
+                try:
+                    value = yield _trace_event(self, _Words(rest))
+                    client.send(b"0 %d\n" % value)
+                except OSError as error:
+                    client.send(b"%d\n" % _number(error))
+        self._is_handling = False
+        self._say(f"{self.process.short_name}: its event handlers took longer than {_HANDLER_S:g} s and are not called "
+                  "any more; events pass")  # fmt: skip
+        return ()
+
+
+class _Lines(Job):
+    """The further thread of a program: its lines are calls."""
+
+    def __init__(self, thread: _CThread) -> None:
+        self._thread = thread
+
+    def take(self, line: bytes) -> None:
+        """Take a call."""
+        self._thread.take(line)
+
+    def is_over(self) -> bool:
+        """Return that there is nothing to look at: the program looks."""
+        return True
+
+    def abandon(self) -> None:
+        """Do nothing: the thread notices at its next call."""
+
+
+class _Silent(Job):
+    """A connection whose lines are taken elsewhere."""
+
+    def is_over(self) -> bool:
+        """Return that there is nothing to look at."""
+        return True
+
+    def abandon(self) -> None:
+        """Do nothing: events pass from now on."""
+
+
+# The calls by name, and what they take.
+
+
+_OBJECTS: Final[dict[str, Callable[[str, int], Any]]] = {
+    "mutex": lambda name, inherits: Mutex(name, bool(inherits)),
+    "condvar": lambda name, _: Condvar(name),
+    "semaphore": Semaphore,
+    "barrier": Barrier,
+    "rwlock": lambda name, _: RwLock(name),
+}
+_INITIAL: Final = {"mutex": 1, "condvar": 0, "semaphore": 0, "barrier": 1, "rwlock": 0}
+
+
+def _sigevent(words: _Words) -> Sigevent | None:
+    kind = _KINDS.get(words.number(), "none")
+    coid_or_signo, priority, code, value = (
+        words.number(),
+        words.number(-1, MAX_PRIORITY),
+        words.number(),
+        words.number(),
+    )
+    if kind == "none":
+        return None
+    signo = coid_or_signo if kind == "signal" else 0
+    return Sigevent(kind, coid_or_signo, max(priority, 1), code, value, signo)
+
+
+def _trace_event(program: CProgram, words: _Words) -> sim.TraceEvent:
+    """Return a TraceEvent() whose pointers are those of the program: numbers of handlers, bytes, texts."""
+    value = words.number()
+    known, arguments = mode_of(value), list[Any]()
+    for name in known.arguments if known is not None else ():
+        if name == "handler":
+            arguments.append(program.event_handler(words.number()))
+        elif name == "data":
+            arguments.append(EventData())
+        elif name == "pointer":
+            arguments.append([])
+        elif name in ("buffer", "string"):
+            arguments.append(words.data())
+        else:
+            arguments.append(words.number())
+    return sim.TraceEvent(value, *arguments)
+
+
+def _qnx_number(words: _Words) -> int:
+    number = words.number(1, 4095)
+    return _OF_QNX.get(number, number)
+
+
+def _priority(words: _Words) -> int:
+    priority = words.number(-1, MAX_PRIORITY)
+    return priority or -1
+
+
+def _mutex(program: CProgram, words: _Words) -> Mutex:
+    return cast("Mutex", program.thing("mutex", words))
+
+
+def _thread_create(program: CProgram, words: _Words) -> sim.ThreadCreate:
+    ticket, priority, policy = words.number(), _priority(words), words.number(0, 4)
+    body = program.new_thread(ticket).body
+    return sim.ThreadCreate(body, (), priority, Policy(policy) if policy else Policy.RR)
+
+
+def _timeout(_program: CProgram, words: _Words) -> sim.TimerTimeout:
+    ns, mask = words.number(0), words.number(0)
+    return sim.TimerTimeout(tuple(state for bit, state in enumerate(_STATES) if mask >> bit & 1), ns)
+
+
+CALLS: Final[dict[str, Callable[[CProgram, _Words], sim.Call]]] = {
+    "TraceEvent": _trace_event,
+    "InterruptHookTrace": lambda p, w: sim.InterruptHookTrace(p.full_buffer_handler(w.number()), w.number()),
+    "InterruptAttachEvent": lambda _, w: sim.InterruptAttachEvent(w.number(0, 4096), _sigevent(w) or Sigevent()),
+    "InterruptDetach": lambda _, w: sim.InterruptDetach(w.number()),
+    "InterruptWait": lambda _, __: sim.InterruptWait(),
+    "InterruptUnmask": lambda _, w: sim.InterruptUnmask(w.number(0, 4096), w.number()),
+    "ThreadCtl": lambda _, w: sim.ThreadCtl(w.number()),
+    "ThreadRunmask": lambda _, w: sim.ThreadRunmask(w.number()),
+    "ThreadCreate": _thread_create,
+    "ThreadJoin": lambda _, w: sim.ThreadJoin(w.number()),
+    "ThreadName": lambda _, w: sim.ThreadName(w.data().decode("utf-8", "replace")),
+    "SchedSet": lambda _, w: sim.SchedSet(w.number(1, MAX_PRIORITY), Policy(w.number(1, 3))),
+    "SchedGet": lambda _, __: sim.SchedGet(),
+    "SchedYield": lambda _, __: sim.SchedYield(),
+    "ChannelCreate": lambda _, w: sim.ChannelCreate(bool(w.number() & 1)),
+    "ChannelDestroy": lambda _, w: sim.ChannelDestroy(w.number()),
+    "ConnectAttach": lambda _, w: sim.ConnectAttach(w.number(), w.number(), bool(w.number())),
+    "ConnectDetach": lambda _, w: sim.ConnectDetach(w.number()),
+    "MsgSend": lambda _, w: sim.MsgSend(w.number(), w.data(), w.number(0, _MESSAGE_MAX)),
+    "MsgReceive": lambda _, w: sim.MsgReceive(w.number()),
+    "MsgReceivePulse": lambda _, w: sim.MsgReceivePulse(w.number()),
+    "MsgReply": lambda _, w: sim.MsgReply(w.number(), w.number(), w.data()),
+    "MsgError": lambda _, w: sim.MsgError(w.number(), _qnx_number(w)),
+    "MsgRead": lambda _, w: sim.MsgRead(w.number(), w.number(0, _MESSAGE_MAX), w.number(0, _MESSAGE_MAX)),
+    "MsgWrite": lambda _, w: sim.MsgWrite(w.number(), w.data(), w.number(0, _MESSAGE_MAX)),
+    "MsgSendPulse": lambda _, w: sim.MsgSendPulse(w.number(), _priority(w), w.number(-128, 127), w.number()),
+    "MsgDeliverEvent": lambda _, w: sim.MsgDeliverEvent(w.number(), _sigevent(w) or Sigevent("none")),
+    "TimerCreate": lambda _, w: sim.TimerCreate(_sigevent(w) or Sigevent("none")),
+    "TimerSettime": lambda _, w: sim.TimerSettime(w.number(), w.number(0), w.number(0)),
+    "TimerDestroy": lambda _, w: sim.TimerDestroy(w.number()),
+    "TimerTimeout": _timeout,
+    "Sleep": lambda _, w: sim.Sleep(w.number(0)),
+    "ClockTime": lambda _, __: sim.ClockTime(),
+    "MutexLock": lambda p, w: sim.MutexLock(_mutex(p, w)),
+    "MutexUnlock": lambda p, w: sim.MutexUnlock(_mutex(p, w)),
+    "CondWait": lambda p, w: sim.CondWait(p.thing("condvar", w), _mutex(p, w)),
+    "CondSignal": lambda p, w: sim.CondSignal(p.thing("condvar", w), bool(w.number())),
+    "SemWait": lambda p, w: sim.SemWait(p.thing("semaphore", w)),
+    "SemPost": lambda p, w: sim.SemPost(p.thing("semaphore", w)),
+    "BarrierWait": lambda p, w: sim.BarrierWait(p.thing("barrier", w)),
+    "RwLockAcquire": lambda p, w: sim.RwLockAcquire(p.thing("rwlock", w), bool(w.number())),
+    "RwLockRelease": lambda p, w: sim.RwLockRelease(p.thing("rwlock", w)),
+    "SignalKill": lambda _, w: sim.SignalKill(w.number(), w.number(), w.number(1, 64)),
+    "SignalSuspend": lambda _, __: sim.SignalSuspend(),
+}
+
+
+# What programs are compiled with.
+
+
+def write_sdk(folder: Path, release: Release) -> int:
+    """Write headers, library and examples for programs of a release; return how many files they are.
+
+    Raises:
+        UsageError: The folder cannot be made.
+        WriteError: A file cannot be written.
+    """
+    source = resource_path("target/Makefile").parent
+    texts = {path.relative_to(source): path.read_bytes() for path in sorted(source.rglob("*")) if path.is_file()}
+    lines = [f"#define {name} {value:#x}{'u' * (value > _INT_MAX)}" for name, value in header_names(release).items()
+             if name.isascii() and name.isidentifier()]  # fmt: skip
+    head = f"/* Names of the trace interface, of kernel calls and of their events in QNX {release.value}. */"
+    guard = "SATVIEW_TARGET_RELEASE_H"
+    header = "\n".join((f"#ifndef {guard}", f"#define {guard}", head, *lines, "#endif", ""))
+    texts[Path("include/release.h")] = header.encode("ascii")
+    for name, text in texts.items():
+        path = folder / name
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise UsageError(f"{path.parent}: {error.strerror or error}") from error
+        write_file(path, text)
+    return len(texts)

@@ -1,0 +1,180 @@
+"""Where simulated targets are on this machine, and the programs of their shells, each of which asks the target.
+
+A target has a folder that only its user can enter, with its socket. What it is asked is one line of JSON; its answer is
+a row of frames: a letter for the kind, the length in four bytes, and so many bytes. This module runs by itself too,
+without the rest of satview, so that a program of the shell begins as quickly as one of a board.
+"""
+
+import json
+import os
+import re
+import signal
+import socket
+import stat
+import struct
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+DEFAULT_NAME: Final = "target"
+NAME: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,39}")
+OUTPUT, ERROR, SAID, DATA, REPORT, EXIT = b"o", b"e", b"s", b"d", b"r", b"x"
+LINE_BYTES_MAX: Final = 1 << 16
+FRAME: Final = struct.Struct(">cI")
+_FRAME_BYTES_MAX: Final = 1 << 24
+_CHUNK: Final = 1 << 16
+_PATIENCE_S: Final = 10.0
+GONE: Final = 1
+
+
+class NoTargetError(Exception):
+    """There is no simulated target under a name, or its folder is not safe; the text says why and what helps."""
+
+
+def folder_of(name: str) -> Path:
+    """Return the folder of a simulated target, which need not exist.
+
+    Raises:
+        NoTargetError: This system has no sockets that only one user can reach.
+    """
+    if not hasattr(socket, "AF_UNIX") or not hasattr(os, "getuid"):
+        raise NoTargetError("a simulated target that stays needs Unix sockets, which Python does not have on this "
+                            "system; use `satview tracelogger`, or the Windows Subsystem for Linux")  # fmt: skip
+    runtime = os.environ.get("XDG_RUNTIME_DIR", "")
+    base = Path(runtime) / "satview" if runtime else Path(tempfile.gettempdir()) / f"satview-{os.getuid()}"
+    return base / name
+
+
+def make_private(folder: Path) -> None:
+    """Create a folder that only this user can enter, or check that it is one.
+
+    Raises:
+        NoTargetError: It cannot be made, or others have a right to it.
+    """
+    for level in (folder.parent, folder):
+        try:
+            level.mkdir(mode=0o700, exist_ok=True)
+        except OSError as error:
+            raise NoTargetError(f"{level}: {error.strerror or error}") from error
+        _check_private(level)
+
+
+def _check_private(folder: Path) -> None:
+    status = folder.lstat()
+    if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.getuid() or status.st_mode & 0o077:
+        raise NoTargetError(f"{folder} must be a folder of yours that nobody else can enter; remove it, or "
+                            "`chmod 700` it")  # fmt: skip
+
+
+def connect(folder: Path) -> socket.socket:
+    """Return a connection to the target of a folder.
+
+    Raises:
+        NoTargetError: No target runs there, or others have a right to its folder.
+    """
+    try:
+        _check_private(folder.parent)
+        _check_private(folder)
+        line = socket.socket(socket.AF_UNIX)
+        try:
+            line.connect(str(folder / "socket"))
+        except OSError:
+            line.close()
+            raise
+    except OSError:
+        raise NoTargetError(f"no simulated target called {folder.name} runs here; start it with "
+                            f"`satview target{named(folder.name)}`") from None  # fmt: skip
+    return line
+
+
+def named(name: str) -> str:
+    """Return the option that names a target, with a space before it; empty for the one without a name of its own."""
+    return "" if name == DEFAULT_NAME else f" --name {name}"
+
+
+def address(name: str) -> str:
+    """Return the address of a target, as captures take it."""
+    return "sim://" if name == DEFAULT_NAME else f"sim://{name}"
+
+
+def variables(folder: Path) -> dict[str, str]:
+    """Return what is different in the environment of a target's shell."""
+    path = os.environ.get("PATH", "/usr/bin:/bin")
+    return {"PATH": f"{folder / 'bin'}:{path}", "SATVIEW_TARGET": str(folder), "PS1": "# "}
+
+
+def ask(line: socket.socket, request: dict[str, Any]) -> None:
+    """Send what is asked."""
+    line.sendall(json.dumps(request).encode() + b"\n")
+
+
+def frames(line: socket.socket) -> Iterator[tuple[bytes, bytes]]:
+    """Yield kind and content of what the target answers, until it has said all or is gone."""
+    while head := _exactly(line, FRAME.size):
+        kind, length = FRAME.unpack(head)
+        content = _exactly(line, length) if length <= _FRAME_BYTES_MAX else b""
+        if len(content) < length:
+            return
+        yield kind, content
+
+
+def _exactly(line: socket.socket, count: int) -> bytes:
+    """Return so many bytes, or nothing if the end comes before."""
+    parts = []
+    while count:
+        try:
+            part = line.recv(min(count, _CHUNK))
+        except ConnectionError:
+            part = b""
+        if not part:
+            return b""
+        parts.append(part)
+        count -= len(part)
+    return b"".join(parts)
+
+
+def answer(folder: Path, words: list[str]) -> tuple[int, str, str]:
+    """Run a program of a target's shell; return its exit code, and what it wrote to standard output and error.
+
+    Raises:
+        NoTargetError: No target runs there, or it does not answer.
+    """
+    texts, code = {OUTPUT: b"", ERROR: b""}, GONE
+    with connect(folder) as line:
+        line.settimeout(_PATIENCE_S)
+        try:
+            ask(line, {"do": "command", "words": words, "folder": str(Path.cwd())})
+            for kind, content in frames(line):
+                if kind == EXIT:
+                    code = content[0]
+                else:
+                    texts[kind] = texts.get(kind, b"") + content
+        except OSError as error:
+            raise NoTargetError(f"the simulated target {folder.name} does not answer ({error})") from error
+    return code, texts[OUTPUT].decode("utf-8", "replace"), texts[ERROR].decode("utf-8", "replace")
+
+
+def main(folder: Path, words: list[str]) -> int:
+    """Run a program of a target's shell with the streams of this process; return its exit code."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # the target ends what it runs for a program that is gone
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+    try:
+        with connect(folder) as line:
+            ask(line, {"do": "command", "words": words, "folder": str(Path.cwd())})
+            for kind, content in frames(line):
+                if kind == EXIT:
+                    return content[0]
+                stream = sys.stdout if kind == OUTPUT else sys.stderr
+                stream.buffer.write(content)
+                stream.flush()
+    except (NoTargetError, OSError) as error:
+        sys.stderr.write(f"{words[0]}: {error}\n")
+        return GONE
+    sys.stderr.write(f"{words[0]}: the target has ended\n")
+    return GONE
+
+
+if __name__ == "__main__":
+    sys.exit(main(Path(sys.argv[1]), sys.argv[2:]))
