@@ -71,7 +71,7 @@ class Recording(Arrival):
         super().__init__(path, attributes)
         self.recorder = FlightRecorder(path, bounds, self._write_file, tell)
         self.hits, self.delay_s = 0, 0.0
-        self._built = built
+        self._built, self._tell = built, tell
         self._scans = [Scan(trigger) for trigger in built.triggers]
         self._pairs: Sequence[tuple[str, str]] = ()
         self._page = b""
@@ -279,8 +279,15 @@ class Recording(Arrival):
         sequence = int(starts[-1, 2]) if len(starts) else None
         rate = int(dict(self._pairs).get("CYCLES_PER_SEC", "0") or 0) or 1
         tail = names_tail(self._known_names(), self._next, rate, sequence, self.byte_order)
-        marks = [(f"{HEADER_MARK}{number}", f"{hit.cycles} {_header_text(hit.trigger.mark)}")
-                 for number, hit in enumerate(hits[:HEADER_MARKS_MAX])]  # fmt: skip
+        noted = sorted(hits, key=lambda hit: not hit.trigger.action.stops)[:HEADER_MARKS_MAX]  # those that end it first
+        if len(noted) < len(hits):
+            self._tell(
+                f"{path.name}: a header holds {HEADER_MARKS_MAX} marks, so {len(hits) - len(noted)} are left out"
+            )
+        marks = [
+            (f"{HEADER_MARK}{number}", f"{hit.cycles} {_header_text(hit.trigger.mark)}")
+            for number, hit in enumerate(sorted(noted, key=lambda hit: hit.cycles))
+        ]
         try:
             write_kev(path, (*self._pairs, *marks), self._page, np.concatenate([slots, tail]), self.byte_order)
         except WriteError as error:
