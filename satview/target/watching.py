@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.base.errors import WriteError
-from satview.base.safe_text import visible_line
+from satview.base.safe_text import counted, visible_line
 from satview.capture.flight_recorder import Bounds, FlightRecorder, Hit, Name, names_tail, unfinished
 from satview.events import wire
 from satview.events.catalogue import release_of
@@ -90,6 +90,11 @@ class Recording(Arrival):
     def is_done(self) -> bool:
         """See `Arrival.is_done`."""
         return self.recorder.is_done
+
+    @property
+    def found_so_far(self) -> str:
+        """See `Arrival.found_so_far`."""
+        return f"{counted(self.hits, 'hit')}, {counted(self.recorder.incidents, 'file')}"
 
     @property
     def forgotten(self) -> int:

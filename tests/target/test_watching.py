@@ -132,8 +132,10 @@ def test_a_trigger_ends_a_recording_over_ssh(board, tmp_path):
     said = []
     rules = 'WHEN event == SND_MESSAGE and time > 1.5s THEN MARK "sent"; KEEP 2 buffers; STOP'
     request = rules_request(board, tmp_path / "incident.kev", rules, is_ring=True, seconds=60)
-    captured = capture(request, lambda: False, lambda _text: None, said.append)
+    told = []
+    captured = capture(request, lambda: False, told.append, said.append)
     assert captured.faults == []
+    assert any("0 hits, 0 files" in text for text in told)
     assert captured.seconds < 20
     assert "-c -D 1" in captured.command
     assert "-r" not in captured.command.split()
