@@ -22,11 +22,12 @@ from satview.capture.flight_recorder import Bounds, FlightRecorder, Hit, Name, n
 from satview.events import wire
 from satview.events.catalogue import release_of
 from satview.filters.rules.building import BuiltRules
-from satview.filters.rules.triggers import HEADER_MARK, HEADER_MARKS_MAX, Scan
+from satview.filters.rules.triggers import Scan
 from satview.formats.kev.assemble import trace_from_slots
 from satview.formats.kev.writer import SlotWriter, write_kev
 from satview.store.head import Header
 from satview.store.problems import Problems
+from satview.store.recorded_marks import HEADER_MARK, HEADER_MARKS_MAX
 from satview.store.trace import Trace
 from satview.target.arrival import Arrival, CutError
 from satview.target.profiles import TargetError

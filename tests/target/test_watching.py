@@ -16,8 +16,9 @@ from satview.capture.workloads.registry import Workload
 from satview.events.spec import Release
 from satview.filters.rules.building import build
 from satview.filters.rules.text import parse_rules
-from satview.filters.rules.triggers import recorded_marks, trigger_hits
+from satview.filters.rules.triggers import trigger_hits
 from satview.formats.registry import open_trace
+from satview.store.recorded_marks import recorded_marks
 from satview.target.capture import capture
 from satview.target.profiles import TargetError
 from satview.target.request import Request
