@@ -35,6 +35,10 @@ BLOCK = re.compile(r"^```([a-z]*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 BOOT = "satview tracelogger --workload automotive -s 2 -f boot.kev"
 IN = "satview tracelogger --workload automotive -w -s 4 -f IN.kev"
 INVERSION = "satview tracelogger --workload inversion -w -f inversion.kev"
+PLANNER = (
+    'python -c "from pathlib import Path; from tests.helpers.elf import write_elf; '
+    "write_elf(Path('build/planner'), {'plan': (0x8049000, 0x100)})\""
+)
 # What a page takes for granted: the README's first trace, or one that its text describes.
 PREPARED = {
     "docs/commands.md": [BOOT, "satview convert boot.kev changed.kev"],
@@ -43,6 +47,7 @@ PREPARED = {
     "docs/filters.md": [IN],
     "docs/fleet.md": ["mkdir nightly", BOOT.replace("boot", "nightly/a"),
                       BOOT.replace("boot.kev", "nightly/b.kev --seed 2")],
+    "docs/lanes.md": ["satview tracelogger --workload instrumented -f run.kev", PLANNER],
     "docs/terminal.md": [INVERSION],
     "docs/threadtrace.md": ["cp sample_traces/threads_program.py program.py"],
     "docs/from-traceprinter.md": [BOOT],

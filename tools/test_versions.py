@@ -30,6 +30,7 @@ TOOLS = ("pytest", "pytest-qt", "hypothesis", "psutil", "pandas", "polars", "per
 TESTS = (
     "tests/formats/test_kev_files.py",
     "tests/formats/test_payload_structs.py",    # construct
+    "tests/formats/test_symbols.py",            # pyelftools
     "tests/formats/test_traceprinter.py",
     "tests/formats/test_changing_files.py",     # zstandard
     "tests/formats/test_linux.py",              # perfetto, zstandard

@@ -1,7 +1,8 @@
 """Writes the tables of the docs that come from the code: keys.md, traceevent.md, tables.md, lanes.md, commands.md,
-kev-structs.md in docs.
+kev-structs.md and a part of capture.md in docs.
 
-`python tools/write_docs.py [--check]`.
+`python tools/write_docs.py [--check]`. The check leaves out capture.md, whose table needs captures: a test of its own
+checks that.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import construct
+from emitted import lines as emitted_lines
 
 from satview.events.catalogue import catalogue
 from satview.events.layout import layout_of, logged_list
@@ -29,6 +31,7 @@ from satview.viewer_command import commands_by_purpose, viewer_parser
 
 ROOT = Path(__file__).resolve().parents[1]
 _COMMANDS, _END_OF_COMMANDS = "<!-- commands -->", "<!-- /commands -->"
+_EMITTED, _END_OF_EMITTED = "<!-- emitted: written by tools/write_docs.py -->", "<!-- /emitted -->"
 
 
 def keys_page() -> str:
@@ -390,6 +393,13 @@ def _payload(release: Release, code: int, is_wide: bool) -> str:
     return ", ".join(f"`{name}` {kind}" for _, name, kind in _members(struct)) or "words"
 
 
+def capture_page() -> str:
+    """Return docs/capture.md with what the simulated kernel emits now."""
+    head, _, rest = (ROOT / "docs" / "capture.md").read_text(encoding="utf-8").partition(_EMITTED)
+    tail = rest.partition(_END_OF_EMITTED)[2]
+    return "\n".join([head + _EMITTED, "", *emitted_lines(), "", _END_OF_EMITTED + tail])
+
+
 def main() -> int:
     """Write the pages, or with --check show whether they are current."""
     pages = {
@@ -402,6 +412,7 @@ def main() -> int:
     }
     if "--check" in sys.argv:
         return int(any(not path.exists() or path.read_text(encoding="utf-8") != page for path, page in pages.items()))
+    pages[ROOT / "docs" / "capture.md"] = capture_page()
     for path, page in pages.items():
         path.write_text(page, encoding="utf-8")
     return 0

@@ -24,6 +24,7 @@ from satview.analysis.times.basis import Mark, largest_by, percentiles_by, sum_b
 from satview.analysis.times.message_times import Durations
 from satview.analysis.times.state_times import SHARES
 from satview.answers.frames import Texts
+from satview.answers.functions import function_table
 from satview.answers.table import SUBJECT, Column, Kind, Known, Question, Source, Table
 from satview.base.plugins import PluginKind, plugin, plugins
 from satview.events.states import ABSENT, IDLE, READY, RUNNING, STATE_BY_VALUE, UNKNOWN, VALUE_COUNT, WAITING
@@ -642,6 +643,7 @@ TABLES: Final[dict[str, Callable[[Statistics, Shown], Table]]] = {
     "migration": migration_table,
     "cpu-matrix": cpu_matrix_table,
     "partition": partition_table,
+    "function": lambda found, _: function_table(found.trace, found.window),
 }
 TITLES: Final = {
     "thread": "Threads",
@@ -657,6 +659,7 @@ TITLES: Final = {
     "migration": "Migrations",
     "cpu-matrix": "Between CPUs",
     "partition": "Partitions",
+    "function": "Functions",
 }
 
 

@@ -14,6 +14,8 @@ from typing import Any, Final, Self, TypeVar
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from satview.core.library import call
+
 # Room for the columns of traces: memory up to a bound, beyond it pages of files without a name.
 
 
@@ -183,8 +185,6 @@ def numbers_of(first: NDArray[np.integer[Any]], size: NDArray[np.integer[Any]]) 
         first: (n,), where they begin.
         size: (n,), how many numbers each has, 0 or more.
     """
-    first, size = first.astype(np.int64, copy=False), size.astype(np.int64, copy=False)
-    ahead = np.cumsum(size) - size  # how far counting all of them is ahead of each first number
-    numbers: NDArray[np.int64] = np.arange(int(size.sum()), dtype=np.int64)
-    numbers += np.repeat(first - ahead, size)
+    numbers = np.empty(int(size.sum()), np.int64)
+    call("ranges", np.ascontiguousarray(first, np.int64), np.ascontiguousarray(size, np.int64), numbers)
     return numbers

@@ -31,7 +31,8 @@ if TYPE_CHECKING:
 # Which code and which list the simulated kernel logs an event with, ready for the encoder.
 
 
-_UNKNOWN: Plan = (("ret_val", 1), ("empty", 1))
+_UNKNOWN: Plan = (("word 0", 1), ("word 1", 1))  # names of raw words, as in listings
+_UNKNOWN_EXIT: Plan = (("ret_val", 1), ("empty", 1))
 
 
 class CallPayloads:
@@ -54,6 +55,10 @@ class CallPayloads:
             self._numbers[name] = self.catalogue.kernel_call_number(name)
         return self._numbers[name]
 
+    def system_code(self, name: str) -> int | None:
+        """Return the code of an event of class SYSTEM, None if the release has none of that name."""
+        return next(iter(self.catalogue.find(f"SYSTEM/{name}")), None)
+
     def form(self, event: int, wide: bool, is_64bit: bool) -> tuple[int, Plan]:
         """Return code and argument list of an entry or exit event (number, plus 128 for exits)."""
         key = (event, wide, is_64bit)
@@ -65,7 +70,8 @@ class CallPayloads:
     def _find(self, event: int, wide: bool, is_64bit: bool) -> tuple[int, Plan]:
         code = wire.code(WireClass.KER_CALL, event) | (wire.KER_64BIT if is_64bit and self.has_flag else 0)
         logged, fields = logged_list(self.catalogue.release, code, is_wide=wide)
-        return logged, plan_of(fields) if fields else _UNKNOWN
+        unknown = _UNKNOWN if event < _EXIT else _UNKNOWN_EXIT
+        return logged, plan_of(fields) if fields else unknown
 
     def plan(self, code: int, wide: bool = False) -> Plan:
         """Return the argument list of any other event.
@@ -236,6 +242,12 @@ class SystemEvents(Gate):
     def _memory(self, cpu: int, time: int, name: str, values: dict[str, int | bytes]) -> None:
         if not self.target.is_old:
             self._system(cpu, time, _SYS[name], values)
+
+    def system(self, cpu: int, time: int, name: str, values: dict[str, int | bytes]) -> None:
+        """Emit an event by its name in listings, if the release has it."""
+        code = self._payloads.system_code(name)
+        if code is not None:
+            self._system(cpu, time, code, values)
 
     def path(self, cpu: int, time: int, thread: Thread, text: str) -> None:
         """Emit the resolution of a path name."""
@@ -466,6 +478,16 @@ class Emitter(SystemEvents):
                 words = (*words, thread.partition.ident, 1 if thread.is_critical else 0)
         if not flags & TESTED or self.admit(cpu, code, time, words, thread):
             self.put(cpu, code, time, words)
+
+    def virtual_thread(self, cpu: int, time: int, thread: Thread, state: str) -> None:
+        """Emit the state that a virtual thread enters; from 8.0 on there are none."""
+        if self.target.release is Release.QNX_8:
+            return
+        code = self._states[state] + wire.VTHREAD_OFFSET
+        flags = self._flags[code] or self.find(code)
+        actor = (thread.process.pid, thread.vtid)
+        if flags & ON and (not flags & TESTED or self.admit(cpu, code, time, actor, None, actor)):
+            self.put(cpu, code, time, actor)
 
     def thread_name(self, cpu: int, time: int, thread: Thread) -> None:
         """Emit a thread's name."""

@@ -354,6 +354,48 @@ static int64_t satview_sorted(const uint32_t *number, int64_t count, uint64_t *b
 
 PASS(sorted, "u4:n u8:w u4:n", U4(0), COUNT(0), U8(1), COUNT(1), U4(2))
 
+/* Write the rows of the events whose code is in a table of 32768; returns how many there are. */
+static int64_t satview_rows_with(const uint16_t *code, int64_t count, const uint8_t *table, uint32_t *out)
+{
+    int64_t rows = 0;
+    for (int64_t i = 0; i < count; i++) {
+        out[rows] = (uint32_t)i;
+        rows += table[code[i] & CODE_MASK] != 0;
+    }
+    return rows;
+}
+
+PASS(rows_with, "u2:n u1:32768 u4:n", U2(0), COUNT(0), U1(1), U4(2))
+
+/* Write what a table of 32768 has for the codes of some events; REFUSED if there is no such event. */
+static int64_t satview_values_of(const uint16_t *code, int64_t count, const uint32_t *rows, int64_t requests,
+                                 const uint8_t *table, uint8_t *out)
+{
+    for (int64_t k = 0; k < requests; k++) {
+        if (rows[k] >= count)
+            return REFUSED;
+        out[k] = table[code[rows[k]] & CODE_MASK];
+    }
+    return 0;
+}
+
+PASS(values_of, "u2:n u4:r u1:32768 u1:r", U2(0), COUNT(0), U4(1), COUNT(1), U1(2), U1(3))
+
+/* Write the times of some events, `end` for the row behind the last one; REFUSED if there is no such event. */
+static int64_t satview_times_of(const int64_t *time, int64_t count, const uint32_t *narrow, const int64_t *wide,
+                                int64_t requests, int64_t end, int64_t *out)
+{
+    for (int64_t k = 0; k < requests; k++) {
+        int64_t row = narrow ? (int64_t)narrow[k] : wide[k];
+        if (row < 0 || row > count)
+            return REFUSED;
+        out[k] = row < count ? time[row] : end;
+    }
+    return 0;
+}
+
+PASS(times_of, "i8:n u4|i8:r n i8:r", I8(0), COUNT(0), U4(1), I8(1), COUNT(1), NUMBER(2), I8(3))
+
 /* Write for every value the position of the next one, itself included, that is in a table of 256, count for none. */
 static int64_t satview_next_where(const uint8_t *value, int64_t count, const uint8_t *table, uint32_t *out)
 {

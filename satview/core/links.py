@@ -235,6 +235,44 @@ def next_where(value: NDArray[np.uint8], table: NDArray[np.bool_]) -> NDArray[np
     return out
 
 
+def rows_with(code: NDArray[np.uint16], table: NDArray[np.bool_]) -> NDArray[np.uint32]:
+    """Return the rows of the events whose code is in a table, uint32, ascending.
+
+    Args:
+        code: uint16 (events,).
+        table: bool (32768,).
+    """
+    out = np.empty(len(code), np.uint32)  # pages are real once written
+    return out[: call("rows_with", code, table, out)]
+
+
+def values_of(code: NDArray[np.uint16], rows: NDArray[np.uint32], table: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """Return what a table has for the codes of some events, uint8 (n,).
+
+    Args:
+        code: uint16 (events,).
+        rows: uint32 (n,), rows of events.
+        table: uint8 (32768,).
+    """
+    out = np.empty(len(rows), np.uint8)
+    call("values_of", code, np.ascontiguousarray(rows), table, out)
+    return out
+
+
+def times_of(time: NDArray[np.int64], rows: NDArray[np.integer], end: int) -> NDArray[np.int64]:
+    """Return the times of some events, int64 (n,), cycles.
+
+    Args:
+        time: int64 (events,), cycles.
+        rows: (n,), rows of events; the one behind the last event is the end.
+        end: When the trace ends, cycles.
+    """
+    rows = np.ascontiguousarray(rows, None if rows.dtype == np.uint32 else np.int64)
+    out = np.empty(len(rows), np.int64)
+    call("times_of", time, rows, end, out)
+    return out
+
+
 def sorted_rows(rows: NDArray[np.uint32], count: int) -> NDArray[np.uint32]:
     """Return rows of events, all different and below `count`, in ascending order, uint32 (n,)."""
     rows, out = np.ascontiguousarray(rows), np.empty(len(rows), np.uint32)

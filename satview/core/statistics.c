@@ -50,6 +50,44 @@ PASS(nesting,
      U2(0), U1(1), I8(2), COUNT(0), I1(3), U4(4), COUNT(4), NUMBER(5), I8(6), COUNT(6), U4(7), I8(8), I1(9), I8(10),
      U1(11))
 
+/*
+ * Add to every window, or take from it, how long ago some edges are that come before its end, without those that come
+ * before its beginning. edges, begins: ascending. Sums are relative to the first edge, as times may be near 2^63.
+ */
+static int64_t satview_window_sums(const int64_t *edges, int64_t count, const int64_t *begins, int64_t windows,
+                                   int64_t window, int64_t is_taken, int64_t *sums)
+{
+    for (int side = 0; side < 2; side++) {
+        int64_t before = 0;
+        uint64_t total = 0, origin = count ? (uint64_t)edges[0] : 0;
+        for (int64_t k = 0; k < windows; k++) {
+            uint64_t moment = (uint64_t)begins[k] + (side ? 0 : (uint64_t)window), sum;
+            while (before < count && edges[before] < (int64_t)moment)
+                total += (uint64_t)edges[before++] - origin;
+            sum = (uint64_t)before * (moment - origin) - total;
+            sums[k] = (int64_t)((uint64_t)sums[k] + (side != (int)is_taken ? 0 - sum : sum));
+        }
+    }
+    return 0;
+}
+
+PASS(window_sums, "i8:n i8:w n n i8:w", I8(0), COUNT(0), I8(1), COUNT(1), NUMBER(2), NUMBER(3) != 0, I8(4))
+
+/* Write the numbers of all ranges, one range after the other; REFUSED if there is not room for exactly these. */
+static int64_t satview_ranges(const int64_t *first, const int64_t *size, int64_t count, int64_t *out, int64_t room)
+{
+    int64_t written = 0;
+    for (int64_t k = 0; k < count; k++) {
+        if (size[k] < 0 || size[k] > room - written)
+            return REFUSED;
+        for (int64_t i = 0; i < size[k]; i++)
+            out[written++] = first[k] + i;
+    }
+    return written == room ? written : REFUSED;
+}
+
+PASS(ranges, "i8:n i8:n i8:*", I8(0), I8(1), COUNT(0), I8(2), COUNT(2))
+
 /* Return how much the ranges cover before a moment; *at: where the last look-up ended. */
 static uint64_t covered_before(const int64_t *start, const int64_t *end, const uint64_t *total, int64_t ranges,
                                int64_t moment, int64_t *at)

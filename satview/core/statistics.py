@@ -73,6 +73,23 @@ def covered(
     return out
 
 
+def window_sums(
+    start: NDArray[np.int64], end: NDArray[np.int64], begins: NDArray[np.int64], window: int
+) -> NDArray[np.int64]:
+    """Return how much of each window intervals cover, overlapping ones as often as they overlap, int64 (n,), cycles.
+
+    Args:
+        start: int64 (k,), when intervals begin, cycles, ascending.
+        end: int64 (k,), when intervals end, cycles, ascending; not by interval.
+        begins: int64 (n,), when windows begin, cycles, ascending.
+        window: Their length in cycles.
+    """
+    sums = np.zeros(len(begins), np.int64)
+    call("window_sums", start, begins, window, False, sums)
+    call("window_sums", end, begins, window, True, sums)
+    return sums
+
+
 def event_counts(
     code: NDArray[np.uint16], thread: NDArray[np.unsignedinteger], start: int, role: NDArray[np.uint8], sums: EventSums
 ) -> None:

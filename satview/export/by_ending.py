@@ -15,6 +15,7 @@ from satview.base.plugins import Plugin, PluginKind, plugins
 from satview.base.time import TimeWindow
 from satview.export.listing_part import write_event_list, write_listing
 from satview.export.perfetto import write_chrome, write_perfetto
+from satview.export.stacks import samples_beside_calls, write_folded, write_speedscope
 from satview.export.subset import Bools, SubsetReport, nameless_text, write_subset
 from satview.export.tables import write_by_class, write_folder, write_table
 from satview.formats.kev.head.header import FROM_LISTING
@@ -70,14 +71,18 @@ def _pairs(trace: Trace, page_length: int) -> tuple[tuple[str, str], ...]:
 
 ENDINGS: Final = {".parquet": "parquet", ".arrow": "arrow", ".feather": "arrow", ".csv": "csv", ".jsonl": "jsonl",
                   ".ndjson": "jsonl", ".kev": "kev", ".txt": "listing", ".pftrace": "perfetto",
-                  ".perfetto-trace": "perfetto", ".json": "chrome"}  # fmt: skip
+                  ".perfetto-trace": "perfetto", ".json": "chrome", ".folded": "folded",
+                  ".speedscope.json": "speedscope"}  # fmt: skip
 FORMATS: Final = ("parquet", "arrow", "csv", "jsonl", "list")  # that can be named in place of an ending
 _WHOLE: Final = {"kev": "a .kev file holds events alone", "listing": "a listing holds events alone",
                  "list": "the list holds events alone", "perfetto": "a file for Perfetto holds all tables",
-                 "chrome": "a file for Chrome holds the whole trace"}  # fmt: skip
+                 "chrome": "a file for Chrome holds the whole trace",
+                 "folded": "a file of stacks holds functions alone",
+                 "speedscope": "a file of stacks holds functions alone"}  # fmt: skip
 _OF_EVENTS: Final = ("kev", "listing", "list")  # of which rows can be selected
 _MOST_NAMES: Final = 8  # of tables in a sentence
-_IN_PARTS: Final = (*_OF_EVENTS, "perfetto")
+STACKS: Final = {"folded": write_folded, "speedscope": write_speedscope}
+_IN_PARTS: Final = (*_OF_EVENTS, "perfetto", *STACKS)
 _EVENT: Final = ("event",)
 _WITH_EVENTS: Final = ("event", "argument")  # tables of which events are selected, as of those of kinds of events
 _WITHOUT_EVENTS: Final = {"perfetto": "a file of slices for Perfetto", "chrome": "a file of slices for Chrome"}
@@ -124,7 +129,7 @@ def format_of(path: Path | str, form: str = "", tables: Sequence[str] = (), *, b
     ending = "" if form else Path(path).suffix.lower()
     names = tuple(tables) or _EVENT
     is_folder = by_class or len(names) > 1
-    kind = form or ENDINGS.get(ending, "")
+    kind = form or ENDINGS.get("".join(Path(path).suffixes[-2:]).lower(), "") or ENDINGS.get(ending, "")
     if kind in _WHOLE and (is_folder or names != _EVENT or (is_part and kind not in _IN_PARTS)):
         raise UsageError(f"{_WHOLE[kind]}; the options choose a part of it")
     if kind:
@@ -184,6 +189,12 @@ def _export(
         raise UsageError(f"--range and --filter choose events; the table {other[0]} is written whole")
     if by_class and names != _EVENT:
         raise UsageError("--by-class is for the table event")
+    if kind in STACKS:
+        if events is not None:
+            raise UsageError(
+                "--filter selects events; a file of stacks holds functions, of which --range selects a part"
+            )
+        return Written(STACKS[kind](trace, path, window), "stacks")
     if kind == "kev":
         every = np.ones(len(trace.events), np.bool_)
         report = write_subset(trace, path, every if rows is None else rows, window, progress=progress)
@@ -217,7 +228,10 @@ def _left_out(
         part = trace.rows_between(window) if window is not None else slice(0, len(trace.events))
         if refused := int(np.count_nonzero(~events[part])):
             yield f"{refused:,} events do not fit the filter"
-    if kind in _WITHOUT_EVENTS:
+    if kind in STACKS:
+        if kind == "folded" and (samples := samples_beside_calls(trace, window)):
+            yield f"{samples:,} samples of the profiler are left out: a folded file has one unit, here nanoseconds"
+    elif kind in _WITHOUT_EVENTS:
         yield f"arguments of events are left out: {_WITHOUT_EVENTS[kind]} has nothing of that form"
         without = [f"{count:,} of {name}" for name, count in trace.class_counts().items() if name in _NO_SLICES]
         codes = np.flatnonzero(trace.code_counts).tolist()

@@ -241,7 +241,7 @@ def about(parent: QWidget) -> None:
         f"<b>satview {__version__}</b><br>System Analysis Toolkit for QNX Neutrino in Python."
         "<br><br>MIT licence. Needs PySide6-Essentials and shiboken6 with Qt (LGPL-3.0), numpy, zstandard, "
         "google-re2, msgspec and colorama (BSD-3-Clause), Pygments (BSD-2-Clause), pyqtgraph, construct, rich, "
-        "markdown-it-py, mdurl and platformdirs (MIT) and shtab (MPL-2.0), which are installed as packages of "
-        "their own.",
+        "markdown-it-py, mdurl, platformdirs (MIT), shtab (MPL-2.0) and pyelftools (public domain), which are "
+        "installed as packages of their own.",
         is_html=True,
     )

@@ -22,6 +22,7 @@ from satview.store.trace import Trace
 
 _SWITCHES: Final = np.arange(wire.CODE_COUNT) >> wire.CLASS_SHIFT == wire.WireClass.KER_CALL  # to another kernel call
 _SWITCHES[wire.THREAD_RUNNING] = True
+_SWITCHES[[wire.code(wire.WireClass.PR_TH, state) for state in (9, 18)]] = True  # WAITPAGE, WAITCTX: a fault, no call
 _SWITCHES.setflags(write=False)
 TIMER: Final = wire.code(wire.WireClass.SYSTEM, 18)
 _INTERRUPTS: Final = tuple(wire.code(wire.WireClass.INT, event) for event in (1, 5, 7))  # entries; deliveries of 8.0

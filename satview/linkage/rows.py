@@ -17,7 +17,6 @@ from satview.linkage.table import NO_EVENT
 from satview.store.trace import Trace
 
 RowsByCpu = tuple[tuple[int, NDArray[np.uint32]], ...]  # of every CPU that has some its rows, ascending
-_BLOCK: Final = 1 << 16
 _WERE_REQUESTED: Final = "links.rows_were_requested"
 _FEW_CPUS: Final = 8  # so many passes are faster than sorting
 _FEW: Final = 256  # so many searches are faster than a pass over all events
@@ -69,8 +68,7 @@ def rows_where(trace: Trace, table: NDArray[np.bool_]) -> NDArray[np.uint32]:
         if len(found) > 1:
             return links.sorted_rows(np.concatenate(found), len(codes))
         return found[0] if found else np.empty(0, np.uint32)
-    by_block = [np.flatnonzero(table[codes[i : i + _BLOCK]]) + i for i in range(0, len(codes), _BLOCK)]
-    return np.concatenate(by_block).astype(np.uint32) if by_block else np.empty(0, np.uint32)
+    return links.rows_with(codes, table)
 
 
 def expect_requests(trace: Trace) -> None:

@@ -39,7 +39,7 @@ def state_ends(trace: Trace) -> NDArray[np.uint32]:
 
 
 def _state_values(trace: Trace) -> NDArray[np.uint8]:
-    return trace.catalogue.state_value_of_code.take(trace.events.code.take(trace.states.event))
+    return links.values_of(trace.events.code, trace.states.event, trace.catalogue.state_value_of_code)
 
 
 def _state_ends(trace: Trace) -> NDArray[np.uint32]:

@@ -48,7 +48,14 @@ _ENDS_FROM_OUTSIDE: Final = {
     "": ("THREAD_CANCEL", "CHANNEL_DESTROY", "CONNECT_DETACH", "SYNC_DESTROY"),
     "JOIN": ("THREAD_DETACH",),
     "INTR": ("INTERRUPT_UNMASK", "MSG_DELIVER_EVENT"),
+    "STOPPED": ("THREAD_CTL", "THREAD_CTLEXT"),
+    "MQ_SEND": ("MSG_QUEUE_RECEIVE",),
+    "MQ_RECEIVE": ("MSG_QUEUE_SEND",),
+    "PIPE": ("PIPE_CTL",),
+    **dict.fromkeys(("WAITPAGE", "WAITCTX", "STACK", "NET_SEND", "NET_REPLY", "NANOSLEEP"), ("RING0",)),
 }
+# Waits that no timeout ends.
+_UNLIMITED: Final = ("STOPPED", "WAITPAGE", "WAITCTX", "STACK")
 # What represents events of class COMM where that was not captured.
 _ENDS_WITHOUT_COMM: Final = {
     "RECEIVE": ("MSG_SENDV", "MSG_SENDVNC", "MSG_SEND_PULSE", "MSG_SEND_PULSEPTR", "MSG_DELIVER_EVENT"),
@@ -97,6 +104,13 @@ def _linux_pairs(trace: Trace) -> Pairs:
     return pairs_of(cause[fits], effects[fits])
 
 
+def _of_states(names: tuple[str, ...]) -> NDArray[np.bool_]:
+    """Return which lane values are of some states, bool (256,)."""
+    table = np.zeros(LANE_VALUES, np.bool_)
+    table[[STATE_BY_NAME[name].value for name in names]] = True
+    return table
+
+
 class _WakeUps:
     """Looks for the cause of every wake-up, what names it before what only fits."""
 
@@ -142,9 +156,7 @@ class _WakeUps:
 
     def _in(self, *states: str) -> NDArray[np.intp]:
         """Return the wake-ups from some states that have no cause yet."""
-        table = np.zeros(LANE_VALUES, np.bool_)
-        table[[STATE_BY_NAME[state].value for state in states]] = True
-        return np.flatnonzero(table[self.value] & (self.cause == NO_EVENT))
+        return np.flatnonzero(_of_states(states)[self.value] & (self.cause == NO_EVENT))
 
     def _called(self, at: NDArray[np.intp], names: tuple[str, ...]) -> NDArray[np.intp]:
         """Return those wake-ups that happen within one of some calls."""
@@ -208,7 +220,7 @@ class _WakeUps:
             return
         (pid, _), (tid, _), (ident, _) = arguments(trace, expired, "pid", "tid", "timer_id")
         thread = thread_rows(trace, pid.astype(np.uint32), tid.astype(np.uint32))
-        at = np.flatnonzero(self.cause == NO_EVENT)
+        at = np.flatnonzero((self.cause == NO_EVENT) & ~_of_states(_UNLIMITED)[self.value])
         is_timeout = ident == _NO_TIMER
         self._offer(at, self._last_naming(expired[is_timeout], thread[is_timeout], at), Certainty.EXACT)
         at = self._in("INTR")
@@ -253,6 +265,10 @@ class _WakeUps:
         # A signal that ends a process wakes one thread after the other; no call and no other thread comes between.
         call = actors.last_switch(trace, self.row[at])
         fits = (call == NO_EVENT) | (call < last)
+        came = interrupt_rows(trace)
+        came = came[np.maximum(np.searchsorted(came, self.row[at]) - 1, 0)] if len(came) else last
+        is_interrupt = (self.value[at] == STATE_BY_NAME["INTR"].value) & (came > last) & (came < self.row[at])
+        fits &= ~is_interrupt
         self._offer(at[fits], last[fits], Certainty.INFERRED)
 
     def _outside(self) -> None:

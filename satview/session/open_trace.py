@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,9 +17,11 @@ from satview.answers.doctor import doctor
 from satview.answers.table import Table
 from satview.answers.verdicts import Verdicts
 from satview.answers.verdicts import find as find_verdicts
+from satview.base.safe_text import visible_line
 from satview.base.time import TimeWindow
 from satview.events import wire
 from satview.events.user_events import Descriptions
+from satview.formats.symbols import Symbols, add_symbols
 from satview.linkage.chain import NamedHop
 from satview.session.events.event_links import EventLinks
 from satview.session.filtering.filter_stack import EditHistory, FilterStack
@@ -32,7 +37,7 @@ from satview.session.loading.loaded_trace import Reload, Shown, events_per_threa
 from satview.session.marks import Marks
 from satview.session.questions import PathSearch, TraceAnswer, WhySearch
 from satview.session.settings import Settings
-from satview.session.tasks import IsCancelled
+from satview.session.tasks import IsCancelled, Report, Task
 from satview.session.viewport import PreviewView, Viewport, with_margin
 from satview.store.arguments import describe_events
 from satview.store.doubts import doubts, trusted_window
@@ -42,6 +47,12 @@ from satview.store.trace import Trace
 from satview.timeline.lane_classes import classes_in
 from satview.timeline.lane_tree import LaneKind, Timeline
 from satview.timeline.preview import Preview
+
+SYMBOLS: Final = "events/symbols"  # setting: folder of programs that the command line names
+
+
+def _named(trace: Trace, folder: Path, _is_cancelled: IsCancelled, _report: Report) -> Symbols:
+    return add_symbols(trace, folder)
 
 
 class OpenTrace(QObject):
@@ -57,15 +68,18 @@ class OpenTrace(QObject):
 
         descriptions: What a file says of events.
         user_file: That file; empty = none.
+        symbols_folder: Folder of programs that name addresses; empty = none.
 
     Signals:
-        described: There are other descriptions.
+        described: There are other descriptions, or names of addresses.
+        named: Programs were read that name addresses, or could not be; a sentence.
         capture_requested: A new capture with some rules is requested: the rules as text.
         begins_reload: `reload` was called and has changed nothing yet.
         reloaded: `reload` has changed everything; after the signals of the parts. The argument is the `Reload`.
     """
 
     described = Signal()
+    named = Signal(str)
     capture_requested = Signal(str)
     begins_reload = Signal()
     reloaded = Signal(object)
@@ -128,6 +142,10 @@ class OpenTrace(QObject):
         self.class_loader.loaded.connect(self._on_classes)
         self.lanes.classes_requested.connect(self.class_loader.load)
         self.class_loader.load()
+        self.symbols_folder = ""
+        self._naming = Task(self)
+        self._naming.done.connect(self._on_named)
+        self._naming.failed.connect(self._on_not_named)
         self.labels = LabelSource(trace, self)
         self.sorter = LaneSorter(self.lanes, self)
         self.marks = Marks(trace.path, self.viewport.limits, self, self._recorded_marks())
@@ -310,6 +328,29 @@ class OpenTrace(QObject):
         self.filters.recompute()
         self.described.emit()
 
+    def name_addresses(self, folder: str) -> None:
+        """Name addresses by the programs of a folder, in a task: `named` says how it ended."""
+        self._naming.start(partial(_named, self.trace, Path(folder)))
+
+    @property
+    def is_named(self) -> bool:
+        """Whether programs were requested that name addresses."""
+        return bool(self.symbols_folder) or self._naming.is_busy
+
+    @Slot(object)
+    def _on_named(self, symbols: object) -> None:
+        assert isinstance(symbols, Symbols)
+        self.symbols_folder = str(symbols.folder)
+        self.class_loader.name_functions()
+        self.described.emit()
+        notes = f"; {symbols.notes[0]}" if symbols.notes else ""
+        more = f" (and {len(symbols.notes) - 1} more)" if len(symbols.notes) > 1 else ""
+        self.named.emit(f"{symbols.function_count:,} functions of {visible_line(symbols.folder.name)}{notes}{more}")
+
+    @Slot(object)
+    def _on_not_named(self, error: object) -> None:
+        self.named.emit(str(error))
+
     def _requested_classes(self) -> frozenset[str]:
         """Return the classes of lanes of events that some view shows."""
         return frozenset().union(*(view.lanes.arrangement.classes for view in (self, *self.others)))
@@ -328,6 +369,7 @@ class OpenTrace(QObject):
 
     def shut_down(self) -> None:
         """Stop everything in the background and wait for it."""
+        self._naming.close()
         self.sorter.close()
         self.labels.close()
         self.class_loader.close()

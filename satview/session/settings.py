@@ -117,6 +117,12 @@ SETTINGS: Final = (
         is_shown=False,
     ),
     Setting(
+        "events/symbols",
+        "",
+        "Folder with the target's programs, which name functions, files and lines.",
+        is_shown=False,
+    ),
+    Setting(
         "events/user_rules",
         "",
         "Rules for lanes of user events: 10 counter queue; 41..42 interval request; 7 moment.",

@@ -326,6 +326,7 @@ class WorkspaceState:
 
     Attributes:
         user_events: File with descriptions of events; empty = none.
+        symbols: Folder of programs that name addresses; empty = none.
     """
 
     trace: TraceSign | None = None
@@ -337,6 +338,7 @@ class WorkspaceState:
     second: SecondState | None = None
     compared: ComparedState | None = None
     user_events: Text | None = None
+    symbols: Text | None = None
 
 
 # States of windows as JSON files, and back. Every value is checked when it is read, and reading runs no code.

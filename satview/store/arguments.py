@@ -65,6 +65,7 @@ _VARIANTS: Final = (1 << _VARIANT_BITS) - 1
 _FAST_WORDS: Final = 2
 Text = TypeVar("Text", str, "str | None")
 MORE_WORDS: Final = "more_words"
+_BLOCK_ROWS: Final = 1 << 17
 _TABLE_LIMIT: Final = 1 << 17  # kinds of payloads that are counted in a table; more are sorted
 
 
@@ -198,13 +199,17 @@ def arguments(trace: Trace, rows: Rows, *names: str) -> list[tuple[NDArray[np.in
     """
     if (axis := files_of(trace)) is not None:
         return _arguments_of_files(axis, rows, names)
-    words, found = _Words(trace, rows), []
-    for name in names:
-        values, known = np.zeros(len(rows), np.int64), np.zeros(len(rows), np.bool_)
-        for at, part in argument_offsets(trace, rows, name):
-            if part is not None and part.words:
-                values[at], known[at] = _gathered(trace, words, at, part), True
-        found.append((values, known))
+    found = [(np.zeros(len(rows), np.int64), np.zeros(len(rows), np.bool_)) for _ in names]
+    # What is worked out of a part stays in the processor's cache; of rows in disorder each part reads all the file.
+    is_ascending = bool(np.all(rows[1:] >= rows[:-1]))
+    size = _BLOCK_ROWS if is_ascending else max(1, len(rows))
+    for begin in range(0, len(rows), size):
+        block = slice(begin, begin + size)
+        words = _Words(trace, rows[block])
+        for name, (values, known) in zip(names, found, strict=True):
+            for at, part in argument_offsets(trace, rows[block], name):
+                if part is not None and part.words:
+                    values[block][at], known[block][at] = _gathered(trace, words, at, part), True
     return found
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final
 
-from satview.answers import doctor, latencies, locks, transactions, verdicts
+from satview.answers import doctor, functions, latencies, locks, transactions, verdicts
 from satview.answers.table import KNOWN_WORDS, Question, Table
 from satview.answers.table import Column as AnswerColumn
 from satview.answers.table import Kind as AnswerKind
@@ -380,6 +380,10 @@ SCHEMAS: Final[dict[str, TableSchema]] = {
                 _moment("start", "the last event before"),
                 _moment("end", "the first event after"),
                 _length("length", "how long it is"),
+        ),
+        _of_answer(
+            "function_stack", "Every function of every thread below its callers: calls that programs log, and samples.",
+            functions.QUESTION, functions.function_table,
         ),
         _of_answer(
             "verdict", "Everything that `satview check` finds wrong, the most severe first.",

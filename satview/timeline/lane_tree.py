@@ -281,7 +281,11 @@ class Timeline:
         """Take descriptions and rules of user events; lanes made of others are found again by `show_classes`."""
         if user != self._user:
             self._user = user
-            self._tracks.pop("user", None)
+            self.forget_class("user")
+
+    def forget_class(self, name: str) -> None:
+        """Have `show_classes` find the lanes of a class again: what its intervals are called is no longer true."""
+        self._tracks.pop(name, None)
 
     def has_classes(self, names: Iterable[str]) -> bool:
         """Return whether the lanes of some classes are known; names of no class have no lanes."""

@@ -599,7 +599,7 @@ def test_a_faulty_workload_gives_exit_code_1_and_a_readable_trace(
 def test_list_of_workloads(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["tracelogger", "--list-workloads"]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert len(lines) == 23
+    assert len(lines) == len(registry.names()) > 20
     assert any(line.startswith("inversion ") for line in lines)
 
 

@@ -43,6 +43,15 @@ STATES = {
     "RWLOCK_READ",
     "RWLOCK_WRITE",
     "WAITTHREAD",
+    "STACK",
+    "WAITPAGE",
+    "WAITCTX",
+    "STOPPED",
+    "NET_SEND",
+    "NET_REPLY",
+    "MQ_SEND",
+    "MQ_RECEIVE",
+    "PIPE",
 }
 
 
@@ -67,6 +76,7 @@ def test_every_state_message_and_interrupt_is_in_the_trace(
     trace, truth = made.trace, made.truth
     assert not trace.problems.counts()
     check_states(trace, truth, made.since)
+    check_virtual_threads(trace, truth)
     check_messages(trace, truth)
     check_interrupts(trace, truth)
     check_calls(trace, truth, made.since)
@@ -87,6 +97,12 @@ def check_states(trace: Trace, truth: Truth, since: int) -> None:
         and int(trace.events.time_cycles[row]) > since
     ]
     assert cpus == [s.cpu for s in expected]
+
+
+def check_virtual_threads(trace: Trace, truth: Truth) -> None:
+    """Every state of a thread of another node is there, of the virtual thread that stands for it."""
+    shown = [entry for entry in events(trace, skew=truth.skew_cycles) if entry[1].startswith("VTH")]
+    assert shown == [(s.time, f"VTH{s.state}", s.thread) for s in truth.virtual]
 
 
 def check_messages(trace: Trace, truth: Truth) -> None:

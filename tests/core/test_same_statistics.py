@@ -14,6 +14,7 @@ from satview.analysis.times.basis import Basis
 from satview.analysis.times.state_times import walk
 from satview.analysis.wait_graph import runs_and_overlaps
 from satview.base.time import TimeWindow
+from satview.core.statistics import window_sums
 from satview.events import wire
 from satview.events.spec import Release
 from satview.events.states import DEAD
@@ -148,3 +149,19 @@ def test_cover_of_all_time_there_is():
     most = np.iinfo(np.int64)
     ranges = TimeRanges(np.array([5]), np.array([9]))
     assert ranges.within(np.array([most.min, 7]), np.array([most.max, most.max])).tolist() == [4, 2]
+
+
+def test_how_much_of_windows_intervals_cover():
+    """Windows of 10 from 0, 5 and 20: intervals 3..8, 4..30 and 25..26 cover 5 + 6, 3 + 10 and 10 + 1 of them."""
+    start, end, begins = (np.array(moments, np.int64) for moments in ([3, 4, 25], [8, 26, 30], [0, 5, 20]))
+    assert window_sums(start, end, begins, 10).tolist() == [11, 13, 11]
+    late = np.int64(2**62)  # sums stay small
+    assert window_sums(start + late, end + late, begins + late, 10).tolist() == [11, 13, 11]
+    assert window_sums(start[:0], end[:0], begins, 10).tolist() == [0, 0, 0]
+    rng = np.random.default_rng(5)
+    for _ in range(50):
+        first = rng.integers(0, 1000, rng.integers(1, 40))
+        last = first + rng.integers(0, 100, len(first))
+        begins = np.sort(rng.integers(0, 1000, 20))
+        expected = (np.minimum(last, begins[:, None] + 37) - np.maximum(first, begins[:, None])).clip(0).sum(axis=1)
+        assert window_sums(np.sort(first), np.sort(last), begins, 37).tolist() == expected.tolist()

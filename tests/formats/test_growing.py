@@ -112,8 +112,8 @@ def test_only_the_last_chunk_is_decoded_again(capture, tmp_path, monkeypatch):
     data, path = capture.read_bytes(), tmp_path / "part.kev"
     path.write_bytes(data[: len(data) - 1600])
     done = []
-    chunk = Decoder._chunk
-    monkeypatch.setattr(Decoder, "_chunk", lambda self, start, end: done.append(start) or chunk(self, start, end))
+    group = Decoder._group
+    monkeypatch.setattr(Decoder, "_group", lambda self, start, first: done.append(start) or group(self, start, first))
     file = GrowingFile(path)
     with Chunk(1 << 9):
         file.read()

@@ -22,6 +22,7 @@ from satview.session.put_state import take_lanes
 from satview.session.state_files import StateFiles
 from satview.session.workspace_file import WorkspaceState, from_json, to_json
 from tests.gui.conftest import settle, stack_of
+from tests.helpers.elf import write_elf
 from tests.helpers.kev import TraceBuilder
 
 A, B = 2, 3
@@ -204,6 +205,30 @@ def test_a_trace_keeps_the_file_that_describes_its_events(window, application, l
     assert opened.user_file == str(path)
     rows = np.flatnonzero(opened.trace.events.code == wire.code(wire.WireClass.USER, 10))
     assert opened.trace.payloads.decode(int(rows[-1])).arguments[0].name == "items"
+
+
+def test_programs_name_functions_in_lanes_and_details(window, application, load, qtbot, tmp_path, monkeypatch):
+    """0x100 and 0x200 are `plan` and `search` of the program alpha; the trace keeps the folder."""
+    write_elf(tmp_path / "build" / "alpha", {"plan": (0x100, 0x40), "search": (0x200, 0x40)}, base=0)
+    opened = window.session.opened
+    show(window, qtbot, "functions")
+    monkeypatch.setattr(dialogs, "ask_folder", lambda *_: tmp_path)
+    with qtbot.waitSignal(opened.named):
+        window.actions_by_id.by_id["lanes.symbols"].trigger()
+    assert "2 functions of" in window.statusBar().currentMessage()
+    at_rest(window, qtbot)
+    info = lane(opened, "functions 2")
+    opened.select_at(info.index, opened.trace.window.start + 2_500)
+    assert opened.selection.span.text == "search"
+    assert re.search(r"thisfn\s.*\bsearch\b", window.workspace.panels["details"].as_text())
+    with qtbot.waitSignal(window.destroyed):
+        window.close()
+    opened = opened_again(application, load, qtbot, tmp_path)
+    qtbot.waitUntil(lambda: opened.symbols_folder == str(tmp_path))
+    monkeypatch.setattr(dialogs, "ask_folder", lambda *_: tmp_path / "nothing")
+    with qtbot.waitSignal(opened.named):
+        application.windows[0].actions_by_id.by_id["lanes.symbols"].trigger()
+    assert "there is no such folder" in application.windows[0].statusBar().currentMessage()
 
 
 @pytest.mark.thorough

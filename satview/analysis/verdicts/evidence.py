@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from satview.analysis.verdicts.verdict import Occurrence, Severity, Verdict
 from satview.analysis.wait_graph import StateSpans, WaitGraph, end_rows, has_whole_states, whole_states
 from satview.base.time_text import format_duration, format_moment
-from satview.core import links
+from satview.core import links, statistics
 from satview.events.states import READY, RUNNING
 from satview.filters.derived_columns import TraceDerivedColumns
 from satview.linkage.actors import interrupt_rows
@@ -51,12 +51,7 @@ class Times:
         """Return the time of an event or of several; the number of events represents the end of the trace."""
         if isinstance(rows, int | np.integer):
             return self._time[rows] if rows < len(self._time) else np.int64(self._end)
-        count, rows = len(self._time), np.asarray(rows, np.int64)
-        if not count:
-            return np.full(len(rows), self._end)
-        found = self._time.take(rows, mode="clip")
-        found[rows == count] = self._end
-        return found
+        return links.times_of(self._time, np.asarray(rows), self._end)
 
 
 class Evidence:
@@ -394,14 +389,7 @@ def covered(start: _Ints, end: _Ints, window: int) -> tuple[_Ints, _Ints]:
         one: no other window covers more. None begins before the first interval, which may be when the trace begins.
     """
     at = np.sort(np.concatenate((start, np.maximum(end - window, start.min()))))
-    total = np.zeros(len(at), np.int64)
-    for edges, sign in ((np.sort(start), 1), (np.sort(end), -1)):
-        # Sums are relative to the first edge, as times themselves may be near 2^63.
-        sums = np.append(0, np.cumsum(edges - edges[0]))
-        for time, of_time in ((at + window, sign), (at, -sign)):  # what is before its end, without what is before it
-            count = links.positions(edges, time)
-            total += of_time * (count * (time - edges[0]) - sums[count])
-    return at, total
+    return at, statistics.window_sums(np.sort(start), np.sort(end), at, window)
 
 
 def counts_within(times: _Ints, window: int) -> _Ints:

@@ -12,11 +12,11 @@ from typing import Any
 from satview.capture.kernel import Kernel
 from satview.capture.sim.calls import Compute, Mmap, Munmap, Sleep, TraceEvent
 from satview.capture.sim.parts.threads import Program
-from satview.capture.workloads.parts import MS, US
+from satview.capture.workloads.parts import MS, US, inserted, order_of
 from satview.events.modes import Mode
 from satview.events.spec import Release
 from satview.events.wire import KER_64BIT, WireClass
-from satview.events.words import text_words
+from satview.events.words import split64, text_words
 
 QUEUE, REQUEST_BEGIN, REQUEST_END, NOTE = 10, 41, 42, 50  # user events
 PLAN, SEARCH, CHECK, STORE = 0x8049000, 0x8049100, 0x8049240, 0x8049380  # functions
@@ -76,10 +76,10 @@ def _reader(kernel: Kernel) -> Program:
                 fault = [pid, 1, 0x8048100, address + page * 0x1000 & 0xFFFFFFFF]
                 yield _system(_PAGEWAIT, fault)
             yield Compute(200 * US)
-        yield _system(_SLOG, [i, 5, *text_words(b"map.bin: page %d read late" % i, _order(kernel))])
+        yield _system(_SLOG, [i, 5, *text_words(b"map.bin: page %d read late" % i, order_of(kernel))])
         if kernel.target.release in (Release.QNX_7, Release.QNX_8):
-            path = text_words(b"/dev/map%d" % i, _order(kernel))
-            yield TraceEvent(Mode.INSERTCCLASSEVENT, WireClass["SEC"], _PATH_ATTACH, *_sized([pid, 1, 2, i % 2, *path]))
+            path = text_words(b"/dev/map%d" % i, order_of(kernel))
+            yield inserted(WireClass["SEC"], _PATH_ATTACH, [pid, 1, 2, i % 2, *path])
         yield Munmap(address, 0x10000)
         yield Sleep(7 * MS)
 
@@ -102,25 +102,14 @@ def _power(kernel: Kernel) -> Program:
 
 def _guest(kernel: Kernel) -> Program:
     """Run a guest, and interrupt it now and then."""
-    order = _order(kernel)
-    low, high = (GUEST_IP & 0xFFFFFFFF, GUEST_IP >> 32)
-    address = [low, high] if order == "little" else [high, low]
+    address = split64(GUEST_IP, order_of(kernel))
     for i in range(100):
-        yield TraceEvent(Mode.INSERTCCLASSEVENT, WireClass["QVM"], _GUEST_ENTER, *_sized(address))
+        yield inserted(WireClass["QVM"], _GUEST_ENTER, address)
         yield Compute(900 * US)
-        leave = [0, i % 3, 0, 0, *address, 0, 0]
-        yield TraceEvent(Mode.INSERTCCLASSEVENT, WireClass["QVM"], _GUEST_EXIT, *_sized(leave))
+        yield inserted(WireClass["QVM"], _GUEST_EXIT, [0, i % 3, 0, 0, *address, 0, 0])
         yield TraceEvent(Mode.INSERTSCLASSEVENT, WireClass["QVM"], _RAISE, 0, 32 + i % 4)
         yield Sleep(3 * MS)
 
 
-def _order(kernel: Kernel) -> str:
-    return "big" if kernel.target.big_endian else "little"
-
-
 def _system(event: int, words: list[int]) -> TraceEvent:
-    return TraceEvent(Mode.INSERTCCLASSEVENT, WireClass.SYSTEM, event, *_sized(words))
-
-
-def _sized(words: list[int]) -> tuple[list[int], int]:
-    return words, len(words)
+    return inserted(WireClass.SYSTEM, event, words)

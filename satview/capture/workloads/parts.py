@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from typing import Any
 
+from satview.capture.kernel import Kernel
 from satview.capture.sim.calls import (
     ChannelCreate,
     Compute,
@@ -16,13 +17,25 @@ from satview.capture.sim.calls import (
     ThreadCreate,
     TimerCreate,
     TimerSettime,
+    TraceEvent,
 )
 from satview.capture.sim.calls.messages import Received
 from satview.capture.sim.parts.threads import Policy, Program
+from satview.events.modes import Mode
 
 MS = 1_000_000
 US = 1_000
 PeriodicTask = Callable[..., Program]
+
+
+def inserted(wire_class: int, event: int, words: Sequence[int]) -> TraceEvent:
+    """Return the call that inserts an event into the trace, as libraries and drivers do."""
+    return TraceEvent(Mode.INSERTCCLASSEVENT, wire_class, event, list(words), len(words))
+
+
+def order_of(kernel: Kernel) -> str:
+    """Return the byte order of a target, as `split64` and `text_words` take it."""
+    return "big" if kernel.target.big_endian else "little"
 
 
 class Address:

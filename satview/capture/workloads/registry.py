@@ -66,6 +66,18 @@ _ROWS: dict[str, tuple[str, int, int, int, str]] = {
     "meeting-points": ("locking", 2, 200, 5, "barrier and reader/writer lock: kernel objects in 8.0"),
     "signals": ("processes", 1, 200, 5, "signals, handlers, interrupted calls, timeouts"),
     "instrumented": ("instrumented", 2, 60, 5, "programs that log functions, counters, phases; a guest, power, faults"),
+    "every-call": ("every_call", 1, 100, 0, "every kernel call of the release, with its result and with an error"),
+    "process-life": (
+        "process_life",
+        2,
+        100,
+        0,
+        "fork, exec, SIGCHLD, stop and continue, pulses about lost connections",
+    ),
+    "faults": ("faults", 1, 60, 0, "threads wait for pages, stacks and registers; faults; unblock pulses"),
+    "network": ("network", 1, 60, 0, "virtual threads of another node, NET_SEND and NET_REPLY (up to 7.x)"),
+    "kernel-notes": ("kernel_notes", 2, 60, 0, "run states, power, profile, defragmentation, security checks"),
+    "virtual-machine": ("kernel_notes", 2, 60, 0, "a hypervisor with a guest on two virtual CPUs (7.x, 8.0)"),
     "small-system": ("small_system", 1, 500, 20, "a development target: shell, file system, network, screen"),
     "automotive": ("automotive", 4, 2000, 400, "an assistance system of a car: everything at once on 4 CPUs"),
 }

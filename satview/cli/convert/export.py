@@ -13,16 +13,17 @@ from satview.base.errors import UsageError
 from satview.base.process import COST_DATA, FINE, say
 from satview.base.targets import is_standard_output
 from satview.cli.convert.filter import built_rules, print_report, report_nothing, selected_events
-from satview.cli.shared.files import InputFile, add_output, add_user_events, take_output
+from satview.cli.shared.files import InputFile, add_output, add_symbols, add_user_events, take_output
 from satview.cli.shared.progress import open_trace, working, working_on
 from satview.cli.shared.ranges import add_range, range_of
-from satview.export.by_ending import FORMATS, argument_tables, export, format_of
+from satview.export.by_ending import FORMATS, STACKS, argument_tables, export, format_of
 from satview.formats.unixware import members
 from satview.tables.schema import SCHEMAS
 
 _EPILOG: Final = """\
 The file extension of OUT selects the format: .parquet, .arrow, .csv or .jsonl for tables, .pftrace for Perfetto, .json
-for Chrome and other readers of its traces, .kev for a smaller trace, .txt for a listing like traceprinter's.
+for Chrome and other readers of its traces, .kev for a smaller trace, .txt for a listing like traceprinter's,
+.folded or .speedscope.json for flame graphs of functions.
 --format list writes the window's event list as CSV, including names and arguments.
 docs/tables.md describes the tables and their columns.
 
@@ -34,6 +35,7 @@ docs/tables.md describes the tables and their columns.
   satview export boot.kev -o sends.csv --table call_msg_sendv
   satview export boot.kev -o boot --table all                 # a folder of Parquet, one file per table
   satview export boot.kev -o calls.parquet -e 'class == KER_CALL' --range 1s..2s
+  satview export boot.kev -o boot.folded --symbols build/
   satview export nightly/ -o fleet --jobs 8    # all traces below a folder, as one data set
 
 Export a folder again at any time: only new and changed traces are read. Details: docs/fleet.md.
@@ -82,6 +84,7 @@ def add_parser(subparsers: Any) -> None:
                        help="files to read, e.g. '*.txt'; repeatable (default: .kev, also compressed)")  # fmt: skip
     files.add_argument("--dask", metavar="ADDRESS", help="scheduler of a Dask cluster that sees the same folders")
     add_user_events(parser.add_argument)
+    add_symbols(parser.add_argument)
     parser.set_defaults(run=run)
 
 
@@ -98,19 +101,22 @@ def run(args: argparse.Namespace) -> int:
         return fleet.export(args)
     if args.jobs is not None or args.pattern or args.dask:
         raise UsageError("--jobs, --pattern and --dask are for a folder of traces")
-    trace = open_trace(args.file, args.user_events)
+    trace = open_trace(args.file, args.user_events, symbols=args.symbols)
     tables = list(SCHEMAS) if "all" in args.table else list(dict.fromkeys(args.table))
     if args.arguments:
         tables += [name for name in argument_tables(trace, args.output, args.format or "") if name not in tables]
     window, rows, reason = range_of(args.range, trace), None, ""
     is_part = bool(args.range or args.expression)
-    format_of(args.output, args.format or "", tables, by_class=args.by_class, is_part=is_part)  # before the long part
+    kind = format_of(
+        args.output, args.format or "", tables, by_class=args.by_class, is_part=is_part
+    )  # before the long part
     if is_part:
         _, built = built_rules([], False, trace)
         with working(working_on("filtering", trace.path)):
             rows, reason = selected_events(built, args.expression, trace, window)
     with working(working_on("writing", args.output)) as report:
-        written = export(trace, args.output, args.format or "", tables, by_class=args.by_class, events=rows,
+        events = rows if args.expression or kind not in STACKS else None  # a range alone selects no events there
+        written = export(trace, args.output, args.format or "", tables, by_class=args.by_class, events=events,
                          window=window, progress=report)  # fmt: skip
     to_output = is_standard_output(args.output)
     if written.subset is not None:

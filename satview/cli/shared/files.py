@@ -34,6 +34,16 @@ def add_user_events(add: Any) -> None:
         help="XML file from the vendor's toolkit with names and fields of user events and others")  # fmt: skip
 
 
+def add_symbols(add: Any) -> None:
+    """Add the option with a folder of programs.
+
+    Args:
+        add: `add_argument` of a parser or of a group of one.
+    """
+    add("--symbols", default="", metavar="FOLDER", type=InputFile,
+        help="folder with the target's programs (ELF files): addresses become functions, files and lines")  # fmt: skip
+
+
 def add_output(add: Any, help_text: str, metavar: str = "OUT") -> None:
     """Add the output of a command that reads one file: `-o OUT`, or OUT behind the file; see `take_output`.
 

@@ -124,12 +124,13 @@ def working_on(what: str, path: Path | str) -> str:
     return f"{what} {name if len(name) <= _MOST_NAME else f'...{name[-_MOST_NAME:]}'}"
 
 
-def open_trace(path: Path | str, user_events: str = "", *, says_outside: bool = True) -> Trace:
+def open_trace(path: Path | str, user_events: str = "", *, symbols: str = "", says_outside: bool = True) -> Trace:
     """Open a trace of any format, as `formats.registry.open_trace` does, and show how far it is.
 
     Args:
         path: The file.
         user_events: File that describes events; empty = none.
+        symbols: Folder with the programs of the target; empty = none. What of it is not understood is said.
         says_outside: Say on standard error what lies outside of the time that can be trusted; for commands whose
             output does not say it.
 
@@ -145,6 +146,11 @@ def open_trace(path: Path | str, user_events: str = "", *, says_outside: bool = 
     give_back()  # what reading needed: a quarter of what the columns need
     if user_events:
         describe(user_events, trace)
+    if symbols:
+        from satview.formats.symbols import add_symbols
+
+        for note in add_symbols(trace, Path(symbols)).notes:
+            say(note)
     if says_outside and (words := outside_words(trace)):
         say(f"{trace.path.name}: {words}")
     return trace

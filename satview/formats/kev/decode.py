@@ -13,6 +13,7 @@ import weakref
 from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 import numpy as np
@@ -20,6 +21,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from satview.base import column_arrays
 from satview.base.errors import Cancelled
+from satview.base.threads import Begun
 from satview.core import loading
 from satview.events import wire
 from satview.events.catalogue import Catalogue
@@ -131,6 +133,23 @@ class _Mark:
     parts: Parts
 
 
+@dataclass(frozen=True, slots=True)
+class _Chunk:
+    """Some slots of the file, uint32 (n, 4), the first one's number, and what they are made of."""
+
+    start: int
+    slots: NDArray[np.uint32]
+    grouped: loading.Grouped
+
+    @property
+    def events(self) -> int:
+        return len(self.grouped.at)
+
+    @property
+    def end(self) -> int:
+        return self.start + self.grouped.length
+
+
 class Decoder:
     """Decodes the slots of one file.
 
@@ -166,7 +185,6 @@ class Decoder:
         self._discontinuities = Discontinuities(catalogue.release == Release.QNX_8)
         self._parts = Parts()
         self._mark = self._marked(0)
-        self._slot_scratch = np.empty((0, 4), np.uint32)
         thread_class = [i for i, c in enumerate(catalogue.classes) if c.name == "THREAD"]
         self._is_thread = np.isin(catalogue.class_index_of_code, thread_class)
         self._is_state = catalogue.state_value_of_code != NOT_A_STATE
@@ -189,7 +207,11 @@ class Decoder:
             (loading.IS_RUNNING, runs),
         ):
             self._traits[has] |= np.uint8(trait)
-        self._grouper = loading.Grouper(self._traits, wire.CONTROL_BUFFER, CHUNK_SLOTS)
+        # In turns: what one chunk is made of is looked at while the next one is read.
+        self._scratch = [
+            (loading.Grouper(self._traits, wire.CONTROL_BUFFER, CHUNK_SLOTS), np.empty((CHUNK_SLOTS, 4), np.uint32))
+            for _ in range(2)
+        ]
 
     def inform(self, surroundings: Surroundings) -> None:
         """Tell what header and system page say about the clock, before the first `run`."""
@@ -203,15 +225,15 @@ class Decoder:
         for name, column in self._growing.items():
             setattr(self, name, column.writable(room))
 
-    def _widen(self, name: str) -> None:
-        """Give a column rows of 32 bits; those so far stay."""
+    def _widen(self, name: str, count: int) -> None:
+        """Give a column rows of 32 bits; the first `count` stay."""
         narrow = getattr(self, name)
         if self._growing:
             self._growing[name] = GrowingColumn(np.uint32)
             wide = self._growing[name].writable(len(narrow))
         else:
             wide = column_arrays.empty(len(narrow), np.uint32)
-        wide[: self.count] = narrow[: self.count]
+        wide[:count] = narrow[:count]
         setattr(self, name, wide)
 
     def run(
@@ -226,18 +248,30 @@ class Decoder:
         self._return_to_mark()
         if not start:
             self._start_clock()
-        while start < n:
+        chunk = self._group(start, self.count) if start < n else None
+        while chunk is not None:
             if cancelled is not None and cancelled():
                 raise Cancelled("loading was cancelled")
             # The last chunk may end within an event, or before the TIME that corrects its clock: it is decoded again
             # when the file has grown, from a copy of the state before it.
-            if self._goes_on and start + CHUNK_SLOTS >= n:
-                self._mark = self._marked(start)
-            start += self._chunk(start, min(n, start + CHUNK_SLOTS))
+            if self._goes_on and chunk.start + CHUNK_SLOTS >= n:
+                self._mark = self._marked(chunk.start)
+            # Reading and grouping take as long as the rest, and need nothing of it.
+            ahead = (
+                Begun(partial(self._group, chunk.end, self.count + chunk.events), "satview-slots")
+                if chunk.end < n
+                else None
+            )
+            try:
+                self._place(chunk)
+            finally:
+                if ahead is not None:
+                    ahead.wait()  # it writes to the columns
             for name in COLUMNS:
                 column_arrays.let_go(getattr(self, name))
             if progress is not None:
-                progress(start / n)
+                progress(chunk.end / n)
+            chunk = ahead.result() if ahead is not None else None
         return self._finish()
 
     def _marked(self, start: int) -> _Mark:
@@ -262,42 +296,46 @@ class Decoder:
             self._held, self._held_from = at, value
             self._clock.start_from(value)
 
-    def _chunk(self, start: int, end: int) -> int:
-        """Decode slots from `start`, at most to `end`; return how many are done: up to where a later event begins."""
-        if len(self._slot_scratch) < end - start:
-            self._slot_scratch = np.empty((end - start, 4), np.uint32)
-        part = self._slots.read(start, end, self._slot_scratch)
-        is_last = end >= len(self._slots)
-        first = self.count
+    def _group(self, start: int, first: int) -> _Chunk:
+        """Read slots from `start` and write the events that they are to the columns, from row `first` on."""
+        self._scratch.reverse()
+        grouper, scratch = self._scratch[0]
+        end = min(len(self._slots), start + CHUNK_SLOTS)
+        part = self._slots.read(start, end, scratch)
         columns = (self.code[first:], self.cpu[first:], self.slot[first:], self.slots[first:])
-        found = self._grouper.group(part, start, first, *columns, is_last=is_last)
-        if len(found.zero):
-            self._parts.note_empty(start + found.zero.astype(np.intp))
-        if len(found.opened) or len(found.run_at):
-            opened, at = found.opened.astype(np.intp), found.at[found.opened].astype(np.intp)
-            runs = (found.run_at.astype(np.intp), found.run_size.astype(np.intp), found.run_before.astype(np.intp),
-                    found.run_closes)  # fmt: skip
-            self._parts.note_unmatched(start, first, part, (at, found.size[found.opened].astype(np.intp), opened), runs)
-        n = len(found.at)
-        if not n:
-            return found.length
-        rows = slice(first, first + n)
+        grouped = grouper.group(part, start, first, *columns, is_last=end >= len(self._slots))
+        if grouped.longest > _MAX_NARROW_SLOTS and self.slots.dtype == np.uint16:
+            self._widen("slots", first)
+            self.slots[first : first + len(grouped.at)] = grouped.size
+        return _Chunk(start, part, grouped)
+
+    def _place(self, chunk: _Chunk) -> None:
+        """Give the events of a chunk their times and threads."""
+        start, part, grouped, first = chunk.start, chunk.slots, chunk.grouped, self.count
+        if len(grouped.zero):
+            self._parts.note_empty(start + grouped.zero.astype(np.intp))
+        if len(grouped.opened) or len(grouped.run_at):
+            opened, at = grouped.opened.astype(np.intp), grouped.at[grouped.opened].astype(np.intp)
+            runs = (grouped.run_at.astype(np.intp), grouped.run_size.astype(np.intp),
+                    grouped.run_before.astype(np.intp), grouped.run_closes)  # fmt: skip
+            self._parts.note_unmatched(
+                start, first, part, (at, grouped.size[grouped.opened].astype(np.intp), opened), runs
+            )
+        if not chunk.events:
+            return
+        rows = slice(first, first + chunk.events)
         code, cpu = self.code[rows], self.cpu[rows]
-        if found.longest > _MAX_NARROW_SLOTS and self.slots.dtype == np.uint16:
-            self._widen("slots")
-            self.slots[rows] = found.size
-        rare = found.rare.astype(np.intp)
-        self._parts.note_unknown(found.unknown.astype(np.intp), code, first)
-        discontinuities = self._discontinuities_at(part, found.at, code, cpu, rare)
+        rare = grouped.rare.astype(np.intp)
+        self._parts.note_unknown(grouped.unknown.astype(np.intp), code, first)
+        discontinuities = self._discontinuities_at(part, grouped.at, code, cpu, rare)
         self._clock.review.add_breaks([(row + first, ring) for row, ring in discontinuities])
-        self._position(rows, part, found.at, code, cpu, found.stamp, rare)
-        threads = self._numbered(found.key)
+        self._position(rows, part, grouped.at, code, cpu, grouped.stamp, rare)
+        threads = self._numbered(grouped.key)
         jumps = np.array(discontinuities, np.int64).reshape(-1, 2).T
-        loading.owners(cpu, found.trait, threads, jumps, self._running, self.thread[rows])
-        self._parts.state_rows.append(found.state_row.copy())
-        self._parts.note_rare(first, rare, part[found.at[rare]])
-        self.count += n
-        return found.length
+        loading.owners(cpu, grouped.trait, threads, jumps, self._running, self.thread[rows])
+        self._parts.state_rows.append(grouped.state_row.copy())
+        self._parts.note_rare(first, rare, part[grouped.at[rare]])
+        self.count += chunk.events
 
     def _position(
         self,
@@ -323,7 +361,7 @@ class Decoder:
         """Return the threads of the events of a chunk that name theirs, given their (pid, tid)."""
         threads = self._numbers.numbers(keys)
         if len(self._numbers) > _MAX_NARROW_THREADS and self.thread.dtype == np.uint16:
-            self._widen("thread")
+            self._widen("thread", self.count)
         return threads
 
     def _discontinuities_at(

@@ -13,7 +13,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.core import statistics
+from satview.core import links, statistics
 from satview.events import wire
 from satview.events.states import STEP_OF_CODE
 from satview.formats.kev.decoded import Decoded
@@ -154,7 +154,7 @@ def open_interrupts(events: EventTable, known: Gaps, region: EventRegion, proble
     Returns:
         As `cut_buffers`. None where so many interrupts have no exit that events of interrupts say nothing.
     """
-    rows = np.flatnonzero(events.code >> wire.CLASS_SHIFT == wire.WireClass.INT).astype(np.uint32)
+    rows = links.rows_with(events.code, np.arange(wire.CODE_COUNT) >> wire.CLASS_SHIFT == wire.WireClass.INT)
     gaps: list[Gaps] = [no_gaps()]
     entries: list[int] = []
     of_threads: NDArray[np.intp] | None = None
@@ -201,7 +201,7 @@ def _of_threads(events: EventTable, begin: int, end: int) -> NDArray[np.intp]:
     codes = np.arange(wire.CODE_COUNT)
     table = (codes >> wire.CLASS_SHIFT == wire.WireClass.KER_CALL) & (codes & 0x1FF < _CALLS)
     table[wire.THREAD_RUNNING] = True
-    return begin + np.flatnonzero(table.take(events.code[begin:end]))
+    return begin + links.rows_with(events.code[begin:end], table).astype(np.intp)
 
 
 def _left_open(

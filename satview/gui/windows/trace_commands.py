@@ -63,6 +63,7 @@ class LaneCommands:
 
         registry.bind("lanes.user_file", partial(run, self._ask_user_file))
         registry.bind("lanes.no_user_file", partial(run, self._forget_user_file))
+        registry.bind("lanes.symbols", partial(run, _ask_symbols))
         registry.bind("lanes.user_rules", partial(run, self._ask_user_rules))
         for each in LANE_CLASSES:
             shows = partial(self._shows_class, each.name)
@@ -670,3 +671,9 @@ class TraceCommands:
 def _copy_link(views: Workspace) -> None:
     QGuiApplication.clipboard().setText(link_to(views.active.opened))
     views.report("Copied a link to this view; File > Open link or satview 'LINK' opens it")
+
+
+def _ask_symbols(views: Workspace) -> None:
+    folder = dialogs.ask_folder(views.window(), "Folder with the target's programs")
+    if folder is not None:
+        views.opened.name_addresses(str(folder))

@@ -115,6 +115,8 @@ class WorkspaceKeeper(QObject):
     def _begin_with(self, state: WorkspaceState, same: bool) -> None:
         views, opened = self._views, self._views.opened
         self._describe(state.user_events or "")
+        if state.symbols and not opened.is_named:
+            opened.name_addresses(state.symbols)
         try:
             if state.view is not None:
                 put_view(opened, state.view, same, is_first=True)
@@ -222,6 +224,8 @@ def put_session(views: Workspace, state: WorkspaceState) -> None:
     opened = views.opened
     if state.user_events is not None and state.user_events != opened.user_file:
         opened.describe(state.user_events)
+    if state.symbols and state.symbols != opened.symbols_folder:
+        opened.name_addresses(state.symbols)
     if state.filter is not None:
         put_filter(opened, state.filter, is_same=False)
     if state.lanes is not None:
@@ -244,6 +248,7 @@ def taken(views: Workspace) -> WorkspaceState:
         take_panels(views),
         compared=views.beside.state(),
         user_events=opened.user_file,
+        symbols=opened.symbols_folder,
     )
 
 

@@ -20,6 +20,7 @@ from satview.events.layout import canonical
 from satview.events.spec import Argument, arguments_text
 from satview.events.states import STATE_BY_VALUE, UNKNOWN
 from satview.filters.rules.fastwide import LoggedForm, logged_form
+from satview.formats.symbols import symbols_of
 from satview.linkage.blockers import blockers, owner_of
 from satview.linkage.calls import Fate
 from satview.linkage.chain import Connections, NamedHop, Step, WaitsFor
@@ -133,6 +134,14 @@ def _numbers(arguments: tuple[Argument, ...]) -> Mapping[str, int]:
     return {argument.name: argument.value for argument in arguments if isinstance(argument.value, int)}
 
 
+def _address(of: _Of, _name: str, address: int) -> Meaning | None:
+    """Name a function: of the process that the event names, else of the one that logged it, or was interrupted."""
+    symbols, pid = symbols_of(of.trace), of.values.get("pid", 0)
+    process = of.trace.processes.row(pid) if pid > 0 else of.process
+    text = symbols.text(process or of.process, address) if symbols is not None else ""
+    return Meaning(text) if text else None
+
+
 def _pid(of: _Of, name: str, pid: int) -> Meaning | None:
     """Name a process; at the entry of a kernel call 0 is the caller's own."""
     code = int(of.trace.events.code[of.event])
@@ -239,6 +248,8 @@ _RULES: Final[dict[str, Callable[[_Of, str, int], Meaning | None]]] = {
     **dict.fromkeys(("rcvid", "src_rcvid", "dst_rcvid"), _rcvid),
     **dict.fromkeys(("owner", "sync->owner", "mutex->owner"), _owner),
     **dict.fromkeys(("sync_p", "mutex_p"), _mutex),
+    **dict.fromkeys(("ip", "thisfn", "call_site", "interrupted_ip", "addr", "vaddr", "func_p", "handler_p",
+                     "exitfunc_p", "start_routine", "event->sigev_notify_function_p"), _address),
     "coid": _coid, "chid": _chid,
 }  # fmt: skip
 

@@ -89,6 +89,11 @@ class ClassLoader(QObject):
         if "user" in self._requested():
             self._start(self._timeline(), self._requested())
 
+    def name_functions(self) -> None:
+        """Show lanes of functions by the names that their addresses have by now."""
+        self._timeline().forget_class("functions")
+        self.load()
+
     @Slot(str)
     def _on_setting(self, key: str) -> None:
         """Take other rules for user events."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
@@ -10,6 +11,7 @@ from numpy.typing import NDArray
 
 from satview.base.errors import SatviewError, UsageError
 from satview.formats.kev.growth.growing import GrowingFile
+from satview.formats.symbols import add_symbols, symbols_of
 from satview.session.filtering.filter_stack import FilterEvaluator, FilterState, FilterView
 from satview.session.filtering.search import task_for
 from satview.session.lanes.lane_events import silent_cpus
@@ -120,6 +122,10 @@ def prepared(loaded: LoadedTrace, shown: Shown, is_cancelled: IsCancelled) -> Re
     """
     trace, timeline = loaded.trace, loaded.timeline
     describe_events(trace, shown.timeline.trace.payloads.described)
+    symbols = symbols_of(shown.timeline.trace)
+    if symbols is not None:
+        with suppress(UsageError):  # the programs are gone: a following window goes on with addresses
+            add_symbols(trace, symbols.folder)
     timeline.describe_user_events(shown.timeline.user_lanes)
     timeline.show_classes(shown.timeline.known_classes, is_cancelled)
     moved = moved_lanes(shown.timeline, timeline)

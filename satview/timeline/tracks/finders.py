@@ -22,7 +22,7 @@ from satview.store.axis import by_file, files_of
 from satview.store.losses import losses
 from satview.store.tables import UNKNOWN_THREAD
 from satview.store.trace import Trace
-from satview.timeline.lane_classes import LaneClass, Owner
+from satview.timeline.lane_classes import LANE_CLASS_BY_NAME, LaneClass, Owner
 from satview.timeline.tracks.track import Found, Rows, hues
 from satview.timeline.tracks.user import UserLanes, user_lanes
 
@@ -76,7 +76,19 @@ def handlers(trace: Trace, lane_class: LaneClass, _user: UserLanes) -> list[Foun
 
 def functions(trace: Trace, lane_class: LaneClass, _user: UserLanes) -> list[Found]:
     """Return functions of threads; those that have not returned as the trace ends go on to its end."""
-    rows = _rows(trace, lane_class.codes)
+    first, last = function_calls(trace)
+    names = argument(trace, first, "thisfn")[0]
+    # Addresses are multiples of 4 and more: a multiplication spreads them over the colours.
+    value = hues((names.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15) >> np.uint64(40)).astype(np.int64))
+    return [_spans(trace, lane_class, first, last, trace.events.thread[first], value)]
+
+
+def function_calls(trace: Trace) -> tuple[Rows, Rows]:
+    """Return entries and exits of the instrumented functions of known threads, two uint32 (n,).
+
+    `OPEN` is the exit of one that has not returned as the trace ends.
+    """
+    rows = _rows(trace, LANE_CLASS_BY_NAME["functions"].codes)
     rows = rows[trace.events.thread[rows] != UNKNOWN_THREAD]
     rows = rows[stable_order(trace.events.thread[rows])]
     step = np.where(trace.events.code[rows] & 0xFF == _FUNC_ENTER, 1, -1).astype(np.int8)
@@ -88,11 +100,7 @@ def functions(trace: Trace, lane_class: LaneClass, _user: UserLanes) -> list[Fou
     without = np.ones(len(rows), np.bool_)
     without[at] = False
     waiting = rows[np.flatnonzero(without & (step > 0))]
-    first, last = _with_open(trace, rows[at], rows[end], waiting)
-    names = argument(trace, first, "thisfn")[0]
-    # Addresses are multiples of 4 and more: a multiplication spreads them over the colours.
-    value = hues((names.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15) >> np.uint64(40)).astype(np.int64))
-    return [_spans(trace, lane_class, first, last, trace.events.thread[first], value)]
+    return _with_open(trace, rows[at], rows[end], waiting)
 
 
 def guests(trace: Trace, lane_class: LaneClass, _user: UserLanes) -> list[Found]:
@@ -193,6 +201,8 @@ def _last_of_each(owner: NDArray[np.integer], rows: Rows) -> Rows:
 
 def _with_open(trace: Trace, first: Rows, last: Rows, waiting: Rows) -> tuple[Rows, Rows]:
     """Return pairs with those that the trace ends before their end; OPEN is their end."""
+    if not len(waiting):
+        return first, last
     end = np.full(len(waiting), len(trace.events) - 1, np.uint32)
     waiting = waiting[is_whole(trace, waiting, end)]
     waiting = waiting[~np.isin(waiting, first)]

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from satview.base.time import TimeWindow
 from satview.events.states import ABSENT, FIRST_PROCESS, PROCESS_HUES
+from satview.formats.symbols import symbols_of
 from satview.store.trace import Trace
 from satview.timeline.lane_classes import LaneClass, Owner
 from satview.timeline.spans import NO_EVENT, LaneSpans, spread, touching
@@ -199,7 +200,7 @@ def text_of(trace: Trace, track: Track) -> Callable[[int], str]:
 
 
 def _values(trace: Trace, event: int, names: frozenset[str]) -> dict[str, str]:
-    values = {}
+    values, symbols = {}, symbols_of(trace)
     spec = trace.spec(event)
     if "event" in names:
         values["event"] = spec.label or spec.name
@@ -207,6 +208,9 @@ def _values(trace: Trace, event: int, names: frozenset[str]) -> dict[str, str]:
         pid = -1
         for argument in trace.payloads.decode(event, _TEXT_WORDS).arguments:
             values[argument.name] = _short(argument.value, argument.text)
+            if argument.name == "thisfn" and symbols is not None and isinstance(argument.value, int):
+                process = int(trace.threads.process[trace.events.thread[event]])
+                values["thisfn"] = symbols.place(process, argument.value).function or values["thisfn"]
             if argument.name == "pid" and isinstance(argument.value, int):
                 pid = argument.value
             if argument.name == "timer_id":

@@ -132,6 +132,21 @@ def next_where(value, table):
     return np.minimum.accumulate(own[::-1])[::-1].astype(np.uint32)
 
 
+def rows_with(code, table):
+    """Return the rows of the events whose code is in the table."""
+    return np.flatnonzero(table[code]).astype(np.uint32)
+
+
+def values_of(code, rows, table):
+    """Return what the table has for the codes of the events."""
+    return table[code[rows]]
+
+
+def times_of(time, rows, end):
+    """Return the times of the events; behind the last one it is the end."""
+    return np.append(time, end)[np.asarray(rows, np.int64)]
+
+
 def sorted_rows(rows, _count):
     """Return the rows in order."""
     return np.sort(rows)

@@ -35,6 +35,17 @@ def covered(start, end, first, last):
         return before(last) - before(first)
 
 
+def window_sums(start, end, begins, window):
+    """Return how much of each window the intervals cover."""
+    sums = np.zeros(len(begins), np.int64)
+    for edges, sign in ((start, 1), (end, -1)):
+        total = np.append(0, np.cumsum(edges - edges[:1]))
+        for moment, of_moment in ((begins + window, sign), (begins, -sign)):
+            count = np.searchsorted(edges, moment)
+            sums += of_moment * (count * (moment - edges[:1]) - total[count]) if len(edges) else 0
+    return sums
+
+
 def event_counts(code, thread, start, role, sums):
     """Add events to the sums."""
     counts, first, last, by_thread = sums

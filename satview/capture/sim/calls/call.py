@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import Any, ClassVar
+from typing import Any
 
 from satview.capture.sim.parts.cpu import Cpu
 from satview.capture.sim.parts.errors import Errno, QnxError
@@ -16,6 +16,9 @@ __all__ = [
     "SIDE_CHANNEL",
     "SIGALRM",
     "SIGCHLD",
+    "SIGCONT",
+    "SIGSEGV",
+    "SIGSTOP",
     "SIGTERM",
     "SIGUSR1",
     "Call",
@@ -74,7 +77,7 @@ def check_io(kernel: KernelServices, thread: Thread) -> None:
 
 SIDE_CHANNEL = 0x40000000  # connection number of the process manager, and flag of side channels
 CLOCK_MONOTONIC = 2
-SIGTERM, SIGUSR1, SIGALRM, SIGCHLD = 15, 16, 14, 18
+SIGSEGV, SIGALRM, SIGTERM, SIGUSR1, SIGCHLD, SIGSTOP, SIGCONT = 11, 14, 15, 16, 18, 23, 25
 SECOND_NS = 1_000_000_000
 _CANCELLATION_POINTS = frozenset(
     (
@@ -110,7 +113,7 @@ class Call:
         name: The kernel's name of the call.
     """
 
-    name: ClassVar[str] = "NOP"
+    name = "NOP"  # no annotation: of the class, unless a subclass has it as a field
 
     def arguments(self, _thread: Thread) -> dict[str, int]:
         """Return the arguments of the entry event under their names in the event table: the fields that are numbers."""

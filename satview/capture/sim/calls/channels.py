@@ -5,13 +5,26 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from satview.capture.sim.calls.call import SIDE_CHANNEL, Call
-from satview.capture.sim.calls.messages import Envelope
+from satview.capture.sim.calls.messages import Envelope, NetWait
+from satview.capture.sim.calls.pulses import CODE_COID_DEATH, CODE_DISCONNECT, PULSE_PRIORITY, send_pulse
 from satview.capture.sim.parts.cpu import Cpu
 from satview.capture.sim.parts.errors import Errno, QnxError
 from satview.capture.sim.parts.services import KernelServices
-from satview.capture.sim.parts.threads import Channel, Connection, Process, Thread
+from satview.capture.sim.parts.threads import (
+    CHF_COID_DISCONNECT,
+    CHF_DISCONNECT,
+    CHF_FIXED_PRIORITY,
+    CHF_UNBLOCK,
+    Channel,
+    Connection,
+    Process,
+    Thread,
+)
 
 __all__ = [
+    "CHF_COID_DISCONNECT",
+    "CHF_DISCONNECT",
+    "CHF_UNBLOCK",
     "ChannelCreate",
     "ChannelDestroy",
     "ConnectAttach",
@@ -31,6 +44,30 @@ def close_channel(kernel: KernelServices, cpu: Cpu, channel: Channel) -> None:
         kernel.fail(receiver, Errno.ESRCH)
         kernel.wake(cpu, receiver, outcome="dead")
     channel.receivers.clear()
+    for process in kernel.processes.values():
+        if process is not channel.process and not process.is_dead:
+            _tell_of_loss(kernel, cpu, process, channel)
+        for thread in process.threads.values():
+            if isinstance(thread.waiting_on, NetWait) and thread.waiting_on.link.channel is channel:
+                kernel.fail(thread, Errno.ESRCH)
+                kernel.wake(cpu, thread, outcome="dead")
+
+
+def _tell_of_loss(kernel: KernelServices, cpu: Cpu, process: Process, lost: Channel) -> None:
+    """Send a process that asked for it a pulse for each of its connections whose channel is gone."""
+    listener = next((c for c in process.channels.values() if c.flags & CHF_COID_DISCONNECT), None)
+    for connection in process.connections.values() if listener is not None else ():
+        if connection.channel is lost and listener is not None:
+            link = Connection(process, 0, listener, 0)
+            send_pulse(kernel, cpu, link, "SPULSE_DEA", PULSE_PRIORITY, CODE_COID_DEATH, connection.coid)
+
+
+def disconnect(kernel: KernelServices, cpu: Cpu, connection: Connection) -> None:
+    """Send the server that asked for it a pulse, as the last connection of a client to its channel is closed."""
+    channel, client = connection.channel, connection.owner
+    others = any(c.channel is channel for c in client.connections.values() if c is not connection)
+    if channel.flags & CHF_DISCONNECT and not others and not channel.process.is_dead:
+        send_pulse(kernel, cpu, connection, "SPULSE_DIS", PULSE_PRIORITY, CODE_DISCONNECT, 0)
 
 
 def _dismiss(kernel: KernelServices, cpu: Cpu, envelope: Envelope, error: Errno) -> None:
@@ -57,16 +94,21 @@ class ChannelCreate(Call):
 
     name = "CHANNEL_CREATE"
     fixed_priority: bool = False
+    flags: int = 0  # CHF_UNBLOCK, CHF_DISCONNECT, CHF_COID_DISCONNECT
+
+    def all_flags(self) -> int:
+        """Return the flags as the kernel gets them."""
+        return self.flags | (CHF_FIXED_PRIORITY if self.fixed_priority else 0)
 
     def arguments(self, _thread: Thread) -> dict[str, int]:
         """Return the flags."""
-        return {"flags": 0x1 if self.fixed_priority else 0}
+        return {"flags": self.all_flags()}
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
         """Make a channel in the caller's process."""
         kernel.enter(cpu, thread, self)
         process = thread.process
-        channel = Channel(process, process.next_chid, self.fixed_priority)
+        channel = Channel(process, process.next_chid, self.all_flags())
         process.next_chid += 1
         process.channels[channel.chid] = channel
         kernel.complete(thread, channel.chid, chid=channel.chid)
@@ -105,10 +147,12 @@ class ConnectAttach(Call):
     pid: int
     chid: int
     side_channel: bool = True
+    nd: int = 0  # another node: pid and chid are then those of the network manager that leads there
 
     def arguments(self, _thread: Thread) -> dict[str, int]:
-        """Return pid, chid and index."""
-        return {"pid": self.pid, "chid": self.chid, "index": SIDE_CHANNEL if self.side_channel else 0}
+        """Return node, pid, chid and index."""
+        index = SIDE_CHANNEL if self.side_channel else 0
+        return {"nd": self.nd, "pid": self.pid, "chid": self.chid, "index": index}
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
         """Connect the caller's process to a channel of another, or of its own (pid 0).
@@ -122,6 +166,7 @@ class ConnectAttach(Call):
         if channel is None:
             raise QnxError(Errno.ESRCH, f"no channel {self.chid} in process {self.pid}")
         connection = connect(thread.process, channel, self.side_channel)
+        connection.nd = self.nd
         kernel.complete(thread, connection.coid, coid=connection.coid)
 
 
@@ -143,9 +188,11 @@ class ConnectDetach(Call):
             QnxError: EINVAL (no connection).
         """
         kernel.enter(cpu, thread, self)
-        if thread.process.connections.pop(self.coid, None) is None:
+        connection = thread.process.connections.pop(self.coid, None)
+        if connection is None:
             raise QnxError(Errno.EINVAL, f"no connection {self.coid}")
         kernel.complete(thread)
+        disconnect(kernel, cpu, connection)
 
 
 @dataclass(slots=True)

@@ -17,6 +17,7 @@ __all__ = [
     "InterruptAttach",
     "InterruptAttachEvent",
     "InterruptDetach",
+    "InterruptDetachFunc",
     "InterruptMask",
     "InterruptUnmask",
     "InterruptWait",
@@ -107,7 +108,38 @@ class InterruptDetach(Call):
         kernel.enter(cpu, thread, self)
         if not kernel.interrupts.detach(self.ident, thread.process):
             raise QnxError(Errno.EINVAL, f"no attachment {self.ident}")
+        if not kernel.target.has_handlers:
+            values: dict[str, int | bytes] = {"pid": thread.pid, "tid": thread.tid, "intr_id": self.ident}
+            values |= {"intr_cpu": cpu.index, "ist_prio": thread.priority}
+            kernel.record.system(cpu.index, kernel.stamp(), "IST_DETACH", values)
         kernel.complete(thread)
+
+
+@dataclass(slots=True)
+class InterruptDetachFunc(Call):
+    """Detach a handler by its vector and function (up to 7.x)."""
+
+    name = "INTERRUPT_DETACH_FUNC"
+    vector: int
+    handler: Handler
+
+    def arguments(self, thread: Thread) -> dict[str, int]:
+        """Return vector and address."""
+        return {"intr": self.vector, "handler_p": code_address(self.handler, thread)}
+
+    def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
+        """Detach.
+
+        Raises:
+            QnxError: EINVAL (the process has not attached that function there).
+        """
+        kernel.enter(cpu, thread, self)
+        source = kernel.sources.get(self.vector)
+        for attachment in source.attachments if source is not None else ():
+            if attachment.handler is self.handler and kernel.interrupts.detach(attachment.ident, thread.process):
+                kernel.complete(thread)
+                return
+        raise QnxError(Errno.EINVAL, f"that function handles no interrupt {self.vector}")
 
 
 @dataclass(slots=True)

@@ -19,6 +19,8 @@ __all__ = [
     "MsgInfo",
     "MsgKeyData",
     "MsgRead",
+    "MsgReadIov",
+    "MsgReadWrite",
     "MsgReceive",
     "MsgReceivePulse",
     "MsgReply",
@@ -122,6 +124,28 @@ class ChannelWait:
     def label(self) -> str:
         """Channel and process."""
         return f"message on channel {self.channel.chid}"
+
+
+@dataclass
+class NetWait:
+    """What a thread waits for whose reply, pulse or signal is on its way to another node.
+
+    Attributes:
+        link: Connection to the channel of the network manager that sends it.
+        client: Thread of that manager for which it is; None for a pulse.
+    """
+
+    link: Connection
+    client: Thread | None = None
+
+    @property
+    def label(self) -> str:
+        """What the network manager has to do."""
+        return f"transmission by {self.link.channel.process.short_name}"
+
+    def holder(self) -> tuple[Thread, ...]:
+        """Return the thread that transmits it, if one is known."""
+        return (self.client,) if self.client is not None else ()
 
 
 def live_connection(thread: Thread, coid: int) -> Connection:
@@ -240,6 +264,14 @@ def receive_pulse(kernel: KernelServices, server: Thread, channel: Channel, puls
     kernel.record.comm(server.cpu, time, "RPULSE", (pulse.scoid, channel.process.pid), server.pid, server.tid)
     received = Received(0, code=pulse.code, value=pulse.value, scoid=pulse.scoid, priority=pulse.priority)
     kernel.complete(server, received, rcvid=0, **{"rmsg[1]": pulse.code & 0xFF, "rmsg[2]": pulse.value})
+
+
+def send_on(kernel: KernelServices, cpu: Cpu, thread: Thread, client: Thread) -> None:
+    """Let a server wait until its reply is on its way to another node, if its client stands for a thread there."""
+    channel = next(iter(client.process.channels.values()), None)
+    if client.vtid and channel is not None:
+        way = NetWait(Connection(client.process, 0, channel, 0), client)
+        kernel.block(cpu, thread, "NET_REPLY", way, way.holder())
 
 
 _INFO_ADDRESS = 0x8047C40
@@ -388,6 +420,7 @@ class MsgReply(Call):
         kernel.wake(cpu, client, waker=thread)
         kernel.complete(thread)
         pass_on_priority(kernel, cpu, thread)
+        send_on(kernel, cpu, thread, client)
 
 
 @dataclass(slots=True)
@@ -414,6 +447,7 @@ class MsgError(Call):
         end_service(kernel, cpu, envelope)
         kernel.wake(cpu, client, waker=thread)
         kernel.complete(thread)
+        send_on(kernel, cpu, thread, client)
 
 
 @dataclass(slots=True)
@@ -436,6 +470,41 @@ class MsgRead(Call):
         data = envelope.call.message[self.offset : self.offset + self.length]
         spend_copying(kernel, len(data))
         kernel.complete(thread, data, rbytes=len(data), **message_words(data, "rmsg"))
+
+
+@dataclass(slots=True)
+class MsgReadIov(MsgRead):
+    """Read the addresses of a client's message parts; here its bytes, as parts have none (up to 7.x)."""
+
+    name = "MSG_READIOV"
+
+    def arguments(self, _thread: Thread) -> dict[str, int]:
+        """Return rcvid, parts and offset; releases whose list is not known log the first two words as they are."""
+        return {"rcvid": self.rcvid, "parts": 1, "offset": self.offset, "word 0": self.rcvid, "word 1": 1}
+
+
+@dataclass(slots=True)
+class MsgReadWrite(Call):
+    """Copy the message of one client into the reply of another (up to 7.x); result: bytes copied."""
+
+    name = "MSG_READWRITEV"
+    source: int
+    destination: int
+
+    def arguments(self, _thread: Thread) -> dict[str, int]:
+        """Return both rcvids; releases whose list is not known log them as raw words."""
+        words = {"word 0": self.source, "word 1": self.destination}
+        return {"src_rcvid": self.source, "dst_rcvid": self.destination, **words}
+
+    def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
+        """Copy what fits."""
+        kernel.enter(cpu, thread, self)
+        data = received_message(thread, self.source).call.message
+        destination = received_message(thread, self.destination)
+        data = data[: max(0, destination.call.reply_bytes)]
+        destination.written = data + destination.written[len(data) :]
+        spend_copying(kernel, len(data))
+        kernel.complete(thread, len(data), msglen=len(data), ret_val=len(data))
 
 
 @dataclass(slots=True)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from satview.capture.sim.calls.call import CLOCK_MONOTONIC, Call, pass_on_priority
 from satview.capture.sim.parts.cpu import Cpu
 from satview.capture.sim.parts.errors import Errno, QnxError
-from satview.capture.sim.parts.objects import Barrier, Condvar, Mutex, RwLock, Semaphore, SyncObject
+from satview.capture.sim.parts.objects import Barrier, BoundedQueue, Condvar, Mutex, RwLock, Semaphore, SyncObject
 from satview.capture.sim.parts.services import KernelServices
 from satview.capture.sim.parts.threads import Thread
 
@@ -25,6 +25,7 @@ __all__ = [
     "SyncCreate",
     "SyncDestroy",
     "SyncMutexRevive",
+    "SyncTypeDestroy",
 ]
 
 LIBRARY_CYCLES = 40  # of user code that takes or gives an object without contention: the kernel is not entered
@@ -81,6 +82,8 @@ def forget_waiter(kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
         thing.waiters.remove(thread)
         if isinstance(thing, Mutex) and thing.owner is not None:
             pass_on_priority(kernel, cpu, thing.owner)
+    if isinstance(thing, BoundedQueue):
+        thing.waiting_entries.pop(thread, None)
     if isinstance(thing, RwLock):
         thing.queue = deque(entry for entry in thing.queue if entry[0] is not thread)
 
@@ -261,6 +264,17 @@ class SyncDestroy(Call):
             raise QnxError(Errno.EBUSY, self.sync.label)
         self.sync.is_destroyed = True
         kernel.complete(thread)
+
+
+@dataclass(slots=True)
+class SyncTypeDestroy(SyncDestroy):
+    """Remove an object (8.0, where a call of its own knows its type)."""
+
+    name = "SYNC_TYPE_DESTROY"
+
+    def older(self) -> Call:
+        """Remove it by the call of all releases."""
+        return SyncDestroy(self.sync)
 
 
 @dataclass(slots=True)

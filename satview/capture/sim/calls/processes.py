@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from satview.capture.sim.calls.call import SIDE_CHANNEL, TCTL_IO, Call, code_address
-from satview.capture.sim.calls.channels import close_channel
+from satview.capture.sim.calls.channels import close_channel, disconnect
 from satview.capture.sim.calls.messages import MsgSend, MsgSendnc
 from satview.capture.sim.calls.pulses import send_pulse
 from satview.capture.sim.parts.cpu import Cpu
@@ -16,6 +16,9 @@ from satview.capture.sim.parts.services import KernelServices
 from satview.capture.sim.parts.threads import ANY_CPU, Body, Connection, Policy, Process, Program, Thread
 
 __all__ = [
+    "Dlopen",
+    "Exec",
+    "Fork",
     "Mmap",
     "Munmap",
     "Ring0",
@@ -23,6 +26,7 @@ __all__ = [
     "ThreadCancel",
     "ThreadCreate",
     "ThreadCtl",
+    "ThreadCtlExt",
     "ThreadDetach",
     "ThreadJoin",
     "ThreadName",
@@ -66,6 +70,30 @@ class Spawn(ManagerCall):
 
 
 @dataclass(slots=True)
+class Fork(ManagerCall):
+    """Start a process of the caller's name, whose only thread runs `body`: a program cannot be copied half-way.
+
+    Result: pid.
+    """
+
+    name = "MSG_SENDV"
+    message_type = 0x0E
+    body: Body
+    args: tuple[Any, ...] = ()
+
+
+@dataclass(slots=True)
+class Exec(ManagerCall):
+    """Run another program in the caller's process. Its other threads end; the call never returns."""
+
+    name = "MSG_SENDV"
+    message_type = 0x0E
+    program: str
+    body: Body
+    args: tuple[Any, ...] = ()
+
+
+@dataclass(slots=True)
 class WaitPid(ManagerCall):
     """Wait for a child process to end; result: its value."""
 
@@ -85,6 +113,14 @@ class Mmap(ManagerCall):
     file: str = ""
     flags: int = 0x000800A2  # as a 7.1 listing shows for the text of a library
     prot: int = 0x500  # read and execute
+
+
+@dataclass(slots=True)
+class Dlopen(Mmap):
+    """Map a library and have its name logged, as dlopen() does. Result: the address."""
+
+    length: int = 0x11000
+    file: str = "libm.so.2"
 
 
 @dataclass(slots=True)
@@ -120,6 +156,8 @@ class Ring0(Call):
 
 
 MANAGER_PRIORITY = 10
+_HIGHEST_PRIORITY = 255
+_THREADS_HOLD, _THREADS_CONT, _ONE_THREAD_HOLD, _ONE_THREAD_CONT = 2, 3, 8, 9  # _NTO_TCTL_*
 _DEATH = 2  # pulse code by which the kernel shows the manager of a process without threads
 
 
@@ -202,6 +240,39 @@ def start(kernel: KernelServices, cpu: Cpu, thread: Thread, is_boot: bool = Fals
     kernel.scheduler.make_ready(cpu, thread)
 
 
+def _start_without_stack(kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
+    """Bring a new thread to life that waits in STACK until the process manager has made its stack."""
+    create(kernel, cpu, thread)
+    if thread.name:
+        kernel.record.thread_name(cpu.index, kernel.stamp(), thread)
+    thread.waiting_on = "stack"
+    time = kernel.set_state(cpu, thread, "STACK")
+    kernel.history.wait_begins(time, thread, "STACK", "stack", ())
+    request(kernel, cpu, thread)
+
+
+# What the process manager provides later: pages, register sets, stacks.
+
+CODE_FAULT = 3  # pulse by which the kernel asks for it
+_PROVIDED = ("WAITPAGE", "WAITCTX", "STACK")
+
+
+def request(kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
+    """Have the process manager provide what a thread lacks."""
+    link = Connection(thread.process, 0, kernel.processes[1].channels[1], 0)
+    send_pulse(kernel, cpu, link, "SPULSE_EXE", MANAGER_PRIORITY, CODE_FAULT, thread.pid)
+
+
+def provide(pid: int, kernel: KernelServices, cpu: Cpu) -> int:
+    """Let the threads of a process go on that lacked something; return how many. The process manager's part."""
+    kernel.spend(8_000)
+    process = kernel.processes.get(pid)
+    lacking = [t for t in process.threads.values() if t.state in _PROVIDED] if process is not None else []
+    for thread in lacking:
+        kernel.wake(cpu, thread, waker=cpu.thread)
+    return len(lacking)
+
+
 def end_of_program(kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
     """A thread's program has ended: the thread dies, with it perhaps its process."""
     process = thread.process
@@ -211,16 +282,20 @@ def end_of_program(kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
         kernel.fail(thread, Errno.ENOTSUP)
         kernel.finish_silently(thread)
         kernel.enter(cpu, thread, ThreadDestroyAll())
+    cause = kernel.history.cause
     bury(kernel, cpu, thread)
     if is_last:
-        _end_process(kernel, cpu, process)
+        _end_process(kernel, cpu, process, cause)
 
 
 def bury(kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
     """Take a thread out of life, wherever it is."""
     _report(kernel, cpu, thread, "DESTROY")
     if thread.cpu >= 0:
-        kernel.scheduler.release(kernel.cpus[thread.cpu], thread)
+        other = kernel.cpus[thread.cpu]
+        kernel.scheduler.release(other, thread)
+        if other is not cpu:
+            kernel.send_ipi(other, -1)
     elif thread.state == "READY":
         kernel.scheduler.forget(thread)
     thread.call = thread.finish = None
@@ -236,20 +311,31 @@ def bury(kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
         kernel.wake(cpu, thread.joiner, waker=thread)
 
 
-def _end_process(kernel: KernelServices, cpu: Cpu, process: Process) -> None:
+def _end_process(kernel: KernelServices, cpu: Cpu, process: Process, cause: int) -> None:
+    """Close what a process without threads has; `cause` is when the event was logged because of which it ends."""
     process.is_dead = True
     main = min(process.threads)
     process.exit_value = process.threads[main].exit_value
-    for channel in process.channels.values():
-        close_channel(kernel, cpu, channel)
-    for timer in process.timers.values():
-        timer.generation += 1
-    kernel.interrupts.detach_all(process)
+    destroyed = kernel.history.cause
+    close_all(kernel, cpu, process)
+    for connection in list(process.connections.values()):
+        kernel.history.cause = cause
+        disconnect(kernel, cpu, process.connections.pop(connection.coid))
+    kernel.history.cause = destroyed
     for notify in kernel.on_death:
         notify(process)
     manager = kernel.processes[1]
     link = Connection(process, 0, manager.channels[1], 0)
     send_pulse(kernel, cpu, link, "SPULSE_DEA", MANAGER_PRIORITY, _DEATH, process.pid)
+
+
+def close_all(kernel: KernelServices, cpu: Cpu, process: Process) -> None:
+    """Close the channels of a process that ends or runs another program, stop its timers, detach its interrupts."""
+    for channel in process.channels.values():
+        close_channel(kernel, cpu, channel)
+    for timer in process.timers.values():
+        timer.generation += 1
+    kernel.interrupts.detach_all(process)
 
 
 def kill(kernel: KernelServices, cpu: Cpu, process: Process, signo: int) -> None:
@@ -263,7 +349,34 @@ def kill(kernel: KernelServices, cpu: Cpu, process: Process, signo: int) -> None
             kernel.history.cause = cause
             kernel.stop_waiting(cpu, thread)
             bury(kernel, cpu, thread)
-    _end_process(kernel, cpu, process)
+    _end_process(kernel, cpu, process, cause)
+
+
+def hold(kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
+    """Stop a thread until `let_go`: at once if it could run, else as soon as it could. The kernel's own never stop."""
+    if thread.is_held or thread.state == "DEAD" or thread.pid == 1:
+        return
+    thread.is_held = True
+    if thread.state == "READY":
+        kernel.scheduler.forget(thread)
+    elif thread.state == "RUNNING":
+        other = kernel.cpus[thread.cpu]
+        kernel.scheduler.release(other, thread)
+        if other is not cpu:
+            kernel.send_ipi(other, -1)
+    else:
+        return
+    thread.waiting_on = "SIGCONT"
+    time = kernel.set_state(cpu, thread, "STOPPED")
+    kernel.history.wait_begins(time, thread, "STOPPED", "SIGCONT", ())
+
+
+def let_go(kernel: KernelServices, cpu: Cpu, thread: Thread, waker: Thread | None) -> None:
+    """Let a thread go on that is held."""
+    if thread.is_held:
+        thread.is_held = False
+        if thread.state == "STOPPED":
+            kernel.wake(cpu, thread, waker=waker)
 
 
 def find_thread(kernel: KernelServices, thread: Thread, pid: int, tid: int) -> Thread:
@@ -292,6 +405,7 @@ class ThreadCreate(Call):
     policy: Policy = Policy.RR
     thread_name: str = ""
     runmask: int = ANY_CPU
+    has_stack: bool = True  # False: the process manager makes it, and the new thread waits in STACK (up to 7.x)
 
     def arguments(self, thread: Thread) -> dict[str, int]:
         """Return addresses, policy and priority."""
@@ -309,9 +423,11 @@ class ThreadCreate(Call):
         """Start a thread in the caller's process.
 
         Raises:
-            QnxError: EINVAL (the body is no generator function).
+            QnxError: EINVAL (the body is no generator function, a priority above 255, a runmask that is no number).
         """
         kernel.enter(cpu, thread, self)
+        if not isinstance(self.runmask, int) or not self.priority <= _HIGHEST_PRIORITY:
+            raise QnxError(Errno.EINVAL, f"priority {self.priority!r:.40}, runmask {self.runmask!r:.40}")
         program = self.body(*self.args)
         if not hasattr(program, "send"):
             name = getattr(self.body, "__name__", self.body)
@@ -321,7 +437,10 @@ class ThreadCreate(Call):
         new = add_thread(thread.process, program, priority, self.policy, self.thread_name, self.runmask)
         new.partition = new.own_partition = thread.own_partition
         new.has_io = thread.has_io
-        start(kernel, cpu, new)
+        if self.has_stack or not kernel.target.waits_for_threads:
+            start(kernel, cpu, new)
+        else:
+            _start_without_stack(kernel, cpu, new)
         kernel.complete(thread, new.tid, thread_id=new.tid, owner=new.tid << 16 | thread.process.pid & 0xFFFF)
 
 
@@ -448,7 +567,8 @@ class ThreadCancel(Call):
 class ThreadCtl(Call):
     """Change how a thread runs. `_NTO_TCTL_IO`, the default, gives the caller I/O privilege.
 
-    Names and CPUs have calls of their own; the other commands have no effect.
+    `_NTO_TCTL_ONE_THREAD_HOLD` and `_CONT` stop and continue the thread `data_p`, `_NTO_TCTL_THREADS_HOLD` and `_CONT`
+    all others of the process. Names and CPUs have calls of their own; the other commands have no effect.
     """
 
     name = "THREAD_CTL"
@@ -456,8 +576,47 @@ class ThreadCtl(Call):
     data_p: int = 0
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
-        """Grant I/O privilege: everybody is root here."""
+        """Grant I/O privilege (everybody is root here), or stop and continue threads.
+
+        Raises:
+            QnxError: ESRCH (no such thread).
+        """
         kernel.enter(cpu, thread, self)
-        if self.cmd == TCTL_IO:
-            thread.has_io = True
+        self.apply(kernel, cpu, thread, thread)
+
+    def apply(self, kernel: KernelServices, cpu: Cpu, thread: Thread, subject: Thread) -> None:
+        """Do to a thread, or to one of its process, what the command says, for a caller."""
         kernel.complete(thread)
+        if self.cmd == TCTL_IO:
+            subject.has_io = True
+        elif self.cmd in (_ONE_THREAD_HOLD, _ONE_THREAD_CONT):
+            tid = self.data_p if subject is thread else 0
+            other = find_thread(kernel, subject, 0, tid)
+            if self.cmd == _ONE_THREAD_HOLD:
+                hold(kernel, cpu, other)
+            else:
+                let_go(kernel, cpu, other, thread)
+        elif self.cmd in (_THREADS_HOLD, _THREADS_CONT):
+            for other in list(subject.process.threads.values()):
+                if self.cmd == _THREADS_CONT:
+                    let_go(kernel, cpu, other, thread)
+                elif other is not subject:
+                    hold(kernel, cpu, other)
+
+
+@dataclass(slots=True)
+class ThreadCtlExt(ThreadCtl):
+    """Change how a thread of any process runs (7.x on)."""
+
+    name = "THREAD_CTLEXT"
+    pid: int = 0
+    tid: int = 0
+
+    def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
+        """Do it to that thread.
+
+        Raises:
+            QnxError: ESRCH (no such thread).
+        """
+        kernel.enter(cpu, thread, self)
+        self.apply(kernel, cpu, thread, find_thread(kernel, thread, self.pid, self.tid))

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from satview.capture.sim.calls.call import SIDE_CHANNEL, Call
 from satview.capture.sim.calls.messages import (
+    NetWait,
     PulseInFlight,
     adopt_priority,
     hurry,
@@ -24,6 +25,12 @@ from satview.capture.sim.parts.truth import Pulse
 __all__ = ["MsgDeliverEvent", "MsgSendPulse", "MsgSendPulsePtr", "MsgVerifyEvent"]
 
 
+# Codes of the kernel's own pulses, and the priority at which it sends them.
+CODE_UNBLOCK, CODE_DISCONNECT, CODE_COID_DEATH, CODE_NET_UNBLOCK = -1, -2, -4, -6
+PULSE_PRIORITY = 10
+_NOWHERE = (0xFFFFFFFF, 0)  # what the trace has of a pulse to a network manager instead of scoid and pid
+
+
 def send_pulse(
     kernel: KernelServices,
     cpu: Cpu,
@@ -38,13 +45,14 @@ def send_pulse(
     channel = connection.channel
     scoid = SIDE_CHANNEL | connection.scoid
     time = kernel.stamp()
-    truth = Pulse(scoid, channel.process.pid, time, origin=kernel.history.cause)
+    words = _NOWHERE if event == "SPULSE_QUN" else (scoid, channel.process.pid)
+    truth = Pulse(*words, time, origin=kernel.history.cause)
     kernel.history.cause = time
     pulse = PulseInFlight(scoid, priority, code, value, truth)
     kernel.truth.pulses.append(pulse.truth)
     tid = sender.tid if sender is not None else 0
     pid = sender.pid if sender is not None else channel.process.pid
-    kernel.record.comm(cpu.index, time, event, (scoid, channel.process.pid), pid, tid)
+    kernel.record.comm(cpu.index, time, event, words, pid, tid)
     if not channel.receivers:
         channel.pulses.append(pulse)
         hurry(kernel, cpu, channel)
@@ -102,6 +110,8 @@ class MsgSendPulse(Call):
         priority = self.priority if self.priority >= 0 else thread.priority
         kernel.complete(thread)
         send_pulse(kernel, cpu, connection, "SPULSE", priority, self.code, self.value, thread)
+        if connection.nd and kernel.target.has_network:
+            kernel.block(cpu, thread, "NET_SEND", NetWait(connection))
 
 
 @dataclass(slots=True)
@@ -132,7 +142,7 @@ class MsgDeliverEvent(Call):
         kernel.enter(cpu, thread, self)
         envelope = received_message(thread, self.rcvid)
         kernel.complete(thread)
-        deliver(kernel, cpu, envelope.client.process, envelope.client, self.event, "SPULSE_DIS")
+        deliver(kernel, cpu, envelope.client.process, envelope.client, self.event, "SPULSE_EXE")
 
 
 @dataclass(slots=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from satview.capture.sim.calls.call import SECOND_NS, Call, effective_priority
@@ -9,9 +10,9 @@ from satview.capture.sim.calls.processes import find_thread
 from satview.capture.sim.parts.cpu import Cpu
 from satview.capture.sim.parts.errors import Errno, QnxError
 from satview.capture.sim.parts.services import KernelServices
-from satview.capture.sim.parts.threads import Policy, Sporadic, Thread
+from satview.capture.sim.parts.threads import WINDOW_MS, Partition, Policy, Sporadic, Thread
 
-__all__ = ["SchedGet", "SchedInfo", "SchedJoinPartition", "SchedSet", "SchedYield"]
+__all__ = ["SchedCtl", "SchedGet", "SchedInfo", "SchedJoinPartition", "SchedSet", "SchedYield"]
 
 _PRIVILEGED = 64  # priority from which on a program needs privileges
 
@@ -108,6 +109,125 @@ class SchedJoinPartition(Call):
         if thread.lender is None:
             thread.partition, thread.is_critical = partition, self.is_critical
         kernel.complete(thread)
+
+
+def _parameters(kernel: KernelServices, _thread: Thread, _partition: Partition | None) -> dict[str, int]:
+    target = kernel.target
+    return {
+        "window_size_ms": WINDOW_MS,
+        "number_of_partitions": len(kernel.partitions),
+        "maximum_number_of_partitions": _MOST_PARTITIONS,
+        "cycles_per_ms": target.cycles(1_000_000),
+    }
+
+
+def _usage(kernel: KernelServices, _thread: Thread, partition: Partition | None) -> dict[str, int]:
+    assert partition is not None
+    return {
+        "partition_id": partition.ident,
+        "running_time_cycles": partition.used_total,
+        "critical_time_cycles": partition.critical_used,
+        "window_size_cycles": kernel.target.cycles(WINDOW_MS * 1_000_000),
+    }
+
+
+def _last_bankruptcy(kernel: KernelServices, _thread: Thread, _partition: Partition | None) -> dict[str, int]:
+    _, ident, (pid, tid) = kernel.truth.bankruptcies[-1] if kernel.truth.bankruptcies else (0, 0, (0, 0))
+    ends = "at_the_last_bankruptcy"
+    return {f"pid_{ends}": pid, f"tid_{ends}": tid, f"partition_id_{ends}": ident}
+
+
+def _whose(_kernel: KernelServices, thread: Thread, _partition: Partition | None) -> dict[str, int]:
+    own, now = thread.own_partition, thread.partition
+    idents = {"original_partition_id": own.ident if own else 0, "inherited_partition_id": now.ident if now else 0}
+    return {"pid": thread.pid, "tid": thread.tid, **idents, "flags": int(thread.is_critical)}
+
+
+def _of_process(_kernel: KernelServices, thread: Thread, _partition: Partition | None) -> dict[str, int]:
+    partition = thread.process.partition
+    return {"pid": thread.pid, "partition_id": partition.ident if partition else 0}
+
+
+def _budgets(_kernel: KernelServices, _thread: Thread, partition: Partition | None) -> dict[str, int]:
+    assert partition is not None
+    percent, critical_ms = partition.budget_percent, partition.critical_ms
+    return {
+        "partition_id": partition.ident,
+        "percentage_budget": percent,
+        "percentage_cpu_budget": percent,
+        "critical_budget": critical_ms,
+        "critical_budget_ms": critical_ms,
+        "maximum_cpu_budget": 100,
+        "budget_percent_scale": 100,
+    }
+
+
+def _joined(_kernel: KernelServices, thread: Thread, partition: Partition | None) -> dict[str, int]:
+    assert partition is not None
+    return {"partition_id": partition.ident, "pid": thread.pid, "tid": thread.tid}
+
+
+def _priorities(_kernel: KernelServices, _thread: Thread, _partition: Partition | None) -> dict[str, int]:
+    old, new = "old_low_latency_priority", "new_low_latency_priority"
+    return {old: _LOW_LATENCY, new: _LOW_LATENCY, "old_migrate_priority": 0, "new_migrate_priority": 0}
+
+
+_MOST_PARTITIONS = 32
+_LOW_LATENCY = 63
+# What SchedCtl() can be asked for: the event that shows it, what the event says, whether that is about a partition.
+_Answer = Callable[[KernelServices, Thread, Partition | None], dict[str, int]]
+_QUERIES: dict[str, tuple[str, _Answer, bool]] = {
+    "parameters": ("APS_INFO", _parameters, False),
+    "partition": ("APS_NEW_BUDGET", _budgets, True),
+    "partition statistics": ("APS_PSTATS", _usage, True),
+    "overall statistics": ("APS_OSTATS", _last_bankruptcy, False),
+    "thread": ("APS_THREAD", _whose, False),
+    "process": ("APS_PROCESS", _of_process, False),
+    "join": ("APS_JOIN", _joined, True),
+    "configure": ("SCHED_CONF", _priorities, False),
+}
+
+
+@dataclass(slots=True)
+class SchedCtl(Call):
+    """Ask the partition scheduler for something, and have the answer logged as an event of its own (7.x on).
+
+    Result: the arguments of that event. No source has the numbers of the commands: the word is logged as 0.
+
+    Attributes:
+        query: `parameters`, `partition`, `partition statistics`, `overall statistics`, `thread`, `process`,
+            `configure`; `join` moves the caller into the partition.
+        partition: Its number, where the query is about one.
+    """
+
+    name = "SCHED_CTL"
+    query: str
+    partition: int = 0
+
+    def arguments(self, _thread: Thread) -> dict[str, int]:
+        """Return the address of what the caller asks for."""
+        return {"data_p": 0x8047D00}
+
+    def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
+        """Answer.
+
+        Raises:
+            QnxError: ENOSYS (no partition scheduler); EINVAL (no such query or partition).
+        """
+        kernel.enter(cpu, thread, self)
+        if not kernel.partitions:
+            raise QnxError(Errno.ENOSYS, "no partition scheduler is loaded")
+        partition = next((p for p in kernel.partitions if p.ident == self.partition), None)
+        if self.query not in _QUERIES or (partition is None and _QUERIES[self.query][2]):
+            raise QnxError(Errno.EINVAL, f"{self.query} of partition {self.partition}")
+        event, answer, _ = _QUERIES[self.query]
+        if self.query == "join":
+            thread.own_partition = partition
+            if thread.lender is None:
+                thread.partition = partition
+        values = answer(kernel, thread, partition)
+        kernel.record.system(cpu.index, kernel.stamp(), event, dict(values))
+        kernel.complete(thread, values)
 
 
 @dataclass(slots=True)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from satview.capture.sim.calls.call import Call, code_address
-from satview.capture.sim.calls.processes import kill
+from satview.capture.sim.calls.call import SIGCONT, SIGSTOP, Call, code_address
+from satview.capture.sim.calls.processes import hold, kill, let_go
 from satview.capture.sim.calls.timers import unblock
 from satview.capture.sim.parts.cpu import Cpu
 from satview.capture.sim.parts.errors import Errno, QnxError
@@ -25,9 +25,11 @@ __all__ = [
 ]
 
 SIG_BLOCK, SIG_UNBLOCK, SIG_SETMASK = 0, 1, 2
+_STOP_BY_DEFAULT = frozenset({24, 26, 27})  # SIGTSTP, SIGTTIN, SIGTTOU
 IGNORED_BY_DEFAULT = frozenset({18, 20, 21})  # SIGCHLD, SIGWINCH, SIGURG
-_NOT_BLOCKED = ("READY", "RUNNING", "DEAD")
-_SIGKILL, _SIGSTOP = 9, 23
+# States in which a signal waits until the thread runs again; the last four are not of its own choice.
+_NOT_BLOCKED = ("READY", "RUNNING", "DEAD", "STOPPED", "WAITPAGE", "WAITCTX", "STACK")
+_SIGKILL = 9
 
 
 def post(kernel: KernelServices, cpu: Cpu, process: Process, target: Thread | None, signo: int, code: int) -> None:
@@ -43,6 +45,15 @@ def post(kernel: KernelServices, cpu: Cpu, process: Process, target: Thread | No
 def route(kernel: KernelServices, cpu: Cpu, thread: Thread, signo: int, code: int) -> None:
     """Do with a signal what its thread and process have set up."""
     process = thread.process
+    is_stop = signo == SIGSTOP or (signo in _STOP_BY_DEFAULT and signo not in process.handlers)
+    if is_stop or signo == SIGCONT:
+        for other in list(process.threads.values()):
+            if is_stop:
+                hold(kernel, cpu, other)
+            else:
+                let_go(kernel, cpu, other, cpu.thread)
+        if is_stop or signo not in process.handlers:
+            return
     if thread.state == "SIGWAITINFO" and signo in thread.wait_signals:
         kernel.complete(thread, signo, sig_num=signo, si_signo=signo, si_code=code)
         kernel.wake(cpu, thread)
@@ -53,8 +64,7 @@ def route(kernel: KernelServices, cpu: Cpu, thread: Thread, signo: int, code: in
     if signo in process.handlers:
         if process.handlers[signo] is not None:
             thread.pending_signals.append((signo, code))
-            if thread.state not in _NOT_BLOCKED:
-                unblock(kernel, cpu, thread, Errno.EINTR, "signal")
+            if thread.state not in _NOT_BLOCKED and unblock(kernel, cpu, thread, Errno.EINTR, "signal"):
                 thread.finish = lambda: kernel.interrupted(kernel.cpus[thread.cpu], thread)
         return
     if signo not in IGNORED_BY_DEFAULT:
@@ -232,7 +242,7 @@ class SignalProcmask(Call):
             QnxError: EINVAL (no such operation).
         """
         kernel.enter(cpu, thread, self)
-        old, named = thread.blocked_signals, frozenset(self.signals) - {_SIGKILL, _SIGSTOP}
+        old, named = thread.blocked_signals, frozenset(self.signals) - {_SIGKILL, SIGSTOP}
         changes = {SIG_BLOCK: old | named, SIG_UNBLOCK: old - named, SIG_SETMASK: named}
         if self.how not in changes:
             raise QnxError(Errno.EINVAL, f"how {self.how}")

@@ -7,16 +7,16 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from satview.capture.sim.calls.call import CLOCK_MONOTONIC, SECOND_NS, SIGALRM, Call
-from satview.capture.sim.calls.messages import ChannelWait, Envelope
+from satview.capture.sim.calls.messages import ChannelWait, Envelope, NetWait
 from satview.capture.sim.calls.mutexes import forget_waiter, retake
-from satview.capture.sim.calls.pulses import deliver
+from satview.capture.sim.calls.pulses import CODE_NET_UNBLOCK, CODE_UNBLOCK, PULSE_PRIORITY, deliver, send_pulse
 from satview.capture.sim.parts.cpu import Cpu
 from satview.capture.sim.parts.errors import Errno, QnxError
 from satview.capture.sim.parts.interrupt_sources import CLOCK_VECTOR
 from satview.capture.sim.parts.objects import Condvar
 from satview.capture.sim.parts.services import KernelServices
 from satview.capture.sim.parts.sigevent import Sigevent, event_values
-from satview.capture.sim.parts.threads import Thread, Timer
+from satview.capture.sim.parts.threads import CHF_UNBLOCK, Thread, Timer
 
 __all__ = [
     "ClockAdjust",
@@ -167,8 +167,29 @@ def log_expiry(kernel: KernelServices, cpu: Cpu, thread: Thread, ident: int, fla
     kernel.history.cause = time if kernel.target.logs_timers else kernel.timers.clock_interrupt
 
 
-def unblock(kernel: KernelServices, cpu: Cpu, thread: Thread, error: Errno, outcome: str) -> None:
-    """End a wait from outside: the call fails with `error`. A condition variable's waiter must get its mutex first."""
+def ask_to_unblock(kernel: KernelServices, cpu: Cpu, thread: Thread) -> bool:
+    """Tell the server that has received a thread's message, and wants to know, that the thread would like to go on.
+
+    Returns:
+        Whether the thread has to wait for the server's reply.
+    """
+    thing = thread.waiting_on
+    if not isinstance(thing, Envelope) or thing.server is None:
+        return False
+    if not thing.connection.channel.flags & CHF_UNBLOCK or thing.server.state == "DEAD":
+        return False
+    send_pulse(kernel, cpu, thing.connection, "SPULSE_UN", PULSE_PRIORITY, CODE_UNBLOCK, thing.rcvid)
+    return True
+
+
+def unblock(kernel: KernelServices, cpu: Cpu, thread: Thread, error: Errno, outcome: str) -> bool:
+    """End a wait from outside: the call fails with `error`. A condition variable's waiter must get its mutex first.
+
+    Returns:
+        Whether the wait has ended: a server may have to be asked first.
+    """
+    if outcome in ("signal", "timeout") and ask_to_unblock(kernel, cpu, thread):
+        return False
     thing = thread.waiting_on
     forget_waiter(kernel, cpu, thread)
     if isinstance(thing, Envelope):
@@ -183,8 +204,13 @@ def unblock(kernel: KernelServices, cpu: Cpu, thread: Thread, error: Errno, outc
     kernel.fail(thread, error)
     if isinstance(thing, Condvar):
         retake(kernel, cpu, thing, thread, None, outcome)
-        return
+        return True
+    if isinstance(thing, NetWait):
+        cause = kernel.history.cause
+        send_pulse(kernel, cpu, thing.link, "SPULSE_QUN", PULSE_PRIORITY, CODE_NET_UNBLOCK, thread.tid)
+        kernel.history.cause = cause
     kernel.wake(cpu, thread, outcome=outcome)
+    return True
 
 
 def _start(kernel: KernelServices, timer: Timer, deadline: int) -> None:

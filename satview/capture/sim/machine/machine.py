@@ -13,6 +13,7 @@ from typing import Any
 from satview.base.errors import one_line
 from satview.capture.sim.calls import signals
 from satview.capture.sim.calls.call import Call, Compute, code_address
+from satview.capture.sim.calls.network import show_virtual
 from satview.capture.sim.calls.processes import end_of_program
 from satview.capture.sim.calls.pulses import deliver
 from satview.capture.sim.calls.timers import Timers, unblock
@@ -290,6 +291,7 @@ class Machine(ProgramRunner):
 
     def stop_waiting(self, cpu: Cpu, thread: Thread) -> None:
         """Take a thread that is about to die out of whatever it waits for."""
+        thread.is_held = False
         if thread.state not in ("READY", "RUNNING", "DEAD"):
             unblock(self, cpu, thread, Errno.EINTR, "dead")
 
@@ -433,6 +435,9 @@ class Machine(ProgramRunner):
         time = self.stamp()
         self.history.state(time, thread, state, index)
         self.record.thread_state(index, time, thread)
+        if thread.vtid and (state in ("SEND", "REPLY") or (state == "READY" and thread.virtual_state)):
+            thread.virtual_state = state if state != "READY" else ""  # READY only as a wait ends
+            show_virtual(self, cpu, thread, state)
         return time
 
     def block(self, cpu: Cpu, thread: Thread, state: str, on: Any, owners: tuple[Thread, ...] = ()) -> None:
@@ -462,12 +467,15 @@ class Machine(ProgramRunner):
         thread.waiting_on = None
         thread.timeout_ns = None
         thread.timeout_token += 1
-        if handoff and cpu.thread is None and cpu.handoff is None and thread.runmask >> cpu.index & 1:
+        is_free = cpu.thread is None and cpu.handoff is None and thread.runmask >> cpu.index & 1
+        if handoff and is_free and not thread.is_held:
             cpu.handoff = thread
             self.history.wait_ends(self.now, thread, outcome, waker)
             return
         time = self.scheduler.make_ready(cpu, thread)
         self.history.wait_ends(time, thread, outcome, waker)
+        if thread.state == "STOPPED":
+            self.history.wait_begins(time, thread, "STOPPED", "SIGCONT", ())
 
     def cancel(self, cpu: Cpu, thread: Thread) -> None:
         """Let a thread end itself: now if it waits where it may be cancelled, else at the next such call."""

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from satview.base.errors import one_line
 from satview.base.threads import Stuck
 from satview.capture.sim.calls import signals
-from satview.capture.sim.calls.call import Call, Compute
+from satview.capture.sim.calls.call import SIGCHLD, Call, Compute
 from satview.capture.sim.calls.messages import MsgError, MsgReceive, MsgReply, Received
 from satview.capture.sim.calls.processes import (
+    CODE_FAULT,
     MANAGER_PRIORITY,
+    Dlopen,
+    Exec,
+    Fork,
     Mmap,
     Munmap,
     Ring0,
@@ -20,16 +24,21 @@ from satview.capture.sim.calls.processes import (
     WaitPid,
     add_process,
     add_thread,
+    bury,
+    close_all,
     create,
     new_process,
+    provide,
     start,
 )
 from satview.capture.sim.parts.cpu import Cpu
-from satview.capture.sim.parts.errors import Errno, ThreadCancelled, WorkloadError, location_of
+from satview.capture.sim.parts.errors import Errno, QnxError, ThreadCancelled, WorkloadError, location_of
 from satview.capture.sim.parts.recorder import ADVICE, WATCH, EventLoop
 from satview.capture.sim.parts.services import KernelServices
 from satview.capture.sim.parts.target import Target
-from satview.capture.sim.parts.threads import Channel, Policy, Process, Program, Thread
+from satview.capture.sim.parts.threads import Body, Channel, Policy, Process, Program, Thread
+from satview.events.spec import Release
+from satview.events.words import name_bytes
 
 # The process manager: a pool of threads that start processes, map memory, and clean up after those that have died.
 
@@ -38,6 +47,7 @@ MANAGER_WORKERS = 6
 _LIBRARY_TEXT, _LIBRARY_DATA = 0x2071B8, 0x43C4  # lengths as in a 7.1 listing
 _EVERYTHING = 0xFFFFFFFFFFFFFFFF
 _PAGE = 0x1000
+CLD_EXITED = 1  # si_code of SIGCHLD
 _MAP_NS, _SET_UP_NS = 4_000, 6_000
 
 
@@ -69,14 +79,22 @@ def _worker() -> Program:
     """Serve the process manager's channel: start processes, clean up dead ones, answer those who wait for them."""
     while True:
         got = yield MsgReceive(1)
-        if got.is_pulse:
+        if got.is_pulse and got.code == CODE_FAULT:
+            yield Ring0(partial(provide, got.value))
+        elif got.is_pulse:
             dead = yield Ring0(partial(_reap, got.value))
-            for rcvid, value in dead:
-                yield MsgReply(rcvid, payload=value)
-        elif isinstance(got.payload, Spawn):
+            for rcvid, value in dead.waiters:
+                yield from _answer(rcvid, value)
+            if dead.is_awaited:
+                yield Ring0(partial(_tell_parent, got.value))
+        elif isinstance(got.payload, (Spawn, Fork)):
             yield Compute(40_000)
             pid = yield Ring0(partial(_create, got.payload, got.pid))
             yield MsgReply(got.rcvid, payload=pid)
+        elif isinstance(got.payload, Exec):
+            yield Compute(60_000)
+            yield Ring0(partial(_replace, got.payload, got.pid, got.tid))
+            yield from _answer(got.rcvid, None)
         elif isinstance(got.payload, Mmap):
             address = yield Ring0(partial(_map, got.payload, got.pid))
             yield MsgReply(got.rcvid, payload=address)
@@ -87,6 +105,15 @@ def _worker() -> Program:
             yield from _wait_for_child(got)
         else:
             yield MsgReply(got.rcvid)
+
+
+def _answer(rcvid: int, payload: Any) -> Program:
+    """Reply to a client, unless a signal has ended its wait meanwhile."""
+    try:
+        yield MsgReply(rcvid, payload=payload)
+    except QnxError as error:
+        if error.errno != Errno.ESRCH:
+            raise
 
 
 def _wait_for_child(got: Received) -> Program:
@@ -107,8 +134,9 @@ def _note_waiter(pid: int, rcvid: int, kernel: KernelServices, cpu: Cpu) -> tupl
     return ()
 
 
-def _create(spawn: Spawn, parent: int, kernel: KernelServices, cpu: Cpu) -> int:
+def _create(call: Spawn | Fork, parent: int, kernel: KernelServices, cpu: Cpu) -> int:
     """Make a process with its first thread."""
+    spawn = call if isinstance(call, Spawn) else Spawn(kernel.processes[parent].name, call.body, call.args)
     bits = spawn.bits or kernel.processes[parent].bits
     process = new_process(kernel, spawn.program, parent, bits)
     kernel.record.process_life(cpu.index, kernel.stamp(), process, "CREATE")
@@ -118,9 +146,14 @@ def _create(spawn: Spawn, parent: int, kernel: KernelServices, cpu: Cpu) -> int:
     inherited = max((t.base_priority for t in caller.threads.values()), default=MANAGER_PRIORITY)
     priority = spawn.priority if spawn.priority > 0 else inherited
     asker = next((t for t in caller.threads.values() if t.state != "DEAD"), None)
-    if asker is not None:
+    if call is spawn and asker is not None:
         kernel.record.path(cpu.index, kernel.stamp(), asker, spawn.program)
-    thread = add_thread(process, _load(kernel, spawn), priority)
+    if call is spawn:
+        program = _load(kernel, spawn.body, spawn.args)
+    else:
+        program = _begin(spawn.body, spawn.args)
+        process.handlers = dict(caller.handlers)
+    thread = add_thread(process, program, priority)
     if kernel.target.waits_for_threads:
         _wait_for_thread(kernel, cpu, thread)
     else:
@@ -149,12 +182,50 @@ def _wait_for_thread(kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
         kernel.scheduler.make_ready(cpu, thread)
 
 
-def _load(kernel: KernelServices, spawn: Spawn) -> Program:
+def _replace(call: Exec, pid: int, tid: int, kernel: KernelServices, cpu: Cpu) -> int:
+    """Let a process run another program: its caller alone goes on, and there the call ends without an exit."""
+    process = kernel.processes[pid]
+    caller = process.threads[tid]
+    if caller.state != "REPLY":  # a signal has ended its wait, or it
+        return int(Errno.ESRCH)
+    cause = kernel.history.cause
+    for thread in list(process.threads.values()):
+        if thread is not caller and thread.state != "DEAD":
+            kernel.stop_waiting(cpu, thread)
+            bury(kernel, cpu, thread)
+            kernel.history.cause = cause
+    close_all(kernel, cpu, process)
+    process.channels.clear()
+    process.timers.clear()
+    kernel.record.unmapped(cpu.index, kernel.stamp(), process, 0, _EVERYTHING)
+    kernel.record.path(cpu.index, kernel.stamp(), caller, call.program)
+    process.name = call.program
+    process.handlers = {signo: body for signo, body in process.handlers.items() if body is None}
+    kernel.record.process_life(cpu.index, kernel.stamp(), process, "CREATE_NAME")
+    kernel.truth.processes.append((kernel.now, "replaced", pid, process.name))
+    caller.generator.close()
+    caller.generator = _load(kernel, call.body, call.args)
+    caller.signal_frames.clear()
+
+    def begin() -> None:
+        kernel.complete(caller, None)
+        kernel.interrupted(kernel.cpus[caller.cpu], caller)
+
+    caller.finish = begin
+    return 0
+
+
+def _load(kernel: KernelServices, body: Body, args: tuple[Any, ...]) -> Program:
     """Map the C library, as the loader does, then run the program."""
     library = "libc.so.3" if not kernel.target.is_64bit else "libc.so.5"
     yield Mmap(_LIBRARY_TEXT, file=library)
     yield Mmap(_LIBRARY_DATA, file=library, flags=0x00100071, prot=0x300)
-    return (yield from spawn.body(*spawn.args))
+    return (yield from _begin(body, args))
+
+
+def _begin(body: Body, args: tuple[Any, ...]) -> Program:
+    """Run a program; what is wrong with its function is its own fault, and not that of who starts it."""
+    return (yield from body(*args))
 
 
 def _map(call: Mmap, pid: int, kernel: KernelServices, cpu: Cpu) -> int:
@@ -163,6 +234,11 @@ def _map(call: Mmap, pid: int, kernel: KernelServices, cpu: Cpu) -> int:
     process.next_address += -(-call.length // _PAGE) * _PAGE
     kernel.spend(_MAP_NS)
     kernel.record.mapped(cpu.index, kernel.stamp(), process, address, call)
+    if isinstance(call, Dlopen):
+        values: dict[str, int | bytes] = {"pid": pid, "vaddr": address, "addr": address, "len": call.length}
+        values["name"] = name_bytes(call.file)
+        is_wide = kernel.target.release is Release.QNX_8 or process.bits == 64
+        kernel.record.system(cpu.index, kernel.stamp(), "MAPNAME_64" if is_wide else "MAPNAME", values)
     return address
 
 
@@ -172,8 +248,15 @@ def _unmap(call: Munmap, pid: int, kernel: KernelServices, cpu: Cpu) -> int:
     return 0
 
 
-def _reap(pid: int, kernel: KernelServices, cpu: Cpu) -> list[tuple[int, Any]]:
-    """Remove what is left of a dead process; return the rcvids of those who wait for its end, with its value."""
+class _Dead(NamedTuple):
+    """Who is to hear of the end of a process: rcvids of those who wait for it, with its value; its parent."""
+
+    waiters: list[tuple[int, Any]]
+    is_awaited: bool
+
+
+def _reap(pid: int, kernel: KernelServices, cpu: Cpu) -> _Dead:
+    """Remove what is left of a dead process."""
     process = kernel.processes[pid]
     kernel.spend(30_000)
     kernel.record.unmapped(cpu.index, kernel.stamp(), process, 0, _EVERYTHING)
@@ -181,7 +264,25 @@ def _reap(pid: int, kernel: KernelServices, cpu: Cpu) -> list[tuple[int, Any]]:
     kernel.record.process_life(cpu.index, time, process, "DESTROY_NAME")
     kernel.record.process_life(cpu.index, kernel.stamp(), process, "DESTROY")
     kernel.truth.processes.append((time, "destroyed", pid, process.name))
-    return [(rcvid, process.exit_value) for rcvid in process.waiters]
+    parent = kernel.processes.get(process.parent)
+    is_awaited = parent is not None and _has_use_for(parent, SIGCHLD)
+    return _Dead([(rcvid, process.exit_value) for rcvid in process.waiters], is_awaited)
+
+
+def _has_use_for(process: Process, signo: int) -> bool:
+    """Return whether a signal that is ignored by default does anything in a process: others are not even sent it."""
+    threads = process.threads.values()
+    return not process.is_dead and (
+        process.handlers.get(signo) is not None
+        or any(signo in thread.blocked_signals or signo in thread.wait_signals for thread in threads)
+    )
+
+
+def _tell_parent(pid: int, kernel: KernelServices, cpu: Cpu) -> int:
+    """Send SIGCHLD to the parent of a dead process."""
+    parent = kernel.processes[kernel.processes[pid].parent]
+    kernel.post_signal(cpu, parent, None, SIGCHLD, CLD_EXITED)
+    return 0
 
 
 LEAST_NS = 150  # of user code between two calls: time passes even in a loop around nothing

@@ -6,12 +6,9 @@ from collections import deque
 
 from satview.capture.sim.parts.cpu import Cpu
 from satview.capture.sim.parts.services import KernelServices
-from satview.capture.sim.parts.threads import Partition, Policy, Thread
+from satview.capture.sim.parts.threads import WINDOW_MS, Partition, Policy, Thread
 
 # Adaptive partitions: each has a share of CPU time over a sliding window, to be used up before others get theirs.
-
-
-WINDOW_MS = 100
 
 
 class PartitionScheduler:
@@ -221,7 +218,9 @@ class Scheduler:
         self.charge(cpu, thread, is_leaving=True)
 
     def make_ready(self, cpu: Cpu, thread: Thread) -> int:
-        """Put a thread into its queue and find it a CPU; return the time of the event."""
+        """Put a thread into its queue and find it a CPU, unless it is held; return the time of the event."""
+        if thread.is_held:
+            return self.kernel.set_state(cpu, thread, "STOPPED")
         time = self.kernel.set_state(cpu, thread, "READY")
         self.ready.push(thread)
         self._find_cpu(cpu, thread)

@@ -107,6 +107,26 @@ class RwLock(SyncObject):
         self.queue: deque[tuple[Thread, bool]] = deque()
 
 
+class BoundedQueue(SyncObject):
+    """A message queue or a pipe: a place for so many entries, the most urgent first.
+
+    Attributes:
+        items: (priority, message) of each entry.
+        waiting_entries: What the threads in `waiters` have to put in; empty while those wait for an entry.
+    """
+
+    def __init__(self, name: str, capacity: int) -> None:
+        super().__init__(name)
+        self.capacity = capacity
+        self.items: list[tuple[int, bytes]] = []
+        self.waiting_entries: dict[Thread, tuple[int, bytes]] = {}
+
+    def put(self, entry: tuple[int, bytes]) -> None:
+        """Add an entry behind those that are as urgent."""
+        position = next((i for i, (priority, _) in enumerate(self.items) if priority < entry[0]), len(self.items))
+        self.items.insert(position, entry)
+
+
 def lock_state(thing: Any) -> tuple[Thread, ...]:
     """Return the threads that hold what somebody waits for; empty where nobody can be blamed."""
     if isinstance(thing, Mutex):

@@ -243,6 +243,12 @@ class Recorder(Protocol):
     def unmapped(self, cpu: int, time: int, process: Process, address: int, length: int) -> None:
         """Memory has been given back (6.4 on)."""
 
+    def system(self, cpu: int, time: int, name: str, values: dict[str, int | bytes]) -> None:
+        """An event of class SYSTEM by name and arguments, if the release has it."""
+
+    def virtual_thread(self, cpu: int, time: int, thread: Thread, state: str) -> None:
+        """The virtual thread that a thread stands for enters a state (up to 7.x)."""
+
     def path(self, cpu: int, time: int, thread: Thread, text: str) -> None:
         """A path name is resolved."""
 

@@ -61,6 +61,11 @@ class Target:
         return self.release != Release.QNX_8
 
     @property
+    def has_network(self) -> bool:
+        """True up to 7.x: nodes of a network send each other messages, and threads wait for that."""
+        return self.release != Release.QNX_8
+
+    @property
     def has_global_clock(self) -> bool:
         """True if the system page may promise one clock for all CPUs."""
         return self.skew_ns == 0 or self.cpus == 1

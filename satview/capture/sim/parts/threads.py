@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Generator
 from enum import IntEnum
-from typing import Any, ClassVar, Protocol
+from typing import Any, Protocol
 
 from satview.capture.sim.parts.sigevent import Sigevent
 from satview.capture.sim.parts.target import Target
@@ -28,7 +28,9 @@ class Policy(IntEnum):
 class PendingCall(Protocol):
     """The kernel call that a thread is in, as its record and the recorder see it; see `Call`."""
 
-    name: ClassVar[str]
+    @property
+    def name(self) -> str:
+        """Name of the call in the tables."""
 
     @property
     def is_cancellation_point(self) -> bool:
@@ -42,6 +44,9 @@ class PendingCall(Protocol):
 
     def is_silent(self, target: Target, /) -> bool:
         """Return whether a kernel that has the call logs nothing of it."""
+
+
+WINDOW_MS = 100  # over which partitions have their budgets
 
 
 class Partition:
@@ -82,12 +87,14 @@ class Process:
         "channels",
         "connections",
         "exit_value",
+        "files",
         "handlers",
         "is_dead",
         "name",
         "next_address",
         "next_chid",
         "next_coid",
+        "next_file",
         "next_tid",
         "next_timer",
         "parent",
@@ -116,6 +123,8 @@ class Process:
         self.next_tid = 1
         self.next_chid = 1
         self.next_coid = 0
+        self.files: dict[int, Any] = {}  # queues and pipes by descriptor
+        self.next_file = 3
         self.next_timer = 0
         self.scoids = 0
         self.next_address = 0x3029_0000_00 if bits == 64 else 0xB030_0000  # of the next mapping
@@ -178,6 +187,7 @@ class Thread:
         "is_critical",
         "is_critical_itself",
         "is_detached",
+        "is_held",
         "joiner",
         "last_cpu",
         "lender",
@@ -203,6 +213,8 @@ class Thread:
         "timeout_token",
         "unmasked_intr",
         "value",
+        "virtual_state",
+        "vtid",
         "wait_signals",
         "waiting_on",
     )
@@ -260,6 +272,9 @@ class Thread:
         self.is_detached = False
         self.signal_frames: list[tuple[Program, Any, BaseException | None, int | None]] = []
         self.unmasked_intr = 0
+        self.vtid = 0  # the thread of another node that it stands for; 0 = none
+        self.virtual_state = ""  # the last one shown of that
+        self.is_held = False  # to be STOPPED instead of READY
 
     @property
     def pid(self) -> int:
@@ -287,15 +302,21 @@ class Thread:
         return f"{frame.f_code.co_filename.replace(chr(92), '/').rsplit('/', 1)[-1]}:{frame.f_lineno}"
 
 
+# Flags of ChannelCreate(): keep the server's priority; a pulse as a client wants to go on, as a client closes its last
+# connection, as the server of one of the process's own connections is gone.
+CHF_FIXED_PRIORITY, CHF_UNBLOCK, CHF_DISCONNECT, CHF_COID_DISCONNECT = 0x1, 0x2, 0x8, 0x40
+
+
 class Channel:
     """Where messages and pulses arrive."""
 
-    __slots__ = ("chid", "fixed_priority", "process", "pulses", "receivers", "senders")
+    __slots__ = ("chid", "fixed_priority", "flags", "process", "pulses", "receivers", "senders")
 
-    def __init__(self, process: Process, chid: int, fixed_priority: bool = False) -> None:
+    def __init__(self, process: Process, chid: int, flags: int = 0) -> None:
         self.process = process
         self.chid = chid
-        self.fixed_priority = fixed_priority
+        self.flags = flags
+        self.fixed_priority = bool(flags & CHF_FIXED_PRIORITY)
         self.receivers: deque[Thread] = deque()
         self.senders: list[Any] = []  # messages not yet received, highest priority first
         self.pulses: list[Any] = []
@@ -304,7 +325,7 @@ class Channel:
 class Connection:
     """A client's way to a channel; `scoid` is what the server knows it by."""
 
-    __slots__ = ("channel", "coid", "flags", "owner", "scoid")
+    __slots__ = ("channel", "coid", "flags", "nd", "owner", "scoid")
 
     def __init__(self, owner: Process, coid: int, channel: Channel, scoid: int) -> None:
         self.owner = owner
@@ -312,6 +333,7 @@ class Connection:
         self.channel = channel
         self.scoid = scoid
         self.flags = 0
+        self.nd = 0  # node of the server; others than 0 are reached through the network manager, whose channel it is
 
 
 class Timer:

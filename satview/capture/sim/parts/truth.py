@@ -184,9 +184,12 @@ class Truth:
     handlers: list[HandlerSpan] = field(default_factory=list)
     deliveries: list[Delivery] = field(default_factory=list)
     marks: list[tuple[int, int, ThreadId]] = field(default_factory=list)  # time, code, thread
-    processes: list[tuple[int, str, int, str]] = field(default_factory=list)  # time, created/destroyed, pid, name
+    processes: list[tuple[int, str, int, str]] = field(
+        default_factory=list
+    )  # time, created, replaced or destroyed, pid, name
     bankruptcies: list[tuple[int, int, ThreadId]] = field(default_factory=list)  # time, partition, thread
     charges: list[tuple[int, ThreadId, int, int]] = field(default_factory=list)  # partition, thread, start, end
+    virtual: list[StateChange] = field(default_factory=list)  # of virtual threads: the thread is pid and vtid
     start: int = 0
     end: int = 0
     skew_cycles: tuple[int, ...] = ()
@@ -226,6 +229,11 @@ class History:
     def state(self, time: int, thread: Thread, state: str, cpu: int) -> None:
         """Note a change of state."""
         self.truth.states.append(StateChange(time, (thread.process.pid, thread.tid), state, cpu, thread.priority))
+
+    def virtual(self, time: int, thread: Thread, state: str, cpu: int) -> None:
+        """Note a state of the virtual thread that a thread stands for."""
+        change = StateChange(time, (thread.process.pid, thread.vtid), state, cpu, thread.priority)
+        self.truth.virtual.append(change)
 
     def life(self, time: int, thread: Thread, event: str, cpu: int) -> None:
         """Note that a thread is created or destroyed; a state follows."""

@@ -1,0 +1,278 @@
+"""In which functions do programs spend their time? Those that log their calls, and samples of the profiler.
+
+    table = function_table(trace).sorted_by("running").head(20)
+
+A row is a function below its callers, of one thread. After `formats.symbols.add_symbols` functions have names, else
+addresses.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, fields
+from itertools import pairwise
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from satview.analysis.times.basis import scope_of
+from satview.analysis.times.state_times import state_spans
+from satview.answers.frames import Texts
+from satview.answers.table import Column, Kind, Known, Question, Table
+from satview.base.time import TimeWindow
+from satview.events.states import RUNNING
+from satview.events.wire import KER_64BIT, WireClass, code
+from satview.formats.symbols import Place, symbols_of
+from satview.linkage.rows import rows_of_codes, thread_rows
+from satview.linkage.table import OPEN
+from satview.store.arguments import argument, arguments
+from satview.store.time_ranges import TimeRanges
+from satview.store.trace import Trace
+from satview.timeline.tracks.finders import function_calls
+
+_Ints = NDArray[np.int64]
+SEPARATOR: Final = ";"  # between functions of a stack, as in folded stacks
+SOURCES: Final = ("calls", "samples")
+_MOST_DEPTH: Final = 1_000
+_TOO_DEEP: Final = "functions are more than 1,000 deep in others; what is deeper counts as part of its callers"
+_PROFILE: Final = tuple(code(WireClass.SYSTEM, 20) | wide for wide in (0, KER_64BIT))
+_REASONS: Final = {
+    Known.AT_LEAST: "some of these calls were not over when the trace or the range ended, or begin before it",
+}
+QUESTION: Final = Question(
+    "function",
+    "Functions",
+    "In which functions do programs spend their time?",
+    (
+        Column("process", Kind.TEXT, "the program", "Process"),
+        Column("thread", Kind.THREAD, "who ran", "Thread", is_nullable=True),
+        Column("source", Kind.TEXT, "`calls`: functions that log when they are entered and left; `samples`: where the "
+               "thread was at ticks of the profiler", "From"),
+        Column("function", Kind.TEXT, "its name, or the address where no symbols name it", "Function"),
+        Column("place", Kind.TEXT, "file and line of its beginning; empty where symbols do not say", "Place"),
+        Column("stack", Kind.TEXT, "the function and its callers, the outermost first", "Called by"),
+        Column("address", Kind.HEX, "where it begins; of samples where the thread was", "Address"),
+        Column("depth", Kind.COUNT, "how many callers it has", "Depth"),
+        Column("count", Kind.COUNT, "calls, or samples", "Count"),
+        Column("total", Kind.DURATION, "from its entries to its exits, waiting included", "Total", is_nullable=True,
+               reasons=_REASONS),
+        Column("self", Kind.DURATION, "that without the functions that it calls", "Self", is_nullable=True,
+               reasons=_REASONS),
+        Column("running", Kind.DURATION, "as far as the thread had a CPU meanwhile, without what it calls", "Running",
+               is_nullable=True, reasons=_REASONS),
+        Column("longest", Kind.DURATION, "its longest call", "Longest", is_nullable=True, reasons=_REASONS),
+        Column("event", Kind.EVENT, "the entry of its longest call, or its first sample", "Event"),
+    ),
+    "",
+    "No function logs its calls, and no profiler its samples.",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class _Nodes:
+    """Functions below their callers, callers first, shape (n,).
+
+    Attributes:
+        thread: int64, row of the thread table.
+        address: int64.
+        above: int64, position of the caller; -1 = none.
+        count: int64, calls or samples.
+        total, own, running, longest: int64, cycles; -1 = samples do not say.
+        event: int64, row of the entry of the longest call, or of the first sample.
+        is_cut: bool, calls go on behind the end.
+    """
+
+    thread: _Ints
+    address: _Ints
+    above: _Ints
+    count: _Ints
+    total: _Ints
+    own: _Ints
+    running: _Ints
+    longest: _Ints
+    event: _Ints
+    is_cut: NDArray[np.bool_]
+
+
+def function_table(trace: Trace, window: TimeWindow | None = None) -> Table:
+    """Return the functions of all threads, each below its callers.
+
+    Args:
+        trace: The events.
+        window: Only what is in it of calls; None = all.
+    """
+    calls, is_too_deep = _of_calls(trace, window)
+    samples = _of_samples(trace, window)
+    nodes = _Nodes(*(np.concatenate((getattr(calls, one.name), getattr(samples, one.name))) for one in fields(_Nodes)))
+    order = _below_callers(nodes)
+    rank = np.argsort(order)
+    nodes = _Nodes(*(getattr(nodes, one.name)[order] for one in fields(_Nodes)))
+    nodes.above[nodes.above >= 0] = rank[nodes.above[nodes.above >= 0]]
+    process = trace.threads.process[nodes.thread].astype(np.int64)
+    functions, places = _named(trace, process, nodes.address)
+    stacks: list[str] = []
+    depth = np.zeros(len(functions), np.int64)
+    for at, above in enumerate(nodes.above.tolist()):
+        stacks.append(f"{stacks[above]}{SEPARATOR}{functions[at]}" if above >= 0 else functions[at])
+        depth[at] = depth[above] + 1 if above >= 0 else 0
+    known = np.where(nodes.is_cut, Known.AT_LEAST, Known.EXACT).astype(np.uint8)
+    source = (order >= len(calls.above)).astype(np.uint8)
+    return Table(
+        QUESTION,
+        trace,
+        {
+            "process": Texts(process.astype(np.uint32), tuple(name or "unknown" for name in trace.processes.names)),
+            "thread": nodes.thread,
+            "source": Texts(source, SOURCES),
+            "function": Texts.of(functions),
+            "place": Texts.of(places),
+            "stack": Texts.of(stacks),
+            "address": nodes.address,
+            "depth": depth,
+            "count": nodes.count,
+            "total": nodes.total,
+            "self": nodes.own,
+            "running": nodes.running,
+            "longest": nodes.longest,
+            "event": nodes.event,
+        },
+        known=dict.fromkeys(("total", "self", "running", "longest"), known),
+        parent=nodes.above,
+        cannot_tell=_TOO_DEEP if is_too_deep else "",
+    )
+
+
+def _below_callers(nodes: _Nodes) -> _Ints:
+    """Return nodes in the order of rows: each followed by what it calls, the longest first, those sampled most last."""
+    below: dict[int, list[int]] = defaultdict(list)
+    for node in np.lexsort((-nodes.count, -nodes.total)).tolist():
+        below[int(nodes.above[node])].append(node)
+    order, waiting = [], below[-1][::-1]
+    while waiting:
+        order.append(node := waiting.pop())
+        waiting += below[node][::-1]
+    return np.array(order, np.int64)
+
+
+def _named(trace: Trace, process: _Ints, address: _Ints) -> tuple[list[str], list[str]]:
+    """Return names of functions, addresses where nobody knows them, and where they are in source files."""
+    symbols, functions, places = symbols_of(trace), [], []
+    for of, where in zip(process.tolist(), address.tolist(), strict=True):
+        place = Place() if symbols is None else symbols.place(of, where)
+        functions.append(place.function.replace(SEPARATOR, ":") or f"0x{where:x}")
+        places.append(place.source)
+    return functions, places
+
+
+def _of_calls(trace: Trace, window: TimeWindow | None) -> tuple[_Nodes, bool]:
+    """Return the functions that log their calls, and whether calls are too deep to be told apart."""
+    first, last = function_calls(trace)
+    bounds, time = window or trace.window, trace.events.time_cycles
+    start, end = time[first], np.full(len(first), trace.window.end, np.int64)
+    end[last != OPEN] = time[last[last != OPEN]]
+    is_inside = (start < bounds.end) & (end >= bounds.start)
+    first, last, start, end = first[is_inside], last[is_inside], start[is_inside], end[is_inside]
+    is_cut = (last == OPEN) | (end > bounds.end) | (start < bounds.start)
+    start, end = np.maximum(start, bounds.start), np.minimum(end, bounds.end)
+    thread, address = trace.events.thread[first].astype(np.int64), argument(trace, first, "thisfn")[0]
+    depth, parent = _nesting(thread, first, last)
+    length, running = end - start, _running(trace, thread, start, end)
+    own, own_running = length.copy(), running.copy()
+    inner = np.flatnonzero((parent >= 0) & (depth < _MOST_DEPTH))
+    np.subtract.at(own, parent[inner], length[inner])
+    np.subtract.at(own_running, parent[inner], running[inner])
+    node, above, head = _numbered(thread, address, depth, parent)
+    kept = np.flatnonzero(node >= 0)
+    count = np.bincount(node[kept], minlength=len(above))
+
+    def added(values: _Ints) -> _Ints:
+        sums = np.zeros(len(above), np.int64)
+        np.add.at(sums, node[kept], values[kept])
+        return sums
+
+    order = kept[np.lexsort((-first[kept].astype(np.int64), length[kept], node[kept]))]
+    longest = order[np.cumsum(count) - 1] if len(order) else order  # the last of each node; of equal ones the earliest
+    is_any_cut = np.zeros(len(above), np.bool_)
+    is_any_cut[node[kept[is_cut[kept]]]] = True
+    nodes = _Nodes(thread[head], address[head], above, count, added(length), added(own), added(own_running),
+                   length[longest], first[longest].astype(np.int64), is_any_cut)  # fmt: skip
+    return nodes, len(kept) < len(node)
+
+
+def _nesting(thread: _Ints, first: NDArray[np.uint32], last: NDArray[np.uint32]) -> tuple[_Ints, _Ints]:
+    """Return how many calls each call is in, and the position of the innermost of them, -1 = none."""
+    count = len(first)
+    rows = np.concatenate((first, last)).astype(np.int64)
+    step = np.repeat(np.array((1, -1)), count)
+    order = np.lexsort((rows, np.tile(thread, 2)))
+    level = np.empty(2 * count, np.int64)
+    level[order] = np.cumsum(step[order])
+    depth = level[:count] - 1
+    begins = order[order < count]  # by thread, then in time order
+    parent = np.full(count, -1, np.int64)
+    rank = np.empty(count, np.int64)
+    rank[begins] = np.arange(count)
+    by_depth = begins[np.argsort(depth[begins], kind="stable")]
+    edges = np.searchsorted(depth[by_depth], np.arange(1, min(int(depth.max(initial=0)), _MOST_DEPTH) + 2))
+    outer = by_depth[: edges[0]] if len(edges) else by_depth
+    for begin, end in pairwise(edges.tolist()):
+        inner = by_depth[begin:end]
+        parent[inner] = outer[np.searchsorted(rank[outer], rank[inner]) - 1]
+        outer = inner
+    return depth, parent
+
+
+def _numbered(thread: _Ints, address: _Ints, depth: _Ints, parent: _Ints) -> tuple[_Ints, _Ints, _Ints]:
+    """Return which node each call is of, -1 = too deep; of each node its caller's, -1 = none, and one of its calls."""
+    node = np.full(len(thread), -1, np.int64)
+    above: list[_Ints] = []
+    head: list[_Ints] = []
+    count = 0
+    for level in range(min(int(depth.max(initial=-1)) + 1, _MOST_DEPTH)):
+        calls = np.flatnonzero(depth == level)
+        outer = node[parent[calls]] if level else np.full(len(calls), -1)
+        order = np.lexsort((address[calls], outer, thread[calls]))
+        calls, outer = calls[order], outer[order]
+        is_new = np.any([np.diff(values, prepend=values[:1] - 1) != 0
+                         for values in (thread[calls], outer, address[calls])], axis=0)  # fmt: skip
+        node[calls] = count + np.cumsum(is_new) - 1
+        above.append(outer[is_new])
+        head.append(calls[is_new])
+        count += int(np.count_nonzero(is_new))
+    nothing = np.empty(0, np.int64)
+    return node, np.concatenate((nothing, *above)), np.concatenate((nothing, *head))
+
+
+def _running(trace: Trace, thread: _Ints, start: _Ints, end: _Ints) -> _Ints:
+    """Return for how long threads had a CPU between two moments each, cycles."""
+    running = np.zeros(len(thread), np.int64)
+    if not len(thread):
+        return running
+    for spans in state_spans(scope_of(trace, trace.window, None, None, None)):
+        runs = spans.value == RUNNING
+        for number in np.intersect1d(spans.thread[runs], thread).tolist():
+            calls, of_thread = np.flatnonzero(thread == number), runs & (spans.thread == number)
+            ranges = TimeRanges.of(spans.start[of_thread], spans.end[of_thread])
+            running[calls] = ranges.within(start[calls], end[calls])
+    return running
+
+
+def _of_samples(trace: Trace, window: TimeWindow | None) -> _Nodes:
+    """Return where threads were at ticks of the profiler."""
+    rows = rows_of_codes(trace, *_PROFILE) if trace.has_slots else np.empty(0, np.uint32)
+    if window is not None:
+        inside = trace.rows_between(window)
+        rows = rows[(rows >= inside.start) & (rows < inside.stop)]
+    (ip, _), (pid, has_pid), (tid, has_tid) = arguments(trace, rows, "ip", "pid", "tid")
+    named = thread_rows(trace, pid.astype(np.uint32), tid.astype(np.uint32))
+    thread = np.where(has_pid & has_tid & (named > 0), named, trace.events.thread[rows])
+    address, symbols = ip.copy(), symbols_of(trace)
+    if symbols is not None:  # samples of one function are one row
+        keys, inverse = np.unique(np.stack((trace.threads.process[thread], ip)), axis=1, return_inverse=True)
+        begins = [where - symbols.place(of, where).offset for of, where in keys.T.tolist()]
+        address = np.array(begins, np.int64)[inverse.reshape(-1)] if begins else address
+    keys, head, count = np.unique(np.stack((thread, address)), axis=1, return_index=True, return_counts=True)
+    none = np.full(len(head), -1, np.int64)
+    return _Nodes(keys[0].astype(np.int64), keys[1].astype(np.int64), none, count.astype(np.int64), none, none, none,
+                  none, rows[head].astype(np.int64), np.zeros(len(head), np.bool_))  # fmt: skip

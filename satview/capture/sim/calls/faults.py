@@ -1,0 +1,78 @@
+"""What the processor refuses: memory, stacks and register sets that are not there yet, and faults that are signals."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from satview.capture.sim.calls.call import Call
+from satview.capture.sim.calls.processes import request
+from satview.capture.sim.calls.signals import post
+from satview.capture.sim.parts.cpu import Cpu
+from satview.capture.sim.parts.services import KernelServices
+from satview.capture.sim.parts.threads import Thread
+
+__all__ = ["SignalFault", "Touch"]
+
+_RETRY_CYCLES = 40  # until the instruction that faulted has run
+
+
+@dataclass(slots=True)
+class Touch(Call):
+    """Use memory that is not there yet, or registers that need room to be saved; not a kernel call.
+
+    Attributes:
+        address: Of the memory.
+        is_context: It is the first use of the floating point unit.
+    """
+
+    address: int = 0x8050000
+    is_context: bool = False
+
+    def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
+        """Wait until the process manager has provided it."""
+        thread.value = None
+        thread.remaining = _RETRY_CYCLES
+        if not self.is_context:
+            values: dict[str, int | bytes] = {
+                "pid": thread.pid,
+                "tid": thread.tid,
+                "ip": 0x8048100,
+                "vaddr": self.address & 0xFFFFFFFF,
+            }
+            kernel.record.system(cpu.index, kernel.stamp(), "PAGEWAIT", values)
+        what = "register set" if self.is_context else "page"
+        kernel.block(cpu, thread, "WAITCTX" if self.is_context else "WAITPAGE", what)
+        kernel.history.cause = -1  # no event of a call, a timer or an interrupt
+        request(kernel, cpu, thread)
+
+
+@dataclass(slots=True)
+class SignalFault(Call):
+    """Do what the processor refuses: the kernel makes a signal of it, up to 7.x as a call of its own.
+
+    Without a handler the signal ends the process.
+
+    Attributes:
+        signo: SIGILL 4, SIGTRAP 5, SIGFPE 8, SIGBUS 10, SIGSEGV 11.
+        code: What was wrong with it, `si_code`.
+        addr: Where.
+    """
+
+    name = "SIGNAL_FAULT"
+    signo: int = 11
+    code: int = 1
+    addr: int = 0
+
+    def arguments(self, _thread: Thread) -> dict[str, int]:
+        """Return signal and code in one word, and the address."""
+        return {"sigcode": self.signo | self.code << 8, "addr": self.addr}
+
+    def older(self) -> Call:
+        """Log no call."""
+        return self
+
+    def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
+        """Send the thread its signal."""
+        kernel.enter(cpu, thread, self)
+        kernel.complete(thread, None, ret_val=self.signo)
+        post(kernel, cpu, thread.process, thread, self.signo, self.code)

@@ -1,0 +1,107 @@
+"""Kernel calls of a network manager, whose threads stand for threads of other nodes (up to 7.x).
+
+While one sends what came over the network, its virtual thread shows what the thread of the other node waits for. Who
+replies to it waits in NET_REPLY, and who sends a pulse to another node in NET_SEND, until the manager has sent it on:
+`Ring0(transmitted)`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from satview.capture.sim.calls.call import Call
+from satview.capture.sim.calls.messages import NetWait
+from satview.capture.sim.calls.signals import SignalKill
+from satview.capture.sim.calls.timers import ask_to_unblock
+from satview.capture.sim.parts.cpu import Cpu
+from satview.capture.sim.parts.errors import Errno, QnxError
+from satview.capture.sim.parts.services import KernelServices
+from satview.capture.sim.parts.threads import Thread
+
+__all__ = ["NetSignalKill", "NetUnblock", "NetVtid", "transmitted"]
+
+
+_LAST_TID = 0x7FFFFFFF
+
+
+@dataclass(slots=True)
+class NetVtid(Call):
+    """Let the caller stand for a thread of another node from now on; `vtid` 0 = for none any more."""
+
+    name = "NET_VTID"
+    vtid: int
+    tid: int = 0
+    coid: int = 0
+    priority: int = 10
+    srcmsglen: int = 0
+    keydata: int = 0
+    srcnd: int = 0
+    dstmsglen: int = 0
+    info_p: int = 0x8047C00
+
+    def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
+        """Make the virtual thread, or remove it.
+
+        Raises:
+            QnxError: EINVAL (no number of a thread); EBUSY (another thread of the process stands for it).
+        """
+        kernel.enter(cpu, thread, self)
+        if not isinstance(self.vtid, int) or not 0 <= self.vtid <= _LAST_TID:
+            raise QnxError(Errno.EINVAL, f"virtual thread {self.vtid!r:.40}")
+        if any(other.vtid == self.vtid for other in thread.process.threads.values() if self.vtid):
+            raise QnxError(Errno.EBUSY, f"virtual thread {self.vtid}")
+        kernel.complete(thread)
+        if thread.vtid:
+            for event in ("DESTROY", "DEAD"):
+                show_virtual(kernel, cpu, thread, event)
+        thread.vtid, thread.virtual_state = self.vtid, ""
+        if self.vtid:
+            show_virtual(kernel, cpu, thread, "CREATE")
+
+
+def show_virtual(kernel: KernelServices, cpu: Cpu, thread: Thread, state: str) -> None:
+    """Emit a state of the virtual thread that a thread stands for."""
+    time = kernel.stamp()
+    kernel.history.virtual(time, thread, state, cpu.index)
+    kernel.record.virtual_thread(cpu.index, time, thread, state)
+
+
+@dataclass(slots=True)
+class NetUnblock(Call):
+    """The thread of another node would like to go on: ask the server that has its message."""
+
+    name = "NET_UNBLOCK"
+    vtid: int
+
+    def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
+        """Send the server an unblock pulse if its channel has asked for them.
+
+        Raises:
+            QnxError: ESRCH (no such virtual thread).
+        """
+        kernel.enter(cpu, thread, self)
+        sender = next((t for t in thread.process.threads.values() if self.vtid and t.vtid == self.vtid), None)
+        if sender is None:
+            raise QnxError(Errno.ESRCH, f"no virtual thread {self.vtid}")
+        kernel.complete(thread)
+        ask_to_unblock(kernel, cpu, sender)
+
+
+@dataclass(slots=True)
+class NetSignalKill(SignalKill):
+    """Pass on a signal that a process of another node sends."""
+
+    name = "NET_SIGNAL_KILL"
+
+
+def transmitted(kernel: KernelServices, cpu: Cpu) -> int:
+    """Let all threads go on that wait for the process that runs to send something; return how many. For `Ring0`."""
+    manager = cpu.thread
+    count = 0
+    for process in kernel.processes.values():
+        for thread in process.threads.values():
+            way = thread.waiting_on
+            if manager is not None and isinstance(way, NetWait) and way.link.channel.process is manager.process:
+                kernel.wake(cpu, thread, waker=manager)
+                count += 1
+    return count

@@ -1,0 +1,217 @@
+"""Message queues and pipes, which are objects of the kernel from 8.0 on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from satview.capture.sim.calls.call import Call, message_words
+from satview.capture.sim.parts.cpu import Cpu
+from satview.capture.sim.parts.errors import Errno, QnxError
+from satview.capture.sim.parts.objects import BoundedQueue
+from satview.capture.sim.parts.services import KernelServices
+from satview.capture.sim.parts.threads import Thread
+
+__all__ = [
+    "MsgQueueClose",
+    "MsgQueueCtl",
+    "MsgQueueOpen",
+    "MsgQueueReceive",
+    "MsgQueueSend",
+    "PipeClose",
+    "PipeOpen",
+    "PipeRead",
+    "PipeWrite",
+]
+
+
+def _open_queue(thread: Thread, fd: int) -> BoundedQueue:
+    queue: BoundedQueue | None = thread.process.files.get(fd)
+    if queue is None:
+        raise QnxError(Errno.EBADF, f"no queue {fd}")
+    return queue
+
+
+@dataclass(slots=True)
+class MsgQueueOpen(Call):
+    """Open a message queue; result: its descriptor. No source has the words of the call."""
+
+    name = "MSG_QUEUE_OPEN"
+    queue: BoundedQueue
+
+    def arguments(self, _thread: Thread) -> dict[str, int]:
+        """Return nothing that is known."""
+        return {}
+
+    def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
+        """Give the process a descriptor."""
+        kernel.enter(cpu, thread, self)
+        process = thread.process
+        fd = process.next_file
+        process.next_file += 1
+        process.files[fd] = self.queue
+        kernel.complete(thread, fd, ret_val=fd)
+
+
+@dataclass(slots=True)
+class MsgQueueClose(Call):
+    """Close a message queue."""
+
+    name = "MSG_QUEUE_CLOSE"
+    fd: int
+
+    def arguments(self, _thread: Thread) -> dict[str, int]:
+        """Return the queue, in a call without a list as a raw word."""
+        return {"queueid": self.fd, "word 0": self.fd}
+
+    def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
+        """Take the descriptor back; what is in the queue stays there.
+
+        Raises:
+            QnxError: EBADF (no such queue).
+        """
+        kernel.enter(cpu, thread, self)
+        _open_queue(thread, self.fd)
+        del thread.process.files[self.fd]
+        kernel.complete(thread)
+
+
+@dataclass(slots=True)
+class MsgQueueCtl(Call):
+    """Query a message queue; result: how many messages are in it."""
+
+    name = "MSG_QUEUE_CTL"
+    fd: int
+    cmd: int = 0
+
+    def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
+        """Count the messages.
+
+        Raises:
+            QnxError: EBADF (no such queue).
+        """
+        kernel.enter(cpu, thread, self)
+        count = len(_open_queue(thread, self.fd).items)
+        kernel.complete(thread, count, ret_val=0, cmd=self.cmd)
+
+
+@dataclass(slots=True)
+class MsgQueueSend(Call):
+    """Put a message into a queue; waits in MQ_SEND while it is full."""
+
+    name = "MSG_QUEUE_SEND"
+    fd: int
+    message: bytes = b""
+    priority: int = 0
+
+    def arguments(self, _thread: Thread) -> dict[str, int]:
+        """Return descriptor, first word, length and priority."""
+        words = message_words(self.message, "msg")
+        return {"fd": self.fd, "msglen": len(self.message), "priority": self.priority, **words, "word 0": self.fd}
+
+    def state(self) -> str:
+        """Return the state in which the caller waits while there is no room."""
+        return "MQ_SEND"
+
+    def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
+        """Hand the message to a thread that waits for one, or leave it in the queue, or wait for room.
+
+        Raises:
+            QnxError: EBADF (no such queue).
+        """
+        kernel.enter(cpu, thread, self)
+        queue = _open_queue(thread, self.fd)
+        kernel.complete(thread)
+        entry = (self.priority, self.message)
+        if queue.waiters and not queue.waiting_entries:
+            receiver = queue.take_best()
+            _receive(kernel, receiver, entry)
+            kernel.wake(cpu, receiver, waker=thread)
+        elif len(queue.items) < queue.capacity:
+            queue.put(entry)
+        else:
+            queue.waiting_entries[thread] = entry
+            queue.waiters.append(thread)
+            kernel.block(cpu, thread, self.state(), queue)
+
+
+def _receive(kernel: KernelServices, thread: Thread, entry: tuple[int, bytes]) -> None:
+    """Complete a receiving call with what it received."""
+    priority, message = entry
+    size = len(message)
+    words: dict[str, Any] = message_words(message, "msg")
+    kernel.complete(thread, message, msglen=size, priority=priority, ret_val=size, **words)
+
+
+@dataclass(slots=True)
+class MsgQueueReceive(Call):
+    """Take the most urgent message from a queue; waits in MQ_RECEIVE while there is none. Result: the message."""
+
+    name = "MSG_QUEUE_RECEIVE"
+    fd: int
+
+    def arguments(self, _thread: Thread) -> dict[str, int]:
+        """Return the descriptor, in a call without a list as a raw word."""
+        return {"fd": self.fd, "word 0": self.fd}
+
+    def state(self) -> str:
+        """Return the state in which the caller waits while there is nothing."""
+        return "MQ_RECEIVE"
+
+    def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
+        """Take what is there and let in a thread that waits for room, or wait.
+
+        Raises:
+            QnxError: EBADF (no such queue).
+        """
+        kernel.enter(cpu, thread, self)
+        queue = _open_queue(thread, self.fd)
+        if not queue.items:
+            queue.waiters.append(thread)
+            kernel.block(cpu, thread, self.state(), queue)
+            return
+        _receive(kernel, thread, queue.items.pop(0))
+        if queue.waiters:
+            sender = queue.take_best()
+            queue.put(queue.waiting_entries.pop(sender))
+            kernel.wake(cpu, sender, waker=thread)
+
+
+# Pipes. No source says which call a thread in PIPE is in, nor what the words of these calls are: here they wait in
+# PIPE_CTL, and the first word is the descriptor.
+
+
+@dataclass(slots=True)
+class PipeOpen(MsgQueueOpen):
+    """Open a pipe; result: its descriptor."""
+
+    name = "PIPE_OPEN"
+
+
+@dataclass(slots=True)
+class PipeClose(MsgQueueClose):
+    """Close a pipe."""
+
+    name = "PIPE_CLOSE"
+
+
+@dataclass(slots=True)
+class PipeWrite(MsgQueueSend):
+    """Write into a pipe; waits in PIPE while it is full."""
+
+    name = "PIPE_CTL"
+
+    def state(self) -> str:
+        """Return PIPE, for writers and readers alike."""
+        return "PIPE"
+
+
+@dataclass(slots=True)
+class PipeRead(MsgQueueReceive):
+    """Read from a pipe; waits in PIPE while it is empty. Result: the bytes."""
+
+    name = "PIPE_CTL"
+
+    def state(self) -> str:
+        """Return PIPE, for writers and readers alike."""
+        return "PIPE"

@@ -1,0 +1,164 @@
+"""What kernel, libraries and hypervisor note beside calls and states, inserted by programs as those insert it.
+
+Words of events whose payload no source has are 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from satview.capture.kernel import Kernel
+from satview.capture.sim.calls import Compute, Dlopen, Sleep, ThreadCreate
+from satview.capture.sim.parts.threads import Policy, Program
+from satview.capture.workloads.parts import MS, US, inserted, order_of, periodic
+from satview.events.catalogue import catalogue
+from satview.events.spec import Release
+from satview.events.wire import EVENT_MASK, WireClass
+from satview.events.words import split64, text_words
+
+GUEST_IP = 0xFFFFFF8008081000
+PROGRAM_IP = 0x3D50001240
+VCPUS = 2
+_ABLE, _UNREGISTERED = 14, 1  # an ability of the process manager; the event was refused
+
+
+class Notes:
+    """Inserts events by their names, as far as the release of a kernel has them."""
+
+    def __init__(self, kernel: Kernel) -> None:
+        self._book = catalogue(kernel.target.release)
+        self._order = order_of(kernel)
+        self.is_wide = kernel.target.is_64bit
+
+    def wide(self, *values: int) -> list[int]:
+        """Return 64-bit values as payload words."""
+        return [word for value in values for word in split64(value, self._order)]
+
+    def text(self, text: str) -> list[int]:
+        """Return a text as payload words."""
+        return text_words(text.encode(), self._order)
+
+    def insert(self, name: str, words: Sequence[int] = (0, 0)) -> Program:
+        """Insert an event, `class/name`; one that the release does not have is left out."""
+        codes = self._book.find(name)
+        if codes:
+            yield inserted(WireClass[name.partition("/")[0]], codes[0] & EVENT_MASK, words)
+
+
+def setup_kernel_notes(kernel: Kernel) -> None:
+    """CPUs are slowed down and taken off line, memory is defragmented, a profiler runs, security is checked."""
+    notes = Notes(kernel)
+    kernel.spawn("sbin/cpu-manager", _cpus, notes, priority=20, thread_name="cpus")
+    kernel.spawn("usr/bin/profiled", _profiled, notes, priority=10, thread_name="work")
+    kernel.spawn("sbin/secpol", _security, notes, priority=11, thread_name="policy")
+    if kernel.target.release is Release.QNX_7:
+        kernel.spawn("usr/bin/old-tool", _old_tool, notes, priority=9, bits=32)
+
+
+def _cpus(notes: Notes) -> Program:
+    """Change speed and run state of the second CPU, and let memory be defragmented now and then."""
+    for i in range(8):
+        yield Sleep(5 * MS)
+        yield from notes.insert("SYSTEM/POWER", (0x20001, 1 + i % 2))
+        yield Compute(30 * US)
+        yield from notes.insert("SYSTEM/POWER", (1, 1 + i % 2))
+        yield from notes.insert("SYSTEM/RUNSTATE", (0x2 | i % 2, 0))
+        yield from notes.insert("SYSTEM/SEND_IPI_64" if i % 2 else "SYSTEM/SEND_IPI")
+        yield from notes.insert("SYSTEM/COMPACTION")
+        yield from notes.insert("SYSTEM/DEFRAG_START")
+        yield Compute(200 * US)
+        yield from notes.insert("SYSTEM/DEFRAG_END", (0, 0x4000000, 0x1000000))
+        yield from notes.insert("SYSTEM/SLOG", [i, 5, *notes.text("memory is in pieces again")])
+
+
+def _profiled(notes: Notes) -> Program:
+    """Be sampled while computing, and pass a place that is traced; load a library."""
+    yield Dlopen(file="libtrace.so.1")
+    for i in range(20):
+        yield Compute(MS)
+        yield from _samples(notes, notes.is_wide, PROGRAM_IP + 0x40 * (i % 4))
+        yield from notes.insert("SYSTEM/PCTRACE")
+        yield from notes.insert("PMU/EVENT_TYPE")
+        yield from notes.insert("PMU/EVENT_COUNTER")
+        yield Sleep(MS)
+
+
+def _samples(notes: Notes, is_wide: bool, address: int) -> Program:
+    """Log a sample, a traced place and a function in the form for 64 or for 32 bits."""
+    if is_wide:
+        yield from notes.insert("SYSTEM/PROFILE_64", [*notes.wide(address), 1, 2])
+        yield from notes.insert("SYSTEM/ADDRESS_64", notes.wide(address))
+        yield from notes.insert("SYSTEM/FUNC_ENTER_64", notes.wide(address, address - 8))
+        yield from notes.insert("SYSTEM/FUNC_EXIT_64", notes.wide(address, address - 8))
+        return
+    yield from notes.insert("SYSTEM/PROFILE", (address & 0xFFFFFFFF, 1, 2))
+    yield from notes.insert("SYSTEM/ADDRESS", (address & 0xFFFFFFFF, 0))
+    yield from notes.insert("SYSTEM/FUNC_ENTER", (address & 0xFFFFFFFF, 0x8048000))
+    yield from notes.insert("SYSTEM/FUNC_EXIT", (address & 0xFFFFFFFF, 0x8048000))
+
+
+def _old_tool(notes: Notes) -> Program:
+    """Do the same as a program of 32 bits on a kernel of 64."""
+    yield Dlopen(file="libold.so.1")
+    for _ in range(10):
+        yield Compute(300 * US)
+        yield from _samples(notes, False, 0x8049000)
+        yield Sleep(3 * MS)
+
+
+def _security(notes: Notes) -> Program:
+    """Check abilities, paths and permissions, and refuse what the policy does not allow (7.x, 8.0)."""
+    for i in range(8):
+        yield Sleep(4 * MS)
+        yield from notes.insert("SEC/ABLE", [2, _ABLE, i % 2, 7, *notes.wide(0, 0xFFFF)])
+        yield from notes.insert("SEC/ABLE_LOOKUP", [_ABLE, *notes.text("drivers/start")])
+        yield from notes.insert("SEC/PATH_ATTACH", [2, 1, 2, i % 2, *notes.text("/dev/note")])
+        yield from notes.insert("SEC/QNET_CONNECT", (2, 2, 7, 9, i % 3))
+        yield from notes.insert("SEC/PERM_LOOKUP", [2, 0, 3, i, *notes.text("file"), *notes.text("read")])
+        yield from notes.insert("SEC/PERM_TEST", (2, 7, 9, 3, i, i % 2))
+        yield from notes.insert("SEC/UNREG_EVENT", [2, 2, 1, _UNREGISTERED, *notes.text("cpu-manager")])
+        yield from notes.insert("SEC/OPEN_EVENT")
+        yield Compute(100 * US)
+
+
+def setup_virtual_machine(kernel: Kernel) -> None:
+    """A hypervisor runs a guest on two virtual CPUs, with a timer and a network device that interrupt it."""
+    kernel.spawn("sbin/qvm", _hypervisor, Notes(kernel), priority=12, thread_name="qvm")
+    kernel.spawn("usr/bin/host", _host, priority=10, thread_name="host")
+
+
+def _hypervisor(notes: Notes) -> Program:
+    yield Sleep(6 * MS)
+    for vcpu in range(VCPUS):
+        yield from notes.insert("QVM/CREATE_VCPU_THREAD", (vcpu, 0))
+        yield ThreadCreate(_vcpu, (notes, vcpu), 11, Policy.RR, f"vcpu{vcpu}")
+    yield from notes.insert("QVM/TIMER_CREATE", (0x1A, 0))
+    yield from periodic(4 * MS, _timer, notes, priority=12)
+
+
+def _timer(notes: Notes, count: int) -> Program:
+    """Fire the guest's timer: its interrupt is raised, and withdrawn once the guest has seen it."""
+    vcpu = count % VCPUS
+    yield from notes.insert("QVM/TIMER_FIRE", (0x1A, 0))
+    yield from notes.insert("QVM/RAISE_INTR", (vcpu, 27))
+    yield Compute(50 * US)
+    yield from notes.insert("QVM/LOWER_INTR", (vcpu, 27))
+
+
+def _vcpu(notes: Notes, vcpu: int) -> Program:
+    """Run the guest until it has to be left: for an interrupt, for a device, as it is idle."""
+    for i in range(60):
+        yield from notes.insert("QVM/GUEST_ENTER", notes.wide(GUEST_IP + 0x100 * vcpu))
+        yield Compute((400 + 300 * vcpu) * US)
+        words = [0, i % 3, *notes.wide(0, GUEST_IP + 0x100 * vcpu, 0)]
+        yield from notes.insert("QVM/GUEST_EXIT", words)
+        if i % 8 == 7:
+            yield from notes.insert("QVM/CYCLES", notes.wide(i * 1_000_000, (i + 1) * 1_000_000))
+        if i % 3 == 2:
+            yield Sleep(2 * MS)  # the guest is idle
+
+
+def _host() -> Program:
+    while True:
+        yield Compute(500 * US)
+        yield Sleep(3 * MS)

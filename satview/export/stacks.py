@@ -1,0 +1,103 @@
+"""Writes the functions of a trace as stacks: folded lines for flame graph tools, or a file for speedscope.
+
+A folded line is `process;thread;outer;inner WEIGHT`. Weights are nanoseconds that a thread had a CPU in calls that
+programs log, or samples of the profiler; speedscope has both, each as a profile of its own.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+from satview.answers.functions import SEPARATOR, SOURCES, function_table
+from satview.base.new_file import NewFile
+from satview.base.safe_text import visible_line
+from satview.base.time import TimeWindow
+from satview.formats.registry import source_files
+from satview.store.trace import Trace
+
+_CALLS, _SAMPLES = SOURCES
+_SCHEMA: Final = "https://www.speedscope.app/file-format-schema.json"
+
+
+def write_folded(trace: Trace, path: Path | str, window: TimeWindow | None) -> int:
+    """Write a line for each stack; return how many. Of a trace that has both the samples are left out.
+
+    Args:
+        trace: The trace.
+        path: The new file, or `-`.
+        window: As of `function_table`.
+
+    Raises:
+        UsageError: The file cannot be written.
+    """
+    rows = function_table(trace, window).records()
+    source = _CALLS if any(row["source"] == _CALLS for row in rows) else _SAMPLES
+    lines = [f"{SEPARATOR.join(_frames(row))} {_weight(row)}" for row in rows if row["source"] == source]
+    with NewFile(path, reading=source_files(trace.path), streams=True) as file:
+        file.stream.write("".join(f"{line}\n" for line in lines).encode())
+    return len(lines)
+
+
+def samples_beside_calls(trace: Trace, window: TimeWindow | None) -> int:
+    """Return how many samples a folded file of a trace leaves out."""
+    counts = dict.fromkeys(SOURCES, 0)
+    for row in function_table(trace, window).records():
+        counts[row["source"]] += row["count"]
+    return counts[_SAMPLES] if counts[_CALLS] else 0
+
+
+def write_speedscope(trace: Trace, path: Path | str, window: TimeWindow | None) -> int:
+    """Write the stacks of each thread as a profile for speedscope; return how many stacks.
+
+    Args:
+        trace: The trace.
+        path: The new file, or `-`.
+        window: As of `function_table`.
+
+    Raises:
+        UsageError: The file cannot be written.
+    """
+    frames: dict[tuple[str, str], int] = {}
+    profiles: dict[tuple[str, str], dict[str, Any]] = {}
+    rows = function_table(trace, window).records()
+    places = {row["function"]: row["place"] for row in rows}
+    for row in rows:
+        is_calls = row["source"] == _CALLS
+        thread = visible_line(f"{row['process']} {row['thread']}")
+        profile = profiles.setdefault((thread, row["source"]), {
+            "type": "sampled", "name": f"{thread}, {row['source']}", "unit": "nanoseconds" if is_calls else "none",
+            "startValue": 0, "endValue": 0, "samples": [], "weights": [],
+        })  # fmt: skip
+        stack = [frames.setdefault((name, places.get(name, "")), len(frames)) for name in row["stack"].split(SEPARATOR)]
+        profile["samples"].append(stack)
+        profile["weights"].append(_weight(row))
+        profile["endValue"] += _weight(row)
+    document = {
+        "$schema": _SCHEMA,
+        "exporter": "satview",
+        "name": trace.path.name,
+        "shared": {"frames": list(_described(frames))},
+        "profiles": list(profiles.values()),
+    }
+    with NewFile(path, reading=source_files(trace.path), streams=True) as file:
+        file.stream.write(json.dumps(document).encode())
+    return len(rows)
+
+
+def _described(frames: dict[tuple[str, str], int]) -> Iterator[dict[str, str | int]]:
+    for name, place in frames:
+        file, _, line = place.rpartition(":")
+        yield {"name": name, "file": file, "line": int(line)} if file else {"name": name}
+
+
+def _frames(row: dict[str, Any]) -> list[str]:
+    """Return the frames of a folded line, outermost first; none of them has the sign that is between them."""
+    outer = (visible_line(row[name]).replace(SEPARATOR, ":") for name in ("process", "thread"))
+    return [*outer, *(visible_line(name) for name in row["stack"].split(SEPARATOR))]
+
+
+def _weight(row: dict[str, Any]) -> int:
+    return int(row["running_ns"] if row["source"] == _CALLS else row["count"])

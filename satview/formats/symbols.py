@@ -1,0 +1,239 @@
+"""Names for addresses: functions, files and lines, from the programs that ran on the target.
+
+    symbols = add_symbols(trace, Path("build/"))
+    symbols.text(process, 0x8049010)        # "plan+0x10 (plan.c:12)"
+
+The programs are ELF files with symbols, read by pyelftools; which of them a process ran follows from its name. Where a
+program may lie anywhere in memory, MAPNAME and MMAP events say where; without them its addresses stay numbers.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, Any, Final
+
+from satview.base.errors import UsageError
+from satview.events.wire import KER_64BIT, WireClass, code
+from satview.linkage.rows import rows_of_codes
+from satview.store.losses import KERNEL_PID
+from satview.store.trace import Trace
+
+if TYPE_CHECKING:
+    from satview.formats.elf import Binary
+
+_MAGIC: Final = b"\x7fELF"
+_MOST_FILES: Final = 20_000  # of a folder
+_MOST_OPEN: Final = 128
+_MOST_MAPS: Final = 10_000  # events that say where programs are
+_SUFFIXES: Final = (".sym", ".debug", ".unstripped", ".elf")
+_MAPS: Final = tuple(code(WireClass.SYSTEM, number) | wide for number in (6, 8, 21) for wide in (0, KER_64BIT))
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where an address is.
+
+    Attributes:
+        function: Name of the function, as the linker knows it; empty = none is known.
+        offset: Bytes behind its beginning.
+        file: Name of the source file; empty = not known.
+        line: From 1; 0 = not known.
+    """
+
+    function: str = ""
+    offset: int = 0
+    file: str = ""
+    line: int = 0
+
+    @property
+    def source(self) -> str:
+        """File without its folders, and line; empty where nobody knows."""
+        return f"{PurePosixPath(self.file.replace(chr(92), '/')).name}:{self.line}" if self.file else ""
+
+    def __str__(self) -> str:
+        name = f"{self.function}+0x{self.offset:x}" if self.function and self.offset else self.function
+        return f"{name} ({self.source})" if name and self.source else name or self.source
+
+
+_NOWHERE: Final = Place()
+
+
+@dataclass
+class Symbols:
+    """The programs of a folder, for one trace.
+
+    Attributes:
+        folder: Where they are.
+        trace_programs: By row of the process table the programs that it ran and the bytes by which each was moved.
+        notes: What is not understood, a sentence each.
+    """
+
+    folder: Path
+    trace_programs: Mapping[int, list[tuple[Binary, int]]]
+    notes: tuple[str, ...]
+    _places: dict[tuple[int, int], Place] = field(default_factory=dict)
+
+    @property
+    def function_count(self) -> int:
+        """Functions of all programs that are used."""
+        programs = {binary.path: binary for used in self.trace_programs.values() for binary, _ in used}
+        return sum(binary.function_count for binary in programs.values())
+
+    def place(self, process: int, address: int) -> Place:
+        """Return where an address of a process is; without a name where nobody knows.
+
+        Args:
+            process: Row of the process table.
+            address: As the target has it.
+        """
+        key = process, address
+        if key not in self._places:
+            places = (binary.place(address - moved) for binary, moved in self.trace_programs.get(process, ()))
+            self._places[key] = next((Place(*place) for place in places if place is not None), _NOWHERE)
+        return self._places[key]
+
+    def text(self, process: int, address: int) -> str:
+        """Return where an address of a process is, in words; empty where nobody knows."""
+        return str(self.place(process, address))
+
+
+def add_symbols(trace: Trace, folder: Path) -> Symbols:
+    """Take names for the addresses of a trace from the programs of a folder, in place of those before.
+
+    Raises:
+        UsageError: There is no such folder, or no program of the trace in it.
+    """
+    symbols = _symbols(trace, folder)
+    _added(trace).append(symbols)
+    return symbols
+
+
+def symbols_of(trace: Trace) -> Symbols | None:
+    """Return the names that `add_symbols` took last; None = none."""
+    return _added(trace)[-1] if _added(trace) else None
+
+
+def _added(trace: Trace) -> list[Symbols]:
+    def nothing_yet(_trace: Trace) -> list[Symbols]:
+        return []
+
+    return trace.cached("symbols.added", nothing_yet)
+
+
+def _symbols(trace: Trace, folder: Path) -> Symbols:
+    if not folder.is_dir():
+        raise UsageError(
+            f"{folder}: there is no such folder; --symbols names the folder with the programs of the target"
+        )
+    files, notes = _files(folder), list[str]()
+    if sum(map(len, files.values())) >= _MOST_FILES:
+        notes.append(f"{folder} has more than {_MOST_FILES:,} programs; the others are not looked at")
+    binaries: dict[Path, Binary | None] = {}
+    maps = _maps(trace)
+    programs: dict[int, list[tuple[Binary, int]]] = defaultdict(list)
+    for process, name in enumerate(trace.processes.names):
+        mapped = maps.get(int(trace.processes.pid[process]), {})
+        for requested in dict.fromkeys((name, *mapped)):
+            path = _best(files, requested, notes)
+            if path is not None and path not in binaries:
+                binaries[path] = _opened(path, notes)
+            binary = None if path is None else binaries[path]
+            moved = None if binary is None else _moved(binary, mapped.get(requested, []))
+            if binary is not None and moved is not None:
+                programs[process].append((binary, moved))
+            elif binary is not None:
+                notes.append(f"{PurePosixPath(requested).name} of {name}: it may lie anywhere in memory, and no event "
+                             "MAPNAME or MMAP says where; its addresses stay numbers")  # fmt: skip
+    if not programs:
+        why = "; ".join(dict.fromkeys(notes)) or "none has the name of a process"
+        raise UsageError(f"{folder}: no program of this trace is in it: {why[:300]}")
+    kernel = next((row for row, pid in enumerate(trace.processes.pid.tolist()) if pid == KERNEL_PID), None)
+    for process in range(len(trace.processes)):  # the kernel is mapped into every process
+        if kernel is not None and process != kernel:
+            programs[process] += programs.get(kernel, [])
+    return Symbols(folder, dict(programs), tuple(dict.fromkeys(notes)))
+
+
+def _opened(path: Path, notes: list[str]) -> Binary | None:
+    try:
+        state = path.stat()
+        return _read_once(path, state.st_size, state.st_mtime_ns)
+    except (UsageError, OSError) as error:
+        notes.append(str(error))
+        return None
+
+
+@lru_cache(_MOST_OPEN)
+def _read_once(path: Path, _size: int, _written_ns: int) -> Binary:
+    """Return a program; a file that grows asks for the same ones time and again."""
+    from satview.formats.elf import Binary  # brings pyelftools, which few windows need
+
+    return Binary(path)
+
+
+def _files(folder: Path) -> dict[str, list[Path]]:
+    """Return the ELF files below a folder by their names without endings of symbol files."""
+    files: dict[str, list[Path]] = defaultdict(list)
+    count = 0
+    for parent, folders, names in os.walk(folder):
+        folders.sort()
+        for name in sorted(names):
+            path = Path(parent, name)
+            try:
+                with path.open("rb") as file:
+                    is_program = path.is_file() and file.read(4) == _MAGIC
+            except OSError:
+                continue
+            if is_program:
+                stem = next((name.removesuffix(suffix) for suffix in _SUFFIXES if name.endswith(suffix)), name)
+                files[stem].append(path)
+                count += 1
+                if count >= _MOST_FILES:
+                    return files
+    return files
+
+
+def _best(paths: Mapping[str, list[Path]], name: str, notes: list[str]) -> Path | None:
+    """Return the file of a program: of several the one whose folders are most like those of the name."""
+    parts = PurePosixPath(name).parts
+    candidates = paths.get(parts[-1], []) if parts else []
+
+    def alike(path: Path) -> int:
+        pairs = zip(reversed(parts[:-1]), reversed(path.parts[:-1]), strict=False)
+        return next((at for at, (one, other) in enumerate(pairs) if one != other), len(parts) - 1)
+
+    best = [path for path in candidates if alike(path) == max(map(alike, candidates))]
+    if len(best) > 1:
+        notes.append(f"{name}: {best[0]} and {best[1]} both have that name; neither is used")
+    return best[0] if len(best) == 1 else None
+
+
+def _maps(trace: Trace) -> dict[int, dict[str, list[tuple[int, int]]]]:
+    """Return where programs were mapped: by pid and name addresses and offsets within the file, -1 = not known."""
+    maps: dict[int, dict[str, list[tuple[int, int]]]] = defaultdict(lambda: defaultdict(list))
+    if not trace.has_slots:
+        return maps
+    for row in rows_of_codes(trace, *_MAPS)[:_MOST_MAPS].tolist():
+        values: dict[str, Any] = {one.name: one.value for one in trace.payloads.decode(row).arguments}
+        name = str(values.get("name", values.get("path", "")))
+        address, pid = values.get("addr", values.get("vaddr")), values.get("pid")
+        if name and isinstance(address, int) and isinstance(pid, int):
+            offset = values.get("offset", -1)
+            maps[pid][name].append((address, offset if isinstance(offset, int) else -1))
+    return maps
+
+
+def _moved(binary: Binary, maps: list[tuple[int, int]]) -> int | None:
+    """Return by how many bytes a program lies behind the addresses of its file; None = nobody knows."""
+    if not binary.is_movable:
+        return 0
+    for address, offset in maps:
+        if offset in binary.offsets:
+            return address - binary.offsets[offset]
+    unplaced = [address for address, offset in maps if offset < 0]
+    return min(unplaced) - binary.first_address if unplaced else None

@@ -1,0 +1,122 @@
+"""Functions by their callers, and samples of the profiler; checked by hand."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from satview.answers.functions import function_table
+from satview.base.time import TimeWindow
+from satview.capture.run import Capture, run
+from satview.capture.workloads.instrumented import CHECK, PLAN, SEARCH, STORE
+from satview.events import wire
+from satview.export.by_ending import export
+from satview.formats.kev.reader import open_kev
+from satview.formats.symbols import add_symbols
+from tests.helpers.elf import write_elf
+from tests.helpers.kev import START, TraceBuilder
+
+ENTER, EXIT, PROFILE = (wire.code(wire.WireClass.SYSTEM, number) for number in (10, 11, 20))
+
+
+def nested():
+    """main calls f twice, 10 to 40 and 50 to 70, and does not return; its thread is READY from 20 to 30."""
+    builder = TraceBuilder().time_event(0).process_name(1, 7, "usr/bin/app").state("RUNNING", 2, 7, 1)
+    builder.event(ENTER, 5, (0x1000, 0)).event(ENTER, 10, (0x1100, 0x1004))
+    builder.state("READY", 20, 7, 1).state("RUNNING", 30, 7, 1)
+    builder.event(EXIT, 40, (0x1100, 0)).event(ENTER, 50, (0x1100, 0x1004)).event(EXIT, 70, (0x1100, 0))
+    return builder.event(wire.code(wire.WireClass.USER, 1), 99, (1, 2))
+
+
+def rows(table):
+    return {row["stack"]: row for row in table.records()}
+
+
+def test_time_of_functions_below_their_callers(tmp_path: Path) -> None:
+    found = rows(function_table(nested().open(tmp_path)))
+    assert list(found) == ["0x1000", "0x1000;0x1100"]
+    outer, inner = found.values()
+    assert [inner[name] for name in ("count", "total_ns", "self_ns", "running_ns", "longest_ns")] == [2, 50, 50, 40, 30]
+    # From 5 to just behind the last event, 95: the two calls of 50 are not its own, and all waiting is theirs.
+    assert [outer[name] for name in ("count", "total_ns", "self_ns", "running_ns")] == [1, 95, 45, 45]
+    assert set(outer["known"].values()) == {"at least"}
+    assert "known" not in inner
+    assert (outer["depth"], inner["depth"], inner["event"], inner["process"]) == (0, 1, 5, "usr/bin/app")
+
+
+def test_only_a_range(tmp_path: Path) -> None:
+    trace = nested().open(tmp_path)
+    found = rows(function_table(trace, TimeWindow(START + 35, START + 60)))
+    inner = found["0x1000;0x1100"]
+    assert [inner[name] for name in ("count", "total_ns", "running_ns")] == [2, 15, 15]
+    assert inner["known"]["total_ns"] == "at least"
+
+
+def test_a_function_that_calls_itself_is_two_rows(tmp_path: Path) -> None:
+    builder = TraceBuilder().time_event(0).state("RUNNING", 2, 7, 1)
+    for event, time in ((ENTER, 10), (ENTER, 20), (EXIT, 30), (EXIT, 40)):
+        builder.event(event, time, (0x1000, 0))
+    found = rows(function_table(builder.open(tmp_path)))
+    assert {stack: row["self_ns"] for stack, row in found.items()} == {"0x1000": 20, "0x1000;0x1000": 10}
+
+
+def test_samples_count_by_function_once_it_has_a_name(tmp_path: Path) -> None:
+    builder = TraceBuilder().time_event(0).process_name(1, 7, "usr/bin/app").state("RUNNING", 2, 7, 1)
+    for time, ip in ((10, 0x1000), (20, 0x1004), (30, 0x1004), (40, 0x2000)):
+        builder.event(PROFILE, time, (ip, 1, 7))
+    trace = builder.open(tmp_path)
+    assert {row["function"]: row["count"] for row in function_table(trace).records()} == {
+        "0x1000": 1, "0x1004": 2, "0x2000": 1,
+    }  # fmt: skip
+    write_elf(tmp_path / "build" / "app", {"work": (0x1000, 0x20)}, base=0x1000)
+    add_symbols(trace, tmp_path / "build")
+    table = function_table(trace)
+    assert {row["function"]: row["count"] for row in table.records()} == {"work": 3, "0x2000": 1}
+    assert {row["source"] for row in table.records()} == {"samples"}
+    assert [row["running_ns"] for row in table.records()] == [None, None]
+
+
+def test_what_the_simulated_programs_did(tmp_path: Path) -> None:
+    """The planner's own rows: 100 us of itself, 300 of the search, 80 and 60 of two checks, 120 of the store."""
+    run(Capture("instrumented"), tmp_path / "t.kev")
+    trace = open_kev(tmp_path / "t.kev")
+    write_elf(tmp_path / "build" / "planner", {
+        "plan": (PLAN, 0x100), "search": (SEARCH, 0x140), "check": (CHECK, 0x140), "store": (STORE, 0x80),
+    })  # fmt: skip
+    add_symbols(trace, tmp_path / "build")
+    found = {row["stack"]: row for row in function_table(trace).records() if row["source"] == "calls"}
+    assert list(found) == ["plan", "plan;search", "plan;search;check", "plan;store"]
+    each = {stack: row["running_ns"] / row["count"] / 1000 for stack, row in found.items()}
+    for stack, length_us in (("plan", 100), ("plan;search", 300), ("plan;search;check", 70), ("plan;store", 120)):
+        assert length_us <= each[stack] < length_us + 5, stack
+
+
+def test_folded_stacks_and_speedscope(tmp_path: Path) -> None:
+    builder = nested()
+    builder.event(PROFILE, 110, (0x1004, 1, 7)).event(PROFILE, 120, (0x1004, 1, 7))
+    trace = builder.open(tmp_path)
+    written = export(trace, tmp_path / "t.folded")
+    assert (tmp_path / "t.folded").read_text().splitlines() == [
+        "usr/bin/app;app 1;0x1000 66",
+        "usr/bin/app;app 1;0x1000;0x1100 40",
+    ]
+    assert (written.count, written.unit) == (2, "stacks")
+    assert written.left_out == ("2 samples of the profiler are left out: a folded file has one unit, here nanoseconds",)
+    export(trace, tmp_path / "t.speedscope.json")
+    scope = json.loads((tmp_path / "t.speedscope.json").read_text())
+    frames = [frame["name"] for frame in scope["shared"]["frames"]]
+    profiles = {
+        profile["name"]: [
+            (";".join(frames[number] for number in stack), weight)
+            for stack, weight in zip(profile["samples"], profile["weights"], strict=True)
+        ]
+        for profile in scope["profiles"]
+    }
+    assert profiles == {
+        "usr/bin/app app 1, calls": [("0x1000", 66), ("0x1000;0x1100", 40)],
+        "usr/bin/app app 1, samples": [("0x1004", 2)],
+    }
+    assert [(profile["unit"], profile["endValue"]) for profile in scope["profiles"]] == [
+        ("nanoseconds", 106),
+        ("none", 2),
+    ]
