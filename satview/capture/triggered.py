@@ -23,8 +23,9 @@ from satview.capture.trace_event import mode
 from satview.events import wire
 from satview.events.words import text_words
 from satview.filters.event_context import EventContext
-from satview.filters.rules.triggers import MARK_EVENT, Trigger, Watch, is_mark, mark_number, mark_text
+from satview.filters.rules.triggers import Trigger, Watch
 from satview.formats.kev.writer import write_kev
+from satview.store.recorded_marks import MARK_EVENT, is_mark, mark_number, mark_text
 
 _MARK_CODE = wire.code(wire.WireClass.USER, MARK_EVENT)
 

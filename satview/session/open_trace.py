@@ -21,7 +21,6 @@ from satview.base.safe_text import visible_line
 from satview.base.time import TimeWindow
 from satview.events import wire
 from satview.events.user_events import Descriptions
-from satview.filters.rules.triggers import recorded_marks
 from satview.formats.symbols import Symbols, add_symbols
 from satview.linkage.chain import NamedHop
 from satview.session.events.event_links import EventLinks
@@ -43,6 +42,7 @@ from satview.session.viewport import PreviewView, Viewport, with_margin
 from satview.store.arguments import describe_events
 from satview.store.doubts import doubts, trusted_window
 from satview.store.mark_file import Mark
+from satview.store.recorded_marks import recorded_marks
 from satview.store.trace import Trace
 from satview.timeline.lane_classes import classes_in
 from satview.timeline.lane_tree import LaneKind, Timeline

@@ -72,6 +72,11 @@ class Arrival:
         return False
 
     @property
+    def found_so_far(self) -> str:
+        """What there is to be seen beside the amount; empty = nothing."""
+        return ""
+
+    @property
     def checksum(self) -> int:
         """The checksum of all that came, as `cksum` prints it."""
         return self._sum.value()

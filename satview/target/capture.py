@@ -273,6 +273,7 @@ class _Run:
             return f"{now_s - self._began_s:.0f} s, {doing}"
         parts = [f"{_megabytes(arrival.received)} MB", f"{_megabytes(rate)} MB/s", f"{arrival.buffers} buffers"]
         parts.append(f"{arrival.lost} LOST: {self._too_much(now_s)}" if arrival.lost else "none lost")
+        parts += [arrival.found_so_far] * bool(arrival.found_so_far)
         parts += [f"events dropped {arrival.drops} times"] * (arrival.drops > 0) + ["stopping"] * is_stopping
         return ", ".join(parts)
 

@@ -17,16 +17,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.base.errors import WriteError
-from satview.base.safe_text import visible_line
+from satview.base.safe_text import counted, visible_line
 from satview.capture.flight_recorder import Bounds, FlightRecorder, Hit, Name, names_tail, unfinished
 from satview.events import wire
 from satview.events.catalogue import release_of
 from satview.filters.rules.building import BuiltRules
-from satview.filters.rules.triggers import HEADER_MARK, HEADER_MARKS_MAX, Scan
+from satview.filters.rules.triggers import Scan
 from satview.formats.kev.assemble import trace_from_slots
 from satview.formats.kev.writer import SlotWriter, write_kev
 from satview.store.head import Header
 from satview.store.problems import Problems
+from satview.store.recorded_marks import HEADER_MARK, HEADER_MARKS_MAX
 from satview.store.trace import Trace
 from satview.target.arrival import Arrival, CutError
 from satview.target.profiles import TargetError
@@ -71,7 +72,7 @@ class Recording(Arrival):
         super().__init__(path, attributes)
         self.recorder = FlightRecorder(path, bounds, self._write_file, tell)
         self.hits, self.delay_s = 0, 0.0
-        self._built = built
+        self._built, self._tell = built, tell
         self._scans = [Scan(trigger) for trigger in built.triggers]
         self._pairs: Sequence[tuple[str, str]] = ()
         self._page = b""
@@ -90,6 +91,11 @@ class Recording(Arrival):
     def is_done(self) -> bool:
         """See `Arrival.is_done`."""
         return self.recorder.is_done
+
+    @property
+    def found_so_far(self) -> str:
+        """See `Arrival.found_so_far`."""
+        return f"{counted(self.hits, 'hit')}, {counted(self.recorder.incidents, 'file')}"
 
     @property
     def forgotten(self) -> int:
@@ -279,8 +285,15 @@ class Recording(Arrival):
         sequence = int(starts[-1, 2]) if len(starts) else None
         rate = int(dict(self._pairs).get("CYCLES_PER_SEC", "0") or 0) or 1
         tail = names_tail(self._known_names(), self._next, rate, sequence, self.byte_order)
-        marks = [(f"{HEADER_MARK}{number}", f"{hit.cycles} {_header_text(hit.trigger.mark)}")
-                 for number, hit in enumerate(hits[:HEADER_MARKS_MAX])]  # fmt: skip
+        noted = sorted(hits, key=lambda hit: not hit.trigger.action.stops)[:HEADER_MARKS_MAX]  # those that end it first
+        if len(noted) < len(hits):
+            self._tell(
+                f"{path.name}: a header holds {HEADER_MARKS_MAX} marks, so {len(hits) - len(noted)} are left out"
+            )
+        marks = [
+            (f"{HEADER_MARK}{number}", f"{hit.cycles} {_header_text(hit.trigger.mark)}")
+            for number, hit in enumerate(sorted(noted, key=lambda hit: hit.cycles))
+        ]
         try:
             write_kev(path, (*self._pairs, *marks), self._page, np.concatenate([slots, tail]), self.byte_order)
         except WriteError as error:

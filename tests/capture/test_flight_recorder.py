@@ -16,8 +16,9 @@ from satview.capture.workloads.registry import Workload
 from satview.events.spec import Release
 from satview.filters.rules.building import build
 from satview.filters.rules.text import Action, parse_rules
-from satview.filters.rules.triggers import Trigger, recorded_marks, trigger_hits
+from satview.filters.rules.triggers import Trigger, trigger_hits
 from satview.formats.registry import open_trace
+from satview.store.recorded_marks import recorded_marks
 from tests.helpers.commands import satview
 from tests.helpers.extent import WIDTH, points
 from tests.helpers.recorder_soak import DISK_BYTES, FILES, WEEK_S, soak

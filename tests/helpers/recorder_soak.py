@@ -18,8 +18,8 @@ from satview.capture.trace_event import mode
 from satview.capture.workloads.registry import Workload
 from satview.events.spec import Release
 from satview.events.variants import user_text
-from satview.filters.rules.triggers import MARK_EVENT, recorded_marks
 from satview.formats.registry import open_trace
+from satview.store.recorded_marks import MARK_EVENT, recorded_marks
 
 WEEK_S = 7 * 86_400
 RULES = 'WHEN latency("tick", "done") > 5ms THEN MARK "late"; KEEP 1 buffer; STOP'

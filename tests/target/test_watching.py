@@ -11,30 +11,55 @@ from satview.base.errors import UsageError
 from satview.capture.flight_recorder import Bounds
 from satview.capture.logger_options import LoggerOptions
 from satview.capture.run import Capture, run
+from satview.capture.sim.calls import Compute, TraceEvent
+from satview.capture.workloads.registry import Workload
 from satview.events.spec import Release
 from satview.filters.rules.building import build
 from satview.filters.rules.text import parse_rules
-from satview.filters.rules.triggers import recorded_marks, trigger_hits
+from satview.filters.rules.triggers import trigger_hits
 from satview.formats.registry import open_trace
+from satview.store.recorded_marks import recorded_marks
 from satview.target.capture import capture
 from satview.target.profiles import TargetError
 from satview.target.request import Request
 from satview.target.watching import Recording
-from tests.capture.test_flight_recorder import MS, jobs
+from tests.capture.test_flight_recorder import INSERT_TEXT, MS, jobs
 from tests.helpers.extent import points
 
 RULES = """
 WHEN latency("tick", "done") > 5ms THEN MARK "late"; KEEP 1 buffer; STOP
 WHEN class == COMM and latency("THREADY", "THRUNNING") > 2us THEN MARK "slow"
 WHEN thread_name == "worker" and event == THRUNNING THEN MARK "runs"
+WHEN text == "a text of three slots" and tid == 1 and time > 100ms and time < 200ms THEN MARK "text"
 """
+
+
+def hog():
+    """Return a workload whose one thread never stops, so that its THRUNNING is in no later buffer."""
+
+    def body():
+        number = 0
+        while True:
+            number += 1
+            yield TraceEvent(INSERT_TEXT, 10, "tick")
+            yield TraceEvent(INSERT_TEXT, 11, "a text of three slots")
+            yield Compute(6 * MS if number % 50 == 0 else MS // 5)
+            yield TraceEvent(INSERT_TEXT, 10, "done")
+
+    return Workload("hog", "for tests", lambda kernel: kernel.spawn("usr/bin/hog", body, thread_name="hog"), 1, 0)
+
+
 RELEASES = {"6.6": Release.QNX_6_6, "7.x": Release.QNX_7, "8.0": Release.QNX_8}
-WORKLOADS = {"jobs": (jobs([number % 7 == 3 for number in range(60)], 5 * MS), 1), "automotive": ("automotive", 4)}
+WORKLOADS = {
+    "jobs": (jobs([number % 7 == 3 for number in range(60)], 5 * MS), 1),
+    "automotive": ("automotive", 4),
+    "hog": (hog(), 1),
+}
 
 
-def recorded(path, built, folder, bounds, sizes):
+def recorded(path, built, folder, bounds, sizes, said):
     """Let a file arrive in pieces at a recorder; return it."""
-    recording = Recording(folder / "part.kev", [], built, bounds, lambda _text: None)
+    recording = Recording(folder / "part.kev", [], built, bounds, said.append)
     data = path.read_bytes()
     while data and not recording.is_done:
         size = sizes()
@@ -57,8 +82,10 @@ def test_hits_are_those_of_the_whole(release, workload, wide, tmp_path, monkeypa
     rng = random.Random(3)
     folder = tmp_path / "parts"
     folder.mkdir()
-    bounds = Bounds(1000, is_repeated=True)
-    recording = recorded(tmp_path / "all.kev", built, folder, bounds, lambda: rng.choice((1, 17, 4000, 16384, 90000)))
+    bounds, said = Bounds(1000, is_repeated=True), []
+    recording = recorded(
+        tmp_path / "all.kev", built, folder, bounds, lambda: rng.choice((1, 17, 4000, 16384, 90000)), said
+    )
     assert recording.hits == len(expected)
     assert len(expected) > 3
     marked = []
@@ -67,10 +94,13 @@ def test_hits_are_those_of_the_whole(release, workload, wide, tmp_path, monkeypa
         trace = open_trace(path)
         marked += [(int(trace.events.time_cycles[row]), names.index(text)) for row, text in recorded_marks(trace)]
         assert not trace.problems.cost_data
-    assert set(marked) <= set(expected)  # what comes behind the last incident is in no file, and a header has 100
+    assert set(marked) <= set(expected)  # a header has 100, and what comes behind the last incident is in no file
     lates = [hit for hit in expected if hit[1] == 0]
     in_files = sum(hit in marked for hit in lates)
     assert in_files == len(lates)
+    left_out = sum(int(text.split()[-4]) for text in said if "left out" in text)
+    written = sum(int(text.split()[-2]) for text in said if "left out" not in text)
+    assert len(marked) + left_out == written
 
 
 def test_files_have_the_buffers_around_their_trigger_and_names(tmp_path):
@@ -81,7 +111,7 @@ def test_files_have_the_buffers_around_their_trigger_and_names(tmp_path):
     built = build(parse_rules(rules, Release.QNX_7), Release.QNX_7)
     folder = tmp_path / "parts"
     folder.mkdir()
-    recording = recorded(tmp_path / "all.kev", built, folder, Bounds(3), lambda: 5000)
+    recording = recorded(tmp_path / "all.kev", built, folder, Bounds(3), lambda: 5000, [])
     assert [path.name for path in recording.recorder.files] == ["part.kev"]
     trace = open_trace(folder / "part.kev")
     ((row, text),) = recorded_marks(trace)
@@ -103,8 +133,10 @@ def test_a_trigger_ends_a_recording_over_ssh(board, tmp_path):
     said = []
     rules = 'WHEN event == SND_MESSAGE and time > 1.5s THEN MARK "sent"; KEEP 2 buffers; STOP'
     request = rules_request(board, tmp_path / "incident.kev", rules, is_ring=True, seconds=60)
-    captured = capture(request, lambda: False, lambda _text: None, said.append)
+    told = []
+    captured = capture(request, lambda: False, told.append, said.append)
     assert captured.faults == []
+    assert any("0 hits, 0 files" in text for text in told)
     assert captured.seconds < 20
     assert "-c -D 1" in captured.command
     assert "-r" not in captured.command.split()

@@ -14,9 +14,9 @@ from satview.base.time_text import format_duration, format_time, hex_cycles
 from satview.cli.shared.bold import bold
 from satview.cli.shared.files import InputFile, add_user_events
 from satview.cli.shared.progress import open_trace
-from satview.filters.rules.triggers import recorded_marks
 from satview.store.doubts import outside_record, outside_words, trusted_duration_ns, trusted_window
 from satview.store.problems import KINDS, Problem
+from satview.store.recorded_marks import recorded_marks
 from satview.store.trace import Trace
 from satview.timeline.state_lanes import contradicted_runs
 

@@ -33,7 +33,8 @@ from satview.filters.rules.handlers import HANDLER_CLASSES, DynamicRule
 from satview.filters.rules.rule_set import RuleSet
 from satview.filters.rules.switches import COMM_REPLY, PID_CLASSES, C
 from satview.filters.rules.text import Rule
-from satview.filters.rules.triggers import MARK_EVENT, Trigger
+from satview.filters.rules.triggers import Trigger
+from satview.store.recorded_marks import MARK_EVENT
 
 THREAD_CLASSES: Final = frozenset({C.KERCALLENTER, C.KERCALLEXIT, C.THREAD, C.VTHREAD, C.COMM})
 """Classes whose handlers are given a pid and a tid (capture side, section 3.4)."""
