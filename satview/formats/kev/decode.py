@@ -10,10 +10,11 @@ from __future__ import annotations
 import mmap
 import os
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import closing
 from copy import deepcopy
 from dataclasses import dataclass
-from functools import partial
+from queue import SimpleQueue
 from typing import Final
 
 import numpy as np
@@ -248,30 +249,19 @@ class Decoder:
         self._return_to_mark()
         if not start:
             self._start_clock()
-        chunk = self._group(start, self.count) if start < n else None
-        while chunk is not None:
-            if cancelled is not None and cancelled():
-                raise Cancelled("loading was cancelled")
-            # The last chunk may end within an event, or before the TIME that corrects its clock: it is decoded again
-            # when the file has grown, from a copy of the state before it.
-            if self._goes_on and chunk.start + CHUNK_SLOTS >= n:
-                self._mark = self._marked(chunk.start)
-            # Reading and grouping take as long as the rest, and need nothing of it.
-            ahead = (
-                Begun(partial(self._group, chunk.end, self.count + chunk.events), "satview-slots")
-                if chunk.end < n
-                else None
-            )
-            try:
+        with closing(self._chunks(start)) as chunks:
+            for chunk in chunks:
+                if cancelled is not None and cancelled():
+                    raise Cancelled("loading was cancelled")
+                # The last chunk may end within an event, or before the TIME that corrects its clock: it is decoded
+                # again when the file has grown, from a copy of the state before it.
+                if self._goes_on and chunk.start + CHUNK_SLOTS >= n:
+                    self._mark = self._marked(chunk.start)
                 self._place(chunk)
-            finally:
-                if ahead is not None:
-                    ahead.wait()  # it writes to the columns
-            for name in COLUMNS:
-                column_arrays.let_go(getattr(self, name))
-            if progress is not None:
-                progress(chunk.end / n)
-            chunk = ahead.result() if ahead is not None else None
+                for name in COLUMNS:
+                    column_arrays.let_go(getattr(self, name))
+                if progress is not None:
+                    progress(chunk.end / n)
         return self._finish()
 
     def _marked(self, start: int) -> _Mark:
@@ -295,6 +285,42 @@ class Decoder:
         for at, value in zip(times[values >= 0][:1].tolist(), values[values >= 0][:1].tolist(), strict=True):
             self._held, self._held_from = at, value
             self._clock.start_from(value)
+
+    def _chunks(self, start: int) -> Generator[_Chunk]:
+        """Yield the slots from `start` on, grouped; the next chunk is read and grouped while one is looked at.
+
+        Both take as long, and grouping needs nothing of what the rest finds. One thread for all chunks: where a thread
+        ends for each of them, Ctrl+C is lost now and then in what Python does when it forgets one.
+        """
+        n, row = len(self._slots), self.count
+        ready: SimpleQueue[_Chunk | BaseException] = SimpleQueue()
+        free: SimpleQueue[bool] = SimpleQueue()  # scratch that is free; False ends the thread
+
+        def group_all() -> None:
+            begin, first = start, row
+            try:
+                while begin < n and free.get():
+                    chunk = self._group(begin, first)
+                    begin, first = chunk.end, first + chunk.events
+                    ready.put(chunk)
+            except BaseException as error:  # noqa: BLE001 - raised where the chunk is taken
+                ready.put(error)
+
+        worker = Begun(group_all, "satview-slots") if n - start > CHUNK_SLOTS else None
+        for _ in self._scratch:
+            free.put(True)
+        try:
+            while start < n:
+                chunk = self._group(start, self.count) if worker is None else ready.get()
+                if isinstance(chunk, BaseException):
+                    raise chunk
+                start = chunk.end
+                yield chunk
+                free.put(True)
+        finally:
+            free.put(False)
+            if worker is not None:
+                worker.wait()  # it writes to the columns
 
     def _group(self, start: int, first: int) -> _Chunk:
         """Read slots from `start` and write the events that they are to the columns, from row `first` on."""
