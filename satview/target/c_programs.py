@@ -278,7 +278,7 @@ class CProgram(Job):
         machine = self.kernel.machine
         if sum(thread.state != "DEAD" for thread in self.process.threads.values()) > 1:
             cpu = machine.cpus[0]
-            machine.deferred.append((cpu, lambda here: kill(machine, here, self.process, -value)))
+            machine.deferred.append((cpu, lambda on_cpu: kill(machine, on_cpu, self.process, -value)))
             yield sim.Sleep(1_000_000)
 
     def connect(self, request: ThreadRequest | HandlersRequest, client: Client) -> Job:
@@ -357,9 +357,9 @@ class CProgram(Job):
     def _new_thing(self, kind: str, address: int, value: int) -> Any:
         if len(self.objects) >= _OBJECTS_MAX:
             raise QnxError(Errno.ENOMEM, "too many objects")
-        made = self.objects[kind, address] = _OBJECTS[kind](f"{address:#x}", value)
-        made.address = address & 0xFFFFFFFF
-        return made
+        thing = self.objects[kind, address] = _OBJECTS[kind](f"{address:#x}", value)
+        thing.address = address & 0xFFFFFFFF
+        return thing
 
     # Handlers
 
