@@ -120,6 +120,7 @@ class _CThread:
     def __init__(self, program: CProgram, client: Client) -> None:
         self._program, self.client = program, client
         self._lines: list[bytes] = []
+        self._answered_ns = 0
 
     def take(self, line: bytes) -> None:
         """Take the line of a call."""
@@ -163,7 +164,7 @@ class _CThread:
 
     def _next(self) -> Generator[Any, Any, bytes | None]:
         """Return the next line, after the simulated thread has run as long as the real one; None at the end."""
-        computed_ns, began_ns = 0, time.monotonic_ns()
+        computed_ns = 0
         self._look(_LOOK_S)
         while not self._lines:
             if self.client.is_closed:
@@ -174,7 +175,7 @@ class _CThread:
         line = self._lines.pop(0)
         ran, _, _ = line.partition(b" ")
         ran_ns = int(ran) if ran.isdigit() and len(ran) < 16 else 0
-        left_ns = min(ran_ns, time.monotonic_ns() - began_ns) - computed_ns
+        left_ns = min(ran_ns, time.monotonic_ns() - self._answered_ns) - computed_ns
         if left_ns > 0:
             yield sim.Compute(left_ns)
         return line
@@ -191,6 +192,7 @@ class _CThread:
         self._send("0 " + " ".join(_words_of(value)))
 
     def _send(self, text: str) -> None:
+        self._answered_ns = time.monotonic_ns()  # before it goes: the real thread may run at once, in place of this one
         self.client.send(text.encode("ascii", "replace") + b"\n")
 
 
