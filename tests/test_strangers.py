@@ -57,6 +57,7 @@ COMMANDS = {
     "report": "wrong.kev -o new.html",  # has verdicts, and so pictures, each by a process of its own
     "snapshot": "t.kev --at 1us",
     "stats": "t.kev --by process",
+    "target": "--sdk new_sdk",
     "targets": "",
     "together": "t.kev more/b.kev -o new.sataxis",
     "tracelogger": "--duration 0.01 -f new2.kev",

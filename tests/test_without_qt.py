@@ -84,6 +84,7 @@ print(count)
 TRACE = "sample_traces/vendor-all_classes.kev"
 COMMANDS = {
     "capture": ("ssh://127.0.0.1:1",),  # where nobody listens
+    "target": ("--sdk", "SDK"),
     "targets": (),
     "info": (TRACE, "--json"),
     "traceprinter": ("-f", TRACE),
@@ -121,6 +122,7 @@ def test_every_command_works(tmp_path):
         "LISTING": str(tmp_path / "listing.txt"),
         "TABLE": str(tmp_path / "t.csv"),
         "AXIS": str(tmp_path / "both.sataxis"),
+        "SDK": str(tmp_path / "sdk"),
     }
     order = sorted(COMMANDS, key=lambda name: name != "tracelogger")  # `why` is about what that captures
     lines = [[name, *(names.get(word, word) for word in COMMANDS[name])] for name in order]

@@ -809,7 +809,10 @@ int target_nanosleep(const struct timespec *length, struct timespec *left)
 int target_clock_gettime(clockid_t clock, struct timespec *now)
 {
     struct answer answer;
-    const int error = ask(&answer, NULL, 0, "ClockTime");
+    int error;
+    if (clock != CLOCK_REALTIME && clock != CLOCK_MONOTONIC)
+        return clock_gettime(clock, now); /* processor time is that of this machine, which the simulated thread gets too */
+    error = ask(&answer, NULL, 0, "ClockTime");
     if (error != 0)
         return result(error, &answer);
     if (clock == CLOCK_REALTIME)
@@ -892,7 +895,7 @@ static void *run_thread(void *of)
     return thread->result;
 }
 
-int target_thread_create(pthread_t *made, const pthread_attr_t *attributes, void *(*run)(void *), void *argument)
+int target_thread_create(pthread_t *native, const pthread_attr_t *attributes, void *(*run)(void *), void *argument)
 {
     static long long tickets;
     struct thread *thread = NULL;
@@ -926,7 +929,7 @@ int target_thread_create(pthread_t *made, const pthread_attr_t *attributes, void
         return error;
     while (sem_wait(&thread->is_known) == -1)
         continue;
-    *made = thread->native;
+    *native = thread->native;
     error = ask(&answer, NULL, 0, "ThreadCreate %lld %d %d", thread->ticket,
                 inherits == PTHREAD_EXPLICIT_SCHED ? parameters.sched_priority : -1,
                 policy == SCHED_FIFO ? 1 : policy == SCHED_RR ? 2 : 0);

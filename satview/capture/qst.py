@@ -105,8 +105,8 @@ class QstFile:
         """
         main, pinf = _kernel_buffers(rings), _kernel_buffers(names)
         last_stamp, last = _last(main, end)
-        here = self._target
-        wall_ns = [here.boot_s * _NS_PER_S + at * _NS_PER_S // here.cycles_per_s for at in (begin, last)]
+        target = self._target
+        wall_ns = [target.boot_s * _NS_PER_S + at * _NS_PER_S // target.cycles_per_s for at in (begin, last)]
         if self._form is QstForm.VERSION_3:
             data = _version_3(main, pinf, self._target, wall_ns[1], last_stamp)
         else:

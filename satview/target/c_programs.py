@@ -120,6 +120,7 @@ class _CThread:
     def __init__(self, program: CProgram, client: Client) -> None:
         self._program, self.client = program, client
         self._lines: list[bytes] = []
+        self._answered_ns = 0
 
     def take(self, line: bytes) -> None:
         """Take the line of a call."""
@@ -163,7 +164,7 @@ class _CThread:
 
     def _next(self) -> Generator[Any, Any, bytes | None]:
         """Return the next line, after the simulated thread has run as long as the real one; None at the end."""
-        computed_ns, began_ns = 0, time.monotonic_ns()
+        computed_ns = 0
         self._look(_LOOK_S)
         while not self._lines:
             if self.client.is_closed:
@@ -174,7 +175,7 @@ class _CThread:
         line = self._lines.pop(0)
         ran, _, _ = line.partition(b" ")
         ran_ns = int(ran) if ran.isdigit() and len(ran) < 16 else 0
-        left_ns = min(ran_ns, time.monotonic_ns() - began_ns) - computed_ns
+        left_ns = min(ran_ns, time.monotonic_ns() - self._answered_ns) - computed_ns
         if left_ns > 0:
             yield sim.Compute(left_ns)
         return line
@@ -191,6 +192,7 @@ class _CThread:
         self._send("0 " + " ".join(_words_of(value)))
 
     def _send(self, text: str) -> None:
+        self._answered_ns = time.monotonic_ns()  # before it goes: the real thread may run at once, in place of this one
         self.client.send(text.encode("ascii", "replace") + b"\n")
 
 
@@ -278,7 +280,7 @@ class CProgram(Job):
         machine = self.kernel.machine
         if sum(thread.state != "DEAD" for thread in self.process.threads.values()) > 1:
             cpu = machine.cpus[0]
-            machine.deferred.append((cpu, lambda here: kill(machine, here, self.process, -value)))
+            machine.deferred.append((cpu, lambda on_cpu: kill(machine, on_cpu, self.process, -value)))
             yield sim.Sleep(1_000_000)
 
     def connect(self, request: ThreadRequest | HandlersRequest, client: Client) -> Job:
@@ -357,9 +359,9 @@ class CProgram(Job):
     def _new_thing(self, kind: str, address: int, value: int) -> Any:
         if len(self.objects) >= _OBJECTS_MAX:
             raise QnxError(Errno.ENOMEM, "too many objects")
-        made = self.objects[kind, address] = _OBJECTS[kind](f"{address:#x}", value)
-        made.address = address & 0xFFFFFFFF
-        return made
+        thing = self.objects[kind, address] = _OBJECTS[kind](f"{address:#x}", value)
+        thing.address = address & 0xFFFFFFFF
+        return thing
 
     # Handlers
 

@@ -289,7 +289,7 @@ class SimulatedTarget:
 
     Args:
         name: Under which clients find it.
-        here: What kind of target.
+        kind: What kind of target.
         seed: Of everything that varies.
         say: Gets what would be on its console: faults of programs, a sentence each.
 
@@ -297,11 +297,11 @@ class SimulatedTarget:
         TargetError: One of that name runs already, or its folder is not safe.
     """
 
-    def __init__(self, name: str, here: Target, seed: int, say: Callable[[str], None]) -> None:
+    def __init__(self, name: str, kind: Target, seed: int, say: Callable[[str], None]) -> None:
         self.folder, self._say = shell.folder_of(name), say
         self._lock = self._locked()
         self._listener = self._listening()
-        self.kernel = Kernel(replace(here, boot_s=int(time.time() - BOOT_SECONDS)), seed)
+        self.kernel = Kernel(replace(kind, boot_s=int(time.time() - BOOT_SECONDS)), seed)
         self.kernel.is_up = True
         self._write_programs(name)
         self._selector = selectors.DefaultSelector()
@@ -553,9 +553,9 @@ class SimulatedTarget:
         client.end(0)
 
     def _uname(self, words: Sequence[str]) -> str:
-        here = self.kernel.target
-        fields = {"s": "QNX", "n": "simulated", "r": here.sys_release, "v": VERSIONS[here.release],
-                  "m": here.machine, "p": "x86_64" if here.is_64bit else "x86"}  # fmt: skip
+        kind = self.kernel.target
+        fields = {"s": "QNX", "n": "simulated", "r": kind.sys_release, "v": VERSIONS[kind.release],
+                  "m": kind.machine, "p": "x86_64" if kind.is_64bit else "x86"}  # fmt: skip
         letters = "".join(word.lstrip("-") for word in words) or "s"
         unknown = set(letters) - {*fields, "a"}
         if unknown:
@@ -609,13 +609,13 @@ class SimulatedTarget:
         return "\n".join(" ".join(cells).rstrip() for cells in lines)
 
     def _info(self) -> str:
-        here, machine = self.kernel.target, self.kernel.machine
+        kind, machine = self.kernel.target, self.kernel.machine
         free, memory = _MEMORY_MB
-        boot = time.strftime("%b %d %H:%M:%S UTC %Y", time.gmtime(here.boot_s))
+        boot = time.strftime("%b %d %H:%M:%S UTC %Y", time.gmtime(kind.boot_s))
         late = f"{self._slipped_s:.1f} s behind real time, which this machine is too slow for"
-        return (f"CPU:X86{'_64' if here.is_64bit else ''} Release:{here.sys_release}  FreeMem:{free}MB/{memory}MB "
-                f"BootTime:{boot}\nProcesses: {len(self._processes())}, Processors: {here.cpus}, up "
-                f"{machine.now / here.cycles_per_s:.1f} s, clock {late if self._slipped_s else 'follows real time'}"
+        return (f"CPU:X86{'_64' if kind.is_64bit else ''} Release:{kind.sys_release}  FreeMem:{free}MB/{memory}MB "
+                f"BootTime:{boot}\nProcesses: {len(self._processes())}, Processors: {kind.cpus}, up "
+                f"{machine.now / kind.cycles_per_s:.1f} s, clock {late if self._slipped_s else 'follows real time'}"
                 )  # fmt: skip
 
 

@@ -14,6 +14,7 @@ import pytest
 
 from satview.events.catalogue import catalogue
 from satview.events.spec import Release
+from satview.events.wire import WireClass
 from satview.export.c_program import c_program
 from satview.filters.rows import process_names
 from satview.filters.rules.building import build
@@ -192,6 +193,18 @@ def test_priority_inversion_by_threads(run_program, log, words, is_inverted):
     assert not is_inverted or b"inversion 4 (high) (priority 30) waits" in done.stdout
 
 
+def test_a_thread_computes_as_long_as_the_real_one(run_program, log, tmp_path):
+    (tmp_path / "spins.c").write_text(SPINS)
+    opened = log("-c")
+    assert run_program(tmp_path / "spins.c") == ("", "", 0)
+    trace = opened()
+    times = trace.events.time_cycles[trace.events.code >> 10 == WireClass.USER]
+    lengths_ms = (times[1:] - times[:-1]) * 1000 / trace.clock.cycles_per_s
+    assert len(lengths_ms) == 19
+    assert lengths_ms.min() >= 0.99
+    assert sorted(lengths_ms.tolist())[9] < 1.2  # most of them; the machine of the tests may be busy
+
+
 @pytest.mark.thorough
 def test_an_exported_program_with_handlers_and_names(run_program, log, tmp_path):
     """Rules become a program that looks up the pid of a name in /proc and judges events in handlers."""
@@ -286,6 +299,29 @@ def test_random_calls_end_nothing_but_their_program(resident):
     assert resident.answer("uname", "-r")[1] == "7.1.0\n"
 
 
+SPINS = """\
+#include <time.h>
+#include "tracing.h"
+static long long ns_of(clockid_t clock)
+{
+    struct timespec now;
+    clock_gettime(clock, &now);
+    return now.tv_sec * 1000000000LL + now.tv_nsec;
+}
+int main(void)
+{
+    int number;
+    for (number = 0; number < 20; ++number) {
+        long long ran, passed; /* a processor that is shared may count its time in jumps: both clocks have to agree */
+        DO(trace_logi(3, 0, 0));
+        ran = ns_of(CLOCK_THREAD_CPUTIME_ID);
+        passed = ns_of(CLOCK_MONOTONIC_RAW);
+        while (ns_of(CLOCK_THREAD_CPUTIME_ID) - ran < 1000000 || ns_of(CLOCK_MONOTONIC_RAW) - passed < 1000000)
+            continue;
+    }
+    return 0;
+}
+"""
 STALLS = """\
 #include <sys/neutrino.h>
 #include <unistd.h>

@@ -9,7 +9,7 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
-int target_thread_create(pthread_t *made, const pthread_attr_t *attributes, void *(*run)(void *), void *argument);
+int target_thread_create(pthread_t *native, const pthread_attr_t *attributes, void *(*run)(void *), void *argument);
 int target_thread_join(pthread_t thread, void **result);
 int target_setname(pthread_t thread, const char *name);
 int target_setschedparam(pthread_t thread, int policy, const struct sched_param *parameters);

@@ -87,14 +87,14 @@ def run(args: argparse.Namespace) -> int:
 def _serve(args: argparse.Namespace) -> int:
     for name in args.workload:
         registry.find(name)
-    here = target(Release(args.release), args.cpus)
+    kind = target(Release(args.release), args.cpus)
     with collected_signals() as caught:
-        simulated = SimulatedTarget(args.name, here, args.seed, say)
+        simulated = SimulatedTarget(args.name, kind, args.seed, say)
         try:
             for name in args.workload:
                 simulated.start_workload(name)
             named = shell.named(args.name)
-            print(f"QNX {here.sys_release} (simulated, CPUs: {here.cpus}) is up; Ctrl+C ends it\n"
+            print(f"QNX {kind.sys_release} (simulated, CPUs: {kind.cpus}) is up; Ctrl+C ends it\n"
                   f"  satview target{named} --shell\n"
                   f"  satview capture {shell.address(args.name)} --for 5s -o run.kev", flush=True)  # fmt: skip
             simulated.serve(lambda: bool(caught))
