@@ -295,6 +295,10 @@ class Plain:
         row, switch = self.before((SIGNAL,), wait["end_row"]), self.last_switch[wait["end_row"]]
         if row is None or row < wait["row"] or (switch != NO_EVENT and switch > row):
             return None
+        # Of the two the interrupt that came after the signal is what such a wait ends by, on whatever CPU.
+        is_interrupt = any(code in INTERRUPTS for code in self.code[row + 1 : wait["end_row"]])
+        if is_interrupt and wait["value"] in values_of("INTR"):
+            return None
         return row, INFERRED
 
     def _call_from_outside(self, wait, _pulses):
