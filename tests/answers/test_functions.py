@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from satview.answers.flame_graph import Measure, flame_graph
 from satview.answers.functions import function_table
 from satview.base.time import TimeWindow
 from satview.capture.run import Capture, run
@@ -58,6 +59,24 @@ def test_a_function_that_calls_itself_is_two_rows(tmp_path: Path) -> None:
         builder.event(event, time, (0x1000, 0))
     found = rows(function_table(builder.open(tmp_path)))
     assert {stack: row["self_ns"] for stack, row in found.items()} == {"0x1000": 20, "0x1000;0x1000": 10}
+
+
+def test_a_flame_graph_adds_up_functions_of_one_name_in_one_process(tmp_path: Path) -> None:
+    """Threads 1 and 2 of process 7 call f for 10 and 20, process 8 calls what lies at the same address for 5."""
+    builder = TraceBuilder().time_event(0).process_name(1, 7, "app").process_name(1, 8, "other")
+    for pid, tid, entry, end in ((7, 1, 10, 20), (7, 2, 30, 50), (8, 1, 60, 65)):
+        builder.state("RUNNING", entry - 1, pid, tid).event(ENTER, entry, (0x1000, 0)).event(EXIT, end, (0x1000, 0))
+    table = function_table(builder.open(tmp_path))
+    graph = flame_graph(table)
+    assert [list(column) for column in (graph.name, graph.start, graph.width, graph.count)] == [
+        ["All", "0x1000", "0x1000"], [0, 0, 30], [35, 30, 5], [0, 2, 1],
+    ]  # fmt: skip
+    assert (graph.longest.tolist(), graph.parent.tolist()) == ([-1, 20, 5], [-1, 0, 0])
+    apart = flame_graph(table, Measure.ELAPSED, is_by_thread=True)
+    widths = {apart.path(node): int(apart.width[node]) for node in range(len(apart.name))}
+    assert widths[("app",)] == 30
+    assert widths[("app", "app 2", "0x1000")] == 20
+    assert flame_graph(table, Measure.SAMPLES).measure is Measure.RUNNING  # there is no sample
 
 
 def test_samples_count_by_function_once_it_has_a_name(tmp_path: Path) -> None:

@@ -1,0 +1,191 @@
+"""The flame graph of functions: each as wide as its share of the time or of the samples, with what it calls below it.
+
+graph = flame_graph(function_table(trace))
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from satview.answers.table import Known, Table, least_known
+
+_Ints = NDArray[np.int64]
+ROOT: Final = 0
+
+
+class Measure(StrEnum):
+    """What widths are."""
+
+    RUNNING = "Time on a CPU"
+    ELAPSED = "Time with waiting"
+    SAMPLES = "Samples"
+
+
+_COLUMNS: Final = {Measure.RUNNING: "running_cycles", Measure.ELAPSED: "self_cycles", Measure.SAMPLES: "count"}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FlameGraph:
+    """Rectangles, shape (n,): all, then processes and threads if they are told apart, then functions level by level.
+
+    Attributes:
+        table: The functions.
+        measure: What widths are.
+        measures: What else they can be: of the others there is nothing.
+        name, place: Of each; a place is empty where symbols do not say, and of threads.
+        is_function: bool; False = all, a process or a thread.
+        parent, depth: int64, what each is below, -1 = nothing, and how far.
+        start, width: int64, cycles or samples from the left edge; a width includes what is below.
+        own: int64, the width without that.
+        total: int64, cycles from entries to exits; -1 = nobody knows.
+        count: int64, calls or samples.
+        event: int64, row of the entry of its longest call, or of a sample; -1 = it is no function.
+        longest: int64, cycles of that call; -1 = samples do not say.
+        known: uint8, `Known` of all its times.
+    """
+
+    table: Table
+    measure: Measure
+    measures: tuple[Measure, ...]
+    name: tuple[str, ...]
+    place: tuple[str, ...]
+    is_function: NDArray[np.bool_]
+    parent: _Ints
+    depth: _Ints
+    start: _Ints
+    width: _Ints
+    own: _Ints
+    total: _Ints
+    count: _Ints
+    event: _Ints
+    longest: _Ints
+    known: NDArray[np.uint8]
+
+    def path(self, node: int) -> tuple[str, ...]:
+        """Return the names from below the root to a rectangle."""
+        names: list[str] = []
+        while node != ROOT:
+            names.append(self.name[node])
+            node = int(self.parent[node])
+        return tuple(reversed(names))
+
+    def at(self, path: tuple[str, ...]) -> int:
+        """Return the rectangle of a path; where it is not there any more, the last of its callers that is."""
+        node = ROOT
+        for name in path:
+            below = [child for child in self.below(node).tolist() if self.name[child] == name]
+            if not below:
+                break
+            node = below[0]
+        return node
+
+    def below(self, node: int) -> _Ints:
+        """Return what shows directly below a rectangle, from left to right."""
+        below = np.flatnonzero((self.parent == node) & (self.width > 0))
+        return below[np.argsort(self.start[below])]
+
+
+def flame_graph(table: Table, measure: Measure | None = None, *, is_by_thread: bool = False) -> FlameGraph:
+    """Return the rectangles of all functions.
+
+    Args:
+        table: What `function_table` returns.
+        measure: What widths are; None, or one that there is nothing of = the first that there is something of.
+        is_by_thread: Below their processes and threads; else those of one name add up, whoever calls them.
+    """
+    is_sampled = table["source"] == "samples"
+    rows_of = {one: np.flatnonzero(is_sampled == (one is Measure.SAMPLES)) for one in Measure}
+    measures = tuple(one for one in Measure if np.any(table[_COLUMNS[one]][rows_of[one]] > 0))
+    measure = measure if measure in measures else (measures or (Measure.RUNNING,))[0]
+    rows = rows_of[measure]
+    node, parent, depth, row_of_node, is_function = _nodes(table, rows, is_by_thread)
+    count_of_nodes = len(parent)
+
+    def added(amounts: _Ints) -> _Ints:
+        sums = np.zeros(count_of_nodes, np.int64)
+        np.add.at(sums, node[rows], amounts[rows])
+        return sums
+
+    own = np.maximum(added(table[_COLUMNS[measure]]), 0)
+    width, known = own.copy(), np.full(count_of_nodes, Known.EXACT, np.uint8)
+    known[node[rows[table["total_known"][rows] != Known.EXACT.word]]] = Known.AT_LEAST
+    for level in range(int(depth.max()), 0, -1):
+        nodes = np.flatnonzero(depth == level)
+        np.add.at(width, parent[nodes], width[nodes])
+        unsure = nodes[known[nodes] != Known.EXACT]
+        known[parent[unsure]] = least_known(known[parent[unsure]], known[unsure])
+    by_length = rows[np.argsort(table["longest_cycles"][rows], kind="stable")]
+    longest, event = (np.full(count_of_nodes, -1, np.int64) for _ in range(2))
+    longest[node[by_length]], event[node[by_length]] = table["longest_cycles"][by_length], table["event"][by_length]
+    total = np.where(is_function, added(table["total_cycles"]), -1)
+    total[is_function & (longest < 0)] = -1
+    names, places = _names(table, row_of_node, depth, is_function)
+    return FlameGraph(table, measure, measures, names, places, is_function, parent, depth,
+                      _starts(parent, depth, width), width, own, total, added(table["count"]), event, longest,
+                      known)  # fmt: skip
+
+
+def _nodes(table: Table, rows: _Ints, is_by_thread: bool) -> tuple[_Ints, _Ints, _Ints, _Ints, NDArray[np.bool_]]:
+    """Return the node of each row, -1 = none; of each node its parent, depth, a row, and whether it is a function."""
+    function, place, thread = table["function"], table["place"], table["thread"]
+    process = table.trace.threads.process[thread].astype(np.int64)
+    caller = np.array([table.parent(row) for row in range(len(table))], np.int64)
+    numbers: dict[tuple[str, str, int], int] = {}
+    key = np.full(len(function), -1, np.int64)
+    for row in rows.tolist():  # addresses without a name mean something in one process only
+        owner = int(process[row]) if function[row].startswith("0x") else -1
+        key[row] = numbers.setdefault((function[row], place[row], owner), len(numbers))
+    node = np.full(len(function), -1, np.int64)
+    parents, depths, heads = [np.array([-1])], [np.zeros(1, np.int64)], [rows[:1] if len(rows) else np.array([-1])]
+    count, above = 1, np.zeros(len(function), np.int64)
+    functions_from = 3 if is_by_thread else 1
+    levels = [(rows, keys) for keys in ((process, thread) if is_by_thread else ())]
+    depth_of_row = table["depth"]
+    levels += [(rows[depth_of_row[rows] == depth], key) for depth in range(int(depth_of_row[rows].max(initial=-1)) + 1)]
+    for level, (some, keys) in enumerate(levels, 1):
+        is_nested = level > functions_from
+        outer = node[caller[some]] if is_nested else above[some]
+        pairs, head, inverse = np.unique(np.stack((outer, keys[some])), axis=1, return_index=True, return_inverse=True)
+        numbered = count + inverse.reshape(-1)
+        if level < functions_from:
+            above[some] = numbered
+        else:
+            node[some] = numbered
+        parents.append(pairs[0])
+        depths.append(np.full(len(head), level))
+        heads.append(some[head])
+        count += len(head)
+    depth = np.concatenate(depths)
+    return node, np.concatenate(parents), depth, np.concatenate(heads), depth >= functions_from
+
+
+def _names(
+    table: Table, row_of_node: _Ints, depth: _Ints, is_function: NDArray[np.bool_]
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the name and the place of each node."""
+    function, place, trace = table["function"], table["place"], table.trace
+    process = trace.threads.process[table["thread"]].tolist()
+    names, places = ["All"], [""]
+    for row, level, is_one in zip(row_of_node[1:].tolist(), depth[1:].tolist(), is_function[1:].tolist(), strict=True):
+        owner = trace.process_name(process[row]) if level == 1 else table.text(row, "thread")
+        names.append(function[row] if is_one else owner)
+        places.append(place[row] if is_one else "")
+    return tuple(names), tuple(places)
+
+
+def _starts(parent: _Ints, depth: _Ints, width: _Ints) -> _Ints:
+    """Return where each node begins: the widest is the leftmost below its caller, whose own time is at the right."""
+    start = np.zeros(len(parent), np.int64)
+    for level in range(1, int(depth.max()) + 1):
+        nodes = np.flatnonzero(depth == level)
+        nodes = nodes[np.lexsort((nodes, -width[nodes], parent[nodes]))]
+        before = np.cumsum(width[nodes]) - width[nodes]
+        is_new = np.diff(parent[nodes], prepend=-1) != 0
+        begins = np.flatnonzero(is_new)
+        start[nodes] = start[parent[nodes]] + before - before[begins[np.cumsum(is_new) - 1]]
+    return start

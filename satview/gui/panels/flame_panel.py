@@ -1,0 +1,470 @@
+"""The flame graph: functions as wide as their share of the time or of the samples, with what they call below them."""
+
+from __future__ import annotations
+
+import math
+from typing import Final
+from zlib import crc32
+
+import numpy as np
+from numpy.typing import NDArray
+from PySide6.QtCore import QEvent, QPoint, QRectF, QSize, Qt, Signal, Slot
+from PySide6.QtGui import (
+    QContextMenuEvent,
+    QFocusEvent,
+    QHelpEvent,
+    QKeyEvent,
+    QMouseEvent,
+    QPainter,
+    QPaintEvent,
+    QPen,
+    QResizeEvent,
+    QShowEvent,
+)
+from PySide6.QtWidgets import (
+    QAbstractScrollArea,
+    QCheckBox,
+    QComboBox,
+    QFrame,
+    QHBoxLayout,
+    QSizePolicy,
+    QStackedWidget,
+    QToolTip,
+    QVBoxLayout,
+    QWidget,
+)
+
+from satview.answers.flame_graph import ROOT, FlameGraph, Measure
+from satview.answers.table import Known
+from satview.base.safe_text import counted, tool_tip, visible_line
+from satview.base.time import TimeWindow
+from satview.base.time_text import format_duration
+from satview.events.states import PROCESS_HUES
+from satview.gui.colours import FADE, ink_on, mixed, process_colour
+from satview.gui.panel import Panel, PanelContext
+from satview.gui.theme import Theme, colour
+from satview.gui.widgets import CutLabel, PlainLabel
+from satview.session.panels.flame_graph import FlameView
+from satview.session.range_view import Extent
+
+_LEAST_PX: Final = 2.0  # narrower ones are drawn as one line of their level
+_LEAST_TEXT_PX: Final = 18
+_TEXT_MARGIN_PX: Final = 4
+_KEYS: Final = (
+    Qt.Key.Key_Left, Qt.Key.Key_Right, Qt.Key.Key_Up, Qt.Key.Key_Down, Qt.Key.Key_Return, Qt.Key.Key_Enter,
+    Qt.Key.Key_Escape, Qt.Key.Key_Home,
+)  # fmt: skip
+
+
+class FlameCanvas(QAbstractScrollArea):
+    """Draws a flame graph, the outermost function on top.
+
+    Attributes:
+        graph: What is drawn; None = nothing yet.
+        zoomed: The rectangle that is as wide as the widget; what it is in is as wide, and pale.
+        current: The rectangle that keys act on.
+
+    Signals:
+        changed: Another rectangle is the current or the zoomed one.
+        entered: Its longest call is requested.
+        menu_requested: Global position; the menu is about the current one.
+    """
+
+    changed = Signal()
+    entered = Signal()
+    menu_requested = Signal(QPoint)
+
+    def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.theme = theme
+        self.graph: FlameGraph | None = None
+        self.zoomed, self.current = ROOT, ROOT
+        self.setFrameShape(QFrame.Shape.NoFrame)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.setAccessibleName("Flame graph")
+
+    @property
+    def row_px(self) -> int:
+        """The height of a level."""
+        return self.fontMetrics().height() + 5
+
+    def show_graph(self, graph: FlameGraph) -> None:
+        """Draw another graph, zoomed to the same function if it is there."""
+        if self.graph is not None and graph is not self.graph:
+            self.zoomed, self.current = (graph.at(self.graph.path(node)) for node in (self.zoomed, self.current))
+            if not graph.width[self.zoomed]:
+                self.zoomed = self.current = ROOT
+        self.graph = graph
+        self._follow()
+
+    def zoom(self, node: int) -> None:
+        """Make a rectangle as wide as the widget, and the current one."""
+        self.zoomed = self.current = node
+        self._follow()
+
+    def rectangle(self, node: int) -> QRectF:
+        """Return where a rectangle is in the viewport."""
+        left, right = self._edges(np.array([node]))
+        assert self.graph is not None
+        top = int(self.graph.depth[node]) * self.row_px - self.verticalScrollBar().value()
+        return QRectF(left[0], top, right[0] - left[0], self.row_px)
+
+    def node_at(self, position: QPoint) -> int | None:
+        """Return the rectangle at a position of the viewport; None = there is none."""
+        if self.graph is None:
+            return None
+        level = (position.y() + self.verticalScrollBar().value()) // self.row_px
+        nodes = self._shown(level, level)
+        left, right = self._edges(nodes)
+        here = np.flatnonzero((left <= position.x()) & (position.x() < right))
+        return int(nodes[here[0]]) if len(here) else None
+
+    @property
+    def narrow_count(self) -> int:
+        """How many functions in the zoomed one are too narrow to be seen as rectangles of their own."""
+        if self.graph is None:
+            return 0
+        nodes = self._inside()
+        left, right = self._edges(nodes)
+        return int(np.count_nonzero(self.graph.is_function[nodes] & (right - left < _LEAST_PX)))
+
+    def _inside(self) -> NDArray[np.int64]:
+        """Return the zoomed rectangle and all below it that have a width."""
+        graph, zoomed = self.graph, self.zoomed
+        assert graph is not None
+        begin, end = graph.start[zoomed], graph.start[zoomed] + graph.width[zoomed]
+        ends = graph.start + graph.width
+        is_inside = (graph.start >= begin) & (ends <= end) & (graph.depth >= graph.depth[zoomed])
+        return np.flatnonzero(is_inside & (graph.width > 0))
+
+    def _shown(self, first_level: int, last_level: int) -> NDArray[np.int64]:
+        """Return what shows on some levels."""
+        graph = self.graph
+        assert graph is not None
+        nodes = np.concatenate((self._callers(), self._inside()))
+        level = graph.depth[nodes]
+        return nodes[(level >= first_level) & (level <= last_level)]
+
+    def _callers(self) -> NDArray[np.int64]:
+        """Return what the zoomed rectangle is in, from the inside to the outside."""
+        assert self.graph is not None
+        callers, node = [], int(self.graph.parent[self.zoomed])
+        while node >= 0:
+            callers.append(node)
+            node = int(self.graph.parent[node])
+        return np.array(callers, np.int64)
+
+    def _edges(self, nodes: NDArray[np.int64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return from where to where rectangles reach, px."""
+        graph, zoomed = self.graph, self.zoomed
+        assert graph is not None
+        begin, scale = graph.start[zoomed], self.viewport().width() / max(int(graph.width[zoomed]), 1)
+        left = (graph.start[nodes] - begin) * scale
+        right = (graph.start[nodes] + graph.width[nodes] - begin) * scale
+        return np.clip(left, 0, self.viewport().width()), np.clip(right, 0, self.viewport().width())
+
+    def _fill_of(self, node: int) -> int:
+        graph, theme = self.graph, self.theme
+        assert graph is not None
+        if not graph.is_function[node]:
+            return theme.line
+        fill = process_colour(crc32(graph.name[node].encode()) % PROCESS_HUES, theme.palette)
+        is_outside = graph.depth[node] < graph.depth[self.zoomed]
+        return mixed(fill, theme.base, FADE) if is_outside else fill
+
+    def _follow(self) -> None:
+        """Follow another graph, size, zoom or current rectangle."""
+        graph, bar = self.graph, self.verticalScrollBar()
+        if graph is None:
+            return
+        levels = int(graph.depth[self._inside()].max(initial=0)) + 1
+        bar.setRange(0, max(0, levels * self.row_px - self.viewport().height()))
+        bar.setPageStep(self.viewport().height())
+        bar.setSingleStep(self.row_px)
+        top = int(graph.depth[self.current]) * self.row_px
+        bar.setValue(min(max(bar.value(), top + self.row_px - self.viewport().height()), top))
+        self.setAccessibleDescription(graph.name[self.current])
+        self.viewport().update()
+        self.changed.emit()
+
+    def paintEvent(self, _event: QPaintEvent) -> None:
+        """Draw the levels in sight."""
+        painter, theme, viewport = QPainter(self.viewport()), self.theme, self.viewport()
+        painter.fillRect(viewport.rect(), colour(theme.base))
+        if self.graph is None:
+            return
+        offset, row_px = self.verticalScrollBar().value(), self.row_px
+        nodes = self._shown(offset // row_px, (offset + viewport.height()) // row_px)
+        left, right = self._edges(nodes)
+        is_wide = right - left >= _LEAST_PX
+        level, column = self.graph.depth[nodes[~is_wide]], left[~is_wide].astype(np.int64)
+        for row, x in np.unique(np.stack((level, column)), axis=1).T.tolist():
+            painter.fillRect(QRectF(x, row * row_px - offset, 1, row_px - 1), colour(theme.dim))
+        for node, x, end in zip(nodes[is_wide].tolist(), left[is_wide].tolist(), right[is_wide].tolist(), strict=True):
+            self._paint(painter, node, QRectF(x, int(self.graph.depth[node]) * row_px - offset, end - x, row_px))
+        if self.hasFocus() or self.current != self.zoomed:
+            painter.setPen(QPen(colour(theme.text), 2))
+            painter.drawRect(self.rectangle(self.current).adjusted(1, 1, -2, -2))
+
+    def _paint(self, painter: QPainter, node: int, area: QRectF) -> None:
+        assert self.graph is not None
+        fill = self._fill_of(node)
+        painter.fillRect(area.adjusted(0, 0, -1, -1), colour(fill))
+        text_area = area.adjusted(_TEXT_MARGIN_PX, 0, -_TEXT_MARGIN_PX, -1)
+        if text_area.width() >= _LEAST_TEXT_PX:
+            painter.setPen(colour(ink_on(fill)))
+            text = painter.fontMetrics().elidedText(
+                visible_line(self.graph.name[node]), Qt.TextElideMode.ElideRight, math.floor(text_area.width())
+            )
+            painter.drawText(text_area, Qt.AlignmentFlag.AlignVCenter | Qt.TextFlag.TextSingleLine, text)
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        """Zoom to a function; of the one that is zoomed to show the longest call."""
+        node = self.node_at(event.position().toPoint())
+        if node is None:
+            return
+        if event.button() == Qt.MouseButton.LeftButton:
+            self._use(node)
+        else:
+            self._select(node)
+
+    def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
+        """Take it for two clicks."""
+        self.mousePressEvent(event)
+
+    def contextMenuEvent(self, event: QContextMenuEvent) -> None:
+        """Request the menu of the current rectangle."""
+        if self.graph is not None:
+            is_key = event.reason() == QContextMenuEvent.Reason.Keyboard
+            below = self.rectangle(self.current).bottomLeft().toPoint()
+            self.menu_requested.emit(self.viewport().mapToGlobal(below) if is_key else event.globalPos())
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """Go to callers, to what is called, and to what is beside; zoom by Enter, and out by Escape."""
+        graph, key, node = self.graph, event.key(), self.current
+        if graph is None or key not in _KEYS:
+            super().keyPressEvent(event)
+        elif key in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
+            self._use(node)
+        elif key == Qt.Key.Key_Escape:
+            self.zoom(max(int(graph.parent[self.zoomed]), ROOT))
+        elif key == Qt.Key.Key_Home:
+            self.zoom(ROOT)
+        elif key == Qt.Key.Key_Down:
+            self._select(next(iter(graph.below(node).tolist()), node))
+        elif key == Qt.Key.Key_Up:
+            self._select(max(int(graph.parent[node]), ROOT))
+        else:
+            level = self._shown(int(graph.depth[node]), int(graph.depth[node]))
+            level = level[np.argsort(graph.start[level])]
+            place = int(np.flatnonzero(level == node)[0]) + (1 if key == Qt.Key.Key_Right else -1)
+            self._select(int(level[min(max(place, 0), len(level) - 1)]))
+
+    def _use(self, node: int) -> None:
+        assert self.graph is not None
+        if node != self.zoomed:
+            self.zoom(node)
+        elif self.graph.event[node] >= 0:
+            self.current = node
+            self.entered.emit()
+
+    def _select(self, node: int) -> None:
+        self.current = node
+        self._follow()
+
+    def focusInEvent(self, event: QFocusEvent) -> None:
+        """Show which rectangle keys act on."""
+        super().focusInEvent(event)
+        self.viewport().update()
+
+    def focusOutEvent(self, event: QFocusEvent) -> None:
+        """Show it no longer."""
+        super().focusOutEvent(event)
+        self.viewport().update()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """Follow the size."""
+        super().resizeEvent(event)
+        self._follow()
+
+    def event(self, event: QEvent) -> bool:
+        """Keep the keys that act on rectangles from running commands."""
+        if event.type() == QEvent.Type.ShortcutOverride and isinstance(event, QKeyEvent):
+            if event.key() in _KEYS and event.modifiers() in (Qt.KeyboardModifier.NoModifier,
+                                                              Qt.KeyboardModifier.KeypadModifier):  # fmt: skip
+                event.accept()
+            return True
+        return super().event(event)
+
+    def viewportEvent(self, event: QEvent) -> bool:
+        """Say more about the rectangle under the mouse."""
+        if isinstance(event, QHelpEvent):
+            node = self.node_at(event.pos())
+            text = "" if self.graph is None or node is None else tip_of(self.graph, node)
+            QToolTip.showText(event.globalPos(), tool_tip(text), self)
+            return True
+        return super().viewportEvent(event)
+
+    def sizeHint(self) -> QSize:
+        """Return the size of a few levels."""
+        return QSize(400, 8 * self.row_px)
+
+
+def tip_of(graph: FlameGraph, node: int) -> str:
+    """Return what is known of a rectangle, a line each."""
+    clock, whole = graph.table.trace.clock, max(int(graph.width[ROOT]), 1)
+    sign = f"{Known(int(graph.known[node])).sign} ".lstrip()
+
+    def length(cycles: int) -> str:
+        return f"{sign}{format_duration(clock.duration_ns(cycles))}"
+
+    width, own, count = int(graph.width[node]), int(graph.own[node]), int(graph.count[node])
+    is_sampled = graph.measure is Measure.SAMPLES
+    lines = [visible_line(graph.name[node])]
+    if graph.place[node]:
+        lines.append(visible_line(graph.place[node]))
+    amount = counted(width, "sample") if is_sampled else length(width)
+    lines.append(f"{graph.measure.value}: {amount}, {width / whole:.1%} of all")
+    if graph.is_function[node] and not is_sampled:
+        lines.append(f"Without what it calls: {length(own)}")
+        lines.append(f"{counted(count, 'call')}, {length(int(graph.total[node]))} from entries to exits, the longest "
+                     f"{length(int(graph.longest[node]))}")  # fmt: skip
+    if graph.known[node] != Known.EXACT:
+        lines.append(f"{Known.AT_LEAST.sign}: {graph.table.question.column('total').reasons[Known.AT_LEAST]}")
+    return "\n".join(lines)
+
+
+class FlamePanel(Panel):
+    """The flame graph of the trace or of the selected range. Works only while it can be seen.
+
+    Attributes:
+        view: What is worked out.
+        canvas: The rectangles.
+        measures: What their widths are.
+        by_thread: Whether processes and threads are told apart.
+        statement, message: What is drawn, and why nothing is.
+    """
+
+    saved_fields = ("by_thread",)
+
+    def __init__(self, context: PanelContext, parent: QWidget | None = None) -> None:
+        super().__init__(context, parent)
+        self.setMinimumSize(120, 64)
+        self.view = FlameView(self._opened, self)
+        self.canvas = FlameCanvas(context.theme, self)
+        self.measures, self.by_thread = QComboBox(self), QCheckBox("By process and thread", self)
+        self.measures.setAccessibleName("What widths are")
+        self.measures.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToContents)
+        self.statement, self.message = CutLabel(self), PlainLabel(self)
+        self.statement.setProperty("role", "dim")
+        self.statement.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
+        self.message.setProperty("role", "dim")
+        self.message.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        self.message.setWordWrap(True)
+        self.stack = QStackedWidget(self)
+        self.stack.addWidget(self.canvas)
+        self.stack.addWidget(self.message)
+        head = QHBoxLayout()
+        head.setContentsMargins(8, 2, 8, 2)
+        head.setSpacing(8)
+        head.addWidget(self.measures)
+        head.addWidget(self.by_thread)
+        head.addWidget(self.statement, 1)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(0)
+        layout.addLayout(head)
+        layout.addWidget(self.stack, 1)
+        self.measures.activated.connect(self._on_measure)
+        self.by_thread.toggled.connect(self.view.show_by_thread)
+        self.view.changed.connect(self._on_view)
+        self.canvas.changed.connect(self._report)
+        self.canvas.entered.connect(self._show_longest)
+        self.canvas.menu_requested.connect(self._on_menu)
+        self._on_view()
+
+    def set_theme(self, theme: Theme) -> None:
+        """Draw in other colours."""
+        super().set_theme(theme)
+        self.canvas.theme = theme
+        self.canvas.viewport().update()
+
+    def close_down(self) -> None:
+        """Cancel the background task."""
+        self.view.close()
+
+    def copied_text(self) -> str:
+        """Return what is known of the current rectangle, while the rectangles have the focus."""
+        graph = self.canvas.graph
+        return tip_of(graph, self.canvas.current) if graph is not None and self.canvas.hasFocus() else ""
+
+    def showEvent(self, event: QShowEvent) -> None:
+        """Begin to follow the trace."""
+        super().showEvent(event)
+        self.view.watch(True)
+
+    def rest(self) -> None:
+        """Stop working: nobody looks."""
+        self.view.watch(False)
+
+    @Slot(int)
+    def _on_measure(self, _number: int) -> None:
+        self.view.show_measure(Measure(self.measures.currentText()))
+
+    @Slot()
+    def _on_view(self) -> None:
+        """Show what there is, or why there is nothing."""
+        graph = self.view.graph
+        why_empty = self.view.error or ("Adding up\N{HORIZONTAL ELLIPSIS}" if graph is None else "")
+        if graph is not None and not self.view.error:
+            if graph is not self.canvas.graph:
+                self.measures.clear()
+                self.measures.addItems([measure.value for measure in graph.measures])
+                self.measures.setCurrentText(graph.measure.value)
+                self.canvas.show_graph(graph)
+            why_empty = "" if graph.measures else graph.table.says_why_empty
+            if not graph.measures and len(graph.table):
+                why_empty = "No function takes any time here."
+        for field in (self.measures, self.by_thread, self.statement):
+            field.setVisible(not why_empty)
+        self.message.setText(why_empty)
+        self.stack.setCurrentIndex(1 if why_empty else 0)
+        self._report()
+
+    @Slot()
+    def _report(self) -> None:
+        """Say what is drawn, what is not, and what the current rectangle is."""
+        graph, canvas = self.canvas.graph, self.canvas
+        if graph is None:
+            return
+        parts = ["Adding up\N{HORIZONTAL ELLIPSIS}"] if self.view.is_pending else []
+        parts += [self.view.extent.value] if self.view.extent is Extent.RANGE else []
+        parts += tip_of(graph, canvas.current).splitlines()
+        narrow = canvas.narrow_count
+        parts += [f"{counted(narrow, 'function')} too narrow to be seen here"] if narrow else []
+        unused = int(np.count_nonzero(graph.is_function & (graph.width == 0)))
+        parts += [f"{counted(unused, 'function')} without any"] if unused else []
+        parts += graph.table.missing
+        self.statement.setText(" \N{MIDDLE DOT} ".join(parts))
+
+    @Slot()
+    def _show_longest(self) -> None:
+        """Show the longest call of the current function, or its first sample, on the lanes."""
+        graph, opened = self.canvas.graph, self._opened
+        if graph is None or graph.table.trace is not opened.trace:
+            return  # it is of a shorter reading of the file, and being added up again
+        event, longest = int(graph.event[self.canvas.current]), int(graph.longest[self.canvas.current])
+        start = int(opened.trace.events.time_cycles[event])
+        self._navigation.show_event(event)
+        if longest > 0:
+            opened.viewport.fit(TimeWindow(start, start + longest))
+
+    @Slot(QPoint)
+    def _on_menu(self, position: QPoint) -> None:
+        """Request the menu of the longest call: it filters to this function, or without it."""
+        graph, opened = self.canvas.graph, self._opened
+        if graph is None or graph.table.trace is not opened.trace or graph.event[self.canvas.current] < 0:
+            return
+        opened.select_event(int(graph.event[self.canvas.current]), reveal=False)
+        self.menu_requested.emit(position, "ip" if graph.measure is Measure.SAMPLES else "thisfn")

@@ -1,0 +1,140 @@
+"""The flame graph in a window: zoomed and left by mouse and keys, named by programs, of a range, and empty."""
+
+from __future__ import annotations
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QContextMenuEvent
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QApplication
+
+from satview.answers.flame_graph import Measure
+from satview.base.time import TimeWindow
+from satview.gui.panels.flame_panel import tip_of
+from tests.gui.conftest import settle
+from tests.gui.test_lanes_of_events import written
+from tests.helpers.elf import write_elf
+
+LEFT = Qt.MouseButton.LeftButton
+
+
+@pytest.fixture
+def panel(empty_window, load, tmp_path, qtbot):
+    """0x100 of alpha runs from 1,000 to 4,000, and from 2,000 to 3,000 calls 0x200, which is at the left below it."""
+    load(empty_window, written(tmp_path))
+    return shown(empty_window, qtbot)
+
+
+def shown(window, qtbot):
+    window.activateWindow()
+    window.actions_by_id.by_id["panels.flame_graph"].trigger()
+    settle(qtbot, window)
+    panel = window.workspace.panels["flame_graph"]
+    qtbot.waitUntil(lambda: panel.view.graph is not None and not panel.view.is_pending)
+    panel.canvas.setFocus()
+    return panel
+
+
+def node(panel, name):
+    return panel.canvas.graph.name.index(name)
+
+
+def click(panel, name, button=LEFT):
+    QTest.mouseClick(panel.canvas.viewport(), button, pos=panel.canvas.rectangle(node(panel, name)).center().toPoint())
+
+
+def press(panel, *keys):
+    for key in keys:
+        QTest.keyClick(panel.canvas, key)
+
+
+def current(panel):
+    return panel.canvas.graph.name[panel.canvas.current]
+
+
+def test_functions_are_as_wide_as_their_share_below_their_callers(panel):
+    canvas, width_px = panel.canvas, panel.canvas.viewport().width()
+    outer, inner = canvas.rectangle(node(panel, "0x100")), canvas.rectangle(node(panel, "0x200"))
+    assert (outer.left(), inner.left(), outer.width()) == (0, 0, pytest.approx(width_px))
+    assert inner.width() == pytest.approx(width_px / 3)
+    assert inner.top() == outer.bottom() == 2 * canvas.row_px
+    image = canvas.viewport().grab().toImage()
+    ratio, y = image.devicePixelRatio(), round(inner.bottom() - 4)
+    inside, outside = (image.pixelColor(round(x * ratio), round(y * ratio)) for x in (inner.right() - 9, width_px - 9))
+    assert outside.rgb() & 0xFFFFFF == panel.canvas.theme.base
+    assert inside != outside
+    assert tip_of(canvas.graph, node(panel, "0x200")).splitlines() == [
+        "0x200", "Time on a CPU: 1.000 µs, 33.3% of all", "Without what it calls: 1.000 µs",
+        "1 call, 1.000 µs from entries to exits, the longest 1.000 µs",
+    ]  # fmt: skip
+
+
+def test_a_click_zooms_and_a_second_one_shows_the_longest_call(panel, empty_window):
+    opened, canvas = empty_window.session.opened, panel.canvas
+    click(panel, "0x200")
+    assert canvas.rectangle(node(panel, "0x200")).width() == canvas.viewport().width()
+    assert opened.selection.event is None
+    click(panel, "0x200")
+    start = opened.trace.window.start
+    assert opened.trace.events.time_cycles[opened.selection.event] == start + 2_000
+    assert opened.viewport.window == TimeWindow(start + 1_900, start + 3_100)
+    click(panel, "All")
+    assert canvas.zoomed == 0
+
+
+def test_keys_go_to_callers_and_to_what_is_called(panel, empty_window):
+    opened = empty_window.session.opened
+    press(panel, Qt.Key.Key_Down, Qt.Key.Key_Down)
+    assert current(panel) == "0x200"
+    assert "0x200 · Time on a CPU: 1.000 µs, 33.3% of all" in panel.statement.text()
+    press(panel, Qt.Key.Key_Up)
+    assert current(panel) == "0x100"
+    press(panel, Qt.Key.Key_Down, Qt.Key.Key_Return, Qt.Key.Key_Return)
+    assert opened.trace.events.time_cycles[opened.selection.event] == opened.trace.window.start + 2_000
+    press(panel, Qt.Key.Key_Escape)
+    assert (current(panel), panel.canvas.zoomed) == ("0x100", node(panel, "0x100"))
+    press(panel, Qt.Key.Key_Escape)
+    assert panel.canvas.zoomed == 0
+
+
+def test_processes_and_threads_are_told_apart(panel, qtbot):
+    panel.by_thread.click()
+    qtbot.waitUntil(lambda: len(panel.canvas.graph.name) == 5)
+    assert panel.canvas.graph.path(node(panel, "0x200")) == ("alpha", "alpha 1", "0x100", "0x200")
+    assert panel.measures.count() == 2
+    panel.measures.setCurrentIndex(1)
+    panel.measures.activated.emit(1)
+    qtbot.waitUntil(lambda: panel.canvas.graph.measure is Measure.ELAPSED)
+
+
+def test_it_follows_the_range_and_the_names_and_stays_zoomed(panel, empty_window, qtbot, tmp_path):
+    opened, start = empty_window.session.opened, empty_window.session.opened.trace.window.start
+    write_elf(tmp_path / "build" / "alpha", {"plan": (0x100, 0x40), "search": (0x200, 0x40)}, base=0)
+    opened.name_addresses(str(tmp_path))
+    qtbot.waitUntil(lambda: "search" in panel.canvas.graph.name)
+    click(panel, "plan")
+    opened.selection.set_range(TimeWindow(start + 1_500, start + 2_500))
+    qtbot.waitUntil(lambda: panel.canvas.graph.width[0] == 1_000)
+    assert panel.canvas.zoomed == node(panel, "plan")
+    assert panel.statement.text().startswith("Selection · plan · Time on a CPU: ≥ 1.000 µs, 100.0% of all")
+    assert "some of these calls were not over" in panel.statement.text()
+
+
+def test_the_menu_filters_to_the_function(panel, empty_window, qtbot):
+    """Row 5 is the one entry into 0x200."""
+    filters, viewport = empty_window.session.opened.filters, panel.canvas.viewport()
+    position = panel.canvas.rectangle(node(panel, "0x200")).center().toPoint()
+    click(panel, "0x200", Qt.MouseButton.RightButton)
+    request = QContextMenuEvent(QContextMenuEvent.Reason.Mouse, position, viewport.mapToGlobal(position))
+    QApplication.sendEvent(viewport, request)
+    menu = QApplication.activePopupWidget()
+    next(entry for entry in menu.actions() if entry.text() == "Filter &to thisfn = 0x0000000000000200").trigger()
+    menu.close()
+    qtbot.waitUntil(lambda: not filters.is_pending)
+    assert filters.rows.tolist() == [5]
+
+
+def test_a_trace_without_functions_says_so(window, qtbot):
+    panel = shown(window, qtbot)
+    assert panel.message.text() == "No function logs its calls, and no profiler its samples."
+    assert panel.stack.currentWidget() is panel.message
