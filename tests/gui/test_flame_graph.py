@@ -97,6 +97,16 @@ def test_keys_go_to_callers_and_to_what_is_called(panel, empty_window):
     assert panel.canvas.zoomed == 0
 
 
+def test_keys_stay_among_what_shows(panel, empty_window, qtbot):
+    """In the range from 1,200 on, 0x200 is not called: what was the current rectangle has no width."""
+    start = empty_window.session.opened.trace.window.start
+    press(panel, Qt.Key.Key_Down, Qt.Key.Key_Down)
+    empty_window.session.opened.selection.set_range(TimeWindow(start + 1_200, start + 1_800))
+    qtbot.waitUntil(lambda: panel.canvas.graph.width[0] == 600)
+    press(panel, Qt.Key.Key_Right, Qt.Key.Key_Left, Qt.Key.Key_Down)
+    assert current(panel) == "0x100"
+
+
 def test_processes_and_threads_are_told_apart(panel, qtbot):
     panel.by_thread.click()
     qtbot.waitUntil(lambda: len(panel.canvas.graph.name) == 5)

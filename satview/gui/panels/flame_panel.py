@@ -94,7 +94,9 @@ class FlameCanvas(QAbstractScrollArea):
         if self.graph is not None and graph is not self.graph:
             self.zoomed, self.current = (graph.at(self.graph.path(node)) for node in (self.zoomed, self.current))
             if not graph.width[self.zoomed]:
-                self.zoomed = self.current = ROOT
+                self.zoomed = ROOT
+            if not graph.width[self.current]:
+                self.current = self.zoomed
         self.graph = graph
         self._follow()
 
@@ -252,7 +254,8 @@ class FlameCanvas(QAbstractScrollArea):
         elif key == Qt.Key.Key_Home:
             self.zoom(ROOT)
         elif key == Qt.Key.Key_Down:
-            self._select(next(iter(graph.below(node).tolist()), node))
+            level = self._shown(int(graph.depth[node]) + 1, int(graph.depth[node]) + 1)
+            self._select(next((child for child in graph.below(node).tolist() if child in level), node))
         elif key == Qt.Key.Key_Up:
             self._select(max(int(graph.parent[node]), ROOT))
         else:
