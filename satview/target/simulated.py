@@ -27,6 +27,7 @@ import msgspec
 
 from satview.base.child import child_command
 from satview.base.errors import SatviewError, UsageError, one_line
+from satview.base.new_file import write_file
 from satview.base.process import BAD_USE
 from satview.base.safe_text import visible_line
 from satview.capture.buffers import TraceBuffers
@@ -634,5 +635,5 @@ def _cell(thread: Thread, letter: str) -> str:
 
 def _write_program(path: Path, words: Sequence[str]) -> None:
     """Write a program of the shell that runs a command with its own words behind it."""
-    path.write_text(f'#!/bin/sh\nexec {shlex.join(words)} "$@"\n', encoding="utf-8")
+    write_file(path, f'#!/bin/sh\nexec {shlex.join(words)} "$@"\n')
     path.chmod(0o700)

@@ -180,6 +180,7 @@ class StatisticsView(ExtentAnswer):
         self.follows = False
         self._found: Found | None = None
         opened.filters.view_changed.connect(self._on_filter)
+        opened.described.connect(self._on_described)
         opened.filters.changed.connect(self.changed)
 
     @property
@@ -232,6 +233,12 @@ class StatisticsView(ExtentAnswer):
     def _on_filter(self) -> None:
         if self.follows:
             self._later()
+
+    @Slot()
+    def _on_described(self) -> None:
+        """Count again: functions may have names by now."""
+        self._found = None
+        self._later()
 
     @Slot(object)
     def _on_reloaded(self, _reload: object) -> None:
