@@ -70,6 +70,7 @@ NOT_RUN = {
     "satview both.sataxis": "a window, and a second command in its comment",
     "satview tracelogger [options]": "a summary of options",
     "satview capture ssh": "needs a board; tests/target",
+    "satview capture rig": "needs a board with a name; tests/target",
     "satview capture host": "needs two boards; tests/target",
     "seconds:nanoseconds": "a line of the format of thread traces; tests/formats/test_unixware.py",
     "static int on_send": "C for the vendor's library, which is not here",
