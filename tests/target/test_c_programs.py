@@ -24,6 +24,7 @@ from satview.target import shell
 from satview.target.c_programs import CALLS, write_sdk
 from tests.helpers.commands import satview
 from tests.helpers.extent import usually
+from tests.target.conftest import Resident
 
 FLAGS = ("-std=gnu99", "-g", "-Wall", "-Wextra", "-Werror", "-pthread")
 PROGRAMS = Path(__file__).resolve().parents[2] / "resources/target/programs"
@@ -53,6 +54,14 @@ def compile_with(sdk, *words):
         ["gcc", *FLAGS, f"-I{sdk / 'include'}", f"-I{PROGRAMS}", *words], capture_output=True, text=True, check=False
     )
     assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.fixture
+def resident(targets_folder):
+    """A target of its own for each test: what a program has left on it cannot reach the next one."""
+    there = Resident("target", ["client-server"], cpus=2)
+    yield there
+    there.close()
 
 
 @pytest.fixture
@@ -222,11 +231,17 @@ def test_an_exported_program_with_handlers_and_names(run_program, log, tmp_path)
     assert {re.search(r"pid:(\d+)", said)[1] for said in running[1:]} == {str(pid)}
 
 
+def is_up(resident, server):
+    """Return whether the program `messages` runs on the target within a busy machine's patience, and has not ended."""
+    resident.waits_until(lambda: "messages" in resident.processes() or server.poll() is not None, 40)
+    return server.poll() is None
+
+
 def test_a_program_that_dies_or_is_slain_is_gone_on_both_sides(resident, run_program):
     assert resident.waits_until(lambda: "messages" not in resident.processes())
     for end in ("kill", "slay"):
         server = run_program("messages", is_background=True)
-        assert resident.waits_until(lambda: "messages" in resident.processes())
+        assert is_up(resident, server), server.communicate()
         if end == "kill":
             server.kill()
         else:
@@ -238,7 +253,7 @@ def test_a_program_that_dies_or_is_slain_is_gone_on_both_sides(resident, run_pro
 
 def test_a_program_that_stalls_holds_nobody_up(resident, run_program, log):
     server = run_program("messages", is_background=True)
-    assert resident.waits_until(lambda: "messages" in resident.processes())
+    assert is_up(resident, server), server.communicate()
     server.send_signal(signal.SIGSTOP)
     assert run_program("periodic") == ("", "", 0)
     assert "clock follows real time" in resident.answer("pidin", "info")[1]
