@@ -210,8 +210,7 @@ def test_a_thread_computes_as_long_as_the_real_one(run_program, log, tmp_path):
     times = trace.events.time_cycles[trace.events.code >> 10 == WireClass.USER]
     lengths_ms = (times[1:] - times[:-1]) * 1000 / trace.clock.cycles_per_s
     assert len(lengths_ms) == 19
-    assert lengths_ms.min() >= 0.99
-    assert sorted(lengths_ms.tolist())[9] < 1.2  # most of them; the machine of the tests may be busy
+    assert 0.99 <= lengths_ms.min() < 1.2  # others may be longer: the machine of the tests may be busy
 
 
 @pytest.mark.thorough
