@@ -113,9 +113,9 @@ def function_table(trace: Trace, window: TimeWindow | None = None) -> Table:
     functions, places = _named(trace, process, nodes.address)
     stacks: list[str] = []
     depth = np.zeros(len(functions), np.int64)
-    for at, above in enumerate(nodes.above.tolist()):
-        stacks.append(f"{stacks[above]}{SEPARATOR}{functions[at]}" if above >= 0 else functions[at])
-        depth[at] = depth[above] + 1 if above >= 0 else 0
+    for row, caller in enumerate(nodes.above.tolist()):
+        stacks.append(f"{stacks[caller]}{SEPARATOR}{functions[row]}" if caller >= 0 else functions[row])
+        depth[row] = depth[caller] + 1 if caller >= 0 else 0
     known = np.where(nodes.is_cut, Known.AT_LEAST, Known.EXACT).astype(np.uint8)
     source = (order >= len(calls.above)).astype(np.uint8)
     return Table(

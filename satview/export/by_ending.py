@@ -15,7 +15,7 @@ from satview.base.plugins import Plugin, PluginKind, plugins
 from satview.base.time import TimeWindow
 from satview.export.listing_part import write_event_list, write_listing
 from satview.export.perfetto import write_chrome, write_perfetto
-from satview.export.stacks import samples_beside_calls, write_folded, write_speedscope
+from satview.export.stacks import write_folded, write_speedscope
 from satview.export.subset import Bools, SubsetReport, nameless_text, write_subset
 from satview.export.tables import write_by_class, write_folder, write_table
 from satview.formats.kev.head.header import FROM_LISTING
@@ -176,7 +176,7 @@ def export(
     names = tuple(dict.fromkeys(tables)) or _EVENT
     kind = format_of(path, form, tables, by_class=by_class, is_part=events is not None or window is not None)
     written = _export(trace, path, kind, names, by_class, events, window, progress)
-    return replace(written, left_out=tuple(_left_out(trace, kind, names, events, window)))
+    return replace(written, left_out=(*_left_out(trace, kind, names, events, window), *written.left_out))
 
 
 def _export(
@@ -194,7 +194,9 @@ def _export(
             raise UsageError(
                 "--filter selects events; a file of stacks holds functions, of which --range selects a part"
             )
-        return Written(STACKS[kind](trace, path, window), "stacks")
+        count, samples = STACKS[kind](trace, path, window)
+        unit = "samples of the profiler are left out: a folded file has one unit, here nanoseconds"
+        return Written(count, "stacks", left_out=(f"{samples:,} {unit}",) if samples else ())
     if kind == "kev":
         every = np.ones(len(trace.events), np.bool_)
         report = write_subset(trace, path, every if rows is None else rows, window, progress=progress)
@@ -228,10 +230,7 @@ def _left_out(
         part = trace.rows_between(window) if window is not None else slice(0, len(trace.events))
         if refused := int(np.count_nonzero(~events[part])):
             yield f"{refused:,} events do not fit the filter"
-    if kind in STACKS:
-        if kind == "folded" and (samples := samples_beside_calls(trace, window)):
-            yield f"{samples:,} samples of the profiler are left out: a folded file has one unit, here nanoseconds"
-    elif kind in _WITHOUT_EVENTS:
+    if kind in _WITHOUT_EVENTS:
         yield f"arguments of events are left out: {_WITHOUT_EVENTS[kind]} has nothing of that form"
         without = [f"{count:,} of {name}" for name, count in trace.class_counts().items() if name in _NO_SLICES]
         codes = np.flatnonzero(trace.code_counts).tolist()
@@ -239,7 +238,7 @@ def _left_out(
         if kind == "chrome" and (without or pulses):
             without += [f"{pulses:,} of pulses"] if pulses else []
             yield f"events that are no slices are left out: {', '.join(without)}"
-    elif kind not in _OF_EVENTS and not kind.startswith(".") and names == _EVENT:
+    elif kind not in (*_OF_EVENTS, *STACKS) and not kind.startswith(".") and names == _EVENT:
         yield "arguments are left out: a table has the same columns for all events; --arguments writes them"
 
 

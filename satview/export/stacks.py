@@ -22,8 +22,8 @@ _CALLS, _SAMPLES = SOURCES
 _SCHEMA: Final = "https://www.speedscope.app/file-format-schema.json"
 
 
-def write_folded(trace: Trace, path: Path | str, window: TimeWindow | None) -> int:
-    """Write a line for each stack; return how many. Of a trace that has both the samples are left out.
+def write_folded(trace: Trace, path: Path | str, window: TimeWindow | None) -> tuple[int, int]:
+    """Write a line for each stack; return how many, and how many samples are left out as the trace has calls.
 
     Args:
         trace: The trace.
@@ -38,19 +38,11 @@ def write_folded(trace: Trace, path: Path | str, window: TimeWindow | None) -> i
     lines = [f"{SEPARATOR.join(_frames(row))} {_weight(row)}" for row in rows if row["source"] == source]
     with NewFile(path, reading=source_files(trace.path), streams=True) as file:
         file.stream.write("".join(f"{line}\n" for line in lines).encode())
-    return len(lines)
+    return len(lines), sum(row["count"] for row in rows if row["source"] != source)
 
 
-def samples_beside_calls(trace: Trace, window: TimeWindow | None) -> int:
-    """Return how many samples a folded file of a trace leaves out."""
-    counts = dict.fromkeys(SOURCES, 0)
-    for row in function_table(trace, window).records():
-        counts[row["source"]] += row["count"]
-    return counts[_SAMPLES] if counts[_CALLS] else 0
-
-
-def write_speedscope(trace: Trace, path: Path | str, window: TimeWindow | None) -> int:
-    """Write the stacks of each thread as a profile for speedscope; return how many stacks.
+def write_speedscope(trace: Trace, path: Path | str, window: TimeWindow | None) -> tuple[int, int]:
+    """Write the stacks of each thread as a profile for speedscope; return how many stacks, and 0: nothing is left out.
 
     Args:
         trace: The trace.
@@ -84,7 +76,7 @@ def write_speedscope(trace: Trace, path: Path | str, window: TimeWindow | None) 
     }
     with NewFile(path, reading=source_files(trace.path), streams=True) as file:
         file.stream.write(json.dumps(document).encode())
-    return len(rows)
+    return len(rows), 0
 
 
 def _described(frames: dict[tuple[str, str], int]) -> Iterator[dict[str, str | int]]:
