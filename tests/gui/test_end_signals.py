@@ -23,7 +23,8 @@ pytestmark = pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
 
 # {when} runs once the window is at that stage; it says "now" when the signal may come.
 PROGRAM = """
-import sys, time
+import faulthandler, sys, time
+faulthandler.dump_traceback_later(40)  # says where a window hangs that does not get there
 from pathlib import Path
 from PySide6.QtCore import QTimer
 from satview.gui.windows import application

@@ -96,20 +96,14 @@ class TraceCache:
         reported = f"{status.st_size} {status.st_mtime_ns} {_code_digest()}".encode()
         return hashlib.sha256(b"".join(hashlib.sha256(part).digest() for part in (reported, first, last))).hexdigest()
 
-    def find(self, path: Path, begin: Callable[[], object] = lambda: None) -> LoadedTrace | None:
-        """Return a file as it was decoded before, None if it was not or what the cache has of it is not whole.
-
-        Args:
-            path: The file.
-            begin: Called once it is clear that the cache has something.
-        """
+    def find(self, path: Path) -> LoadedTrace | None:
+        """Return a file as it was decoded before, None if it was not or what the cache has of it is not whole."""
         key = self.key(path)
         if key is None or self._folder is None:
             return None
         file = self._folder / f"{key[:40]}{_SUFFIX}"
         if not file.exists():
             return None
-        begin()
         try:
             with timed("cache"):
                 values, arrays = read_arrays(file, lambda values: isinstance(values, dict) and values.get("key") == key)
@@ -207,7 +201,7 @@ def _code_digest() -> str:
 
 
 class Prepare(NamedTuple):
-    """Imports what a window will need, on a thread of its own, so that the window does not wait for it.
+    """Imports what a window will need, on the thread that reads, so that the window does not wait for it.
 
     Attributes:
         preview: Called before a preview shows.
@@ -243,26 +237,18 @@ def read_file(
         Cancelled: `is_cancelled()` returned True.
     """
     _limit_memory(memory_bytes)
-    # Reading is in the core most of the time, so that modules are imported on the other processor.
-    begin = cache(partial(Begun[None], partial(_import_all, prepare), "satview-imports"))
-    loaded, key = _cached(path, cache_bytes, begin)
+    loaded, key = _cached(path, cache_bytes)
     if loaded is None:
         _show_sample(path, prepare, show, is_cancelled)
-    views = begin()
-    try:
-        if loaded is None:
-            from satview.formats.registry import open_trace
+        from satview.formats.registry import open_trace
 
-            trace = open_trace(path, report, is_cancelled)
-            views.result()
-            from satview.session.loading.loaded_trace import LoadedTrace
+        trace = open_trace(path, report, is_cancelled)
+        from satview.session.loading.loaded_trace import LoadedTrace
 
-            loaded = LoadedTrace.of(trace, key=key)
-            # Beside the window, which makes its views meanwhile, and waits for them; if it fails, it fails there again.
-            Begun(partial(loaded.timeline.build, loaded.timeline.cpu_lanes, is_cancelled), "satview-cpu-lanes")
-    finally:
-        views.wait()
-    views.result()
+        loaded = LoadedTrace.of(trace, key=key)
+        # Beside the window, which makes its views meanwhile, and waits for them; if it fails, it fails there again.
+        Begun(partial(loaded.timeline.build, loaded.timeline.cpu_lanes, is_cancelled), "satview-cpu-lanes")
+    _import_views(prepare)
     return loaded
 
 
@@ -275,8 +261,7 @@ def _limit_memory(memory_bytes: int) -> None:
     column_arrays.set_limit(memory_bytes or column_arrays.from_environment(), folder if memory_bytes else None)
 
 
-def _import_all(prepare: Prepare | None) -> None:
-    import satview.session.loading.loaded_trace  # noqa: F401  -- for its effect on sys.modules
+def _import_views(prepare: Prepare | None) -> None:
     from satview.base.plugins import PluginKind, plugins
 
     plugins(PluginKind.LANE)
@@ -330,19 +315,18 @@ def cache_loaded(
     return TraceCache(cache_folder(), cache_bytes).store(loaded, lanes, is_cancelled)
 
 
-def _cached(path: Path, cache_bytes: int, begin: Callable[[], object]) -> tuple[LoadedTrace | None, str]:
+def _cached(path: Path, cache_bytes: int) -> tuple[LoadedTrace | None, str]:
     """Return the file as it was decoded before, or None and what it would be called in the cache.
 
     Args:
         path: The file.
         cache_bytes: As of `read_file`.
-        begin: Called once it is clear that the cache has something.
     """
     if not cache_bytes or not is_large(path):
         return None, ""
 
     traces = TraceCache(cache_folder(), cache_bytes)
-    found = traces.find(path, begin)
+    found = traces.find(path)
     return found, "" if found is not None else traces.key(path) or ""
 
 
