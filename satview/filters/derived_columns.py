@@ -128,14 +128,8 @@ class TraceDerivedColumns:
         return np.full(len(rows), UNKNOWN, np.int64)
 
     def has_priorities(self) -> bool:
-        """Return whether any event of a thread shows a priority; the first one that does ends the search."""
-        events, states = self._trace.events, self._trace.states.event
-        some = states[:: max(len(states) // _SOME, 1)]  # of all threads: the first may be idle ones, of priority 0
-        for rows in (some, *(states[at : at + _BLOCK] for at in range(0, len(states), _BLOCK))):
-            wide = rows[(events.slot_count[rows] >= 2) & (events.thread[rows] != 0)]
-            if self._trace.payloads.column(wide, _PRIORITY_WORD).any():
-                return True
-        return False
+        """Return whether any event of a thread shows a priority."""
+        return self._trace.cached("links.has_priorities", _has_priorities)
 
     def make_ready(self) -> None:
         """Make the links now, which the first question for a duration or length has to wait for else."""
@@ -162,6 +156,17 @@ class TraceDerivedColumns:
     @cached_property
     def _priorities(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         return logged_priorities(self._trace)
+
+
+def _has_priorities(trace: Trace) -> bool:
+    """Look until the first event that shows one."""
+    events, states = trace.events, trace.states.event
+    some = states[:: max(len(states) // _SOME, 1)]  # of all threads: the first may be idle ones, of priority 0
+    for rows in (some, *(states[at : at + _BLOCK] for at in range(0, len(states), _BLOCK))):
+        wide = rows[(events.slot_count[rows] >= 2) & (events.thread[rows] != 0)]
+        if trace.payloads.column(wide, _PRIORITY_WORD).any():
+            return True
+    return False
 
 
 def logged_priorities(trace: Trace) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

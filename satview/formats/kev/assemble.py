@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -12,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.base.debug import timed
+from satview.base.threads import Begun
 from satview.base.time import NS_PER_S, Clock
 from satview.events import wire
 from satview.events.catalogue import Catalogue, catalogue, listed_catalogue, release_of
@@ -182,28 +184,16 @@ def trace_from_slots(
     events = named_by.before(count)
     payloads_of_names = SlotPayloads(slots, named_by, fragments, byte_order, names)
     payloads_of_names.check()
-    rare, words = decoded.rare_rows, decoded.rare_words
-    rare_class = decoded.code[rare] >> wire.CLASS_SHIFT
-    # A BUFFER or DROPPED event whose last slots are missing has words that mean nothing: half a report reports nothing.
-    is_control = (rare_class == wire.WireClass.CONTROL) & (rare < count)
-    is_control &= ~combine.contains(np.sort(unfinished), rare)
-    buffers = _buffers(
-        rare[is_control],
-        words[is_control],
-        events,
-        release,
-        region,
-        problems,
-        has_whole_buffers,
-    )
-    if has_whole_buffers:  # else events are missing all over
-        gaps = np.concatenate((gaps, open_interrupts(events, gaps, region, problems)))
+    buffers = _buffers(decoded, unfinished, events, release, region, problems, has_whole_buffers)
     with timed("counts"):
-        dumped, threads, processes, states = _tables(decoded, named_by, payloads_of_names, buffers, count)
+        tables = Begun(partial(_tables, decoded, named_by, payloads_of_names, buffers, count), "satview-tables")
+        if has_whole_buffers:  # else events are missing all over
+            gaps = np.concatenate((gaps, open_interrupts(events, gaps, region, problems)))
+        dumped, threads, processes, states = tables.result()
     fragments, unfinished = fragments.before(count), unfinished[unfinished < count]
     payloads = SlotPayloads(slots, events, fragments, byte_order, names)
     # Only a ring has slots from after the capture; its buffers but the last one keep a count of 0 (sections 5.5, 6.1).
-    if is_ring(surroundings, decoded.code[rare], words):
+    if is_ring(surroundings, decoded.code[decoded.rare_rows], decoded.rare_words):
         report_ring_tail(events, rate, region, problems)
     start = int(events.time_cycles[0]) if len(events) else 0
     # The header word has six bits for the CPU (section 3), so no file can name more than 64.
@@ -368,14 +358,19 @@ def _move_between_neighbours(
 
 
 def _buffers(
-    control: NDArray[np.int64],
-    words: NDArray[np.uint32],
+    decoded: Decoded,
+    unfinished: NDArray[np.int64],
     events: EventTable,
     release: Release,
     region: EventRegion,
     problems: Problems,
     has_whole_buffers: bool,
 ) -> BufferTable:
+    rare = decoded.rare_rows
+    is_control = (decoded.code[rare] >> wire.CLASS_SHIFT == wire.WireClass.CONTROL) & (rare < len(events))
+    # A BUFFER or DROPPED event whose last slots are missing has words that mean nothing: half a report reports nothing.
+    is_control &= ~combine.contains(np.sort(unfinished), rare)
+    control, words = rare[is_control], decoded.rare_words[is_control]
     code, slot, time = events.code[control], events.slot[control], events.time_cycles[control]
     report_control_events(code, words, slot, time, region, problems)
     is_buffer = code == wire.CONTROL_BUFFER
