@@ -37,7 +37,7 @@ QUESTION: Final = Question(
         Column("severity", Kind.TEXT, "`error`: something does not work; `warning`: it works, later than it should; "
                "`info`: it may be meant so", "Severity"),
         Column("kind", Kind.TEXT, "`deadlock`, `priority-inversion`, ...", "Verdict"),
-        Column("start", Kind.TIME, "where it begins; of several cases the one that the sentence is about", "From"),
+        Column("start", Kind.TIME, "where it begins; of several cases the worst, which the sentence is about", "From"),
         Column("end", Kind.TIME, "where it ends; not included", "To"),
         Column("length", Kind.DURATION, "how long it lasts", "Length", reasons=_GOES_ON),
         Column("cases", Kind.COUNT, "how often it happens", "Cases", sql="case_count"),

@@ -42,7 +42,7 @@ SPANS = (DRIVER, 100, 500), (LOADER, 150, 600)
 def test_threads_of_one_partition_are_one_verdict_the_longest_first(tmp_path):
     assert reported(held_back(*SPANS, (DRIVER, 1000, 1350)), "long-ready", tmp_path, least_ms=0.3) == [verdict(
         "2 threads of partition Drivers are ready and do not run for long: pid 6 1 450.0 µs from 0.000 150 000 s, "
-        "pid 5 1 400.0 µs from 0.000 100 000 s; meanwhile ran pid 7 1 448.0 µs, and so once more.",
+        "pid 5 1 400.0 µs from 0.000 100 000 s; meanwhile ran pid 7 1 448.0 µs; it happens once more.",
         "info", (100, 600), threads=["pid 6 1", "pid 5 1", "pid 7 1"],
         events=[(100, "ready"), (150, "ready"), (500, "runs at last"), (600, "runs at last")],
         occurrences=[(100, 600, 100), (1000, 1350, 1000)],

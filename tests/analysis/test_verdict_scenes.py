@@ -60,13 +60,13 @@ def passed_over(*waits, others=3, served=1, pid=5):
     return scene.event(END, 1000)
 
 
-def passed(count, *times, again=""):
-    begin, end = times[0]
+def passed(count, longest, before=(), again=""):
+    begin, end = longest
     return verdict(
         f"pid 10 1 waits {end - begin:.1f} µs from 0.000 {begin} 000 s for disk to receive its message, while disk "
         f"receives {count} others{again}.", "warning", (begin, end), threads=["pid 10 1", "disk 4"],
         objects=["server disk"], events=[(begin, "queues")],
-        occurrences=[(start, stop, start) for start, stop in times],
+        occurrences=[(start, stop, start) for start, stop in (*([before] if before else []), longest)],
     )  # fmt: skip
 
 
@@ -134,14 +134,17 @@ def sleeper(late, count=11, other_cpu=None):
     return scene.event(END, now + 8)
 
 
-SLEPT = ("pid 5 1 has a period of 100.0 µs, has slept enough at 0.000 500 000 s and runs only 50.00 µs later; "
-         "meanwhile ran pid 6 1 50.00 µs")  # fmt: skip
+def slept(since, late):
+    return (f"pid 5 1 has a period of 100.0 µs, has slept enough at 0.000 {since} 000 s and runs only {late}.00 µs "
+            f"later; meanwhile ran pid 6 1 {late}.00 µs")  # fmt: skip
+
+
 LATE_ONCE = verdict(
-    f"{SLEPT}.", "warning", (500, 550), threads=["pid 5 1", "pid 6 1"], certainty="inferred",
+    f"{slept(500, 50)}.", "warning", (500, 550), threads=["pid 5 1", "pid 6 1"], certainty="inferred",
     events=[(500, "has slept"), (550, "runs late")], occurrences=[(500, 550, 500)],
 )  # fmt: skip
 LATE_TWICE = {
-    **LATE_ONCE, "says": f"{SLEPT}, and late once more, longest 60.00 µs from 0.000 900 000 s.",
+    **LATE_ONCE, "says": f"{slept(900, 60)}; it happened once before, at 0.000 500 000 s.", "span": (900, 960),
     "events": [*LATE_ONCE["events"], (900, "has slept"), (960, "runs late")],
     "occurrences": [(500, 550, 500), (900, 960, 900)],
 }  # fmt: skip
@@ -676,7 +679,7 @@ FLOOD = {"window_ms": 0.1, "taken_percent": 40}
     ("server-saturation", passed_over((100, 1), served=200), PASSED, []),
     ("server-saturation", passed_over((300, 900)), PASSED, [passed(3, (300, 1000.001))]),
     ("server-saturation", passed_over((100, 100), (300, 150)), PASSED, [
-        passed(3, (100, 200), (300, 450), again=", and so once more, longest 150.0 µs from 0.000 300 000 s")]),
+        passed(3, (300, 450), before=(100, 200), again="; it happened once before, at 0.000 100 000 s")]),
     ("growing-queue", pulse_queue(), PILES, [piles(8, "only 2 are received", 6, last=190.5)]),
     ("growing-queue", pulse_queue(), {**PILES, "least_count": 7}, []),
     ("growing-queue", pulse_queue(), {**PILES, "least_ms": 0.400001}, [
@@ -715,7 +718,7 @@ FLOOD = {"window_ms": 0.1, "taken_percent": 40}
     ("lock-contention", kept([(120, 170), (180, 230)]), KEPT, [could_run()]),
     ("lock-contention", kept([(120, 220)]), {**KEPT, "kept_ms": 0.3}, []),
     ("lock-contention", kept([(120, 220)], [(520, 720)]), KEPT,
-     [could_run(again=", and so once more", others=[(500, 800, 500)])]),
+     [could_run(again="; it happens once more", others=[(500, 800, 500)])]),
     ("lock-contention", kept_at_both_ends(), KEPT, [could_run(120)]),
     ("lock-contention", kept_server(), KEPT, []),
     ("deadlock", senders(), FOR_EVER, [SENDERS]),

@@ -36,10 +36,11 @@ def ready_scene():
 
 FIVE_WAITS = ("pid 5 1 is ready from 0.000 100 000 s and runs 300.0 µs later; meanwhile ran pid 7 1 200.0 µs, "
               "pid 6 1 100.0 µs")  # fmt: skip
-LONG = ", and so once more, longest 400.0 µs from 0.000 500 000 s"
+BEFORE = "meanwhile ran pid 6 1 400.0 µs; it happened once before, at 0.000 100 000 s."
 FIVE_READY = verdict(
-    FIVE_WAITS + LONG + ".", "info", (100, 400), threads=["pid 5 1", "pid 7 1", "pid 6 1"],
-    events=[(100, "ready"), (400, "runs at last")], occurrences=[(100, 400, 100), (500, 900, 500)],
+    f"pid 5 1 is ready from 0.000 500 000 s and runs 400.0 µs later; {BEFORE}", "info", (500, 900),
+    threads=["pid 5 1", "pid 6 1"], events=[(500, "ready"), (900, "runs at last")],
+    occurrences=[(100, 400, 100), (500, 900, 500)],
 )  # fmt: skip
 SIX_READY = verdict(
     "pid 6 1 is ready from 0.000 200 000 s and runs 300.0 µs later; meanwhile ran pid 7 1 200.0 µs, pid 5 1 100.0 µs.",
@@ -56,7 +57,10 @@ FIVE_LATER = verdict(
     (500, 900), threads=["pid 5 1", "pid 6 1"], events=[(500, "ready"), (900, "runs at last")],
     occurrences=[(500, 900, 500)],
 )  # fmt: skip
-FIVE_ALONE = {**FIVE_READY, "says": FIVE_WAITS + ".", "occurrences": [(100, 400, 100)]}
+FIVE_ALONE = verdict(
+    FIVE_WAITS + ".", "info", (100, 400), threads=["pid 5 1", "pid 7 1", "pid 6 1"],
+    events=[(100, "ready"), (400, "runs at last")], occurrences=[(100, 400, 100)],
+)  # fmt: skip
 FIVE_STARVES = verdict(
     "pid 5 1 is ready for 700.0 µs of 800.0 µs from 0.000 100 000 s and gets next to no CPU; meanwhile ran "
     "pid 6 1 500.0 µs, pid 7 1 200.0 µs.", "warning", (100, 900), threads=["pid 5 1", "pid 6 1", "pid 7 1"],
@@ -64,16 +68,15 @@ FIVE_STARVES = verdict(
     occurrences=[(100, 900, 100)],
 )  # fmt: skip
 EACH_STARVES = [
-    verdict("pid 5 1 is ready for 300.0 µs of 300.0 µs from 0.000 100 000 s and gets next to no CPU; meanwhile ran "
-            "pid 7 1 200.0 µs, pid 6 1 100.0 µs" + LONG + ".", "warning", (100, 400),
-            threads=["pid 5 1", "pid 7 1", "pid 6 1"], events=[(100, "ready"), (400, "runs at last")],
-            occurrences=[(100, 400, 100), (500, 900, 500)]),
     verdict("pid 6 1 is ready for 300.0 µs of 300.0 µs from 0.000 200 000 s and gets next to no CPU; meanwhile ran "
             "pid 7 1 200.0 µs, pid 5 1 100.0 µs.", "warning", (200, 500), threads=["pid 6 1", "pid 7 1", "pid 5 1"],
             events=[(200, "ready"), (500, "runs at last")], occurrences=[(200, 500, 200)]),
     verdict("pid 7 1 is ready for 600.0 µs of 600.0 µs from 0.000 400 000 s and gets next to no CPU; meanwhile ran "
             "pid 6 1 400.0 µs, pid 5 1 200.0 µs.", "warning", (400, 1000.001),
             threads=["pid 7 1", "pid 6 1", "pid 5 1"], events=[(400, "ready")], occurrences=[(400, 1000.001, 400)]),
+    verdict(f"pid 5 1 is ready for 400.0 µs of 400.0 µs from 0.000 500 000 s and gets next to no CPU; {BEFORE}",
+            "warning", (500, 900), threads=["pid 5 1", "pid 6 1"], events=[(500, "ready"), (900, "runs at last")],
+            occurrences=[(100, 400, 100), (500, 900, 500)]),
 ]  # fmt: skip
 SIX_RUNS = verdict(
     "pid 6 1 runs 600.0 µs of 900.0 µs from 0.000 000 000 s without waiting once.", "info", (0, 900),
@@ -297,13 +300,17 @@ def periodic(late, moved=(), *, unseen=()):
     return scene.event(END, 1200)
 
 
-PERIOD = "pid 5 1 has a period of 100.0 µs, and does not receive the pulse of 0.000 400 000 s until 50.00 µs later"
+def received_late(since, late):
+    return ("pid 5 1 has a period of 100.0 µs, and does not receive the pulse of "
+            f"0.000 {since} 000 s until {late}.00 µs later")  # fmt: skip
+
+
 ONCE_LATE = verdict(
-    f"{PERIOD} (jitter 45.00 µs).", "warning", (400, 450), threads=["pid 5 1"],
+    f"{received_late(400, 50)} (jitter 45.00 µs).", "warning", (400, 450), threads=["pid 5 1"],
     events=[(400, "period begins"), (450, "received late")], occurrences=[(400, 450, 400)],
 )  # fmt: skip
 TWICE_LATE = verdict(
-    f"{PERIOD}, and late once more, longest 70.00 µs from 0.000 700 000 s (jitter 65.00 µs).", "warning", (400, 450),
+    f"{received_late(700, 70)} (jitter 65.00 µs); it happened once before, at 0.000 400 000 s.", "warning", (700, 770),
     threads=["pid 5 1"], events=[(400, "period begins"), (450, "received late"), (700, "period begins"),
                                  (770, "received late")],
     occurrences=[(400, 450, 400), (700, 770, 700)],
@@ -727,11 +734,11 @@ DIRECT_ENDS = {
 
 
 @pytest.mark.parametrize(("kind", "scene", "limits", "expected"), [
-    ("long-ready", ready_scene(), {"least_ms": 0.3}, [FIVE_READY, SIX_READY, SEVEN_READY]),
+    ("long-ready", ready_scene(), {"least_ms": 0.3}, [SIX_READY, SEVEN_READY, FIVE_READY]),
     ("long-ready", ready_scene(), {"least_ms": 0.3, "serious_ms": 0.4}, [
-        {**FIVE_READY, "severity": "warning"}, {**SEVEN_READY, "severity": "warning"}, SIX_READY]),
+        {**SEVEN_READY, "severity": "warning"}, {**FIVE_READY, "severity": "warning"}, SIX_READY]),
     ("long-ready", ready_scene(), {"least_ms": 0.3, "serious_ms": 0.400001}, [
-        {**SEVEN_READY, "severity": "warning"}, FIVE_READY, SIX_READY]),
+        {**SEVEN_READY, "severity": "warning"}, SIX_READY, FIVE_READY]),
     ("long-ready", ready_scene(), {"least_ms": 0.300001}, [SEVEN_READY, FIVE_LATER]),
     ("long-ready", ready_scene(), {"least_ms": 0.4}, [SEVEN_READY, FIVE_LATER]),
     ("long-ready", ready_scene(), {"least_ms": 0.400001}, [SEVEN_READY]),
@@ -879,10 +886,12 @@ DIRECT_ENDS = {
     ("priority-inversion", inversion(), {"least_us": 100.001}, []),
     ("priority-inversion", inversion(first=(2, 1, 3)), {"least_us": 100}, [inverted()]),
     ("priority-inversion", inversion(later=[[(3, 100)]]), {"least_us": 100},
-     [inverted(again=", and does so once more", occurrences=[(12, 131, 12), (412, 531, 412)])]),
+     [inverted(again="; it happens once more", occurrences=[(12, 131, 12), (412, 531, 412)])]),
     ("priority-inversion", inversion(later=[[(3, 99)], [(3, 150)]]), {"least_us": 100},
-     [inverted(again=", and does so once more, longest 169.0 µs from 0.000 812 000 s",
-               occurrences=[(12, 131, 12), (812, 981, 812)])]),
+     [{**inverted(), "span": (812, 981), "occurrences": [(12, 131, 12), (812, 981, 812)],
+       "says": inverted(again="; it happened once before, at 0.000 012 000 s")["says"].replace("119.0", "169.0").replace(
+           "from 0.000 012", "from 0.000 812").replace("100.0", "150.0"),
+       "events": [(812, "waits"), (820, "holder, ready"), (820, "preempts"), (981, "goes on")]}]),
     ("priority-inversion", inversion(runs=[(4, 40), (3, 100)]), {"least_us": 140}, [TWO_BETWEEN]),
     ("priority-inversion", inversion(runs=[(4, 40), (3, 100)]), {"least_us": 140.001}, []),
     ("priority-inversion", inversion(runs=[(3, 20)] * 8), {"least_us": 160}, [IN_PIECES]),

@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 import pytest
 
-from satview.analysis.verdicts.evidence import _MOST_EVENTS, Evidence, counts_within, covered, groups, named
+from satview.analysis.verdicts.evidence import _MOST_EVENTS, Evidence, counts_within, covered, groups, longest, named
 from satview.analysis.verdicts.find import _plugged, all_kinds, find_verdicts
 from satview.analysis.verdicts.inversions import _priority, _remedy, _row_before
 from satview.analysis.verdicts.on_axis import on_axis
@@ -96,13 +96,15 @@ def test_who_is_not_known_has_no_name(tmp_path):
     assert Evidence(replace(trace, processes=both)).process_of(5) == "srv"
 
 
-def test_how_often_something_happened_besides_the_first_time(tmp_path):
+def test_how_often_something_happened_besides_the_time_that_is_reported(tmp_path):
     evidence = Evidence(waiting("INTR").open(tmp_path))
     first, longer, last = ((START + time, START + time + length, -1) for time, length in ((10, 5), (30, 8), (60, 2)))
-    assert evidence.more([first, last]) == "once more"
-    assert evidence.more([first, last, last]) == "2 more times"
-    assert evidence.more([first, longer]) == "once more, longest 8 ns from 0.000 000 030 s"
-    assert evidence.more([first, longer, last]) == "2 more times, longest 8 ns from 0.000 000 030 s"
+    assert evidence.again([first], first[0]) == ""
+    assert evidence.again([first, last], first[0]) == "; it happens once more"
+    assert evidence.again([first, last, last], first[0]) == "; it happens 2 more times"
+    assert evidence.again([first, longer], longer[0]) == "; it happened once before, at 0.000 000 010 s"
+    assert evidence.again([first, longer, last], longer[0]) == "; it happens 2 more times, first at 0.000 000 010 s"
+    assert longest([first, longer, last, longer]) == 1
 
 
 def test_a_verdict_is_cut_to_the_trace_and_to_its_first_events(tmp_path):

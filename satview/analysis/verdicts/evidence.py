@@ -287,27 +287,21 @@ class Evidence:
         return (cpu[is_outer], rows[is_outer], exits[is_outer],
                 trace.payloads.column(rows[is_outer], 0).astype(np.int64))  # fmt: skip
 
-    def more(self, occurrences: Sequence[tuple[int, int, int]]) -> str:
-        """Return in words how often something happened besides the first time, which is reported, and when for longest.
+    def again(self, occurrences: Sequence[tuple[int, int, int]], start: int) -> str:
+        """Return how often something happens besides the time that is reported: `; it happens once more`.
 
         Args:
             occurrences: Start, end and first event of every time, in time order.
+            start: Of the time that is reported.
         """
-        count = len(occurrences) - 1
-        often = "once more" if count == 1 else f"{count} more times"
-        first, last, _ = max(occurrences, key=lambda span: span[1] - span[0])
-        if first == occurrences[0][0]:
-            return often
-        return f"{often}, longest {self.length_from(first, last)}"
-
-    def again(self, how: str, occurrences: Sequence[tuple[int, int, int]]) -> str:
-        """Return `more` in words that follow the first time: `, and so once more`; empty if that is the only one.
-
-        Args:
-            how: Such as `so`, `late`.
-            occurrences: As of `more`.
-        """
-        return f", and {how} {self.more(occurrences)}" if len(occurrences) > 1 else ""
+        others = len(occurrences) - 1
+        if not others:
+            return ""
+        begin, end, _ = occurrences[0]
+        earlier = self.moment(begin, end - begin) if begin < start else ""
+        if others == 1:
+            return f"; it happened once before, at {earlier}" if earlier else "; it happens once more"
+        return f"; it happens {others} more times{f', first at {earlier}' if earlier else ''}"
 
     def span_of_wait(self, found: Waits, wait: int) -> tuple[int, int, int]:
         """Return start and end of a wait in cycles, and the event by which it begins."""
@@ -405,6 +399,11 @@ def episodes(begin: _Ints, window: int) -> TimeRanges:
 def episode_of(ranges: TimeRanges, moment: int) -> int:
     """Return which of some ranges a moment is in."""
     return int(np.searchsorted(ranges.start, moment, side="right")) - 1
+
+
+def longest(occurrences: Sequence[tuple[int, int, int]]) -> int:
+    """Return which of several times, each with start, end and first event, lasts longest: of equals the first."""
+    return max(range(len(occurrences)), key=lambda which: occurrences[which][1] - occurrences[which][0])
 
 
 def groups(*columns: NDArray[np.integer]) -> list[tuple[tuple[int, ...], NDArray[np.intp]]]:

@@ -120,7 +120,7 @@ def _longer(chains: _Chains, found: Blockers, at: NDArray[np.intp], end: _Ints) 
 
 
 def _verdicts(evidence: Evidence, found: Blockers, columns: list[_Ints], least: int) -> list[Verdict]:
-    """Return one verdict for each pair of threads and object, about its first wait that is long enough."""
+    """Return one verdict for each pair of threads and object, about the wait in which it costs most."""
     wait, low, link, steps, run, first, last = columns
     begins, ends = evidence.times[first], evidence.times[last]
     waiting, trace = found.waits, evidence.trace
@@ -134,7 +134,7 @@ def _verdicts(evidence: Evidence, found: Blockers, columns: list[_Ints], least: 
                 if (total := int((spans.end - spans.start).sum())) >= least]  # fmt: skip
         if not long:
             continue
-        total, mine = long[0]
+        total, mine = max(long, key=lambda kept: kept[0])
         begin = int(wait[mine[0]])
         runs = run[mine]
         middle = trace.events.thread[runs].astype(np.int64)
@@ -150,7 +150,7 @@ def _verdicts(evidence: Evidence, found: Blockers, columns: list[_Ints], least: 
         more = int(steps[mine[0]]) - 1
         chain = f" and so, {counted(more, 'step')} on, for {name(low_row)}" if more else ""
         times = [evidence.span_of_wait(waiting, int(wait[each[0]])) for _, each in long]
-        again = evidence.again("does so" if is_one else "do so", times)
+        again = evidence.again(times, span[0])
         held = _row_before(evidence, low_row, int(first[mine[0]]))
         roles = {
             **dict.fromkeys(runs.tolist(), "preempts"),

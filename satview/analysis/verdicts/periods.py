@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.analysis.needs import NO_DAMAGE, NO_LOSS, PERIODS, PULSES, STATES
-from satview.analysis.verdicts.evidence import Evidence, groups, named
+from satview.analysis.verdicts.evidence import Evidence, groups, longest, named
 from satview.analysis.verdicts.rule import Limits, verdict_rule
 from satview.analysis.verdicts.scheduling import instead, ran_instead
 from satview.analysis.verdicts.verdict import Severity, Verdict
@@ -65,19 +65,19 @@ def _late_pulses(evidence: Evidence, limits: Limits) -> list[Verdict]:
         if not period or not len(bad):
             continue
         times = evidence.times[sent[mine]]
-        first = int(bad[0])
-        thread = int(trace.events.thread[received[mine[first]]])
-        lateness = evidence.length(int(late[first]))
+        worst = int(bad[np.argmax(late[bad])])
+        thread = int(trace.events.thread[received[mine[worst]]])
+        start, lateness = int(times[worst]), evidence.length(int(late[worst]))
         positions = [(int(times[i]), int(times[i] + late[i]), int(sent[mine[i]])) for i in bad.tolist()]
-        again = evidence.again("late", positions)
+        again = evidence.again(positions, start)
         jitter = evidence.length(int(late.max() - late.min()))
         certainty = max(table.certainty[mine[bad]].min(), Certainty.INFERRED)  # one timer's pulses queue in turn
         verdicts.append(evidence.verdict(
-            Severity.WARNING, positions[0][:2], [thread], [],
+            Severity.WARNING, (start, start + int(late[worst])), [thread], [],
             [*sent[mine[bad]].tolist(), *received[mine[bad]].tolist()],
             (f"{evidence.name(thread)} has a period of {evidence.length(period)}, and does not receive the pulse of "
-             f"{evidence.moment(int(times[first]), late[first])} until {lateness} later{again} (jitter "
-             f"{jitter}).",
+             f"{evidence.moment(start, late[worst])} until {lateness} later (jitter "
+             f"{jitter}){again}.",
              _REMEDY),
             certainty, positions,
             {**dict.fromkeys(sent[mine[bad]].tolist(), "period begins"),
@@ -102,9 +102,9 @@ def _late_sleepers(evidence: Evidence, limits: Limits) -> list[Verdict]:
         if not period or not len(bad):
             continue
         positions = [(int(evidence.times[due[i]]), int(evidence.times[end[i]]), int(due[i])) for i in bad.tolist()]
-        start, stop = positions[0][:2]
+        start, stop = positions[longest(positions)][:2]
         who = ran_instead(evidence, (start, stop), thread)
-        again = evidence.again("late", positions)
+        again = evidence.again(positions, start)
         verdicts.append(evidence.verdict(
             Severity.WARNING, (start, stop), [thread, *named(who)], [],
             [*due[bad].tolist(), *end[bad].tolist()],

@@ -17,6 +17,7 @@ from satview.analysis.verdicts.evidence import (
     episode_of,
     episodes,
     groups,
+    longest,
     may_cover,
     named,
 )
@@ -58,8 +59,8 @@ def starvations(evidence: Evidence, limits: Limits) -> list[Verdict]:
         if not len(bad):
             continue
         happens = _times_of(episodes(begins[bad], window), ready.at(mine), begin[mine], end[mine])
-        inside = mine[(begin[mine] >= happens[0][0]) & (end[mine] <= happens[0][1])]
-        span = happens[0][:2]
+        span = happens[longest(happens)][:2]
+        inside = mine[(begin[mine] >= span[0]) & (end[mine] <= span[1])]
         lasts = f"{evidence.length(int((end - begin)[inside].sum()))} of {evidence.length_from(*span)}"
         kept.append(_Kept(thread, happens, ready.at(inside), Severity.WARNING, lasts,
                           f"is ready for {lasts} and gets next to no CPU"))  # fmt: skip
@@ -111,10 +112,11 @@ def long_readies(evidence: Evidence, limits: Limits) -> list[Verdict]:
     kept = []
     for thread, mine in groups_at(ready.thread, at):
         positions = [(int(begin[i]), int(end[i]), int(ready.row[i])) for i in mine.tolist()]
-        span = positions[0][:2]
-        is_serious = max(end - start for start, end, _ in positions) >= limits.cycles("serious_ms")
+        which = longest(positions)
+        span = positions[which][:2]
+        severity = Severity.WARNING if span[1] - span[0] >= limits.cycles("serious_ms") else Severity.INFO
         moment, length = evidence.moment(span[0], span[1] - span[0]), evidence.length(span[1] - span[0])
-        kept.append(_Kept(thread, positions, ready.at(mine[:1]), Severity.WARNING if is_serious else Severity.INFO,
+        kept.append(_Kept(thread, positions, ready.at(mine[which : which + 1]), severity,
                           f"{length} from {moment}", f"is ready from {moment} and runs {length} later"))  # fmt: skip
     return _verdicts(evidence, kept, "do not run for long")
 
@@ -125,13 +127,13 @@ class _Kept:
 
     Attributes:
         thread: Row of the thread table.
-        happens: Start and end in cycles and first event of every time, in time order; the sentence is about the first.
-        shown: Its intervals of that first time.
+        happens: Start and end in cycles and first event of every time, in time order; the longest is reported.
+        shown: Its intervals of that time.
         severity: How much it matters.
         lasts: How long, in words that follow its name.
         says: What happens to it, as the rest of a sentence.
-        who: Who ran that first time, as of `ran_instead`.
-        idle: Which CPUs were idle that first time, as of `_idle_cpus`.
+        who: Who ran that time, as of `ran_instead`.
+        idle: Which CPUs were idle that time, as of `_idle_cpus`.
     """
 
     thread: int
@@ -144,9 +146,9 @@ class _Kept:
     idle: str = ""
 
     @property
-    def length(self) -> int:
-        """How long the first time lasts, cycles."""
-        return self.happens[0][1] - self.happens[0][0]
+    def span(self) -> tuple[int, int]:
+        """Start and end of the longest time, cycles."""
+        return self.happens[longest(self.happens)][:2]
 
 
 def _verdicts(evidence: Evidence, kept: list[_Kept], they_do: str) -> list[Verdict]:
@@ -159,13 +161,11 @@ def _verdicts(evidence: Evidence, kept: list[_Kept], they_do: str) -> list[Verdi
     """
     together: list[tuple[int, list[_Kept]]] = []
     for thread in kept:
-        start, end, _ = thread.happens[0]
-        span = start, end
-        one = replace(thread, who=ran_instead(evidence, span, thread.thread),
-                      idle=_idle_cpus(evidence, span, thread.thread))  # fmt: skip
+        one = replace(thread, who=ran_instead(evidence, thread.span, thread.thread),
+                      idle=_idle_cpus(evidence, thread.span, thread.thread))  # fmt: skip
         partition = _held_by(evidence, one)
         others = next((group for number, group in together if number == partition >= 0 and any(
-            start < other.happens[0][1] and other.happens[0][0] < end for other in group)), None)  # fmt: skip
+            one.span[0] < other.span[1] and other.span[0] < one.span[1] for other in group)), None)  # fmt: skip
         if others is None:
             together.append((partition, [one]))
         else:
@@ -175,9 +175,9 @@ def _verdicts(evidence: Evidence, kept: list[_Kept], they_do: str) -> list[Verdi
 
 def _verdict(evidence: Evidence, partition: int, kept: list[_Kept], they_do: str) -> Verdict:
     """Return the verdict of a thread that was ready, or of several of one partition."""
-    kept = sorted(kept, key=lambda one: -one.length)
+    kept = sorted(kept, key=lambda one: one.span[0] - one.span[1])
     worst, threads = kept[0], [one.thread for one in kept]
-    own = worst.happens[0][:2]
+    own = worst.span
     who = [ran for ran in worst.who if ran[0] not in threads]
     by = "it by its runmask or its partition" if len(kept) == 1 else "them by their partition"
     idle = f"; idle meanwhile, and forbidden to {by}: {worst.idle}" if worst.idle else ""
@@ -197,7 +197,7 @@ def _verdict(evidence: Evidence, partition: int, kept: list[_Kept], they_do: str
     return evidence.verdict(
         min((one.severity for one in kept), key=tuple(Severity).index), span, [*threads, *named(who)], [],
         [*(row for one in kept for row in (*one.shown.row.tolist(), *one.shown.end_row.tolist()))],
-        (f"{says}{instead(evidence, own, who)}{idle}{evidence.again('so', happens)}.",
+        (f"{says}{instead(evidence, own, who)}{idle}{evidence.again(happens, span[0])}.",
          _AFFINITY if idle else _way_to_run(evidence, worst.thread, who, row)),
         occurrences=happens, roles={row: role for one in kept for row, role in _ready_and_runs(one.shown).items()},
     )  # fmt: skip

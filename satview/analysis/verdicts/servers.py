@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.analysis.needs import MESSAGES, NO_DAMAGE, NO_LOSS, PULSES, STATES
-from satview.analysis.verdicts.evidence import Evidence, covered, episode_of, episodes, groups
+from satview.analysis.verdicts.evidence import Evidence, covered, episode_of, episodes, groups, longest
 from satview.analysis.verdicts.rule import Limits, verdict_rule
 from satview.analysis.verdicts.verdict import Severity, Verdict
 from satview.events.states import STATE_BY_VALUE
@@ -69,10 +69,11 @@ def _passed_over(evidence: Evidence, limits: Limits) -> list[Verdict]:
         if not bad:
             continue
         happens = [evidence.span_of_wait(waiting, waits[i]) for i in bad]
-        start, stop, row = happens[0]
-        name, count = evidence.process_of(pid), others[bad[0]]
-        servers = np.unique(trace.events.thread[rows[first[bad[0]] : last[bad[0]]]])
-        again = evidence.again("so", happens)
+        which = longest(happens)
+        start, stop, row = happens[which]
+        name, count = evidence.process_of(pid), others[bad[which]]
+        servers = np.unique(trace.events.thread[rows[first[bad[which]] : last[bad[which]]]])
+        again = evidence.again(happens, start)
         verdicts.append(evidence.verdict(
             Severity.WARNING, (start, stop), [thread, *servers.tolist()], [f"server {name}"], [row],
             (f"{evidence.name(thread)} waits {evidence.length_from(start, stop)} for {name} "

@@ -40,7 +40,7 @@ class Verdict:
     Attributes:
         kind: What it is, as the rule is called; of a plug-in its name.
         severity: How much it matters.
-        start_cycles, end_cycles: The time that the sentence names, the end not included: of several the first one,
+        start_cycles, end_cycles: The time that the sentence names, the end not included: of several the longest,
             or the worst one where it is about windows of a fixed length.
         threads: Rows of the thread table, those that suffer first.
         objects: What it is about, in words: mutexes, channels, interrupts, CPUs.

@@ -10,7 +10,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.analysis.needs import CALLS, HOLDERS, MESSAGES_SENT, NO_DAMAGE, NO_LOSS, OPENING, STATES
-from satview.analysis.verdicts.evidence import MOST_NAMED, Evidence, covered, episode_of, episodes, groups, named
+from satview.analysis.verdicts.evidence import (
+    MOST_NAMED,
+    Evidence,
+    covered,
+    episode_of,
+    episodes,
+    groups,
+    longest,
+    named,
+)
 from satview.analysis.verdicts.rule import Limits, verdict_rule
 from satview.analysis.verdicts.scheduling import instead, ran_instead
 from satview.analysis.verdicts.verdict import Severity, Verdict
@@ -360,15 +369,16 @@ def _kept_holders(evidence: Evidence, limits: Limits) -> list[Verdict]:
     verdicts = []
     for (thread, holder), group in groups(waiting.thread[at], found.thread[at]):
         happens = [evidence.span_of_wait(waiting, i) for i in at[group].tolist()]
-        wait, span = int(at[group[0]]), happens[0][:2]
+        which = longest(happens)
+        wait, span = int(at[group[which]]), happens[which][:2]
         who = ran_instead(evidence, span, holder)
-        again, take = evidence.again("so", happens), _take_row(evidence, found, wait)
+        again, take = evidence.again(happens, span[0]), _take_row(evidence, found, wait)
         roles = _roles(found, wait, take)
         verdicts.append(evidence.verdict(
             Severity.WARNING, span, [thread, holder, *named(who)], [waited_for(evidence, found, wait)], list(roles),
             (f"{evidence.name(thread)} waits {evidence.length_from(*span)} for "
              f"{waited_for(evidence, found, wait)}{of_whom(evidence, found, wait)}, which could run and did not for "
-             f"{evidence.length(int(kept[group[0]]))} of that{instead(evidence, span, who)}{again}"
+             f"{evidence.length(int(kept[group[which]]))} of that{instead(evidence, span, who)}{again}"
              f"{_taken(evidence, found, wait, take)}: a priority inversion is possible, no event has priorities.",
              "Capture wide events of the class THREAD to see the priorities; priority inheritance would help."),
             int(found.certainty[wait]), happens, roles,
