@@ -889,8 +889,8 @@ DIRECT_ENDS = {
      [inverted(again="; it happens once more", occurrences=[(12, 131, 12), (412, 531, 412)])]),
     ("priority-inversion", inversion(later=[[(3, 99)], [(3, 150)]]), {"least_us": 100},
      [{**inverted(), "span": (812, 981), "occurrences": [(12, 131, 12), (812, 981, 812)],
-       "says": inverted(again="; it happened once before, at 0.000 012 000 s")["says"].replace("119.0", "169.0").replace(
-           "from 0.000 012", "from 0.000 812").replace("100.0", "150.0"),
+       "says": inverted(again="; it happened once before, at 0.000 012 000 s")["says"].replace(
+           "119.0", "169.0").replace("from 0.000 012", "from 0.000 812").replace("100.0", "150.0"),
        "events": [(812, "waits"), (820, "holder, ready"), (820, "preempts"), (981, "goes on")]}]),
     ("priority-inversion", inversion(runs=[(4, 40), (3, 100)]), {"least_us": 140}, [TWO_BETWEEN]),
     ("priority-inversion", inversion(runs=[(4, 40), (3, 100)]), {"least_us": 140.001}, []),
