@@ -130,7 +130,7 @@ def capture(
         check_disk(request)
         offset = line.clock_offset()
         file = "-" if board.can_stream else f"{request.profile.memory_folder}/satview-{secrets.token_hex(4)}.kev"
-        command = shlex.join(logger_command(request, board, file))
+        command = shlex.join(logger_command(request, board, file, say))
         if asks_to_stop():
             raise TargetError("stopped before the capture began; nothing was started")
         captured = Captured(request.path, board, command, offset)
