@@ -26,6 +26,7 @@ _TITLE: Final = re.compile(r"thread name|\S+")
 _PID, _TID, _NAME, _THREAD_NAME = "pid", "tid", "name", "thread name"
 _TEXTS: Final = (_NAME, _THREAD_NAME)
 _NUMBER: Final = re.compile(r"[0-9]{1,10}")
+_OTHER_NAME: Final = "other-name"
 _KERNEL: Final = "procnto"  # and endings such as -smp-instr, of which a trace may say less than pidin
 
 
@@ -81,15 +82,27 @@ def read_pidin(path: Path) -> PidinNames:
 
 
 def with_names(trace: Trace, names: PidinNames) -> Trace:
-    """Return a trace whose processes and threads without a name have that of a text of pidin.
+    """Return a trace whose processes and threads without a name have that of a text of pidin, and no earlier text's.
 
     Raises:
         UsageError: It is not the trace of one QNX target.
     """
     if not trace.has_slots:
         raise UsageError(f"{trace.path.name}: names from pidin are for the trace of one QNX target")
-    problems = Problems.of_values(trace.problems.values())
+    noted = trace.problems.values()
+    if trace.pidin is not None:  # what an earlier text said
+        noted["rows"] = [row for row in noted["rows"] if row[0] != _OTHER_NAME]
+        noted["counts"], noted["suppressed"] = (
+            {slug: count for slug, count in noted[key].items() if slug != _OTHER_NAME}
+            for key in ("counts", "suppressed")
+        )
+    problems = Problems.of_values(noted)
     processes, threads = list(trace.processes.names), list(trace.threads.names)
+    for names_there, rows in (
+        () if trace.pidin is None else ((processes, trace.pidin.process_rows), (threads, trace.pidin.thread_rows))
+    ):
+        for row in rows:
+            names_there[row] = ""
     process_rows, thread_rows = set[int](), set[int]()
     for row, pid in enumerate(trace.processes.pid.tolist()):
         name = names.by_pid.get(pid, "")
@@ -97,7 +110,7 @@ def with_names(trace: Trace, names: PidinNames) -> Trace:
             processes[row] = name
             process_rows.add(row)
         elif name and not _is_same(processes[row], name):
-            problems.add("other-name", f"pid {pid} is {processes[row]} here and {name} in {names.path.name}")
+            problems.add(_OTHER_NAME, f"pid {pid} is {processes[row]} here and {name} in {names.path.name}")
     for row, thread in enumerate(zip(trace.threads.pid.tolist(), trace.threads.tid.tolist(), strict=True)):
         if (name := names.by_thread.get(thread, "")) and not threads[row]:
             threads[row] = name

@@ -108,6 +108,14 @@ def test_a_name_of_the_trace_wins(trace, tmp_path):
     assert trace.process_name(row) == "pid 4099"  # the trace before is as it was
 
 
+def test_another_text_replaces_the_names_of_the_one_before(trace, tmp_path):
+    named = with_names(trace, names_in(tmp_path, NAMED))
+    again = with_names(named, names_in(tmp_path, "pid name\n8196 bin/server\n"))
+    assert again.processes.names == trace.processes.names
+    assert again.threads.names == trace.threads.names
+    assert again.problems.counts() == trace.problems.counts()
+
+
 def test_commands_take_the_text(tmp_path):
     builder = TraceBuilder().time_event(0).state("RUNNING", 50, 4099, 2).state("READY", 60, 4099, 2)
     path = write_trace(tmp_path / "t.kev", builder.writer.slots())
