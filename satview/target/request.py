@@ -16,6 +16,7 @@ from satview.base.errors import UsageError
 from satview.base.safe_text import visible_line
 from satview.capture.flight_recorder import Bounds
 from satview.events.spec import Release
+from satview.export.c_program import c_program
 from satview.filters.diagnostics import RuleError
 from satview.filters.rules.building import BuiltRules, FunctionLoader, build
 from satview.filters.rules.capturing import for_capture
@@ -34,7 +35,11 @@ _DISPENSABLE: Final = {  # options that a capture can do without, and what that 
     "-b": "it decides how many buffers of its own there are",
     "-k": "it decides how many kernel buffers there are",
 }
-_ASKED_BY: Final = {"-r": "--ring", "-s": "--for, or write a part of a second, which is counted here"}
+_ASKED_BY: Final = {
+    "-d": "qcc in targets.toml",
+    "-r": "--ring",
+    "-s": "--for, or write a part of a second, which is counted here",
+}
 _NO_TRIGGER: Final = "--every needs rules with a trigger (-r): WHEN ... THEN STOP"
 _RULES_MAX: Final = 2000  # characters of rules in a header
 FLUSH_S: Final = 1
@@ -55,6 +60,7 @@ class Request:
         seconds: How long; 0 = until somebody ends it.
         is_ring: Keep the newest events in the target's buffers, and fetch them at the end.
         bounds: Of the files that triggers of a ring end as; None = one file, of as many buffers as `-k` says.
+        source: The rules as a program in C that sets them on the target; empty = options say them, or they filter here.
         built: The rules once the release is known, if they have triggers: the ring and the triggers are here then.
     """
 
@@ -68,6 +74,7 @@ class Request:
     is_ring: bool = False
     bounds: Bounds | None = None
     built: BuiltRules | None = None
+    source: str = ""
 
     @property
     def keeps_ring_there(self) -> bool:
@@ -77,6 +84,8 @@ class Request:
     @property
     def is_timed_there(self) -> bool:
         """Whether tracelogger itself counts the time: it knows whole seconds, and a ring ends at a signal."""
+        if self.source:  # its time begins when the program has started the trace
+            return False
         return self.seconds > 0 and self.seconds == math.ceil(self.seconds) and not self.keeps_ring_there
 
 
@@ -107,8 +116,15 @@ def with_rules(request: Request, board: Board) -> tuple[Request, tuple[str, ...]
     filters = tuple(shlex.split(command.text)[1:-2])
     if built.triggers:
         return replace(request, filters=filters, built=built), command.reasons
-    path = request.path if command.is_exact else request.path.with_suffix(".unfiltered.kev")
-    return replace(request, filters=filters, path=path), command.reasons
+    if command.is_exact:
+        return replace(request, filters=filters), command.reasons
+    path, reasons = request.path.with_suffix(".unfiltered.kev"), command.reasons
+    if request.profile.qcc:
+        program = c_program(build(rules, release, request.load_function), request.rules_name)
+        if not program.faults:
+            return replace(request, filters=("-d1",), source=program.source), program.notes
+        reasons = (*reasons, f"no program in C says these rules: {program.faults[0]}")
+    return replace(request, filters=filters, path=path), reasons
 
 
 def _check_recording(request: Request, board: Board, built: BuiltRules) -> None:
