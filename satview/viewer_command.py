@@ -19,6 +19,7 @@ from satview.cli.shared.files import (
     InputFile,
     OutputFile,
     add_axis_options,
+    add_pidin,
     add_symbols,
     axis_request,
     completion,
@@ -143,6 +144,7 @@ def viewer_parser() -> argparse.ArgumentParser:
         type=InputFile,
         help="XML file from the vendor's toolkit with names and fields of user events",
     )
+    add_pidin(parser.add_argument)
     add_symbols(parser.add_argument)
     parser.add_argument(
         "--new-instance", action="store_true", help="start a new satview instead of using the one that is running"
@@ -278,6 +280,7 @@ def _looks(options: argparse.Namespace) -> dict[str, str | int]:
         "swimlane/palette": options.palette,
         "swimlane/lane_classes": options.lanes,
         "swimlane/labels": options.labels,
+        "events/pidin": str(Path(options.pidin).resolve()) if options.pidin else "",
         "events/symbols": str(Path(options.symbols).resolve()) if options.symbols else "",
         "events/user_events": str(Path(options.user_events).resolve()) if options.user_events else "",
     }

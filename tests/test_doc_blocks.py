@@ -40,6 +40,7 @@ PLANNER = (
     'python -c "from pathlib import Path; from tests.helpers.elf import write_elf; '
     "write_elf(Path('build/planner'), {'plan': (0x8049000, 0x100)})\""
 )
+PIDIN = "python -c \"print('pid name', '1 procnto', sep=chr(10), file=open('board.txt', 'w'))\""
 # What a page takes for granted: the README's first trace, or one that its text describes.
 PREPARED = {
     "docs/commands.md": [BOOT, "satview convert boot.kev changed.kev"],
@@ -48,7 +49,7 @@ PREPARED = {
     "docs/filters.md": [IN],
     "docs/fleet.md": ["mkdir nightly", BOOT.replace("boot", "nightly/a"),
                       BOOT.replace("boot.kev", "nightly/b.kev --seed 2")],
-    "docs/lanes.md": ["satview tracelogger --workload instrumented -f run.kev", PLANNER],
+    "docs/lanes.md": ["satview tracelogger --workload instrumented -f run.kev", PLANNER, PIDIN],
     "docs/terminal.md": [INVERSION],
     "docs/threadtrace.md": ["cp sample_traces/threads_program.py program.py"],
     "docs/from-traceprinter.md": [BOOT],
@@ -72,6 +73,7 @@ NOT_RUN = {
     "satview capture ssh": "needs a board; tests/target",
     "satview capture rig": "needs a board with a name; tests/target",
     "satview capture host": "needs two boards; tests/target",
+    "ssh root@board": "needs a board; tests/formats/test_pidin.py",
     "seconds:nanoseconds": "a line of the format of thread traces; tests/formats/test_unixware.py",
     "static int on_send": "C for the vendor's library, which is not here",
     "$ pytest --kev": "names a nightly trace that nobody has; tests/testing/test_plugin.py",

@@ -303,7 +303,8 @@ def _process(trace: Trace, handle: Handle) -> Details:
     found = Statistics(trace)
     mine = np.flatnonzero(trace.threads.process == row).tolist()
     share = int(found.processes.cpu_cycles[row]) / max(1, int(found.covered.processes[row]))
-    lines = (Line("pid", str(int(trace.processes.pid[row]))), Line("Name", trace.processes.names[row]),
+    name = Line("Name", trace.processes.names[row], trace.process_name_source(row))
+    lines = (Line("pid", str(int(trace.processes.pid[row]))), name,
              Line("CPU", "unknown" if STATES.reason(trace) else f"{share:.1%} of a CPU"))  # fmt: skip
     sections = (Section("Process", lines), Section("Threads", _thread_lines(found, mine)))
     return Details(f"{handle} {trace.process_name(row)}", "", "process", sections)

@@ -48,6 +48,7 @@ from satview.timeline.lane_classes import classes_in
 from satview.timeline.lane_tree import LaneKind, Timeline
 from satview.timeline.preview import Preview
 
+PIDIN: Final = "events/pidin"  # setting: text of pidin that the command line names
 SYMBOLS: Final = "events/symbols"  # setting: folder of programs that the command line names
 
 
@@ -69,10 +70,12 @@ class OpenTrace(QObject):
         descriptions: What a file says of events.
         user_file: That file; empty = none.
         symbols_folder: Folder of programs that name addresses; empty = none.
+        pidin_file: Text of pidin that names processes and threads, or is being read; empty = none.
 
     Signals:
         described: There are other descriptions, or names of addresses.
-        named: Programs were read that name addresses, or could not be; a sentence.
+        named: Programs were read that name addresses, or a text that names processes, or could not be; a sentence.
+        names_requested: The names of processes in a text of pidin are requested: the file.
         capture_requested: A new capture with some rules is requested: the rules as text.
         begins_reload: `reload` was called and has changed nothing yet.
         reloaded: `reload` has changed everything; after the signals of the parts. The argument is the `Reload`.
@@ -80,6 +83,7 @@ class OpenTrace(QObject):
 
     described = Signal()
     named = Signal(str)
+    names_requested = Signal(str)
     capture_requested = Signal(str)
     begins_reload = Signal()
     reloaded = Signal(object)
@@ -142,7 +146,7 @@ class OpenTrace(QObject):
         self.class_loader.loaded.connect(self._on_classes)
         self.lanes.classes_requested.connect(self.class_loader.load)
         self.class_loader.load()
-        self.symbols_folder = ""
+        self.symbols_folder, self.pidin_file = "", "" if trace.pidin is None else str(trace.pidin.path)
         self._naming = Task(self)
         self._naming.done.connect(self._on_named)
         self._naming.failed.connect(self._on_not_named)
@@ -331,6 +335,19 @@ class OpenTrace(QObject):
     def name_addresses(self, folder: str) -> None:
         """Name addresses by the programs of a folder, in a task: `named` says how it ended."""
         self._naming.start(partial(_named, self.trace, Path(folder)))
+
+    def name_processes(self, file: str) -> None:
+        """Name processes and threads by a text of pidin, in a task: `named` says how it ended."""
+        self.pidin_file = file
+        self.names_requested.emit(file)
+
+    def say_names(self, error: str = "") -> None:
+        """Tell that processes have the names of a text of pidin, or why not."""
+        names = self.trace.pidin
+        self.pidin_file = "" if names is None else str(names.path)
+        self.described.emit()
+        notes = f"; {names.notes[0]}" if names is not None and names.notes else ""
+        self.named.emit(error or visible_line(f"{names}{notes}"))
 
     @property
     def is_named(self) -> bool:

@@ -13,7 +13,14 @@ from PySide6.QtCore import QObject, Qt, QTimer, Signal, Slot
 from satview.base.errors import SourceChangedError, TraceFormatError
 from satview.base.memory import give_back
 from satview.session.loading.follow import Follow
-from satview.session.loading.loading_tasks import Prepare, cache_loaded, prepare_loaded, read_file, read_more
+from satview.session.loading.loading_tasks import (
+    Prepare,
+    cache_loaded,
+    prepare_loaded,
+    read_file,
+    read_more,
+    read_names,
+)
 from satview.session.settings import Settings
 from satview.session.tasks import Task, dismantle
 
@@ -86,6 +93,9 @@ class Session(QObject):
         self._job.failed.connect(self._on_failed)
         self._job.progress.connect(self.progress)
         self._cache_job = Task(self)
+        self._naming = Task(self)
+        self._naming.done.connect(self._on_names)
+        self._naming.failed.connect(self._on_no_names)
         self._to_cache: LoadedTrace | None = None
         self.adds_to_cache = True
         self.stage = Stage.EMPTY
@@ -142,6 +152,7 @@ class Session(QObject):
         self.path = other.path
         self.opened = OpenTrace(found.trace, found.timeline, self._settings, self, found.events_of_thread)
         self.opened.viewport.window_changed.connect(self._on_window)
+        self.opened.names_requested.connect(self._read_names)
         self._set_stage(Stage.READY)
 
     def set_following(self, follows: bool) -> None:
@@ -225,6 +236,7 @@ class Session(QObject):
         """Stop everything in the background and wait for it; the window goes away."""
         self._job.close()
         self._cache_job.close()
+        self._naming.close()
         self._end_follow()
         self._drop()
 
@@ -296,6 +308,7 @@ class Session(QObject):
         self._drop_preview()
         self._to_cache = None
         self._cache_job.cancel()
+        self._naming.cancel()
         opened, self.opened, self._made = self.opened or self._made, None, None
         if opened is not None:
             if not opened.marks.file.is_stored:  # they go on trying
@@ -345,6 +358,7 @@ class Session(QObject):
             made.take_preview(self.preview)
             self._drop_preview()
         made.viewport.window_changed.connect(self._on_window)
+        made.names_requested.connect(self._read_names)
         self._to_cache = result if result.key and not result.is_cached else None
         self._set_stage(Stage.READY)
         if self.follow is not None:
@@ -373,6 +387,38 @@ class Session(QObject):
         self.reloaded.emit()
         QTimer.singleShot(_HOLD_MS, give_back)  # what the reading before held
         self.follow.end_read(len(held.loaded.trace.events))
+
+    @Slot(str)
+    def _read_names(self, file: str) -> None:
+        """Read names from a text of pidin; `_on_names` changes over to them."""
+        shown = self._shown()
+        if shown is not None:
+            self._naming.start(partial(read_names, Path(file), shown))
+
+    @Slot(object)
+    def _on_names(self, result: object) -> None:
+        """Change over to the trace with names, unless the user is in the middle of something."""
+        from satview.session.loading.loaded_trace import Reload  # brings numpy
+
+        shown = self._shown()
+        if self.opened is None or shown is None or self._naming.is_busy:
+            return
+        assert isinstance(result, Reload)
+        if not self.may_reload():
+            QTimer.singleShot(_HOLD_MS, self, partial(self._on_names, result))
+        elif result.shown.timeline is not shown.timeline:  # the file has grown meanwhile
+            self._read_names(self.opened.pidin_file)
+        elif not result.fits(shown):  # the user has turned to something else meanwhile
+            self._naming.start(partial(prepare_loaded, result.loaded, shown))
+        else:
+            self.opened.reload(result, is_at_end=False)
+            self.reloaded.emit()
+            self.opened.say_names()
+
+    @Slot(object)
+    def _on_no_names(self, error: object) -> None:
+        if self.opened is not None:
+            self.opened.say_names(str(error))
 
     @Slot()
     def _on_window(self) -> None:

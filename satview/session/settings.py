@@ -116,6 +116,7 @@ SETTINGS: Final = (
         "XML file from the vendor's toolkit with names, fields and named values of user events.",
         is_shown=False,
     ),
+    Setting("events/pidin", "", "Text that pidin printed, which names processes and threads.", is_shown=False),
     Setting(
         "events/symbols",
         "",

@@ -327,6 +327,7 @@ class WorkspaceState:
     Attributes:
         user_events: File with descriptions of events; empty = none.
         symbols: Folder of programs that name addresses; empty = none.
+        pidin: Text of pidin that names processes and threads; empty = none.
     """
 
     trace: TraceSign | None = None
@@ -339,6 +340,7 @@ class WorkspaceState:
     compared: ComparedState | None = None
     user_events: Text | None = None
     symbols: Text | None = None
+    pidin: Text | None = None
 
 
 # States of windows as JSON files, and back. Every value is checked when it is read, and reading runs no code.

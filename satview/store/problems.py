@@ -176,6 +176,13 @@ _KINDS: Final = (
         True,
     ),
     ProblemKind(
+        "other-name",
+        "Other name in the text of pidin",
+        "The trace and a text of pidin give a process different names: the text is of another moment, or of another "
+        "target. The name of the trace counts.",
+        False,
+    ),
+    ProblemKind(
         "ring-names",
         "Names after the capture",
         "The kernel reported what processes and threads are called after the capture. They are named; the pause counts "

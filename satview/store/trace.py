@@ -159,6 +159,33 @@ def codes_of_names(catalogue: Catalogue, names: Sequence[str]) -> NDArray[np.boo
 
 
 _Made = TypeVar("_Made")
+
+
+@dataclass(frozen=True, slots=True)
+class PidinNames:
+    """Names from a text that `pidin` printed on the target (`formats.pidin`).
+
+    Attributes:
+        path: The text.
+        by_pid: Names of processes.
+        by_thread: Names of threads by pid and tid.
+        notes: What of the text is not used, a sentence each.
+        process_rows, thread_rows: Rows of a trace that have their name from it.
+    """
+
+    path: Path
+    by_pid: Mapping[int, str]
+    by_thread: Mapping[tuple[int, int], str]
+    notes: tuple[str, ...] = ()
+    process_rows: frozenset[int] = frozenset()
+    thread_rows: frozenset[int] = frozenset()
+
+    def __str__(self) -> str:
+        processes, threads = len(self.process_rows), len(self.thread_rows)
+        return (f"{processes:,} process name{'s' * (processes != 1)} and {threads:,} thread name"
+                f"{'s' * (threads != 1)} from pidin ({self.path.name})")  # fmt: skip
+
+
 Listed = tuple[NDArray[np.int64], NDArray[np.int32]]
 
 
@@ -210,6 +237,7 @@ class Trace:
         listed: Rows of events whose arguments are those that their line of a listing shows, ascending, and the variants
             of their layouts.
         axis: The files that it is made of, where these are several; None for a trace of one target.
+        pidin: Where names come from that it has not itself; None = nowhere.
     """
 
     path: Path
@@ -238,6 +266,7 @@ class Trace:
     gaps: NDArray[np.int64] = field(default_factory=lambda: np.empty((0, 4), np.int64))
     listed: Listed | None = None
     axis: Axis | None = None
+    pidin: PidinNames | None = None
     _cached: Once = field(default_factory=Once, repr=False, compare=False)
 
     def __repr__(self) -> str:
@@ -373,6 +402,14 @@ class Trace:
         if name:
             return f"{name}[{pid}]" if with_pid and name in self.cached("trace.shared_names", _shared_names) else name
         return f"pid {pid}" if process else "unknown"
+
+    def process_name_source(self, process: int) -> str:
+        """Return `name from pidin` of a process row whose name is not from the trace; else empty."""
+        return "name from pidin" if self.pidin is not None and process in self.pidin.process_rows else ""
+
+    def thread_name_source(self, thread: int) -> str:
+        """Return `name from pidin` of a thread row whose own name is not from the trace; else empty."""
+        return "name from pidin" if self.pidin is not None and thread in self.pidin.thread_rows else ""
 
     @property
     def foreign_system(self) -> str:

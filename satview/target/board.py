@@ -27,10 +27,16 @@ _QUESTIONS: Final = {
     "processes": "pidin -F '%a %n'",
     "memory": "pidin info",
     "parent": "echo $PPID",
+    "usage": "use tracelogger",
+    "disk": "df -P -k {folder} || df -k {folder}",
 }
 _BUFFER_BYTES: Final = 16 << 10  # of a kernel buffer; one of the logger's own is not larger
 _MEMORY: Final = re.compile(r"FreeMem:\s*(\d{1,12})(?!\d)\s*([KMG]?)", re.IGNORECASE)
 _PROCESS: Final = re.compile(r"\s*(\d{1,10})\s+(\S.*?)\s*")
+# The line of a file system in `df -k`: its size, what is used, and what is free.
+_DISK: Final = re.compile(r"\s(\d{1,15})\s+\d{1,15}\s+(\d{1,15})\s+\d{1,3}%")
+_OPTION: Final = re.compile(r"(?:^|(?<=[\s\[|,]))-\[?([A-Za-z]+)")
+_IN_ALL_RELEASES: Final = frozenset({"-f", "-n"})  # what lacks them is no usage of tracelogger
 _UNITS: Final = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 LOGGER: Final = "tracelogger"
 
@@ -49,6 +55,8 @@ class Board:
         processes: Names of processes by pid; empty = unknown.
         free_bytes: Memory that is free; None = unknown.
         ssh_pid: The process of sshd that serves this connection; None = unknown.
+        options: The options that tracelogger says it has, such as `-f`; empty = unknown.
+        disk_bytes: Free for files where a tracelogger that cannot stream writes; None = unknown.
     """
 
     system: str = ""
@@ -60,6 +68,8 @@ class Board:
     processes: dict[int, str] = field(default_factory=dict)
     free_bytes: int | None = None
     ssh_pid: int | None = None
+    options: frozenset[str] = frozenset()
+    disk_bytes: int | None = None
 
     @property
     def release(self) -> Release | None:
@@ -106,6 +116,8 @@ class Board:
             yield "the rights of the login"
         if self.free_bytes is None:
             yield "its free memory"
+        if not self.can_stream and self.disk_bytes is None:
+            yield "the free room for its file"
 
 
 def ask_board(line: Line) -> Board:
@@ -115,7 +127,7 @@ def ask_board(line: Line) -> Board:
         TargetError: The line broke.
     """
     script = "; ".join(f"echo '{_MARK}{name}'; {{ {command}; }} 2>/dev/null" for name, command in _QUESTIONS.items())
-    answer = line.ask(f"{PATHS}; {script}; true")
+    answer = line.ask(f"{PATHS}; {script.replace('{folder}', line.profile.memory_folder)}; true")
     return board_of({
         name.strip(): text.strip() for name, _, text in (part.partition("\n") for part in answer.split(_MARK)[1:])
     })  # fmt: skip
@@ -126,7 +138,8 @@ def board_of(answers: dict[str, str]) -> Board:
     # QNX board 7.1.0 2021/05/07-14:19:56EDT x86pc x86_64
     words = visible_line(answers.get("system", "")).split()
     logger = answers.get("logger", "").splitlines()
-    memory = _MEMORY.search(answers.get("memory", ""))
+    memory, disk = _MEMORY.search(answers.get("memory", "")), _DISK.search(answers.get("disk", ""))
+    options = frozenset(f"-{letter}" for letters in _OPTION.findall(answers.get("usage", "")) for letter in letters)
     user, parent = answers.get("user", ""), answers.get("parent", "")
     processes = dict(_processes(answers.get("processes", "")))
     # Only a process of that name: another parent, such as a shell between the two, carries nothing.
@@ -141,6 +154,8 @@ def board_of(answers: dict[str, str]) -> Board:
         processes=processes,
         free_bytes=int(memory[1]) * _UNITS[memory[2].upper()] if memory else None,
         ssh_pid=int(parent) if is_sshd else None,
+        options=options if options >= _IN_ALL_RELEASES else frozenset(),
+        disk_bytes=int(disk[2]) << 10 if disk and int(disk[1]) else None,  # of size 0: no file system that counts
     )
 
 
@@ -185,3 +200,7 @@ def check_board(board: Board, profile: Profile) -> None:
     if board.free_bytes is not None and board.free_bytes < needed:
         raise TargetError(f"{name} has {board.free_bytes >> 20} MB of memory free, and the buffers take "
                           f"{max(1, needed >> 20)} MB; ask for fewer with -k and -b")  # fmt: skip
+    if not board.can_stream and board.disk_bytes is not None and board.disk_bytes < needed:
+        raise TargetError(f"{profile.memory_folder} on {name} has {board.disk_bytes >> 20} MB free, and the buffers "
+                          f"alone have {max(1, needed >> 20)} MB; make room there, or name another memory_folder in "
+                          "targets.toml")  # fmt: skip

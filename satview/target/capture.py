@@ -26,6 +26,7 @@ from satview.base.safe_text import counted, visible_line
 from satview.capture.flight_recorder import Bounds
 from satview.target.arrival import Arrival, CutError
 from satview.target.board import PATHS, Board, ask_board, check_board
+from satview.target.building import END, ENDED, PROGRAM, START, built_program, copy_program
 from satview.target.line import OWN_WORDS, ClockOffset, Line, Session
 from satview.target.profiles import TargetError
 from satview.target.request import Request, attributes, check_disk, logger_command, with_rules
@@ -41,11 +42,13 @@ exec 3<&0
 logger=$!
 trap 'kill -TERM $logger' HUP INT TERM
 echo {_STARTED} $logger >&2
+{{begin}}
 ( read order <&3; kill -TERM $logger ) </dev/null >/dev/null 2>&1 &
 watcher=$!
 wait $logger; code=$?
 while kill -0 $logger 2>/dev/null; do wait $logger; code=$?; done
 kill $watcher 2>/dev/null
+{{end}}
 {{send}}
 echo {_ENDED} $code >&2
 """
@@ -123,14 +126,15 @@ def capture(
         if unknown := ", ".join(board.unknown()):
             say(f"{request.profile.title} does not say {unknown}; the capture begins without knowing that")
         request, reasons = with_rules(request, board)
+        more = "; the files hold more" if request.built else "; the rest is filtered here after the capture"
         for reason in reasons:
-            say(
-                f"{reason}; {'the files hold more' if request.built else 'the rest is filtered here after the capture'}"
-            )
+            say(reason if request.source else reason + more)
         check_disk(request)
         offset = line.clock_offset()
         file = "-" if board.can_stream else f"{request.profile.memory_folder}/satview-{secrets.token_hex(4)}.kev"
-        command = shlex.join(logger_command(request, board, file))
+        program = f"{request.profile.memory_folder}/satview-{secrets.token_hex(4)}" if request.source else ""
+        code = built_program(request.source, request.profile, say) if program else b""
+        command = shlex.join(logger_command(request, board, file, say))
         if asks_to_stop():
             raise TargetError("stopped before the capture began; nothing was started")
         captured = Captured(request.path, board, command, offset)
@@ -139,7 +143,9 @@ def capture(
             request.path, pairs, request.built, request.bounds or Bounds(request.profile.kernel_buffers), say
         )  # fmt: skip
         try:
-            run = _Run(request, line, captured, arrival, file)
+            if program:
+                copy_program(code, program, line)
+            run = _Run(request, line, captured, arrival, file, program)
             try:
                 run.receive(asks_to_stop, tell, grows)
             finally:
@@ -188,15 +194,21 @@ class _Run:
         captured: Gets what happens.
         arrival: Gets the bytes.
         file: Where tracelogger writes on the target, `-` for the line.
+        program: A program on the target that sets the rules and is removed afterwards; empty = none.
     """
 
-    def __init__(self, request: Request, line: Line, captured: Captured, arrival: Arrival, file: str) -> None:
+    def __init__(
+        self, request: Request, line: Line, captured: Captured, arrival: Arrival, file: str, program: str = ""
+    ) -> None:
         self._request, self._line, self._captured, self._arrival = request, line, captured, arrival
-        self._name, self._file = request.profile.title, file
+        self._name, self._file, self._program = request.profile.title, file, program
         # Where the trace goes into a file, what the logger prints must not come before it.
         output, send = ("", "") if file == "-" else (">&2", _SEND.format(file=file))
         self._began_s = time.monotonic()
-        self._session: Session = line.start(_SCRIPT.format(command=captured.command, output=output, send=send))
+        begin, end = (part.format(program=program) if program else "" for part in (START, END))
+        self._session: Session = line.start(
+            _SCRIPT.format(command=captured.command, output=output, begin=begin, end=end, send=send)
+        )
         self._said = ""
 
     def receive(
@@ -305,6 +317,11 @@ class _Run:
         session.close()
         self._said = session.said()
         self._check_sum()
+        if early := re.search(rf"^{ENDED} (\d+)", self._said, re.MULTILINE):
+            lines = self._words()
+            why = next((line for line in lines if self._program in line), "".join(lines[:1]))
+            self._captured.faults.append(f"the program of the rules ended on {self._name} with status {early[1]}, and "
+                                         f"the capture with it: {why}; look at qcc in targets.toml")  # fmt: skip
         if end := re.search(rf"^{_ENDED} (\d+)", self._said, re.MULTILINE):
             lines = self._words()
             warnings = [line for line in lines if _WARNING.search(line)]
@@ -332,6 +349,10 @@ class _Run:
         started = re.search(rf"^{_STARTED} (\d+)", self._said, re.MULTILINE)
         pid = int(started[1]) if started else 0
         files = "" if self._file == "-" else f"rm -f {self._file}; "
+        if self._program:
+            files += f"rm -f {self._program}; "
+            if begun := re.search(rf"^{PROGRAM} (\d+)", self._said, re.MULTILINE):
+                files += f"kill -TERM {begun[1]} 2>/dev/null; "
         look = f"{PATHS}; {files}kill -0 {pid} 2>/dev/null && echo runs; true" if pid else f"{files}true"
         deadline_s = time.monotonic() + _GONE_S
         try:

@@ -138,6 +138,14 @@ class Session:
         with contextlib.suppress(OSError, ValueError):
             self._input.write(text.encode())
 
+    def send(self, data: bytes) -> None:
+        """Send bytes to the command, and the end of its input; what a broken line does not take is lost."""
+        with contextlib.suppress(OSError, ValueError):
+            left = memoryview(data)
+            while left:
+                left = left[self._input.write(left) :]
+            self._input.close()
+
     @property
     def _input(self) -> IO[bytes]:
         assert self.process.stdin is not None
@@ -246,19 +254,26 @@ class Line:
         self._sessions.append(session)
         return session
 
-    def ask(self, script: str, timeout_s: float = _PATIENCE_S) -> str:
+    def ask(self, script: str, timeout_s: float = _PATIENCE_S, data: bytes = b"") -> str:
         """Return what a command prints.
+
+        Args:
+            script: The command.
+            timeout_s: For its end, once it has the data.
+            data: Its standard input; its end comes after it where there is any.
 
         Raises:
             TargetError: The line broke, or nothing came to an end in time.
         """
         session, parts = self.start(script), []
         try:
+            if data:
+                session.send(data)
             deadline_s = time.monotonic() + timeout_s
-            while (data := session.read(max(0.0, deadline_s - time.monotonic()))) != b"":
-                if data is None:
+            while (answer := session.read(max(0.0, deadline_s - time.monotonic()))) != b"":
+                if answer is None:
                     raise TargetError(self._slow(timeout_s))
-                parts.append(data)
+                parts.append(answer)
             session.process.wait(timeout_s)
             if session.process.returncode == 255:  # ssh's own
                 raise TargetError(self.fault(session))

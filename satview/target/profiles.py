@@ -43,6 +43,8 @@ class Profile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         kernel_buffers: `-k` of tracelogger.
         own_buffers: `-b` of tracelogger.
         memory_folder: Where a target before 6.6, whose tracelogger writes files only, keeps one until it is copied.
+        qcc: Command of the C compiler for the target, by which rules that no option says run there as a program; empty
+            = none, and such rules filter here.
         name: What files and messages call it; empty = the host.
     """
 
@@ -53,6 +55,7 @@ class Profile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     kernel_buffers: Buffers = 32
     own_buffers: Buffers = 64
     memory_folder: Annotated[str, msgspec.Meta(pattern=_FOLDER)] = "/dev/shmem"  # noqa: S108  -- on the target
+    qcc: str = ""
     name: str = ""
 
     @property

@@ -6,6 +6,7 @@ import math
 import re
 import shlex
 import shutil
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -15,6 +16,7 @@ from satview.base.errors import UsageError
 from satview.base.safe_text import visible_line
 from satview.capture.flight_recorder import Bounds
 from satview.events.spec import Release
+from satview.export.c_program import c_program
 from satview.filters.diagnostics import RuleError
 from satview.filters.rules.building import BuiltRules, FunctionLoader, build
 from satview.filters.rules.capturing import for_capture
@@ -28,6 +30,16 @@ from satview.target.profiles import Profile, TargetError
 _RING_AND_SIZE, _CONTINUOUS, _ALL_OPTIONS = 3, 4, 6  # 6.3 brought `-r` and `-S`, 6.4 `-c`
 _MEMORY_SHARE: Final = 4  # of the free memory, a quarter is for the file of a target that cannot stream
 _MEMORY_BYTES: Final = 16 << 20  # where it does not say what is free
+_DISPENSABLE: Final = {  # options that a capture can do without, and what that means
+    "-D": "triggers are noticed only when a buffer is full",
+    "-b": "it decides how many buffers of its own there are",
+    "-k": "it decides how many kernel buffers there are",
+}
+_ASKED_BY: Final = {
+    "-d": "qcc in targets.toml",
+    "-r": "--ring",
+    "-s": "--for, or write a part of a second, which is counted here",
+}
 _NO_TRIGGER: Final = "--every needs rules with a trigger (-r): WHEN ... THEN STOP"
 _RULES_MAX: Final = 2000  # characters of rules in a header
 FLUSH_S: Final = 1
@@ -48,6 +60,7 @@ class Request:
         seconds: How long; 0 = until somebody ends it.
         is_ring: Keep the newest events in the target's buffers, and fetch them at the end.
         bounds: Of the files that triggers of a ring end as; None = one file, of as many buffers as `-k` says.
+        source: The rules as a program in C that sets them on the target; empty = options say them, or they filter here.
         built: The rules once the release is known, if they have triggers: the ring and the triggers are here then.
     """
 
@@ -61,6 +74,7 @@ class Request:
     is_ring: bool = False
     bounds: Bounds | None = None
     built: BuiltRules | None = None
+    source: str = ""
 
     @property
     def keeps_ring_there(self) -> bool:
@@ -70,6 +84,8 @@ class Request:
     @property
     def is_timed_there(self) -> bool:
         """Whether tracelogger itself counts the time: it knows whole seconds, and a ring ends at a signal."""
+        if self.source:  # its time begins when the program has started the trace
+            return False
         return self.seconds > 0 and self.seconds == math.ceil(self.seconds) and not self.keeps_ring_there
 
 
@@ -100,8 +116,15 @@ def with_rules(request: Request, board: Board) -> tuple[Request, tuple[str, ...]
     filters = tuple(shlex.split(command.text)[1:-2])
     if built.triggers:
         return replace(request, filters=filters, built=built), command.reasons
-    path = request.path if command.is_exact else request.path.with_suffix(".unfiltered.kev")
-    return replace(request, filters=filters, path=path), command.reasons
+    if command.is_exact:
+        return replace(request, filters=filters), command.reasons
+    path, reasons = request.path.with_suffix(".unfiltered.kev"), command.reasons
+    if request.profile.qcc:
+        program = c_program(build(rules, release, request.load_function), request.rules_name)
+        if not program.faults:
+            return replace(request, filters=("-d1",), source=program.source), program.notes
+        reasons = (*reasons, f"no program in C says these rules: {program.faults[0]}")
+    return replace(request, filters=filters, path=path), reasons
 
 
 def _check_recording(request: Request, board: Board, built: BuiltRules) -> None:
@@ -121,13 +144,14 @@ def _check_recording(request: Request, board: Board, built: BuiltRules) -> None:
     (request.bounds or Bounds(request.profile.kernel_buffers)).check(built.triggers)
 
 
-def logger_command(request: Request, board: Board, file: str) -> list[str]:
+def logger_command(request: Request, board: Board, file: str, say: Callable[[str], None] = lambda _: None) -> list[str]:
     """Return the words of tracelogger on a target.
 
     Args:
         request: What is to be captured.
         board: Decides which options there are.
         file: Where it writes to, on the target; `-` is the line.
+        say: Gets a sentence about each option that is left out because its tracelogger lacks it.
 
     Raises:
         TargetError: Its tracelogger lacks an option that the request needs.
@@ -135,18 +159,41 @@ def logger_command(request: Request, board: Board, file: str) -> list[str]:
     profile = request.profile
     version = re.match(r"6\.([0-5])(?![0-9])", board.sys_release)
     minor = int(version[1]) if version else _ALL_OPTIONS
-    if request.keeps_ring_there and minor < _RING_AND_SIZE:
+    if request.keeps_ring_there and minor < _RING_AND_SIZE and not board.options:
         raise TargetError(f"tracelogger of {board.sys_release} on {profile.title} has no ring, which came with 6.3; "
                           "leave out --ring")  # fmt: skip
-    words = [LOGGER, *request.filters]
+    has_size = "-S" in board.options if board.options else minor >= _RING_AND_SIZE
+    is_continuous = "-c" in board.options if board.options else minor >= _CONTINUOUS
+    words = list(request.filters)
     words += ["-r"] if request.keeps_ring_there else ["-s", f"{request.seconds:.0f}"] if request.is_timed_there else []
-    words += [] if request.keeps_ring_there else ["-n", "0"] if minor < _CONTINUOUS else ["-c"]
+    words += [] if request.keeps_ring_there else ["-c"] if is_continuous else ["-n", "0"]
     words += ["-D", str(FLUSH_S)] if request.built is not None else []
     words += ["-k", str(profile.kernel_buffers), "-b", str(profile.own_buffers)]
-    if file != "-" and minor >= _RING_AND_SIZE:
-        limit = _MEMORY_BYTES if board.free_bytes is None else board.free_bytes // _MEMORY_SHARE
-        words += ["-S", f"{max(1, limit >> 20)}M"]
-    return [*words, "-f", file]
+    if file != "-" and has_size:
+        room = [size for size in (board.free_bytes, board.disk_bytes) if size is not None]
+        words += ["-S", f"{max(1, (min(room) // _MEMORY_SHARE if room else _MEMORY_BYTES) >> 20)}M"]
+    elif file != "-" and board.options:
+        say(f"tracelogger on {profile.title} has no option -S, so nothing limits the size of its file; keep it short")
+    return [LOGGER, *_without_missing(words, board, profile.title, say), "-f", file]
+
+
+def _without_missing(words: Sequence[str], board: Board, name: str, say: Callable[[str], None]) -> Iterator[str]:
+    """Yield the words of the options that the target's tracelogger has, as far as it says which ones these are.
+
+    Raises:
+        TargetError: It lacks one without which the capture would be another one.
+    """
+    keeps = True
+    for word in words:
+        if option := re.match("-[A-Za-z]", word):
+            keeps = not board.options or option[0] in board.options
+            if not keeps and option[0] not in _DISPENSABLE:
+                raise TargetError(f"tracelogger on {name} has no option {option[0]}, as `use tracelogger` there says; "
+                                  f"leave out {_ASKED_BY.get(option[0], option[0])}")  # fmt: skip
+            if not keeps:
+                say(f"tracelogger on {name} has no option {option[0]}; {_DISPENSABLE[option[0]]}")
+        if keeps:
+            yield word
 
 
 def check_disk(request: Request) -> None:

@@ -231,6 +231,34 @@ def test_programs_name_functions_in_lanes_and_details(window, application, load,
     assert "there is no such folder" in application.windows[0].statusBar().currentMessage()
 
 
+def test_a_text_of_pidin_names_processes_and_threads(window, application, load, qtbot, tmp_path, monkeypatch):
+    """Thread 1 of alpha has a name there, pid 3 another one than in the trace; the trace keeps the text."""
+    text = tmp_path / "board.txt"
+    text.write_text("pid tid name          thread name\n2   1   usr/bin/alpha planner\n3   1   bin/other     -\n")
+    opened = window.session.opened
+    opened.select_at(lane(opened, "alpha").index, opened.trace.window.start + 2_500)
+    monkeypatch.setattr(dialogs, "ask_file", lambda *_: text)
+    with qtbot.waitSignal(opened.named):
+        window.actions_by_id.by_id["lanes.pidin"].trigger()
+    message = window.statusBar().currentMessage()
+    assert message == "0 process names and 1 thread name from pidin (board.txt)"
+    at_rest(window, qtbot)
+    thread = opened.trace.threads.row(A, 1)
+    assert opened.timeline.infos[opened.lane_of_thread(thread)].title == "planner"
+    assert "name from pidin" in window.workspace.panels["details"].as_text()
+    assert opened.trace.problems.counts()["other-name"] == 1
+    with qtbot.waitSignal(window.destroyed):
+        window.close()
+    opened = opened_again(application, load, qtbot, tmp_path)
+    qtbot.waitUntil(lambda: opened.trace.pidin is not None)
+    assert opened.trace.thread_name(thread) == "alpha 1 (planner)"
+    text.write_text("no titles")
+    with qtbot.waitSignal(opened.named):
+        application.windows[0].actions_by_id.by_id["lanes.pidin"].trigger()
+    assert "board.txt: line 1 is no line of titles" in application.windows[0].statusBar().currentMessage()
+    assert opened.pidin_file == str(text)  # the names that show are still from it
+
+
 @pytest.mark.thorough
 def test_lanes_and_labels_are_in_sessions(window, qtbot):
     opened = window.session.opened

@@ -44,6 +44,8 @@ LogLevel ERROR
 PROGRAMS = {
     "uname": "cat $BOARD/uname",
     "id": "cat $BOARD/user",
+    "use": "cat $BOARD/usage",
+    "df": "cat $BOARD/disk",
     "date": 'exec /bin/date -d "$(cat $BOARD/ahead) seconds" "$@"',
     "pidin": """\
 [ "$1" = info ] && exec cat $BOARD/memory
@@ -82,6 +84,7 @@ class Board:
         self.runs("7.1.0", "7.x")
         self.says(user="0", ahead="0", memory="CPU:X86_64 Release:7.1.0 FreeMem:201MB/255MB",
                   processes="     pid name\n       1 procnto-smp-instr\n       2 slogger2")  # fmt: skip
+        self.says(usage="", disk="")
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
             self.port = probe.getsockname()[1]

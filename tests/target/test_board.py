@@ -109,6 +109,10 @@ def test_a_board_that_answers_nothing_is_unknown_and_not_refused(board):
         ({"processes": "1 procnto-smp-instr\n 77 usr/sbin/tracelogger"}, "stop it with `kill 77` there"),
         ({"system": "QNX pc 6.5.0 x86pc x86", "user": "100"}, "needs root, and ssh logs in as user 100"),
         ({"memory": "FreeMem:1MB/64MB"}, "has 1 MB of memory free, and the buffers take 1 MB"),
+        (
+            {"system": "QNX pc 6.5.0 x86pc x86", "disk": "/dev/hd0t77 2048 1024 1024 50% /fs"},
+            "/dev/shmem on board has 1 MB free, and the buffers alone have 1 MB",
+        ),
     ],
 )
 def test_what_is_wrong_is_one_sentence_with_its_remedy(answers, said):
@@ -143,6 +147,31 @@ def test_a_clock_ahead_is_measured_with_its_error(board):
     assert offset is not None
     assert abs(offset.seconds - 3600) <= offset.error_s
     assert 0 < offset.error_s < 0.5
+
+
+USAGE = """\
+tracelogger - Gather events from the instrumented kernel
+
+tracelogger [options]
+Options:
+ -b num     Number of buffers in the non-kernel part (default 64)
+ -d0|1      Daemon mode
+ -f file    Output file
+ -n num     Number of buffers
+ -[PR]      Keep, or reuse
+ -s sec, -w Seconds; wide events
+"""
+
+
+def test_a_logger_says_which_options_it_has(board):
+    assert board_of({"usage": USAGE}).options == {"-P", "-R", "-b", "-d", "-f", "-n", "-s", "-w"}
+    assert board_of({"usage": "tracelogger: no usage message in tracelogger -x"}).options == frozenset()
+    board.says(usage=USAGE, disk="Filesystem 1K-blocks Used Available Capacity Mounted\n/dev/hd0 4096 1024 3072 25% /")
+    with Line(board.profile) as line:
+        answer = ask_board(line)
+    assert answer.options == {"-P", "-R", "-b", "-d", "-f", "-n", "-s", "-w"}
+    assert answer.disk_bytes == 3 << 20
+    assert board_of({"disk": "/dev/shmem 0 0 0 100% /dev/shmem"}).disk_bytes is None
 
 
 def test_a_key_that_the_board_does_not_know(board):

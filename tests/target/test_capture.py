@@ -273,6 +273,29 @@ def test_a_ring_needs_a_release_that_has_one(tmp_path):
         logger_command(request, answers.Board(sys_release="6.2.1"), "FILE")
 
 
+def test_options_are_those_that_the_logger_says_it_has(tmp_path):
+    """Of 6.5, whose loggers have `-c` and `-S` otherwise."""
+    said, profile = [], Profile("ssh://rig")
+    there = answers.Board(sys_release="6.5.0", options=frozenset({"-f", "-n", "-b", "-w"}))
+    request = Request(profile, tmp_path / "run.kev", filters=("-w",))
+    assert " ".join(logger_command(request, there, "FILE", said.append)) == "tracelogger -w -n 0 -b 64 -f FILE"
+    assert said == [
+        "tracelogger on rig has no option -S, so nothing limits the size of its file; keep it short",
+        "tracelogger on rig has no option -k; it decides how many kernel buffers there are",
+    ]
+    for more, option in (({"filters": ("-F", "2")}, "-F"), ({"seconds": 2.0}, "--for"), ({"is_ring": True}, "--ring")):
+        with pytest.raises(TargetError, match=f"as `use tracelogger` there says; leave out {option}"):
+            logger_command(Request(profile, tmp_path / "run.kev", **more), there, "FILE")
+
+
+def test_the_file_of_an_old_release_takes_a_quarter_of_what_is_free(tmp_path):
+    """100 MB of a disk, or 40 MB of memory where that is less."""
+    request = Request(Profile("ssh://rig"), tmp_path / "run.kev")
+    for memory, limit in ((None, "25M"), (40 << 20, "10M")):
+        there = answers.Board(sys_release="6.5.0", free_bytes=memory, disk_bytes=100 << 20)
+        assert limit in logger_command(request, there, "FILE")
+
+
 def test_a_capture_that_is_stopped_before_it_begins(board, tmp_path):
     with pytest.raises(TargetError, match="stopped before the capture began; nothing was started"):
         run(Request(board.profile, tmp_path / "run.kev"), Watch(tmp_path), lambda: True)

@@ -13,7 +13,7 @@ from satview.answers.verdicts import Verdicts, find
 from satview.base.errors import UsageError
 from satview.base.process import COST_DATA, FINE
 from satview.base.safe_text import visible_line
-from satview.cli.shared.files import InputFile, add_user_events
+from satview.cli.shared.files import InputFile, add_pidin, add_user_events
 from satview.cli.shared.progress import open_trace, working, working_on
 from satview.cli.shared.ranges import add_range, range_of
 from satview.cli.shared.table_output import FORMATS, card, print_table
@@ -64,6 +64,7 @@ def add_parser(subparsers: Any) -> None:
     add("--allow-undecided", action="store_true", help="do not exit with 4 if some kinds cannot be decided")
     add("--format", choices=(*FORMATS, "junit"), default="table", help="(default %(default)s)")
     add_user_events(parser.add_argument)
+    add_pidin(parser.add_argument)
     parser.set_defaults(run=run)
 
 
@@ -88,7 +89,7 @@ def run(args: argparse.Namespace) -> int:
         raise UsageError("no trace is given: satview check FILE")
     thresholds = read_thresholds(Path(args.rules)) if args.rules is not None else default_thresholds()
     kinds = [kind for kind in all_kinds() if not args.kind or kind in args.kind]
-    trace = open_trace(args.file, args.user_events, says_outside=False)
+    trace = open_trace(args.file, args.user_events, args.pidin, says_outside=False)
     window = range_of(args.range, trace)
     with working(working_on("checking", trace.path)) as report:
         found = find(trace, thresholds, kinds, progress=report, everything=window is not None).within(window)

@@ -11,7 +11,7 @@ from satview.answers.doctor import capture_for, doctor, exact_in, grouped
 from satview.answers.table import Table
 from satview.base.errors import UsageError
 from satview.base.process import COST_DATA, FINE
-from satview.cli.shared.files import InputFile, add_user_events
+from satview.cli.shared.files import InputFile, add_pidin, add_user_events
 from satview.cli.shared.progress import open_trace, working, working_on
 from satview.cli.shared.table_output import FORMATS, print_table
 
@@ -39,6 +39,7 @@ def add_parser(subparsers: Any) -> None:
     add("--rules", metavar="KEY", choices=(_ALL, *ANALYSES), help="print rules for a capture that can answer KEY: "
         f"{_ALL}, {', '.join(ANALYSES)}")  # fmt: skip
     add_user_events(parser.add_argument)
+    add_pidin(parser.add_argument)
     parser.set_defaults(run=run)
 
 
@@ -48,7 +49,7 @@ def run(args: argparse.Namespace) -> int:
     Raises:
         UsageError: Rules are requested for what the trace shows exactly, or what no capture shows.
     """
-    trace = open_trace(args.file, args.user_events)
+    trace = open_trace(args.file, args.user_events, args.pidin)
     with working(working_on("examining", trace.path)):
         found = doctor(trace)
     if args.rules:

@@ -8,7 +8,7 @@ from typing import Any, Final
 from satview.answers.latencies import LEGS, LatencyFilter, latency_figures, latency_table
 from satview.base.errors import UsageError
 from satview.base.process import COST_DATA, FINE
-from satview.cli.shared.files import InputFile, add_user_events
+from satview.cli.shared.files import InputFile, add_pidin, add_user_events
 from satview.cli.shared.progress import open_trace, working, working_on
 from satview.cli.shared.ranges import add_range, number, range_of
 from satview.cli.shared.table_output import FORMATS, print_table
@@ -55,6 +55,7 @@ def add_parser(subparsers: Any) -> None:
     add("--top", type=int, default=0, metavar="N", help="with --list: only the first N")
     add("--format", choices=FORMATS, default="table", help="(default %(default)s)")
     add_user_events(parser.add_argument)
+    add_pidin(parser.add_argument)
     parser.set_defaults(run=run)
 
 
@@ -68,7 +69,7 @@ def run(args: argparse.Namespace) -> int:
         raise UsageError(f"--top {args.top} is not a number of rows")
     if not args.list and (args.top or args.sort):
         raise UsageError("--sort and --top need --list")
-    trace = open_trace(args.file, args.user_events)
+    trace = open_trace(args.file, args.user_events, args.pidin)
     window = range_of(args.range, trace)
     with working(working_on("following wake-ups of", trace.path)):
         found = latency_table(trace, LatencyFilter(args.interrupt, args.thread, window))

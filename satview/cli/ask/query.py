@@ -13,7 +13,7 @@ from satview.base.errors import UsageError
 from satview.base.new_file import NewFile
 from satview.base.process import COST_DATA, FINE, say
 from satview.base.targets import is_standard_output
-from satview.cli.shared.files import InputFile, OutputFile, add_symbols, add_user_events
+from satview.cli.shared.files import InputFile, OutputFile, add_pidin, add_symbols, add_user_events
 from satview.cli.shared.progress import open_trace, working, working_on
 
 if TYPE_CHECKING:
@@ -88,6 +88,7 @@ def add_parser(subparsers: Any) -> None:
     add("--answer-limit", type=int, default=1024, metavar="MIB", help="largest result size (default %(default)s)")
     add("--threads", type=int, default=0, metavar="N", help="processors to use (default: all)")
     add_user_events(parser.add_argument)
+    add_pidin(parser.add_argument)
     add_symbols(parser.add_argument)
     parser.set_defaults(run=run)
 
@@ -131,19 +132,30 @@ def run(args: argparse.Namespace) -> int:
     if is_dataset(args.file):
         from satview.fleet.query import query_dataset
 
-        if args.user_events:
-            raise UsageError("the tables of a data set are already built; give --user-events to satview export")
-        if args.symbols:
-            raise UsageError("--symbols is for one trace; in a data set functions keep their addresses")
+        _refuse_names(args)
         with working(working_on("querying", args.file)):
             found = query_dataset(args.file, text, limits, is_part_enough=True)
         _print(found, args)
         return COST_DATA if found.is_cut else FINE
-    trace = open_trace(args.file, args.user_events, symbols=args.symbols)
+    trace = open_trace(args.file, args.user_events, args.pidin, symbols=args.symbols)
     with working(working_on("querying", trace.path)):
         found = sql(trace, text, limits, is_part_enough=True)
     _print(found, args)
     return COST_DATA if trace.problems.cost_data or found.is_cut else FINE
+
+
+def _refuse_names(args: argparse.Namespace) -> None:
+    """Refuse what would name something in a data set, whose tables are built.
+
+    Raises:
+        UsageError: An option does.
+    """
+    if args.user_events:
+        raise UsageError("the tables of a data set are already built; give --user-events to satview export")
+    if args.pidin:
+        raise UsageError("--pidin is for the trace of one target; in a data set names are those of the traces")
+    if args.symbols:
+        raise UsageError("--symbols is for one trace; in a data set functions keep their addresses")
 
 
 def _query_text(words: list[str]) -> str:

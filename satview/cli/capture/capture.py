@@ -19,17 +19,18 @@ from satview.base.process import COST_DATA, FINE, collected_signals, say
 from satview.base.safe_text import counted, visible, visible_line
 from satview.base.targets import find_target
 from satview.capture.flight_recorder import Bounds, disk_bytes
-from satview.cli.convert.filter import built_rules, print_report, report_nothing, selected_events
+from satview.cli.convert.filter import print_report, report_nothing
 from satview.cli.shared.files import InputFile, OutputFile, RuleFile
-from satview.cli.shared.progress import going_on, open_trace, working, working_on
+from satview.cli.shared.progress import going_on, working, working_on
 from satview.cli.shared.ranges import seconds
 from satview.events.spec import Release
-from satview.export.subset import write_subset
+from satview.export.subset import SubsetReport
 from satview.filters.diagnostics import RuleError
 from satview.filters.rules.handlers import Handlers
 from satview.filters.rules.text import read_rule_text
 from satview.store.axis_file import SUFFIX
 from satview.target.capture import Captured
+from satview.target.filtering import filter_capture
 from satview.target.profiles import Profile, check_profile, find_profile, read_profiles, targets_file
 from satview.target.request import Request
 from satview.target.several import capture_all, check_names, write_captures_axis
@@ -151,7 +152,7 @@ def _capture(args: argparse.Namespace) -> int:
         _report(result, name)
         is_whole &= not result.faults
         if result.path != request.path:
-            is_whole &= _filter(result.path, request, allow_code=args.allow_code)
+            is_whole &= _filter(result.path, request)
         captures.append((name, request.path, result))
     if is_axis:
         if len(captures) < 2:
@@ -277,13 +278,13 @@ def _report(captured: Captured, name: str) -> None:
         say(visible_line(text))
 
 
-def _filter(path: Path, request: Request, *, allow_code: bool) -> bool:
+def _filter(path: Path, request: Request) -> bool:
     """Write what the rules let pass to the file that was asked for; return whether something did."""
-    trace = open_trace(path)
-    _, built = built_rules([request.rules_name], allow_code, trace)
-    selected, reason = selected_events(built, [], trace)
+
+    def tell(written: SubsetReport, reason: str) -> None:
+        print_report(written)
+        if reason:
+            report_nothing(reason)
+
     with working(working_on("filtering", request.path)) as report:
-        print_report(write_subset(trace, request.path, selected, progress=report))
-    if reason:
-        report_nothing(reason)
-    return not reason
+        return filter_capture(path, request, report, tell=tell)

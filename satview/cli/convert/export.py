@@ -13,7 +13,7 @@ from satview.base.errors import UsageError
 from satview.base.process import COST_DATA, FINE, say
 from satview.base.targets import is_standard_output
 from satview.cli.convert.filter import built_rules, print_report, report_nothing, selected_events
-from satview.cli.shared.files import InputFile, add_output, add_symbols, add_user_events, take_output
+from satview.cli.shared.files import InputFile, add_output, add_pidin, add_symbols, add_user_events, take_output
 from satview.cli.shared.progress import open_trace, working, working_on
 from satview.cli.shared.ranges import add_range, range_of
 from satview.export.by_ending import FORMATS, STACKS, argument_tables, export, format_of
@@ -84,6 +84,7 @@ def add_parser(subparsers: Any) -> None:
                        help="files to read, e.g. '*.txt'; repeatable (default: .kev, also compressed)")  # fmt: skip
     files.add_argument("--dask", metavar="ADDRESS", help="scheduler of a Dask cluster that sees the same folders")
     add_user_events(parser.add_argument)
+    add_pidin(parser.add_argument)
     add_symbols(parser.add_argument)
     parser.set_defaults(run=run)
 
@@ -101,7 +102,7 @@ def run(args: argparse.Namespace) -> int:
         return fleet.export(args)
     if args.jobs is not None or args.pattern or args.dask:
         raise UsageError("--jobs, --pattern and --dask are for a folder of traces")
-    trace = open_trace(args.file, args.user_events, symbols=args.symbols)
+    trace = open_trace(args.file, args.user_events, args.pidin, symbols=args.symbols)
     tables = list(SCHEMAS) if "all" in args.table else list(dict.fromkeys(args.table))
     if args.arguments:
         tables += [name for name in argument_tables(trace, args.output, args.format or "") if name not in tables]

@@ -17,7 +17,15 @@ from satview.base.safe_text import counted, visible, visible_line
 from satview.base.targets import is_standard_output
 from satview.base.time import TimeWindow
 from satview.base.time_text import format_time
-from satview.cli.shared.files import InputFile, OutputFile, RuleFile, add_output, add_user_events, take_output
+from satview.cli.shared.files import (
+    InputFile,
+    OutputFile,
+    RuleFile,
+    add_output,
+    add_pidin,
+    add_user_events,
+    take_output,
+)
 from satview.cli.shared.progress import open_trace, working, working_on
 from satview.cli.shared.ranges import add_range, window_of
 from satview.export.c_program import c_program
@@ -95,6 +103,7 @@ def add_parser(subparsers: Any) -> None:
     )
     add("--from-args", action="store_true", help="print the rules that the trace's TRACELOGGER_ARGS stand for")
     add_user_events(parser.add_argument)
+    add_pidin(parser.add_argument)
     parser.set_defaults(run=run)
 
 
@@ -106,7 +115,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _run(args: argparse.Namespace) -> int:
-    trace = open_trace(args.file, args.user_events)
+    trace = open_trace(args.file, args.user_events, args.pidin)
     if args.from_args:
         _print_arguments(trace)
     rules, built = built_rules(args.rules, args.allow_code, trace)

@@ -10,7 +10,7 @@ from satview.base.errors import UsageError
 from satview.base.process import COST_DATA, FINE, say
 from satview.base.safe_text import counted
 from satview.base.targets import is_standard_output
-from satview.cli.shared.files import InputFile, add_output, add_user_events, take_output
+from satview.cli.shared.files import InputFile, add_output, add_pidin, add_user_events, take_output
 from satview.cli.shared.progress import open_trace, working, working_on
 
 _EPILOG = """\
@@ -43,6 +43,7 @@ def add_parser(subparsers: Any) -> None:
         "--pictures", type=int, default=4, metavar="N", help="draw at most N verdicts; 0 for none (default %(default)s)"
     )
     add_user_events(parser.add_argument)
+    add_pidin(parser.add_argument)
     parser.set_defaults(run=run)
 
 
@@ -58,7 +59,7 @@ def run(args: argparse.Namespace) -> int:
         raise UsageError(f"--pictures {args.pictures} is not a number of pictures")
     if args.file == "-" and args.pictures:
         raise UsageError("pictures cannot be drawn from standard input; give a FILE, or --pictures 0")
-    trace = open_trace(args.file, args.user_events, says_outside=False)
+    trace = open_trace(args.file, args.user_events, args.pidin, says_outside=False)
     from satview.analysis.verdicts.thresholds import read_thresholds  # brings numpy; --help needs none
     from satview.report.page import write_report
 

@@ -12,7 +12,7 @@ from satview.base.process import BAD_USE, COST_DATA, FINE, say
 from satview.base.safe_text import visible_line
 from satview.base.time_text import format_duration, format_time, hex_cycles
 from satview.cli.shared.bold import bold
-from satview.cli.shared.files import InputFile, add_user_events
+from satview.cli.shared.files import InputFile, add_pidin, add_user_events
 from satview.cli.shared.progress import open_trace
 from satview.store.doubts import outside_record, outside_words, trusted_duration_ns, trusted_window
 from satview.store.problems import KINDS, Problem
@@ -32,13 +32,14 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     )
     parser.add_argument("--json", action="store_true", help="print one JSON object instead of text")
     add_user_events(parser.add_argument)
+    add_pidin(parser.add_argument)
     parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:
     """Print the description; return 0, 1 if problems cost data, 2 if the file is no trace."""
     try:
-        trace = open_trace(args.file, args.user_events, says_outside=False)
+        trace = open_trace(args.file, args.user_events, args.pidin, says_outside=False)
     except TraceFormatError as error:
         say(str(error))
         return BAD_USE
@@ -82,6 +83,12 @@ def info(trace: Trace) -> dict[str, Any]:
         "processes": len(trace.processes) - 1,
         "threads": len(trace.threads) - 1,
         "buffers": {"count": len(buffers), "lost": int(buffers.lost_before.sum())},
+        "pidin": trace.pidin
+        and {
+            "file": str(trace.pidin.path),
+            "process_names": len(trace.pidin.process_rows),
+            "thread_names": len(trace.pidin.thread_rows),
+        },
         "marks": [
             {"text": text, "time_ns": trace.clock.ns(int(trace.events.time_cycles[row])), "event": row}
             for row, text in recorded_marks(trace)
@@ -125,6 +132,7 @@ def print_page(trace: Trace) -> None:
         ("Slots, events", f"{reported['slots']:,} slots, {reported['events']:,} events"),
         ("Lines", ", ".join(f"{count:,} {kind}" for kind, count in trace.lines.items())),
         ("Processes, threads", f"{reported['processes']:,}, {reported['threads']:,}"),
+        ("Names", trace.pidin),
         ("Marks", _marks(reported["marks"])),
         ("Buffers", f"{reported['buffers']['count']:,}, {reported['buffers']['lost']:,} lost"),
         ("Contradictions", _contradictions(reported["contradicted_runs"])),

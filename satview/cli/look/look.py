@@ -7,7 +7,7 @@ import json
 from typing import Any
 
 from satview.base.process import COST_DATA, FINE
-from satview.cli.shared.files import InputFile, add_symbols, add_user_events
+from satview.cli.shared.files import InputFile, add_pidin, add_symbols, add_user_events
 from satview.cli.shared.progress import open_trace, working, working_on
 
 _EPILOG = """\
@@ -36,6 +36,7 @@ def add_parser(subparsers: Any) -> None:
     add("--handle", action="append", default=[], metavar="H", help="object to describe, for example t-7; repeatable")
     add("--format", choices=("text", "json"), default="text", help="(default %(default)s)")
     add_user_events(parser.add_argument)
+    add_pidin(parser.add_argument)
     add_symbols(parser.add_argument)
     parser.set_defaults(run=run)
 
@@ -46,7 +47,7 @@ def run(args: argparse.Namespace) -> int:
     Raises:
         UsageError: One is no handle, or the trace has nothing of that number.
     """
-    trace = open_trace(args.file, args.user_events, symbols=args.symbols, says_outside=False)
+    trace = open_trace(args.file, args.user_events, args.pidin, symbols=args.symbols, says_outside=False)
     from satview.look.answers import (
         as_record,
         as_text,

@@ -8,7 +8,7 @@ from typing import Any
 from satview.answers.snapshot import snapshot
 from satview.base.process import COST_DATA, FINE
 from satview.base.time_text import format_moment, parse_moment_inside
-from satview.cli.shared.files import InputFile, add_user_events
+from satview.cli.shared.files import InputFile, add_pidin, add_user_events
 from satview.cli.shared.progress import open_trace, working, working_on
 from satview.cli.shared.table_output import FORMATS, print_table
 
@@ -33,6 +33,7 @@ def add_parser(subparsers: Any) -> None:
     add("--at", required=True, metavar="TIME", help="for example 1.25s, 350us, 0x1f00c (cycles) or #1200 (an event)")
     add("--format", choices=FORMATS, default="table", help="(default %(default)s)")
     add_user_events(parser.add_argument)
+    add_pidin(parser.add_argument)
     parser.set_defaults(run=run)
 
 
@@ -42,7 +43,7 @@ def run(args: argparse.Namespace) -> int:
     Raises:
         UsageError: The moment does not fit.
     """
-    trace = open_trace(args.file, args.user_events)
+    trace = open_trace(args.file, args.user_events, args.pidin)
     at = parse_moment_inside(args.at, trace.time_axis)
     with working(working_on("looking at", trace.path)):
         found = snapshot(trace, at)

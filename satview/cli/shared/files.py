@@ -34,6 +34,16 @@ def add_user_events(add: Any) -> None:
         help="XML file from the vendor's toolkit with names and fields of user events and others")  # fmt: skip
 
 
+def add_pidin(add: Any) -> None:
+    """Add the option with names from the target.
+
+    Args:
+        add: `add_argument` of a parser or of a group of one.
+    """
+    add("--pidin", default="", metavar="FILE", type=InputFile,
+        help="what `pidin` printed on the target: names of processes and threads without one in the trace")  # fmt: skip
+
+
 def add_symbols(add: Any) -> None:
     """Add the option with a folder of programs.
 

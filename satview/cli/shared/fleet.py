@@ -29,6 +29,8 @@ def export(args: argparse.Namespace) -> int:
     tables = list(SCHEMAS) if "all" in args.table else [*args.table]
     if args.arguments and "argument" not in tables:
         tables = [*(tables or DEFAULT_TABLES), "argument"]
+    if args.pidin:
+        raise UsageError("--pidin is for the trace of one target; leave it out for a folder of traces")
     if args.symbols:
         raise UsageError("--symbols is for one trace; of a folder of traces functions keep their addresses")
     described = read_descriptions(args.user_events).events if args.user_events else {}

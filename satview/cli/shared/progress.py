@@ -124,12 +124,15 @@ def working_on(what: str, path: Path | str) -> str:
     return f"{what} {name if len(name) <= _MOST_NAME else f'...{name[-_MOST_NAME:]}'}"
 
 
-def open_trace(path: Path | str, user_events: str = "", *, symbols: str = "", says_outside: bool = True) -> Trace:
+def open_trace(
+    path: Path | str, user_events: str = "", pidin: str = "", *, symbols: str = "", says_outside: bool = True
+) -> Trace:
     """Open a trace of any format, as `formats.registry.open_trace` does, and show how far it is.
 
     Args:
         path: The file.
         user_events: File that describes events; empty = none.
+        pidin: File with what `pidin` printed on the target; empty = none. What of it is not used is said.
         symbols: Folder with the programs of the target; empty = none. What of it is not understood is said.
         says_outside: Say on standard error what lies outside of the time that can be trusted; for commands whose
             output does not say it.
@@ -144,6 +147,12 @@ def open_trace(path: Path | str, user_events: str = "", *, symbols: str = "", sa
     with working(working_on("reading", path)) as report:
         trace = registry.open_trace(path, report)
     give_back()  # what reading needed: a quarter of what the columns need
+    if pidin:
+        from satview.formats.pidin import read_pidin, with_names
+
+        trace = with_names(trace, names := read_pidin(Path(pidin)))
+        for note in names.notes:
+            say(note)
     if user_events:
         describe(user_events, trace)
     if symbols:

@@ -427,7 +427,10 @@ class LaneLabels(QWidget):
         parts = [info.title, info.subtitle]
         if info.kind in (LaneKind.PROCESS, LaneKind.THREAD) and self._opened.trace.processes.names[info.process]:
             parts.insert(1, self._opened.trace.processes.names[info.process])
-        return "\n".join(part for part in parts if part)
+            parts.append(self._opened.trace.process_name_source(info.process))
+        if info.kind is LaneKind.THREAD:
+            parts.append(self._opened.trace.thread_name_source(info.thread))
+        return "\n".join(dict.fromkeys(part for part in parts if part))
 
 
 def _is_top(row: LaneRow, info: LaneInfo) -> bool:

@@ -64,6 +64,7 @@ class LaneCommands:
         registry.bind("lanes.user_file", partial(run, self._ask_user_file))
         registry.bind("lanes.no_user_file", partial(run, self._forget_user_file))
         registry.bind("lanes.symbols", partial(run, _ask_symbols))
+        registry.bind("lanes.pidin", partial(run, _ask_names))
         registry.bind("lanes.user_rules", partial(run, self._ask_user_rules))
         for each in LANE_CLASSES:
             shows = partial(self._shows_class, each.name)
@@ -677,3 +678,9 @@ def _ask_symbols(views: Workspace) -> None:
     folder = dialogs.ask_folder(views.window(), "Folder with the target's programs")
     if folder is not None:
         views.opened.name_addresses(str(folder))
+
+
+def _ask_names(views: Workspace) -> None:
+    path = dialogs.ask_file(views.window(), "Text that pidin printed", "Text (*.txt *.log);;All files (*)")
+    if path is not None:
+        views.opened.name_processes(str(path))

@@ -40,7 +40,7 @@ from satview.session.commands import FIRST_PANELS, PANELS, Side
 from satview.session.comparison import Comparison
 from satview.session.lanes.class_loader import FILE_KEY as USER_EVENTS
 from satview.session.navigation import Navigation
-from satview.session.open_trace import SYMBOLS, OpenTrace
+from satview.session.open_trace import PIDIN, SYMBOLS, OpenTrace
 from satview.session.range_view import length_text
 from satview.session.settings import Settings
 from satview.session.stored_json import Stored, StoredJson
@@ -680,6 +680,8 @@ class Workspace(QWidget):
         self.opened.named.connect(self.report)
         if folder := self._settings.text(SYMBOLS):
             self.opened.name_addresses(folder)
+        if text := self._settings.text(PIDIN):
+            self.opened.name_processes(text)
         self.find_bar.closed.connect(self._focus_lanes)
         self.area.fit_requested.connect(self.navigation.fit)
         self.opened.reloaded.connect(self._on_reloaded)

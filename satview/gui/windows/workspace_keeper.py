@@ -115,8 +115,7 @@ class WorkspaceKeeper(QObject):
     def _begin_with(self, state: WorkspaceState, same: bool) -> None:
         views, opened = self._views, self._views.opened
         self._describe(state.user_events or "")
-        if state.symbols and not opened.is_named:
-            opened.name_addresses(state.symbols)
+        self._name(state)
         try:
             if state.view is not None:
                 put_view(opened, state.view, same, is_first=True)
@@ -150,6 +149,14 @@ class WorkspaceKeeper(QObject):
                 opened.describe(file)
         except UsageError as error:  # moved, or changed
             self._views.report_failure(str(error))
+
+    def _name(self, state: WorkspaceState) -> None:
+        """Name addresses and processes as they were named last, unless the command line says by what."""
+        opened = self._views.opened
+        if state.symbols and not opened.is_named:
+            opened.name_addresses(state.symbols)
+        if state.pidin and not opened.pidin_file:
+            opened.name_processes(state.pidin)
 
     def _begin_second(self, state: SecondState) -> None:
         """Show the second set of lanes again, and let it follow the first if it did."""
@@ -226,6 +233,8 @@ def put_session(views: Workspace, state: WorkspaceState) -> None:
         opened.describe(state.user_events)
     if state.symbols and state.symbols != opened.symbols_folder:
         opened.name_addresses(state.symbols)
+    if state.pidin and state.pidin != opened.pidin_file:
+        opened.name_processes(state.pidin)
     if state.filter is not None:
         put_filter(opened, state.filter, is_same=False)
     if state.lanes is not None:
@@ -249,6 +258,7 @@ def taken(views: Workspace) -> WorkspaceState:
         compared=views.beside.state(),
         user_events=opened.user_file,
         symbols=opened.symbols_folder,
+        pidin=opened.pidin_file,
     )
 
 

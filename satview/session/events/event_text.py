@@ -740,11 +740,22 @@ def _location_lines(trace: Trace, event: int) -> tuple[Line, ...]:
     if thread:
         pid = int(trace.processes.pid[process])
         name = trace.processes.names[process] or trace.process_name(process)
-        lines.append(Line("Process", name, f"pid {pid}", process=process))
+        lines.append(Line("Process", name, _noted(f"pid {pid}", trace.process_name_source(process)), process=process))
         if int(trace.threads.tid[thread]) > 0:
             tid = int(trace.threads.tid[thread])
-            lines.append(Line("Thread", trace.thread_name(thread), f"tid {tid}", thread=thread))
+            lines.append(
+                Line(
+                    "Thread",
+                    trace.thread_name(thread),
+                    _noted(f"tid {tid}", trace.thread_name_source(thread)),
+                    thread=thread,
+                )
+            )
     return tuple(lines)
+
+
+def _noted(*notes: str) -> str:
+    return ", ".join(note for note in notes if note)
 
 
 def _link_lines(trace: Trace, event: int, link: Link | None) -> list[Line]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final
 
 import numpy as np
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 
 from satview.base.errors import SatviewError, UsageError
 from satview.formats.kev.growth.growing import GrowingFile
+from satview.formats.pidin import read_pidin, with_names
 from satview.formats.symbols import add_symbols, symbols_of
 from satview.session.filtering.filter_stack import FilterEvaluator, FilterState, FilterView
 from satview.session.filtering.search import task_for
@@ -120,6 +122,9 @@ def prepared(loaded: LoadedTrace, shown: Shown, is_cancelled: IsCancelled) -> Re
     Raises:
         Cancelled: `is_cancelled()` said so.
     """
+    names = shown.timeline.trace.pidin
+    if names is not None and loaded.trace.pidin is None:
+        loaded = LoadedTrace.of(with_names(loaded.trace, names), loaded.restart, loaded.key)
     trace, timeline = loaded.trace, loaded.timeline
     describe_events(trace, shown.timeline.trace.payloads.described)
     symbols = symbols_of(shown.timeline.trace)
@@ -141,6 +146,16 @@ def prepared(loaded: LoadedTrace, shown: Shown, is_cancelled: IsCancelled) -> Re
     _make_ready(overlay, lanes, pixel_edges(trace.window, 1))
     hits = _hits(trace, evaluator, shown.text, is_cancelled)
     return Reload(loaded, shown, moved, state, evaluator, view, overlay, hits)
+
+
+def named_reading(path: Path, shown: Shown, is_cancelled: IsCancelled) -> Reload:
+    """Make what shows ready with the names that a text of pidin adds.
+
+    Raises:
+        UsageError: The text or the trace is none that names can be from or for.
+        Cancelled: `is_cancelled()` said so.
+    """
+    return prepared(LoadedTrace.of(with_names(shown.timeline.trace, read_pidin(path))), shown, is_cancelled)
 
 
 def events_per_thread(trace: Trace) -> NDArray[np.int64]:

@@ -343,3 +343,14 @@ def _show_sample(
         if prepare is not None:
             prepare.preview()
         show(preview_of(sample))
+
+
+def read_names(path: Path, shown: Shown, is_cancelled: IsCancelled, _report: Report) -> object:
+    """Return what shows, made ready with the names that a text of pidin adds.
+
+    Raises:
+        SatviewError, Cancelled: As `named_reading`.
+    """
+    from satview.session.loading.loaded_trace import named_reading
+
+    return named_reading(path, shown, is_cancelled)
