@@ -21,7 +21,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from satview.base.errors import SatviewError
+from satview.base.errors import SatviewError, WriteError
+from satview.base.new_file import write_file
 from satview.base.safe_text import counted, visible_line
 from satview.capture.flight_recorder import Bounds
 from satview.target.arrival import Arrival, CutError
@@ -154,6 +155,8 @@ def capture(
             arrival.finish()
         if not arrival.began_s:
             raise TargetError(run.why_nothing())
+        if request.keeps_ring_there:
+            _keep_names(line, captured)
         if isinstance(arrival, Recording):
             _report(arrival, captured)
         _check_clock(line, request.profile.title, captured)
@@ -170,6 +173,24 @@ def _report(recording: Recording, captured: Captured) -> None:
                           "their events at most")  # fmt: skip
     if forgotten := recording.forgotten:
         captured.faults.append(f"spans of {counted(forgotten, 'thread')} were given up, because there were too many")
+
+
+def _keep_names(line: Line, captured: Captured) -> None:
+    """Keep what pidin says beside a ring, whose beginning with the names of processes may be overwritten."""
+    text = ""
+    with suppress(TargetError):  # the line may be gone; what it would have said is a courtesy
+        text = line.ask(f"{PATHS}; pidin -F '%a %b %n %h'") if line.is_open else ""
+    if not {"pid", "name"} <= set(text.partition("\n")[0].split()):
+        captured.notes.append(f"{line.profile.title} has no pidin, whose names of processes a ring may lack")
+        return
+    path = captured.path.with_suffix(".pidin.txt")
+    try:
+        write_file(path, text)
+    except WriteError as error:
+        captured.notes.append(f"{error}; a ring may lack names of processes")
+        return
+    captured.notes.append(f"names of processes and threads are in {path.name}, if the ring lacks some: open it with "
+                          f"--pidin {path.name}")  # fmt: skip
 
 
 def _check_clock(line: Line, name: str, captured: Captured) -> None:

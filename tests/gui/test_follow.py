@@ -665,3 +665,23 @@ def test_a_second_view_takes_the_refreshed_trace_too(follow, writer, qtbot):
     assert second.viewport.limits == opened.viewport.limits
     assert second.viewport.window == stays
     settle(qtbot, window)
+
+
+def test_names_from_pidin_stay_while_the_file_grows(follow, tmp_path, qtbot):
+    """The trace knows process 7 by its number; the text calls it `planner`."""
+    path, text = tmp_path / "live.kev", tmp_path / "board.txt"
+    text.write_text("pid name\n7 bin/planner\n")
+    builder = TraceBuilder().time_event(0)
+    for time in (100, 200):
+        builder.state("RUNNING", time, 7, 1)
+    builder.write(tmp_path / "begun.kev")
+    builder.state("READY", 300, 7, 1).write(tmp_path / "grown.kev")
+    path.write_bytes((tmp_path / "begun.kev").read_bytes())
+    session = follow(path).session
+    with qtbot.waitSignal(session.opened.named):
+        session.opened.name_processes(str(text))
+    assert session.opened.trace.processes.names[-1] == "bin/planner"
+    with qtbot.waitSignal(session.opened.reloaded), path.open("ab") as file:
+        file.write((tmp_path / "grown.kev").read_bytes()[path.stat().st_size :])
+    assert len(session.opened.trace.events) == 4
+    assert session.opened.trace.processes.names[-1] == "bin/planner"

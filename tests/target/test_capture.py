@@ -11,6 +11,7 @@ from itertools import pairwise
 
 import pytest
 
+from satview.formats.pidin import read_pidin
 from satview.formats.registry import open_trace
 from satview.target import board as answers
 from satview.target.arrival import Checksum
@@ -101,6 +102,12 @@ def test_a_ring_comes_at_the_end(board, tmp_path):
     assert captured.command == "tracelogger -r -k 32 -b 64 -f -"
     assert open_trace(path).header.get("TRACELOGGER_ARGS") == "tracelogger -r -f -"
     assert len(open_trace(path).events) > 1000
+    (note,) = captured.notes
+    assert note.endswith("if the ring lacks some: open it with --pidin run.pidin.txt")
+    assert read_pidin(tmp_path / "run.pidin.txt").by_pid == {1: "procnto-smp-instr", 2: "slogger2"}
+    board.add_program("pidin", "exit 127")
+    captured = run(Request(board.profile, path, seconds=1.0, is_ring=True), Watch(path))
+    assert captured.notes == ["board has no pidin, whose names of processes a ring may lack"]
     assert board.is_clean_within(5)
 
 
