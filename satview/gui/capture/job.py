@@ -67,11 +67,13 @@ class CaptureOutcome:
         path: The file to be shown.
         summary: One sentence about the amount captured.
         findings: What to know about it, a sentence each: a deadlock, a program that raised, a line that broke.
+        are_titled: Whether the kind of a finding is before its first colon.
     """
 
     path: Path
     summary: str
     findings: list[str]
+    are_titled: bool = False
 
 
 class CaptureJob(QObject):
@@ -191,7 +193,7 @@ def _carry_out(order: CaptureRequest, is_stopped: threading.Event, is_cancelled:
         return run(order.capture, order.path, report, ends, lambda _level, _text: None, stream)
 
     result = capture_into(None) if order.is_live else _run_aside(order.path, capture_into, is_cancelled)
-    return CaptureOutcome(result.path, _summary(result), result.findings)
+    return CaptureOutcome(result.path, _summary(result), result.findings, are_titled=True)
 
 
 def _run_aside(path: Path, run: Callable[[BinaryIO | None], CaptureResult], is_cancelled: IsCancelled) -> CaptureResult:
@@ -305,7 +307,7 @@ class OutcomeDialog(QDialog):
         layout.setSpacing(12)
         layout.addWidget(self._label("1 finding" if len(findings) == 1 else f"{len(findings)} findings", "title"))
         for finding in findings[:20]:
-            layout.addWidget(self._card(finding))
+            layout.addWidget(self._card(finding, is_titled=outcome.are_titled))
         if len(findings) > 20:
             layout.addWidget(self._label(f"and {len(findings) - 20} more", "dim"))
         layout.addWidget(self._label(f"{outcome.summary}.", "dim"))
@@ -313,13 +315,13 @@ class OutcomeDialog(QDialog):
         buttons.rejected.connect(self.close)
         layout.addWidget(buttons)
 
-    def _card(self, finding: str) -> QFrame:
+    def _card(self, finding: str, *, is_titled: bool) -> QFrame:
         card = QFrame(self)
         card.setProperty("role", "card")
         box = QVBoxLayout(card)
         box.setContentsMargins(14, 10, 14, 10)
         kind, colon, rest = finding.partition(": ")
-        if colon and len(kind) < 24:
+        if is_titled and colon and len(kind) < 24:
             box.addWidget(self._label(kind[:1].upper() + kind[1:], "error"))
             finding = rest
         label = self._label(finding[:2000], "")
