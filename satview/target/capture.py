@@ -27,7 +27,7 @@ from satview.capture.flight_recorder import Bounds
 from satview.target.arrival import Arrival, CutError
 from satview.target.board import PATHS, Board, ask_board, check_board
 from satview.target.line import OWN_WORDS, ClockOffset, Line, Session
-from satview.target.profiles import TargetError
+from satview.target.profiles import GivenUpError, TargetError
 from satview.target.request import Request, attributes, check_disk, logger_command, with_rules
 from satview.target.watching import Recording
 
@@ -117,7 +117,7 @@ def capture(
         RuleError, UsageError: As `with_rules`.
         WriteError: The file cannot be created.
     """
-    with Line(request.profile) as line:
+    with Line(request.profile, asks_to_stop) as line:
         board = ask_board(line)
         check_board(board, request.profile)
         if unknown := ", ".join(board.unknown()):
@@ -132,7 +132,8 @@ def capture(
         file = "-" if board.can_stream else f"{request.profile.memory_folder}/satview-{secrets.token_hex(4)}.kev"
         command = shlex.join(logger_command(request, board, file))
         if asks_to_stop():
-            raise TargetError("stopped before the capture began; nothing was started")
+            raise GivenUpError
+        line.is_given_up = lambda: False  # from here on the target is left in order
         captured = Captured(request.path, board, command, offset)
         pairs = attributes(request, board, command, offset)
         arrival = Arrival(request.path, pairs) if request.built is None else Recording(

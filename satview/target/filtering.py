@@ -31,7 +31,8 @@ def filter_capture(
     """
     trace = open_trace(captured)
     rules = parse_rules(request.rules, trace.release, process_names(trace))
-    built = build(rules, trace.release, request.load_function, taught=taught(trace))
+    load_function = request.functions_of(trace.release) if request.functions_of is not None else None
+    built = build(rules, trace.release, load_function, taught=taught(trace))
     selected = built.mask(trace, TraceDerivedColumns(trace))
     write_subset(trace, request.path, selected, progress=progress, cancelled=cancelled)
     return bool(selected.any())

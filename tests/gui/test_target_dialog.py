@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QLabel
 
+from satview.events import wire
+from satview.events.naming import names
 from satview.formats.registry import open_trace
 from satview.gui.capture import target_dialog
 from satview.gui.capture.job import OutcomeDialog
 from satview.gui.capture.target_dialog import TargetDialog
+from satview.gui.filters import rules_tab
 from satview.session.session import Stage
 from tests.target.conftest import board, quick_clock, resident, targets_folder  # noqa: F401  -- fixtures
 
@@ -225,3 +230,118 @@ def test_what_it_remembers_may_be_anything(empty_window, qtbot, stored):
     assert (dialog.target_text, dialog.ending.currentText()) == ("", "By Stop")
     assert not dialog.start_button.isEnabled()
     dialog.close()
+
+
+@pytest.fixture
+def silent_board(targets, board):  # noqa: F811
+    """Let the board take a question and never answer it."""
+    board.add_program("uname", ": > $BOARD/asked; exec sleep 60")
+    return board
+
+
+def is_asked(silent_board):
+    return (silent_board.folder / "asked").exists()
+
+
+def test_stop_while_a_silent_board_is_asked_answers_at_once(empty_window, silent_board, qtbot, tmp_path):
+    dialog = begin(empty_window, qtbot, tmp_path / "run.kev")
+    qtbot.waitUntil(lambda: is_asked(silent_board), timeout=20_000)
+    QTest.mouseClick(dialog.stop_button, LEFT)
+    qtbot.waitUntil(dialog.start_button.isVisible, timeout=2_000)
+    assert dialog.message.text() == "Stopped before the capture began; nothing was started."
+    assert not (silent_board.folder / "arguments").exists()
+
+
+@pytest.mark.parametrize("closed", ["dialog", "window"])
+def test_closing_while_a_silent_board_is_asked_closes_at_once(closed, empty_window, silent_board, qtbot, tmp_path):
+    dialog = begin(empty_window, qtbot, tmp_path / "run.kev")
+    qtbot.waitUntil(lambda: is_asked(silent_board), timeout=20_000)
+    began_s = time.monotonic()
+    if closed == "dialog":
+        dialog.close()
+        qtbot.waitUntil(lambda: empty_window.findChild(TargetDialog) is None, timeout=2_000)
+    else:
+        empty_window.close()
+    assert time.monotonic() - began_s < 2
+    assert silent_board.is_clean_within(5)
+
+
+def rules_with_python(folder):
+    (folder / "mine.py").write_text("def only_pulses(event):\n    return event.name == 'REC_PULSE'\n")
+    rules = folder / "mine.satrules"
+    rules.write_text("DELALLCLASSES\nADDCLASS COMM\nADDCLASSEVHANDLER COMM CALL mine.py:only_pulses\n")
+    return rules
+
+
+@pytest.mark.thorough
+def test_python_of_rules_runs_after_a_yes(empty_window, targets, board, qtbot, tmp_path, monkeypatch):  # noqa: F811
+    asked = []
+    monkeypatch.setattr(rules_tab, "allow_code", lambda _parent, path: asked.append(path) or True)
+    rules = rules_with_python(tmp_path)
+    begin(empty_window, qtbot, tmp_path / "run.kev", "After a time", str(rules))
+    trace = wait_until_shown(empty_window, qtbot)
+    assert asked == [tmp_path / "mine.py"]
+    codes = set(trace.events.code.tolist()) - {wire.CONTROL_BUFFER, wire.CONTROL_TIME}
+    assert {names(trace.release)[code].symbol for code in codes} == {"_NTO_TRACE_COMM_RPULSE"}
+
+
+def test_python_of_rules_does_not_run_after_a_no(empty_window, targets, board, qtbot, tmp_path, monkeypatch):  # noqa: F811
+    monkeypatch.setattr(rules_tab, "allow_code", lambda _parent, _path: False)
+    dialog = begin(empty_window, qtbot, tmp_path / "run.kev", "After a time", str(rules_with_python(tmp_path)))
+    assert dialog.message.text() == "Mine.py is code and was not allowed to run."
+    assert not empty_window.capture_job.is_busy
+
+
+@pytest.mark.thorough
+def test_buffers_are_those_of_the_file_of_targets_until_they_are_changed(empty_window, targets, board, qtbot, tmp_path):  # noqa: F811
+    targets.write_text(targets.read_text() + "kernel_buffers = 20\nown_buffers = 40\n")
+    dialog = begin(empty_window, qtbot, tmp_path / "run.kev", "After a time")
+    assert (dialog.kernel_buffers.text(), dialog.own_buffers.text()) == ("20 in the kernel", "40 in the logger")
+    assert wait_until_shown(empty_window, qtbot).header.get("CAPTURE_COMMAND").endswith("-k 20 -b 40 -f -")
+    dialog = dialog_of(empty_window, qtbot)
+    dialog.kernel_buffers.setFocus()
+    dialog.kernel_buffers.selectAll()
+    QTest.keyClicks(dialog.kernel_buffers, "77")
+    dialog.path.setText(str(tmp_path / "again.kev"))
+    QTest.mouseClick(dialog.start_button, LEFT)
+    qtbot.waitUntil(lambda: (board.folder / "arguments").read_text().endswith("-k 77 -b 40 -f -\n"), timeout=20_000)
+    dialog.close()
+    wait_until_shown(empty_window, qtbot)
+
+
+@pytest.mark.thorough
+def test_a_recorder_writes_a_file_for_each_incident(empty_window, targets, board, qtbot, tmp_path):  # noqa: F811
+    rules = tmp_path / "late.satrules"
+    rules.write_text('ADDALLCLASSES\nWHEN event == REC_PULSE THEN MARK "pulse"; KEEP 1 buffers; STOP\n')
+    dialog = dialog_of(empty_window, qtbot)
+    assert not dialog.files.isVisible()
+    dialog.target.setCurrentText("rig")
+    dialog.ending.setCurrentText("By Stop, a file for each incident (ring)")
+    assert dialog.files.isVisible()
+    assert dialog.message.text().startswith("Choose a file of rules that says what an incident is")
+    assert not dialog.start_button.isEnabled()
+    dialog.rules.setText(str(rules))
+    dialog.files.setValue(2)
+    dialog.path.setText(str(tmp_path / "incident.kev"))
+    QTest.mouseClick(dialog.start_button, LEFT)
+    qtbot.waitUntil((tmp_path / "incident-0003.kev").exists, timeout=30_000)
+    assert not (tmp_path / "incident-0001.kev").exists()
+    qtbot.waitUntil(lambda: " hits, " in dialog.message.text(), timeout=20_000)
+    QTest.mouseClick(dialog.stop_button, LEFT)
+    trace = wait_until_shown(empty_window, qtbot)
+    assert trace.path == max(tmp_path.glob("incident-*.kev"))
+    assert trace.header.get("CAPTURE_MARK_0").endswith(" pulse")
+    outcome = empty_window.findChild(OutcomeDialog)
+    assert "2 files of incidents; this is the newest" in [
+        label.text() for label in outcome.findChildren(QLabel, "finding")
+    ]
+    outcome.close()
+
+
+def test_a_limit_of_the_disk_that_is_none_is_said(empty_window, targets, qtbot, tmp_path):
+    rules = tmp_path / "late.satrules"
+    rules.write_text("WHEN event == REC_PULSE THEN STOP\n")
+    dialog = dialog_of(empty_window, qtbot)
+    dialog.disk.setText("much")
+    begin(empty_window, qtbot, tmp_path / "run.kev", "By Stop, a file for each incident (ring)", str(rules))
+    assert dialog.message.text() == "At most much: must be a size, for example 500M or 2GB."

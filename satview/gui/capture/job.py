@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
@@ -46,9 +46,11 @@ class TargetCaptureRequest:
 
     Attributes:
         request: Where, what, and the file.
+        notices: What the functions that the rules call have to say: that they were switched off.
     """
 
     request: Request
+    notices: list[str] = field(default_factory=list)
 
     @property
     def path(self) -> Path:
@@ -127,7 +129,7 @@ class CaptureJob(QObject):
             self._job.start(partial(_carry_out, order, self._is_stopped))
         else:
             signals = (self._told_there.emit, self._grows_there.emit)
-            self._job.start(partial(_capture_on_target, order.request, self._is_stopped, *signals))
+            self._job.start(partial(_capture_on_target, order, self._is_stopped, *signals))
         self.began.emit(order)
         if isinstance(order, CaptureRequest) and order.is_live:
             self.grows.emit(order.path)
@@ -221,7 +223,7 @@ def _run_aside(path: Path, run: Callable[[BinaryIO | None], CaptureResult], is_c
 
 
 def _capture_on_target(
-    request: Request,
+    order: TargetCaptureRequest,
     is_stopped: threading.Event,
     tell: Callable[[str], None],
     grows: Callable[[Path], None],
@@ -231,7 +233,7 @@ def _capture_on_target(
     """Capture on a target, on a pool thread, and filter by what of the rules the target cannot carry out.
 
     Args:
-        request: What, and where to.
+        order: What, and where to.
         is_stopped: Set when the logger shall write what it has and end.
         tell: Gets how far it is.
         grows: Gets the file when it can be followed; not where it is filtered at the end.
@@ -241,7 +243,7 @@ def _capture_on_target(
     from satview.target.capture import capture  # here: brings numpy
     from satview.target.filtering import filter_capture
 
-    said: list[str] = []
+    request, said = order.request, list[str]()
 
     def ends() -> bool:
         return is_stopped.is_set() or is_cancelled()
@@ -261,7 +263,12 @@ def _capture_on_target(
     if is_cancelled():
         raise Cancelled
     path, findings = captured.path, [*captured.faults, *captured.notes]
-    if path != request.path:
+    if request.bounds is not None:
+        if not captured.files:
+            raise UsageError(f"no trigger has hit in {captured.seconds:.0f} s, so that there is no file")
+        path = captured.files[-1]
+        findings.append(f"{counted(len(captured.files), 'file')} of incidents; this is the newest")
+    elif path != request.path:
         tell_all(f"filtering {path.name} \N{HORIZONTAL ELLIPSIS}")
         try:
             is_empty = not filter_capture(path, request, report, is_cancelled)
@@ -270,6 +277,7 @@ def _capture_on_target(
         else:
             findings += [f"no event passes the rules; all that came is in {path.name}"] * is_empty
             path = request.path
+    findings += order.notices
     return CaptureOutcome(path, _target_summary(captured, request.profile.title, path), findings)
 
 
