@@ -373,9 +373,29 @@ class Consensus:
         if clock.cpu == self._start:
             cost[0] += self._contradicts_header(clock, candidates[0])
         steps = candidates[1:, None, :] - candidates[:-1, :, None]
-        levels, doubt = _cheapest(candidates, cost, _step_costs(clock, steps))
+        step_cost = _step_costs(clock, steps)
+        if not self._surroundings.has_shared_buffers:
+            is_shared = self._is_silence_of_others(clock, others)[:, None, None]
+            step_cost[is_shared & (steps == np.diff(clock.level)[:, None, None])] = 0.0
+        levels, doubt = _cheapest(candidates, cost, step_cost)
         clock.place(levels)
         clock.doubt = np.where(clock.weight > 0, doubt, 0)
+
+    def _is_silence_of_others(self, clock: _Clock, others: list[_Clock]) -> NDArray[np.bool_]:
+        """Return whether each step of a CPU to its next run is a pause that another one proves to have had too.
+
+        A kernel without a tick logs nothing while nothing happens, on any CPU.
+        """
+        start, end = clock.claims.value[clock.first[1:] - 1], clock.column("value")[1:]
+        is_shared = np.zeros(len(start), np.bool_)
+        for other in others:
+            times = np.sort(other.times()[1][: len(other.times()[0]) - (other.ends is not None)])
+            behind = np.flatnonzero(np.diff(times) >= ROLLOVER) + 1
+            for position in behind[np.minimum(behind, len(times) - behind) > _FEW_CLAIMS].tolist():
+                is_shared |= (np.abs(start - times[position - 1]) <= 2 * ROLLOVER) & (
+                    np.abs(end - times[position]) <= 2 * ROLLOVER
+                )
+        return is_shared
 
     def _candidates(self, clock: _Clock, others: list[_Clock]) -> NDArray[np.int64]:
         """Return levels on which each run of a CPU may be, int64 (runs, k); the first is its own."""
@@ -537,13 +557,18 @@ class Consensus:
                                         for clock in self.clocks.values()]))  # fmt: skip
         for cpu, clock in self.clocks.items():
             bits = clock.ties()
+            is_shared = self._is_silence_of_others(clock, [one for one in self.clocks.values() if one is not clock])
             for run, end, is_alone in self._pauses(clock):
                 early = int(np.searchsorted(times, end))
                 ties = bits[run] >= _LONGEST_TIE and not clock.is_excused[run]
                 step = int(clock.placed[run] - clock.placed[run - 1])
                 if clock.is_excused[run] and step <= _EXCUSED_ROLLOVERS:
                     continue  # the buffers that are missing explain it
-                if not is_alone and (min(early, len(times) - early) <= _FEW_CLAIMS or ties):
+                if is_shared[run - 1] and self._surroundings.has_common_clock:
+                    continue
+                # Events close to the TIME are no contradiction: the silence was before them, and showed no turnover.
+                few = _MOST_DAMAGED if ties else _FEW_CLAIMS
+                if not is_alone and min(early, len(times) - early) <= few:
                     verdicts.unproven.append((int(clock.column("row")[run]), cpu, step))
 
 
