@@ -536,7 +536,7 @@ class Consensus:
         return list(zip(runs.tolist(), ends.tolist(), is_alone.tolist(), strict=True))
 
     def _is_only_silent(self, clock: _Clock) -> bool:
-        """Return whether a CPU contradicts nothing: it is silent for long at times, while others go on.
+        """Return whether a CPU contradicts nothing: it is silent at times, while others go on or prove to be silent.
 
         One that begins before most others, or ends after them, may have been moved there.
         """
@@ -549,7 +549,8 @@ class Consensus:
         (begin, end), begins, ends = spans[0], *zip(*spans[1:], strict=True)
         half = len(others) // 2
         is_within = begin >= sorted(begins)[half] - SLACK and end <= sorted(ends)[-1 - half] + SLACK
-        return is_within and bool(pauses) and all(is_alone for _, _, is_alone in pauses)
+        is_shared = self._is_silence_of_others(clock, others)
+        return is_within and bool(pauses) and all(is_alone or is_shared[run - 1] for run, _, is_alone in pauses)
 
     def _add_unproven(self, verdicts: Verdicts) -> None:
         """Note pauses of all CPUs that few TIME events before or after them prove."""
