@@ -366,4 +366,4 @@ class _Run:
 
 
 def _megabytes(size: float) -> str:
-    return f"{size / 1e6:.1f}"
+    return f"{size / 1e6:.{1 if not 0 < size < 1e5 else 3}f}"

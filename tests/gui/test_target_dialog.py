@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 
 import pytest
@@ -11,13 +12,14 @@ from PySide6.QtWidgets import QLabel
 
 from satview.events import wire
 from satview.events.naming import names
+from satview.events.spec import Release
 from satview.formats.registry import open_trace
 from satview.gui.capture import target_dialog
 from satview.gui.capture.job import OutcomeDialog
 from satview.gui.capture.target_dialog import TargetDialog
 from satview.gui.filters import rules_tab
 from satview.session.session import Stage
-from tests.target.conftest import board, quick_clock, resident, targets_folder  # noqa: F401  -- fixtures
+from tests.target.conftest import Resident, board, quick_clock, resident, targets_folder  # noqa: F401  -- fixtures
 
 LEFT = Qt.MouseButton.LeftButton
 pytestmark = pytest.mark.usefixtures("quick_clock")
@@ -345,3 +347,56 @@ def test_a_limit_of_the_disk_that_is_none_is_said(empty_window, targets, qtbot, 
     dialog.disk.setText("much")
     begin(empty_window, qtbot, tmp_path / "run.kev", "By Stop, a file for each incident (ring)", str(rules))
     assert dialog.message.text() == "At most much: must be a size, for example 500M or 2GB."
+
+
+@pytest.mark.thorough
+def test_losses_of_8_0_are_shown_while_it_runs(empty_window, targets, board, qtbot, tmp_path):  # noqa: F811
+    """Two CPUs with buffers of their own, and a disk that is too slow for them."""
+    board.runs("8.0.0", "8.0", "--cpus 2 --disk 400 -k 4 -b 2")
+    board.says(processes="     pid name\n       1 procnto-smp\n")
+    targets.write_text(targets.read_text() + "wide = true\n")
+    dialog = begin(empty_window, qtbot, tmp_path / "run.kev")
+    qtbot.waitUntil(lambda: " LOST: " in dialog.message.text(), timeout=30_000)
+    running = dialog.message.text()
+    said = re.fullmatch(
+        r".* MB/s, \d+ buffers, \d+ LOST: wide is too much for this line: (\S+) of (\S+) MB/s.*", running
+    )
+    assert said
+    assert float(said[1]) > float(said[2]) > 0
+    session = empty_window.session
+    qtbot.waitUntil(lambda: session.opened is not None and len(session.opened.trace.events) > 0, timeout=30_000)
+    assert session.follow is not None
+    QTest.mouseClick(dialog.stop_button, LEFT)
+    trace = wait_until_shown(empty_window, qtbot)
+    assert trace.release is Release.QNX_8
+    assert trace.problems.counts().keys() <= {
+        "lost-buffers",
+        "lost-events",
+        "orphan-slots",
+        "unfinished-events",
+        "buffer-length",
+    }
+    outcome = empty_window.findChild(OutcomeDialog)
+    fault = outcome.findChild(QLabel, "finding").text()
+    assert fault.startswith("wide is too much for this line: ")
+    assert sum(trace.buffers.lost_before) == int(re.search(r"(\d+) buffers are lost", fault)[1])
+    outcome.close()
+
+
+def test_two_cpus_of_a_simulated_8_0_are_followed(empty_window, targets_folder, qtbot, tmp_path):  # noqa: F811
+    there = Resident("eight", ["client-server"], release=Release.QNX_8, cpus=2)
+    try:
+        dialog = dialog_of(empty_window, qtbot)
+        dialog.target.setCurrentText("sim://eight")
+        dialog.path.setText(str(tmp_path / "eight.kev"))
+        QTest.mouseClick(dialog.start_button, LEFT)
+        session = empty_window.session
+        qtbot.waitUntil(lambda: session.opened is not None and len(session.opened.trace.events) > 0, timeout=30_000)
+        qtbot.waitUntil(lambda: " buffers, none lost" in dialog.message.text(), timeout=20_000)
+        QTest.mouseClick(dialog.stop_button, LEFT)
+        trace = wait_until_shown(empty_window, qtbot)
+        assert trace.release is Release.QNX_8
+        assert sorted(set(trace.events.cpu.tolist())) == [0, 1]
+        assert trace.problems.counts().keys() <= {"unfinished-events", "buffer-length"}
+    finally:
+        there.close()
