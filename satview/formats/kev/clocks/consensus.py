@@ -391,10 +391,14 @@ class Consensus:
         for other in others:
             times = np.sort(other.times()[1][: len(other.times()[0]) - (other.ends is not None)])
             behind = np.flatnonzero(np.diff(times) >= ROLLOVER) + 1
-            for position in behind[np.minimum(behind, len(times) - behind) > _FEW_CLAIMS].tolist():
-                is_shared |= (np.abs(start - times[position - 1]) <= 2 * ROLLOVER) & (
-                    np.abs(end - times[position]) <= 2 * ROLLOVER
-                )
+            behind = behind[np.minimum(behind, len(times) - behind) > _FEW_CLAIMS]
+            if not len(behind):
+                continue
+            begins, ends = times[behind - 1], times[behind]
+            nearest = np.searchsorted(begins, start)
+            for step in range(-3, 3):  # each is a rollover long at least, so that more are not so near
+                near = np.clip(nearest + step, 0, len(begins) - 1)
+                is_shared |= (np.abs(start - begins[near]) <= 2 * ROLLOVER) & (np.abs(end - ends[near]) <= 2 * ROLLOVER)
         return is_shared
 
     def _candidates(self, clock: _Clock, others: list[_Clock]) -> NDArray[np.int64]:
