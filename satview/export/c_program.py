@@ -359,7 +359,8 @@ class _Program:
         names = {external.name for code in np.flatnonzero(hidden).tolist()
                  if (external := state.address(code).external) not in (None, C.CONTROL)}  # fmt: skip
         if names and not (codes_that_fit(trigger.condition.tree) & visible).any():
-            self._fault(trigger, f"the kernel calls no handler for events of {', '.join(sorted(names))}")
+            self._fault(trigger, f"the kernel calls no handler for events of {', '.join(sorted(names))}; record with "
+                        "satview capture --ring")  # fmt: skip
         elif names:
             self._notes += (f"line {trigger.line}: the program does not see events of {', '.join(sorted(names))}, "
                             "which take no handler",)  # fmt: skip

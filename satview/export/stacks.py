@@ -54,16 +54,16 @@ def write_speedscope(trace: Trace, path: Path | str, window: TimeWindow | None) 
     """
     frames: dict[tuple[str, str], int] = {}
     profiles: dict[tuple[str, str], dict[str, Any]] = {}
-    rows = function_table(trace, window).records()
-    places = {row["function"]: row["place"] for row in rows}
-    for row in rows:
+    rows, stack = function_table(trace, window).records(), list[int]()
+    for row in rows:  # each is followed by what it calls
         is_calls = row["source"] == _CALLS
         thread = visible_line(f"{row['process']} {row['thread']}")
         profile = profiles.setdefault((thread, row["source"]), {
             "type": "sampled", "name": f"{thread}, {row['source']}", "unit": "nanoseconds" if is_calls else "none",
             "startValue": 0, "endValue": 0, "samples": [], "weights": [],
         })  # fmt: skip
-        stack = [frames.setdefault((name, places.get(name, "")), len(frames)) for name in row["stack"].split(SEPARATOR)]
+        frame = frames.setdefault((row["function"], row["place"]), len(frames))
+        stack = [*stack[: row["depth"]], frame]
         profile["samples"].append(stack)
         profile["weights"].append(_weight(row))
         profile["endValue"] += _weight(row)

@@ -107,8 +107,9 @@ _KINDS: Final = (
     ProblemKind(
         "clock-unproven",
         "Late TIME event without proof",
-        "Nothing after it shows whether the target was silent for so long or the TIME event is damaged. The first view "
-        "ends before it; Show everything (0) shows it.",
+        "Too few TIME events are before or after it to show whether the target was silent for so long or this one is "
+        "damaged: five or fewer, or twelve where the events before it follow closely. The first view is without the "
+        "shorter side; Show everything (0) shows it.",
         False,
     ),
     ProblemKind(

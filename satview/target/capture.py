@@ -29,7 +29,7 @@ from satview.target.arrival import Arrival, CutError
 from satview.target.board import PATHS, Board, ask_board, check_board
 from satview.target.building import END, ENDED, PROGRAM, START, built_program, copy_program
 from satview.target.line import OWN_WORDS, ClockOffset, Line, Session
-from satview.target.profiles import TargetError
+from satview.target.profiles import GivenUpError, TargetError
 from satview.target.request import Request, attributes, check_disk, logger_command, with_rules
 from satview.target.watching import Recording
 
@@ -121,7 +121,7 @@ def capture(
         RuleError, UsageError: As `with_rules`.
         WriteError: The file cannot be created.
     """
-    with Line(request.profile) as line:
+    with Line(request.profile, asks_to_stop) as line:
         board = ask_board(line)
         check_board(board, request.profile)
         if unknown := ", ".join(board.unknown()):
@@ -137,7 +137,8 @@ def capture(
         code = built_program(request.source, request.profile, say) if program else b""
         command = shlex.join(logger_command(request, board, file, say))
         if asks_to_stop():
-            raise TargetError("stopped before the capture began; nothing was started")
+            raise GivenUpError
+        line.is_given_up = lambda: False  # from here on the target is left in order
         captured = Captured(request.path, board, command, offset)
         pairs = attributes(request, board, command, offset)
         arrival = Arrival(request.path, pairs) if request.built is None else Recording(
@@ -407,4 +408,4 @@ class _Run:
 
 
 def _megabytes(size: float) -> str:
-    return f"{size / 1e6:.1f}"
+    return f"{size / 1e6:.{1 if not 0 < size < 1e5 else 3}f}"

@@ -36,7 +36,8 @@ def filter_capture(
     """
     trace = open_trace(captured)
     rules = parse_rules(request.rules, trace.release, process_names(trace))
-    built = build(rules, trace.release, request.load_function, taught=taught(trace))
+    load_function = request.functions_of(trace.release) if request.functions_of is not None else None
+    built = build(rules, trace.release, load_function, taught=taught(trace))
     derived = TraceDerivedColumns(trace)
     selected = built.mask(trace, derived)
     written = write_subset(trace, request.path, selected, progress=progress, cancelled=cancelled)

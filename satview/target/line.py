@@ -14,20 +14,21 @@ import contextlib
 import os
 import queue
 import shutil
+import signal
 import subprocess
 import tempfile
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Final, Self
+from typing import IO, Final, Self, TypeVar
 
 from satview.base.child import absolute_program
 from satview.base.safe_text import visible_line
 from satview.target import shell
-from satview.target.profiles import Profile, TargetError
+from satview.target.profiles import GivenUpError, Profile, TargetError
 
 _OPTIONS: Final = (
     "-T",
@@ -63,7 +64,11 @@ _SOCKET_BYTES_MAX: Final = 80  # systems take about a hundred; ssh adds some to 
 _CHUNK: Final = 1 << 16
 _SAID_MAX: Final = 1 << 20
 _LAST_WORDS_S: Final = 1.0
+_LOOK_S: Final = 0.1  # between looks at whether anybody still waits
 _CHUNKS: Final = 64  # held when the disk is slower than the line; then the line waits
+
+
+_Answer = TypeVar("_Answer", bytes, int)
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,6 +151,12 @@ class Session:
                 left = left[self._input.write(left) :]
             self._input.close()
 
+    def exit_code(self, timeout_s: float) -> int | None:
+        """Return how the command ended; None if it has not, after so long."""
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            return self.process.wait(timeout_s)
+        return None
+
     @property
     def _input(self) -> IO[bytes]:
         assert self.process.stdin is not None
@@ -164,6 +175,14 @@ class Session:
             self._threads[1].join(_LAST_WORDS_S)
         return self.said_so_far
 
+    def kill(self) -> None:
+        """End it for good, and what it has started: a jump of ssh, programs of a shell."""
+        with contextlib.suppress(OSError):
+            if os.name == "nt":
+                self.process.kill()
+            elif self.process.poll() is None:
+                os.killpg(self.process.pid, signal.SIGKILL)  # the group is its own, see above
+
     def close(self, patience_s: float = 2.0) -> None:
         """End it: by closing its input, or else for good."""
         with contextlib.suppress(OSError):
@@ -171,7 +190,7 @@ class Session:
         try:
             self.process.wait(patience_s)
         except subprocess.TimeoutExpired:
-            self.process.kill()
+            self.kill()
             self.process.wait()
         self._is_closed.set()
         for thread, stream in zip(self._threads, (self.process.stdout, self.process.stderr), strict=True):
@@ -185,10 +204,14 @@ class Line:
 
     Args:
         profile: Where the target is.
+        is_given_up: Asked ten times a second while an answer is awaited; True ends all sessions at once.
+
+    Attributes:
+        is_given_up: The same; can be replaced.
     """
 
-    def __init__(self, profile: Profile) -> None:
-        self.profile = profile
+    def __init__(self, profile: Profile, is_given_up: Callable[[], bool] = lambda: False) -> None:
+        self.profile, self.is_given_up = profile, is_given_up
         self._environment: dict[str, str] | None = None
         self._words = self._simulated_words() if profile.simulated else self._ssh_words()
         self._folder = Path(tempfile.mkdtemp(prefix="satview-"))
@@ -263,23 +286,36 @@ class Line:
             data: Its standard input; its end comes after it where there is any.
 
         Raises:
-            TargetError: The line broke, or nothing came to an end in time.
+            TargetError: The line broke, nothing came to an end in time, or nobody waits any more.
         """
         session, parts = self.start(script), []
         try:
             if data:
                 session.send(data)
             deadline_s = time.monotonic() + timeout_s
-            while (answer := session.read(max(0.0, deadline_s - time.monotonic()))) != b"":
-                if answer is None:
-                    raise TargetError(self._slow(timeout_s))
+            while answer := self._awaited(session.read, deadline_s, timeout_s):
                 parts.append(answer)
-            session.process.wait(timeout_s)
-            if session.process.returncode == 255:  # ssh's own
+            if self._awaited(session.exit_code, deadline_s, timeout_s) == 255:  # ssh's own
                 raise TargetError(self.fault(session))
         finally:
             session.close()
         return b"".join(parts).decode("utf-8", "replace")
+
+    def _awaited(self, look: Callable[[float], _Answer | None], deadline_s: float, timeout_s: float) -> _Answer:
+        """Return what a function comes to that waits for so many seconds and returns None if nothing came.
+
+        Raises:
+            TargetError: Nothing came in time, or nobody waits any more.
+        """
+        while (left_s := deadline_s - time.monotonic()) > 0:
+            if self.is_given_up():
+                for session in self._sessions:
+                    session.kill()
+                raise GivenUpError
+            if (answer := look(min(left_s, _LOOK_S))) is not None:
+                return answer
+        raise TargetError(f"{self.profile.title} did not answer within {timeout_s:.0f} s; look whether it is busy, and "
+                          "try again")  # fmt: skip
 
     def fault(self, session: Session) -> str:
         """Return why a session could not begin or go on, as a sentence."""
@@ -324,9 +360,7 @@ class Line:
         self._clock.write("?\n")
         deadline_s, text = time.monotonic() + _PATIENCE_S, b""
         while not text.endswith(b"\n"):
-            data = self._clock.read(max(0.0, deadline_s - time.monotonic()))
-            if data is None:
-                raise TargetError(self._slow(_PATIENCE_S))
+            data = self._awaited(self._clock.read, deadline_s, _PATIENCE_S)
             if not data:
                 raise TargetError(self.fault(self._clock))
             text += data
@@ -335,6 +369,3 @@ class Line:
             return calendar.timegm((year, month, day, hour, minute, second))
         except ValueError:
             return None
-
-    def _slow(self, timeout_s: float) -> str:
-        return f"{self.profile.title} did not answer within {timeout_s:.0f} s; look whether it is busy, and try again"

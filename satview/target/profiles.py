@@ -17,7 +17,7 @@ from satview.base.shared_file import DamagedFileError, as_declared, read_shared
 from satview.target import shell
 
 _FILE_BYTES_MAX: Final = 1 << 20
-_MOST_BUFFERS: Final = 4096
+MOST_BUFFERS: Final = 4096
 # A host never begins with `-`, which ssh would take for an option; names in ssh's own config have these characters too.
 _ADDRESS: Final = re.compile(
     r"ssh://(?:(?P<user>[\w][\w.\\-]*)@)?(?P<host>[\w][\w.-]*|\[[0-9a-fA-F:]+(?:%\w+)?\])(?::(?P<port>[0-9]{1,5}))?/?",
@@ -25,11 +25,18 @@ _ADDRESS: Final = re.compile(
 )
 _SIMULATED: Final = re.compile(rf"sim://(?P<name>{shell.NAME.pattern})?/?", re.ASCII)
 _FOLDER: Final = "^(/[A-Za-z0-9_.-]+)+$"  # goes into a script for the target's shell
-Buffers = Annotated[int, msgspec.Meta(ge=1, le=_MOST_BUFFERS)]
+Buffers = Annotated[int, msgspec.Meta(ge=1, le=MOST_BUFFERS)]
 
 
 class TargetError(SatviewError):
     """A target or the line to it does not do what a capture needs; the text says what, and what helps."""
+
+
+class GivenUpError(TargetError):
+    """Whoever asked a target did not wait for its answer."""
+
+    def __init__(self) -> None:
+        super().__init__("stopped before the capture began; nothing was started")
 
 
 class Profile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

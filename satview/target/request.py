@@ -56,7 +56,7 @@ class Request:
         filters: Options of tracelogger that choose events: `-w`, `-F`, `-a`.
         rules: Text of rules, instead of `filters`; empty = none.
         rules_name: The file that they are from.
-        load_function: For rules that call Python functions; None refuses those.
+        functions_of: Loads the Python functions that rules call, by the release of the target; None refuses those.
         seconds: How long; 0 = until somebody ends it.
         is_ring: Keep the newest events in the target's buffers, and fetch them at the end.
         bounds: Of the files that triggers of a ring end as; None = one file, of as many buffers as `-k` says.
@@ -69,7 +69,7 @@ class Request:
     filters: tuple[str, ...] = ()
     rules: str = ""
     rules_name: str = ""
-    load_function: FunctionLoader | None = None
+    functions_of: Callable[[Release], FunctionLoader] | None = None
     seconds: float = 0.0
     is_ring: bool = False
     bounds: Bounds | None = None
@@ -104,7 +104,8 @@ def with_rules(request: Request, board: Board) -> tuple[Request, tuple[str, ...]
         return request, ()
     release = board.release or Release.QNX_7
     rules = parse_rules(request.rules, release, board.pids_by_name())
-    built = build(rules, release, request.load_function)
+    load_function = request.functions_of(release) if request.functions_of is not None else None
+    built = build(rules, release, load_function)
     if request.bounds is not None and not built.triggers:
         raise UsageError(_NO_TRIGGER)
     if built.triggers:
@@ -112,7 +113,7 @@ def with_rules(request: Request, board: Board) -> tuple[Request, tuple[str, ...]
             raise RuleError([fault])
         _check_recording(request, board, built)
         rules = tuple(rule for rule in rules if rule.action is None)
-    command = tracelogger_command(build(rules, release, request.load_function), "-")
+    command = tracelogger_command(build(rules, release, load_function), "-")
     filters = tuple(shlex.split(command.text)[1:-2])
     if built.triggers:
         return replace(request, filters=filters, built=built), command.reasons
@@ -120,7 +121,7 @@ def with_rules(request: Request, board: Board) -> tuple[Request, tuple[str, ...]
         return replace(request, filters=filters), command.reasons
     path, reasons = request.path.with_suffix(".unfiltered.kev"), command.reasons
     if request.profile.qcc:
-        program = c_program(build(rules, release, request.load_function), request.rules_name)
+        program = c_program(build(rules, release, load_function), request.rules_name)
         if not program.faults:
             return replace(request, filters=("-d1",), source=program.source), program.notes
         reasons = (*reasons, f"no program in C says these rules: {program.faults[0]}")

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import json
+import shutil
+import subprocess
 from pathlib import Path
+
+import pytest
 
 from satview.answers.flame_graph import Measure, flame_graph
 from satview.answers.functions import function_table
@@ -139,3 +143,37 @@ def test_folded_stacks_and_speedscope(tmp_path: Path) -> None:
         ("nanoseconds", 106),
         ("none", 2),
     ]
+
+
+def test_functions_of_one_name_have_frames_of_their_own_in_speedscope(tmp_path: Path) -> None:
+    """Each of two files has a function `work` that only this file sees."""
+    gcc = shutil.which("gcc")
+    if gcc is None:
+        pytest.skip("no C compiler; on Debian: apt-get install gcc libc6-dev")
+    for name in ("plan", "send"):
+        (tmp_path / f"{name}.c").write_text(
+            f"static int work(int x) {{ return x; }}\nint {name}(void) {{ return work(1); }}\n"
+        )
+    (tmp_path / "main.c").write_text("int plan(void), send(void);\nint main(void) { return plan() + send(); }\n")
+    build = tmp_path / "build"
+    build.mkdir()
+    sources = [str(tmp_path / f"{name}.c") for name in ("plan", "send", "main")]
+    subprocess.run([gcc, "-g", "-O0", "-no-pie", "-o", str(build / "app"), *sources], check=True)
+    listed = subprocess.run(["nm", str(build / "app")], capture_output=True, text=True, check=True).stdout
+    works = sorted(int(line.split()[0], 16) for line in listed.splitlines() if line.endswith(" t work"))
+    builder = TraceBuilder().time_event(0).process_name(1, 7, "usr/bin/app").state("RUNNING", 2, 7, 1)
+    for event, time, address in (
+        (ENTER, 10, works[0]),
+        (ENTER, 20, works[1]),
+        (EXIT, 40, works[1]),
+        (EXIT, 70, works[0]),
+    ):
+        builder.event(event, time, (address, 0))
+    trace = builder.open(tmp_path)
+    add_symbols(trace, build)
+    export(trace, tmp_path / "t.speedscope.json")
+    scope = json.loads((tmp_path / "t.speedscope.json").read_text())
+    assert scope["shared"]["frames"] == [
+        {"name": "work", "file": "plan.c", "line": 1}, {"name": "work", "file": "send.c", "line": 1},
+    ]  # fmt: skip
+    assert (scope["profiles"][0]["samples"], scope["profiles"][0]["weights"]) == ([[0], [0, 1]], [40, 20])

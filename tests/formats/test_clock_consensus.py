@@ -13,7 +13,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from satview.capture.run import Capture, run
+from satview.capture.sim.calls import Sleep
+from satview.capture.workloads.registry import Workload
 from satview.events import wire
+from satview.events.spec import Release
 from satview.formats.kev.reader import open_kev, read_start
 from satview.store.doubts import outside, trusted_part, trusted_window
 from satview.store.trace import Trace
@@ -231,3 +235,22 @@ def test_what_lies_outside_is_said_and_not_counted(tmp_path):
     exported = satview("export", path, "-o", tmp_path / "events.csv")
     assert b"2 events from 38.6" in exported.stderr
     assert len((tmp_path / "events.csv").read_text().splitlines()) == 43
+
+
+def test_a_target_that_was_silent_for_a_minute_is_believed(tmp_path):
+    """8.0 has no tick: from 1 s to 61 s neither CPU logs anything, and CPU 1 has few TIME events in all."""
+
+    def body():
+        for _ in range(1000):
+            yield Sleep(1_000_000)
+        yield Sleep(60_000_000_000)
+        while True:
+            yield Sleep(1_000_000)
+
+    workload = Workload("quiet", "", lambda kernel: kernel.spawn("usr/bin/quiet", body), 2, 64_000_000_000)
+    run(Capture(workload, release=Release.QNX_8), tmp_path / "quiet.kev")
+    trace = open_kev(tmp_path / "quiet.kev")
+    assert not trace.problems.counts()
+    for cpu in (0, 1):
+        seconds = np.sort(trace.events.time_cycles[trace.events.cpu == cpu]) / trace.clock.cycles_per_s
+        assert 59 < np.diff(seconds).max() < 61

@@ -131,7 +131,7 @@ def test_it_follows_the_range_and_the_names_and_stays_zoomed(panel, empty_window
 
 
 def test_the_menu_filters_to_the_function(panel, empty_window, qtbot):
-    """Row 5 is the one entry into 0x200."""
+    """Rows 5 and 6 are the one entry into 0x200 and its exit."""
     filters, viewport = empty_window.session.opened.filters, panel.canvas.viewport()
     position = panel.canvas.rectangle(node(panel, "0x200")).center().toPoint()
     click(panel, "0x200", Qt.MouseButton.RightButton)
@@ -141,7 +141,7 @@ def test_the_menu_filters_to_the_function(panel, empty_window, qtbot):
     next(entry for entry in menu.actions() if entry.text() == "Filter &to thisfn = 0x0000000000000200").trigger()
     menu.close()
     qtbot.waitUntil(lambda: not filters.is_pending)
-    assert filters.rows.tolist() == [5]
+    assert filters.rows.tolist() == [5, 6]
 
 
 def test_a_trace_without_functions_says_so(window, qtbot):

@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+import re
+import time
+
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QLabel
 
+from satview.events import wire
+from satview.events.naming import names
+from satview.events.spec import Release
 from satview.formats.registry import open_trace
 from satview.gui.capture import target_dialog
+from satview.gui.capture.job import OutcomeDialog
 from satview.gui.capture.target_dialog import TargetDialog
-from tests.target.conftest import board, quick_clock, resident, targets_folder  # noqa: F401  -- fixtures
+from satview.gui.filters import rules_tab
+from satview.session.session import Stage
+from tests.target.conftest import Resident, board, quick_clock, resident, targets_folder  # noqa: F401  -- fixtures
 
 LEFT = Qt.MouseButton.LeftButton
 pytestmark = pytest.mark.usefixtures("quick_clock")
@@ -20,7 +30,8 @@ def targets(board, tmp_path, monkeypatch):  # noqa: F811
     """Let the board be the target `rig` of the user's file."""
     file = tmp_path / "targets.toml"
     options = ", ".join(f'"{word}"' for word in board.profile.ssh_options)
-    file.write_text(f'[rig]\naddress = "{board.profile.address}"\nssh_options = [{options}]\n')
+    file.write_text(f'[rig]\naddress = "{board.profile.address}"\nssh_options = [{options}]\n'
+                    f'memory_folder = "{board.memory}"\n')  # fmt: skip
     monkeypatch.setattr(target_dialog, "targets_file", lambda: file)
     return file
 
@@ -32,13 +43,16 @@ def dialog_of(window, qtbot):
     return window.findChild(TargetDialog)
 
 
-def begin(window, qtbot, path):
-    """Type the target and the file, and press Capture."""
+def begin(window, qtbot, path, ending="By Stop", rules=""):
+    """Type the target and the file, say how it ends after a second or by Stop, and press Capture."""
     dialog = dialog_of(window, qtbot)
     dialog.target.setFocus()
     dialog.target.lineEdit().selectAll()
     QTest.keyClicks(dialog.target, "rig")
     dialog.path.setText(str(path))
+    dialog.ending.setCurrentText(ending)
+    dialog.seconds.setValue(1)
+    dialog.rules.setText(rules)
     assert dialog.start_button.isEnabled(), dialog.message.text()
     QTest.mouseClick(dialog.start_button, LEFT)
     return dialog
@@ -101,3 +115,288 @@ def test_a_simulated_target_is_captured_from_as_a_board_is(empty_window, residen
     qtbot.waitUntil(lambda: not empty_window.capture_job.is_busy, timeout=30_000)
     assert open_trace(path).header.get("CAPTURE_HOST") == "target"
     assert resident.waits_until(lambda: "tracelogger" not in resident.processes())
+
+
+def test_a_window_that_closes_keeps_what_came(empty_window, targets, board, qtbot, tmp_path):  # noqa: F811
+    begin(empty_window, qtbot, tmp_path / "run.kev")
+    session = empty_window.session
+    qtbot.waitUntil(lambda: session.opened is not None and len(session.opened.trace.events) > 0, timeout=30_000)
+    shown_events = len(session.opened.trace.events)
+    empty_window.close()
+    assert board.is_clean_within(5)
+    assert len(open_trace(tmp_path / "run.kev").events) >= shown_events
+
+
+def wait_until_shown(window, qtbot):
+    """Wait until the capture has ended and its file is open."""
+    qtbot.waitUntil(lambda: not window.capture_job.is_busy, timeout=30_000)
+    qtbot.waitUntil(lambda: window.session.stage is Stage.READY and window.session.follow is None, timeout=30_000)
+    return window.session.opened.trace
+
+
+@pytest.mark.thorough
+def test_a_ring_is_opened_at_its_end(empty_window, targets, board, qtbot, tmp_path):  # noqa: F811
+    dialog = begin(empty_window, qtbot, tmp_path / "run.kev", "By Stop, newest events only (ring)")
+    qtbot.waitUntil(lambda: "MB/s" in dialog.message.text(), timeout=30_000)
+    assert empty_window.session.stage is Stage.EMPTY
+    QTest.mouseClick(dialog.stop_button, LEFT)
+    trace = wait_until_shown(empty_window, qtbot)
+    assert trace.header.get("CAPTURE_COMMAND") == "tracelogger -r -k 32 -b 64 -f -"
+    assert len(trace.events) > 1000
+
+
+@pytest.mark.thorough
+def test_a_release_that_cannot_stream_is_opened_at_its_end(empty_window, targets, board, qtbot, tmp_path):  # noqa: F811
+    board.runs("6.4.1", "6.x")
+    begin(empty_window, qtbot, tmp_path / "run.kev", "After a time")
+    assert 0.9e9 < wait_until_shown(empty_window, qtbot).duration_ns < 1.2e9
+    assert empty_window.findChild(OutcomeDialog) is None
+    assert board.is_clean_within(5)
+
+
+@pytest.mark.thorough
+def test_what_the_target_cannot_filter_is_filtered_here(empty_window, targets, qtbot, tmp_path):
+    rules = tmp_path / "mine.satrules"
+    rules.write_text("DELALLCLASSES\nADDCLASS COMM\nWHERE event == REC_PULSE\n")
+    begin(empty_window, qtbot, tmp_path / "run.kev", "After a time", str(rules))
+    trace = wait_until_shown(empty_window, qtbot)
+    assert trace.path == tmp_path / "run.kev"
+    assert 0 < len(trace.events) < len(open_trace(tmp_path / "run.unfiltered.kev").events)
+
+
+def test_a_line_that_breaks_is_said_beside_what_came(empty_window, targets, board, qtbot, tmp_path):  # noqa: F811
+    begin(empty_window, qtbot, tmp_path / "run.kev")
+    session = empty_window.session
+    qtbot.waitUntil(lambda: session.opened is not None and len(session.opened.trace.events) > 0, timeout=30_000)
+    board.cut()
+    assert len(wait_until_shown(empty_window, qtbot).events) > 0
+    outcome = empty_window.findChild(OutcomeDialog)
+    fault, note = [label.text() for label in outcome.findChildren(QLabel, "finding")]
+    assert fault.startswith("the line to rig broke")
+    assert note == "rig was left clean: no logger of this capture runs there"
+    outcome.close()
+
+
+def test_closing_the_dialog_stops_in_order(empty_window, targets, board, qtbot, tmp_path):  # noqa: F811
+    dialog = begin(empty_window, qtbot, tmp_path / "run.kev")
+    qtbot.waitUntil(lambda: empty_window.session.stage is Stage.READY, timeout=30_000)
+    dialog.close()
+    assert dialog.message.text().startswith("Stopping")
+    assert wait_until_shown(empty_window, qtbot).path == tmp_path / "run.kev"
+    assert board.is_clean_within(5)
+
+
+@pytest.mark.thorough
+def test_a_trace_that_is_open_keeps_its_window(application, window, targets, qtbot, tmp_path):
+    trace_before = window.session.opened
+    dialog = begin(window, qtbot, tmp_path / "run.kev")
+    qtbot.waitUntil(lambda: len(application.windows) == 2, timeout=30_000)
+    other = application.windows[-1]
+    qtbot.waitUntil(lambda: other.session.stage is Stage.READY, timeout=30_000)
+    assert other.session.follow is not None
+    QTest.mouseClick(dialog.stop_button, LEFT)
+    qtbot.waitUntil(lambda: other.session.follow is None, timeout=30_000)
+    assert other.session.path == tmp_path / "run.kev"
+    assert window.session.opened is trace_before
+
+
+def test_it_begins_with_what_was_captured_last(empty_window, qtbot, tmp_path, monkeypatch):
+    file = tmp_path / "targets.toml"
+    file.write_text('[rig]\naddress = "ssh://root@192.168.1.20"\nwide = true\n')
+    monkeypatch.setattr(target_dialog, "targets_file", lambda: file)
+    dialog = dialog_of(empty_window, qtbot)
+    dialog.target.setCurrentText("ssh://127.0.0.1:1")
+    dialog.path.setText(str(tmp_path / "run.kev"))
+    dialog.ending.setCurrentText("After a time")
+    dialog.seconds.setValue(2.5)
+    QTest.mouseClick(dialog.start_button, LEFT)
+    qtbot.waitUntil(lambda: "no ssh server on this port" in dialog.message.text(), timeout=30_000)
+    assert not (tmp_path / "run.kev").exists()
+    dialog.close()
+    qtbot.waitUntil(lambda: empty_window.findChild(TargetDialog) is None)
+    dialog = dialog_of(empty_window, qtbot)
+    offered = [dialog.target.itemText(row) for row in range(dialog.target.count())]
+    assert offered == ["rig (ssh://root@192.168.1.20)", "ssh://127.0.0.1:1"]
+    assert (dialog.target_text, dialog.seconds.text()) == ("ssh://127.0.0.1:1", "2.5 s")
+    assert not dialog.is_wide.isChecked()
+    dialog.target.setCurrentText(offered[0])
+    assert dialog.target_text == "rig"
+    assert dialog.is_wide.isChecked()  # as the file of targets says
+    dialog.close()
+
+
+@pytest.mark.parametrize("stored", ["[]", "{", '{"ending": 9}', '{"targets": 3}'])
+def test_what_it_remembers_may_be_anything(empty_window, qtbot, stored):
+    empty_window.settings.set("capture/last_target", stored)
+    dialog = dialog_of(empty_window, qtbot)
+    assert (dialog.target_text, dialog.ending.currentText()) == ("", "By Stop")
+    assert not dialog.start_button.isEnabled()
+    dialog.close()
+
+
+@pytest.fixture
+def silent_board(targets, board):  # noqa: F811
+    """Let the board take a question and never answer it."""
+    board.add_program("uname", ": > $BOARD/asked; exec sleep 60")
+    return board
+
+
+def is_asked(silent_board):
+    return (silent_board.folder / "asked").exists()
+
+
+def test_stop_while_a_silent_board_is_asked_answers_at_once(empty_window, silent_board, qtbot, tmp_path):
+    dialog = begin(empty_window, qtbot, tmp_path / "run.kev")
+    qtbot.waitUntil(lambda: is_asked(silent_board), timeout=20_000)
+    QTest.mouseClick(dialog.stop_button, LEFT)
+    qtbot.waitUntil(dialog.start_button.isVisible, timeout=2_000)
+    assert dialog.message.text() == "Stopped before the capture began; nothing was started."
+    assert not (silent_board.folder / "arguments").exists()
+
+
+@pytest.mark.parametrize("closed", ["dialog", "window"])
+def test_closing_while_a_silent_board_is_asked_closes_at_once(closed, empty_window, silent_board, qtbot, tmp_path):
+    dialog = begin(empty_window, qtbot, tmp_path / "run.kev")
+    qtbot.waitUntil(lambda: is_asked(silent_board), timeout=20_000)
+    began_s = time.monotonic()
+    if closed == "dialog":
+        dialog.close()
+        qtbot.waitUntil(lambda: empty_window.findChild(TargetDialog) is None, timeout=2_000)
+    else:
+        empty_window.close()
+    assert time.monotonic() - began_s < 2
+    assert silent_board.is_clean_within(5)
+
+
+def rules_with_python(folder):
+    (folder / "mine.py").write_text("def only_pulses(event):\n    return event.name == 'REC_PULSE'\n")
+    rules = folder / "mine.satrules"
+    rules.write_text("DELALLCLASSES\nADDCLASS COMM\nADDCLASSEVHANDLER COMM CALL mine.py:only_pulses\n")
+    return rules
+
+
+@pytest.mark.thorough
+def test_python_of_rules_runs_after_a_yes(empty_window, targets, board, qtbot, tmp_path, monkeypatch):  # noqa: F811
+    asked = []
+    monkeypatch.setattr(rules_tab, "allow_code", lambda _parent, path: asked.append(path) or True)
+    rules = rules_with_python(tmp_path)
+    begin(empty_window, qtbot, tmp_path / "run.kev", "After a time", str(rules))
+    trace = wait_until_shown(empty_window, qtbot)
+    assert asked == [tmp_path / "mine.py"]
+    codes = set(trace.events.code.tolist()) - {wire.CONTROL_BUFFER, wire.CONTROL_TIME}
+    assert {names(trace.release)[code].symbol for code in codes} == {"_NTO_TRACE_COMM_RPULSE"}
+
+
+def test_python_of_rules_does_not_run_after_a_no(empty_window, targets, board, qtbot, tmp_path, monkeypatch):  # noqa: F811
+    monkeypatch.setattr(rules_tab, "allow_code", lambda _parent, _path: False)
+    dialog = begin(empty_window, qtbot, tmp_path / "run.kev", "After a time", str(rules_with_python(tmp_path)))
+    assert dialog.message.text() == "Mine.py is code and was not allowed to run."
+    assert not empty_window.capture_job.is_busy
+
+
+@pytest.mark.thorough
+def test_buffers_are_those_of_the_file_of_targets_until_they_are_changed(empty_window, targets, board, qtbot, tmp_path):  # noqa: F811
+    targets.write_text(targets.read_text() + "kernel_buffers = 20\nown_buffers = 40\n")
+    dialog = begin(empty_window, qtbot, tmp_path / "run.kev", "After a time")
+    assert (dialog.kernel_buffers.text(), dialog.own_buffers.text()) == ("20 in the kernel", "40 in the logger")
+    assert wait_until_shown(empty_window, qtbot).header.get("CAPTURE_COMMAND").endswith("-k 20 -b 40 -f -")
+    dialog = dialog_of(empty_window, qtbot)
+    dialog.kernel_buffers.setFocus()
+    dialog.kernel_buffers.selectAll()
+    QTest.keyClicks(dialog.kernel_buffers, "77")
+    dialog.path.setText(str(tmp_path / "again.kev"))
+    QTest.mouseClick(dialog.start_button, LEFT)
+    qtbot.waitUntil(lambda: (board.folder / "arguments").read_text().endswith("-k 77 -b 40 -f -\n"), timeout=20_000)
+    dialog.close()
+    wait_until_shown(empty_window, qtbot)
+
+
+@pytest.mark.thorough
+def test_a_recorder_writes_a_file_for_each_incident(empty_window, targets, board, qtbot, tmp_path):  # noqa: F811
+    rules = tmp_path / "late.satrules"
+    rules.write_text('ADDALLCLASSES\nWHEN event == REC_PULSE THEN MARK "pulse"; KEEP 1 buffers; STOP\n')
+    dialog = dialog_of(empty_window, qtbot)
+    assert not dialog.files.isVisible()
+    dialog.target.setCurrentText("rig")
+    dialog.ending.setCurrentText("By Stop, a file for each incident (ring)")
+    assert dialog.files.isVisible()
+    assert dialog.message.text().startswith("Choose a file of rules that says what an incident is")
+    assert not dialog.start_button.isEnabled()
+    dialog.rules.setText(str(rules))
+    dialog.files.setValue(2)
+    dialog.path.setText(str(tmp_path / "incident.kev"))
+    QTest.mouseClick(dialog.start_button, LEFT)
+    qtbot.waitUntil((tmp_path / "incident-0003.kev").exists, timeout=30_000)
+    assert not (tmp_path / "incident-0001.kev").exists()
+    qtbot.waitUntil(lambda: " hits, " in dialog.message.text(), timeout=20_000)
+    QTest.mouseClick(dialog.stop_button, LEFT)
+    trace = wait_until_shown(empty_window, qtbot)
+    assert trace.path == max(tmp_path.glob("incident-*.kev"))
+    assert trace.header.get("CAPTURE_MARK_0").endswith(" pulse")
+    outcome = empty_window.findChild(OutcomeDialog)
+    assert "2 files of incidents; this is the newest" in [
+        label.text() for label in outcome.findChildren(QLabel, "finding")
+    ]
+    outcome.close()
+
+
+def test_a_limit_of_the_disk_that_is_none_is_said(empty_window, targets, qtbot, tmp_path):
+    rules = tmp_path / "late.satrules"
+    rules.write_text("WHEN event == REC_PULSE THEN STOP\n")
+    dialog = dialog_of(empty_window, qtbot)
+    dialog.disk.setText("much")
+    begin(empty_window, qtbot, tmp_path / "run.kev", "By Stop, a file for each incident (ring)", str(rules))
+    assert dialog.message.text() == "At most much: must be a size, for example 500M or 2GB."
+
+
+@pytest.mark.thorough
+def test_losses_of_8_0_are_shown_while_it_runs(empty_window, targets, board, qtbot, tmp_path):  # noqa: F811
+    """Two CPUs with buffers of their own, and a disk that is too slow for them."""
+    board.runs("8.0.0", "8.0", "--cpus 2 --disk 400 -k 4 -b 2")
+    board.says(processes="     pid name\n       1 procnto-smp\n")
+    targets.write_text(targets.read_text() + "wide = true\n")
+    dialog = begin(empty_window, qtbot, tmp_path / "run.kev")
+    qtbot.waitUntil(lambda: " LOST: " in dialog.message.text(), timeout=30_000)
+    running = dialog.message.text()
+    said = re.fullmatch(
+        r".* MB/s, \d+ buffers, \d+ LOST: wide is too much for this line: (\S+) of (\S+) MB/s.*", running
+    )
+    assert said
+    assert float(said[1]) > float(said[2]) > 0
+    session = empty_window.session
+    qtbot.waitUntil(lambda: session.opened is not None and len(session.opened.trace.events) > 0, timeout=30_000)
+    assert session.follow is not None
+    QTest.mouseClick(dialog.stop_button, LEFT)
+    trace = wait_until_shown(empty_window, qtbot)
+    assert trace.release is Release.QNX_8
+    assert trace.problems.counts().keys() <= {
+        "lost-buffers",
+        "lost-events",
+        "orphan-slots",
+        "unfinished-events",
+        "buffer-length",
+    }
+    outcome = empty_window.findChild(OutcomeDialog)
+    fault = outcome.findChild(QLabel, "finding").text()
+    assert fault.startswith("wide is too much for this line: ")
+    assert sum(trace.buffers.lost_before) == int(re.search(r"(\d+) buffers are lost", fault)[1])
+    outcome.close()
+
+
+def test_two_cpus_of_a_simulated_8_0_are_followed(empty_window, targets_folder, qtbot, tmp_path):  # noqa: F811
+    there = Resident("eight", ["client-server"], release=Release.QNX_8, cpus=2)
+    try:
+        dialog = dialog_of(empty_window, qtbot)
+        dialog.target.setCurrentText("sim://eight")
+        dialog.path.setText(str(tmp_path / "eight.kev"))
+        QTest.mouseClick(dialog.start_button, LEFT)
+        session = empty_window.session
+        qtbot.waitUntil(lambda: session.opened is not None and len(session.opened.trace.events) > 0, timeout=30_000)
+        qtbot.waitUntil(lambda: " buffers, none lost" in dialog.message.text(), timeout=20_000)
+        QTest.mouseClick(dialog.stop_button, LEFT)
+        trace = wait_until_shown(empty_window, qtbot)
+        assert trace.release is Release.QNX_8
+        assert sorted(set(trace.events.cpu.tolist())) == [0, 1]
+        assert trace.problems.counts().keys() <= {"unfinished-events", "buffer-length"}
+    finally:
+        there.close()

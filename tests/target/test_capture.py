@@ -310,6 +310,16 @@ def test_a_capture_that_is_stopped_before_it_begins(board, tmp_path):
     assert not (board.folder / "arguments").exists()
 
 
+def test_a_board_that_says_nothing_is_given_up_at_once(board, tmp_path):
+    board.add_program("uname", "exec sleep 60")
+    began_s = time.monotonic()
+    with pytest.raises(TargetError, match="nothing was started"):
+        run(Request(board.profile, tmp_path / "run.kev"), Watch(tmp_path), lambda: time.monotonic() > began_s + 0.3)
+    assert time.monotonic() - began_s < 1.3
+    assert not (board.folder / "arguments").exists()
+    assert board.is_clean_within(5)
+
+
 @pytest.mark.parametrize("data", [b"", b"a", b"123456789", bytes(range(256)) * 300])
 def test_the_checksum_is_that_of_cksum(data):
     checksum = Checksum()

@@ -23,7 +23,6 @@ from satview.cli.convert.filter import print_report, report_nothing
 from satview.cli.shared.files import InputFile, OutputFile, RuleFile
 from satview.cli.shared.progress import going_on, working, working_on
 from satview.cli.shared.ranges import seconds
-from satview.events.spec import Release
 from satview.export.subset import SubsetReport
 from satview.filters.diagnostics import RuleError
 from satview.filters.rules.handlers import Handlers
@@ -191,14 +190,13 @@ def _request(args: argparse.Namespace, target: str) -> Request:
     if str(output) == "-":
         raise UsageError("-o -: a capture needs a file; follow it with `satview --follow FILE` while it grows")
     find_target(output, [rules] if rules else [])  # refused before anything starts on the target
-    handlers = Handlers(lambda _path: args.allow_code, Release.QNX_7, Path(rules).parent, say)
     return Request(
         profile,
         output,
         filters=(*["-w"] * is_wide, *(word for number in args.without for word in ("-F", str(number)))),
         rules=read_rule_text(rules) if rules else "",
         rules_name=rules,
-        load_function=handlers,
+        functions_of=lambda release: Handlers(lambda _path: args.allow_code, release, Path(rules).parent, say),
         seconds=args.seconds or 0.0,
         is_ring=args.ring,
         bounds=_bounds(args, profile),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
@@ -46,9 +46,11 @@ class TargetCaptureRequest:
 
     Attributes:
         request: Where, what, and the file.
+        notices: What the functions that the rules call have to say: that they were switched off.
     """
 
     request: Request
+    notices: list[str] = field(default_factory=list)
 
     @property
     def path(self) -> Path:
@@ -67,11 +69,13 @@ class CaptureOutcome:
         path: The file to be shown.
         summary: One sentence about the amount captured.
         findings: What to know about it, a sentence each: a deadlock, a program that raised, a line that broke.
+        are_titled: Whether the kind of a finding is before its first colon.
     """
 
     path: Path
     summary: str
     findings: list[str]
+    are_titled: bool = False
 
 
 class CaptureJob(QObject):
@@ -125,7 +129,7 @@ class CaptureJob(QObject):
             self._job.start(partial(_carry_out, order, self._is_stopped))
         else:
             signals = (self._told_there.emit, self._grows_there.emit)
-            self._job.start(partial(_capture_on_target, order.request, self._is_stopped, *signals))
+            self._job.start(partial(_capture_on_target, order, self._is_stopped, *signals))
         self.began.emit(order)
         if isinstance(order, CaptureRequest) and order.is_live:
             self.grows.emit(order.path)
@@ -191,7 +195,7 @@ def _carry_out(order: CaptureRequest, is_stopped: threading.Event, is_cancelled:
         return run(order.capture, order.path, report, ends, lambda _level, _text: None, stream)
 
     result = capture_into(None) if order.is_live else _run_aside(order.path, capture_into, is_cancelled)
-    return CaptureOutcome(result.path, _summary(result), result.findings)
+    return CaptureOutcome(result.path, _summary(result), result.findings, are_titled=True)
 
 
 def _run_aside(path: Path, run: Callable[[BinaryIO | None], CaptureResult], is_cancelled: IsCancelled) -> CaptureResult:
@@ -219,7 +223,7 @@ def _run_aside(path: Path, run: Callable[[BinaryIO | None], CaptureResult], is_c
 
 
 def _capture_on_target(
-    request: Request,
+    order: TargetCaptureRequest,
     is_stopped: threading.Event,
     tell: Callable[[str], None],
     grows: Callable[[Path], None],
@@ -229,7 +233,7 @@ def _capture_on_target(
     """Capture on a target, on a pool thread, and filter by what of the rules the target cannot carry out.
 
     Args:
-        request: What, and where to.
+        order: What, and where to.
         is_stopped: Set when the logger shall write what it has and end.
         tell: Gets how far it is.
         grows: Gets the file when it can be followed; not where it is filtered at the end.
@@ -239,7 +243,7 @@ def _capture_on_target(
     from satview.target.capture import capture  # here: brings numpy
     from satview.target.filtering import filter_capture
 
-    said: list[str] = []
+    request, said = order.request, list[str]()
 
     def ends() -> bool:
         return is_stopped.is_set() or is_cancelled()
@@ -259,7 +263,12 @@ def _capture_on_target(
     if is_cancelled():
         raise Cancelled
     path, findings = captured.path, [*captured.faults, *captured.notes]
-    if path != request.path:
+    if request.bounds is not None:
+        if not captured.files:
+            raise UsageError(f"no trigger has hit in {captured.seconds:.0f} s, so that there is no file")
+        path = captured.files[-1]
+        findings.append(f"{counted(len(captured.files), 'file')} of incidents; this is the newest")
+    elif path != request.path:
         tell_all(f"filtering {path.name} \N{HORIZONTAL ELLIPSIS}")
         try:
             is_empty = not filter_capture(path, request, report, is_cancelled)
@@ -268,6 +277,7 @@ def _capture_on_target(
         else:
             findings += [f"no event passes the rules; all that came is in {path.name}"] * is_empty
             path = request.path
+    findings += order.notices
     return CaptureOutcome(path, _target_summary(captured, request.profile.title, path), findings)
 
 
@@ -305,7 +315,7 @@ class OutcomeDialog(QDialog):
         layout.setSpacing(12)
         layout.addWidget(self._label("1 finding" if len(findings) == 1 else f"{len(findings)} findings", "title"))
         for finding in findings[:20]:
-            layout.addWidget(self._card(finding))
+            layout.addWidget(self._card(finding, is_titled=outcome.are_titled))
         if len(findings) > 20:
             layout.addWidget(self._label(f"and {len(findings) - 20} more", "dim"))
         layout.addWidget(self._label(f"{outcome.summary}.", "dim"))
@@ -313,13 +323,13 @@ class OutcomeDialog(QDialog):
         buttons.rejected.connect(self.close)
         layout.addWidget(buttons)
 
-    def _card(self, finding: str) -> QFrame:
+    def _card(self, finding: str, *, is_titled: bool) -> QFrame:
         card = QFrame(self)
         card.setProperty("role", "card")
         box = QVBoxLayout(card)
         box.setContentsMargins(14, 10, 14, 10)
         kind, colon, rest = finding.partition(": ")
-        if colon and len(kind) < 24:
+        if is_titled and colon and len(kind) < 24:
             box.addWidget(self._label(kind[:1].upper() + kind[1:], "error"))
             finding = rest
         label = self._label(finding[:2000], "")

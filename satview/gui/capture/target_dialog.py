@@ -18,22 +18,40 @@ from PySide6.QtWidgets import (
     QHBoxLayout,
     QLineEdit,
     QPushButton,
+    QSpinBox,
     QVBoxLayout,
     QWidget,
 )
 
 from satview.base.errors import SatviewError
-from satview.filters.rules.text import read_rule_text
+from satview.capture.flight_recorder import Bounds, disk_bytes
+from satview.events.spec import Release
+from satview.filters.rules.handlers import Handlers
+from satview.filters.rules.text import check_rules, read_rule_text
 from satview.gui import dialogs
 from satview.gui.capture.job import CaptureJob, TargetCaptureRequest, failure
 from satview.gui.filters import rules_tab
 from satview.gui.widgets import MessageLine, keep_quiet, resize_on_screen
 from satview.session.settings import Settings
-from satview.target.profiles import Profile, find_profile, read_profiles, targets_file
+from satview.target.profiles import (
+    MOST_BUFFERS,
+    Buffers,
+    GivenUpError,
+    Profile,
+    find_profile,
+    read_profiles,
+    targets_file,
+)
 from satview.target.request import Request
 
-_BY_STOP, _AFTER, _RING = range(3)
-_ENDINGS: Final = ("By Stop", "After a time", "By Stop, newest events only (ring)")
+_BY_STOP, _AFTER, _RING, _RECORDER = range(4)
+_ENDINGS: Final = (
+    "By Stop",
+    "After a time",
+    "By Stop, newest events only (ring)",
+    "By Stop, a file for each incident (ring)",
+)
+_MOST_FILES: Final = 9999
 _TARGETS_KEPT: Final = 10
 _LONGEST_S: Final = 86_400.0
 _FIELD_PX: Final = 26
@@ -41,6 +59,7 @@ _HINT: Final = (
     "A target is reached by your own ssh, without a password: an address, or a name of your file of targets. "
     "sim:// is the one that `satview target` runs on this machine."
 )
+_SHARED_ROWS: Final = ("Incidents", "Buffers")  # whose editors are equally wide
 _SETTING: Final = "capture/last_target"
 
 
@@ -50,15 +69,19 @@ class _Last(msgspec.Struct):
     targets: list[str] = []
     is_wide: bool = False
     rules: str = ""
-    ending: Annotated[int, msgspec.Meta(ge=_BY_STOP, le=_RING)] = _BY_STOP
+    ending: Annotated[int, msgspec.Meta(ge=_BY_STOP, le=_RECORDER)] = _BY_STOP
     seconds: Annotated[float, msgspec.Meta(gt=0, le=_LONGEST_S)] = 10.0
+    kernel_buffers: Buffers = 32
+    own_buffers: Buffers = 64
+    files: Annotated[int, msgspec.Meta(ge=0, le=_MOST_FILES)] = 20
+    disk: str = ""
 
 
 class TargetDialog(QDialog):
     """The dialog with everything that decides a capture on a target, its start, progress and end.
 
     Attributes:
-        target, is_wide, rules, ending, seconds, path: The editors.
+        target, is_wide, rules, ending, seconds, files, disk, kernel_buffers, own_buffers, path: The editors.
         start_button, stop_button, close_button: The buttons.
         message: What is missing or wrong; while a capture runs, how far it is.
     """
@@ -67,12 +90,13 @@ class TargetDialog(QDialog):
         super().__init__(parent)
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.setWindowTitle("Capture from a target")
-        resize_on_screen(self, 600, 330)
+        resize_on_screen(self, 600, 400)
         self._job = job
         self._settings = settings
         self._folder = dialogs.folder_for_saving()
         self._suggested = ""
-        self._is_running = False
+        self._is_running = self._closes = False
+        self._allowed: set[Path] = set()  # files of functions that rules may call
         self._profiles: dict[str, Profile] = {}
         self._names: dict[str, str] = {}  # by what the list of targets shows
         self._profiles_fault = ""
@@ -97,16 +121,43 @@ class TargetDialog(QDialog):
             UsageError: There is no such target, or the rules cannot be read.
         """
         ending, rules = self.ending.currentIndex(), self.rules.text().strip()
+        profile, allowed = find_profile(self.target_text, targets_file()), self._allowed
+        notices: list[str] = []
         request = Request(
-            find_profile(self.target_text, targets_file()),
+            msgspec.structs.replace(
+                profile, kernel_buffers=self.kernel_buffers.value(), own_buffers=self.own_buffers.value()
+            ),
             Path(self.path.text().strip()).expanduser(),
             filters=("-w",) if self.is_wide.isChecked() and not rules else (),
             rules=read_rule_text(rules) if rules else "",
             rules_name=rules,
+            functions_of=lambda release: Handlers(
+                allowed.__contains__, release, Path(rules).parent, notices.append
+            ),
             seconds=self.seconds.value() if ending == _AFTER else 0.0,
-            is_ring=ending == _RING,
-        )
-        return TargetCaptureRequest(request)
+            is_ring=ending in (_RING, _RECORDER),
+            bounds=self._bounds() if ending == _RECORDER else None,
+        )  # fmt: skip
+        return TargetCaptureRequest(request, notices)
+
+    def _bounds(self) -> Bounds:
+        """Return how many files of incidents stay.
+
+        Raises:
+            UsageError: The limit of the disk is none.
+        """
+        disk = self.disk.text().strip()
+        limit = disk_bytes(disk, "At most") if disk else 0
+        return Bounds(self.kernel_buffers.value(), is_repeated=True, files=self.files.value(), disk_bytes=limit)
+
+    def _allow_functions(self, request: Request) -> None:
+        """Let the user allow the Python that the rules call, in any release: that of the target is not known yet.
+
+        Raises:
+            UsageError: It was not allowed.
+        """
+        rules = [rule for release in Release for rule in check_rules(request.rules, release)[0]]
+        rules_tab.allow_functions(self, rules, Path(request.rules_name).parent, self._allowed)
 
     def _make_editors(self) -> None:
         self.target = QComboBox(self)
@@ -126,6 +177,15 @@ class TargetDialog(QDialog):
         self.seconds.setDecimals(1)
         self.seconds.setSuffix(" s")
         self.seconds.lineEdit().setTextMargins(4, 0, 0, 0)  # style sheets move the box, not its text
+        self.files = self._spin_box(0, _MOST_FILES, " newest files stay")
+        self.files.setSpecialValueText("all files stay")
+        self.disk = QLineEdit(self)
+        self.disk.setPlaceholderText("any size on the disk")
+        self.disk.setToolTip("How much of the disk all files take at most: 500M, 2GB.")
+        self.kernel_buffers = self._spin_box(1, MOST_BUFFERS, " in the kernel")
+        self.kernel_buffers.setToolTip("-k of tracelogger, 16 KiB each: for bursts. A ring has so many.")
+        self.own_buffers = self._spin_box(1, MOST_BUFFERS, " in the logger")
+        self.own_buffers.setToolTip("-b of tracelogger: for a line that is too slow for a while.")
         self.path = QLineEdit(self)
         self.message = MessageLine(self)
         self.message.setWordWrap(True)
@@ -137,13 +197,23 @@ class TargetDialog(QDialog):
         self.close_button = QPushButton("Cancel", self)
         for widget, name in (
             (self.target, "Target"), (self.rules, "Rules"), (self.ending, "Ends"), (self.seconds, "Duration"),
+            (self.files, "Files that stay"), (self.disk, "Disk at most"),
+            (self.kernel_buffers, "Buffers in the kernel"), (self.own_buffers, "Buffers in the logger"),
             (self.path, "Save as"),
         ):  # fmt: skip
             widget.setAccessibleName(name)
 
+    def _spin_box(self, least: int, most: int, unit: str) -> QSpinBox:
+        box = QSpinBox(self)
+        box.setRange(least, most)
+        box.setSuffix(unit)
+        box.lineEdit().setTextMargins(4, 0, 0, 0)  # as above
+        return box
+
     def _lay_out(self) -> None:
+        self._rows: dict[str, QHBoxLayout] = {}
         self._editors = QWidget(self)
-        form = QFormLayout(self._editors)
+        self._form = form = QFormLayout(self._editors)
         form.setContentsMargins(0, 0, 0, 0)
         form.setHorizontalSpacing(18)
         form.setVerticalSpacing(8)
@@ -157,14 +227,17 @@ class TargetDialog(QDialog):
             ("Events", (self.is_wide,)),
             ("Rules", (self.rules, browse_rules)),
             ("Ends", (self.ending, self.seconds)),
+            ("Incidents", (self.files, self.disk)),
+            ("Buffers", (self.kernel_buffers, self.own_buffers)),
             ("Save as", (self.path, browse_path)),
         ):
             row = QHBoxLayout()
             row.setSpacing(6)
             for number, widget in enumerate(widgets):
                 widget.setMinimumHeight(_FIELD_PX)  # what the style sheet makes of it, of which layouts know nothing
-                row.addWidget(widget, int(number == 0))
+                row.addWidget(widget, int(number == 0 or title in _SHARED_ROWS))
             form.addRow(title, row)
+            self._rows[title] = row
         for button in (browse_rules, browse_path):
             button.setAutoDefault(False)
         foot = QHBoxLayout()
@@ -199,6 +272,7 @@ class TargetDialog(QDialog):
             return
         try:
             order = self.order()
+            self._allow_functions(order.request)
         except SatviewError as error:
             self.message.say(_sentence(str(error)), "error")
             return
@@ -217,13 +291,15 @@ class TargetDialog(QDialog):
     def reject(self) -> None:
         """Stop the capture that runs, which closes the dialog when it is done; else close."""
         if self._is_running:
+            self._closes = True
             self._stop()
         else:
             super().reject()
 
     def closeEvent(self, event: QCloseEvent) -> None:
-        """Stop the capture that runs, and stay to say how it ended."""
+        """Stop the capture that runs, and stay to say how it ended, unless it had not begun."""
         if self._is_running:
+            self._closes = True
             self._stop()
             event.ignore()
         else:
@@ -255,13 +331,18 @@ class TargetDialog(QDialog):
         self.rules.setText(last.rules)
         self.ending.setCurrentIndex(last.ending)
         self.seconds.setValue(last.seconds)
+        self.files.setValue(last.files)
+        self.disk.setText(last.disk)
+        self.kernel_buffers.setValue(last.kernel_buffers)
+        self.own_buffers.setValue(last.own_buffers)
 
     def _remember(self) -> None:
         """Keep what the editors say for the next time."""
         earlier = [self._names.get(text, text) for text in map(self.target.itemText, range(self.target.count()))]
         used = [self.target_text, *(text for text in earlier if "://" in text and text != self.target_text)]
         last = _Last(used[:_TARGETS_KEPT], self.is_wide.isChecked(), self.rules.text().strip(),
-                     self.ending.currentIndex(), self.seconds.value())  # fmt: skip
+                     self.ending.currentIndex(), self.seconds.value(), self.kernel_buffers.value(),
+                     self.own_buffers.value(), self.files.value(), self.disk.text().strip())  # fmt: skip
         self._settings.set(_SETTING, msgspec.json.encode(last).decode())
 
     @Slot()
@@ -272,6 +353,8 @@ class TargetDialog(QDialog):
         if profile is not None and self.sender() is self.target:
             self.rules.setText(str(targets_file().parent / profile.rules) if profile.rules else "")
             self.is_wide.setChecked(profile.is_wide)
+            self.kernel_buffers.setValue(profile.kernel_buffers)
+            self.own_buffers.setValue(profile.own_buffers)
         if self.path.text() == self._suggested:
             host = name.rpartition("@")[2] if "@" in name else name.rpartition("/")[2]
             title = re.sub(r"[^\w.-]+", "-", host).strip("-")
@@ -288,6 +371,7 @@ class TargetDialog(QDialog):
         self.is_wide.setEnabled(not has_rules)
         self.is_wide.setText("The rules say which events are wide" if has_rules else "Wide events: all arguments")
         self.seconds.setVisible(self.ending.currentIndex() == _AFTER)
+        self._form.setRowVisible(self._rows["Incidents"], self.ending.currentIndex() == _RECORDER)
         fault, path = self._fault(), Path(self.path.text().strip()).expanduser()
         self.start_button.setEnabled(not fault and bool(self.target_text))
         if fault:
@@ -301,6 +385,8 @@ class TargetDialog(QDialog):
         rules = self.rules.text().strip()
         if rules and not Path(rules).is_file():
             return f"There is no file of rules {rules}."
+        if not rules and self.ending.currentIndex() == _RECORDER:
+            return "Choose a file of rules that says what an incident is: WHEN \N{HORIZONTAL ELLIPSIS} THEN STOP."
         if fault := dialogs.fault_of_saving(self.path.text()):
             return fault
         return "Another capture runs in this window." if self._job.is_busy else ""
@@ -334,6 +420,9 @@ class TargetDialog(QDialog):
             order = self._job.last_request
             assert order is not None
             self._show_running(False)
+            if self._closes and isinstance(error, GivenUpError):
+                self.close()
+            self._closes = False
             self.message.say(_sentence(failure(error, order.path)), "error")
 
 

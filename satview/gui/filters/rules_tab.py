@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -368,6 +368,25 @@ def allow_code(parent: QWidget, path: Path) -> bool:
     return clicked_button(box) is run
 
 
+def allow_functions(parent: QWidget, rules: Iterable[Rule], folder: Path, allowed: set[Path]) -> None:
+    """Let the user allow each file whose functions rules call and that is not among those allowed.
+
+    Args:
+        parent: What asks.
+        rules: The rules.
+        folder: Where relative names of files are looked up.
+        allowed: Gains the files.
+
+    Raises:
+        UsageError: One was not allowed.
+    """
+    positions = {rule.function.rpartition(":")[0] for rule in rules if rule.function}
+    for file in sorted({(folder / position).resolve() for position in positions} - allowed):
+        if not allow_code(parent, file):
+            raise UsageError(f"{file.name} is code and was not allowed to run")
+        allowed.add(file)
+
+
 _PATTERN: Final = "Rules (*.satrules)"
 _FAULTS_SHOWN: Final = 5
 _START: Final = """\
@@ -600,12 +619,7 @@ class RulesTab(QWidget):
         if faults:
             self.editor.go_to(faults[0])
             raise UsageError(str(faults[0]))
-        positions = {rule.function.rpartition(":")[0] for rule in rules if rule.function}
-        for file in sorted((evaluator.folder / position).resolve() for position in positions):
-            if file not in evaluator.allowed:
-                if not allow_code(self, file):
-                    raise UsageError(f"{file.name} is code and was not allowed to run")
-                evaluator.allowed.add(file)
+        allow_functions(self, rules, evaluator.folder, evaluator.allowed)
         return rules
 
     @Slot()

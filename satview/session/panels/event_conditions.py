@@ -20,6 +20,7 @@ from satview.store.arguments import taught
 from satview.store.trace import Trace
 
 _TEXT_MAX: Final = 80
+_FUNCTION: Final = "thisfn"  # the argument that only entries and exits of functions have
 _GLOB_SIGNS: Final = re.compile(r"[*?[]")
 
 
@@ -99,7 +100,9 @@ def of_event(trace: Trace, event: int) -> Iterator[Proposal]:
     for argument in trace.payloads.decode(event, 40).arguments[:40]:
         for condition in _argument_conditions(argument):
             if _fits(trace, event, condition):
-                yield Proposal(argument.name, argument.text, f"{kind} and {condition}", is_argument=True)
+                # Entry and exit of a function together, so that its calls stay whole.
+                whole = condition if argument.name == _FUNCTION else f"{kind} and {condition}"
+                yield Proposal(argument.name, argument.text, whole, is_argument=True)
                 break
 
 

@@ -373,9 +373,33 @@ class Consensus:
         if clock.cpu == self._start:
             cost[0] += self._contradicts_header(clock, candidates[0])
         steps = candidates[1:, None, :] - candidates[:-1, :, None]
-        levels, doubt = _cheapest(candidates, cost, _step_costs(clock, steps))
+        step_cost = _step_costs(clock, steps)
+        if not self._surroundings.has_shared_buffers:
+            is_shared = self._is_silence_of_others(clock, others)[:, None, None]
+            step_cost[is_shared & (steps == np.diff(clock.level)[:, None, None])] = 0.0
+        levels, doubt = _cheapest(candidates, cost, step_cost)
         clock.place(levels)
         clock.doubt = np.where(clock.weight > 0, doubt, 0)
+
+    def _is_silence_of_others(self, clock: _Clock, others: list[_Clock]) -> NDArray[np.bool_]:
+        """Return whether each step of a CPU to its next run is a pause that another one proves to have had too.
+
+        A kernel without a tick logs nothing while nothing happens, on any CPU.
+        """
+        start, end = clock.claims.value[clock.first[1:] - 1], clock.column("value")[1:]
+        is_shared = np.zeros(len(start), np.bool_)
+        for other in others:
+            times = np.sort(other.times()[1][: len(other.times()[0]) - (other.ends is not None)])
+            behind = np.flatnonzero(np.diff(times) >= ROLLOVER) + 1
+            behind = behind[np.minimum(behind, len(times) - behind) > _FEW_CLAIMS]
+            if not len(behind):
+                continue
+            begins, ends = times[behind - 1], times[behind]
+            nearest = np.searchsorted(begins, start)
+            for step in range(-3, 3):  # each is a rollover long at least, so that more are not so near
+                near = np.clip(nearest + step, 0, len(begins) - 1)
+                is_shared |= (np.abs(start - begins[near]) <= 2 * ROLLOVER) & (np.abs(end - ends[near]) <= 2 * ROLLOVER)
+        return is_shared
 
     def _candidates(self, clock: _Clock, others: list[_Clock]) -> NDArray[np.int64]:
         """Return levels on which each run of a CPU may be, int64 (runs, k); the first is its own."""
@@ -516,7 +540,7 @@ class Consensus:
         return list(zip(runs.tolist(), ends.tolist(), is_alone.tolist(), strict=True))
 
     def _is_only_silent(self, clock: _Clock) -> bool:
-        """Return whether a CPU contradicts nothing: it is silent for long at times, while others go on.
+        """Return whether a CPU contradicts nothing: it is silent at times, while others go on or prove to be silent.
 
         One that begins before most others, or ends after them, may have been moved there.
         """
@@ -529,7 +553,8 @@ class Consensus:
         (begin, end), begins, ends = spans[0], *zip(*spans[1:], strict=True)
         half = len(others) // 2
         is_within = begin >= sorted(begins)[half] - SLACK and end <= sorted(ends)[-1 - half] + SLACK
-        return is_within and bool(pauses) and all(is_alone for _, _, is_alone in pauses)
+        is_shared = self._is_silence_of_others(clock, others)
+        return is_within and bool(pauses) and all(is_alone or is_shared[run - 1] for run, _, is_alone in pauses)
 
     def _add_unproven(self, verdicts: Verdicts) -> None:
         """Note pauses of all CPUs that few TIME events before or after them prove."""
@@ -537,13 +562,18 @@ class Consensus:
                                         for clock in self.clocks.values()]))  # fmt: skip
         for cpu, clock in self.clocks.items():
             bits = clock.ties()
+            is_shared = self._is_silence_of_others(clock, [one for one in self.clocks.values() if one is not clock])
             for run, end, is_alone in self._pauses(clock):
                 early = int(np.searchsorted(times, end))
                 ties = bits[run] >= _LONGEST_TIE and not clock.is_excused[run]
                 step = int(clock.placed[run] - clock.placed[run - 1])
                 if clock.is_excused[run] and step <= _EXCUSED_ROLLOVERS:
                     continue  # the buffers that are missing explain it
-                if not is_alone and (min(early, len(times) - early) <= _FEW_CLAIMS or ties):
+                if is_shared[run - 1] and self._surroundings.has_common_clock:
+                    continue
+                # Events close to the TIME are no contradiction: the silence was before them, and showed no turnover.
+                few = _MOST_DAMAGED if ties else _FEW_CLAIMS
+                if not is_alone and min(early, len(times) - early) <= few:
                     verdicts.unproven.append((int(clock.column("row")[run]), cpu, step))
 
 
