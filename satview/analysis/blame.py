@@ -131,8 +131,8 @@ def blame(trace: Trace, thread: _Ints, start: _Ints, begin: _Ints, end: _Ints) -
         begin: int64 (n,), from when on what the thread does is for the interval.
         end: int64 (n,), not after the trace ends.
     """
-    count, cpus = len(thread), _Cpus(trace)
-    pieces = _split(trace, cpus, np.tile(thread, 2), np.append(start, begin), np.append(begin, end))
+    count = len(thread)
+    pieces = _split(trace, np.tile(thread, 2), np.append(start, begin), np.append(begin, end))
     is_early = pieces.of < count
     pieces.of[~is_early] -= count
     pieces.kind[is_early & (pieces.kind == Blame.OWN)] = Blame.EARLIER
@@ -143,7 +143,7 @@ def blame(trace: Trace, thread: _Ints, start: _Ints, begin: _Ints, end: _Ints) -
     # What the holders of locks and the servers did meanwhile, one level on.
     at = np.flatnonzero(np.isin(pieces.kind, (Blame.LOCK, Blame.MESSAGE)) & (pieces.thread > 0))
     blocked = pieces.at(at)
-    inner = _split(trace, cpus, blocked.thread, blocked.start, blocked.end)
+    inner = _split(trace, blocked.thread, blocked.start, blocked.end)
     key = _keys(parts.of, parts.kind, parts.thread, parts.value)
     of_part = _positions(key, _keys(blocked.of, blocked.kind, blocked.thread, blocked.value))
     below = _added_up(inner, of_part[inner.of])
@@ -197,47 +197,50 @@ def _in_order(parts: _Pieces, below: _Pieces) -> Shares:
     return Shares(of, parent, column("kind"), column("thread"), column("value"), column("end"))
 
 
-class _Cpus:
-    """Who had each CPU when: edges, and between them the thread and the innermost interrupt."""
+_Timeline = tuple[_Ints, _Ints, _Ints]
 
-    def __init__(self, trace: Trace) -> None:
-        self._trace, self._slices, self._is_idle = trace, run_slices(trace), idle_threads(trace)
-        self._timelines: dict[int, tuple[_Ints, _Ints, _Ints]] = {}
 
-    def of(self, cpu: int) -> tuple[_Ints, _Ints, _Ints]:
-        """Return edges, int64 (m + 1,), threads (m,), 0 = idle or unknown, and numbers of interrupts, -1 = none."""
-        if cpu not in self._timelines:
-            self._timelines[cpu] = self._timeline(cpu)
-        return self._timelines[cpu]
+def _timelines(trace: Trace) -> tuple[_Timeline, ...]:
+    """Return who had each CPU when: edges (m + 1,), threads (m,), 0 = idle or unknown, and interrupts (m,), -1 = none.
 
-    def _timeline(self, cpu: int) -> tuple[_Ints, _Ints, _Ints]:
-        trace = self._trace
-        lane, handled = cpu_spans(trace, cpu, self._slices, self._is_idle), interrupt_spans(trace, cpu)
-        nested = nesting(trace, cpu)
-        moments = trace.events.time_cycles[nested.rows]
-        starts = [lane.start_cycles, moments] + ([] if handled is None else [handled.start_cycles])
-        edges = np.unique(np.concatenate(starts))
-        runner = np.zeros(len(edges), np.int64)
-        if lane.thread is not None:
-            runner = lane.thread[_last(lane.start_cycles, edges)].astype(np.int64)
-            runner[self._is_idle[runner]] = 0
-        number = np.full(len(edges), -1, np.int64)
-        if handled is not None:
-            is_handled = handled.value[_last(handled.start_cycles, edges)] == INTERRUPT
-            innermost = self._innermost(nested.rows, nested.step, nested.depth)
-            number[is_handled] = innermost[_last(moments, edges[is_handled])]
-        return np.append(edges, max(int(edges[-1]), lane.end_cycles) + 1), runner, number
+    Cached with the trace.
+    """
+    return trace.cached("analysis.cpu_timelines", _every_timeline)
 
-    def _innermost(self, rows: NDArray[np.uint32], step: NDArray[np.int8], depth: _Ints) -> _Ints:
-        """Return the number of the interrupt that a CPU is in after each entry and exit."""
-        out = np.zeros(len(rows), np.int64)
-        number = self._trace.payloads.column(rows, 0).astype(np.int64)
-        for level in range(1, min(int(depth.max(initial=0)), _DEEPEST) + 1):
-            is_entry = (step > 0) & (np.minimum(depth, _DEEPEST) == level)
-            entry = np.maximum.accumulate(np.where(is_entry, np.arange(len(rows)), 0))
-            is_in = np.minimum(depth, _DEEPEST) == level
-            out[is_in] = number[entry[is_in]]
-        return out
+
+def _every_timeline(trace: Trace) -> tuple[_Timeline, ...]:
+    slices, is_idle = run_slices(trace), idle_threads(trace)
+    return tuple(_timeline(trace, cpu, cpu_spans(trace, cpu, slices, is_idle), is_idle)
+                 for cpu in range(trace.cpu_count))  # fmt: skip
+
+
+def _timeline(trace: Trace, cpu: int, lane: LaneSpans, is_idle: NDArray[np.bool_]) -> _Timeline:
+    handled, nested = interrupt_spans(trace, cpu), nesting(trace, cpu)
+    moments = trace.events.time_cycles[nested.rows]
+    starts = [lane.start_cycles, moments] + ([] if handled is None else [handled.start_cycles])
+    edges = np.sort(np.concatenate(starts), kind="stable")  # ascending parts, which that merges
+    edges = edges[np.append(True, edges[1:] > edges[:-1])[: len(edges)]]
+    runner = np.zeros(len(edges), np.int64)
+    if lane.thread is not None:
+        runner = lane.thread[_last(lane.start_cycles, edges)].astype(np.int64)
+        runner[is_idle[runner]] = 0
+    number = np.full(len(edges), -1, np.int64)
+    if handled is not None:
+        is_handled = handled.value[_last(handled.start_cycles, edges)] == INTERRUPT
+        innermost = _innermost(trace, nested.rows, nested.step, nested.depth)
+        number[is_handled] = innermost[_last(moments, edges[is_handled])]
+    return np.append(edges, max(int(edges[-1]), lane.end_cycles) + 1), runner, number
+
+
+def _innermost(trace: Trace, rows: NDArray[np.uint32], step: NDArray[np.int8], depth: _Ints) -> _Ints:
+    """Return the number of the interrupt that a CPU is in after each entry and exit."""
+    out = np.zeros(len(rows), np.int64)
+    number, level_of = trace.payloads.column(rows, 0).astype(np.int64), np.minimum(depth, _DEEPEST)
+    for level in range(1, int(level_of.max(initial=0)) + 1):
+        is_in = level_of == level
+        entry = np.maximum.accumulate(np.where(is_in & (step > 0), np.arange(len(rows)), 0))
+        out[is_in] = number[entry[is_in]]
+    return out
 
 
 def _last(moments: _Ints, times: _Ints) -> NDArray[np.intp]:
@@ -245,14 +248,14 @@ def _last(moments: _Ints, times: _Ints) -> NDArray[np.intp]:
     return np.maximum(np.searchsorted(moments, times, side="right") - 1, 0)
 
 
-def _split(trace: Trace, cpus: _Cpus, thread: _Ints, start: _Ints, end: _Ints) -> _Pieces:
+def _split(trace: Trace, thread: _Ints, start: _Ints, end: _Ints) -> _Pieces:
     """Return what threads did in ranges of time; the pieces of a range cover it exactly."""
     values = value_of_code(trace)
     parts: list[_Pieces] = []
     for row in np.unique(thread).tolist():
         mine = np.flatnonzero(thread == row)
         if row > 0:
-            parts += _of_thread(trace, cpus, row, mine, (start[mine], end[mine]), thread_spans(trace, row, values))
+            parts += _of_thread(trace, row, mine, (start[mine], end[mine]), thread_spans(trace, row, values))
         else:
             mine = mine[end[mine] > start[mine]]
             parts.append(_pieces(mine, start[mine], end[mine], Blame.UNKNOWN))
@@ -268,7 +271,7 @@ def _pieces(of: _Ints, start: _Ints, end: _Ints, kind: _Ints | int, thread: _Int
 
 
 def _of_thread(
-    trace: Trace, cpus: _Cpus, thread: int, mine: NDArray[np.intp], ranges: tuple[_Ints, _Ints], spans: LaneSpans,
+    trace: Trace, thread: int, mine: NDArray[np.intp], ranges: tuple[_Ints, _Ints], spans: LaneSpans,
 ) -> list[_Pieces]:  # fmt: skip
     edges = np.append(spans.start_cycles, spans.end_cycles)
     of, span, start, end = cut_at(*ranges, edges)
@@ -281,7 +284,7 @@ def _of_thread(
     is_on_cpu = ~is_unknown & np.isin(value, (READY, RUNNING))
     for number in np.unique(cpu[is_on_cpu]).tolist():
         at = np.flatnonzero(is_on_cpu & (cpu == number))
-        lane, runner, interrupt = cpus.of(number)
+        lane, runner, interrupt = _timelines(trace)[number]
         piece, segment, begun, over = cut_at(start[at], end[at], lane)
         at = at[piece]
         parts.append(_on_cpu(trace, thread, (of[at], begun, over), value[at] == RUNNING, runner[segment],
