@@ -151,6 +151,15 @@ class Durations:
                 raise KevFailure("\n".join(figure.claims.failed))
         return True
 
+    def deadline(self, most_ns: float) -> bool:
+        """Return True if none is longer, one that goes on when the trace ends included.
+
+        Raises:
+            KevFailure: One is, the worst is named; or there are none.
+        """
+        __tracebackhide__ = True
+        return self.within(0, most_ns)
+
     def all_answered(self) -> bool:
         """Return True if every one that begins has its end in the trace.
 

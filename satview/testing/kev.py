@@ -11,6 +11,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from satview.analysis.activities import activities
 from satview.analysis.needs import INTERRUPTS
 from satview.analysis.thread_names import names_of_process, names_of_thread, thread_of
 from satview.analysis.verdicts.find import all_kinds, find_verdicts, kind_of
@@ -173,6 +174,26 @@ class Kev:
             times[unanswered],
             unanswered.astype(np.int64),
         )
+
+    def activity(self, name: str) -> Durations:
+        """Return how long what is done again and again takes, from its trigger to its end (docs/late.md).
+
+        Args:
+            name: As `satview late` shows it, or a part that only one has.
+
+        Raises:
+            UsageError: There is none, or there are several.
+        """
+        found = activities(self.trace)
+        number = found.named(name)
+        own = found.instances.at(found.instances.activity == number)
+        is_done, goes_on = own.is_known & ~own.is_open, own.is_known & own.is_open
+        done = own.at(is_done)
+        return Durations(
+            self.trace, self.claims, found.activities[number].name, done.start_cycles, done.end_cycles, done.start_row,
+            unsure=int(np.count_nonzero(~own.is_known)), open_cycles=own.start_cycles[goes_on],
+            open_row=own.start_row[goes_on], missing=self._lost(),
+        )  # fmt: skip
 
     def round_trips(self, client: str = "", server: str = "") -> Durations:
         """Return how long messages take, from the send until the client runs again.
