@@ -212,7 +212,7 @@ class Page:
             (self.folder / "targets.toml").write_text(text, encoding="utf-8")
             assert self.command("satview targets --targets targets.toml").startswith("rig  ssh://")
             return
-        if "deadline" in text:  # the next block uses it
+        if "deadline" in text or "chain" in text:  # the next block uses it
             (self.folder / "timing.toml").write_text(text, encoding="utf-8")
             return
         (self.folder / "thresholds.toml").write_text(text, encoding="utf-8")

@@ -7,6 +7,7 @@ learned the rules of `missed-period` say what is regular.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -57,12 +58,18 @@ class Timing(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             begin it also end it.
         period: How often it is triggered, such as `10 ms`; empty = as learned.
         deadline: How long it may take; empty = its period.
+        chain: Names of activities that follow each other, such as `camera > control`: it is no activity then.
+        reaction: How long the chain may take from what triggers its first activity to its first response.
+        age: How old the first activity's trigger may be when the last one is done.
     """
 
     start: str = ""
     end: str = ""
     period: str = ""
     deadline: str = ""
+    chain: str = ""
+    reaction: str = ""
+    age: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,7 +187,12 @@ def read_timing(path: Path) -> dict[str, Timing]:
     for name, said in timing.items():
         if bool(said.start) != bool(said.end):
             raise UsageError(f"{path.name}: [{name}] needs start and end, or neither for one that is learned")
-        for key, text in (("period", said.period), ("deadline", said.deadline)):
+        is_chain = bool(said.chain)
+        if is_chain == bool(said.start or said.period or said.deadline) or bool(said.reaction or said.age) > is_chain:
+            raise UsageError(f"{path.name}: [{name}] needs start and end, period or deadline; or chain, with the "
+                             "bounds reaction and age")  # fmt: skip
+        lengths = {"period": said.period, "deadline": said.deadline, "reaction": said.reaction, "age": said.age}
+        for key, text in lengths.items():
             if text and parse_length(text) <= 0:
                 raise UsageError(f"{path.name}: [{name}] {key} is not above 0")
     return timing
@@ -380,6 +392,8 @@ def _with_said(trace: Trace, learned: Activities, timing: Mapping[str, Timing]) 
     made, columns = list(learned.activities), [learned.instances]
     clock = trace.clock
     for name, said in timing.items():
+        if said.chain:
+            continue
         if said.start:
             group = _said(trace, name, said)
             group.activity[:] = position = len(made)
@@ -419,3 +433,122 @@ def _said(trace: Trace, name: str, said: Timing) -> Instances:
     thread[known] = trace.events.thread[end[known]]
     time = trace.events.time_cycles[starts]
     return _part(trace, "said", starts, thread, starts, time, end, np.ones(len(starts), np.bool_)).instances
+
+
+# Chains: activities of which each goes on with what the one before has done.
+
+
+@dataclass(frozen=True, slots=True)
+class ChainTimes:
+    """Times of a chain, one row for each instance of its first activity, or of its last; every column has shape (n,).
+
+    Attributes:
+        start_cycles: int64, when the instance of the first activity was triggered.
+        end_cycles: int64, when that of the last one was done; the end of the trace where it is not.
+        start_row: int64, the event that begins it.
+        is_open: bool, it is not done when the trace ends.
+        is_known: bool, no event is missing in between.
+    """
+
+    start_cycles: _Ints
+    end_cycles: _Ints
+    start_row: _Ints
+    is_open: NDArray[np.bool_]
+    is_known: NDArray[np.bool_]
+
+    def __len__(self) -> int:
+        return len(self.start_cycles)
+
+
+def chain_of(found: Activities, text: str) -> tuple[int, ...]:
+    """Return the positions of the activities that a chain names.
+
+    Raises:
+        UsageError: It names fewer than two, or one that is none.
+    """
+    names = [name.strip() for name in text.split(">")]
+    if len(names) < 2:
+        raise UsageError(f"{text[:60]!r} is no chain; write it as camera > control")
+    return tuple(found.named(name) for name in names)
+
+
+def reactions(trace: Trace, found: Activities, chain: Sequence[int]) -> ChainTimes:
+    """Return how long after each trigger of the first activity the first response of the last one follows.
+
+    An activity goes on with what one before has done in the instance that the latter triggers, else in the first one
+    that begins when the latter is done: as the AUTOSAR timing extensions define the reaction of an event chain.
+    """
+    parts = _parts_of(found, chain)
+    first, position = parts[0], np.arange(len(parts[0]))
+    for one, other in itertools.pairwise(parts):
+        position = _followed(position, _next_of(trace, one, other))
+    return _chain_times(trace, first, parts[-1].at(np.maximum(position, 0)) if len(parts[-1]) else first, position < 0)
+
+
+def ages(trace: Trace, found: Activities, chain: Sequence[int]) -> ChainTimes:
+    """Return how old the input is, the trigger of the first activity, whenever the last one is done.
+
+    The input of an instance is that of the one before that triggers it, else of the last one that was done when it
+    began. Instances that have none, as at the start of a trace, are left out.
+    """
+    parts = _parts_of(found, chain)
+    last, position = parts[-1], np.arange(len(parts[-1]))
+    for one, other in itertools.pairwise(reversed(parts)):
+        position = _followed(position, _input_of(trace, other, one))
+    at = np.flatnonzero((position >= 0) & ~last.is_open)
+    last = last.at(at)
+    return _chain_times(trace, parts[0].at(position[at]), last, np.zeros(len(at), np.bool_))
+
+
+def _parts_of(found: Activities, chain: Sequence[int]) -> list[Instances]:
+    return [found.instances.at(found.instances.activity == number) for number in chain]
+
+
+def _chain_times(trace: Trace, first: Instances, last: Instances, is_missing: NDArray[np.bool_]) -> ChainTimes:
+    is_open = is_missing | last.is_open
+    end_row = np.where(is_open, len(trace.events) - 1, last.end_row)
+    end_cycles = np.where(is_open, trace.window.end, last.end_cycles)
+    is_known = is_whole(trace, first.start_row, end_row) & first.is_known
+    return ChainTimes(first.start_cycles, end_cycles, first.start_row, is_open, is_known)
+
+
+def _followed(position: _Ints, following: _Ints) -> _Ints:
+    """Return what follows some positions, -1 where either is none."""
+    out = np.full(len(position), -1, np.int64)
+    known = position >= 0
+    out[known] = following[position[known]]
+    return out
+
+
+def _triggered(trace: Trace, one: Instances, other: Instances) -> _Ints:
+    """Return for each instance the first one of another activity that its thread triggers while at it, -1 for none."""
+    key = trace.events.thread[other.start_row].astype(np.int64) << 32 | other.start_row
+    order = np.argsort(key, kind="stable")
+    begin = np.searchsorted(trace.events.time_cycles, one.begin_cycles)
+    at = np.searchsorted(key[order], one.thread << 32 | begin)
+    last = one.thread << 32 | np.where(one.end_row < 0, len(trace.events), one.end_row)
+    out = np.full(len(one), -1, np.int64)
+    known = np.flatnonzero((at < len(key)) & (one.thread > 0))
+    known = known[key[order][at[known]] <= last[known]]
+    out[known] = order[at[known]]
+    return out
+
+
+def _next_of(trace: Trace, one: Instances, other: Instances) -> _Ints:
+    out = _triggered(trace, one, other)
+    order = np.argsort(other.begin_cycles, kind="stable")
+    at = np.searchsorted(other.begin_cycles[order], one.end_cycles)
+    later = np.append(order, -1)[at]
+    return np.where((out < 0) & ~one.is_open, later, out)
+
+
+def _input_of(trace: Trace, one: Instances, other: Instances) -> _Ints:
+    out = np.full(len(other), -1, np.int64)
+    done = np.flatnonzero(~one.is_open)
+    order = done[np.argsort(one.end_cycles[done], kind="stable")]
+    at = np.searchsorted(one.end_cycles[order], other.begin_cycles, side="right") - 1
+    out[at >= 0] = order[at[at >= 0]]
+    triggered = _triggered(trace, one, other)
+    known = np.flatnonzero(triggered >= 0)
+    out[triggered[known]] = known
+    return out

@@ -3,19 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.analysis.activities import LEAST_INSTANCES, MOST_ACTIVITIES, Activities, Timing, activities
+from satview.analysis.activities import (
+    LEAST_INSTANCES,
+    MOST_ACTIVITIES,
+    Activities,
+    ChainTimes,
+    Timing,
+    activities,
+    ages,
+    chain_of,
+    reactions,
+)
 from satview.analysis.blame import BLAME_WORDS, Blame, Shares, blame
 from satview.analysis.needs import STATES
 from satview.analysis.times.basis import Basis, percentiles_by, sum_by
 from satview.answers.frames import Texts
 from satview.answers.table import Column, Kind, Known, Question, Table
-from satview.base.time_text import format_duration, format_moment
+from satview.base.time_text import format_duration, format_moment, parse_length
 from satview.events.states import STATE_BY_VALUE
 from satview.store.time_ranges import TimeRanges
 from satview.store.trace import LOGGER, Trace
@@ -27,6 +37,7 @@ _NAMED_PARTS: Final = 4  # in a sentence
 _SURE: Final = 4.0  # differences of so many standard errors
 _LIKELY: Final = 2.0
 _SQL_INSTANCES: Final = 100
+_SHARES: Final = (0.0, 0.5, 0.99, 1.0)
 _WORDS: Final = ", ".join(f"`{word}`" for word in BLAME_WORDS.values())
 _OUTCOMES: Final = ("in time", "late", "done", "unfinished", "unknown")
 _REASONS: Final = {
@@ -119,6 +130,27 @@ BLAME: Final = Question(
     "",
     "There is no instance to explain.",
 )  # fmt: skip
+CHAINS: Final = Question(
+    "chains",
+    "Chains",
+    "How long from a stimulus to the first response, and how old is the input of an output?",
+    (
+        Column("chain", Kind.TEXT, "its name in the file of timing", "Chain"),
+        Column("measure", Kind.TEXT, "`reaction`: from the stimulus to the first response; `age`: of the oldest input "
+               "of an output", "Measure"),
+        Column("count", Kind.COUNT, "stimuli, or outputs", "Count"),
+        Column("undecided", Kind.COUNT, "of these, those within which events are missing", "Unknown"),
+        _length("min", "Min", "the shortest"),
+        _length("median", "Median", "half are not longer"),
+        _length("p99", "99 %", "99 % are not longer"),
+        _length("max", "Max", "the longest"),
+        Column("bound", Kind.DURATION, "how long it may be", "Bound", is_nullable=True),
+        Column("misses", Kind.COUNT, "how many are longer", "Misses"),
+        Column("event", Kind.EVENT, "the event that begins the longest", "Event", is_nullable=True),
+    ),
+    "",
+    "The file of timing names no chain.",
+)  # fmt: skip
 COMPARISON: Final = Question(
     "slow_against_fast",
     "Slow against fast",
@@ -149,10 +181,12 @@ class Late:
     Attributes:
         trace: The events.
         found: Activities and instances.
+        timing: What a user says of them.
     """
 
     trace: Trace
     found: Activities
+    timing: Mapping[str, Timing] = field(default_factory=dict)
 
     @property
     def _names(self) -> tuple[str, ...]:
@@ -210,7 +244,7 @@ class Late:
         number, response = instances.activity[known], instances.response_cycles[known]
         size = np.bincount(instances.activity, minlength=count)
         undecided = np.bincount(instances.activity[~known], minlength=count)
-        shares = percentiles_by(number, response, count, (0.0, 0.5, 0.99, 1.0))
+        shares = percentiles_by(number, response, count, _SHARES)
         none = size == undecided
         longest = np.full(count, -1, np.int64)
         order = np.lexsort((-instances.start_cycles[known], response))
@@ -297,6 +331,46 @@ class Late:
             cannot_tell=self._cannot_tell,
         )
 
+    def chains(self) -> Table:
+        """Return the chains of the file of timing: how long they react, and how old their input is.
+
+        Raises:
+            UsageError: One names what is no activity.
+        """
+        names, times, bounds = list[str](), list[ChainTimes](), list[int]()
+        for name, said in self.timing.items():
+            if said.chain:
+                chain = chain_of(self.found, said.chain)
+                names.append(name)
+                times += [reactions(self.trace, self.found, chain), ages(self.trace, self.found, chain)]
+                bounds += [self.trace.clock.cycles_of(int(parse_length(text))) if text else -1
+                           for text in (said.reaction, said.age)]  # fmt: skip
+        figures, doubt = np.full((len(times), 6), -1, np.int64), np.zeros(len(times), np.uint8)
+        for row, found in enumerate(times):
+            length, known = (found.end_cycles - found.start_cycles), np.flatnonzero(found.is_known)
+            if len(known):
+                shares = percentiles_by(np.zeros(len(known), np.int64), length[known], 1, _SHARES)
+                longest = known[np.argmax(length[known])]
+                misses = np.count_nonzero(length[known] > bounds[row]) if bounds[row] > 0 else 0
+                figures[row] = (*(int(share[0]) for share in shares), misses, int(found.start_row[longest]))
+            is_partial, is_open = len(known) < len(found), bool(found.is_open[known].any())
+            doubt[row] = Known.ESTIMATE if is_partial else Known.AT_LEAST if is_open else Known.INFERRED
+        columns = dict(zip(("min", "median", "p99", "max", "misses", "event"), figures.T, strict=True))
+        return Table(
+            CHAINS,
+            self.trace,
+            {
+                "chain": Texts.of([name for name in names for _ in range(2)]),
+                "measure": Texts.of(["reaction", "age"] * len(names)),
+                "count": np.array([len(found) for found in times], np.int64),
+                "undecided": np.array([np.count_nonzero(~found.is_known) for found in times], np.int64),
+                **columns,
+                "misses": np.maximum(columns["misses"], 0),
+                "bound": np.array(bounds, np.int64),
+            },
+            known=dict.fromkeys(("min", "median", "p99", "max"), doubt),
+        )
+
     def blamed(self, at: _Ints) -> tuple[_Ints, Shares]:
         """Return the parts of some instances, and which these are: as many of the first ones as the bounds allow."""
         trace, chosen = self.trace, self.found.instances.at(at)
@@ -353,13 +427,13 @@ class Late:
         top = np.flatnonzero(parts.parent < 0) if fast_count > 0 else np.empty(0, np.int64)
         key = np.stack((parts.kind, parts.thread, parts.value))[:, top]
         groups, which = np.unique(key, axis=1, return_inverse=True)
-        cycles = np.zeros((groups.shape[1], max(1, len(split))), np.int64)
-        np.add.at(cycles, (which.reshape(-1), parts.interval[top]), parts.cycles[top])
-        in_slow, in_fast = cycles[:, :slow_count], cycles[:, slow_count:]
-        longer = in_slow.sum(axis=1) // max(1, slow_count) - in_fast.sum(axis=1) // max(1, fast_count)
+        which, count, is_slow = which.reshape(-1), groups.shape[1], parts.interval[top] < slow_count
+        in_slow = _Sums.of(which[is_slow], parts.cycles[top[is_slow]], count, slow_count)
+        in_fast = _Sums.of(which[~is_slow], parts.cycles[top[~is_slow]], count, fast_count)
+        longer = in_slow.mean - in_fast.mean
         order = np.argsort(-longer, kind="stable")
         order = order[longer[order] > 0]
-        error = np.sqrt(_error(in_slow) + _error(in_fast))
+        error = np.sqrt(in_slow.error + in_fast.error)
         ratio = longer / np.maximum(error, 1)
         sure = np.where(ratio >= _SURE, 0, np.where(ratio >= _LIKELY, 1, 2))
         if slow_count < LEAST_INSTANCES:
@@ -375,10 +449,10 @@ class Late:
                 **self._parts(kind, thread, value),
                 "explains": longer[order],
                 "share": longer[order] / max(1.0, float(whole)),
-                "slow": in_slow.sum(axis=1)[order] // max(1, slow_count),
-                "fast": in_fast.sum(axis=1)[order] // max(1, fast_count),
-                "in_slow": (in_slow > 0).sum(axis=1)[order],
-                "in_fast": (in_fast > 0).sum(axis=1)[order],
+                "slow": in_slow.mean[order],
+                "fast": in_fast.mean[order],
+                "in_slow": in_slow.times[order],
+                "in_fast": in_fast.times[order],
                 "sure": Texts(sure[order].astype(np.uint8), ("sure", "likely", "unsure")),
             },
             cannot_tell="\n".join(filter(None, (
@@ -430,10 +504,28 @@ class Late:
         return f"{self._length(int(parts.cycles[row]))} {words.get(kind, BLAME_WORDS[kind])}{of_it}"
 
 
-def _error(cycles: _Ints) -> NDArray[np.float64]:
-    """Return the squared standard errors of the means of rows."""
-    count = cycles.shape[1]
-    return cycles.var(axis=1) / count if count else np.zeros(len(cycles))
+@dataclass(frozen=True, slots=True)
+class _Sums:
+    """What some instances have of each sort of part; every column has shape (sorts,).
+
+    Attributes:
+        times: int64, in how many instances it is.
+        mean: int64, cycles, rounded down; of those without it 0 counts.
+        error: float64, squared standard error of the mean.
+    """
+
+    times: _Ints
+    mean: _Ints
+    error: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, sort: _Ints, cycles: _Ints, sorts: int, count: int) -> _Sums:
+        """Add up parts of `count` instances; an instance has one of a sort at most."""
+        count = max(1, count)
+        total = sum_by(sort, cycles, sorts)
+        squares = np.bincount(sort, cycles.astype(np.float64) ** 2, sorts)
+        spread = np.maximum(squares / count - (total / count) ** 2, 0)
+        return cls(np.bincount(sort, minlength=sorts), total // count, spread / count)
 
 
 def _jitter(number: _Ints, moments: _Ints, count: int) -> _Ints:
@@ -471,7 +563,7 @@ def late(trace: Trace, timing: Mapping[str, Timing] | None = None) -> Late:
     Raises:
         UsageError: An expression is wrong, or no learned activity has the name.
     """
-    return Late(trace, activities(trace, timing))
+    return Late(trace, activities(trace, timing), timing or {})
 
 
 def blame_table(trace: Trace) -> Table:

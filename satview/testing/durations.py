@@ -206,3 +206,16 @@ class Durations:
 
     def _location(self, at: int) -> Location:
         return location_of(self.trace, int(self.start_cycles[at]), int(self.end_cycles[at]), int(self.row[at]))
+
+
+@dataclass(frozen=True, slots=True)
+class Chain:
+    """Times of activities that follow each other.
+
+    Attributes:
+        reaction: From each stimulus of the first one to the first response of the last one.
+        age: Of the input, the stimulus, whenever the last one is done.
+    """
+
+    reaction: Durations
+    age: Durations

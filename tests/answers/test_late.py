@@ -112,6 +112,7 @@ def test_an_activity_by_expressions(tmp_path: Path) -> None:
         ('[control]\ndue = "5ms"\n', "due"),
         ('[control]\nstart = "event == READY"\n', r"\[control\] needs start and end"),
         ('[control]\ndeadline = "-5ms"\n', "deadline is not above 0"),
+        ('[path]\nchain = "a > b"\ndeadline = "5ms"\n', "needs start and end, period or deadline; or chain"),
         ("[control\n", "line 1"),
     ],
 )
@@ -125,3 +126,49 @@ def test_a_file_of_timing_that_is_wrong_is_refused(text: str, says: str, tmp_pat
 def test_a_name_must_mean_one_activity(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="names no activity; there are control 1"):
         late(looping(tmp_path), {"planner": Timing(deadline="5us")})
+
+
+CAMERA = Timing("class == USER and number == 1", "class == USER and number == 2")
+CONTROL = Timing("class == USER and number == 3", "class == USER and number == 4")
+
+
+def chained(folder: Path, starts_by: int, starts: tuple[int, ...]) -> Trace:
+    """Return a camera that works from 1,000 k to 1,000 k + 400, and a control that needs 300 from its starts on.
+
+    Control's own thread, or that of the camera, logs that control starts.
+    """
+    moments = [(1_000 * k, 5, 1) for k in range(1, 6)] + [(1_000 * k + 400, 5, 2) for k in range(1, 6)]
+    moments += [(start, starts_by, 3) for start in starts] + [(start + 300, 6, 4) for start in starts]
+    build, running = TraceBuilder().time_event(0), 0
+    for time, pid, event in sorted(moments):
+        if pid != running:
+            build.state("RUNNING", time - 1, pid, 1)
+        build.event(wire.code(6, event), time)
+        running = pid
+    return build.event(wire.code(6, 9), 6_500).open(folder)
+
+
+def test_reaction_and_age_of_a_chain_that_samples(tmp_path: Path) -> None:
+    """Control starts at 1,600, 3,600 and 5,600: it sees the images of 1,000, 3,000 and 5,000, with two lost between.
+
+    The images of 2,000 and 4,000 wait for it until 3,900 and 5,900: they react after 1,900, the others after 900.
+    """
+    said = {"camera": CAMERA, "control": CONTROL,
+            "path": Timing(chain="camera > control", reaction="1us", age="1us")}  # fmt: skip
+    reaction, age = late(chained(tmp_path, 6, (1_600, 3_600, 5_600)), said).chains().records()
+    figures = [(row["measure"], row["count"], row["min_ns"], row["max_ns"], row["misses"]) for row in (reaction, age)]
+    assert figures == [("reaction", 5, 900, 1_900, 2), ("age", 3, 900, 900, 0)]
+    assert reaction["median_ns"] == 900
+
+
+def test_reaction_of_a_chain_that_triggers(tmp_path: Path) -> None:
+    """The camera starts control at 1,200 k, before it is done itself: that of the same image, not of the one before."""
+    said = {"camera": CAMERA, "control": CONTROL, "path": Timing(chain="camera > control")}
+    reaction, age = late(chained(tmp_path, 5, (1_200, 2_200, 3_200, 4_200, 5_200)), said).chains().records()
+    assert [(row["count"], row["min_ns"], row["max_ns"]) for row in (reaction, age)] == [(5, 500, 500)] * 2
+
+
+def test_a_chain_of_what_never_happens_is_a_lower_bound(tmp_path: Path) -> None:
+    said = {"camera": CAMERA, "control": CONTROL, "path": Timing(chain="camera > control")}
+    reaction, age = late(chained(tmp_path, 6, ()), said).chains().records()
+    assert (reaction["count"], reaction["known"]["max_ns"], age["count"], age["max_ns"]) == (5, "at least", 0, None)

@@ -314,3 +314,23 @@ def test_a_deadline_of_an_activity(tmp_path):
         control.deadline(5 * us)
     with pytest.raises(UsageError, match="no activity"):
         kev.activity("planner")
+
+
+def test_the_reaction_of_a_chain(tmp_path):
+    """Every 10,000 ns one thread works for 1,000, and another 2,000 later for 500: 3,500 from stimulus to response."""
+    builder = TraceBuilder().time_event(0).process_name(1, 7, "control").process_name(2, 8, "planner")
+    builder.state("RUNNING", 4, 7, 1).state("NANOSLEEP", 6, 7, 1).state("RUNNING", 8, 8, 1)
+    builder.state("NANOSLEEP", 10, 8, 1).state("RUNNING", 10, 1, 1)
+    for number in range(10):
+        for pid, after, length in ((7, 0, 1_000), (8, 3_000, 500)):
+            woken = 10_000 * (number + 1) + after
+            builder.state("READY", woken, pid, 1).state("RUNNING", woken, pid, 1)
+            builder.state("NANOSLEEP", woken + length, pid, 1).state("RUNNING", woken + length, 1, 1)
+    kev = kev_of(builder.event(USER_TEXT, 110_000), tmp_path)
+    path = kev.chain("control > planner")
+    assert path.reaction.ns.tolist() == path.age.ns.tolist() == [3_500] * 10
+    assert path.reaction.p99 < 4 * us
+    with pytest.raises(KevFailure, match="longest of age of control > planner"):
+        path.age.deadline(3 * us)
+    with pytest.raises(UsageError, match="no chain"):
+        kev.chain("control")

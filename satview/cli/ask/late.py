@@ -17,13 +17,14 @@ from satview.cli.shared.files import InputFile, add_user_events
 from satview.cli.shared.progress import open_trace, working, working_on
 from satview.cli.shared.table_output import FORMATS, print_table
 
-_TABLES = ("activities", "instances", "blame", "slow-against-fast")
+_TABLES = ("activities", "chains", "instances", "blame", "slow-against-fast")
 _EPILOG = """\
 Activities are learned: what pulses, messages, interrupts or the end of a sleep begin at least 3 times. What comes
 regularly has a period, which is its deadline unless a file of timing says another. Without ACTIVITY the one that is
 latest is explained, else the one that comes closest to its deadline. The parts of an instance add up to it.
 A file of timing is TOML: [NAME] with deadline = "8 ms", and period. A NAME that is not learned needs start and
-end, expressions of the events that begin and end it.
+end, expressions of the events that begin and end it. chain = "camera > fusion > control" is a chain of activities,
+with the bounds reaction (from a stimulus to the first response) and age (of the input of an output).
 An instance that is unfinished at the end of the trace is counted up to there and shown as "at least".
 Exit status: 0 success, 1 data was lost to problems in the trace, 2 not a trace, or wrong usage.
 """
@@ -66,6 +67,7 @@ def run(args: argparse.Namespace) -> int:
         worst = found.worst(activity, args.n) if activity is not None else np.empty(0, np.int64)
         shown = found.activities()
         made = {"activities": shown.at(np.array([activity])) if is_asked else shown.sorted_by("misses"),
+                "chains": found.chains(),
                 "instances": found.instances(activity if is_asked else None),
                 "blame": found.blame(worst).unfolded()}  # fmt: skip
         if activity is not None:
@@ -81,6 +83,8 @@ def run(args: argparse.Namespace) -> int:
         sizes = counted(len(made["activities"]), "kind"), counted(len(made["instances"]), "instance")
         head = [f"{trace.path.name}: {sizes[0]} of work, {sizes[1]}"]
         print_table(made["activities"], "table", "activities", head)
+        if len(made["chains"]):
+            print_table(made["chains"], "table", "chains")
         for instance in worst.tolist():
             print(f"\n{visible_line(found.says(instance))}")
         if activity is not None:
