@@ -21,7 +21,7 @@ from satview.analysis.activities import (
     reactions,
 )
 from satview.analysis.blame import BLAME_WORDS, Blame, Shares, blame
-from satview.analysis.needs import STATES
+from satview.analysis.needs import MESSAGES, PULSES, STATES
 from satview.analysis.times.basis import Basis, percentiles_by, sum_by
 from satview.answers.frames import Texts
 from satview.answers.table import Column, Kind, Known, Question, Table
@@ -283,7 +283,7 @@ class Late:
                 "event": longest,
             },
             known=dict.fromkeys(values, doubt),
-            cannot_tell=self._cannot_tell,
+            cannot_tell="\n".join(filter(None, (self._cannot_tell, PULSES.advice(trace), MESSAGES.advice(trace)))),
         )  # fmt: skip
 
     def _running(self) -> _Ints:

@@ -11,7 +11,7 @@ from satview.analysis.activities import Instances, activities
 from satview.analysis.blame import Blame, blame
 from satview.capture.sim.parts.truth import ThreadId, Wait
 from satview.events.spec import Release
-from tests.capture.made import FAST, WIDE, Traced
+from tests.capture.made import FAST, WIDE, Traced, damaged
 from tests.capture.made import traced as capture_of
 from tests.capture.truth_sums import TruthSums
 from tests.helpers.extent import points
@@ -118,3 +118,19 @@ def known_instances(made: Traced) -> Instances:
 def name_of(made: Traced, thread: int) -> ThreadId | None:
     threads = made.trace.threads
     return (int(threads.pid[thread]), int(threads.tid[thread])) if thread else None
+
+
+@points(name=["automotive", "nested-servers", "process-life"], release=RELEASES, ring=[True, False])
+def test_parts_add_up_where_events_are_missing(name: str, release: Release, ring: bool, tmp_path: Path) -> None:
+    """What the trace does not show is a part too; the interval stays as long as it is."""
+    setup, ms, cpus = workload(name)
+    made = damaged(setup, ms, tmp_path, release, cpus, ring=ring, wide=True, slots=64)
+    found = activities(made.trace).instances
+    parts = blame(made.trace, found.thread, found.start_cycles, found.begin_cycles, found.end_cycles)
+    total = [0] * len(found)
+    for row in range(len(parts)):
+        if parts.parent[row] < 0:
+            total[int(parts.interval[row])] += int(parts.cycles[row])
+    assert total == found.response_cycles.tolist()
+    lacks = {int(parts.interval[row]) for row in range(len(parts)) if parts.kind[row] == Blame.UNKNOWN}
+    assert lacks >= {number for number in range(len(found)) if not found.is_known[number]}
