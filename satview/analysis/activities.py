@@ -28,10 +28,10 @@ from satview.core import links
 from satview.events.states import DEAD, READY, RUNNING, STATE_BY_NAME
 from satview.filters.expressions.expression import select
 from satview.linkage import messages, pulses
-from satview.linkage.latencies import latencies
+from satview.linkage.latencies import DEATH_PULSE
 from satview.linkage.rows import comm_words, rows_of_codes
 from satview.linkage.states import LANE_VALUES, first_that_fits, state_positions
-from satview.linkage.table import NO_EVENT, Certainty
+from satview.linkage.table import NO_EVENT, OPEN, Certainty
 from satview.linkage.transactions import transactions
 from satview.linkage.waits import waits
 from satview.linkage.wake_ups import wake_ups
@@ -301,15 +301,22 @@ def _part(
 
 def _of_pulses(trace: Trace) -> _Part:
     """Return work that pulses begin: from the send to when the thread waits for the next, or takes the next at once."""
-    found = latencies(trace)
-    at = np.flatnonzero(found.pulse_row >= 0)
-    sent, received = found.pulse_row[at], found.received_row[at]
+    table = pulses.pulses(trace)
+    rows = rows_of_codes(trace, *(code for code in pulses.SENDS if code != DEATH_PULSE))
+    link = table.begun_by(rows)
+    sent = rows.astype(np.int64)
+    received, certainty = np.full(len(sent), -1, np.int64), np.zeros(len(sent), np.uint8)
+    is_linked = link >= 0
+    certainty[is_linked] = table.certainty[link[is_linked]]
+    received[is_linked] = table.to_row[link[is_linked]]
+    received[received == OPEN] = -1
     scoid, pid = comm_words(trace, sent)
     group = pid.astype(np.int64) << 32 | scoid
-    thread = np.maximum(found.thread[at], 0)
+    thread = np.where(received >= 0, trace.events.thread[received], 0).astype(np.int64)
     thread = np.where(thread > 0, thread, _only_of(group, thread))
+    thread[~is_linked] = 0  # whether it was received is not known
     begin, end = _served(trace, thread, sent, received)
-    return _part(trace, "pulse", group, thread, sent, begin, end, found.certainty[at] == Certainty.EXACT)
+    return _part(trace, "pulse", group, thread, sent, begin, end, certainty == Certainty.EXACT)
 
 
 def _only_of(group: _Ints, thread: _Ints) -> _Ints:
