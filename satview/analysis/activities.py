@@ -42,6 +42,7 @@ LEAST_INSTANCES: Final = 3
 """What happens less often is no activity of its own."""
 MOST_ACTIVITIES: Final = 1000
 _MOST_BYTES: Final = 1 << 16
+_MOST_CYCLES: Final = 1 << 62
 _RECEIVE: Final = STATE_BY_NAME["RECEIVE"].value
 _INTR: Final = STATE_BY_NAME["INTR"].value
 _EXAMPLE: Final = 'write it as [control] and then deadline = "10 ms"'
@@ -193,9 +194,18 @@ def read_timing(path: Path) -> dict[str, Timing]:
                              "bounds reaction and age")  # fmt: skip
         lengths = {"period": said.period, "deadline": said.deadline, "reaction": said.reaction, "age": said.age}
         for key, text in lengths.items():
-            if text and parse_length(text) <= 0:
+            try:
+                is_fine = not text or parse_length(text) > 0
+            except UsageError as error:
+                raise UsageError(f"{path.name}: [{name}] {key}: {error}") from error
+            if not is_fine:
                 raise UsageError(f"{path.name}: [{name}] {key} is not above 0")
     return timing
+
+
+def bound_cycles(trace: Trace, text: str) -> int:
+    """Return a length of a file of timing in cycles, at least 1; one that no trace has is cut."""
+    return max(1, min(trace.clock.cycles_of(int(parse_length(text))), _MOST_CYCLES))
 
 
 def activities(trace: Trace, timing: Mapping[str, Timing] | None = None) -> Activities:
@@ -397,7 +407,6 @@ def _of_waits(trace: Trace, trigger: str, value: int, is_woken: NDArray[np.bool_
 
 def _with_said(trace: Trace, learned: Activities, timing: Mapping[str, Timing]) -> Activities:
     made, columns = list(learned.activities), [learned.instances]
-    clock = trace.clock
     for name, said in timing.items():
         if said.chain:
             continue
@@ -410,10 +419,10 @@ def _with_said(trace: Trace, learned: Activities, timing: Mapping[str, Timing]) 
         else:
             position = learned.named(name)
         activity = made[position]
-        period = clock.cycles_of(int(parse_length(said.period))) if said.period else activity.period_cycles
+        period = bound_cycles(trace, said.period) if said.period else activity.period_cycles
         deadline, source = (activity.deadline_cycles, activity.deadline_from)
         if said.deadline:
-            deadline, source = clock.cycles_of(int(parse_length(said.deadline))), "said"
+            deadline, source = bound_cycles(trace, said.deadline), "said"
         elif period > 0:
             deadline, source = period, "period"
         made[position] = Activity(name if said.start else activity.name, activity.trigger, activity.thread, period,

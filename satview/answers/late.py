@@ -17,6 +17,7 @@ from satview.analysis.activities import (
     Timing,
     activities,
     ages,
+    bound_cycles,
     chain_of,
     reactions,
 )
@@ -25,7 +26,7 @@ from satview.analysis.needs import MESSAGES, PULSES, STATES
 from satview.analysis.times.basis import Basis, percentiles_by, sum_by
 from satview.answers.frames import Texts
 from satview.answers.table import Column, Kind, Known, Question, Table
-from satview.base.time_text import format_duration, format_moment, parse_length
+from satview.base.time_text import format_duration, format_moment
 from satview.events.states import STATE_BY_VALUE
 from satview.store.time_ranges import TimeRanges
 from satview.store.trace import LOGGER, Trace
@@ -343,7 +344,7 @@ class Late:
                 chain = chain_of(self.found, said.chain)
                 names.append(name)
                 times += [reactions(self.trace, self.found, chain), ages(self.trace, self.found, chain)]
-                bounds += [self.trace.clock.cycles_of(int(parse_length(text))) if text else -1
+                bounds += [bound_cycles(self.trace, text) if text else -1
                            for text in (said.reaction, said.age)]  # fmt: skip
         figures, doubt = np.full((len(times), 6), -1, np.int64), np.zeros(len(times), np.uint8)
         for row, found in enumerate(times):

@@ -113,6 +113,7 @@ def test_an_activity_by_expressions(tmp_path: Path) -> None:
         ('[control]\nstart = "event == READY"\n', r"\[control\] needs start and end"),
         ('[control]\ndeadline = "-5ms"\n', "deadline is not above 0"),
         ('[path]\nchain = "a > b"\ndeadline = "5ms"\n', "needs start and end, period or deadline; or chain"),
+        ('[control]\ndeadline = "soon"\n', r"timing.toml: \[control\] deadline: 'soon' is no time"),
         ("[control\n", "line 1"),
     ],
 )
@@ -121,6 +122,11 @@ def test_a_file_of_timing_that_is_wrong_is_refused(text: str, says: str, tmp_pat
     file.write_text(text)
     with pytest.raises(UsageError, match=says):
         read_timing(file)
+
+
+def test_bounds_beyond_any_trace_are_cut(tmp_path: Path) -> None:
+    (row,) = late(looping(tmp_path), {"control": Timing(deadline="9999999999s", period="0.1ns")}).activities().records()
+    assert (row["misses"], row["period_ns"]) == (0, 1)
 
 
 def test_a_name_must_mean_one_activity(tmp_path: Path) -> None:
