@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from satview.analysis.activities import Timing, read_timing
@@ -178,3 +179,27 @@ def test_a_chain_of_what_never_happens_is_a_lower_bound(tmp_path: Path) -> None:
     said = {"camera": CAMERA, "control": CONTROL, "path": Timing(chain="camera > control")}
     reaction, age = late(chained(tmp_path, 6, ()), said).chains().records()
     assert (reaction["count"], reaction["known"]["max_ns"], age["count"], age["max_ns"]) == (5, "at least", 0, None)
+
+
+def test_a_pulse_that_queues_waits_for_earlier_work(tmp_path: Path) -> None:
+    """Each pulse makes the thread ready after 50, and it runs after 100 more for 900; for the third it runs to 42,000.
+
+    So the fourth, of 40,000, is received 2,000 later, and is done 1,000 after that.
+    """
+    send, receive = wire.code(wire.WireClass.COMM, 4), wire.code(wire.WireClass.COMM, 3)
+    connection = (0x40000001, 5)
+    build = TraceBuilder().time_event(0).process_name(1, 5, "bin/control").process_name(2, 6, "bin/timer")
+    build.state("RUNNING", 10, 5, 1).state("RECEIVE", 20, 5, 1).state("RUNNING", 20, 6, 1)
+    for sent in (10_000, 20_000, 30_000, 50_000):
+        done = 43_000 if sent == 30_000 else sent + 1_050
+        build.event(send, sent, connection).state("READY", sent + 50, 5, 1).state("READY", sent + 150, 6, 1)
+        build.state("RUNNING", sent + 150, 5, 1).event(receive, sent + 160, connection)
+        if sent == 30_000:
+            build.event(send, 40_000, connection).event(receive, 42_000, connection)
+        build.state("RECEIVE", done, 5, 1).state("RUNNING", done, 6, 1)
+    found = late(build.event(wire.code(6, 1), 60_000).open(tmp_path))
+    rounds = found.found.instances
+    assert rounds.response_cycles.tolist() == [1_050, 1_050, 12_000, 3_000, 1_050]
+    parts = [(row["part"], row["length_ns"]) for row in found.blame(np.array([2, 3])).records()]
+    assert parts == [("own work", 11_850), ("preempted", 100), ("waking up", 50),
+                     ("earlier work", 2_000), ("own work", 1_000)]  # fmt: skip
