@@ -47,6 +47,7 @@ COMMANDS = {
     "filter": "t.kev -r r.satrules",
     "guide": "",
     "info": "t.kev",
+    "late": "t.kev",
     "latencies": "t.kev",
     "locks": "threads",
     "look": "t.kev",

@@ -94,6 +94,7 @@ COMMANDS = {
     "why": ("CAPTURED", "--thread", "low", "--at", "100ms"),
     "snapshot": (TRACE, "--at", "0s"),
     "transactions": (TRACE,),
+    "late": (TRACE,),
     "latencies": (TRACE,),
     "doctor": (TRACE,),
     "convert": (TRACE, os.devnull),

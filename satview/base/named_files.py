@@ -11,6 +11,8 @@ process, and by the variable of the environment in the processes that it starts.
 from __future__ import annotations
 
 import os
+import re
+import tomllib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -22,6 +24,7 @@ from satview.base.new_file import write_file
 
 VARIABLE: Final = "SATVIEW_ONLY_BELOW"
 _SHOWN: Final = 4
+_TOML_LINE: Final = re.compile(r"\s*\(at line (\d+), column \d+\)$")
 _folders: ContextVar[tuple[str, ...] | None] = ContextVar("folders", default=None)
 
 
@@ -160,3 +163,30 @@ def read_small(path: Path, limit_bytes: int, too_large: str) -> bytes:
     if len(data) > limit_bytes:
         raise UsageError(f"{path.name}: {too_large}")
     return data
+
+
+def read_toml(path: Path, limit_bytes: int, help_text: str) -> tuple[str, dict[str, object]]:
+    """Return the text of a file of TOML and what it says; nothing in it is ever run.
+
+    Args:
+        path: The file.
+        limit_bytes: How many bytes it may have.
+        help_text: What to write instead, behind what is wrong.
+
+    Raises:
+        UsageError: It cannot be read, has more bytes, or is no TOML; names file and line.
+    """
+    data = read_small(path, limit_bytes, f"more than {limit_bytes // 1024} KiB; such a file is far smaller")
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = data[: error.start].count(b"\n") + 1
+        raise UsageError(f"{path.name}, line {line}: no UTF-8 text; save it as UTF-8") from error
+    try:
+        return text, tomllib.loads(text)
+    except ValueError as error:  # no TOML, or a number of more digits than Python reads
+        what, position = str(error), _TOML_LINE.search(str(error))
+        line = int(position[1]) if position else text.count("\n") + 1
+        raise UsageError(f"{path.name}, line {line}: {_TOML_LINE.sub('', what)}; {help_text}") from error
+    except RecursionError as error:
+        raise UsageError(f"{path.name}: nested too deep; {help_text}") from error

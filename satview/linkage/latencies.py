@@ -27,7 +27,7 @@ from satview.store.trace import Trace
 
 
 _SIGNAL: Final = wire.code(wire.WireClass.COMM, 9)
-_DEATH: Final = wire.code(wire.WireClass.COMM, 6)
+DEATH_PULSE: Final = wire.code(wire.WireClass.COMM, 6)
 
 
 def deliveries(trace: Trace) -> LinkTable:
@@ -50,7 +50,7 @@ def creations(trace: Trace) -> LinkTable:
 
 
 def _deliveries(trace: Trace) -> Pairs:
-    rows = rows_of_codes(trace, *(code for code in pulses.SENDS if code != _DEATH), _SIGNAL)
+    rows = rows_of_codes(trace, *(code for code in pulses.SENDS if code != DEATH_PULSE), _SIGNAL)
     if not len(rows) or trace.pairs is not None:
         return no_pairs()
     cause, certainty = actors.open_calls(trace, rows), np.full(len(rows), Certainty.EXACT, np.uint8)
@@ -188,7 +188,7 @@ def _join(*parts: dict[str, _Ints]) -> dict[str, _Ints]:
 
 def _of_pulses(trace: Trace) -> dict[str, _Ints]:
     """Return cause, wake-up and receipt of every pulse, death pulses left out: these come with the end of a process."""
-    rows = rows_of_codes(trace, *(code for code in pulses.SENDS if code != _DEATH))
+    rows = rows_of_codes(trace, *(code for code in pulses.SENDS if code != DEATH_PULSE))
     if trace.pairs is not None:
         rows = rows[:0]
     sure = np.full(len(rows), Certainty.EXACT, np.int64)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final
 
-from satview.answers import doctor, functions, latencies, locks, transactions, verdicts
+from satview.answers import doctor, functions, late, latencies, locks, transactions, verdicts
 from satview.answers.table import KNOWN_WORDS, Question, Table
 from satview.answers.table import Column as AnswerColumn
 from satview.answers.table import Kind as AnswerKind
@@ -384,6 +384,18 @@ SCHEMAS: Final[dict[str, TableSchema]] = {
         _of_answer(
             "function_stack", "Every function of every thread below its callers: calls that programs log, and samples.",
             functions.QUESTION, functions.function_table,
+        ),
+        _of_answer(
+            "activity", "Everything that is done again and again, with its response times and deadline.",
+            late.ACTIVITIES, lambda trace: late.late(trace).activities(),
+        ),
+        _of_answer(
+            "activity_instance", "Each time that an activity was done, the latest first.",
+            late.INSTANCES, lambda trace: late.late(trace).instances(),
+        ),
+        _of_answer(
+            "blame", "Where the time of the hundred worst instances of activities went; rows of depth 0 add up to it.",
+            late.BLAME, late.blame_table,
         ),
         _of_answer(
             "verdict", "Everything that `satview check` finds wrong, the most severe first.",

@@ -151,6 +151,15 @@ class Durations:
                 raise KevFailure("\n".join(figure.claims.failed))
         return True
 
+    def deadline(self, most_ns: float) -> bool:
+        """Return True if none is longer, one that goes on when the trace ends included.
+
+        Raises:
+            KevFailure: One is, the worst is named; or there are none.
+        """
+        __tracebackhide__ = True
+        return self.within(0, most_ns)
+
     def all_answered(self) -> bool:
         """Return True if every one that begins has its end in the trace.
 
@@ -197,3 +206,16 @@ class Durations:
 
     def _location(self, at: int) -> Location:
         return location_of(self.trace, int(self.start_cycles[at]), int(self.end_cycles[at]), int(self.row[at]))
+
+
+@dataclass(frozen=True, slots=True)
+class Chain:
+    """Times of activities that follow each other.
+
+    Attributes:
+        reaction: From each stimulus of the first one to the first response of the last one.
+        age: Of the input, the stimulus, whenever the last one is done.
+    """
+
+    reaction: Durations
+    age: Durations

@@ -11,6 +11,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from satview.analysis.activities import ChainTimes, activities, ages, chain_of, reactions
 from satview.analysis.needs import INTERRUPTS
 from satview.analysis.thread_names import names_of_process, names_of_thread, thread_of
 from satview.analysis.verdicts.find import all_kinds, find_verdicts, kind_of
@@ -32,7 +33,7 @@ from satview.linkage.whole import is_whole
 from satview.opened import OpenedTrace
 from satview.store.losses import lost_marks
 from satview.store.time_ranges import Location, location_of
-from satview.testing.durations import Durations
+from satview.testing.durations import Chain, Durations
 from satview.testing.figure import Claims, Figure, KevFailure, Unit
 from satview.testing.threads import Threads
 
@@ -173,6 +174,49 @@ class Kev:
             times[unanswered],
             unanswered.astype(np.int64),
         )
+
+    def activity(self, name: str) -> Durations:
+        """Return how long what is done again and again takes, from its trigger to its end (docs/late.md).
+
+        Args:
+            name: As `satview late` shows it, or a part that only one has.
+
+        Raises:
+            UsageError: There is none, or there are several.
+        """
+        found = activities(self.trace)
+        number = found.named(name)
+        own = found.instances.at(found.instances.activity == number)
+        is_done, goes_on = own.is_known & ~own.is_open, own.is_known & own.is_open
+        done = own.at(is_done)
+        return Durations(
+            self.trace, self.claims, found.activities[number].name, done.start_cycles, done.end_cycles, done.start_row,
+            unsure=int(np.count_nonzero(~own.is_known)), open_cycles=own.start_cycles[goes_on],
+            open_row=own.start_row[goes_on], missing=self._lost(),
+        )  # fmt: skip
+
+    def chain(self, names: str) -> Chain:
+        """Return the times of activities that follow each other.
+
+        Args:
+            names: Such as `camera > fusion > control`, each as `activity` takes it.
+
+        Raises:
+            UsageError: There are not two, or one of them is none.
+        """
+        found = activities(self.trace)
+        chain = chain_of(found, names)
+
+        def durations(times: ChainTimes, what: str) -> Durations:
+            is_done, goes_on = times.is_known & ~times.is_open, times.is_known & times.is_open
+            return Durations(
+                self.trace, self.claims, f"{what} of {names}", times.start_cycles[is_done], times.end_cycles[is_done],
+                times.start_row[is_done], unsure=int(np.count_nonzero(~times.is_known)),
+                open_cycles=times.start_cycles[goes_on], open_row=times.start_row[goes_on], missing=self._lost(),
+            )  # fmt: skip
+
+        return Chain(durations(reactions(self.trace, found, chain), "reaction"),
+                     durations(ages(self.trace, found, chain), "age"))  # fmt: skip
 
     def round_trips(self, client: str = "", server: str = "") -> Durations:
         """Return how long messages take, from the send until the client runs again.

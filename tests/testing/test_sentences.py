@@ -295,3 +295,42 @@ def test_what_never_ends_counts_to_the_end_of_the_trace(tmp_path):
     assert found.p50 == 120, "of 100, 120, 250 and what goes on"
     assert found.longest >= 100_000
     assert (found.longest.location.event, found.shortest < 1000, len(found)) == (found.open_row[0] + 1, True, 3)
+
+
+def test_a_deadline_of_an_activity(tmp_path):
+    """A thread that wakes every 10,000 ns needs 1,000, and 6,000 the fifth time."""
+    builder = TraceBuilder().time_event(0).process_name(1, 7, "control").state("RUNNING", 5, 7, 1)
+    builder.state("NANOSLEEP", 10, 7, 1).state("RUNNING", 10, 1, 1)
+    for number in range(10):
+        woken, length = 10_000 * (number + 1), 6_000 if number == 4 else 1_000
+        builder.state("READY", woken, 7, 1).state("RUNNING", woken, 7, 1)
+        builder.state("NANOSLEEP", woken + length, 7, 1).state("RUNNING", woken + length, 1, 1)
+    kev = kev_of(builder.event(USER_TEXT, 110_000), tmp_path)
+    control = kev.activity("control")
+    assert control.ns.tolist() == [1_000] * 4 + [6_000] + [1_000] * 5
+    assert control.deadline(6 * us)
+    assert control.p50 < 2 * us
+    with pytest.raises(KevFailure, match="longest of control 1"):
+        control.deadline(5 * us)
+    with pytest.raises(UsageError, match="no activity"):
+        kev.activity("planner")
+
+
+def test_the_reaction_of_a_chain(tmp_path):
+    """Every 10,000 ns one thread works for 1,000, and another 2,000 later for 500: 3,500 from stimulus to response."""
+    builder = TraceBuilder().time_event(0).process_name(1, 7, "control").process_name(2, 8, "planner")
+    builder.state("RUNNING", 4, 7, 1).state("NANOSLEEP", 6, 7, 1).state("RUNNING", 8, 8, 1)
+    builder.state("NANOSLEEP", 10, 8, 1).state("RUNNING", 10, 1, 1)
+    for number in range(10):
+        for pid, after, length in ((7, 0, 1_000), (8, 3_000, 500)):
+            woken = 10_000 * (number + 1) + after
+            builder.state("READY", woken, pid, 1).state("RUNNING", woken, pid, 1)
+            builder.state("NANOSLEEP", woken + length, pid, 1).state("RUNNING", woken + length, 1, 1)
+    kev = kev_of(builder.event(USER_TEXT, 110_000), tmp_path)
+    path = kev.chain("control > planner")
+    assert path.reaction.ns.tolist() == path.age.ns.tolist() == [3_500] * 10
+    assert path.reaction.p99 < 4 * us
+    with pytest.raises(KevFailure, match="longest of age of control > planner"):
+        path.age.deadline(3 * us)
+    with pytest.raises(UsageError, match="no chain"):
+        kev.chain("control")

@@ -17,6 +17,7 @@ from satview.linkage.pulses import pulses
 from satview.linkage.rows import comm_words
 from satview.linkage.table import Certainty
 from satview.linkage.whole import is_whole
+from satview.store.trace import Trace
 
 NANOSLEEP: Final = STATE_BY_NAME["NANOSLEEP"].value
 _REMEDY: Final = (
@@ -59,7 +60,7 @@ def _late_pulses(evidence: Evidence, limits: Limits) -> list[Verdict]:
     scoid, pid = comm_words(trace, sent)
     verdicts = []
     for _, mine in groups(pid, scoid):
-        period = _period(evidence, limits, sent[mine])
+        period = regular_period(trace, limits, sent[mine])
         late = evidence.lengths(sent[mine], received[mine])
         bad = np.flatnonzero(late >= period * limits.number("late_percent") / 100)
         if not period or not len(bad):
@@ -96,7 +97,7 @@ def _late_sleepers(evidence: Evidence, limits: Limits) -> list[Verdict]:
         due, end = states.row[begins[mine]], states.end_row[begins[mine]]
         is_seen = evidence.times[due] >= evidence.all_cpus_cycles
         due, end = due[is_seen], end[is_seen]
-        period = _period(evidence, limits, due) if len(due) > 2 * limits.number("least_count") else 0
+        period = regular_period(evidence.trace, limits, due) if len(due) > 2 * limits.number("least_count") else 0
         late = evidence.lengths(due, end)
         bad = np.flatnonzero(late >= period * limits.number("late_percent") / 100)
         if not period or not len(bad):
@@ -117,10 +118,16 @@ def _late_sleepers(evidence: Evidence, limits: Limits) -> list[Verdict]:
     return verdicts
 
 
-def _period(evidence: Evidence, limits: Limits, rows: NDArray[np.integer]) -> int:
-    """Return the period in cycles with which some events come, ascending rows; 0 if they do not come regularly."""
+def regular_period(trace: Trace, limits: Limits, rows: NDArray[np.integer]) -> int:
+    """Return the period in cycles with which some events come, ascending rows; 0 if they do not come regularly.
+
+    Args:
+        trace: The events.
+        limits: Those of `missed-period`: how regular is regular.
+        rows: (n,).
+    """
     least = limits.number("least_count")
-    gaps = np.diff(evidence.times[rows])[is_whole(evidence.trace, rows[:-1], rows[1:])]
+    gaps = np.diff(trace.events.time_cycles[rows])[is_whole(trace, rows[:-1], rows[1:])]
     if len(gaps) < least:
         return 0
     period = int(np.median(gaps))

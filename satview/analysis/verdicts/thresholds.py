@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from functools import cache
 from pathlib import Path
 from typing import Final
@@ -11,11 +10,10 @@ from typing import Final
 from satview.analysis.verdicts.rule import ENABLED, SEVERITY, THREADS, Thresholds, rules
 from satview.analysis.verdicts.verdict import Severity
 from satview.base.errors import UsageError
-from satview.base.named_files import read_small
+from satview.base.named_files import read_toml
 
 _MOST_BYTES: Final = 1 << 16
 _MOST: Final = 1e9
-_LINE: Final = re.compile(r"\s*\(at line (\d+), column \d+\)$")
 _HEAD: Final = """\
 # When something is a verdict: `satview check --rules FILE`, satview.read_thresholds(FILE).
 # The end of a name is its unit: _ms, _us (time), _percent, _count. The file may have any of these tables and names;
@@ -57,21 +55,7 @@ def read_thresholds(path: Path) -> Thresholds:
         UsageError: The file cannot be read, is no TOML, or has a name or value that is none; says file, line and what
             to write.
     """
-    data = read_small(path, _MOST_BYTES, f"more than {_MOST_BYTES // 1024} KiB; a file of thresholds is far smaller")
-    try:
-        text = data.decode("utf-8")
-    except UnicodeDecodeError as error:
-        line = data[: error.start].count(b"\n") + 1
-        raise UsageError(f"{path.name}, line {line}: no UTF-8 text; save it as UTF-8") from error
-    try:
-        found = tomllib.loads(text)
-    except ValueError as error:  # no TOML, or a number of more digits than Python reads
-        what, position = str(error), _LINE.search(str(error))
-        line = int(position[1]) if position else text.count("\n") + 1
-        raise UsageError(f"{path.name}, line {line}: {_LINE.sub('', what)}; write it as [deadlock] and then "
-                         "least_ms = 20") from error  # fmt: skip
-    except RecursionError as error:
-        raise UsageError(f"{path.name}: nested too deep; write it as [deadlock] and then least_ms = 20") from error
+    text, found = read_toml(path, _MOST_BYTES, "write it as [deadlock] and then least_ms = 20")
     return _over_defaults(path.name, text, found)
 
 

@@ -1,0 +1,570 @@
+"""Activities: work that is triggered again and again, and each time that it was done, from its trigger to its end.
+
+Learned are threads that receive pulses, servers that receive messages, threads that sleep or wait for interrupts in a
+loop. A user's file says others by two expressions, or a deadline for one that is learned. Of the periods that are
+learned the rules of `missed-period` say what is regular.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Final
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from satview.analysis.verdicts.periods import NANOSLEEP, regular_period
+from satview.analysis.verdicts.rule import Limits
+from satview.analysis.verdicts.thresholds import default_thresholds
+from satview.base.errors import UsageError
+from satview.base.named_files import read_toml
+from satview.base.shared_file import DamagedFileError, as_declared
+from satview.base.time_text import parse_length
+from satview.core import links
+from satview.events.states import DEAD, READY, RUNNING, STATE_BY_NAME
+from satview.filters.expressions.expression import select
+from satview.linkage import messages, pulses
+from satview.linkage.latencies import DEATH_PULSE
+from satview.linkage.rows import comm_words, rows_of_codes
+from satview.linkage.states import LANE_VALUES, first_that_fits, state_positions
+from satview.linkage.table import NO_EVENT, OPEN, Certainty
+from satview.linkage.transactions import transactions
+from satview.linkage.waits import waits
+from satview.linkage.wake_ups import wake_ups
+from satview.linkage.whole import is_whole
+from satview.store.trace import Trace
+
+LEAST_INSTANCES: Final = 3
+"""What happens less often is no activity of its own."""
+MOST_ACTIVITIES: Final = 1000
+_MOST_BYTES: Final = 1 << 16
+_MOST_CYCLES: Final = 1 << 62
+_RECEIVE: Final = STATE_BY_NAME["RECEIVE"].value
+_INTR: Final = STATE_BY_NAME["INTR"].value
+_EXAMPLE: Final = 'write it as [control] and then deadline = "10 ms"'
+
+_Ints = NDArray[np.int64]
+
+
+class Timing(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What a user says of one activity.
+
+    Attributes:
+        start: Expression of the events that begin it; empty = it is one that is learned.
+        end: Expression of those that end it, the first one after each start; of the same thread, if all threads that
+            begin it also end it.
+        period: How often it is triggered, such as `10 ms`; empty = as learned.
+        deadline: How long it may take; empty = its period.
+        chain: Names of activities that follow each other, such as `camera > control`: it is no activity then.
+        reaction: How long the chain may take from what triggers its first activity to its first response.
+        age: How old the first activity's trigger may be when the last one is done.
+    """
+
+    start: str = ""
+    end: str = ""
+    period: str = ""
+    deadline: str = ""
+    chain: str = ""
+    reaction: str = ""
+    age: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Activity:
+    """One activity.
+
+    Attributes:
+        name: The thread's, with the trigger where it has several; or as the user's file says.
+        trigger: What begins it, in words.
+        thread: Row of the thread that does it most often; 0 = not known.
+        period_cycles: -1 = it does not come regularly.
+        deadline_cycles: How long it may take; -1 = without a bound.
+        deadline_from: `said`, `period`, or empty.
+    """
+
+    name: str
+    trigger: str
+    thread: int
+    period_cycles: int
+    deadline_cycles: int
+    deadline_from: str
+
+
+@dataclass(frozen=True, slots=True)
+class Instances:
+    """Each time that an activity was done, by activity, then in time order; every column has shape (n,).
+
+    Attributes:
+        activity: int64, position of the activity.
+        thread: int64, row of the thread that did it; 0 = not known.
+        start_cycles: int64, when it was triggered.
+        begin_cycles: int64, from when on what its thread does is for it: not before it has received the message.
+        end_cycles: int64, when it was done; of one that is not, the end of the trace.
+        start_row, end_row: int64, the events; -1 = none.
+        is_open: bool, it is not done when the trace ends: the length is a lower bound.
+        is_known: bool, no event is missing in between.
+        is_exact: bool, events name what it is, instead of their order.
+    """
+
+    activity: _Ints
+    thread: _Ints
+    start_cycles: _Ints
+    begin_cycles: _Ints
+    end_cycles: _Ints
+    start_row: _Ints
+    end_row: _Ints
+    is_open: NDArray[np.bool_]
+    is_known: NDArray[np.bool_]
+    is_exact: NDArray[np.bool_]
+
+    def __len__(self) -> int:
+        return len(self.activity)
+
+    def at(self, positions: NDArray[np.integer] | NDArray[np.bool_]) -> Instances:
+        """Return some of them."""
+        return Instances(*(getattr(self, column.name)[positions] for column in fields(self)))
+
+    @property
+    def response_cycles(self) -> _Ints:
+        """From the trigger to the end, int64 (n,)."""
+        return self.end_cycles - self.start_cycles
+
+
+@dataclass(frozen=True, slots=True)
+class Activities:
+    """What a trace does again and again.
+
+    Attributes:
+        activities: In no certain order.
+        instances: All of them.
+        left_out: How many activities were learned beyond `MOST_ACTIVITIES`, the rarest.
+    """
+
+    activities: tuple[Activity, ...]
+    instances: Instances
+    left_out: int
+
+    def named(self, text: str) -> int:
+        """Return the position of the activity that a name, or a part of the name of one alone, means.
+
+        Raises:
+            UsageError: There is none, or there are several.
+        """
+        names = [activity.name for activity in self.activities]
+        if text in names:
+            return names.index(text)
+        fits = [number for number, name in enumerate(names) if text.casefold() in name.casefold()]
+        if len(fits) == 1:
+            return fits[0]
+        meant = ", ".join(names[number] for number in (fits or range(len(names)))[:8])
+        known = f"{'it may be' if fits else 'there are'} {meant}" if meant else "the trace has none"
+        raise UsageError(f"{text[:60]!r} names {'several activities' if fits else 'no activity'}; {known}")
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """Instances of one kind of trigger, with the group that each is of: the activity to be."""
+
+    trigger: str
+    group: _Ints
+    instances: Instances
+
+
+def read_timing(path: Path) -> dict[str, Timing]:
+    """Return what a user's file says of activities, by name.
+
+    Raises:
+        UsageError: The file cannot be read or says something else than it should; says where.
+    """
+    _, content = read_toml(path, _MOST_BYTES, _EXAMPLE)
+    try:
+        timing = as_declared(content, dict[str, Timing])
+    except DamagedFileError as error:
+        raise UsageError(f"{path.name}: {error}; {_EXAMPLE}") from error
+    for name, said in timing.items():
+        if bool(said.start) != bool(said.end):
+            raise UsageError(f"{path.name}: [{name}] needs start and end, or neither for one that is learned")
+        is_chain = bool(said.chain)
+        if is_chain == bool(said.start or said.period or said.deadline) or bool(said.reaction or said.age) > is_chain:
+            raise UsageError(f"{path.name}: [{name}] needs start and end, period or deadline; or chain, with the "
+                             "bounds reaction and age")  # fmt: skip
+        lengths = {"period": said.period, "deadline": said.deadline, "reaction": said.reaction, "age": said.age}
+        for key, text in lengths.items():
+            try:
+                is_fine = not text or parse_length(text) > 0
+            except UsageError as error:
+                raise UsageError(f"{path.name}: [{name}] {key}: {error}") from error
+            if not is_fine:
+                raise UsageError(f"{path.name}: [{name}] {key} is not above 0")
+    return timing
+
+
+def bound_cycles(trace: Trace, text: str) -> int:
+    """Return a length of a file of timing in cycles, at least 1; one that no trace has is cut."""
+    return max(1, min(trace.clock.cycles_of(int(parse_length(text))), _MOST_CYCLES))
+
+
+def activities(trace: Trace, timing: Mapping[str, Timing] | None = None) -> Activities:
+    """Return the activities of a trace: those that are learned, and those that a user's file says.
+
+    Args:
+        trace: The events.
+        timing: As of `read_timing`.
+
+    Raises:
+        UsageError: An expression is wrong, or no learned activity has the name.
+    """
+    learned = trace.cached("analysis.activities", _learned)
+    return _with_said(trace, learned, timing) if timing else learned
+
+
+def _learned(trace: Trace) -> Activities:
+    by_pulse = _common(_of_pulses(trace))
+    is_woken = np.zeros(len(trace.threads), np.bool_)  # a thread that is woken by pulses may sleep within its work
+    is_woken[by_pulse.instances.thread] = True
+    parts = [by_pulse, _common(_of_messages(trace))]
+    parts += [_common(_of_waits(trace, words, value, is_woken))
+              for words, value in (("sleep", NANOSLEEP), ("interrupt", _INTR))]  # fmt: skip
+    groups = []
+    for number, part in enumerate(parts):
+        _, group, size = np.unique(part.group, return_inverse=True, return_counts=True)
+        order = np.argsort(group, kind="stable")
+        groups += [(number, positions) for positions in np.split(order, np.cumsum(size)[:-1]) if len(positions)]
+    left_out = max(0, len(groups) - MOST_ACTIVITIES)
+    if left_out:
+        groups.sort(key=lambda group: -len(group[1]))
+        del groups[MOST_ACTIVITIES:]
+    names = _names(trace, [(parts[number], positions) for number, positions in groups])
+    made, columns = [], []
+    for position, ((number, mine), name) in enumerate(zip(groups, names, strict=True)):
+        instances = parts[number].instances.at(mine)
+        instances = instances.at(np.argsort(instances.start_row, kind="stable"))
+        period = _period(trace, instances.start_row)
+        thread = _usual(instances.thread)
+        made.append(Activity(name, parts[number].trigger, thread, period, period, "period" if period > 0 else ""))
+        instances.activity[:] = position
+        columns.append(instances)
+    return Activities(tuple(made), _joined(columns), left_out)
+
+
+def _period(trace: Trace, rows: _Ints) -> int:
+    """Return the period with which events come, -1 if they do not come regularly."""
+    return regular_period(trace, Limits(default_thresholds(), "missed-period", trace.clock), rows) or -1
+
+
+def _joined(parts: Sequence[Instances]) -> Instances:
+    none = _instances(np.empty(0, np.int64), *([np.empty(0, np.int64)] * 6), *([np.empty(0, np.bool_)] * 3))
+    return Instances(*(np.concatenate([getattr(part, column.name) for part in (none, *parts)])
+                       for column in fields(Instances)))  # fmt: skip
+
+
+def _instances(*columns: NDArray[np.int64] | NDArray[np.bool_]) -> Instances:
+    return Instances(*columns)  # type: ignore[arg-type]  # by their order
+
+
+def _usual(threads: _Ints) -> int:
+    """Return the thread that is there most often, 0 for none."""
+    known = threads[threads > 0]
+    return int(np.argmax(np.bincount(known))) if len(known) else 0
+
+
+def _names(trace: Trace, groups: Sequence[tuple[_Part, NDArray[np.intp]]]) -> list[str]:
+    """Return a name for each activity: that of its thread, with what triggers it where that alone is not enough."""
+    plain = []
+    for part, positions in groups:
+        thread = _usual(part.instances.thread[positions])
+        plain.append(trace.thread_name(thread) if thread else f"nobody ({part.trigger})")
+    seen: dict[str, int] = {}
+    out = []
+    for name, (part, _) in zip(plain, groups, strict=True):
+        full = name if plain.count(name) == 1 else f"{name} ({part.trigger})"
+        seen[full] = seen.get(full, 0) + 1
+        out.append(full if seen[full] == 1 else f"{full[:-1]} {seen[full]})")
+    return out
+
+
+def _common(part: _Part) -> _Part:
+    """Return what happens often enough to be an activity."""
+    _, group, size = np.unique(part.group, return_inverse=True, return_counts=True)
+    keep = np.flatnonzero(size[group.reshape(-1)] >= LEAST_INSTANCES)
+    return _Part(part.trigger, part.group[keep], part.instances.at(keep))
+
+
+def _part(
+    trace: Trace, trigger: str, group: _Ints, thread: _Ints, start: _Ints, begin_cycles: _Ints, end: _Ints,
+    is_exact: NDArray[np.bool_],
+) -> _Part:  # fmt: skip
+    """Return the instances from events that begin them to events that end them, -1 where the trace has no end."""
+    time, last = trace.events.time_cycles, len(trace.events) - 1
+    is_open = end < 0
+    is_known = is_whole(trace, start, np.where(is_open, last, end)) & (thread > 0)
+    end_cycles = np.where(is_open, trace.window.end, time[end])
+    begin_cycles = np.clip(begin_cycles, time[start], end_cycles)
+    instances = Instances(np.zeros(len(start), np.int64), thread, time[start], begin_cycles, end_cycles, start, end,
+                          is_open, is_known, is_exact)  # fmt: skip
+    return _Part(trigger, group, instances)
+
+
+def _of_pulses(trace: Trace) -> _Part:
+    """Return work that pulses begin: from the send to when the thread waits for the next, or takes the next at once."""
+    table = pulses.pulses(trace)
+    rows = rows_of_codes(trace, *(code for code in pulses.SENDS if code != DEATH_PULSE))
+    link = table.begun_by(rows)
+    sent = rows.astype(np.int64)
+    received, certainty = np.full(len(sent), -1, np.int64), np.zeros(len(sent), np.uint8)
+    is_linked = link >= 0
+    certainty[is_linked] = table.certainty[link[is_linked]]
+    received[is_linked] = table.to_row[link[is_linked]]
+    received[received == OPEN] = -1
+    scoid, pid = comm_words(trace, sent)
+    group = pid.astype(np.int64) << 32 | scoid
+    thread = np.where(received >= 0, trace.events.thread[received], 0).astype(np.int64)
+    thread = np.where(thread > 0, thread, _only_of(group, thread))
+    thread[~is_linked] = 0  # whether it was received is not known
+    begin, end = _served(trace, thread, sent, received)
+    return _part(trace, "pulse", group, thread, sent, begin, end, certainty == Certainty.EXACT)
+
+
+def _only_of(group: _Ints, thread: _Ints) -> _Ints:
+    """Return for each element the only thread that is known in its group, 0 where there is none or several."""
+    _, which = np.unique(group, return_inverse=True)
+    which = which.reshape(-1)
+    most, least = np.zeros(len(group) + 1, np.int64), np.full(len(group) + 1, np.iinfo(np.int64).max)
+    known = thread > 0
+    np.maximum.at(most, which[known], thread[known])
+    np.minimum.at(least, which[known], thread[known])
+    return np.where(most[which] == least[which], most[which], 0)
+
+
+def _of_messages(trace: Trace) -> _Part:
+    """Return messages by the process that serves them: from the send to the reply, or until its client gives up."""
+    found = transactions(trace)
+    at = np.flatnonzero(found.server_pid > 0)
+    group, sent, received = found.server_pid[at], found.send_row[at], found.receive_row[at]
+    thread = np.maximum(found.server[at], 0)
+    thread = np.where(thread > 0, thread, _only_of(group, thread))
+    begin, _ = _served(trace, thread, sent, received)
+    end = np.where(found.reply_row[at] >= 0, found.reply_row[at], found.over_row[at])
+    return _part(trace, "message", group, thread, sent, begin, end, found.certainty[at] != Certainty.GUESS)
+
+
+def _served(trace: Trace, thread: _Ints, sent: _Ints, received: _Ints) -> tuple[_Ints, _Ints]:
+    """Return from when on a thread works for what it received, cycles, and the event by which that is over, -1 = none.
+
+    A thread that waited for it is at work for it from when it is woken, another one from the receipt on: before, it
+    did what it had received earlier. Without a receipt it has not begun: that is the end of the trace.
+    """
+    time = trace.events.time_cycles
+    begin, end = np.full(len(sent), trace.window.end, np.int64), np.full(len(sent), -1, np.int64)
+    at = np.flatnonzero(received >= 0)
+    at = at[np.argsort(received[at], kind="stable")]  # ascending, as searches below need it
+    thread, row = thread[at], received[at].astype(np.uint32)
+    receipts = rows_of_codes(trace, messages.RECEIPT, pulses.RECEIPT)
+    by, count = trace.events.thread[receipts].astype(np.int64), len(trace.threads)
+    table = np.zeros(LANE_VALUES, np.bool_)
+    table[[_RECEIVE, DEAD]] = True
+    waits_again = first_that_fits(trace, state_positions(trace, row, thread), thread, table)
+    following = links.next_of_number(receipts, by, row + np.uint32(1), thread, count).astype(np.int64)
+    over = np.minimum(following, np.where(waits_again < 0, NO_EVENT, waits_again))
+    end[at] = np.where(over == NO_EVENT, -1, over)
+    before = links.last_of_number(receipts, by, row, thread, count).astype(np.int64)
+    before[before == NO_EVENT] = -1
+    found = waits(trace)
+    mine = found.value == _RECEIVE
+    key = found.thread[mine] << 32 | found.row[mine]
+    position = np.searchsorted(key, thread << 32 | row) - 1
+    woken = np.full(len(at), -1, np.int64)
+    is_own = position >= 0
+    is_own[is_own] = key[position[is_own]] >> 32 == thread[is_own]
+    woken[is_own] = found.end_row[mine][position[is_own]]
+    waited = (woken > before) & (woken >= sent[at]) & (woken <= row)
+    begin[at] = time[np.where(waited, woken, row)]
+    return begin, end
+
+
+def _of_waits(trace: Trace, trigger: str, value: int, is_woken: NDArray[np.bool_]) -> _Part:
+    """Return the rounds of threads that wait in one state again and again, without threads that pulses wake."""
+    found = waits(trace)
+    ended = (found.end_value == READY) | (found.end_value == RUNNING)
+    at = np.flatnonzero((found.value == value) & ended & ~is_woken[found.thread])
+    thread, woken = found.thread[at], found.end_row[at]
+    table = np.zeros(LANE_VALUES, np.bool_)
+    table[[value, DEAD]] = True
+    end = first_that_fits(trace, state_positions(trace, woken, thread), thread, table)
+    start, is_exact = woken.astype(np.int64), np.ones(len(at), np.bool_)
+    if value == _INTR:  # it begins with the interrupt
+        table_of_causes = wake_ups(trace)
+        link = table_of_causes.ended_by(woken)
+        known = link >= 0
+        start[known] = table_of_causes.from_row[link[known]]
+        is_exact[known] = table_of_causes.certainty[link[known]] == Certainty.EXACT
+    return _part(trace, trigger, thread, thread, start, trace.events.time_cycles[woken], end, is_exact)
+
+
+def _with_said(trace: Trace, learned: Activities, timing: Mapping[str, Timing]) -> Activities:
+    made, columns = list(learned.activities), [learned.instances]
+    for name, said in timing.items():
+        if said.chain:
+            continue
+        if said.start:
+            group = _said(trace, name, said)
+            group.activity[:] = position = len(made)
+            columns.append(group)
+            period = _period(trace, group.start_row)
+            made.append(Activity(name, "said", _usual(group.thread), period, -1, ""))
+        else:
+            position = learned.named(name)
+        activity = made[position]
+        period = bound_cycles(trace, said.period) if said.period else activity.period_cycles
+        deadline, source = (activity.deadline_cycles, activity.deadline_from)
+        if said.deadline:
+            deadline, source = bound_cycles(trace, said.deadline), "said"
+        elif period > 0:
+            deadline, source = period, "period"
+        made[position] = Activity(name if said.start else activity.name, activity.trigger, activity.thread, period,
+                                  deadline, source)  # fmt: skip
+    return Activities(tuple(made), _joined(columns), learned.left_out)
+
+
+def _said(trace: Trace, name: str, said: Timing) -> Instances:
+    """Return the instances of an activity from events for which one expression holds to those of another."""
+    try:
+        starts, ends = (select(trace, text).astype(np.int64) for text in (said.start, said.end))
+    except UsageError as error:
+        raise UsageError(f"[{name}] {error}") from error
+    by, of = (trace.events.thread[rows].astype(np.int64) for rows in (starts, ends))
+    is_by_thread = np.isin(by, of).all()
+    key = ends if not is_by_thread else np.sort(of << 32 | ends)
+    position = np.searchsorted(key, (starts if not is_by_thread else by << 32 | starts) + 1)
+    end = np.full(len(starts), -1, np.int64)
+    known = position < len(key)
+    if is_by_thread:
+        known[known] = key[position[known]] >> 32 == by[known]
+    end[known] = key[position[known]] & 0xFFFFFFFF
+    thread = by.copy()
+    thread[known] = trace.events.thread[end[known]]
+    time = trace.events.time_cycles[starts]
+    return _part(trace, "said", starts, thread, starts, time, end, np.ones(len(starts), np.bool_)).instances
+
+
+# Chains: activities of which each goes on with what the one before has done.
+
+
+@dataclass(frozen=True, slots=True)
+class ChainTimes:
+    """Times of a chain, one row for each instance of its first activity, or of its last; every column has shape (n,).
+
+    Attributes:
+        start_cycles: int64, when the instance of the first activity was triggered.
+        end_cycles: int64, when that of the last one was done; the end of the trace where it is not.
+        start_row: int64, the event that begins it.
+        is_open: bool, it is not done when the trace ends.
+        is_known: bool, no event is missing in between.
+    """
+
+    start_cycles: _Ints
+    end_cycles: _Ints
+    start_row: _Ints
+    is_open: NDArray[np.bool_]
+    is_known: NDArray[np.bool_]
+
+    def __len__(self) -> int:
+        return len(self.start_cycles)
+
+
+def chain_of(found: Activities, text: str) -> tuple[int, ...]:
+    """Return the positions of the activities that a chain names.
+
+    Raises:
+        UsageError: It names fewer than two, or one that is none.
+    """
+    names = [name.strip() for name in text.split(">")]
+    if len(names) < 2:
+        raise UsageError(f"{text[:60]!r} is no chain; write it as camera > control")
+    return tuple(found.named(name) for name in names)
+
+
+def reactions(trace: Trace, found: Activities, chain: Sequence[int]) -> ChainTimes:
+    """Return how long after each trigger of the first activity the first response of the last one follows.
+
+    An activity goes on with what one before has done in the instance that the latter triggers, else in the first one
+    that begins when the latter is done: as the AUTOSAR timing extensions define the reaction of an event chain.
+    """
+    parts = _parts_of(found, chain)
+    first, position = parts[0], np.arange(len(parts[0]))
+    for one, other in itertools.pairwise(parts):
+        position = _followed(position, _next_of(trace, one, other))
+    return _chain_times(trace, first, parts[-1].at(np.maximum(position, 0)) if len(parts[-1]) else first, position < 0)
+
+
+def ages(trace: Trace, found: Activities, chain: Sequence[int]) -> ChainTimes:
+    """Return how old the input is, the trigger of the first activity, whenever the last one is done.
+
+    The input of an instance is that of the one before that triggers it, else of the last one that was done when it
+    began. Instances that have none, as at the start of a trace, are left out.
+    """
+    parts = _parts_of(found, chain)
+    last, position = parts[-1], np.arange(len(parts[-1]))
+    for one, other in itertools.pairwise(reversed(parts)):
+        position = _followed(position, _input_of(trace, other, one))
+    at = np.flatnonzero((position >= 0) & ~last.is_open)
+    last = last.at(at)
+    return _chain_times(trace, parts[0].at(position[at]), last, np.zeros(len(at), np.bool_))
+
+
+def _parts_of(found: Activities, chain: Sequence[int]) -> list[Instances]:
+    return [found.instances.at(found.instances.activity == number) for number in chain]
+
+
+def _chain_times(trace: Trace, first: Instances, last: Instances, is_missing: NDArray[np.bool_]) -> ChainTimes:
+    is_open = is_missing | last.is_open
+    end_row = np.where(is_open, len(trace.events) - 1, last.end_row)
+    end_cycles = np.where(is_open, trace.window.end, last.end_cycles)
+    is_known = is_whole(trace, first.start_row, end_row) & first.is_known
+    return ChainTimes(first.start_cycles, end_cycles, first.start_row, is_open, is_known)
+
+
+def _followed(position: _Ints, following: _Ints) -> _Ints:
+    """Return what follows some positions, -1 where either is none."""
+    out = np.full(len(position), -1, np.int64)
+    known = position >= 0
+    out[known] = following[position[known]]
+    return out
+
+
+def _triggered(trace: Trace, one: Instances, other: Instances) -> _Ints:
+    """Return for each instance the first one of another activity that its thread triggers while at it, -1 for none."""
+    key = trace.events.thread[other.start_row].astype(np.int64) << 32 | other.start_row
+    order = np.argsort(key, kind="stable")
+    begin = np.searchsorted(trace.events.time_cycles, one.begin_cycles)
+    at = np.searchsorted(key[order], one.thread << 32 | begin)
+    last = one.thread << 32 | np.where(one.end_row < 0, len(trace.events), one.end_row)
+    out = np.full(len(one), -1, np.int64)
+    known = np.flatnonzero((at < len(key)) & (one.thread > 0))
+    known = known[key[order][at[known]] <= last[known]]
+    out[known] = order[at[known]]
+    return out
+
+
+def _next_of(trace: Trace, one: Instances, other: Instances) -> _Ints:
+    out = _triggered(trace, one, other)
+    order = np.argsort(other.begin_cycles, kind="stable")
+    at = np.searchsorted(other.begin_cycles[order], one.end_cycles)
+    later = np.append(order, -1)[at]
+    return np.where((out < 0) & ~one.is_open, later, out)
+
+
+def _input_of(trace: Trace, one: Instances, other: Instances) -> _Ints:
+    out = np.full(len(other), -1, np.int64)
+    done = np.flatnonzero(~one.is_open)
+    order = done[np.argsort(one.end_cycles[done], kind="stable")]
+    at = np.searchsorted(one.end_cycles[order], other.begin_cycles, side="right") - 1
+    out[at >= 0] = order[at[at >= 0]]
+    triggered = _triggered(trace, one, other)
+    known = np.flatnonzero(triggered >= 0)
+    out[triggered[known]] = known
+    return out

@@ -1,0 +1,378 @@
+"""Where the time of an interval of a thread went, split so that the parts add up to the interval to the cycle.
+
+While the thread runs, the time is its own or that of an interrupt on its CPU. While it is ready, it is that of the
+thread, or of the interrupt, on the CPU on which it runs next. While it waits, it is that of whom it waits for, as the
+wait begins: the holder of the lock, the server of the message. What these did meanwhile is split in the same way, once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from enum import IntEnum
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from satview.events import wire
+from satview.events.states import ABSENT, DEAD, INTERRUPT, READY, RUNNING, STATE_BY_NAME, UNKNOWN
+from satview.linkage.actors import TIMER
+from satview.linkage.blockers import REPLY, RWLOCKS, SEND, blockers
+from satview.linkage.interrupts import nesting
+from satview.linkage.latencies import deliveries
+from satview.linkage.messages import messages
+from satview.linkage.mutexes import MUTEX
+from satview.linkage.table import NO_EVENT, OPEN
+from satview.linkage.wake_ups import last_sends, wake_ups
+from satview.store.losses import idle_threads
+from satview.store.time_ranges import cut_at
+from satview.store.trace import LOGGER, Trace
+from satview.timeline.spans import LaneSpans
+from satview.timeline.state_lanes import cpu_spans, interrupt_spans, run_slices, thread_spans, value_of_code
+
+_Ints = NDArray[np.int64]
+_DEEPEST: Final = 64  # interrupts within interrupts that are told apart
+_NANOSLEEP: Final = STATE_BY_NAME["NANOSLEEP"].value
+_RECEIVE: Final = STATE_BY_NAME["RECEIVE"].value
+_INTR: Final = STATE_BY_NAME["INTR"].value
+
+
+class Blame(IntEnum):
+    """What a part of an interval was spent with."""
+
+    OWN = 0
+    """The thread runs."""
+    EARLIER = 1
+    """The thread runs, and has not yet received what the interval is about: it is at work for something else."""
+    INTERRUPT = 2
+    """An interrupt is handled on the CPU of the thread: the one it runs on, or the one it runs on next."""
+    PREEMPTED = 3
+    """The thread is ready, and another one has its CPU."""
+    TRACING = 4
+    """The same, and the other one is of the program that writes the trace."""
+    NO_CPU = 5
+    """The thread is ready, and no other thread has its CPU: a switch, affinity, or the budget of its partition."""
+    LOCK = 6
+    """It waits for a mutex or a read/write lock."""
+    MESSAGE = 7
+    """It waits for a server to receive or to reply."""
+    SLEEP = 8
+    """It sleeps."""
+    WAKING = 9
+    """What the interval begins with has happened, and the kernel has not made the thread ready yet."""
+    WAIT = 10
+    """It waits for anything else."""
+    UNKNOWN = 11
+    """The trace does not show it: events are missing, or the thread does not exist."""
+
+
+BLAME_WORDS: Final = {
+    Blame.OWN: "own work", Blame.EARLIER: "earlier work", Blame.INTERRUPT: "interrupt", Blame.PREEMPTED: "preempted",
+    Blame.TRACING: "tracing", Blame.NO_CPU: "ready, CPU not taken", Blame.LOCK: "lock", Blame.MESSAGE: "message",
+    Blame.SLEEP: "sleep", Blame.WAKING: "waking up", Blame.WAIT: "wait", Blame.UNKNOWN: "unknown",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Shares:
+    """Parts of intervals, by interval, the longest first, each followed by its own parts; every column has shape (n,).
+
+    Attributes:
+        interval: int64, position of the interval that it is a part of.
+        parent: int64, row of the part that it is a part of; -1 = of the interval itself.
+        kind: int64, `Blame`.
+        thread: int64, row of the thread that the time is spent with: who has the CPU, holds the lock, serves the
+            message, or ends the wait; 0 = nobody, or not known.
+        value: int64, by kind: number of the interrupt, address of the lock (-1 = not known), process that the message
+            was sent to (-1), state of a wait as lane value; 0 for others.
+        cycles: int64, above 0. Those of an interval without a parent add up to it, those of a part to that.
+    """
+
+    interval: _Ints
+    parent: _Ints
+    kind: _Ints
+    thread: _Ints
+    value: _Ints
+    cycles: _Ints
+
+    def __len__(self) -> int:
+        return len(self.interval)
+
+
+@dataclass(frozen=True, slots=True)
+class _Pieces:
+    """Pieces of ranges in which all of the columns stay the same, in no certain order; (n,) each, as `Shares`.
+
+    Attributes:
+        of: Position of the range.
+    """
+
+    of: _Ints
+    start: _Ints
+    end: _Ints
+    kind: _Ints
+    thread: _Ints
+    value: _Ints
+
+    def __len__(self) -> int:
+        return len(self.of)
+
+    def at(self, positions: NDArray[np.intp]) -> _Pieces:
+        return _Pieces(*(getattr(self, column.name)[positions] for column in fields(self)))
+
+
+def blame(trace: Trace, thread: _Ints, start: _Ints, begin: _Ints, end: _Ints) -> Shares:
+    """Return where the time of some intervals went.
+
+    Args:
+        trace: The events.
+        thread: int64 (n,), rows of the thread table; of 0 nothing is known.
+        start: int64 (n,), cycles, not before the trace begins.
+        begin: int64 (n,), from when on what the thread does is for the interval.
+        end: int64 (n,), not after the trace ends.
+    """
+    count = len(thread)
+    pieces = _split(trace, np.tile(thread, 2), np.append(start, begin), np.append(begin, end))
+    is_early = pieces.of < count
+    pieces.of[~is_early] -= count
+    pieces.kind[is_early & (pieces.kind == Blame.OWN)] = Blame.EARLIER
+    is_waking = is_early & (pieces.kind == Blame.WAIT) & np.isin(pieces.value, (_RECEIVE, _INTR))
+    pieces.kind[is_waking] = Blame.WAKING
+    pieces.thread[is_waking] = pieces.value[is_waking] = 0
+    parts = _added_up(pieces, pieces.of)
+    # What the holders of locks and the servers did meanwhile, one level on.
+    at = np.flatnonzero(np.isin(pieces.kind, (Blame.LOCK, Blame.MESSAGE)) & (pieces.thread > 0))
+    blocked = pieces.at(at)
+    inner = _split(trace, blocked.thread, blocked.start, blocked.end)
+    key = _keys(parts.of, parts.kind, parts.thread, parts.value)
+    of_part = _positions(key, _keys(blocked.of, blocked.kind, blocked.thread, blocked.value))
+    below = _added_up(inner, of_part[inner.of])
+    return _in_order(parts, below)
+
+
+def _keys(*columns: _Ints) -> NDArray[np.void]:
+    """Return rows of several columns as single values that can be looked up."""
+    rows = np.ascontiguousarray(np.stack(columns, axis=1))
+    return rows.view([("", np.int64)] * len(columns)).reshape(-1)
+
+
+def _positions(keys: NDArray[np.void], requested: NDArray[np.void]) -> _Ints:
+    """Return where each of some rows is among others, which have it once."""
+    if not len(requested):
+        return np.empty(0, np.int64)
+    _, which = np.unique(np.concatenate((keys, requested)), return_inverse=True)
+    place = np.empty(len(keys) + len(requested), np.int64)
+    place[which[: len(keys)]] = np.arange(len(keys))
+    return place[which[len(keys) :]]
+
+
+def _added_up(pieces: _Pieces, of: _Ints) -> _Pieces:
+    """Return pieces that are alike as one; its `end` is how long they are together, and its `start` 0."""
+    if not len(pieces):
+        return pieces
+    _, first, which = np.unique(_keys(of, pieces.kind, pieces.thread, pieces.value), return_index=True,
+                                return_inverse=True)  # fmt: skip
+    cycles = np.zeros(len(first), np.int64)
+    np.add.at(cycles, which.reshape(-1), pieces.end - pieces.start)
+    return _Pieces(of[first], np.zeros(len(first), np.int64), cycles, pieces.kind[first], pieces.thread[first],
+                   pieces.value[first])  # fmt: skip
+
+
+def _in_order(parts: _Pieces, below: _Pieces) -> Shares:
+    order = np.lexsort((-parts.end, parts.of))
+    rank = np.empty(len(parts), np.int64)
+    rank[order] = np.arange(len(parts))
+    inner = np.lexsort((-below.end, rank[below.of]))
+    key = np.append(rank, rank[below.of[inner]])  # a part, then what is below it
+    rows = np.lexsort((np.append(np.zeros(len(parts), np.int64), np.arange(1, len(below) + 1)), key))
+    is_part = rows < len(parts)
+    row_of_rank = np.flatnonzero(is_part)
+
+    def column(name: str) -> _Ints:
+        joined: _Ints = np.append(getattr(parts, name), getattr(below, name)[inner])[rows]
+        return joined
+
+    of = np.append(parts.of, parts.of[below.of[inner]])[rows]
+    parent = np.where(is_part, -1, row_of_rank[key[rows]])
+    return Shares(of, parent, column("kind"), column("thread"), column("value"), column("end"))
+
+
+_Timeline = tuple[_Ints, _Ints, _Ints]
+
+
+def _timelines(trace: Trace) -> tuple[_Timeline, ...]:
+    """Return who had each CPU when: edges (m + 1,), threads (m,), 0 = idle or unknown, and interrupts (m,), -1 = none.
+
+    Cached with the trace.
+    """
+    return trace.cached("analysis.cpu_timelines", _every_timeline)
+
+
+def _every_timeline(trace: Trace) -> tuple[_Timeline, ...]:
+    slices, is_idle = run_slices(trace), idle_threads(trace)
+    return tuple(_timeline(trace, cpu, cpu_spans(trace, cpu, slices, is_idle), is_idle)
+                 for cpu in range(trace.cpu_count))  # fmt: skip
+
+
+def _timeline(trace: Trace, cpu: int, lane: LaneSpans, is_idle: NDArray[np.bool_]) -> _Timeline:
+    handled, nested = interrupt_spans(trace, cpu), nesting(trace, cpu)
+    moments = trace.events.time_cycles[nested.rows]
+    starts = [lane.start_cycles, moments] + ([] if handled is None else [handled.start_cycles])
+    edges = np.sort(np.concatenate(starts), kind="stable")  # ascending parts, which that merges
+    edges = edges[np.append(True, edges[1:] > edges[:-1])[: len(edges)]]
+    runner = np.zeros(len(edges), np.int64)
+    if lane.thread is not None:
+        runner = lane.thread[_last(lane.start_cycles, edges)].astype(np.int64)
+        runner[is_idle[runner]] = 0
+    number = np.full(len(edges), -1, np.int64)
+    if handled is not None:
+        is_handled = handled.value[_last(handled.start_cycles, edges)] == INTERRUPT
+        innermost = _innermost(trace, nested.rows, nested.step, nested.depth)
+        number[is_handled] = innermost[_last(moments, edges[is_handled])]
+    return np.append(edges, max(int(edges[-1]), lane.end_cycles) + 1), runner, number
+
+
+def _innermost(trace: Trace, rows: NDArray[np.uint32], step: NDArray[np.int8], depth: _Ints) -> _Ints:
+    """Return the number of the interrupt that a CPU is in after each entry and exit."""
+    out = np.zeros(len(rows), np.int64)
+    number, level_of = trace.payloads.column(rows, 0).astype(np.int64), np.minimum(depth, _DEEPEST)
+    for level in range(1, int(level_of.max(initial=0)) + 1):
+        is_in = level_of == level
+        entry = np.maximum.accumulate(np.where(is_in & (step > 0), np.arange(len(rows)), 0))
+        out[is_in] = number[entry[is_in]]
+    return out
+
+
+def _last(moments: _Ints, times: _Ints) -> NDArray[np.intp]:
+    """Return the last of ascending moments at or before each time; the first one where there is none."""
+    return np.maximum(np.searchsorted(moments, times, side="right") - 1, 0)
+
+
+def _split(trace: Trace, thread: _Ints, start: _Ints, end: _Ints) -> _Pieces:
+    """Return what threads did in ranges of time; the pieces of a range cover it exactly."""
+    values = value_of_code(trace)
+    parts: list[_Pieces] = []
+    for row in np.unique(thread).tolist():
+        mine = np.flatnonzero(thread == row)
+        if row > 0:
+            parts += _of_thread(trace, row, mine, (start[mine], end[mine]), thread_spans(trace, row, values))
+        else:
+            mine = mine[end[mine] > start[mine]]
+            parts.append(_pieces(mine, start[mine], end[mine], Blame.UNKNOWN))
+    none = np.empty(0, np.int64)
+    parts.append(_pieces(none, none, none, Blame.UNKNOWN))
+    return _Pieces(*(np.concatenate([getattr(part, column.name) for part in parts]) for column in fields(_Pieces)))
+
+
+def _pieces(of: _Ints, start: _Ints, end: _Ints, kind: _Ints | int, thread: _Ints | int = 0, value: _Ints | int = 0
+            ) -> _Pieces:  # fmt: skip
+    full = [np.broadcast_to(np.asarray(column, np.int64), of.shape).copy() for column in (kind, thread, value)]
+    return _Pieces(of.copy(), start, end, *full)
+
+
+def _of_thread(
+    trace: Trace, thread: int, mine: NDArray[np.intp], ranges: tuple[_Ints, _Ints], spans: LaneSpans,
+) -> list[_Pieces]:  # fmt: skip
+    edges = np.append(spans.start_cycles, spans.end_cycles)
+    of, span, start, end = cut_at(*ranges, edges)
+    of = mine[of]
+    value, event = np.asarray(spans.value)[span], np.asarray(spans.event)[span].astype(np.int64)
+    cpu = _cpu_of_spans(trace, spans)[span]
+    is_unknown = np.isin(value, (UNKNOWN, ABSENT, DEAD)) | (np.isin(value, (READY, RUNNING)) & (cpu < 0))
+    at = np.flatnonzero(is_unknown)
+    parts = [_pieces(of[at], start[at], end[at], Blame.UNKNOWN)]
+    is_on_cpu = ~is_unknown & np.isin(value, (READY, RUNNING))
+    for number in np.unique(cpu[is_on_cpu]).tolist():
+        at = np.flatnonzero(is_on_cpu & (cpu == number))
+        lane, runner, interrupt = _timelines(trace)[number]
+        piece, segment, begun, over = cut_at(start[at], end[at], lane)
+        at = at[piece]
+        parts.append(_on_cpu(trace, thread, (of[at], begun, over), value[at] == RUNNING, runner[segment],
+                             interrupt[segment]))  # fmt: skip
+    at = np.flatnonzero(~is_unknown & ~is_on_cpu)
+    kind, who, what = _waits(trace, thread, value[at], event[at])
+    parts.append(_pieces(of[at], start[at], end[at], kind, who, what))
+    return parts
+
+
+def _cpu_of_spans(trace: Trace, spans: LaneSpans) -> _Ints:
+    """Return the CPU on which a thread runs in each of its intervals, or runs next, or ran last; -1 = never."""
+    event = np.asarray(spans.event).astype(np.int64)
+    runs = np.flatnonzero((np.asarray(spans.value) == RUNNING) & (event != NO_EVENT))
+    if not len(runs):
+        return np.full(len(spans), -1, np.int64)
+    following = np.minimum(np.searchsorted(runs, np.arange(len(spans))), len(runs) - 1)
+    return trace.events.cpu[event[runs[following]]].astype(np.int64)
+
+
+def _on_cpu(
+    trace: Trace, thread: int, times: tuple[_Ints, _Ints, _Ints], runs: NDArray[np.bool_], runner: _Ints,
+    interrupt: _Ints,
+) -> _Pieces:  # fmt: skip
+    kind = np.where(runs, Blame.OWN, np.where((runner > 0) & (runner != thread), Blame.PREEMPTED, Blame.NO_CPU))
+    kind[interrupt >= 0] = Blame.INTERRUPT
+    is_logger = np.array([name.rsplit("/", 1)[-1] == LOGGER for name in trace.processes.names], np.bool_)
+    is_other = kind == Blame.PREEMPTED
+    kind[is_other & is_logger[trace.threads.process[runner]]] = Blame.TRACING
+    return _pieces(
+        times[0], times[1], times[2], kind, np.where(is_other, runner, 0), np.where(interrupt >= 0, interrupt, 0)
+    )
+
+
+def _waits(trace: Trace, thread: int, value: NDArray[np.uint8], event: _Ints) -> tuple[_Ints, _Ints, _Ints]:
+    """Return what kind of wait each event begins, who it is for, and what for."""
+    kind, who = np.full(len(value), Blame.WAIT, np.int64), np.zeros(len(value), np.int64)
+    what = value.astype(np.int64)
+    kind[value == _NANOSLEEP] = Blame.SLEEP
+    is_lock, is_message = np.isin(value, (MUTEX, *RWLOCKS)), np.isin(value, (SEND, REPLY))
+    kind[is_lock], kind[is_message] = Blame.LOCK, Blame.MESSAGE
+    what[value == _NANOSLEEP] = 0
+    what[is_lock | is_message] = -1
+    found = blockers(trace)
+    first, last = np.searchsorted(found.waits.thread, (thread, thread + 1)).tolist()
+    rows = found.waits.row[first:last].astype(np.int64)
+    if not len(rows):
+        return kind, who, what
+    wait = np.minimum(np.searchsorted(rows, event), len(rows) - 1)
+    known = np.flatnonzero(rows[wait] == event)
+    wait = wait[known] + first
+    who[known] = np.maximum(found.thread[wait], 0)
+    lock = is_lock[known] & found.waits.has_object[wait]
+    what[known[lock]] = found.waits.object[wait[lock]]
+    sent = is_message[known]
+    what[known[sent]] = found.pid[wait[sent]]
+    free = np.flatnonzero(who[known] == 0)
+    in_send = free[value[known[free]] == SEND]
+    who[known[in_send]] = _receivers(trace, thread, event[known[in_send]])
+    other = free[(kind[known[free]] == Blame.WAIT) & (found.waits.end_row[wait[free]] != OPEN)]
+    who[known[other]] = _wakers(trace, found.waits.end_row[wait[other]])
+    return kind, who, what
+
+
+def _receivers(trace: Trace, thread: int, blocked: _Ints) -> _Ints:
+    """Return the threads that receive later what a thread sent when it began to wait for that, 0 for none."""
+    out = np.zeros(len(blocked), np.int64)
+    if not len(blocked):
+        return out
+    sent = last_sends(trace, np.full(len(blocked), thread), blocked.astype(np.uint32))
+    received = np.full(len(blocked), NO_EVENT, np.uint32)
+    received[sent != NO_EVENT] = messages(trace).ends_of(sent[sent != NO_EVENT])
+    known = (received != NO_EVENT) & (received != OPEN)
+    out[known] = trace.events.thread[received[known]]
+    return out
+
+
+def _wakers(trace: Trace, ends: NDArray[np.uint32]) -> _Ints:
+    """Return the threads whose doing the ends of waits are, 0 for timers, interrupts and what is not known."""
+    out = np.zeros(len(ends), np.int64)
+    table = wake_ups(trace)
+    link = table.ended_by(ends)
+    known = np.flatnonzero(link >= 0)
+    cause = table.from_row[link[known]]
+    given = deliveries(trace)
+    sent = given.ended_by(cause)
+    cause[sent >= 0] = given.from_row[sent[sent >= 0]]
+    code = trace.events.code[cause]
+    is_thread = (code != TIMER) & (code >> wire.CLASS_SHIFT != wire.WireClass.INT)
+    out[known[is_thread]] = trace.events.thread[cause[is_thread]]
+    return out

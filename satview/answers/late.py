@@ -1,0 +1,573 @@
+"""Why was this cycle late? Activities with their figures, each of their instances, its blame, and slow against fast."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from satview.analysis.activities import (
+    LEAST_INSTANCES,
+    MOST_ACTIVITIES,
+    Activities,
+    ChainTimes,
+    Timing,
+    activities,
+    ages,
+    bound_cycles,
+    chain_of,
+    reactions,
+)
+from satview.analysis.blame import BLAME_WORDS, Blame, Shares, blame
+from satview.analysis.needs import MESSAGES, PULSES, STATES
+from satview.analysis.times.basis import Basis, percentiles_by, sum_by
+from satview.answers.frames import Texts
+from satview.answers.table import Column, Kind, Known, Question, Table
+from satview.base.time_text import format_duration, format_moment
+from satview.events.states import STATE_BY_VALUE
+from satview.store.time_ranges import TimeRanges
+from satview.store.trace import LOGGER, Trace
+
+_Ints = NDArray[np.int64]
+_MOST_EVENTS: Final = 1 << 24  # in the instances that are split: bounds time and memory, whatever the trace
+_MOST_COMPARED: Final = 1000  # slow, and as many fast instances
+_NAMED_PARTS: Final = 4  # in a sentence
+_SURE: Final = 4.0  # differences of so many standard errors
+_LIKELY: Final = 2.0
+_SQL_INSTANCES: Final = 100
+_SHARES: Final = (0.0, 0.5, 0.99, 1.0)
+_WORDS: Final = ", ".join(f"`{word}`" for word in BLAME_WORDS.values())
+_OUTCOMES: Final = ("in time", "late", "done", "unfinished", "unknown")
+_REASONS: Final = {
+    Known.AT_LEAST: "an instance is not done when the trace ends; counted up to there",
+    Known.INFERRED: "it follows from the order of events which of them belong together",
+    Known.ESTIMATE: "events are missing within some instances, which are left out",
+    Known.UNKNOWN: "events are missing in between, or its thread is not known",
+}
+
+
+def _name_whom(trace: Trace, whom: _Ints) -> dict[str, Callable[[int], str]]:
+    """Return what writes whom a part is with: nothing where that is nobody."""
+    return {"whom": lambda row: trace.thread_name(int(whom[row])) if whom[row] > 0 else ""}
+
+
+def _length(name: str, title: str, meaning: str) -> Column:
+    return Column(name, Kind.DURATION, meaning, title, is_nullable=True, reasons=_REASONS)
+
+
+ACTIVITIES: Final = Question(
+    "activities",
+    "Activities",
+    "What is done again and again, how long does it take, and is it in time?",
+    (
+        Column("activity", Kind.TEXT, "the thread that does it, or its name in a file of timing", "Activity"),
+        Column("trigger", Kind.TEXT, "what begins it: `pulse`, `message`, `sleep` (its end), `interrupt`, or `said`",
+               "Begins by"),
+        Column("thread", Kind.THREAD, "the thread that does it most often"),
+        Column("count", Kind.COUNT, "its instances", "Count"),
+        Column("undecided", Kind.COUNT, "of these, those within which events are missing", "Unknown"),
+        Column("period", Kind.DURATION, "from start to start, if that is regular", "Period", is_nullable=True),
+        _length("min", "Min", "shortest response: from what triggers it to when it is done"),
+        _length("median", "Median", "half of the responses are not longer"),
+        _length("p99", "99 %", "99 % of the responses are not longer"),
+        _length("max", "Max", "longest response"),
+        Column("start_jitter", Kind.DURATION, "longest time from one start to the next, less the shortest",
+               "Start jitter", is_nullable=True),
+        Column("end_jitter", Kind.DURATION, "the same of the ends", "End jitter", is_nullable=True),
+        Column("utilisation", Kind.SHARE, "of one CPU: its threads run within its instances", "Utilisation", sql=""),
+        Column("running", Kind.DURATION, "how long its threads run within its instances"),
+        Column("deadline", Kind.DURATION, "how long a response may be", "Deadline", is_nullable=True),
+        Column("deadline_from", Kind.TEXT, "`said` in a file of timing, or its `period`", "From"),
+        Column("misses", Kind.COUNT, "responses longer than the deadline", "Misses"),
+        Column("margin", Kind.DURATION, "the deadline less the longest response, if none is missed", "Margin",
+               is_nullable=True),
+        Column("overrun", Kind.DURATION, "the longest response less the deadline, if one is missed", "Overrun",
+               is_nullable=True),
+        Column("event", Kind.EVENT, "the event that begins the longest response", "Event", is_nullable=True),
+    ),
+    "misses",
+    f"Nothing is done {LEAST_INSTANCES} times or more.",
+    note=f"what pulses, messages, interrupts or the end of a sleep begin {LEAST_INSTANCES} times or more",
+)  # fmt: skip
+INSTANCES: Final = Question(
+    "activity_instances",
+    "Instances",
+    "When was each activity done, and which were late?",
+    (
+        Column("activity", Kind.TEXT, "which", "Activity"),
+        Column("thread", Kind.THREAD, "who did it", "Thread", is_nullable=True),
+        Column("start", Kind.TIME, "when it was triggered", "Start"),
+        Column("end", Kind.TIME, "when it was done", "End", is_nullable=True),
+        _length("response", "Response", "from start to end"),
+        Column("deadline", Kind.DURATION, "how long that may be", "Deadline", is_nullable=True),
+        Column("overrun", Kind.DURATION, "how much longer it is", "Overrun", is_nullable=True),
+        Column("outcome", Kind.TEXT, "`in time` or `late`; without a deadline `done`; `unfinished`; `unknown`",
+               "Outcome"),
+        Column("event", Kind.EVENT, "the event that begins it", "Event"),
+        Column("end_event", Kind.EVENT, "the event that ends it", is_nullable=True),
+    ),
+    "",
+    ACTIVITIES.empty,
+)  # fmt: skip
+BLAME: Final = Question(
+    "blame",
+    "Blame",
+    "Where did the time of late instances go?",
+    (
+        Column("activity", Kind.TEXT, "which", "Activity"),
+        Column("start", Kind.TIME, "when the instance was triggered", "Start"),
+        Column("part", Kind.TEXT, f"what the time was spent with: {_WORDS}", "Part"),
+        Column("whom", Kind.THREAD, "who had the CPU, holds the lock, serves the message, or ends the wait", "Whom",
+               is_nullable=True),
+        Column("what", Kind.TEXT, "which interrupt, lock, or state", "What"),
+        Column("length", Kind.DURATION, "how long in all; those of depth 0 add up to the response", "Length"),
+        Column("share", Kind.SHARE, "of the instance", "Share", sql=""),
+        Column("depth", Kind.COUNT, "1 = what the holder or server did in that part", ""),
+        Column("event", Kind.EVENT, "the event that begins the instance", "Event"),
+    ),
+    "",
+    "There is no instance to explain.",
+)  # fmt: skip
+CHAINS: Final = Question(
+    "chains",
+    "Chains",
+    "How long from a stimulus to the first response, and how old is the input of an output?",
+    (
+        Column("chain", Kind.TEXT, "its name in the file of timing", "Chain"),
+        Column("measure", Kind.TEXT, "`reaction`: from the stimulus to the first response; `age`: of the oldest input "
+               "of an output", "Measure"),
+        Column("count", Kind.COUNT, "stimuli, or outputs", "Count"),
+        Column("undecided", Kind.COUNT, "of these, those within which events are missing", "Unknown"),
+        _length("min", "Min", "the shortest"),
+        _length("median", "Median", "half are not longer"),
+        _length("p99", "99 %", "99 % are not longer"),
+        _length("max", "Max", "the longest"),
+        Column("bound", Kind.DURATION, "how long it may be", "Bound", is_nullable=True),
+        Column("misses", Kind.COUNT, "how many are longer", "Misses"),
+        Column("event", Kind.EVENT, "the event that begins the longest", "Event", is_nullable=True),
+    ),
+    "",
+    "The file of timing names no chain.",
+)  # fmt: skip
+COMPARISON: Final = Question(
+    "slow_against_fast",
+    "Slow against fast",
+    "What do slow instances have that fast ones have not?",
+    (
+        Column("part", Kind.TEXT, "what the time was spent with", "Part"),
+        Column("whom", Kind.THREAD, "with whom", "Whom", is_nullable=True),
+        Column("what", Kind.TEXT, "which interrupt, lock, or state", "What"),
+        Column("explains", Kind.DURATION, "mean of the slow ones less that of the fast ones", "Explains"),
+        Column("share", Kind.SHARE, "of what slow ones take longer", "Share"),
+        Column("slow", Kind.DURATION, "mean of the slow ones", "Slow"),
+        Column("fast", Kind.DURATION, "mean of the fast ones", "Fast"),
+        Column("in_slow", Kind.COUNT, "slow ones that have any of it", "In slow"),
+        Column("in_fast", Kind.COUNT, "fast ones that have any of it", "In fast"),
+        Column("sure", Kind.TEXT, f"`sure`: the difference is {_SURE:g} standard errors or more; `likely`: "
+               f"{_LIKELY:g}; `unsure`: less", "Sure"),
+    ),
+    "",
+    "Slow and fast instances spend their time alike, or there are too few of them.",
+    note="the slowest tenth against the faster half; what the slow ones have less of is left out",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Late:
+    """Answers on what is late in a trace.
+
+    Attributes:
+        trace: The events.
+        found: Activities and instances.
+        timing: What a user says of them.
+    """
+
+    trace: Trace
+    found: Activities
+    timing: Mapping[str, Timing] = field(default_factory=dict)
+
+    @property
+    def _names(self) -> tuple[str, ...]:
+        return tuple(activity.name for activity in self.found.activities)
+
+    @property
+    def _deadline(self) -> _Ints:
+        """The deadline of each activity, -1 = none."""
+        return np.array([activity.deadline_cycles for activity in self.found.activities], np.int64)
+
+    def _overrun(self) -> _Ints:
+        """Return how much longer than its deadline each instance is, -1 if it is not, or that is not known."""
+        instances = self.found.instances
+        deadline = self._deadline[instances.activity]
+        late = instances.response_cycles - deadline
+        return np.where((deadline > 0) & (late > 0) & instances.is_known, late, -1)
+
+    @property
+    def _cannot_tell(self) -> str:
+        more = f"the {self.found.left_out:,} rarest activities of more than {MOST_ACTIVITIES:,} are left out"
+        return "\n".join(filter(None, (STATES.advice(self.trace), more if self.found.left_out else "")))
+
+    def worst(self, activity: int | None = None, count: int | None = None) -> _Ints:
+        """Return positions of instances: the latest first, then the longest; those that are not known come last."""
+        instances = self.found.instances
+        at = np.arange(len(instances)) if activity is None else np.flatnonzero(instances.activity == activity)
+        overrun = self._overrun()[at]
+        order = np.lexsort((-instances.response_cycles[at], -overrun, ~instances.is_known[at]))
+        return at[order][:count]
+
+    def most_telling(self) -> int | None:
+        """Return the activity that is late by most of its deadline, else comes closest to it; None if there is none.
+
+        Without a deadline the one whose longest instance is most times its median. Those of the program that writes
+        the trace come last.
+        """
+        instances, count = self.found.instances, len(self.found.activities)
+        if not count:
+            return None
+        at = np.flatnonzero(instances.is_known)
+        response = instances.response_cycles[at]
+        longest = np.zeros(count, np.int64)
+        np.maximum.at(longest, instances.activity[at], response)
+        median = percentiles_by(instances.activity[at], response, count, (0.5,))[0]
+        deadline = self._deadline
+        ratio = longest / np.maximum(np.where(deadline > 0, deadline, median), 1)
+        is_own = np.array([_is_logger(self.trace, activity.thread) for activity in self.found.activities])
+        return int(np.lexsort((-ratio, deadline <= 0, is_own))[0])
+
+    def activities(self) -> Table:
+        """Return the activities with their figures."""
+        trace, instances, count = self.trace, self.found.instances, len(self.found.activities)
+        known = instances.is_known
+        is_done = known & ~instances.is_open
+        number, response = instances.activity[known], instances.response_cycles[known]
+        size = np.bincount(instances.activity, minlength=count)
+        undecided = np.bincount(instances.activity[~known], minlength=count)
+        shares = percentiles_by(number, response, count, _SHARES)
+        none = size == undecided
+        longest = np.full(count, -1, np.int64)
+        order = np.lexsort((-instances.start_cycles[known], response))
+        longest[number[order]] = instances.start_row[known][order]
+        deadline, overrun = self._deadline, self._overrun()
+        misses = np.bincount(instances.activity[overrun > 0], minlength=count)
+        doubt = np.zeros(count, np.uint8)
+        for is_so, value in ((~instances.is_exact, Known.INFERRED), (instances.is_open & known, Known.AT_LEAST),
+                             (~known, Known.ESTIMATE)):  # fmt: skip
+            doubt[instances.activity[is_so]] = value
+        doubt[none] = Known.UNKNOWN
+        values = {name: np.where(none, -1, share)
+                  for name, share in zip(("min", "median", "p99", "max"), shares, strict=True)}  # fmt: skip
+        has_bound = (deadline > 0) & ~none
+        running, window = self._running(), max(1, trace.window.length)
+        return Table(
+            ACTIVITIES,
+            trace,
+            {
+                "activity": Texts.of(self._names),
+                "trigger": Texts.of([activity.trigger for activity in self.found.activities]),
+                "thread": np.array([activity.thread for activity in self.found.activities], np.int64),
+                "count": size,
+                "undecided": undecided,
+                "period": np.array([activity.period_cycles for activity in self.found.activities], np.int64),
+                **values,
+                "start_jitter": _jitter(instances.activity[known], instances.start_cycles[known], count),
+                "end_jitter": _jitter(instances.activity[is_done], instances.end_cycles[is_done], count),
+                "utilisation": running / window,
+                "running": running,
+                "deadline": deadline,
+                "deadline_from": Texts.of([activity.deadline_from for activity in self.found.activities]),
+                "misses": misses,
+                "margin": np.where(has_bound & (misses == 0), deadline - values["max"], -1),
+                "overrun": np.where(has_bound & (misses > 0), values["max"] - deadline, -1),
+                "event": longest,
+            },
+            known=dict.fromkeys(values, doubt),
+            cannot_tell="\n".join(filter(None, (self._cannot_tell, PULSES.advice(trace), MESSAGES.advice(trace)))),
+        )  # fmt: skip
+
+    def _running(self) -> _Ints:
+        """Return how long threads run within the instances of each activity, interrupts included, cycles."""
+        instances, runs = self.found.instances, Basis(self.trace).runs
+        order = np.argsort(runs.thread, kind="stable")
+        first = np.searchsorted(runs.thread[order], np.arange(len(self.trace.threads) + 1))
+        total = np.zeros(len(instances), np.int64)
+        by_thread = np.argsort(instances.thread, kind="stable")
+        edges = np.searchsorted(instances.thread[by_thread], np.arange(len(self.trace.threads) + 1))
+        for thread in np.unique(instances.thread[instances.thread > 0]).tolist():
+            mine = by_thread[edges[thread] : edges[thread + 1]]
+            own = order[first[thread] : first[thread + 1]]
+            ran = TimeRanges.of(runs.start[own], runs.end[own])
+            total[mine] = ran.within(instances.begin_cycles[mine], instances.end_cycles[mine])
+        return sum_by(instances.activity, total, len(self.found.activities))
+
+    def instances(self, activity: int | None = None) -> Table:
+        """Return the instances of one activity or of all, the worst first."""
+        instances, at = self.found.instances, self.worst(activity)
+        shown = instances.at(at)
+        deadline, overrun = self._deadline[shown.activity], self._overrun()[at]
+        outcome = np.where(deadline > 0, np.where(overrun > 0, 1, 0), 2)
+        outcome[shown.is_open & (overrun <= 0)] = 3
+        outcome[~shown.is_known] = 4
+        known = np.where(shown.is_exact, Known.EXACT, Known.INFERRED).astype(np.uint8)
+        known[shown.is_open] = Known.AT_LEAST
+        known[~shown.is_known] = Known.UNKNOWN
+        return Table(
+            INSTANCES,
+            self.trace,
+            {
+                "activity": Texts(shown.activity.astype(np.uint32), self._names),
+                "thread": np.where(shown.thread > 0, shown.thread, -1),
+                "start": shown.start_cycles,
+                "end": np.where(shown.is_open, -1, shown.end_cycles),
+                "response": np.where(shown.is_known, shown.response_cycles, -1),
+                "deadline": deadline,
+                "overrun": overrun,
+                "outcome": Texts(outcome.astype(np.uint8), _OUTCOMES),
+                "event": shown.start_row,
+                "end_event": shown.end_row,
+            },
+            known={"response": known},
+            cannot_tell=self._cannot_tell,
+        )
+
+    def chains(self) -> Table:
+        """Return the chains of the file of timing: how long they react, and how old their input is.
+
+        Raises:
+            UsageError: One names what is no activity.
+        """
+        names, times, bounds = list[str](), list[ChainTimes](), list[int]()
+        for name, said in self.timing.items():
+            if said.chain:
+                chain = chain_of(self.found, said.chain)
+                names.append(name)
+                times += [reactions(self.trace, self.found, chain), ages(self.trace, self.found, chain)]
+                bounds += [bound_cycles(self.trace, text) if text else -1
+                           for text in (said.reaction, said.age)]  # fmt: skip
+        figures, doubt = np.full((len(times), 6), -1, np.int64), np.zeros(len(times), np.uint8)
+        for row, found in enumerate(times):
+            length, known = (found.end_cycles - found.start_cycles), np.flatnonzero(found.is_known)
+            if len(known):
+                shares = percentiles_by(np.zeros(len(known), np.int64), length[known], 1, _SHARES)
+                longest = known[np.argmax(length[known])]
+                misses = np.count_nonzero(length[known] > bounds[row]) if bounds[row] > 0 else 0
+                figures[row] = (*(int(share[0]) for share in shares), misses, int(found.start_row[longest]))
+            is_partial, is_open = len(known) < len(found), bool(found.is_open[known].any())
+            doubt[row] = Known.ESTIMATE if is_partial else Known.AT_LEAST if is_open else Known.INFERRED
+        columns = dict(zip(("min", "median", "p99", "max", "misses", "event"), figures.T, strict=True))
+        return Table(
+            CHAINS,
+            self.trace,
+            {
+                "chain": Texts.of([name for name in names for _ in range(2)]),
+                "measure": Texts.of(["reaction", "age"] * len(names)),
+                "count": np.array([len(found) for found in times], np.int64),
+                "undecided": np.array([np.count_nonzero(~found.is_known) for found in times], np.int64),
+                **columns,
+                "misses": np.maximum(columns["misses"], 0),
+                "bound": np.array(bounds, np.int64),
+            },
+            known=dict.fromkeys(("min", "median", "p99", "max"), doubt),
+        )
+
+    def blamed(self, at: _Ints) -> tuple[_Ints, Shares]:
+        """Return the parts of some instances, and which these are: as many of the first ones as the bounds allow."""
+        trace, chosen = self.trace, self.found.instances.at(at)
+        first, last = (np.searchsorted(trace.events.time_cycles, times) for times in
+                       (chosen.start_cycles, chosen.end_cycles))  # fmt: skip
+        at = at[: max(1, int(np.searchsorted(np.cumsum(last - first), _MOST_EVENTS, side="right")))]
+        chosen = self.found.instances.at(at)
+        return at, blame(trace, chosen.thread, chosen.start_cycles, chosen.begin_cycles, chosen.end_cycles)
+
+    def blame(self, at: _Ints) -> Table:
+        """Return the parts of some instances, in their order; what holders and servers did is below its part."""
+        split, parts = self.blamed(at)
+        chosen = self.found.instances.at(split)
+        missing = f"only {len(split):,} of {len(at):,} instances are split: they are too long for more"
+        response = chosen.response_cycles[parts.interval]
+        is_inner, holder = parts.parent >= 0, parts.thread[parts.parent] if len(parts) else parts.thread
+        whom = np.where(is_inner & (parts.kind == Blame.OWN), holder, parts.thread)
+        return Table(
+            BLAME,
+            self.trace,
+            {
+                "activity": Texts(chosen.activity[parts.interval].astype(np.uint32), self._names),
+                "start": chosen.start_cycles[parts.interval],
+                **self._parts(parts.kind, whom, parts.value),
+                "length": parts.cycles,
+                "share": parts.cycles / np.maximum(response, 1),
+                "depth": is_inner.astype(np.int64),
+                "event": chosen.start_row[parts.interval],
+            },
+            texts=_name_whom(self.trace, whom),
+            parent=parts.parent,
+            has_parts=True,
+            cannot_tell="\n".join(filter(None, (self._cannot_tell, missing if len(split) < len(at) else ""))),
+        )
+
+    def _parts(self, kind: _Ints, thread: _Ints, value: _Ints) -> dict[str, Texts | _Ints]:
+        return {
+            "part": Texts(kind.astype(np.uint8), tuple(BLAME_WORDS.values())),
+            "whom": np.where(thread > 0, thread, -1),
+            "what": Texts.of([_what(*pair) for pair in zip(kind.tolist(), value.tolist(), strict=True)]),
+        }
+
+    def slow_against_fast(self, activity: int) -> Table:
+        """Return what the slowest tenth of an activity has that the faster half has not, by what it explains."""
+        instances = self.found.instances
+        at = np.flatnonzero((instances.activity == activity) & instances.is_known & ~instances.is_open)
+        at = at[np.argsort(-instances.response_cycles[at], kind="stable")]
+        slow = at[: min(max(1, len(at) // 10), _MOST_COMPARED)]
+        fast = at[len(at) - len(at) // 2 :][:_MOST_COMPARED]
+        if len(at) < 2 * LEAST_INSTANCES:
+            slow, fast = at[:0], at[:0]
+        split, parts = self.blamed(np.append(slow, fast))
+        slow_count, fast_count = len(slow), len(split) - len(slow)
+        top = np.flatnonzero(parts.parent < 0) if fast_count > 0 else np.empty(0, np.int64)
+        key = np.stack((parts.kind, parts.thread, parts.value))[:, top]
+        groups, which = np.unique(key, axis=1, return_inverse=True)
+        which, count, is_slow = which.reshape(-1), groups.shape[1], parts.interval[top] < slow_count
+        in_slow = _Sums.of(which[is_slow], parts.cycles[top[is_slow]], count, slow_count)
+        in_fast = _Sums.of(which[~is_slow], parts.cycles[top[~is_slow]], count, fast_count)
+        longer = in_slow.mean - in_fast.mean
+        order = np.argsort(-longer, kind="stable")
+        order = order[longer[order] > 0]
+        error = np.sqrt(in_slow.error + in_fast.error)
+        ratio = longer / np.maximum(error, 1)
+        sure = np.where(ratio >= _SURE, 0, np.where(ratio >= _LIKELY, 1, 2))
+        if slow_count < LEAST_INSTANCES:
+            sure[:] = 2  # one slow instance has no spread
+        response = instances.response_cycles
+        whole = response[slow].mean() - response[split[slow_count:]].mean() if fast_count > 0 else 1
+        missing = f"only {len(split):,} of {len(slow) + len(fast):,} instances are compared: others are too long"
+        kind, thread, value = (column[order] for column in groups)
+        return Table(
+            COMPARISON,
+            self.trace,
+            {
+                **self._parts(kind, thread, value),
+                "explains": longer[order],
+                "share": longer[order] / max(1.0, float(whole)),
+                "slow": in_slow.mean[order],
+                "fast": in_fast.mean[order],
+                "in_slow": in_slow.times[order],
+                "in_fast": in_fast.times[order],
+                "sure": Texts(sure[order].astype(np.uint8), ("sure", "likely", "unsure")),
+            },
+            cannot_tell="\n".join(filter(None, (
+                self._cannot_tell, missing if len(split) < len(slow) + len(fast) else ""))),
+            texts=_name_whom(self.trace, thread),
+            place="",
+        )  # fmt: skip
+
+    def says(self, instance: int) -> str:
+        """Return in words how long an instance took and where most of its time went."""
+        trace, chosen = self.trace, self.found.instances.at(np.array([instance]))
+        activity = self.found.activities[int(chosen.activity[0])]
+        _, parts = self.blamed(np.array([instance]))
+        response, deadline = int(chosen.response_cycles[0]), activity.deadline_cycles
+        at_least = "at least " if chosen.is_open[0] else ""
+        late = ""
+        if deadline > 0:
+            word = "longer" if response > deadline else "less"
+            late = f", {self._length(abs(response - deadline))} {word} than its deadline of {self._length(deadline)}"
+        top = np.flatnonzero(parts.parent < 0)
+        named = [self._says_part(parts, row) for row in top[:_NAMED_PARTS].tolist()]
+        if rest := int(parts.cycles[top[_NAMED_PARTS:]].sum()):
+            named.append(f"{self._length(rest)} other things")
+        start = format_moment(int(chosen.start_cycles[0]), trace.clock)
+        return f"{activity.name} took {at_least}{self._length(response)} from {start}{late}: {', '.join(named)}."
+
+    def _length(self, cycles: int) -> str:
+        return format_duration(self.trace.clock.duration_ns(cycles))
+
+    def _says_part(self, parts: Shares, row: int) -> str:
+        kind, thread = Blame(int(parts.kind[row])), int(parts.thread[row])
+        whom = self.trace.thread_name(thread) if thread > 0 else ""
+        what = _what(kind, int(parts.value[row]))
+        words = {
+            Blame.INTERRUPT: what,
+            Blame.PREEMPTED: f"ready while {whom} ran",
+            Blame.TRACING: f"ready while {whom} ran, which writes the trace",
+            Blame.LOCK: f"waiting for {what or 'a lock'}" + (f", held by {whom}" if whom else ""),
+            Blame.MESSAGE: "waiting for a reply" + (f" of {whom}" if whom else ""),
+            Blame.WAIT: f"waiting in state {what}" + (f", ended by {whom}" if whom else ""),
+            Blame.SLEEP: "sleeping",
+            Blame.NO_CPU: "ready, with no other thread on its CPU",
+            Blame.UNKNOWN: "not known",
+            Blame.EARLIER: "work for something earlier",
+        }
+        inner = np.flatnonzero(parts.parent == row)
+        ran = int(parts.cycles[inner[parts.kind[inner] == Blame.OWN]].sum())
+        of_it = f" (which ran for {self._length(ran)} of it)" if ran else ""
+        return f"{self._length(int(parts.cycles[row]))} {words.get(kind, BLAME_WORDS[kind])}{of_it}"
+
+
+@dataclass(frozen=True, slots=True)
+class _Sums:
+    """What some instances have of each sort of part; every column has shape (sorts,).
+
+    Attributes:
+        times: int64, in how many instances it is.
+        mean: int64, cycles, rounded down; of those without it 0 counts.
+        error: float64, squared standard error of the mean.
+    """
+
+    times: _Ints
+    mean: _Ints
+    error: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, sort: _Ints, cycles: _Ints, sorts: int, count: int) -> _Sums:
+        """Add up parts of `count` instances; an instance has one of a sort at most."""
+        count = max(1, count)
+        total = sum_by(sort, cycles, sorts)
+        squares = np.bincount(sort, cycles.astype(np.float64) ** 2, sorts)
+        spread = np.maximum(squares / count - (total / count) ** 2, 0)
+        return cls(np.bincount(sort, minlength=sorts), total // count, spread / count)
+
+
+def _jitter(number: _Ints, moments: _Ints, count: int) -> _Ints:
+    """Return the longest less the shortest time between neighbouring moments of each activity; -1 for fewer than 3."""
+    order = np.lexsort((moments, number))
+    number, moments = number[order], moments[order]
+    is_same = number[1:] == number[:-1]
+    gap, of = np.diff(moments)[is_same], number[1:][is_same]
+    least, most = np.full(count, np.iinfo(np.int64).max), np.full(count, -1, np.int64)
+    np.minimum.at(least, of, gap)
+    np.maximum.at(most, of, gap)
+    return np.where(np.bincount(of, minlength=count) >= 2, most - np.minimum(least, most), -1)
+
+
+def _is_logger(trace: Trace, thread: int) -> bool:
+    return thread > 0 and trace.short_process_name(int(trace.threads.process[thread])) == LOGGER
+
+
+def _what(kind: int, value: int) -> str:
+    """Return what a part is about: the number of the interrupt, the lock, or the state."""
+    if kind == Blame.INTERRUPT:
+        return f"interrupt 0x{value:x}"
+    if kind == Blame.LOCK:
+        return f"lock 0x{value & (1 << 64) - 1:x}" if value != -1 else ""
+    return STATE_BY_VALUE[value].name if kind == Blame.WAIT and value in STATE_BY_VALUE else ""
+
+
+def late(trace: Trace, timing: Mapping[str, Timing] | None = None) -> Late:
+    """Return answers on what is late.
+
+    Args:
+        trace: The events.
+        timing: What a user says of activities, as of `analysis.activities.read_timing`.
+
+    Raises:
+        UsageError: An expression is wrong, or no learned activity has the name.
+    """
+    return Late(trace, activities(trace, timing), timing or {})
+
+
+def blame_table(trace: Trace) -> Table:
+    """Return where the time of the worst instances of a trace went, a hundred of them."""
+    found = late(trace)
+    return found.blame(found.worst(count=_SQL_INSTANCES))

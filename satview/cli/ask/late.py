@@ -1,0 +1,93 @@
+"""`satview late FILE [ACTIVITY]`: what is done again and again, which of it was late, and whose fault that is."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from satview.analysis.activities import read_timing
+from satview.answers.late import late
+from satview.base.errors import UsageError
+from satview.base.process import COST_DATA, FINE
+from satview.base.safe_text import counted, visible_line
+from satview.cli.shared.files import InputFile, add_user_events
+from satview.cli.shared.progress import open_trace, working, working_on
+from satview.cli.shared.table_output import FORMATS, print_table
+
+_TABLES = ("activities", "chains", "instances", "blame", "slow-against-fast")
+_EPILOG = """\
+Activities are learned: what pulses, messages, interrupts or the end of a sleep begin at least 3 times. What comes
+regularly has a period, which is its deadline unless a file of timing says another. Without ACTIVITY the one that is
+latest is explained, else the one that comes closest to its deadline. The parts of an instance add up to it.
+A file of timing is TOML: [NAME] with deadline = "8 ms", and period. A NAME that is not learned needs start and
+end, expressions of the events that begin and end it. chain = "camera > fusion > control" is a chain of activities,
+with the bounds reaction (from a stimulus to the first response) and age (of the input of an output).
+An instance that is unfinished at the end of the trace is counted up to there and shown as "at least".
+Exit status: 0 success, 1 data was lost to problems in the trace, 2 not a trace, or wrong usage.
+"""
+
+
+def add_parser(subparsers: Any) -> None:
+    """Add the command to the command line."""
+    parser = subparsers.add_parser(
+        "late",
+        help="what is late, and whose fault that is",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        description="Show what is done again and again, its deadlines, and where the time of the worst instances went.",
+        epilog=_EPILOG,
+    )
+    add = parser.add_argument
+    add("file", metavar="FILE", type=InputFile, help="a .kev file or a traceprinter listing")
+    add("activity", metavar="ACTIVITY", nargs="?", default="", help="explain this one: its name, or a part of it")
+    add("-c", "--timing", metavar="FILE.toml", type=Path, help="deadlines, periods, and activities of your own")
+    add("-n", type=int, default=1, metavar="N", help="split the N worst instances (default %(default)s)")
+    add("--table", choices=_TABLES, help="only this table (with --format csv: default activities)")
+    add("--format", choices=FORMATS, default="table", help="(default %(default)s)")
+    add_user_events(parser.add_argument)
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Print the tables; return 0, or 1 if problems of the trace cost data.
+
+    Raises:
+        UsageError: The name, the number or the file of timing do not fit.
+    """
+    if args.n < 1:
+        raise UsageError(f"-n {args.n} is not a number of instances")
+    timing = read_timing(args.timing) if args.timing is not None else None
+    trace = open_trace(args.file, args.user_events)
+    with working(working_on("looking for what is late in", trace.path)):
+        found = late(trace, timing)
+        activity = found.found.named(args.activity) if args.activity else found.most_telling()
+        is_asked = bool(args.activity) and activity is not None
+        worst = found.worst(activity, args.n) if activity is not None else np.empty(0, np.int64)
+        shown = found.activities()
+        made = {"activities": shown.at(np.array([activity])) if is_asked else shown.sorted_by("misses"),
+                "chains": found.chains(),
+                "instances": found.instances(activity if is_asked else None),
+                "blame": found.blame(worst).unfolded()}  # fmt: skip
+        if activity is not None:
+            made["slow-against-fast"] = found.slow_against_fast(activity)
+    if args.table or args.format == "csv":
+        name = args.table or "activities"
+        if name in made:
+            print_table(made[name], args.format, name.replace("-", "_"))
+    elif args.format == "json":
+        more = {name.replace("-", "_"): table.records() for name, table in made.items() if name != "activities"}
+        print_table(made["activities"], "json", "activities", more=more)
+    else:
+        sizes = counted(len(made["activities"]), "kind"), counted(len(made["instances"]), "instance")
+        head = [f"{trace.path.name}: {sizes[0]} of work, {sizes[1]}"]
+        print_table(made["activities"], "table", "activities", head)
+        if len(made["chains"]):
+            print_table(made["chains"], "table", "chains")
+        for instance in worst.tolist():
+            print(f"\n{visible_line(found.says(instance))}")
+        if activity is not None:
+            for name in ("blame", "slow-against-fast"):
+                print_table(made[name], "table", name)
+    return COST_DATA if trace.problems.cost_data else FINE

@@ -1,0 +1,136 @@
+"""Blame against what really happened, to the cycle: every instance of every activity of captures."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import Counter
+from itertools import pairwise
+from pathlib import Path
+
+from satview.analysis.activities import Instances, activities
+from satview.analysis.blame import Blame, blame
+from satview.capture.sim.parts.truth import ThreadId, Wait
+from satview.events.spec import Release
+from tests.capture.made import FAST, WIDE, Traced, damaged
+from tests.capture.made import traced as capture_of
+from tests.capture.truth_sums import TruthSums
+from tests.helpers.extent import points
+
+from .test_statistics_truth import NAMES, RELEASES, workload
+
+_LOCKS = ("MUTEX", "RWLOCK_READ", "RWLOCK_WRITE")
+LEAST_FOUND = {"automotive": 50, "client-server": 20, "nested-servers": 15, "meeting-points": 20}
+Parts = Counter[tuple[Blame, ThreadId | None]]
+
+
+class TrueBlame:
+    """Splits an interval moment by moment, as the history of the kernel has it."""
+
+    def __init__(self, made: Traced) -> None:
+        truth = made.truth
+        self.made, self.interrupts = made, truth.interrupts
+        self.sums = TruthSums(made, made.trace.window)
+        self.runs = self.sums.runs
+        self.states = {thread: truth.states_of(thread) for thread in {change.thread for change in truth.states}}
+        self.times = {thread: [change.time for change in states] for thread, states in self.states.items()}
+        self.waits: dict[ThreadId, list[Wait]] = {}
+        for wait in truth.waits:
+            self.waits.setdefault(wait.thread, []).append(wait)
+        self.ends = {life.thread: life.time for life in truth.lives if life.state == "DESTROY"}
+        names = {pid: name for _, _, pid, name in truth.processes}
+        self.loggers = {pid for pid, name in names.items() if name.rsplit("/", 1)[-1] == "tracelogger"}
+
+    def of(self, thread: ThreadId, start: int, begin: int, end: int) -> Parts:
+        """Return how many cycles of [start, end) belong to what and whom."""
+        edges = {start, begin, end, *self.times[thread]}
+        for run in self.runs:
+            edges |= {run.start, run.end}
+        for span in self.interrupts:
+            edges |= {span.enter, span.exit}
+        inside = sorted(edge for edge in edges if start <= edge <= end)
+        parts: Parts = Counter()
+        for moment, after in pairwise(inside):
+            parts[self._at(thread, moment, begin)] += after - moment
+        return parts
+
+    def _at(self, thread: ThreadId, moment: int, begin: int) -> tuple[Blame, ThreadId | None]:
+        if moment >= self.ends.get(thread, moment + 1):
+            return Blame.UNKNOWN, None
+        states = self.states[thread]
+        position = bisect_right(self.times[thread], moment) - 1
+        state = states[position]
+        if state.state not in ("RUNNING", "READY"):
+            return self._wait(thread, moment, state.state, begin)
+        run = next((one for one in states[position:] if one.state == "RUNNING"), None)
+        if run is None:  # it never runs again: on the CPU that it had
+            run = next(one for one in reversed(states[:position]) if one.state == "RUNNING")
+        if any(span.cpu == run.cpu and span.enter <= moment < span.exit for span in self.interrupts):
+            return Blame.INTERRUPT, None
+        if state.state == "RUNNING":
+            return (Blame.OWN if moment >= begin else Blame.EARLIER), None
+        runner = next((one.thread for one in self.runs if one.cpu == run.cpu and one.start <= moment < one.end), None)
+        if runner in (None, thread) or self.sums.is_idle(runner):
+            return Blame.NO_CPU, None
+        return (Blame.TRACING if runner[0] in self.loggers else Blame.PREEMPTED), runner
+
+    def _wait(self, thread: ThreadId, moment: int, state: str, begin: int) -> tuple[Blame, ThreadId | None]:
+        if state == "NANOSLEEP":
+            return Blame.SLEEP, None
+        if state in ("SEND", "REPLY"):
+            sent = [one for one in self.made.truth.messages if one.client == thread and one.sent <= moment]
+            return Blame.MESSAGE, sent[-1].server
+        if state in _LOCKS:
+            wait = [one for one in self.waits[thread] if one.start <= moment][-1]
+            return Blame.LOCK, wait.waker if wait.waker in wait.owners else next(iter(wait.owners), None)
+        if moment < begin and state in ("RECEIVE", "INTR"):
+            return Blame.WAKING, None
+        return Blame.WAIT, None  # who ends such waits is tested with the links of wake-ups
+
+
+@points(name=NAMES, release=RELEASES, wide=[True, False])
+def test_parts_are_what_happened(name: str, release: Release, wide: bool, tmp_path: Path) -> None:
+    setup, ms, cpus = workload(name)
+    made = capture_of(setup, ms, tmp_path, release, cpus, 5, WIDE if wide else FAST, skew_ns=0)
+    found = known_instances(made)
+    parts = blame(made.trace, found.thread, found.start_cycles, found.begin_cycles, found.end_cycles)
+    got: list[Parts] = [Counter() for _ in range(len(found))]
+    for row in range(len(parts)):
+        if parts.parent[row] < 0:
+            thread = int(parts.thread[row])
+            kind = Blame(int(parts.kind[row]))
+            whom = name_of(made, thread) if kind is not Blame.WAIT else None
+            got[int(parts.interval[row])][kind, whom] += int(parts.cycles[row])
+    assert len(found) >= LEAST_FOUND.get(name, 0)
+    truth = TrueBlame(made)
+    for number in range(len(found)):
+        thread = name_of(made, int(found.thread[number]))
+        assert thread is not None
+        moments = [int(column[number]) for column in (found.start_cycles, found.begin_cycles, found.end_cycles)]
+        assert got[number] == truth.of(thread, *moments), (thread, moments)
+
+
+def known_instances(made: Traced) -> Instances:
+    """Return the instances that the trace holds from their begin to their end."""
+    instances = activities(made.trace).instances
+    return instances.at(instances.is_known & ~instances.is_open)
+
+
+def name_of(made: Traced, thread: int) -> ThreadId | None:
+    threads = made.trace.threads
+    return (int(threads.pid[thread]), int(threads.tid[thread])) if thread else None
+
+
+@points(name=["automotive", "nested-servers", "process-life"], release=RELEASES, ring=[True, False])
+def test_parts_add_up_where_events_are_missing(name: str, release: Release, ring: bool, tmp_path: Path) -> None:
+    """What the trace does not show is a part too; the interval stays as long as it is."""
+    setup, ms, cpus = workload(name)
+    made = damaged(setup, ms, tmp_path, release, cpus, ring=ring, wide=True, slots=64)
+    found = activities(made.trace).instances
+    parts = blame(made.trace, found.thread, found.start_cycles, found.begin_cycles, found.end_cycles)
+    total = [0] * len(found)
+    for row in range(len(parts)):
+        if parts.parent[row] < 0:
+            total[int(parts.interval[row])] += int(parts.cycles[row])
+    assert total == found.response_cycles.tolist()
+    lacks = {int(parts.interval[row]) for row in range(len(parts)) if parts.kind[row] == Blame.UNKNOWN}
+    assert lacks >= {number for number in range(len(found)) if not found.is_known[number]}

@@ -1,0 +1,205 @@
+"""Late rounds of threads: figures, blame and slow against fast, in traces that can be checked by hand."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from satview.analysis.activities import Timing, read_timing
+from satview.answers.late import blame_table, late
+from satview.base.errors import UsageError
+from satview.events import wire
+from satview.store.trace import Trace
+from tests.helpers.kev import TraceBuilder
+
+
+def looping(folder: Path, rounds: int = 40, slow: tuple[int, ...] = (10, 20, 30), *, is_cut: bool = False) -> Trace:
+    """Return a thread that wakes every 10,000 cycles and computes 1,000, after another one has run for 100.
+
+    In slow rounds the other one keeps it from the CPU for 4,000 cycles more. The last round may be cut after 700.
+    """
+    build = TraceBuilder().time_event(0).process_name(1, 5, "bin/control").process_name(2, 6, "bin/hog")
+    build.state("RUNNING", 10, 5, 1).state("NANOSLEEP", 20, 5, 1).state("RUNNING", 20, 6, 1)
+    for number in range(rounds):
+        woken = 10_000 * (number + 1)
+        runs = woken + (4_100 if number in slow else 100)
+        build.state("READY", woken, 5, 1).state("READY", runs, 6, 1).state("RUNNING", runs, 5, 1)
+        if not (is_cut and number == rounds - 1):
+            build.state("NANOSLEEP", runs + 1_000, 5, 1).state("RUNNING", runs + 1_000, 6, 1)
+    last = 10_000 * rounds + (800 if is_cut else 6_000)
+    return build.event(wire.code(6, 1), last).open(folder)
+
+
+def test_figures_of_a_loop(tmp_path: Path) -> None:
+    """39 starts follow each other after 10,000; the end of a slow round comes 4,000 later, that of the next earlier."""
+    (row,) = late(looping(tmp_path)).activities().records()
+    assert (row["activity"], row["trigger"], row["count"], row["undecided"]) == ("control 1", "sleep", 40, 0)
+    assert [row[f"{name}_ns"] for name in ("min", "median", "p99", "max")] == [1_100, 1_100, 5_100, 5_100]
+    assert [row[f"{name}_ns"] for name in ("period", "deadline", "margin")] == [10_000, 10_000, 4_900]
+    assert (row["start_jitter_ns"], row["end_jitter_ns"]) == (0, 8_000)
+    assert (row["deadline_from"], row["misses"], row["overrun_ns"]) == ("period", 0, None)
+    assert row["utilisation"] == pytest.approx(40 * 1_000 / 406_000, abs=1e-4)
+
+
+def test_a_deadline_of_a_file_is_missed(tmp_path: Path) -> None:
+    file = tmp_path / "timing.toml"
+    file.write_text('["control 1"]\ndeadline = "5us"\n')
+    found = late(looping(tmp_path), read_timing(file))
+    (row,) = found.activities().records()
+    assert (row["deadline_ns"], row["deadline_from"], row["misses"], row["overrun_ns"]) == (5_000, "said", 3, 100)
+    rounds = found.instances().records()
+    assert [row["outcome"] for row in rounds] == ["late"] * 3 + ["in time"] * 37
+    assert [row["start_ns"] for row in rounds[:3]] == [110_000, 210_000, 310_000]
+    assert [row["overrun_ns"] for row in rounds[:4]] == [100, 100, 100, None]
+
+
+def test_blame_of_a_late_round_adds_up(tmp_path: Path) -> None:
+    found = late(looping(tmp_path))
+    worst = found.worst(count=1)
+    parts = found.blame(worst).records()
+    assert [(row["part"], row["whom"], row["length_ns"]) for row in parts] == [
+        ("preempted", "hog 1", 4_100),
+        ("own work", "", 1_000),
+    ]
+    assert found.says(int(worst[0])) == (
+        "control 1 took 5.100 µs from 0.000 110 000 s, 4.900 µs less than its deadline of 10.00 µs: "
+        "4.100 µs ready while hog 1 ran, 1.000 µs own work."
+    )
+    assert sum(row["length_ns"] for row in blame_table(found.trace).records()) == 37 * 1_100 + 3 * 5_100
+
+
+def test_slow_rounds_differ_by_who_runs(tmp_path: Path) -> None:
+    """Of 40 rounds 4 are the slowest tenth, 3 of them slow: the other thread runs 3,000 longer in the mean of them."""
+    (row,) = late(looping(tmp_path)).slow_against_fast(0).records()
+    assert (row["part"], row["whom"]) == ("preempted", "hog 1")
+    assert (row["explains_ns"], row["slow_ns"], row["fast_ns"]) == (3_000, 3_100, 100)
+    assert (row["in_slow"], row["in_fast"], row["share"]) == (4, 20, 1.0)
+    assert row["sure"] == "likely"
+
+
+def test_few_rounds_are_not_compared(tmp_path: Path) -> None:
+    assert len(late(looping(tmp_path, rounds=5)).slow_against_fast(0)) == 0
+
+
+def test_an_unfinished_round_counts_up_to_the_end(tmp_path: Path) -> None:
+    """The last round has taken 100 and 700 cycles when the trace ends."""
+    found = late(looping(tmp_path, is_cut=True))
+    cut = next(row for row in found.instances().records() if row["outcome"] == "unfinished")
+    assert (cut["response_ns"], cut["known"]["response_ns"], cut["end_ns"]) == (801, "at least", None)
+    assert found.activities().records()[0]["known"]["max_ns"] == "at least"
+
+
+def test_a_trace_without_rounds_has_no_activity(tmp_path: Path) -> None:
+    found = late(looping(tmp_path, rounds=2))
+    assert (len(found.activities()), len(found.instances()), found.most_telling()) == (0, 0, None)
+    assert len(blame_table(found.trace)) == 0
+
+
+def test_an_activity_by_expressions(tmp_path: Path) -> None:
+    """From when the thread is ready to when it runs: 100 cycles, in three rounds 4,100."""
+    said = {"wait for the CPU": Timing("event == THREADY and tid == 1 and pid == 5", "event == THRUNNING and pid == 5",
+                                       deadline="1us")}  # fmt: skip
+    row = next(row for row in late(looping(tmp_path), said).activities().records() if row["trigger"] == "said")
+    assert (row["activity"], row["count"], row["misses"]) == ("wait for the CPU", 40, 3)
+    assert [row[f"{name}_ns"] for name in ("min", "max", "period")] == [100, 4_100, 10_000]
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("[control]\ndeadline = 5\n", "deadline: expected text, got a whole number"),
+        ('[control]\ndue = "5ms"\n', "due"),
+        ('[control]\nstart = "event == READY"\n', r"\[control\] needs start and end"),
+        ('[control]\ndeadline = "-5ms"\n', "deadline is not above 0"),
+        ('[path]\nchain = "a > b"\ndeadline = "5ms"\n', "needs start and end, period or deadline; or chain"),
+        ('[control]\ndeadline = "soon"\n', r"timing.toml: \[control\] deadline: 'soon' is no time"),
+        ("[control\n", "line 1"),
+    ],
+)
+def test_a_file_of_timing_that_is_wrong_is_refused(text: str, says: str, tmp_path: Path) -> None:
+    file = tmp_path / "timing.toml"
+    file.write_text(text)
+    with pytest.raises(UsageError, match=says):
+        read_timing(file)
+
+
+def test_bounds_beyond_any_trace_are_cut(tmp_path: Path) -> None:
+    (row,) = late(looping(tmp_path), {"control": Timing(deadline="9999999999s", period="0.1ns")}).activities().records()
+    assert (row["misses"], row["period_ns"]) == (0, 1)
+
+
+def test_a_name_must_mean_one_activity(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="names no activity; there are control 1"):
+        late(looping(tmp_path), {"planner": Timing(deadline="5us")})
+
+
+CAMERA = Timing("class == USER and number == 1", "class == USER and number == 2")
+CONTROL = Timing("class == USER and number == 3", "class == USER and number == 4")
+
+
+def chained(folder: Path, starts_by: int, starts: tuple[int, ...]) -> Trace:
+    """Return a camera that works from 1,000 k to 1,000 k + 400, and a control that needs 300 from its starts on.
+
+    Control's own thread, or that of the camera, logs that control starts.
+    """
+    moments = [(1_000 * k, 5, 1) for k in range(1, 6)] + [(1_000 * k + 400, 5, 2) for k in range(1, 6)]
+    moments += [(start, starts_by, 3) for start in starts] + [(start + 300, 6, 4) for start in starts]
+    build, running = TraceBuilder().time_event(0), 0
+    for time, pid, event in sorted(moments):
+        if pid != running:
+            build.state("RUNNING", time - 1, pid, 1)
+        build.event(wire.code(6, event), time)
+        running = pid
+    return build.event(wire.code(6, 9), 6_500).open(folder)
+
+
+def test_reaction_and_age_of_a_chain_that_samples(tmp_path: Path) -> None:
+    """Control starts at 1,600, 3,600 and 5,600: it sees the images of 1,000, 3,000 and 5,000, with two lost between.
+
+    The images of 2,000 and 4,000 wait for it until 3,900 and 5,900: they react after 1,900, the others after 900.
+    """
+    said = {"camera": CAMERA, "control": CONTROL,
+            "path": Timing(chain="camera > control", reaction="1us", age="1us")}  # fmt: skip
+    reaction, age = late(chained(tmp_path, 6, (1_600, 3_600, 5_600)), said).chains().records()
+    figures = [(row["measure"], row["count"], row["min_ns"], row["max_ns"], row["misses"]) for row in (reaction, age)]
+    assert figures == [("reaction", 5, 900, 1_900, 2), ("age", 3, 900, 900, 0)]
+    assert reaction["median_ns"] == 900
+
+
+def test_reaction_of_a_chain_that_triggers(tmp_path: Path) -> None:
+    """The camera starts control at 1,200 k, before it is done itself: that of the same image, not of the one before."""
+    said = {"camera": CAMERA, "control": CONTROL, "path": Timing(chain="camera > control")}
+    reaction, age = late(chained(tmp_path, 5, (1_200, 2_200, 3_200, 4_200, 5_200)), said).chains().records()
+    assert [(row["count"], row["min_ns"], row["max_ns"]) for row in (reaction, age)] == [(5, 500, 500)] * 2
+
+
+def test_a_chain_of_what_never_happens_is_a_lower_bound(tmp_path: Path) -> None:
+    said = {"camera": CAMERA, "control": CONTROL, "path": Timing(chain="camera > control")}
+    reaction, age = late(chained(tmp_path, 6, ()), said).chains().records()
+    assert (reaction["count"], reaction["known"]["max_ns"], age["count"], age["max_ns"]) == (5, "at least", 0, None)
+
+
+def test_a_pulse_that_queues_waits_for_earlier_work(tmp_path: Path) -> None:
+    """Each pulse makes the thread ready after 50, and it runs after 100 more for 900; for the third it runs to 42,000.
+
+    So the fourth, of 40,000, is received 2,000 later, and is done 1,000 after that.
+    """
+    send, receive = wire.code(wire.WireClass.COMM, 4), wire.code(wire.WireClass.COMM, 3)
+    connection = (0x40000001, 5)
+    build = TraceBuilder().time_event(0).process_name(1, 5, "bin/control").process_name(2, 6, "bin/timer")
+    build.state("RUNNING", 10, 5, 1).state("RECEIVE", 20, 5, 1).state("RUNNING", 20, 6, 1)
+    for sent in (10_000, 20_000, 30_000, 50_000):
+        done = 43_000 if sent == 30_000 else sent + 1_050
+        build.event(send, sent, connection).state("READY", sent + 50, 5, 1).state("READY", sent + 150, 6, 1)
+        build.state("RUNNING", sent + 150, 5, 1).event(receive, sent + 160, connection)
+        if sent == 30_000:
+            build.event(send, 40_000, connection).event(receive, 42_000, connection)
+        build.state("RECEIVE", done, 5, 1).state("RUNNING", done, 6, 1)
+    found = late(build.event(wire.code(6, 1), 60_000).open(tmp_path))
+    rounds = found.found.instances
+    assert rounds.response_cycles.tolist() == [1_050, 1_050, 12_000, 3_000, 1_050]
+    parts = [(row["part"], row["length_ns"]) for row in found.blame(np.array([2, 3])).records()]
+    assert parts == [("own work", 11_850), ("preempted", 100), ("waking up", 50),
+                     ("earlier work", 2_000), ("own work", 1_000)]  # fmt: skip
