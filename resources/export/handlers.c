@@ -628,9 +628,9 @@ static void mark(const char *text)
 /// stop_after:
 /* Ends the trace, after so many slots as the buffers that are kept have; tracelogger -r then saves its ring. */
 static uint32_t slots_left;
+static volatile int is_stopping;
 static void stop_after(unsigned buffers)
 {
-    static int is_stopping;
     if (is_stopping)
         return;
     is_stopping = 1;
@@ -649,6 +649,82 @@ static void count_slots(const event_data_t *event)
     slots_left -= slots < slots_left ? slots : slots_left;
     if (slots_left == 0)
         TraceEvent(_NTO_TRACE_STOP);
+}
+
+/// record_every: stop_after
+/* Returns the name of the file of an incident. */
+static const char *incident_file(const char *base, unsigned long number)
+{
+    static char name[1024];
+    snprintf(name, sizeof(name), "%s-%04lu.kev", base, number);
+    return name;
+}
+
+static long long file_bytes(const char *name)
+{
+    struct stat status;
+    return stat(name, &status) == 0 ? (long long)status.st_size : -1;
+}
+
+/* Starts tracing once the logger has its buffers; returns 0 if that does not happen within 10 s. */
+static void set_filter(void);
+static int start_tracing(void)
+{
+    const struct timespec second = {1, 0};
+    int tries;
+    for (tries = 0; tries < 10; ++tries) {
+        nanosleep(&second, NULL); /* the kernel takes START without buffers, too */
+        set_filter(); /* the logger before has taken back all classes at its end */
+        if (TraceEvent(_NTO_TRACE_START) != -1)
+            return 1;
+    }
+    return 0;
+}
+
+/* Runs a logger for each incident; the newest files stay that are within both limits, of which 0 is none. */
+static int record_every(const char *ring, const char *base, unsigned long most_files, long long most_bytes)
+{
+    unsigned long number = 1, oldest, file;
+    while (file_bytes(incident_file(base, number)) >= 0)
+        ++number; /* those of earlier runs are neither counted nor removed */
+    for (oldest = number;; ++number) {
+        char name[1024], *words[] = {"tracelogger", "-d1", "-r", "-k", NULL, "-f", NULL, NULL};
+        const struct timespec moment = {0, 100000000};
+        int status = 0;
+        pid_t logger, ended;
+        snprintf(name, sizeof(name), "%s", incident_file(base, number));
+        words[4] = (char *)ring;
+        words[6] = name;
+        is_stopping = 1; /* handlers are called while nothing is traced, too */
+        slots_left = 0;
+        logger = fork();
+        if (logger == 0) {
+            execvp(words[0], words);
+            _exit(127);
+        }
+        if (logger == -1 || !start_tracing()) {
+            fprintf(stderr, "no logger for %s: %s\n", name, strerror(errno));
+            if (logger != -1)
+                kill(logger, SIGTERM);
+            return 1;
+        }
+        is_stopping = 0;
+        while ((ended = waitpid(logger, &status, WNOHANG)) == 0)
+            nanosleep(&moment, NULL);
+        if (ended == -1 || !WIFEXITED(status) || WEXITSTATUS(status) != 0) {
+            fprintf(stderr, "tracelogger has ended without %s\n", name);
+            return 1;
+        }
+        for (;; ++oldest) {
+            long long bytes = 0;
+            for (file = oldest; file <= number; ++file)
+                bytes += file_bytes(incident_file(base, file));
+            if (oldest == number || ((most_files == 0 || number - oldest < most_files)
+                                     && (most_bytes == 0 || bytes <= most_bytes)))
+                break;
+            remove(incident_file(base, oldest));
+        }
+    }
 }
 
 /// find_processes: remember

@@ -95,6 +95,12 @@ def ordered(requested: Iterable[str]) -> list[str]:
 
 
 _RING_LEAST: Final = 32  # buffers: what tracelogger has by itself
+_EVERY: Final = (
+    "   Or let it start a logger for each incident, and go on: files incident-0001.kev and so on, of which the newest",
+    "   20 stay, and 500,000,000 bytes at most; 0 = no limit:",
+    "     this_program incident 20 500000000 */",
+)
+_EVERY_HEADERS: Final = frozenset({"signal.h", "stdlib.h", "sys/stat.h", "sys/wait.h", "time.h", "unistd.h"})
 _MATCHING: Final = {"fits_glob": "fnmatch.h", "fits_regex": "regex.h"}
 
 
@@ -110,10 +116,12 @@ def head(title: str, has_handlers: bool, has_names: bool, used: set[str], ring: 
         headers |= {"devctl.h", "dirent.h", "fcntl.h", "stdlib.h", "sys/procfs.h"}
     headers |= {header for part, header in _MATCHING.items() if part in used}
     headers |= {"sys/syspage.h"} if "note_span" in used else set()
+    headers |= _EVERY_HEADERS if ring else set()
     return [
         "/* Sets a filter of the instrumented kernel. Written by satview. Run it as root:",
         f"     tracelogger -d1 {f'-r -k {ring}' if ring else '-n 0'} -f /dev/shmem/tracebuffer.kev &",
-        "     this_program */",
+        "     this_program" + (" */" if not ring else ""),
+        *(_EVERY if ring else ()),
         *comment(title),
         "",
         *(f"#include <{header}>" for header in sorted(headers)),
@@ -162,9 +170,14 @@ def name_lookup(named: Mapping[str, str]) -> list[str]:
     return [*lines, "}", "", *parts()[FIND_PROCESSES].lines]
 
 
-def main(calls: Sequence[str], has_handlers: bool, has_names: bool) -> list[str]:
-    """Return the main function: privileges, names, the calls, START."""
-    lines = ["int main(void)", "{"]
+def main(calls: Sequence[str], has_handlers: bool, has_names: bool, ring: int = 0) -> list[str]:
+    """Return the main function: privileges, names, the calls, START; `ring` as of `head`."""
+    lines = []
+    if ring:  # a logger that ends takes back the classes, while handlers stay
+        filters = [call for call in calls if "HANDLER, " not in call]
+        calls = ["    set_filter();", *(call for call in calls if "HANDLER, " in call)]
+        lines = ["static void set_filter(void)", "{", *filters, "}", ""]
+    lines += [f"int main({'int count, char **words' if ring else 'void'})", "{"]
     if has_handlers:
         lines += [
             "    /* Handlers run inside the kernel, so they need the right to touch hardware. */",
@@ -177,6 +190,15 @@ def main(calls: Sequence[str], has_handlers: bool, has_names: bool) -> list[str]
         lines.append("    find_processes();")
     lines += [
         *calls,
+        *(
+            [
+                "    if (count > 1)",
+                f'        return record_every("{ring}", words[1], count > 2 ? strtoul(words[2], NULL, 10) : 0,',
+                "                            count > 3 ? strtoll(words[3], NULL, 10) : 0);",
+            ]
+            if ring
+            else []
+        ),
         "    if (TraceEvent(_NTO_TRACE_START) == -1) {",
         '        fprintf(stderr, "cannot start: %s\\n", strerror(errno));',
         "        return 1;",
@@ -282,12 +304,15 @@ class _Program:
             *attached,
             *(line for note in self._notes for line in comment(note, "    ")),
         ]
+        ring = self._ring_buffers() if data else 0
+        if ring:
+            self._tables.parts.add("record_every")
         body = self._body(functions, data)
         has_handlers, has_names = bool(data), bool(self._tables.named)
         source = [
-            *head(title, has_handlers, has_names, self._tables.parts, self._ring_buffers()),
+            *head(title, has_handlers, has_names, self._tables.parts, ring),
             *body,
-            *main(calls_and_notes, has_handlers, has_names),
+            *main(calls_and_notes, has_handlers, has_names, ring),
             "",
         ]
         return CProgram("\n".join(source), tuple(self._faults), self._notes)

@@ -407,7 +407,9 @@ class CProgram(Job):
                     except QnxError:
                         return ()
                 try:
-                    value = yield _trace_event(self, _Words(rest))
+                    if rest[:1] != [b"TraceEvent"]:
+                        raise QnxError(Errno.EPERM, "a handler calls nothing else")
+                    value = yield _trace_event(self, _Words(rest[1:]))
                     client.send(b"0 %d\n" % value)
                 except OSError as error:
                     client.send(b"%d\n" % _number(error))

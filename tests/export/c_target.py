@@ -71,7 +71,11 @@ def compiled(sources: Sequence[str], release: Release, folder: Path, *, check: b
     for number, source in enumerate(sources):
         (folder / f"rules_{number}.c").write_text(source)
         files.append(f"part_{number}.c")
-        (folder / files[-1]).write_text(f'#define main main_{number}\nint main(void);\n#include "rules_{number}.c"\n')
+        head, tail = f"#define main main_{number}\nint main(void);", ""
+        if "int main(int count" in source:
+            head = f"int main_{number}(void);\n#define main with_words\nstatic int main(int count, char **words);"
+            tail = f"int main_{number}(void) {{ return with_words(1, NULL); }}\n"
+        (folder / files[-1]).write_text(f'{head}\n#include "rules_{number}.c"\n{tail}')
     mains = "\n".join(f"int main_{number}(void);" for number in range(len(sources)))
     rows = ", ".join(f"main_{number}" for number in range(len(sources)))
     table = f"extern int (*const programs[])(void);\nint (*const programs[])(void) = {{{rows}}};\n"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import random
 import re
 import shutil
@@ -75,13 +77,15 @@ def run_program(sdk, resident, tmp_path, monkeypatch):
         program = tmp_path / path.stem
         if not program.exists():
             compile_with(sdk, str(path), str(sdk / "target.o"), "-o", str(program))
-        process = subprocess.Popen([program, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        process = subprocess.Popen([program, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                                   start_new_session=True)  # fmt: skip
         running.append(process)
         return process if is_background else (*process.communicate(timeout=60), process.returncode)
 
     yield start
     for process in running:
-        process.kill()
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)  # with the loggers that it has started
         process.communicate()
 
 
@@ -387,3 +391,19 @@ int main(void)
     return 0;
 }
 """
+
+
+def test_an_exported_program_records_one_incident_after_another(run_program, resident, tmp_path, monkeypatch):
+    """Of the files the newest two stay; each has its mark."""
+    monkeypatch.setenv("PATH", f"{resident.target.folder / 'bin'}:{os.environ['PATH']}")
+    rules = 'ADDALLCLASSES\nWHEN event == REC_MESSAGE THEN MARK "received"; KEEP 1 buffers; STOP\n'
+    program = c_program(build(parse_rules(rules, Release.QNX_7, {}), Release.QNX_7))
+    assert not program.faults
+    (tmp_path / "recorder.c").write_text(program.source)
+    recorder = run_program(tmp_path / "recorder.c", str(tmp_path / "incident"), "2", is_background=True)
+    fourth = tmp_path / "incident-0004.kev"
+    assert resident.waits_until(lambda: fourth.exists() or recorder.poll() is not None, 20)
+    assert recorder.poll() is None, recorder.communicate(timeout=5)
+    assert not (tmp_path / "incident-0001.kev").exists()
+    trace = open_trace(tmp_path / "incident-0003.kev")
+    assert any("trigger: received" in said for kind, said in listed(trace.path) if kind == "USREVENT")
