@@ -6,25 +6,15 @@ import pytest
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtTest import QTest
 
-from satview.events import wire
-from tests.helpers.kev import TraceBuilder
+from tests.helpers.scene import rounds_of_a_loop
 
-# A thread wakes every 10,000 cycles (1 cycle = 1 ns) and computes 1,000, after another one has run for 100; in the
-# rounds that begin at 110,000, 210,000 and 310,000 the other one runs for 4,000 more.
-SLOW = (10, 20, 30)
 BASE = 1 << 32  # of all times, as TraceBuilder writes them
 
 
 @pytest.fixture
 def looping(tmp_path):
-    build = TraceBuilder().time_event(0).process_name(1, 5, "bin/control").process_name(2, 6, "bin/hog")
-    build.state("RUNNING", 10, 5, 1).state("NANOSLEEP", 20, 5, 1).state("RUNNING", 20, 6, 1)
-    for number in range(40):
-        woken = 10_000 * (number + 1)
-        runs = woken + (4_100 if number in SLOW else 100)
-        build.state("READY", woken, 5, 1).state("READY", runs, 6, 1).state("RUNNING", runs, 5, 1)
-        build.state("NANOSLEEP", runs + 1_000, 5, 1).state("RUNNING", runs + 1_000, 6, 1)
-    return build.event(wire.code(6, 1), 406_000).write(tmp_path / "looping.kev")
+    """Rounds of 10,000 ns: those that begin at 110,000, 210,000 and 310,000 take 5,100, all others 1,100."""
+    return rounds_of_a_loop().write(tmp_path / "looping.kev")
 
 
 def show(window, qtbot):
