@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtTest import QTest
@@ -126,6 +128,14 @@ def test_a_saved_file_of_timing_is_used_at_once(empty_window, load, looping, qtb
     window = load(empty_window, looping)
     window.workspace.panels["late"].take_values({"timing": "timing.toml"})
     assert texts(show(window, qtbot).activities, 0)["Misses"] == "3"
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="the system has no pipes in folders")
+def test_a_pipe_in_place_of_a_file_of_timing_is_not_waited_for(empty_window, load, looping, qtbot):
+    os.mkfifo(looping.with_name("timing.toml"))
+    window = load(empty_window, looping)
+    window.workspace.panels["late"].take_values({"timing": "timing.toml"})
+    assert show(window, qtbot).message.text() == "timing.toml: there is no such file"
 
 
 def test_a_trace_without_activities_says_so(window, qtbot):

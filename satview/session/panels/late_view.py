@@ -13,7 +13,7 @@ from PySide6.QtCore import QObject
 from satview.analysis.activities import read_timing
 from satview.answers.late import Late, late
 from satview.answers.table import Table
-from satview.base.errors import Cancelled
+from satview.base.errors import Cancelled, UsageError
 from satview.session.open_trace import OpenTrace
 from satview.session.questions import Answer
 from satview.session.tasks import IsCancelled, Report
@@ -63,6 +63,8 @@ class ActivitiesView(Answer):
 
 def _find(trace: Trace, timing_file: Path | None, _is_cancelled: IsCancelled, _report: Report) -> FoundActivities:
     """Run in the task; holds the trace, no widget."""
+    if timing_file is not None and not timing_file.is_file():  # a pipe that a saved session names would never end
+        raise UsageError(f"{timing_file.name}: there is no such file")
     found = late(trace, read_timing(timing_file) if timing_file is not None else None)
     return FoundActivities(found, found.activities(), found.chains(), found.most_telling())
 
