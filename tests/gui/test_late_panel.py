@@ -8,8 +8,10 @@ import pytest
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtTest import QTest
 
+from satview.__main__ import main
 from tests.helpers.scene import rounds_of_a_loop
 
+CLOSED = "\N{BLACK RIGHT-POINTING SMALL TRIANGLE} "
 BASE = 1 << 32  # of all times, as TraceBuilder writes them
 
 
@@ -154,3 +156,29 @@ def test_a_thread_that_does_nothing_again_is_reported(empty_window, load, loopin
     panel.explain(hog, 20_000)
     assert window.statusBar().currentMessage().startswith("hog 1 does nothing again and again")
     assert panel.instance_view.found is before
+
+
+@pytest.mark.thorough
+def test_the_car_s_control_loop_waits_for_the_logger(empty_window, load, tmp_path, qtbot):
+    """As docs/late.md says: the worst round waits for a lock of the logger, which runs meanwhile."""
+    path = tmp_path / "car.kev"
+    assert main(["tracelogger", "--workload", "automotive", "-s", "0.5", "-f", str(path)]) == 0
+    window = load(empty_window, path)
+    panel = show(window, qtbot)
+    names = [texts(panel.activities, row)["Activity"] for row in range(panel.activities.model.rowCount())]
+    click(panel.activities, names.index("vehicle_control 1 (control-10ms)"))
+    settle(panel, qtbot)
+    click(panel.instances, 0)
+    settle(panel, qtbot)
+    worst = texts(panel.blame, 0)
+    assert (worst["Part"].lstrip(CLOSED), worst["Whom"], worst["Length"]) == ("lock", "logger 1 (writer)", "1.262 ms")
+    panel.blame.table.setFocus()
+    panel.blame.table.setCurrentIndex(panel.blame.model.index(0, 0))
+    QTest.keyClick(panel.blame.table, Qt.Key.Key_Right)
+    assert texts(panel.blame, 1)["Part"] == "own work"
+    assert texts(panel.blame, 1)["Whom"] == "logger 1 (writer)"
+    window.workspace.area.view.setFocus()
+    explained = panel.instance_view.found
+    window.workspace.navigation.show_event(int(explained.late.found.instances.end_row[explained.positions[1]]))
+    QTest.keyClick(window.workspace.area.view, Qt.Key.Key_U)
+    qtbot.waitUntil(lambda: panel.instance_view.found.row == 1, timeout=10_000)

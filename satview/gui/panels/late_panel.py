@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Final
 
+import numpy as np
 from PySide6.QtCore import QEvent, QObject, QSignalBlocker, Qt, Signal, Slot
 from PySide6.QtWidgets import (
     QHBoxLayout,
@@ -115,9 +116,9 @@ class _Tables(AnswerPanel):
     def show_row(self, position: int) -> None:
         """Select the row of a position in the whole answer."""
         if self.model.answer is not None:
-            rows = self.model.answer.positions.tolist()
-            if position in rows and rows.index(position) != self.table.currentIndex().row():
-                select_row(self.table, rows.index(position))
+            rows = np.flatnonzero(self.model.answer.positions == position)
+            if len(rows) and rows[0] != self.table.currentIndex().row():
+                select_row(self.table, int(rows[0]))
 
     @property
     def shown(self) -> Table | None:
