@@ -76,7 +76,8 @@ class AnswerModel(QAbstractTableModel):
 
     Attributes:
         answer: The rows that show, unfolded ones included; None = nothing.
-        columns: The columns that show: those that say something in any row of the whole answer, of the requested ones.
+        names: The columns to show of the next answer, where not all have room; none = all that say something.
+        columns: The columns that show.
         sort_name: Column that it is sorted by; empty = in the order of the answer.
         is_descending: Largest first.
         follows: The numbers follow the filter, those of columns that can: these get a funnel.
@@ -91,7 +92,7 @@ class AnswerModel(QAbstractTableModel):
             names: The columns to show, where not all have room; none = all.
         """
         super().__init__(parent)
-        self._names, self.follows = names, False
+        self.names, self.follows = names, False
         self.set_theme(theme)
         self.answer: Table | None = None
         self.columns: tuple[Column, ...] = ()
@@ -115,8 +116,8 @@ class AnswerModel(QAbstractTableModel):
         self.endResetModel()
 
     def _columns_of(self, answer: Table) -> tuple[Column, ...]:
-        if self._names:
-            return tuple(answer.question.column(name) for name in self._names)
+        if self.names:
+            return tuple(answer.question.column(name) for name in self.names)
         return answer.whole().filled()
 
     def depth_at(self, row: int) -> int:

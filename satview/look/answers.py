@@ -15,6 +15,7 @@ from satview.analysis.needs import STATES
 from satview.analysis.reasons.why import chain_lines, why
 from satview.analysis.statistics import Statistics
 from satview.analysis.verdicts.find import verdicts_of
+from satview.answers.late import late
 from satview.answers.transactions import LEGS, transaction_table
 from satview.answers.verdicts import undecided_table
 from satview.base.errors import UsageError
@@ -176,6 +177,7 @@ def overview(trace: Trace) -> Details:
         Section("CPUs", _cpu_lines(found)),
         Section("Busiest threads", _thread_lines(found)),
         Section("Processes", _process_lines(found)),
+        Section("Done again and again: most missed first", _activity_lines(trace)),
         Section("Outside", tuple(Line("", words) for words in [outside_words(trace)] if words)),
         Section("Trust", _trust_lines(trace)),
     ]
@@ -220,6 +222,30 @@ def _thread_lines(found: Statistics, mine: Sequence[int] | None = None) -> tuple
     return tuple(lines)
 
 
+def _activity_lines(trace: Trace, thread: int | None = None) -> tuple[Line, ...]:
+    """Return activities with their longest instances, of one thread or of all, and where the time of the worst went."""
+    found = late(trace)
+    shown = found.activities().sorted_by("misses")
+    if thread is not None:
+        shown = shown.rows(shown["thread"] == thread)
+    lines = []
+    for row in range(min(len(shown), _MOST)):
+        figures = (
+            f"{shown.held(row, 'count'):,} times, median {shown.text(row, 'median')}, longest {shown.text(row, 'max')}"
+        )
+        deadline = shown.text(row, "deadline")
+        bound = f", deadline {deadline}, {shown.held(row, 'misses'):,} missed" if deadline else ""
+        event = shown.event(row)
+        lines.append(Line(shown.text(row, "activity"), figures + bound, event=event if event >= 0 else None,
+                          thread=max(shown.held(row, "thread"), 0)))  # fmt: skip
+    if len(shown) > _MOST:
+        lines.append(Line("", f"and {len(shown) - _MOST:,} more"))
+    telling = found.most_telling() if thread is None else int(shown.positions[0]) if len(shown) else None
+    if telling is not None:
+        lines.append(Line("Worst", found.says(int(found.worst(telling, 1)[0]))))
+    return tuple(lines)
+
+
 def _process_lines(found: Statistics) -> tuple[Line, ...]:
     trace, cycles = found.trace, found.processes.cpu_cycles
     order = [row for row in np.argsort(-cycles, kind="stable").tolist() if row]
@@ -261,6 +287,7 @@ def _thread(trace: Trace, handle: Handle) -> Details:
         Section("Thread", tuple(lines)),
         Section("States: total, times, longest", _state_lines(trace, found, row)),
         Section("Waits: for whom, longest first", _wait_lines(trace, row)),
+        Section("Done again and again: most missed first", _activity_lines(trace, row)),
         Section("Verdicts", tuple(named[:_MOST])),
     ]
     return Details(f"{handle} {trace.thread_name(row)}", "", "thread", tuple(part for part in sections if part.lines))

@@ -19,6 +19,7 @@ from satview.analysis.times.occurrences import SHARES, histogram, occurrences
 from satview.analysis.verdicts.find import find_verdicts
 from satview.analysis.verdicts.rule import Thresholds
 from satview.analysis.verdicts.verdict import Verdict
+from satview.answers.late import late
 from satview.answers.latencies import latency_figures, latency_table
 from satview.answers.statistics import TABLES
 from satview.answers.table import Table
@@ -123,6 +124,9 @@ _COLUMNS: Final = {
     "thread": ("thread", "cpu", "cpu_share", "runs", "longest_run", "ready", "longest_ready", "preemptions",
                "migrations"),
     "cpu": ("cpu", "busy", "busy_share", "interrupt", "idle", "unknown"),
+    "activities": ("activity", "trigger", "count", "undecided", "median", "p99", "max", "deadline", "misses", "margin",
+                   "overrun"),
+    "blame": ("part", "whom", "what", "length", "share"),
 }  # fmt: skip
 
 
@@ -221,6 +225,18 @@ def latencies(trace: Trace) -> str:
     return _answer(latency_figures(trace, latency_table(trace)))
 
 
+def lateness(trace: Trace) -> str:
+    """Return what is done again and again, and where the time of the worst instance of the most telling one went."""
+    found = late(trace)
+    activity = found.most_telling()
+    shown = _answer(found.activities().sorted_by("misses"), _COLUMNS["activities"])
+    if activity is None:
+        return shown
+    worst = found.worst(activity, 1)
+    return (f"{shown}<p>{html_text(found.says(int(worst[0])))}</p>{_answer(found.blame(worst), _COLUMNS['blame'])}"
+            f"<h3>Slow against fast</h3>{_answer(found.slow_against_fast(activity))}")  # fmt: skip
+
+
 def losses(trace: Trace) -> str:
     """Return where events are missing, and what is wrong with the file."""
     lost, clock = lost_marks(trace), trace.clock
@@ -307,6 +323,7 @@ _SECTIONS: Final[tuple[tuple[str, Callable[[Trace], str]], ...]] = (
     ("Threads", lambda trace: statistics(trace, "thread")),
     ("How long things take", waits),
     ("From interrupts and pulses to threads", latencies),
+    ("What is late", lateness),
     ("What the trace cannot show", limits),
 )
 

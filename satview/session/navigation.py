@@ -264,8 +264,7 @@ class Navigation(QObject):
         Args:
             thread: Row of the thread table.
         """
-        point = self._opened.selection.point_cycles
-        self._opened.why.search(self._opened.trace, thread, self._cycles() if point is None else point)
+        self._opened.why.search(self._opened.trace, thread, self.moment)
 
     def request_path(self, thread: int) -> None:
         """Find the critical path of a thread through the selected range, else through the selected interval.
@@ -355,6 +354,12 @@ class Navigation(QObject):
         if lane is None and self._opened.lanes.rows:
             lane = self._opened.lanes.rows[0].index
         return lane
+
+    @property
+    def moment(self) -> int:
+        """The moment that was clicked, else where the user is, in cycles."""
+        point = self._opened.selection.point_cycles
+        return self._cycles() if point is None else point
 
     def _cycles(self) -> int:
         """Return where the user is: at the selection, else in the middle of the window."""

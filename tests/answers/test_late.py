@@ -13,23 +13,12 @@ from satview.base.errors import UsageError
 from satview.events import wire
 from satview.store.trace import Trace
 from tests.helpers.kev import TraceBuilder
+from tests.helpers.scene import rounds_of_a_loop
 
 
 def looping(folder: Path, rounds: int = 40, slow: tuple[int, ...] = (10, 20, 30), *, is_cut: bool = False) -> Trace:
-    """Return a thread that wakes every 10,000 cycles and computes 1,000, after another one has run for 100.
-
-    In slow rounds the other one keeps it from the CPU for 4,000 cycles more. The last round may be cut after 700.
-    """
-    build = TraceBuilder().time_event(0).process_name(1, 5, "bin/control").process_name(2, 6, "bin/hog")
-    build.state("RUNNING", 10, 5, 1).state("NANOSLEEP", 20, 5, 1).state("RUNNING", 20, 6, 1)
-    for number in range(rounds):
-        woken = 10_000 * (number + 1)
-        runs = woken + (4_100 if number in slow else 100)
-        build.state("READY", woken, 5, 1).state("READY", runs, 6, 1).state("RUNNING", runs, 5, 1)
-        if not (is_cut and number == rounds - 1):
-            build.state("NANOSLEEP", runs + 1_000, 5, 1).state("RUNNING", runs + 1_000, 6, 1)
-    last = 10_000 * rounds + (800 if is_cut else 6_000)
-    return build.event(wire.code(6, 1), last).open(folder)
+    """Return the trace of rounds opened."""
+    return rounds_of_a_loop(rounds, slow, is_cut=is_cut).open(folder)
 
 
 def test_figures_of_a_loop(tmp_path: Path) -> None:

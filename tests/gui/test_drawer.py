@@ -36,7 +36,7 @@ def tabs_of_the_drawer(window):
         (Topic.ASK, ["Verdicts (1)", "Why?", "Critical path", "Snapshot"], "What is wrong in the traced system?"),
         (
             Topic.MEASURE,
-            ["Statistics", "Transactions", "Plots", "Flame graph", "Comparison"],
+            ["Statistics", "Late", "Transactions", "Plots", "Flame graph", "Comparison"],
             "How much CPU time, how many events, calls, messages and interrupts?",
         ),
         (Topic.DATA, ["Events", "Search results", "SQL"], "What happened, event by event?"),
@@ -117,7 +117,7 @@ def test_an_old_layout_opens_with_the_topic_of_its_front_panel(window, drawer, q
     qtbot.mouseClick(drawer.buttons[Topic.DATA], LEFT)
     qtbot.mouseClick(drawer.buttons[Topic.MEASURE], LEFT)
     qtbot.waitUntil(lambda: set(tabs_of_the_drawer(window)) == {
-        "Transactions", "Plots", "Flame graph", "Comparison", "Statistics",
+        "Late", "Transactions", "Plots", "Flame graph", "Comparison", "Statistics",
     })  # fmt: skip
 
 

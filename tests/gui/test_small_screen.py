@@ -57,7 +57,7 @@ def test_names_of_panels_are_never_cut(small, qtbot):
     small.workspace.show_panel("statistics")
     qtbot.waitUntil(lambda: any(bar.parent() is small and bar.isVisible() for bar in small.findChildren(QTabBar)))
     (tabs,) = [bar for bar in small.findChildren(QTabBar) if bar.parent() is small and bar.isVisible()]
-    assert tabs.count() == 5
+    assert tabs.count() == 6
     widths = [tabs.tabRect(tab).width() for tab in range(tabs.count())]
     names = [tabs.fontMetrics().horizontalAdvance(tabs.tabText(tab)) for tab in range(tabs.count())]
     assert all(width >= name for width, name in zip(widths, names, strict=True))

@@ -38,3 +38,20 @@ def scene(folder: Path, name: str = "scene.kev") -> Path:
     builder.event(wire.CONTROL_BUFFER, 16_000, (6, 0))
     builder.event(wire.code(wire.WireClass.USER, 8), END_NS, (3, 4))
     return builder.write(folder / name)
+
+
+def rounds_of_a_loop(rounds: int = 40, slow: tuple[int, ...] = (10, 20, 30), *, is_cut: bool = False) -> TraceBuilder:
+    """Return a thread that wakes every 10,000 cycles and computes 1,000, after another one has run for 100.
+
+    In slow rounds the other one keeps it from the CPU for 4,000 cycles more. The last round may be cut after 700.
+    """
+    build = TraceBuilder().time_event(0).process_name(1, 5, "bin/control").process_name(2, 6, "bin/hog")
+    build.state("RUNNING", 10, 5, 1).state("NANOSLEEP", 20, 5, 1).state("RUNNING", 20, 6, 1)
+    for number in range(rounds):
+        woken = 10_000 * (number + 1)
+        runs = woken + (4_100 if number in slow else 100)
+        build.state("READY", woken, 5, 1).state("READY", runs, 6, 1).state("RUNNING", runs, 5, 1)
+        if not (is_cut and number == rounds - 1):
+            build.state("NANOSLEEP", runs + 1_000, 5, 1).state("RUNNING", runs + 1_000, 6, 1)
+    last = 10_000 * rounds + (800 if is_cut else 6_000)
+    return build.event(wire.code(6, 1), last)

@@ -14,7 +14,7 @@ from satview.capture.run import Capture, run
 from satview.look.answers import Handle, Subject, as_text, handle_of, look
 from satview.opened import open_trace
 from tests.helpers.kev import TraceBuilder
-from tests.helpers.scene import scene
+from tests.helpers.scene import rounds_of_a_loop, scene
 
 
 @pytest.fixture(scope="module")
@@ -97,6 +97,20 @@ def test_a_thread_has_the_numbers_of_the_tables(trace):
     )
     assert re.search(r"MUTEX +34\.06 ms from .* for low 1 \(low\)", text)
     assert "v-1" in text
+
+
+def test_what_is_done_again_and_again_leads_to_its_longest_round(tmp_path):
+    """40 rounds, of which the one that begins at 110,000 ns is the first of those that last longest."""
+    looping = rounds_of_a_loop().open(tmp_path)
+    thread = next(row for row in range(len(looping.threads)) if looping.thread_name(row) == "control 1")
+    event = int(looping.events.time_cycles.searchsorted(looping.window.start + 110_000)) + 1
+    for handle, handles in (("", rf" \[e-{event}\] \[t-{thread}\]"), (f"t-{thread}", "")):
+        text = as_text(look(looping, handle)).replace("\N{MICRO SIGN}", "u")
+        figures = r"control 1 +40 times, median 1\.100 us, longest 5\.100 us, deadline 10\.00 us, 0 missed"
+        assert re.search(figures + handles, text)
+        assert "4.100 us ready while hog 1 ran, 1.000 us own work." in text
+    hog = next(row for row in range(len(looping.threads)) if looping.thread_name(row) == "hog 1")
+    assert "again and again" not in as_text(look(looping, f"t-{hog}"))
 
 
 def test_an_event_says_why(trace):

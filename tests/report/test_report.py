@@ -14,7 +14,7 @@ from satview.capture.logger_options import LoggerOptions
 from satview.capture.run import Capture, run
 from satview.report import page
 from tests.helpers.kev import TraceBuilder
-from tests.helpers.scene import scene
+from tests.helpers.scene import rounds_of_a_loop, scene
 
 PNG = b"\x89PNG\r\n\x1a\n picture"
 ALONE = {"meta", "img", "br"}
@@ -105,6 +105,19 @@ def test_numbers_are_those_of_the_commands(inversion, tmp_path, capsys):
     at = found.texts.index("middle 1 (middle)", found.texts.index("Threads"))
     assert found.texts[at + 1] == f"{cpu_ms:.2f} ms"
     assert found.texts[at + 3] == row["runs"]
+
+
+def test_the_worst_round_is_split_and_compared(tmp_path):
+    found = report(rounds_of_a_loop().write(tmp_path / "looping.kev"), tmp_path, "--pictures", "0")
+    begin = found.texts.index("What is late")
+    late = found.texts[begin : found.texts.index("What the trace cannot show", begin)]
+    activity = late.index("control 1")
+    assert late[activity + 1 : activity + 3] == ["sleep", "40"]
+    says = next(text for text in late if text.startswith("control 1 took 5.100 \N{MICRO SIGN}s from 0.000 110 000 s"))
+    assert says.endswith("4.100 \N{MICRO SIGN}s ready while hog 1 ran, 1.000 \N{MICRO SIGN}s own work.")
+    share = late.index("hog 1")
+    assert late[share : share + 3] == ["hog 1", "4.100 \N{MICRO SIGN}s", "80.4 %"]
+    assert late[late.index("hog 1", share + 1) + 1] == "3.000 \N{MICRO SIGN}s", "three of the slowest four: 4,000 more"
 
 
 def test_losses_have_their_places(tmp_path):

@@ -46,6 +46,7 @@ _CONTEXT = (
     "go.partner",
     "go.why",
     "go.path",
+    "go.late",
     "go.cause",
     "go.effect",
     None,

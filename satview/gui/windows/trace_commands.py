@@ -482,6 +482,7 @@ class TraceCommands:
             ("go.effect", lambda views: views.active.navigation.show_effect()),
             ("go.why", self._why),
             ("go.path", self._path),
+            ("go.late", self._late),
             ("go.lane_up", lambda views: views.active.navigation.step_lane(lambda row, _: row - 1)),
             ("go.lane_down", lambda views: views.active.navigation.step_lane(lambda row, _: row + 1)),
             ("go.page_up", lambda views: views.active.navigation.step_lane(lambda row, _: row - self._page())),
@@ -556,6 +557,15 @@ class TraceCommands:
     def _path(self, views: Workspace) -> None:
         views.active.navigation.request_path(self._thread())
         views.show_panel("path")
+
+    def _late(self, views: Workspace) -> None:
+        from satview.gui.panels.late_panel import LatePanel  # with the other panels, after the picture
+
+        if views.active.opened.trace is not views.opened.trace:
+            raise UsageError("the panel Late is about the upper trace")
+        thread = self._thread()
+        views.show_panel("late")
+        views.panel(LatePanel).explain(thread, views.active.navigation.moment)
 
     def _zoom_range(self, views: Workspace) -> None:
         time_range = views.active.opened.selection.time_range

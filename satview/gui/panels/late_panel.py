@@ -1,0 +1,337 @@
+"""What is done again and again, which of it was late, and where the time of one instance went."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Final
+
+import numpy as np
+from PySide6.QtCore import QEvent, QObject, QSignalBlocker, Qt, Signal, Slot
+from PySide6.QtWidgets import (
+    QHBoxLayout,
+    QLineEdit,
+    QPushButton,
+    QSplitter,
+    QStackedWidget,
+    QTabBar,
+    QVBoxLayout,
+    QWidget,
+)
+
+from satview.answers.late import ACTIVITIES, BLAME, CHAINS, COMPARISON, INSTANCES
+from satview.answers.table import Table
+from satview.base.safe_text import tool_tip, visible_line
+from satview.base.time import TimeWindow
+from satview.gui import dialogs
+from satview.gui.answer_table import AnswerPanel
+from satview.gui.panel import Panel, PanelContext, select_row
+from satview.gui.theme import Theme
+from satview.gui.widgets import CutLabel, Notice
+from satview.session.highlight import Highlighted, Leg
+from satview.session.panels.late_view import ActivitiesView, InstanceView
+
+_SHARES: Final = (5, 4, 4)  # of the width
+_MARGIN: Final = 0.25  # on both sides of an instance
+_TIMING_PX: Final = 200
+# The columns in which people look for what is late; others are in exported files.
+_SHOWN: Final = {
+    ACTIVITIES.name: ("activity", "misses", "max", "deadline", "count", "median", "p99", "margin", "overrun", "period",
+                 "start_jitter", "end_jitter", "utilisation", "undecided", "trigger", "deadline_from"),
+    INSTANCES.name: ("start", "response", "overrun", "outcome", "thread"),
+    CHAINS.name: ("chain", "measure", "misses", "count", "median", "p99", "max", "bound", "undecided"),
+    BLAME.name: ("part", "length", "whom", "what", "share"),
+    COMPARISON.name: ("part", "explains", "whom", "what", "share", "sure", "slow", "fast", "in_slow", "in_fast"),
+}  # fmt: skip
+
+
+class _Tables(AnswerPanel):
+    """One answer of several, each behind a tab.
+
+    Signals:
+        chosen: A row was clicked: its position in the whole answer.
+        used: The table has the focus.
+    """
+
+    chosen = Signal(int)
+    used = Signal()
+
+    def __init__(self, context: PanelContext, name: str, buttons: QHBoxLayout, parent: QWidget) -> None:
+        """Make empty tables.
+
+        Args:
+            context: What a panel is made with.
+            name: What the tables are called.
+            buttons: The line for Copy and Export, which show while the table is in use.
+            parent: Owner.
+        """
+        super().__init__(context, name, parent)
+        self._answers: list[Table] = []
+        self.tabs = QTabBar(self)
+        self.tabs.setExpanding(False)
+        self.tabs.setDrawBase(False)
+        self.tabs.setAccessibleName(name)
+        self.tabs.currentChanged.connect(self._fill)
+        self.statement = CutLabel("", self)
+        self.statement.setProperty("role", "dim")
+        head = QHBoxLayout()
+        head.setContentsMargins(2, 0, 8, 0)
+        head.addWidget(self.tabs)
+        head.addWidget(self.statement, 1)
+        self.add_buttons(buttons, self.statement)
+        for button in self._buttons:
+            button.setToolTip(tool_tip(f"Of the table {name}"))
+        self._lay_out(head, self.stack)
+
+    def show_buttons(self, is_used: bool) -> None:
+        """Show or hide Copy and Export."""
+        for button in self._buttons:
+            button.setVisible(is_used)
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        """Tell that the table has the focus."""
+        if watched is self.table and event.type() == QEvent.Type.FocusIn:
+            self.used.emit()
+        return super().eventFilter(watched, event)
+
+    def _share_width(self) -> None:
+        """Cut no words: names differ in their ends, and what has no room can be scrolled to."""
+        for section, width_px in self._wanted_px.items():
+            self.table.setColumnWidth(section, width_px)
+        self._fitted_px = self._wanted_px.copy()
+
+    def show_answers(self, *answers: Table) -> None:
+        """Show one of these, of the kind that showed."""
+        if list(map(id, answers)) == list(map(id, self._answers)):
+            return
+        self._answers = list(answers)
+        with QSignalBlocker(self.tabs):
+            while self.tabs.count() > len(answers):
+                self.tabs.removeTab(self.tabs.count() - 1)
+            for number, answer in enumerate(answers):
+                if number == self.tabs.count():
+                    self.tabs.addTab("")
+                self.tabs.setTabText(number, answer.question.title)
+        self._fill()
+
+    def show_row(self, position: int) -> None:
+        """Select the row of a position in the whole answer."""
+        if self.model.answer is not None:
+            rows = np.flatnonzero(self.model.answer.positions == position)
+            if len(rows) and rows[0] != self.table.currentIndex().row():
+                select_row(self.table, int(rows[0]))
+
+    @property
+    def shown(self) -> Table | None:
+        """The answer that shows."""
+        return self._answers[self.tabs.currentIndex()] if self._answers else None
+
+    @Slot()
+    def _fill(self) -> None:
+        answer = self.shown
+        if answer is None:
+            return
+        self.model.names = _SHOWN[answer.question.name]
+        if self._order[0] not in self.model.names:
+            self._order = "", False
+        self._show_in_order(answer)
+        self.statement.setText(visible_line("; ".join(answer.missing)))
+        self.show_page("" if len(answer) else answer.says_why_empty)
+
+    def _show(self, row: int) -> None:
+        """Say which row was chosen; only an instance, or the worst of a chain, is also gone to."""
+        answer = self.model.answer
+        if answer is None or not 0 <= row < len(answer):
+            return
+        if answer.question in (ACTIVITIES, INSTANCES):
+            self.chosen.emit(int(answer.positions[row]))
+        else:
+            super()._show(row)
+
+
+class LatePanel(Panel):
+    """Activities, the instances of the one that is selected, and the blame of the instance that is.
+
+    Attributes:
+        activities_view, instance_view: What is looked for.
+        activities, instances, blame: The tables.
+        says: The instance that is explained, in a sentence; or what is wrong.
+        timing: The file of timing.
+        stack: The tables, or why there are none.
+    """
+
+    waits_to_be_seen = True
+    saved_fields = ("timing",)
+
+    def __init__(self, context: PanelContext, parent: QWidget | None = None) -> None:
+        super().__init__(context, parent)
+        self.setMinimumSize(120, 64)
+        self._report, self._area = context.report, context.area
+        self._asked: tuple[int, int] | None = None  # thread and moment, while activities are not known yet
+        self.activities_view, self.instance_view = ActivitiesView(self._opened, self), InstanceView(self)
+        head = self._head()
+        self._tables = self.activities, self.instances, self.blame = (
+            _Tables(context, "Activities", head, self), _Tables(context, "Instances", head, self),
+            _Tables(context, "Blame", head, self),
+        )  # fmt: skip
+        self.activities.sort("misses", descending=True)
+        self.message = Notice("", self)
+        split = QSplitter(Qt.Orientation.Horizontal, self)
+        split.setChildrenCollapsible(False)
+        for number, table in enumerate(self._tables):
+            split.addWidget(table)
+            split.setStretchFactor(number, _SHARES[number])
+            table.setMinimumWidth(_TIMING_PX)
+            table.menu_requested.connect(self.menu_requested)
+            table.used.connect(partial(self._on_used, table))
+        self._on_used(self.activities)
+        self.stack = QStackedWidget(self)
+        self.stack.addWidget(split)
+        self.stack.addWidget(self.message)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(0)
+        layout.addLayout(head)
+        layout.addWidget(self.stack, 1)
+        self.activities.chosen.connect(self._on_activity)
+        self.instances.chosen.connect(self._on_instance)
+        self.activities_view.changed.connect(self._on_activities)
+        self.instance_view.changed.connect(self._on_explained)
+        self._on_activities()
+
+    def _head(self) -> QHBoxLayout:
+        self.says = CutLabel("", self)
+        self.timing = QLineEdit(self)
+        self.timing.setMaximumWidth(_TIMING_PX)
+        self.timing.setClearButtonEnabled(True)
+        self.timing.setPlaceholderText("File of timing")
+        self.timing.setAccessibleName("File of timing")
+        self.timing.setToolTip(tool_tip("A TOML file with deadlines, activities and chains of your own"))
+        self.timing.editingFinished.connect(self._on_timing)
+        choose = QPushButton("Choose\N{HORIZONTAL ELLIPSIS}", self)
+        choose.setProperty("flat", "true")
+        choose.clicked.connect(self._on_choose)
+        head = QHBoxLayout()
+        head.setContentsMargins(8, 3, 8, 3)
+        head.addWidget(self.says, 1)
+        head.addWidget(self.timing)
+        head.addWidget(choose)
+        return head
+
+    def reload(self) -> None:
+        """Look for activities, at first and in a refreshed trace."""
+        self.activities_view.start()
+
+    def explain(self, thread: int, cycles: int) -> None:
+        """Explain what a thread does at a moment.
+
+        Args:
+            thread: Row of the thread table.
+            cycles: The moment.
+        """
+        self._asked = thread, cycles
+        if self.activities_view.found is not None and not self.activities_view.is_busy:
+            self._answer_asked()
+
+    def set_theme(self, theme: Theme) -> None:
+        """Draw in other colours."""
+        super().set_theme(theme)
+        for table in self._tables:
+            table.set_theme(theme)
+
+    def close_down(self) -> None:
+        """Cancel the background tasks."""
+        self.activities_view.close()
+        self.instance_view.close()
+        for table in self._tables:
+            table.close_down()
+
+    def copied_text(self) -> str:
+        """Return rows of the table that has the focus."""
+        return "".join(table.copied_text() for table in self._tables)
+
+    def _on_used(self, used: _Tables) -> None:
+        for table in self._tables:
+            table.show_buttons(table is used)
+
+    @Slot()
+    def _on_timing(self) -> None:
+        file = self.timing.text().strip()
+        if file != self.activities_view.timing_file:
+            self.activities_view.timing_file = file
+            if self.activities_view.found is not None or self.activities_view.error:  # else `reload` will do it
+                self.reload()
+
+    @Slot()
+    def _on_choose(self) -> None:
+        path = dialogs.ask_file(self, "File of timing", "TOML (*.toml);;All files (*)")
+        if path is not None:
+            self.timing.setText(str(path))
+            self._on_timing()
+
+    @Slot()
+    def _on_activities(self) -> None:
+        view, found = self.activities_view, self.activities_view.found
+        if view.is_busy and found is not None:
+            return  # what shows stays until there is better
+        if found is None or not len(found.activities):
+            self.instance_view.forget()
+            why = view.error if found is None else found.activities.says_why_empty
+            self.message.setText(why or "Looking for what is done again and again\N{HORIZONTAL ELLIPSIS}")
+            self.stack.setCurrentIndex(1)
+            return
+        self.stack.setCurrentIndex(0)
+        before = self.instance_view.found
+        if before is not None and before.late is found.late:
+            return
+        self.activities.show_answers(found.activities, *([found.chains] if len(found.chains) else []))
+        names = [activity.name for activity in found.late.found.activities]
+        if self._asked is not None:
+            self._answer_asked()
+        elif before is not None and (name := before.late.found.activities[before.activity].name) in names:
+            self._on_activity(names.index(name))
+        elif found.telling is not None:
+            self._on_activity(found.telling)
+
+    def _answer_asked(self) -> None:
+        found, asked = self.activities_view.found, self._asked
+        self._asked = None
+        if found is not None and asked is not None and not self.instance_view.explain_thread(found.late, *asked):
+            name = visible_line(self._opened.trace.thread_name(asked[0]))
+            self._report(f"{name} does nothing again and again: no pulse, message, sleep or interrupt begins its work")
+
+    @Slot(int)
+    def _on_activity(self, activity: int) -> None:
+        if (found := self.activities_view.found) is not None:
+            self.instance_view.explain(found.late, activity)
+
+    @Slot(int)
+    def _on_instance(self, row: int) -> None:
+        """Show an instance on the lanes, select its begin, and explain it."""
+        shown = self.instance_view.found
+        if shown is None or shown.late.trace is not self._opened.trace:
+            return
+        instance = shown.late.found.instances.at(shown.positions[row : row + 1])
+        lane = self._opened.lane_of_thread(int(instance.thread[0]))
+        if lane is not None:
+            self._opened.lanes.reveal(lane)
+        self._navigation.show_event(int(instance.start_row[0]))
+        if lane is not None:
+            self._area.view.reveal_lane(lane)
+            last = int(instance.end_row[0])
+            end = last if last >= 0 else len(self._opened.trace.events) - 1  # so far, if it is not done
+            title = shown.late.found.activities[shown.activity].name
+            leg = Leg(int(instance.thread[0]), int(instance.start_row[0]), end, title)
+            self._opened.highlight.show(Highlighted(int(instance.start_row[0]), (), (leg,)))
+        self._opened.viewport.fit(TimeWindow(int(instance.start_cycles[0]), int(instance.end_cycles[0])), _MARGIN)
+        self.instance_view.explain(shown.late, shown.activity, row)
+
+    @Slot()
+    def _on_explained(self) -> None:
+        view, found = self.instance_view, self.instance_view.found
+        self.says.setText(view.error if found is None else visible_line(found.says))
+        if found is None or view.is_busy:
+            return
+        self.instances.show_answers(found.instances)
+        self.blame.show_answers(found.blame, found.comparison)
+        self.activities.show_row(found.activity)
+        self.instances.show_row(found.row)

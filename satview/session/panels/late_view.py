@@ -1,0 +1,159 @@
+"""What is late, for its panel: the activities of the trace, and one of them with one instance explained."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from PySide6.QtCore import QObject
+
+from satview.analysis.activities import read_timing
+from satview.answers.late import Late, late
+from satview.answers.table import Table
+from satview.base.errors import Cancelled, UsageError
+from satview.session.open_trace import OpenTrace
+from satview.session.questions import Answer
+from satview.session.tasks import IsCancelled, Report
+from satview.store.trace import Trace
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FoundActivities:
+    """What a trace does again and again.
+
+    Attributes:
+        late: Answers on it.
+        activities: One row for each activity, in its order.
+        chains: Those of the file of timing.
+        telling: The activity that is to be looked at before others; None without one.
+    """
+
+    late: Late
+    activities: Table
+    chains: Table
+    telling: int | None
+
+
+class ActivitiesView(Answer):
+    """Looks for activities once somebody looks, and again in a refreshed trace or by another file of timing.
+
+    Attributes:
+        timing_file: What the user wrote as the file of timing, relative to the trace; empty = none.
+        found: What was found; None = nothing yet, or it failed.
+    """
+
+    def __init__(self, opened: OpenTrace, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._opened = opened
+        self.timing_file = ""
+        self.found: FoundActivities | None = None
+
+    def start(self) -> None:
+        """Look for activities."""
+        trace = self._opened.trace
+        path = trace.path.parent / self.timing_file if self.timing_file else None
+        self._start(partial(_find, trace, path))
+
+    def _take(self, result: object) -> None:
+        self.found = result if isinstance(result, FoundActivities) else None
+
+
+def _find(trace: Trace, timing_file: Path | None, _is_cancelled: IsCancelled, _report: Report) -> FoundActivities:
+    """Run in the task; holds the trace, no widget."""
+    if timing_file is not None and not timing_file.is_file():  # a pipe that a saved session names would never end
+        raise UsageError(f"{timing_file.name}: there is no such file")
+    found = late(trace, read_timing(timing_file) if timing_file is not None else None)
+    return FoundActivities(found, found.activities(), found.chains(), found.most_telling())
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ExplainedInstance:
+    """One instance of an activity.
+
+    Attributes:
+        late: Answers that it is of.
+        activity: The activity.
+        positions: int64, its instances, in the order of their table.
+        instances: These as rows, the worst first.
+        row: Which of the rows is explained.
+        says: That one in a sentence.
+        blame: Where its time went.
+        comparison: What slow instances of the activity have that fast ones have not.
+    """
+
+    late: Late
+    activity: int
+    positions: NDArray[np.int64]
+    instances: Table
+    row: int
+    says: str
+    blame: Table
+    comparison: Table
+
+
+class InstanceView(Answer):
+    """Explains the instance that was chosen last.
+
+    Attributes:
+        found: The instance, with all of its activity; None = none was chosen, or it is not explained yet.
+    """
+
+    def __init__(self, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self.found: ExplainedInstance | None = None
+
+    def explain(self, asked: Late, activity: int, row: int = 0) -> None:
+        """Explain one instance of an activity.
+
+        Args:
+            asked: Answers on the trace.
+            activity: The activity.
+            row: Of its instances, the worst first.
+        """
+        before = self.found
+        is_same = before is not None and before.late is asked and before.activity == activity
+        self._start(partial(_explain, asked, activity, row, before if is_same else None))
+
+    def explain_thread(self, asked: Late, thread: int, cycles: int) -> bool:
+        """Explain what a thread does at a moment, else the worst that it does; return False if it does nothing again.
+
+        Args:
+            asked: Answers on the trace.
+            thread: Row of the thread table.
+            cycles: The moment.
+        """
+        instances, worst = asked.found.instances, asked.worst()
+        of_thread = worst[instances.thread[worst] == thread]
+        is_then = (instances.start_cycles[of_thread] <= cycles) & (cycles <= instances.end_cycles[of_thread])
+        chosen = of_thread[is_then] if is_then.any() else of_thread
+        if not len(chosen):
+            return False
+        activity = int(instances.activity[chosen[0]])
+        self.explain(asked, activity, int(np.flatnonzero(asked.worst(activity) == chosen[0])[0]))
+        return True
+
+    def forget(self) -> None:
+        """Explain nothing."""
+        self._job.cancel()
+        self.found, self.error = None, ""
+        self.changed.emit()
+
+    def _take(self, result: object) -> None:
+        self.found = result if isinstance(result, ExplainedInstance) else None
+
+
+def _explain(
+    asked: Late, activity: int, row: int, same: ExplainedInstance | None, is_cancelled: IsCancelled, _report: Report
+) -> ExplainedInstance:
+    """Run in the task; what another instance of the same activity has is not computed again."""
+    positions = same.positions if same is not None else asked.worst(activity)
+    instances = same.instances if same is not None else asked.instances(activity)
+    chosen = positions[row : row + 1]
+    blame, says = asked.blame(chosen), asked.says(int(chosen[0]))
+    if is_cancelled():
+        raise Cancelled
+    comparison = same.comparison if same is not None else asked.slow_against_fast(activity)
+    return ExplainedInstance(asked, activity, positions, instances, row, says, blame, comparison)
