@@ -38,7 +38,6 @@ _FIRST_OPTIONS: Final = (
     ("FILE", "trace to open; FILE#t=1.2s..1.5s&sel=1200 opens it there"),
     ("--sample", "open the trace that comes with satview"),
     ("--range A..B", "range to show first: 1.2s..1.5s, -5s.., 25%..50%, #1200..#1300"),
-    ("--select N", "select event number N"),
     ("--compare FILE", "open a second trace beside it"),
     ("--follow", "reload a .kev file as it grows"),
     ("--screenshot OUT.png", "save a screenshot and exit; needs no display"),

@@ -65,7 +65,7 @@ ACTIVITIES: Final = Question(
     (
         Column("activity", Kind.TEXT, "the thread that does it, or its name in a file of timing", "Activity"),
         Column("trigger", Kind.TEXT, "what begins it: `pulse`, `message`, `sleep` (its end), `interrupt`, or `said`",
-               "Begins by"),
+               "Triggered by"),
         Column("thread", Kind.THREAD, "the thread that does it most often"),
         Column("count", Kind.COUNT, "its instances", "Count"),
         Column("undecided", Kind.COUNT, "of these, those within which events are missing", "Unknown"),

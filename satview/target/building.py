@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Final
 
 from satview.base.child import absolute_program
+from satview.base.new_file import write_file
 from satview.base.safe_text import visible_line
 from satview.target.arrival import Checksum
 from satview.target.line import OWN_WORDS, Line
@@ -54,7 +55,7 @@ def built_program(source: str, profile: Profile, say: Callable[[str], None]) -> 
         raise TargetError(f"there is no compiler {profile.qcc[:80]!a} here; correct qcc of {profile.title} in "
                           "targets.toml")  # fmt: skip
     with tempfile.TemporaryDirectory(prefix="satview-") as folder:
-        Path(folder, "rules.c").write_text(source, encoding="ascii")
+        write_file(Path(folder, "rules.c"), source)
         command = [compiler, *words[1:], "-o", "rules", "rules.c"]
         say(visible_line(f"the rules run on {profile.title} as a program in C: {shlex.join(command)}"))
         try:
