@@ -163,6 +163,7 @@ class _Clock:
     doubt: NDArray[np.int64]
     ends: tuple[int, int] | None
     _times: tuple[NDArray[np.int64], NDArray[np.int64]] | None = None
+    _silences: tuple[NDArray[np.int64], NDArray[np.int64]] | None = None
 
     @classmethod
     def of(cls, cpu: int, every: Claims, standing: int, surroundings: Surroundings,
@@ -252,7 +253,7 @@ class _Clock:
 
     def place(self, levels: NDArray[np.int64]) -> None:
         """Place its runs on other levels, int64 (runs,)."""
-        self.placed, self._times = levels, None
+        self.placed, self._times, self._silences = levels, None, None
 
     def times(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return rows and corrected times of its TIME events and of its last event, int64 (n,) each.
@@ -262,6 +263,18 @@ class _Clock:
         if self._times is None:
             self._times = self._made_times()
         return self._times
+
+    def silences(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return when it logs nothing for a rollover, as enough TIME events on each side prove, int64 (n,) each.
+
+        They are cached as `times` are.
+        """
+        if self._silences is None:
+            times = np.sort(self.times()[1][: len(self.times()[0]) - (self.ends is not None)])
+            behind = np.flatnonzero(np.diff(times) >= ROLLOVER) + 1
+            behind = behind[np.minimum(behind, len(times) - behind) > _FEW_CLAIMS]
+            self._silences = times[behind - 1], times[behind]
+        return self._silences
 
     def begin(self) -> int:
         """Return the corrected time of its first event that is known."""
@@ -389,12 +402,9 @@ class Consensus:
         start, end = clock.claims.value[clock.first[1:] - 1], clock.column("value")[1:]
         is_shared = np.zeros(len(start), np.bool_)
         for other in others:
-            times = np.sort(other.times()[1][: len(other.times()[0]) - (other.ends is not None)])
-            behind = np.flatnonzero(np.diff(times) >= ROLLOVER) + 1
-            behind = behind[np.minimum(behind, len(times) - behind) > _FEW_CLAIMS]
-            if not len(behind):
+            begins, ends = other.silences()
+            if not len(begins):
                 continue
-            begins, ends = times[behind - 1], times[behind]
             nearest = np.searchsorted(begins, start)
             for step in range(-3, 3):  # each is a rollover long at least, so that more are not so near
                 near = np.clip(nearest + step, 0, len(begins) - 1)
