@@ -60,7 +60,7 @@ class Resident:
         _, text, _ = self.answer("pidin", "-F", "%n")
         return [line.rpartition("/")[2] for line in text.splitlines()[2:]]
 
-    def waits_until(self, holds, seconds=10.0):
+    def waits_until(self, holds, seconds=40.0):
         """Return whether something holds, at the latest after so long."""
         end_s = time.monotonic() + seconds
         while not holds():

@@ -218,11 +218,13 @@ def test_a_thread_computes_as_long_as_the_real_one(run_program, log, tmp_path):
 
 
 @pytest.mark.thorough
-def test_an_exported_program_with_handlers_and_names(run_program, log, tmp_path):
+def test_an_exported_program_with_handlers_and_names(run_program, sdk, log, tmp_path):
     """Rules become a program that looks up the pid of a name in /proc and judges events in handlers."""
     rules = 'ADDALLCLASSES\nADDEVENTHANDLER THREAD THRUNNING WHERE name == "periodic"\n'
     built = build(parse_rules(rules, Release.QNX_7, {}), Release.QNX_7)
     (tmp_path / "rules.c").write_text(c_program(built).source)
+    # Before the program that it has to find is started: that ends by itself.
+    compile_with(sdk, str(tmp_path / "rules.c"), str(sdk / "target.o"), "-o", str(tmp_path / "rules"))
     opened = log("-d1", "-n", "0")
     periodic = run_program("periodic", is_background=True)
     judge = run_program(tmp_path / "rules.c", is_background=True)
@@ -236,7 +238,7 @@ def test_an_exported_program_with_handlers_and_names(run_program, log, tmp_path)
 
 def is_up(resident, server):
     """Return whether the program `messages` runs on the target within a busy machine's patience, and has not ended."""
-    resident.waits_until(lambda: "messages" in resident.processes() or server.poll() is not None, 40)
+    resident.waits_until(lambda: "messages" in resident.processes() or server.poll() is not None)
     return server.poll() is None
 
 
@@ -402,7 +404,7 @@ def test_an_exported_program_records_one_incident_after_another(run_program, res
     (tmp_path / "recorder.c").write_text(program.source)
     recorder = run_program(tmp_path / "recorder.c", str(tmp_path / "incident"), "2", is_background=True)
     fourth = tmp_path / "incident-0004.kev"
-    assert resident.waits_until(lambda: fourth.exists() or recorder.poll() is not None, 20)
+    assert resident.waits_until(lambda: fourth.exists() or recorder.poll() is not None, 60)
     assert recorder.poll() is None, recorder.communicate(timeout=5)
     assert not (tmp_path / "incident-0001.kev").exists()
     trace = open_trace(tmp_path / "incident-0003.kev")
