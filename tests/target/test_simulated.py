@@ -142,7 +142,7 @@ def test_its_clock_follows_real_time(resident):
 def test_a_clock_that_falls_behind_is_said(targets_folder, tmp_path):
     (tmp_path / "slow.py").write_text(
         "import time\nfrom satview.capture.sim.calls import Compute\n"
-        "def main():\n    while True:\n        time.sleep(0.02)\n        yield Compute(1_000_000)\n"
+        "def main():\n    while True:\n        time.sleep(0.002)\n        yield Compute(100_000)\n"
     )
     there = Resident("slow")
     try:
