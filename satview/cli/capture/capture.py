@@ -62,7 +62,8 @@ def add_parser(subparsers: Any) -> None:
     )
     add = parser.add_argument
     add("targets_named", metavar="TARGET", nargs="+",
-        help="ssh://[user@]host[:port], or a name that `satview targets` lists; several end as one axis")  # fmt: skip
+        help="ssh://[user@]host[:port], sim:// for a simulated target that runs, or a name that `satview targets` "
+        "lists; several end as one axis")  # fmt: skip
     add("-o", "--output", metavar="OUT", type=OutputFile,
         help="the file to write (default: TARGET.kev); of several targets X.sataxis, beside X-TARGET.kev")  # fmt: skip
     add("-r", "--rules", metavar="RULES", type=RuleFile, default="",
