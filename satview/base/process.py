@@ -65,7 +65,7 @@ def signals_raise() -> Iterator[None]:
             signal.signal(lost.exc_value.number, end)
             # From another thread: a handler that ran here would raise into the same void.
             threading.Timer(_REPEAT_S, os.kill, (os.getpid(), lost.exc_value.number)).start()
-        else:
+        elif not isinstance(lost.exc_value, MemoryError):  # of which the command says itself that it has not enough
             hook(lost)
 
     hook = sys.unraisablehook
