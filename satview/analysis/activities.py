@@ -257,13 +257,10 @@ def _period(trace: Trace, rows: _Ints) -> int:
 
 
 def _joined(parts: Sequence[Instances]) -> Instances:
-    none = _instances(np.empty(0, np.int64), *([np.empty(0, np.int64)] * 6), *([np.empty(0, np.bool_)] * 3))
+    row, flag = np.empty(0, np.int64), np.empty(0, np.bool_)
+    none = Instances(row, row, row, row, row, row, row, flag, flag, flag)
     return Instances(*(np.concatenate([getattr(part, column.name) for part in (none, *parts)])
                        for column in fields(Instances)))  # fmt: skip
-
-
-def _instances(*columns: NDArray[np.int64] | NDArray[np.bool_]) -> Instances:
-    return Instances(*columns)  # type: ignore[arg-type]  # by their order
 
 
 def _usual(threads: _Ints) -> int:

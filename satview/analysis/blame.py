@@ -311,12 +311,21 @@ def _on_cpu(
 ) -> _Pieces:  # fmt: skip
     kind = np.where(runs, Blame.OWN, np.where((runner > 0) & (runner != thread), Blame.PREEMPTED, Blame.NO_CPU))
     kind[interrupt >= 0] = Blame.INTERRUPT
-    is_logger = np.array([name.rsplit("/", 1)[-1] == LOGGER for name in trace.processes.names], np.bool_)
     is_other = kind == Blame.PREEMPTED
-    kind[is_other & is_logger[trace.threads.process[runner]]] = Blame.TRACING
+    kind[is_other & writes_trace(trace)[runner]] = Blame.TRACING
     return _pieces(
         times[0], times[1], times[2], kind, np.where(is_other, runner, 0), np.where(interrupt >= 0, interrupt, 0)
     )
+
+
+def writes_trace(trace: Trace) -> NDArray[np.bool_]:
+    """Return which threads are of the program that writes the trace, bool (threads,); cached with the trace."""
+    return trace.cached("analysis.writes_trace", _writes_trace)
+
+
+def _writes_trace(trace: Trace) -> NDArray[np.bool_]:
+    is_logger = [trace.short_process_name(row) == LOGGER for row in range(len(trace.processes.names))]
+    return np.array(is_logger, np.bool_)[trace.threads.process]
 
 
 def _waits(trace: Trace, thread: int, value: NDArray[np.uint8], event: _Ints) -> tuple[_Ints, _Ints, _Ints]:

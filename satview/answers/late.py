@@ -21,7 +21,7 @@ from satview.analysis.activities import (
     chain_of,
     reactions,
 )
-from satview.analysis.blame import BLAME_WORDS, Blame, Shares, blame
+from satview.analysis.blame import BLAME_WORDS, Blame, Shares, blame, writes_trace
 from satview.analysis.needs import MESSAGES, PULSES, STATES
 from satview.analysis.times.basis import Basis, percentiles_by, sum_by
 from satview.answers.frames import Texts
@@ -29,7 +29,7 @@ from satview.answers.table import Column, Kind, Known, Question, Table
 from satview.base.time_text import format_duration, format_moment
 from satview.events.states import STATE_BY_VALUE
 from satview.store.time_ranges import TimeRanges
-from satview.store.trace import LOGGER, Trace
+from satview.store.trace import Trace
 
 _Ints = NDArray[np.int64]
 _MOST_EVENTS: Final = 1 << 24  # in the instances that are split: bounds time and memory, whatever the trace
@@ -234,7 +234,7 @@ class Late:
         median = percentiles_by(instances.activity[at], response, count, (0.5,))[0]
         deadline = self._deadline
         ratio = longest / np.maximum(np.where(deadline > 0, deadline, median), 1)
-        is_own = np.array([_is_logger(self.trace, activity.thread) for activity in self.found.activities])
+        is_own = writes_trace(self.trace)[[activity.thread for activity in self.found.activities]]
         return int(np.lexsort((-ratio, deadline <= 0, is_own))[0])
 
     def activities(self) -> Table:
@@ -539,10 +539,6 @@ def _jitter(number: _Ints, moments: _Ints, count: int) -> _Ints:
     np.minimum.at(least, of, gap)
     np.maximum.at(most, of, gap)
     return np.where(np.bincount(of, minlength=count) >= 2, most - np.minimum(least, most), -1)
-
-
-def _is_logger(trace: Trace, thread: int) -> bool:
-    return thread > 0 and trace.short_process_name(int(trace.threads.process[thread])) == LOGGER
 
 
 def _what(kind: int, value: int) -> str:
