@@ -51,13 +51,13 @@ class StateSpans:
     Neighbours of one thread and state are one interval, on one CPU if it is RUNNING. Idle threads are left out.
 
     Attributes:
-        thread: uint32, row of the thread table.
+        thread: uint16 or uint32, row of the thread table.
         value: uint8, the state as lane value.
         row: uint32, the event that begins it.
         end_row: uint32, the event that ends it; the number of events where the trace ends before.
     """
 
-    thread: NDArray[np.uint32]
+    thread: NDArray[np.unsignedinteger]
     value: NDArray[np.uint8]
     row: NDArray[np.uint32]
     end_row: NDArray[np.uint32]
@@ -125,9 +125,12 @@ def _spans(trace: Trace, wanted: NDArray[np.bool_], ends: Rows) -> StateSpans:
     states, events = trace.states, trace.events
     left_out = idle_threads(trace).copy()
     left_out[0] = True
-    return StateSpans(*whole_spans(states.event, states.start, ends, events.code, events.cpu,
-                                   trace.catalogue.state_value_of_code, wanted, left_out, RUNNING, NO_EVENT,
-                                   OPEN))  # fmt: skip
+    of_thread, value, row, end_row = whole_spans(
+        states.event, states.start, ends, events.code, events.cpu, trace.catalogue.state_value_of_code, wanted,
+        left_out, RUNNING, NO_EVENT, OPEN,
+    )  # fmt: skip
+    thread = np.repeat(np.arange(len(of_thread), dtype=events.thread.dtype), of_thread)
+    return StateSpans(thread, value, row, end_row)
 
 
 def end_rows(trace: Trace, rows: Rows) -> _Ints:
@@ -219,7 +222,7 @@ class WaitGraph:
         calls = rows_where(trace, is_entry)
         row = np.minimum(waiting.call_row[self._open_rows], len(trace.events)).astype(np.uint32)
         order, out = np.argsort(row, kind="stable"), np.full(len(row), NO_EVENT, np.uint32)
-        thread = waiting.thread[self._open_rows]
+        thread = waiting.thread[self._open_rows].astype(np.int64)
         for end in range(len(calls), 0, -_CALLS_AT_ONCE):  # nearly all are near the end
             some = calls[max(end - _CALLS_AT_ONCE, 0) : end]
             last = np.empty(len(row), np.uint32)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Collection, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from functools import partial
 from threading import Event
@@ -30,9 +30,9 @@ from satview.linkage.messages import messages
 from satview.linkage.pulses import pulses
 from satview.linkage.table import Certainty
 from satview.linkage.trace_links import reading_ahead
-from satview.linkage.transactions import are_made, forget_transactions
+from satview.linkage.transactions import are_made, calls_of_sends, forget_transactions
 from satview.linkage.waits import waits
-from satview.linkage.wake_ups import wake_ups
+from satview.linkage.wake_ups import ended_waits, wake_ups
 from satview.store.axis import files_of
 from satview.store.doubts import trusted_part
 from satview.store.trace import Trace
@@ -83,8 +83,9 @@ def find_verdicts(
     waiting = deque(sorted(requested, key=lambda rule: 0 if MESSAGES in rule.needs else 1 if rule in without_links
                            else 2 if STATES not in rule.needs else 3 + (PRIORITIES not in rule.needs)))  # fmt: skip
     found: dict[str, list[Verdict]] = {}
-    with reading_ahead(trace), _searching(waiting, evidence, limits, makes_links=makes_links) as beside:
-        for make in (messages, pulses) if makes_links else ():
+    with ExitStack() as words, _searching(waiting, evidence, limits, words.close, makes_links=makes_links) as beside:
+        words.enter_context(reading_ahead(trace))
+        for make in (messages, calls_of_sends, pulses) if makes_links else ():
             make(trace)
         while True:
             if cancelled is not None and cancelled():
@@ -130,7 +131,7 @@ def verdicts_of(
 
 @contextmanager
 def _searching(
-    waiting: deque[Rule], evidence: Evidence, limits: Thresholds, *, makes_links: bool
+    waiting: deque[Rule], evidence: Evidence, limits: Thresholds, linked: Callable[[], None], *, makes_links: bool
 ) -> Iterator[Begun[dict[str, list[Verdict]]]]:
     """Look for kinds in a thread of its own, up to the end of the context at most.
 
@@ -138,16 +139,19 @@ def _searching(
         waiting: The rules of all kinds that nobody looks for yet.
         evidence: The trace.
         limits: When something is a verdict.
+        linked: Called when all links are made: nobody needs words that were read ahead any more.
         makes_links: Make first what kinds that come last need, and who waits for whom.
     """
     is_over = Event()
 
     def search() -> dict[str, list[Verdict]]:
         found: dict[str, list[Verdict]] = {}
-        for make in (waits, wake_ups, forget_calls_of_events, blockers) if makes_links else ():
+        for make in (waits, ended_waits, forget_calls_of_events, wake_ups, blockers) if makes_links else ():
             if not is_over.is_set():
                 make(evidence.trace)
                 _give_back(evidence.trace)
+        if makes_links:
+            linked()
         while not is_over.is_set() and (rule := _next_of(waiting)) is not None:
             found[rule.kind] = _found(rule, evidence, limits)
             _give_back(evidence.trace)

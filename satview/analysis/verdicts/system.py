@@ -246,14 +246,20 @@ def _calls_often_without_exit(trace: Trace, least: float) -> NDArray[np.uint32]:
         trace: The events.
         least: So many calls are enough.
     """
+    is_often = _calls_without_exit(trace) >= least
+    calls = rows_where(trace, _IS_KERNEL_CALL if is_often.any() else np.zeros_like(_IS_KERNEL_CALL))
+    return np.asarray(calls[is_often[trace.events.thread[calls]]])
+
+
+def _calls_without_exit(trace: Trace) -> NDArray[np.intp]:
+    """Return how many calls of each thread have no exit, (threads,)."""
     events, entries = trace.events, rows_where(trace, _IS_KERNEL_CALL & _IS_ENTRY)
     ends = exits_of(trace, entries)
     has_exit = ends != NO_EVENT
     has_exit[has_exit] = events.code[ends[has_exit]] & _FORM == wire.KER_EXIT_OFFSET
     count = np.bincount(events.thread[entries[~has_exit]], minlength=len(trace.threads))
     count[UNKNOWN_THREAD] = 0
-    calls = rows_where(trace, _IS_KERNEL_CALL if (count >= least).any() else np.zeros_like(_IS_KERNEL_CALL))
-    return np.asarray(calls[(count >= least)[events.thread[calls]]])
+    return count
 
 
 @verdict_rule(
