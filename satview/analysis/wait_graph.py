@@ -24,7 +24,7 @@ from satview.events.states import DEAD, NOT_A_STATE, READY, RUNNING, STATE_BY_NA
 from satview.linkage.blockers import JOIN, REPLY, SEND, Blockers, blockers, holders_at
 from satview.linkage.messages import RECEIPT, replies
 from satview.linkage.mutexes import MUTEX, entries_of
-from satview.linkage.rows import rows_of_codes, rows_where
+from satview.linkage.rows import rows_of_codes, rows_where, stable_order
 from satview.linkage.servers import creation_of, server_of
 from satview.linkage.states import following, state_ends
 from satview.linkage.table import NO_EVENT, OPEN, Certainty, Rows
@@ -437,7 +437,7 @@ def keeping_processes(trace: Trace) -> frozenset[int]:
     table = replies(trace)
     receipt, reply = table.from_row.astype(np.int64), table.to_row.astype(np.int64)
     thread = trace.events.thread[receipt].astype(np.int64)
-    order = np.lexsort((receipt, thread))
+    order = stable_order(thread)  # receipts ascend
     receipt, reply, thread = receipt[order], reply[order], thread[order]
     keeps = np.flatnonzero((thread[1:] == thread[:-1]) & (receipt[1:] < reply[:-1]))
     return frozenset(np.unique(trace.threads.pid[thread[keeps]]).tolist())

@@ -13,7 +13,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.analysis.needs import INTERRUPTS, KERNEL, MESSAGES, PRIORITIES, STATES
+from satview.analysis.needs import HOLDERS, INTERRUPTS, KERNEL, MESSAGES, PRIORITIES, STATES
 from satview.analysis.thread_names import threads_named
 from satview.analysis.verdicts.evidence import Evidence
 from satview.analysis.verdicts.on_axis import on_axis
@@ -79,9 +79,13 @@ def find_verdicts(
     # Kinds about waits come last: who waits for whom is made meanwhile by a second processor, which then takes kinds
     # too. Before them come those that need other links, and before these those that need none. Messages come first:
     # their transactions take much memory, and nobody else needs them.
-    # Of those that come last, inversions take longest: the other thread still has something to do beside them.
-    waiting = deque(sorted(requested, key=lambda rule: 0 if MESSAGES in rule.needs else 1 if rule in without_links
-                           else 2 if STATES not in rule.needs else 3 + (PRIORITIES not in rule.needs)))  # fmt: skip
+    # Of those that come last, inversions take longest: the other thread still has something to do beside them. The
+    # first one that looks at the graph of waits makes it, for which the others would wait: that is done early.
+    graph = next((rule for rule in requested if HOLDERS in rule.needs), None)
+    waiting = deque(sorted(requested, key=lambda rule: (
+        0 if MESSAGES in rule.needs else 1 if rule in without_links
+        else 2 if rule is graph or STATES not in rule.needs else 3 + (PRIORITIES not in rule.needs)
+    )))  # fmt: skip
     found: dict[str, list[Verdict]] = {}
     with ExitStack() as words, _searching(waiting, evidence, limits, words.close, makes_links=makes_links) as beside:
         words.enter_context(reading_ahead(trace))
