@@ -208,12 +208,6 @@ class WaitGraph:
         return not np.any(self.blockers.waits.call_row == before[0])
 
     @cached_property
-    def _given(self) -> dict[int, tuple[NDArray[np.uint32], _Ints, NDArray[np.bool_]]]:
-        """By state that they end calls of threads, the objects that these name, and whether they name any."""
-        entries = {state: entries_of(self.trace, *names) for state, names in _GIVERS.items()}
-        return {state: (rows, *argument(self.trace, rows, "sync_p")) for state, rows in entries.items()}
-
-    @cached_property
     def _calls_before(self) -> NDArray[np.uint32]:
         """The last kernel call of each thread that waits when the trace ends before the call that it waits in."""
         trace, waiting = self.trace, self.blockers.waits
@@ -322,9 +316,10 @@ class WaitGraph:
         link = table.ended_by(waiting.end_row[is_same])
         threads = {*trace.events.thread[table.from_row[link[link >= 0]]].tolist()}
         if state in _GIVERS and is_named:
-            entries, address, known = self._given[state]
-            by = trace.events.thread[entries]
-            threads |= {*by[known & (address == waiting.object[wait]) & (process[by] == process[own])].tolist()}
+            entries = entries_of(trace, *_GIVERS[state])
+            entries = entries[process[trace.events.thread[entries]] == process[own]]
+            address, known = argument(trace, entries, "sync_p")
+            threads |= {*trace.events.thread[entries[known & (address == waiting.object[wait])]].tolist()}
         return frozenset(threads) - {0}
 
     def ended_meanwhile(self, wait: int) -> tuple[int, ...]:
