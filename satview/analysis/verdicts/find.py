@@ -86,7 +86,7 @@ def find_verdicts(
         0 if MESSAGES in rule.needs else 1 if rule in without_links
         else 2 if rule is graph or STATES not in rule.needs else 3 + (PRIORITIES not in rule.needs)
     )))  # fmt: skip
-    found: dict[str, list[Verdict]] = {}
+    by_kind: dict[str, list[Verdict]] = {}
     with ExitStack() as words, _searching(waiting, evidence, limits, words.close, makes_links=makes_links) as beside:
         words.enter_context(reading_ahead(trace))
         for make in (messages, calls_of_sends, pulses) if makes_links else ():
@@ -99,12 +99,12 @@ def find_verdicts(
             rule = _next_of(waiting)
             if rule is None:
                 break
-            found[rule.kind] = _found(rule, evidence, limits)
+            by_kind[rule.kind] = _found(rule, evidence, limits)
             if MESSAGES in rule.needs and not keeps_transactions:
                 forget_transactions(trace)
             _give_back(evidence.trace)
-        found |= beside.result()
-        verdicts = [verdict for rule in requested for verdict in found[rule.kind]]
+        by_kind |= beside.result()
+        verdicts = [verdict for rule in requested for verdict in by_kind[rule.kind]]
         for plugin in plugins(PluginKind.VERDICT):
             if cancelled is not None and cancelled():
                 raise Cancelled
@@ -149,7 +149,7 @@ def _searching(
     is_over = Event()
 
     def search() -> dict[str, list[Verdict]]:
-        found: dict[str, list[Verdict]] = {}
+        by_kind: dict[str, list[Verdict]] = {}
         for make in (waits, ended_waits, forget_calls_of_events, wake_ups, blockers) if makes_links else ():
             if not is_over.is_set():
                 make(evidence.trace)
@@ -157,9 +157,9 @@ def _searching(
         if makes_links:
             linked()
         while not is_over.is_set() and (rule := _next_of(waiting)) is not None:
-            found[rule.kind] = _found(rule, evidence, limits)
+            by_kind[rule.kind] = _found(rule, evidence, limits)
             _give_back(evidence.trace)
-        return found
+        return by_kind
 
     beside = Begun(search, "satview-verdicts")
     try:
@@ -229,12 +229,12 @@ def kind_of(text: str) -> str:
         UsageError: There is none, or there are several.
     """
     kinds, requested = all_kinds(), "-".join(text.casefold().replace("_", " ").split())
-    found = [kind for kind in kinds if requested == kind.casefold()] or [kind for kind in kinds if requested in kind]
-    if len(found) != 1 or not requested:
+    matches = [kind for kind in kinds if requested == kind.casefold()] or [kind for kind in kinds if requested in kind]
+    if len(matches) != 1 or not requested:
         raise UsageError(
-            f"{text[:40]!r} is {'no' if not found else 'more than one'} kind of verdict; there are {', '.join(kinds)}"
+            f"{text[:40]!r} is {'no' if not matches else 'more than one'} kind of verdict; there are {', '.join(kinds)}"
         )
-    return found[0]
+    return matches[0]
 
 
 def _plugged(evidence: Evidence, name: str, rule: Callable[[Trace], list[Verdict]]) -> list[Verdict]:
@@ -245,15 +245,15 @@ def _plugged(evidence: Evidence, name: str, rule: Callable[[Trace], list[Verdict
         ValueError: A verdict speaks of events or threads that the trace does not have.
     """
     trace = evidence.trace
-    found = list(rule(trace))
-    for verdict in found:
+    plugged = list(rule(trace))
+    for verdict in plugged:
         if not isinstance(verdict, Verdict):
             raise TypeError(f"it returned {type(verdict).__name__}, no Verdict")
         if not all(0 <= row < len(trace.events) for row in verdict.evidence):
             raise ValueError("its evidence is no event of the trace")
         if not all(0 < row < len(trace.threads) for row in verdict.threads):
             raise ValueError("its threads are none of the trace")
-    return [replace(verdict, kind=name, occurrences=verdict.occurrences or (_only(verdict),)) for verdict in found]
+    return [replace(verdict, kind=name, occurrences=verdict.occurrences or (_only(verdict),)) for verdict in plugged]
 
 
 def _only(verdict: Verdict) -> Occurrence:

@@ -18,7 +18,7 @@ def on_axis(part: Part, verdict: Verdict) -> Verdict:
         end_cycles=_moment(part, verdict.end_cycles),
         threads=tuple(part.threads[list(verdict.threads)].tolist()),
         evidence=tuple(part.rows[list(verdict.evidence)].tolist()),
-        occurrences=tuple(_occurrence(part, each) for each in verdict.occurrences),
+        occurrences=tuple(_occurrence(part, occurrence) for occurrence in verdict.occurrences),
     )
 
 

@@ -55,15 +55,15 @@ def read_thresholds(path: Path) -> Thresholds:
         UsageError: The file cannot be read, is no TOML, or has a name or value that is none; says file, line and what
             to write.
     """
-    text, found = read_toml(path, _MOST_BYTES, "write it as [deadlock] and then least_ms = 20")
-    return _over_defaults(path.name, text, found)
+    text, tables = read_toml(path, _MOST_BYTES, "write it as [deadlock] and then least_ms = 20")
+    return _over_defaults(path.name, text, tables)
 
 
-def _over_defaults(name: str, text: str, found: dict[str, object]) -> Thresholds:
+def _over_defaults(name: str, text: str, tables: dict[str, object]) -> Thresholds:
     values = {kind: dict(table) for kind, table in default_thresholds().values.items()}
     severities: dict[str, Severity] = {}
     threads: dict[str, tuple[str, ...]] = {}
-    for kind, table in found.items():
+    for kind, table in tables.items():
         if kind not in values:
             raise _refused(name, text, "", kind, f"there is no kind {kind[:40]!r}; there are {', '.join(values)}")
         if not isinstance(table, dict):
