@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from satview.analysis.needs import HOLDERS, INTERRUPTS, KERNEL, MESSAGES, PRIORITIES, STATES
 from satview.analysis.thread_names import threads_named
 from satview.analysis.verdicts.evidence import Evidence
-from satview.analysis.verdicts.on_axis import on_axis
 from satview.analysis.verdicts.rule import Limits, Rule, Thresholds, rules
 from satview.analysis.verdicts.thresholds import default_thresholds
 from satview.analysis.verdicts.verdict import Occurrence, Severity, Verdict
@@ -33,7 +32,7 @@ from satview.linkage.trace_links import reading_ahead
 from satview.linkage.transactions import are_made, calls_of_sends, forget_transactions
 from satview.linkage.waits import waits
 from satview.linkage.wake_ups import ended_waits, wake_ups
-from satview.store.axis import files_of
+from satview.store.axis import Part, files_of
 from satview.store.doubts import trusted_part
 from satview.store.trace import Trace
 
@@ -258,3 +257,24 @@ def _plugged(evidence: Evidence, name: str, rule: Callable[[Trace], list[Verdict
 
 def _only(verdict: Verdict) -> Occurrence:
     return Occurrence(verdict.start_cycles, verdict.end_cycles, *verdict.evidence[:1])
+
+
+def on_axis(part: Part, verdict: Verdict) -> Verdict:
+    """Return a verdict about a file as one about the trace that it is a part of."""
+    return replace(
+        verdict,
+        start_cycles=_moment(part, verdict.start_cycles),
+        end_cycles=_moment(part, verdict.end_cycles),
+        threads=tuple(part.threads[list(verdict.threads)].tolist()),
+        evidence=tuple(part.rows[list(verdict.evidence)].tolist()),
+        occurrences=tuple(_occurrence(part, occurrence) for occurrence in verdict.occurrences),
+    )
+
+
+def _occurrence(part: Part, own: Occurrence) -> Occurrence:
+    row = int(part.rows[own.row]) if own.row >= 0 else own.row
+    return Occurrence(_moment(part, own.start_cycles), _moment(part, own.end_cycles), row)
+
+
+def _moment(part: Part, own: int) -> int:
+    return int(part.cycles(np.array([own]))[0])
