@@ -12,6 +12,8 @@ from enum import StrEnum
 from functools import cache
 from typing import Final
 
+from satview.events.wire import KER_64BIT, WireClass, code
+
 
 class Owner(StrEnum):
     """Where the lanes of a class are."""
@@ -63,8 +65,6 @@ def _system(*numbers: int) -> Callable[[], tuple[int, ...]]:
 
     @cache
     def codes() -> tuple[int, ...]:
-        from satview.events.wire import KER_64BIT, WireClass, code  # reads the tables of events
-
         return tuple(code(WireClass.SYSTEM, number) | wide for number in numbers for wide in (0, KER_64BIT))
 
     return codes
@@ -75,8 +75,6 @@ def _all_of(wire_class: str, first: int = 0, stop: int = 1024) -> Callable[[], t
 
     @cache
     def codes() -> tuple[int, ...]:
-        from satview.events.wire import WireClass, code  # as above
-
         return tuple(code(WireClass[wire_class], number) for number in range(first, stop))
 
     return codes

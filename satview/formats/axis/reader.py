@@ -10,6 +10,7 @@ from typing import Final
 from satview.base.errors import TraceFormatError
 from satview.base.named_files import OutsideError, check_named, listed
 from satview.formats import registry
+from satview.formats.axis.assemble import Member, trace_on_axis
 from satview.store.axis_file import looks_like_axis, read_axis
 from satview.store.trace import Trace
 
@@ -29,8 +30,6 @@ def open_axis(path: Path, progress: _Progress | None = None, cancelled: Callable
         TraceFormatError: The file or one of those it names cannot be read.
         Cancelled: `cancelled()` returned True.
     """
-    from satview.formats.axis.assemble import Member, trace_on_axis  # brings numpy and the links
-
     entries = read_axis(path)
     _check(path, [entry.path for entry in entries])
     members = []

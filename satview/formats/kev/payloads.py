@@ -22,6 +22,7 @@ from satview.core import links
 from satview.events.catalogue import Catalogue
 from satview.events.spec import Argument, Payload
 from satview.events.user_events import UserEvent
+from satview.formats.kev.details import decode_payload, with_description
 from satview.formats.kev.slots.slot_source import SlotSource
 from satview.store.tables import EventTable, Fragments
 
@@ -233,7 +234,6 @@ class SlotPayloads:
     def decode(self, event: int, most: int | None = None) -> Payload:
         """Return the named arguments of one event; of a giant one at most `most` words (`PayloadSource.decode`)."""
         # Brings construct, which start-up has no need of.
-        from satview.formats.kev.details import decode_payload, with_description
 
         try:
             raw = self.raw(event)

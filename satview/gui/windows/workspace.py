@@ -31,6 +31,8 @@ from satview.gui.filters.chips import ChipBar
 from satview.gui.find_bar import FindBar
 from satview.gui.pane import Pane, Panes
 from satview.gui.panel import Panel, PanelContext, Value, make_panel, set_row_height
+from satview.gui.panels.filter_panel import FilterPanel
+from satview.gui.panels.verdicts_panel import VerdictsPanel
 from satview.gui.swimlane.area import Motion, SwimlaneArea
 from satview.gui.theme import Theme, restyle
 from satview.gui.widgets import FRAME_MS, CutLabel, PlainLabel, keep_quiet
@@ -760,12 +762,8 @@ class Workspace(QWidget):
 
 
 def _verdicts_panel() -> type[VerdictsPanel]:
-    from satview.gui.panels.verdicts_panel import VerdictsPanel  # with the other panels, after the picture
-
     return VerdictsPanel
 
 
 def _filter_panel() -> type[FilterPanel]:
-    from satview.gui.panels.filter_panel import FilterPanel  # on first use: the export of rules is behind it
-
     return FilterPanel
