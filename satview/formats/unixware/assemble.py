@@ -108,9 +108,9 @@ def _valid(other: Effects, own_rows: NDArray[np.intp], calls: Calls, value: NDAr
         return other
     own_thread = calls.thread[own_rows].astype(np.int64)
     key = (own_thread << 32) | own_rows
-    at = np.searchsorted(key, other.thread.astype(np.int64) << 32 | other.event) - 1
-    has_run = (at >= 0) & (own_thread[np.maximum(at, 0)] == other.thread)
-    last_own = np.where(has_run, own_rows[np.maximum(at, 0)], -1)
+    last_row = np.searchsorted(key, other.thread.astype(np.int64) << 32 | other.event) - 1
+    has_run = (last_row >= 0) & (own_thread[np.maximum(last_row, 0)] == other.thread)
+    last_own = np.where(has_run, own_rows[np.maximum(last_row, 0)], -1)
     is_still = np.zeros(len(other.event), np.bool_)
     order = np.lexsort((other.event, other.thread))
     here, before = order[1:], order[:-1]
@@ -242,8 +242,8 @@ def trace_from_columns(path: Path, files: Sequence[Path], columns: Columns, name
 
 
 def _header(files: Sequence[Path]) -> Header:
-    first = files[0].parent.as_posix() if files else ""
-    return Header((("FILE_COUNT", str(len(files))), ("DIRECTORY", first)))
+    directory = files[0].parent.as_posix() if files else ""
+    return Header((("FILE_COUNT", str(len(files))), ("DIRECTORY", directory)))
 
 
 def _codes(
@@ -255,22 +255,23 @@ def _codes(
     fits &= (interface >= 0) & (interface < 32)
     fits &= (which >= 0) & (which <= 2)
     code = np.full(len(category), OTHER, np.uint16)
-    made = (FIRST_CLASS + category) << wire.CLASS_SHIFT | interface | which << WHICH_SHIFT
-    code[fits] = made[fits].astype(np.uint16)
+    possible_code = (FIRST_CLASS + category) << wire.CLASS_SHIFT | interface | which << WHICH_SHIFT
+    code[fits] = possible_code[fits].astype(np.uint16)
     known = np.zeros(wire.CODE_COUNT, np.bool_)
     known[list(catalogue(Release.UNIXWARE).codes())] = True
     known[record_code("thr_exit")] = True
     unknown = np.flatnonzero(~known[code])
     if len(unknown):
         numbers = np.stack([column[unknown] for column in kind], axis=1)
-        kinds, first, counts = np.unique(numbers, axis=0, return_index=True, return_counts=True)
-        for (one, two, third), at, count in zip(kinds[:_MANY].tolist(), first.tolist(), counts.tolist(), strict=False):
+        kinds, first_rows, counts = np.unique(numbers, axis=0, return_index=True, return_counts=True)
+        listed = zip(kinds[:_MANY].tolist(), first_rows.tolist(), counts.tolist(), strict=False)
+        for (one, two, third), row, count in listed:
             problems.add(
                 "unknown-events",
                 f"event1 {one}, event2 {two}, which {third} is in no table",
                 None,
                 count,
-                int(time_ns[unknown[at]]),
+                int(time_ns[unknown[row]]),
             )
         if len(kinds) > _MANY:
             problems.add("unknown-events", "and more of the same", None, int(counts[_MANY:].sum()))
