@@ -155,11 +155,11 @@ def match(
     key = keys(unmatched.header, unmatched.stamp)
     order = np.argsort(key, kind="stable")
     key = key[order]
-    begins_key = np.concatenate(([True], key[1:] != key[:-1]))
-    is_rest = _match_pairs(owner, unmatched, order, begins_key)
+    begins = np.concatenate(([True], key[1:] != key[:-1]))
+    is_rest = _match_pairs(owner, unmatched, order, begins)
     if is_rest.any():
-        _match_queues(owner, unmatched, order[is_rest], begins_key[is_rest])
-    is_changed = _expire(owner, unmatched, order, begins_key, event_times, event_cpus, ascends=ascends)
+        _match_queues(owner, unmatched, order[is_rest], begins[is_rest])
+    is_changed = _expire(owner, unmatched, order, begins, event_times, event_cpus, ascends=ascends)
     # Events of pairs have their end; of the others, or where some were given up, it is looked up.
     doubtful = unmatched.event if is_changed else unmatched.event[order[is_rest]]
     heads = np.sort(doubtful[doubtful >= 0])
@@ -168,7 +168,7 @@ def match(
 
 
 def _match_pairs(
-    owner: NDArray[np.int64], unmatched: Unmatched, order: NDArray[np.intp], begins_key: NDArray[np.bool_]
+    owner: NDArray[np.int64], unmatched: Unmatched, order: NDArray[np.intp], begins: NDArray[np.bool_]
 ) -> NDArray[np.bool_]:
     """Match what is an open event and one run of tails, which ends it, alone with their key: nearly all of it.
 
@@ -176,43 +176,41 @@ def _match_pairs(
         owner: int64 (n,), receives the owners.
         unmatched: What is to be matched.
         order: (n,), its rows by key, in file order within each.
-        begins_key: bool (n,), where a key begins.
+        begins: bool (n,), where a key begins.
 
     Returns:
         bool (n,), which are of other keys, in this order.
     """
-    begins = np.flatnonzero(
-        begins_key & np.append(~begins_key[1:], False) & np.append(begins_key[2:], [True, True])[: len(begins_key)]
-    )
-    heads, tails = order[begins], order[begins + 1]
+    pairs = np.flatnonzero(begins & np.append(~begins[1:], False) & np.append(begins[2:], [True, True])[: len(begins)])
+    heads, tails = order[pairs], order[pairs + 1]
     events = unmatched.event[heads]
     fits = (events >= 0) & (unmatched.event[tails] < 0) & unmatched.closes[tails]
     owner[tails[fits]] = events[fits]
     is_rest = np.ones(len(order), np.bool_)
-    is_rest[begins[fits]] = is_rest[begins[fits] + 1] = False
+    is_rest[pairs[fits]] = is_rest[pairs[fits] + 1] = False
     return is_rest
 
 
 def _match_queues(
-    owner: NDArray[np.int64], unmatched: Unmatched, order: NDArray[np.intp], begins_key: NDArray[np.bool_]
+    owner: NDArray[np.int64], unmatched: Unmatched, order: NDArray[np.intp], begins: NDArray[np.bool_]
 ) -> None:
     """Match the rows of some keys, as `_match_pairs`: the queues of section 3.3 without a loop.
 
     Heads count what was opened, closing tails what was closed; the k-th tail that closes belongs to the k-th head, less
     tails that came while nothing was open.
     """
-    n, segment = len(order), np.cumsum(begins_key) - 1
+    n, segment = len(order), np.cumsum(begins) - 1
     is_head = unmatched.event[order] >= 0
     closing = unmatched.closes[order] & ~is_head
-    heads = _within(np.cumsum(is_head), segment, begins_key)
-    closed_before = _within(np.cumsum(closing), segment, begins_key) - closing
+    heads = _within(np.cumsum(is_head), segment, begins)
+    closed_before = _within(np.cumsum(closing), segment, begins) - closing
     orphan_ends = _running_excess(closed_before + closing - heads, segment, n)
     before = np.concatenate(([0], orphan_ends[:-1]))
-    before[begins_key] = 0
+    before[begins] = 0
     index = closed_before - before  # the oldest open event of the key
     has_owner = ~is_head & (index < heads)
     head_rows = np.flatnonzero(is_head)
-    head_start = np.concatenate(([0], np.cumsum(is_head)))[np.flatnonzero(begins_key)[segment]]
+    head_start = np.concatenate(([0], np.cumsum(is_head)))[np.flatnonzero(begins)[segment]]
     owner_sorted = np.where(is_head, unmatched.event[order], -1)
     owner_sorted[has_owner] = unmatched.event[order][head_rows[head_start[has_owner] + index[has_owner]]]
     owner[order] = owner_sorted
@@ -231,9 +229,9 @@ def contains(ascending: NDArray[np.int64], values: NDArray[np.int64]) -> NDArray
     return np.asarray(ascending[position] == values)
 
 
-def _within(counts: NDArray[np.intp], segment: NDArray[np.intp], begins_segment: NDArray[np.bool_]) -> NDArray[np.intp]:
+def _within(counts: NDArray[np.intp], segment: NDArray[np.intp], begins: NDArray[np.bool_]) -> NDArray[np.intp]:
     """Return running counts that begin again in every segment."""
-    base = np.concatenate(([0], counts))[np.flatnonzero(begins_segment)]
+    base = np.concatenate(([0], counts))[np.flatnonzero(begins)]
     return counts - base[segment]
 
 
@@ -248,7 +246,7 @@ def _expire(
     owner: NDArray[np.int64],
     unmatched: Unmatched,
     order: NDArray[np.intp],
-    begins_key: NDArray[np.bool_],
+    begins: NDArray[np.bool_],
     event_times: NDArray[np.int64],
     event_cpus: NDArray[np.uint8],
     *,
@@ -263,7 +261,7 @@ def _expire(
     if not aged.any():
         return False
     # Giving up shifts the queue for all that follows in it, so the few keys concerned are walked step by step.
-    segment = np.cumsum(begins_key, dtype=np.intp)
+    segment = np.cumsum(begins, dtype=np.intp)
     segment_of = np.empty_like(segment)
     segment_of[order] = segment
     concerned = np.zeros(int(segment[-1]) + 1, np.bool_)
