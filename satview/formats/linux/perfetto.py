@@ -358,14 +358,14 @@ class _Tracks:
 
 
 @dataclass(frozen=True, slots=True)
-class _Found:
+class _Ftrace:
     switches: Switches
     wakeups: WakeUps
     points: Points
     records: RecordSpans
 
 
-def _ftrace(data: NDArray[np.uint8], bundles: Fields, tasks: Tasks, problems: Problems) -> _Found:
+def _ftrace(data: NDArray[np.uint8], bundles: Fields, tasks: Tasks, problems: Problems) -> _Ftrace:
     """Return the switches, wake-ups and other events of all bundles; records are numbered in the order of the file."""
     lost = np.flatnonzero(bundles.numbers(3))
     cpu_of = bundles.numbers(1)
@@ -407,7 +407,7 @@ def _ftrace(data: NDArray[np.uint8], bundles: Fields, tasks: Tasks, problems: Pr
             codes[known] = code
     points = Points(time[row[other]], row[other], cpu[row[other]], pid[row[other]], codes[number[other]])
     records = RecordSpans(row[other], number[other], begin[other], end[other])
-    return _Found(Switches.concatenated([switches, more]), WakeUps.concatenated([wakeups, woken]), points, records)
+    return _Ftrace(Switches.concatenated([switches, more]), WakeUps.concatenated([wakeups, woken]), points, records)
 
 
 def _add_names(inner: Fields, number: int, name: int, tasks: Tasks) -> None:

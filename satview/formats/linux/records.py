@@ -351,7 +351,7 @@ def _value(raw: bytes, field: RecordField, order: str) -> int | str | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class RecordContents:
     """What records are: see `schedule`."""
 
     switches: Switches
@@ -361,7 +361,7 @@ class Found:
     unknown: int  # records of which the file brings no format
 
 
-def schedule_of(records: Records, formats: dict[int, EventFormat], tasks: Tasks) -> Found:
+def schedule_of(records: Records, formats: dict[int, EventFormat], tasks: Tasks) -> RecordContents:
     """Return what the records are.
 
     Args:
@@ -394,7 +394,7 @@ def schedule_of(records: Records, formats: dict[int, EventFormat], tasks: Tasks)
     points = Points(records.time_ns[other], other, records.cpu[other], pid[other], codes[kind[other]])
     known = np.zeros(1 << 16, np.bool_)
     known[[ident for ident in formats if ident < len(known)]] = True
-    return Found(switches, woken, points, tasks, int(np.count_nonzero(~known[kind])))
+    return RecordContents(switches, woken, points, tasks, int(np.count_nonzero(~known[kind])))
 
 
 def _switches(records: Records, rows: Ints | None, formats: dict[str, EventFormat], tasks: Tasks) -> Switches:
