@@ -41,25 +41,25 @@ static int64_t satview_calls(const uint16_t *code, const uint8_t *cpu, const uin
     for (int64_t i = 0; i < threads; i++)
         last_of[i] = NO_EVENT;
     for (int64_t i = 0; i < count; i++) {
-        uint8_t here = cpu[i], trait = traits[code[i] & CODE_MASK];
+        uint8_t number = cpu[i], trait = traits[code[i] & CODE_MASK];
         uint32_t thread, before;
-        entry[i] = open[here];
+        entry[i] = open[number];
         if (!trait)
             continue;
         thread = thread16 ? thread16[i] : thread32[i];
         if (thread >= threads)
             return REFUSED;
         if (trait & IS_TURN)
-            open[here] = newest[here] != NO_EVENT && traits[code[newest[here]] & CODE_MASK] & IS_ENTRY &&
-                                 thread == (thread16 ? thread16[newest[here]] : thread32[newest[here]])
-                             ? newest[here]
-                             : NO_EVENT;
+            open[number] = newest[number] != NO_EVENT && traits[code[newest[number]] & CODE_MASK] & IS_ENTRY &&
+                                   thread == (thread16 ? thread16[newest[number]] : thread32[newest[number]])
+                               ? newest[number]
+                               : NO_EVENT;
         if (trait & IS_RUNNING)
-            is_clean[here] = 0;
+            is_clean[number] = 0;
         if (!(trait & IS_CALL))
             continue;
         /* Of a known thread its last event of any call; else the last one on the CPU, if that is of nobody too. */
-        before = thread ? last_of[thread] : is_clean[here] ? newest[here] : NO_EVENT;
+        before = thread ? last_of[thread] : is_clean[number] ? newest[number] : NO_EVENT;
         if (trait & IS_END && before != NO_EVENT && traits[code[before] & CODE_MASK] & IS_ENTRY &&
             ((code[before] ^ code[i]) & CALL_NUMBER) == 0) {
             uint32_t other = nobody_at[code[i] & CALL_NUMBER];
@@ -76,9 +76,9 @@ static int64_t satview_calls(const uint16_t *code, const uint8_t *cpu, const uin
                 ends[known++] = (uint32_t)i;
             }
         }
-        newest[here] = (uint32_t)i;
-        open[here] = trait & IS_ENTRY ? (uint32_t)i : NO_EVENT;
-        is_clean[here] = !thread;
+        newest[number] = (uint32_t)i;
+        open[number] = trait & IS_ENTRY ? (uint32_t)i : NO_EVENT;
+        is_clean[number] = !thread;
         if (thread)
             last_of[thread] = (uint32_t)i;
         else

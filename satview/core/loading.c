@@ -365,10 +365,10 @@ static inline int64_t own(const uint8_t *cpu, const uint8_t *trait, int64_t from
                           uint32_t *wide)
 {
     for (int64_t i = from; i < count; i++) {
-        uint8_t here = cpu[i] & CPU_MASK;
+        uint8_t number = cpu[i] & CPU_MASK;
         uint32_t is_subject = trait[i] & IS_SUBJECT;
-        uint32_t subject = thread[s], current = now[here], owner = is_subject ? subject : current;
-        now[here] = trait[i] & IS_RUNNING ? owner : current;
+        uint32_t subject = thread[s], current = now[number], owner = is_subject ? subject : current;
+        now[number] = trait[i] & IS_RUNNING ? owner : current;
         s += is_subject & (uint32_t)(s < last);
         if (narrow)
             narrow[i] = (uint16_t)owner;

@@ -230,10 +230,10 @@ static int64_t satview_levels(const int64_t *start, const uint8_t *value, int64_
             int64_t best = 0, most = 0;
             uint32_t runs = 0;
             for (int64_t kind = 0; kind < kinds; kind++) { /* without a guess: they follow each other at random */
-                int64_t here = times[kind];
-                best = here > most ? kind : best;
-                most = here > most ? here : most;
-                runs |= (uint32_t)(here > 0) & (busy[kind] != 0);
+                int64_t cycles = times[kind];
+                best = cycles > most ? kind : best;
+                most = cycles > most ? cycles : most;
+                runs |= (uint32_t)(cycles > 0) & (busy[kind] != 0);
             }
             out[written++] = (uint8_t)(value_of[best] | (seen[cell] ? SEEN_EVENT : 0) | (runs ? SEEN_RUNNING : 0));
         }
@@ -456,15 +456,15 @@ static int64_t satview_draw_stack(const double *tops, int64_t kinds, int64_t bin
         memset(until, 0, sizeof until);
         for (int64_t row = end_row - 1; row >= first_row; row--) {
             uint32_t *line = pixels + row * width;
-            int32_t here = (int32_t)(bottom - row);
+            int32_t height_of_row = (int32_t)(bottom - row);
             if (row < end_row - 1)
                 memcpy(line + column[0], line + width + column[0], (size_t)(column[count] - column[0]) * sizeof *line);
             for (int64_t b = 0; b < count; b++) {
                 int64_t k = kind[b];
                 uint32_t colour;
-                if (until[b] >= here)
+                if (until[b] >= height_of_row)
                     continue;
-                while (k < kinds && level[k][b] < here)
+                while (k < kinds && level[k][b] < height_of_row)
                     k++;
                 kind[b] = (uint8_t)k;
                 until[b] = k < kinds ? level[k][b] : INT32_MAX;

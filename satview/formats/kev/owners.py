@@ -132,25 +132,25 @@ class Discontinuities:
         if not len(rows):
             return []
         ring = cpus.astype(np.int64) if self._per_cpu else np.full(len(rows), -1)
-        is_found = dropped.copy()
+        is_break = dropped.copy()
         buffers = np.flatnonzero(~dropped)
         number = sequence[buffers].astype(np.int64)
         if self._per_cpu:  # those of a CPU count on together
             order = np.argsort(ring[buffers], kind="stable")
             buffers, number = buffers[order], number[order]
-        of = ring[buffers]
-        is_first = np.append(True, of[1:] != of[:-1])[: len(of)]
+        ring_of_buffer = ring[buffers]
+        is_first = np.append(True, ring_of_buffer[1:] != ring_of_buffer[:-1])[: len(ring_of_buffer)]
         first_buffers = np.flatnonzero(is_first)
-        before = np.append(0, number[:-1])[: len(of)]
+        before = np.append(0, number[:-1])[: len(ring_of_buffer)]
         # Before the first BUFFER nothing is known to be missing: a ring, or a capture that began earlier, starts
         # anywhere.
-        starts = zip(of[first_buffers].tolist(), number[first_buffers].tolist(), strict=True)
+        starts = zip(ring_of_buffer[first_buffers].tolist(), number[first_buffers].tolist(), strict=True)
         before[first_buffers] = [self._last.get(ring, after - 1) for ring, after in starts]
-        last = np.append(first_buffers[1:] - 1, len(of) - 1)[: len(first_buffers)]
-        self._last.update(zip(of[last].tolist(), number[last].tolist(), strict=True))
+        last = np.append(first_buffers[1:] - 1, len(ring_of_buffer) - 1)[: len(first_buffers)]
+        self._last.update(zip(ring_of_buffer[last].tolist(), number[last].tolist(), strict=True))
         # The vendor's listings show the lower bits of the number only; 8.0 begins its last buffer from 1 again.
         is_next = (number - before) & _COMMON_BITS == 1
         if self._per_cpu:
             is_next |= number == 1
-        is_found[buffers[~is_next]] = True
-        return list(zip(rows[is_found].tolist(), ring[is_found].tolist(), strict=True))
+        is_break[buffers[~is_next]] = True
+        return list(zip(rows[is_break].tolist(), ring[is_break].tolist(), strict=True))

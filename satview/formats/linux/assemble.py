@@ -186,19 +186,20 @@ def _gone(schedule: Schedule, problems: Problems) -> _Events:
     """Return that threads are off their CPU where the next switch there is from another one: switches are missing."""
     switches = schedule.switches
     order = np.lexsort((switches.record, switches.time_ns, switches.cpu))
-    last, here = order[:-1], order[1:]
-    is_missing = (switches.cpu[last] == switches.cpu[here]) & (switches.after[last] != switches.before[here])
-    is_missing &= (switches.after[last] >= 0) & (switches.before[here] >= 0)
-    last, here = last[is_missing], here[is_missing]
-    if len(here):
-        first_ns = int(switches.time_ns[here].min())
+    previous, following = order[:-1], order[1:]
+    is_missing = switches.cpu[previous] == switches.cpu[following]
+    is_missing &= switches.after[previous] != switches.before[following]
+    is_missing &= (switches.after[previous] >= 0) & (switches.before[following] >= 0)
+    previous, following = previous[is_missing], following[is_missing]
+    if len(following):
+        first_ns = int(switches.time_ns[following].min())
         problems.add("lost-events", "switches are missing: a thread leaves a CPU that another one had; the state of "
-                     "that one is unknown from there on", None, len(here), first_ns)  # fmt: skip
-    was_busy = switches.after[last] > 0
-    last, here = last[was_busy], here[was_busy]
-    zero = np.zeros(len(here), np.int64)
-    return _Events(switches.time_ns[here], switches.record[here], zero - 1, switches.cpu[here],
-                   _who(switches.after[last], zero), zero + linux.GONE, switches.after[last], zero,
+                     "that one is unknown from there on", None, len(following), first_ns)  # fmt: skip
+    was_busy = switches.after[previous] > 0
+    previous, following = previous[was_busy], following[was_busy]
+    zero = np.zeros(len(following), np.int64)
+    return _Events(switches.time_ns[following], switches.record[following], zero - 1, switches.cpu[following],
+                   _who(switches.after[previous], zero), zero + linux.GONE, switches.after[previous], zero,
                    zero - 1)  # fmt: skip
 
 

@@ -141,9 +141,9 @@ def _starts(data: NDArray[np.uint8], begin: int, end: int, order: ByteOrder, pro
         for _ in range(_BLOCK_SHIFT + 1):
             reached[further[reached]] = True
             further = further[further]
-        here = np.flatnonzero(reached[:count])
-        starts_by_block.append(block_offset + here * _WORD)
-        last = int(here[-1])
+        words = np.flatnonzero(reached[:count])
+        starts_by_block.append(block_offset + words * _WORD)
+        last = int(words[-1])
         if not steps[last]:  # no record is so short, and none follows it
             problems.add(
                 "section-cut", "a record of no length; what follows it is left out", block_offset + last * _WORD

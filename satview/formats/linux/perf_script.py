@@ -124,10 +124,10 @@ def _lines(data: NDArray[np.uint8], problems: Problems) -> _Lines:
         block = data[block_start : block_start + _BLOCK].tobytes()
         end = block.rfind(b"\n") + 1
         block = block[: end or len(block)].replace(b"\r\n", b"\n")
-        here = _LINE.findall(block)
+        lines = _LINE.findall(block)
         strange += len(re.findall(rb"^[^\s#].*$", block, re.MULTILINE)) + len(
-            re.findall(rb"^[ \t]+[^\s#].*$", block, re.MULTILINE)) - len(here)  # fmt: skip
-        matches += here
+            re.findall(rb"^[ \t]+[^\s#].*$", block, re.MULTILINE)) - len(lines)  # fmt: skip
+        matches += lines
         block_start += end or len(block)
     if strange > 0:
         problems.add("foreign-line", "lines that are no events: heads, stacks, or of another program", None, strange)

@@ -93,8 +93,8 @@ def walk(data: NDArray[np.uint8], pages: Pages, order: str) -> Walked:
         for column in zip(*records_by_step, strict=True)
     ] or [np.empty(0, np.int64)] * 4
     in_order = np.lexsort((columns[1], columns[0]))
-    row, where, when, size = (column[in_order] for column in columns)
-    records = Records(data, when, pages.cpu[row], where, size, order)
+    row, offsets, times, size = (column[in_order] for column in columns)
+    records = Records(data, times, pages.cpu[row], offsets, size, order)
     return Walked(records, every[(commit & _MISSED) != 0], every[is_damaged])
 
 
@@ -287,12 +287,12 @@ def _cut_parts(file: _File, problems: Problems) -> None:
     """Leave of the pages of each CPU what is in the file."""
     total = len(file.data if file.unpacked is None else file.unpacked)
     for i, (cpu, offset, size) in enumerate(file.parts):
-        there = max(0, min(size, total - offset))
-        if there < size:
+        held_bytes = max(0, min(size, total - offset))
+        if held_bytes < size:
             problems.add(
-                "section-cut", f"{size - there:,} bytes of the pages of CPU {cpu} are missing", min(offset, total)
+                "section-cut", f"{size - held_bytes:,} bytes of the pages of CPU {cpu} are missing", min(offset, total)
             )
-        file.parts[i] = (cpu, offset, there)
+        file.parts[i] = (cpu, offset, held_bytes)
 
 
 # ---- version 7 -----------------------------------------------------------------------------------------------------

@@ -92,10 +92,10 @@ class ListPattern:
             if reader is listed_text:  # several follow one another, each up to its NUL
                 texts.append(value)
                 continue
-            found_words = reader(value, byte_order)
-            if found_words is None:
+            group_words = reader(value, byte_order)
+            if group_words is None:
                 return None
-            words += found_words
+            words += group_words
         return words + listed_text("\0".join(texts), byte_order) if texts else words
 
 

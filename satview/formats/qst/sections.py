@@ -172,12 +172,12 @@ def _sections(file: SourceFile, offset: int, problems: Problems) -> list[_Sectio
             what = f"{file.size - offset:,} bytes that are no section known here are left out"
             problems.add("section-cut", what, offset)
             return sections
-        there = min(length, file.size - offset - size)
-        if there < length:
-            what = f"section {SECTION_NAMES[magic]} announces {length:,} bytes, {there:,} are there"
+        held_bytes = min(length, file.size - offset - size)
+        if held_bytes < length:
+            what = f"section {SECTION_NAMES[magic]} announces {length:,} bytes, {held_bytes:,} are there"
             problems.add("section-cut", what, offset + 8)
-        sections.append(_Section(magic, offset + size, there, int(head["entries"])))
-        offset += size + there
+        sections.append(_Section(magic, offset + size, held_bytes, int(head["entries"])))
+        offset += size + held_bytes
     if offset < file.size:
         problems.add("section-cut", f"{file.size - offset} bytes of the head of a section", offset)
     return sections
@@ -279,14 +279,16 @@ def _listed_slots(file: SourceFile, sections: dict[int, _Section], problems: Pro
         return slots
     count = min(listed.entries, listed.size // layout.BUFFER_4.itemsize)
     rows = _records(file, listed.at, layout.BUFFER_4, count)
-    counts, there = rows["slots"].astype(np.int64), int(slots.slots[0])
-    if int(counts.sum()) < there or count < listed.entries:
-        problems.add("section-cut", f"KBUF lists {int(counts.sum()):,} slots, MAIN has {there:,}; they are read in the "
-                     "order of the file", listed.at)  # fmt: skip
+    counts, held_slots = rows["slots"].astype(np.int64), int(slots.slots[0])
+    if int(counts.sum()) < held_slots or count < listed.entries:
+        what = (
+            f"KBUF lists {int(counts.sum()):,} slots, MAIN has {held_slots:,}; they are read in the order of the file"
+        )
+        problems.add("section-cut", what, listed.at)
         return slots
     # What was cut off is missing at the end: a buffer of which a part is there is not complete.
     ends = np.cumsum(counts)
-    whole = ends <= there
+    whole = ends <= held_slots
     if not whole.all():
         left_out = int(np.count_nonzero(counts[~whole]))
         problems.add("section-cut", f"{left_out} kernel buffers of KBUF are not complete in MAIN", listed.at, left_out)

@@ -50,9 +50,9 @@ def _heads(slots: SlotSource) -> tuple[NDArray[np.uint8], NDArray[np.bool_]]:
     cpu, is_time = np.empty(len(slots), np.uint8), np.empty(len(slots), np.bool_)
     for start in range(0, len(slots), _CHUNK):
         part = slots.read(start, min(start + _CHUNK, len(slots)))
-        here = slice(start, start + len(part))
-        cpu[here] = part[:, 0] >> wire.CPU_SHIFT & wire.CPU_MASK
-        is_time[here] = (part[:, 0] & wire.CODE_MASK == wire.CONTROL_TIME) & (part[:, 2] >> 31 == 0)
+        rows = slice(start, start + len(part))
+        cpu[rows] = part[:, 0] >> wire.CPU_SHIFT & wire.CPU_MASK
+        is_time[rows] = (part[:, 0] & wire.CODE_MASK == wire.CONTROL_TIME) & (part[:, 2] >> 31 == 0)
     return cpu, is_time
 
 

@@ -47,9 +47,9 @@ def needed_for_own_state(calls: Calls, waiting: Bools, lwp: NDArray[np.uint8]) -
     """
     by_thread = calls.by_thread
     needed = np.zeros(len(calls.code), np.bool_)
-    before, here = by_thread[:-1], by_thread[1:]
-    is_new = calls.thread[before] != calls.thread[here]
-    needed[here] = is_new | waiting[before] | (lwp[before] != lwp[here])
+    row_before, row = by_thread[:-1], by_thread[1:]
+    is_new = calls.thread[row_before] != calls.thread[row]
+    needed[row] = is_new | waiting[row_before] | (lwp[row_before] != lwp[row])
     needed[by_thread[:1]] = True
     return needed
 
@@ -94,8 +94,8 @@ def _has_lwp_back(calls: Calls, lwp: NDArray[np.uint8]) -> Bools:
     """Return for every record whether the one before it on the LWP was another thread's."""
     by_lwp = np.argsort(lwp, kind="stable")
     back = np.zeros(len(lwp), np.bool_)
-    before, here = by_lwp[:-1], by_lwp[1:]
-    back[here] = (lwp[before] == lwp[here]) & (calls.thread[before] != calls.thread[here])
+    row_before, row = by_lwp[:-1], by_lwp[1:]
+    back[row] = (lwp[row_before] == lwp[row]) & (calls.thread[row_before] != calls.thread[row])
     return back
 
 
@@ -113,8 +113,8 @@ def _valid(other: Effects, own_rows: NDArray[np.intp], calls: Calls, value: NDAr
     last_own = np.where(has_run, own_rows[np.maximum(last_row, 0)], -1)
     is_still = np.zeros(len(other.event), np.bool_)
     order = np.lexsort((other.event, other.thread))
-    here, before = order[1:], order[:-1]
-    is_still[here] = (other.thread[here] == other.thread[before]) & (other.event[before] > last_own[here])
+    row, row_before = order[1:], order[:-1]
+    is_still[row] = (other.thread[row] == other.thread[row_before]) & (other.event[row_before] > last_own[row])
     suspends = value[other.event] == STATE_BY_NAME["SUSPENDED"].value
     keep = suspends | ~has_run | is_still
     return Effects(other.event[keep], other.thread[keep])

@@ -121,7 +121,7 @@ class ClockReview:
         """
         doubts, claims = [], self._claims()
         for cpu in sorted(set(cpus)):
-            lost = np.array(sorted(row for row, of in zip(rows, cpus, strict=True) if of == cpu))
+            lost = np.array(sorted(row for row, other_cpu in zip(rows, cpus, strict=True) if other_cpu == cpu))
             later = np.flatnonzero((claims.cpu == cpu) & (claims.kind == TIME))
             behind = np.searchsorted(claims.row[later], lost)
             for number, count in zip(

@@ -349,7 +349,7 @@ def last_times(
     times = earlier[cpus]
     for cpu in np.unique(cpus).tolist():
         rows_of_cpu = np.flatnonzero(event_cpus == cpu)
-        here = np.flatnonzero(cpus == cpu)
-        last = np.searchsorted(rows_of_cpu, before[here], side="right") - 1
-        times[here[last >= 0]] = event_times[rows_of_cpu[last[last >= 0]]]
+        requests = np.flatnonzero(cpus == cpu)
+        last = np.searchsorted(rows_of_cpu, before[requests], side="right") - 1
+        times[requests[last >= 0]] = event_times[rows_of_cpu[last[last >= 0]]]
     return times
