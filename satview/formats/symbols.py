@@ -204,7 +204,7 @@ def _best(paths: Mapping[str, list[Path]], name: str, notes: list[str]) -> Path 
 
     def alike(path: Path) -> int:
         pairs = zip(reversed(parts[:-1]), reversed(path.parts[:-1]), strict=False)
-        return next((at for at, (one, other) in enumerate(pairs) if one != other), len(parts) - 1)
+        return next((depth for depth, (one, other) in enumerate(pairs) if one != other), len(parts) - 1)
 
     best = [path for path in candidates if alike(path) == max(map(alike, candidates))]
     if len(best) > 1:

@@ -18,9 +18,9 @@ _CERTAIN: Final = 100
 _Progress = Callable[[float], None]
 
 
-def score(first: bytes, path: Path) -> int:
+def score(first_bytes: bytes, path: Path) -> int:
     """Return how sure it is that a file names traces on an axis, 0 to 100."""
-    return _CERTAIN if looks_like_axis(first, path) else 0
+    return _CERTAIN if looks_like_axis(first_bytes, path) else 0
 
 
 def open_axis(path: Path, progress: _Progress | None = None, cancelled: Callable[[], bool] | None = None) -> Trace:
