@@ -263,7 +263,7 @@ def _number(field: _Field) -> str:
     return f"%{field.flags}{field.width or ''}{precision}{'x' if field.letter == 'c' else 'd'}"
 
 
-_Made = tuple[Batch, NDArray[np.int64], Callable[[], Lines]]  # events, which of them are printed, their lines
+_Pending = tuple[Batch, NDArray[np.int64], Callable[[], Lines]]  # events, which of them are printed, their lines
 
 TIMES = ("cycles", "full", "ns", "wall")
 
@@ -386,9 +386,9 @@ def _date(second: int) -> str:
         return f"{second}"
 
 
-def _one_ahead(batches: Iterator[_Made]) -> Iterator[_Made]:
+def _one_ahead(batches: Iterator[_Pending]) -> Iterator[_Pending]:
     """Yield what is made, each while the next one is read: by the core, which needs no lock of the interpreter."""
-    before: _Made | None = None
+    before: _Pending | None = None
     with ThreadPoolExecutor(1, "satview-lines") as pool:  # a thread for each would start later than it could print
         try:
             for batch, rows, make in batches:
@@ -462,7 +462,7 @@ class Printer:
     def _batches(
         self, selector: Selector, after: Callable[[Batch], None] | None
     ) -> Iterator[tuple[Batch, NDArray[np.int64], Lines]]:
-        batches = self._made(selector)
+        batches = self._pending(selector)
         for batch, rows, make in _one_ahead(batches) if self.is_ahead else batches:
             lines = make()
             self.printed += lines.printed
@@ -470,7 +470,7 @@ class Printer:
             if after is not None:
                 after(batch)
 
-    def _made(self, selector: Selector) -> Iterator[_Made]:
+    def _pending(self, selector: Selector) -> Iterator[_Pending]:
         """Yield the events, which of them are printed, and what makes their lines."""
         start_cycles: int | None = None
         job = CoreLines(self.source, self.rows)
@@ -490,6 +490,6 @@ class Printer:
         texts = slot_lines(batch.slots, self.source.byte_order)
         for slot in batch.stray_tails.tolist():
             texts[slot] += stray_line(int(batch.slots[slot, 0]))
-        for slot, line in zip(batch.last_slot[rows].tolist(), lines.each(), strict=True):
+        for slot, line in zip(batch.last_slot[rows].tolist(), lines.split(), strict=True):
             texts[slot] += line.decode("utf-8", "surrogateescape")
         return texts

@@ -107,7 +107,7 @@ class Lines:
     ends: NDArray[np.int64]
     printed: int
 
-    def each(self) -> list[bytes]:
+    def split(self) -> list[bytes]:
         """Return them one by one."""
         ends, text = self.ends.tolist(), bytes(self.text)
         return [text[before:end] for before, end in zip([0, *ends], ends, strict=False)]
@@ -178,7 +178,7 @@ class CoreLines:
         """Return what makes the text of some events of a batch; the core does, without the interpreter's lock."""
         form = self._form_numbers(batch, rows)
         heads = self._rows.heads(batch, rows)
-        texts, base = self._made(batch, rows, form, heads)
+        texts, base = self._python_texts(batch, rows, form, heads)
         values, head_texts = _head_table(heads, len(rows))
         printed = self._printer.begin(printing.Job(
             batch.start, batch.words, self._source.byte_order == "big", rows, form, values,
@@ -212,7 +212,7 @@ class CoreLines:
             self._texts[number] = _Texts(count, text_columns)
         return number
 
-    def _made(
+    def _python_texts(
         self, batch: Batch, rows: NDArray[np.int64], form: NDArray[np.int32], heads: list[Head]
     ) -> tuple[list[bytes], NDArray[np.int64]]:
         """Return the texts that Python makes, and int64 (rows,), the number of the first one of each line."""
@@ -225,14 +225,14 @@ class CoreLines:
         lines = np.flatnonzero(has_texts[form] & (form >= 0))
         order = lines[np.argsort(form[lines], kind="stable")]
         for members in np.split(order, np.flatnonzero(np.diff(form[order])) + 1) if len(order) else []:
-            made_texts = self._texts[int(form[members[0]])]
-            group = _group(self._source, batch, rows[members], made_texts.count)
-            if made_texts.template is not None:
+            form_texts = self._texts[int(form[members[0]])]
+            group = _group(self._source, batch, rows[members], form_texts.count)
+            if form_texts.template is not None:
                 columns = [
-                    _filled(made_texts.template, made_texts.columns, [head.of(members) for head in heads], group)
+                    _filled(form_texts.template, form_texts.columns, [head.of(members) for head in heads], group)
                 ]
             else:
-                columns = [[_encoded(text) for text in column(group)] for column in made_texts.columns]
+                columns = [[_encoded(text) for text in column(group)] for column in form_texts.columns]
             base[members] = len(texts) + len(columns) * np.arange(len(members))
             texts += chain.from_iterable(zip(*columns, strict=True))
         return texts, base

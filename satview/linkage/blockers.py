@@ -179,9 +179,8 @@ def _of_messages(trace: Trace, all_waits: Waits) -> tuple[NDArray[np.intp], _Int
 def _owner_words(trace: Trace, all_waits: Waits, wait: NDArray[np.intp]) -> tuple[_Ints, NDArray[np.bool_]]:
     """Return the words of mutexes that threads wait for without bit 31, and whether they are known."""
     word, known = argument(trace, all_waits.call_row[wait], "owner")
-    known &= (
-        all_waits.first_row[wait] == all_waits.row[wait]
-    )  # within SYNC_CONDVAR_WAIT it is the word of another object
+    # Within SYNC_CONDVAR_WAIT it is the word of another object.
+    known &= all_waits.first_row[wait] == all_waits.row[wait]
     return word & OWNER_MASK, known
 
 
@@ -211,22 +210,19 @@ def _next_to_give(trace: Trace, wait: NDArray[np.intp]) -> _Ints:
     mutex = known.of_wait[wait].astype(np.int64)
     position = np.searchsorted(key, mutex << 32 | all_waits.row[wait])
     fits = np.flatnonzero((position < len(key)) & (mutex >= 0))
-    give = order[position[fits]]
-    is_mine = gives.mutex[give] == mutex[fits]
-    is_mine &= (all_waits.end_row[wait[fits]] == OPEN) | (gives.row[give] < all_waits.end_row[wait[fits]])
-    is_mine &= gives.thread[give] != all_waits.thread[wait[fits]]
+    waiting, give = wait[fits], order[position[fits]]
+    gives_next = gives.mutex[give] == mutex[fits]
+    gives_next &= (all_waits.end_row[waiting] == OPEN) | (gives.row[give] < all_waits.end_row[waiting])
+    gives_next &= gives.thread[give] != all_waits.thread[waiting]
     # A wait for a condition of which the mutex is not known may have given it up before.
     unclear = gives.row[gives.mutex < 0]
     process = trace.threads.process
-    owner, unclear_owner = (
-        process[all_waits.thread[wait[fits]]].astype(np.int64),
-        process[gives.thread[gives.mutex < 0]],
-    )
+    owner, unclear_owner = process[all_waits.thread[waiting]].astype(np.int64), process[gives.thread[gives.mutex < 0]]
     rows = np.sort(unclear_owner.astype(np.int64) << 32 | unclear)
-    is_mine &= (np.searchsorted(rows, owner << 32 | all_waits.row[wait[fits]])
+    gives_next &= (np.searchsorted(rows, owner << 32 | all_waits.row[waiting])
                 == np.searchsorted(rows, owner << 32 | gives.row[give]))  # fmt: skip
-    is_mine &= ~known.may_be_given(all_waits.row[wait[fits]].astype(np.int64), gives.row[give].astype(np.int64))
-    out[fits[is_mine]] = gives.thread[give[is_mine]]
+    gives_next &= ~known.may_be_given(all_waits.row[waiting].astype(np.int64), gives.row[give].astype(np.int64))
+    out[fits[gives_next]] = gives.thread[give[gives_next]]
     return out
 
 
@@ -251,9 +247,8 @@ def _who_let_in(trace: Trace, all_waits: Waits, wait: NDArray[np.intp]) -> _Ints
     key = all_waits.thread[wait][order].astype(np.int64) << 32 | all_waits.end_row[wait][order]
     position = np.searchsorted(key, who << 32 | cause) - 1
     before = wait[order[np.maximum(position, 0)]]
-    waited = (
-        (position >= 0) & (all_waits.thread[before] == who) & (all_waits.end_row[before] > all_waits.row[wait[known]])
-    )
+    waited = (position >= 0) & (all_waits.thread[before] == who)
+    waited &= all_waits.end_row[before] > all_waits.row[wait[known]]
     out[known[~waited]] = who[~waited]
     return out
 

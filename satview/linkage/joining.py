@@ -21,14 +21,14 @@ from satview.linkage.transactions import Transactions, transactions
 from satview.linkage.waits import Waits
 from satview.store.axis import FileAxis, Joiner, Part, concatenated, scaled
 
-_Found = NDArray[Any]
+_Column = NDArray[Any]
 _ROWS: Final = frozenset({"row"})
 _THREADS: Final = frozenset({"thread", "client", "server"})
 _PIDS: Final = frozenset({"pid", "server_pid"})
 _MOMENTS: Final = frozenset({"start", "end"})
 
 
-def _column(part: Part, name: str, own: _Found) -> _Found:
+def _column(part: Part, name: str, own: _Column) -> _Column:
     """Return a column of a file's table as it is on the axis; what the column holds follows from its name."""
     if name in _ROWS or name.endswith("_row"):
         return part.axis_rows(own)
@@ -43,7 +43,7 @@ def _column(part: Part, name: str, own: _Found) -> _Found:
     return own
 
 
-def _columns(axis: FileAxis, per_file: Sequence[Any], names: Sequence[str]) -> dict[str, _Found]:
+def _columns(axis: FileAxis, per_file: Sequence[Any], names: Sequence[str]) -> dict[str, _Column]:
     return {
         name: concatenated([_column(part, name, getattr(own, name))
                             for part, own in zip(axis.parts, per_file, strict=True)])
@@ -89,7 +89,7 @@ def _mutexes(axis: FileAxis, per_file: list[Mutexes]) -> Mutexes:
             int(column.max(initial=-1)) for column in (table.gets.mutex, table.gives.mutex, table.of_wait)
         )
 
-    def numbered(column: _Found, number: int) -> _Found:
+    def numbered(column: _Column, number: int) -> _Column:
         return np.where(column >= 0, column + starts[number], column)
 
     def calls(calls_per_file: list[MutexCalls]) -> MutexCalls:
@@ -123,7 +123,7 @@ def _positions(axis: FileAxis, per_file: list[Transactions]) -> list[NDArray[np.
     return np.split(position, np.cumsum([len(table) for table in per_file])[:-1])
 
 
-def _numbered(own: list[_Found], positions: list[NDArray[np.int64]]) -> _Found:
+def _numbered(own: list[_Column], positions: list[NDArray[np.int64]]) -> _Column:
     return concatenated([
         np.where(column >= 0, position[column], column) if len(position) else column
         for column, position in zip(own, positions, strict=True)

@@ -79,10 +79,9 @@ def _creations(trace: Trace) -> Pairs:
     numbers = call_numbers(trace.release)
     call[number == numbers["TRACE_EVENT"]] = NO_EVENT  # the dump of another START
     number[call == NO_EVENT] = -1
-    creations = np.flatnonzero(events.code[rows] == wire.THREAD_CREATE)
+    with_call = np.flatnonzero((events.code[rows] == wire.THREAD_CREATE) & (call != NO_EVENT))
     is_own = np.zeros(len(rows), np.bool_)
-    by = events.thread[call[creations[call[creations] != NO_EVENT]]]
-    with_call = creations[call[creations] != NO_EVENT]
+    by = events.thread[call[with_call]]
     is_own[with_call] = (process[by] == process[events.thread[rows[with_call]]]) & (by != UNKNOWN_THREAD)
     is_own &= number == numbers["THREAD_CREATE"]
     return _known(trace, call, rows, np.where(is_own, np.uint8(Certainty.EXACT), np.uint8(Certainty.INFERRED)))

@@ -163,8 +163,8 @@ def _round_trips(trace: Trace) -> Pairs:
     entry = open_calls(trace, sends)
     within_call = np.flatnonzero(entry != NO_EVENT)
     enters, sent, thread = entry[within_call], sends[within_call], trace.events.thread
-    within_call = np.flatnonzero((thread[enters] == thread[sent]) & (thread[sent] != UNKNOWN_THREAD))
-    enters, sent = enters[within_call], sent[within_call]
+    same_thread = np.flatnonzero((thread[enters] == thread[sent]) & (thread[sent] != UNKNOWN_THREAD))
+    enters, sent = enters[same_thread], sent[same_thread]
     ends = partners(trace)[enters]
     comes_back = (ends != NO_EVENT) & (ends > sent)
     return pairs_of(sent[comes_back], ends[comes_back])

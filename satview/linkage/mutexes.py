@@ -101,9 +101,8 @@ def _mutexes(trace: Trace) -> Mutexes:
     waiting = np.flatnonzero((all_waits.value == MUTEX) & all_waits.has_object)
     address = np.concatenate([*(part[0] for part in parts), all_waits.object[waiting]])
     known = np.concatenate([*(part[1] for part in parts), np.ones(len(waiting), np.bool_)])
-    thread = np.concatenate(
-        (*(trace.events.thread[rows] for rows in (locks, unlocks, pauses)), all_waits.thread[waiting])
-    )
+    callers = (trace.events.thread[rows] for rows in (locks, unlocks, pauses))
+    thread = np.concatenate((*callers, all_waits.thread[waiting]))
     process = trace.threads.process[thread].astype(np.int64)
     addresses, which = links.numbered(address)
     number = links.numbered(process * addresses + which)[1]

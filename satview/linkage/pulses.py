@@ -86,13 +86,13 @@ def _handed_over(
     order = np.argsort(owner << 32 | receipts)
     sorted_key = (owner << 32 | receipts)[order]
     position = np.searchsorted(sorted_key, events.thread[ends].astype(np.int64) << 32 | ends)
-    within_wait = np.flatnonzero(position < len(order))
-    within_wait = within_wait[owner[order[position[within_wait]]] == events.thread[ends[within_wait]]]
-    receipt = order[position[within_wait]]
-    sent = np.searchsorted(sends, pulse[within_wait])
+    followed = np.flatnonzero(position < len(order))
+    followed = followed[owner[order[position[followed]]] == events.thread[ends[followed]]]
+    receipt = order[position[followed]]
+    sent = np.searchsorted(sends, pulse[followed])
     # Another wait that begins before the receipt means that this one ended without a pulse.
     fits = send_key[sent] == receipt_key[receipt]
-    sent, receipt, ends = sent[fits], receipt[fits], ends[within_wait][fits]
+    sent, receipt, ends = sent[fits], receipt[fits], ends[followed][fits]
     sent, receipt = _last_of(receipt, sent, ends)
     _, once = np.unique(sent, return_index=True)
     return sent[once], receipt[once]

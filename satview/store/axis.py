@@ -109,7 +109,7 @@ class FileAxis:
     own_row: NDArray[np.uint32]
     joiners: Mapping[str, Joiner]
 
-    def made(self, name: str, make: Callable[[Trace], Any]) -> Any | None:
+    def combined(self, name: str, make: Callable[[Trace], Any]) -> Any | None:
         """Return what is cached under a name, combined; None where nothing says how (`store.trace.Axis`)."""
         joiner = self.joiners.get(name)
         return None if joiner is None else joiner(self, [part.trace.cached(name, make) for part in self.parts])

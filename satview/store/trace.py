@@ -160,7 +160,7 @@ def codes_of_names(catalogue: Catalogue, names: Sequence[str]) -> NDArray[np.boo
     return table
 
 
-_Made = TypeVar("_Made")
+_Kept = TypeVar("_Kept")
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,7 +194,7 @@ Listed = tuple[NDArray[np.int64], NDArray[np.int32]]
 class Axis(Protocol):
     """What a trace that is made of several files knows of them (`store.axis`)."""
 
-    def made(self, name: str, make: Callable[[Trace], Any]) -> Any | None:
+    def combined(self, name: str, make: Callable[[Trace], Any]) -> Any | None:
         """Return what `Trace.cached` has under a name, made of what each file has; None = make it of the whole.
 
         Args:
@@ -318,16 +318,16 @@ class Trace:
         """Events per code, shape (32768,), int64; counted at the first call."""
         return self.cached("code_counts", _count_codes)
 
-    def cached(self, name: str, make: Callable[[Trace], _Made]) -> _Made:
+    def cached(self, name: str, make: Callable[[Trace], _Kept]) -> _Kept:
         """Return `make(self)`, made once under that name whatever the number of threads; not to be changed.
 
         What is made must not hold the trace: that would be a cycle.
         """
-        kept: _Made = self._cached.get(name, lambda: self._made(name, make))
+        kept: _Kept = self._cached.get(name, lambda: self._computed(name, make))
         return kept
 
-    def _made(self, name: str, make: Callable[[Trace], _Made]) -> _Made:
-        computed = None if self.axis is None else self.axis.made(name, make)
+    def _computed(self, name: str, make: Callable[[Trace], _Kept]) -> _Kept:
+        computed = None if self.axis is None else self.axis.combined(name, make)
         computed = make(self) if computed is None else computed
         if isinstance(computed, np.ndarray):
             computed.setflags(write=False)
