@@ -417,10 +417,8 @@ def _argument_names(release: Release, learned: int | Taught) -> dict[str, tuple[
     for name in [name for name in codes_of_name if name.endswith("[0]") or f"{name}[1]" in codes_of_name]:
         codes_of_name.setdefault(name.removesuffix("[0]") if name.endswith("[0]") else f"{name}[0]", [])
     alike: dict[str, list[int]] = {}
-    for (
-        name,
-        codes,
-    ) in codes_of_name.items():  # lists spell an argument differently; each spelling is understood everywhere
+    # Lists spell an argument differently; each spelling is understood everywhere.
+    for name, codes in codes_of_name.items():
         alike.setdefault(one_spelling(name), []).extend(codes)
     return {name: tuple(sorted(set(alike[one_spelling(name)]))) for name in codes_of_name}
 

@@ -163,6 +163,6 @@ def rows_of(passes: Bools) -> NDArray[np.uint32]:
 
 
 def _numbered(positions: NDArray[np.intp], start: int) -> NDArray[np.uint32]:
-    rows = positions.astype(np.uint32)
-    rows += np.uint32(start)
-    return rows
+    numbers = positions.astype(np.uint32)
+    numbers += np.uint32(start)
+    return numbers

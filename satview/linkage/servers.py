@@ -64,23 +64,18 @@ def services(trace: Trace) -> Services:
 def _services(trace: Trace) -> Services:
     sent, time = transactions(trace), np.append(trace.events.time_cycles, trace.window.end)
     transaction = np.flatnonzero((sent.server > 0) & (sent.client > 0) & (sent.server != sent.client))
-    start = time[
-        np.where(_finds_receiver(trace, sent, transaction), sent.send_row[transaction], sent.receive_row[transaction])
-    ]
+    client, server = sent.client[transaction], sent.server[transaction]
+    send_row, receive_row = sent.send_row[transaction], sent.receive_row[transaction]
+    start = time[np.where(_finds_receiver(trace, sent, transaction), send_row, receive_row)]
     end = time[sent.over_row[transaction]]  # -1 is the end of the trace
     unsure = np.flatnonzero(sent.over_row[transaction] < 0)
-    end[unsure] = np.minimum(end[unsure], _next_loss(trace, time[sent.receive_row[transaction[unsure]]]))
-    end = np.minimum(end, time[_next(sent.client, sent.send_row, sent.client[transaction], sent.send_row[transaction])])
+    end[unsure] = np.minimum(end[unsure], _next_loss(trace, time[receive_row[unsure]]))
+    end = np.minimum(end, time[_next(sent.client, sent.send_row, client, send_row)])
     ended = rows_of_codes(trace, wire.THREAD_DESTROY).astype(np.int64)
-    end = np.minimum(
-        end, time[_next(trace.events.thread[ended], ended, sent.server[transaction], sent.receive_row[transaction])]
-    )
+    end = np.minimum(end, time[_next(trace.events.thread[ended], ended, server, receive_row)])
     keep = np.flatnonzero(end > start)
-    keep = keep[np.lexsort((start[keep], sent.client[transaction[keep]]))]
-    transaction = transaction[keep]
-    return Services(
-        transaction.astype(np.int64), sent.client[transaction], sent.server[transaction], start[keep], end[keep]
-    )
+    keep = keep[np.lexsort((start[keep], client[keep]))]
+    return Services(transaction[keep].astype(np.int64), client[keep], server[keep], start[keep], end[keep])
 
 
 def _finds_receiver(trace: Trace, sent: Transactions, transaction: NDArray[np.intp]) -> NDArray[np.bool_]:
@@ -191,9 +186,8 @@ def server_of(trace: Trace, process: int, coid: int, event: int) -> Server | Non
         sure = bool(is_whole(trace, np.array([row]), np.array([event]))[0])
     else:  # the message that the call itself sends
         sure = int(open_calls(trace, np.array([row], np.uint32))[0]) == event
-    return Server(
-        int(known.server_pid[position]), int(known.chid[position]), row, Certainty.EXACT if sure else Certainty.INFERRED
-    )
+    certainty = Certainty.EXACT if sure else Certainty.INFERRED
+    return Server(int(known.server_pid[position]), int(known.chid[position]), row, certainty)
 
 
 def creation_of(trace: Trace, process: int, chid: int, event: int) -> int:
@@ -296,10 +290,9 @@ def _sent(trace: Trace) -> tuple[_Ints, _Ints, _Ints, _Ints, _Ints]:
     entry = open_calls(trace, sends)
     thread = trace.events.thread
     within_call = np.flatnonzero(entry != NO_EVENT)
-    within_call = within_call[
-        (thread[entry[within_call]] == thread[sends[within_call]]) & (thread[sends[within_call]] != UNKNOWN_THREAD)
-    ]
     sends, entry = sends[within_call], entry[within_call]
+    same_thread = (thread[entry] == thread[sends]) & (thread[sends] != UNKNOWN_THREAD)
+    sends, entry = sends[same_thread], entry[same_thread]
     coid, known = argument(trace, entry, "coid")
     pid = comm_words(trace, sends)[1].view(np.int32).astype(np.int64)
     known &= pid > 0  # a send that failed, or to another node

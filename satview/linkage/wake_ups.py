@@ -122,19 +122,12 @@ def _linux_pairs(trace: Trace) -> Pairs:
     known, rank = np.unique(woken, return_inverse=True)
     if not len(known):
         return no_pairs()
-    thread_index = np.minimum(np.searchsorted(known, number), len(known) - 1)
+    index = np.minimum(np.searchsorted(known, number), len(known) - 1)
     order = np.argsort(rank.astype(np.int64) << 32 | causes, kind="stable")
-    last = (
-        np.searchsorted((rank.astype(np.int64) << 32 | causes)[order], thread_index.astype(np.int64) << 32 | effects)
-        - 1
-    )
+    key = (rank.astype(np.int64) << 32 | causes)[order]
+    last = np.searchsorted(key, index.astype(np.int64) << 32 | effects) - 1
     cause = causes[order[np.maximum(last, 0)]]
-    fits = (
-        (last >= 0)
-        & (known[thread_index] == number)
-        & (rank[order[np.maximum(last, 0)]] == thread_index)
-        & (cause > before)
-    )
+    fits = (last >= 0) & (known[index] == number) & (rank[order[np.maximum(last, 0)]] == index) & (cause > before)
     return pairs_of(cause[fits], effects[fits])
 
 
@@ -192,9 +185,9 @@ class _WakeUps:
         numbers = [self.numbers[name] for name in names if name in self.numbers]
         return wakeups[np.isin(self.call_number[wakeups], numbers)]
 
-    def _last_naming(self, rows: NDArray[np.uint32], thread: NDArray[np.int64], wakeups: NDArray[np.intp]) -> NDArray[
-        np.uint32
-    ]:  # fmt: skip
+    def _last_naming(
+        self, rows: NDArray[np.uint32], thread: NDArray[np.int64], wakeups: NDArray[np.intp]
+    ) -> NDArray[np.uint32]:
         """Return for wake-ups the last of some events that name the thread, within its wait; `NO_EVENT` for none."""
         out = links.last_of_number(rows, thread, self.row[wakeups], self.thread[wakeups], len(self.trace.threads))
         out[out <= self.waits.first_row[self.wait[wakeups]]] = NO_EVENT
@@ -323,9 +316,8 @@ class _WakeUps:
             return
         wakeups = self._in("NANOSLEEP", *_LIMITED)
         wakeups = wakeups[self.call[wakeups] == NO_EVENT]
-        interrupt, _ = actors.last_of_usual(
-            trace, self.row[wakeups], np.zeros(len(wakeups), np.int64), self.begin[wakeups]
-        )
+        one_group = np.zeros(len(wakeups), np.int64)
+        interrupt, _ = actors.last_of_usual(trace, self.row[wakeups], one_group, self.begin[wakeups])
         self._offer(wakeups, interrupt, Certainty.INFERRED)
 
     def _attached(self, wakeups: NDArray[np.intp]) -> NDArray[np.uint32]:

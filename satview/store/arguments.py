@@ -219,9 +219,8 @@ def _arguments_of_files(
     """Return the same of a trace of several files: each has its own release; pids and partitions are the axis's."""
     columns = [(np.zeros(len(rows), np.int64), np.zeros(len(rows), np.bool_)) for _ in names]
     for part, positions, own in axis.split(rows):
-        for (values, known), name, (of_file, is_known) in zip(
-            columns, names, arguments(part.trace, own, *names), strict=True
-        ):
+        columns_of_file = arguments(part.trace, own, *names)
+        for (values, known), name, (of_file, is_known) in zip(columns, names, columns_of_file, strict=True):
             known[positions] = is_known
             if is_pid(name):
                 values[positions] = part.axis_pids(of_file)
@@ -363,9 +362,8 @@ def misfits(trace: Trace) -> list[str]:
     axis, sentences = files_of(trace), list[str]()
     for file_trace in [trace] if axis is None else [part.trace for part in axis.parts]:
         for code, event in file_trace.payloads.described.items():
-            rows = (
-                np.flatnonzero(file_trace.events.code == code) if file_trace.code_counts[code] else np.empty(0, np.intp)
-            )
+            is_logged = bool(file_trace.code_counts[code])
+            rows = np.flatnonzero(file_trace.events.code == code) if is_logged else np.empty(0, np.intp)
             counts = file_trace.payloads.word_counts(rows)
             is_wide = ~_IS_USER[code] & (counts > _FAST_WORDS)
             for wide in np.unique(is_wide).tolist():
@@ -586,9 +584,8 @@ def _pieces(trace: Trace, rows: Rows, most_rest: int) -> Iterator[Piece]:
             elif len(known := np.flatnonzero(values)):  # the kernel fills up to whole slots with 0
                 yield Piece(part.name, _narrowed(positions, known), values[known])
         if len(rest) > most_rest:
-            number, texts = _texts(
-                block, positions, count, rest[most_rest], partial(_hexadecimal, order=trace.byte_order)
-            )
+            texts_of = partial(_hexadecimal, order=trace.byte_order)
+            number, texts = _texts(block, positions, count, rest[most_rest], texts_of)
             yield Piece(MORE_WORDS, positions, number, tuple(texts))
 
 

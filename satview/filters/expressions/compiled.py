@@ -155,14 +155,14 @@ class RowColumns:
             for part, positions, own in axis.split(self.index):
                 passes[positions] = RowColumns(part.trace, self.derived, own).texts(name, test)
             return passes
-        for positions, position in argument_offsets(self.trace, self.index, name):
-            if position is None or position.words:
+        for positions, place in argument_offsets(self.trace, self.index, name):
+            if place is None or place.words:
                 continue
-            is_user = np.isin(self.code[positions] >> CLASS_SHIFT, USER_CLASSES) & (position.name == USER_TEXT)
+            is_user = np.isin(self.code[positions] >> CLASS_SHIFT, USER_CLASSES) & (place.name == USER_TEXT)
             counts = self.trace.payloads.word_counts(self.index[positions])
             for kind in np.unique(counts * 2 + is_user).tolist():
                 selected = positions[counts * 2 + is_user == kind]
-                passes[selected] = self._text_test(self.index[selected], position, kind // 2, bool(kind & 1), test)
+                passes[selected] = self._text_test(self.index[selected], place, kind // 2, bool(kind & 1), test)
         return passes
 
     def _text_test(

@@ -78,9 +78,11 @@ def completions(text: str, position: int, release: Release, trace: Trace | None 
     requested = begun.strip('"').upper()
     start = position - len(begun)
     bare = [(name.strip('"').upper(), name, note) for name, note in dict(items).items()]
-    begun_so = [(name, note) for key, name, note in bare if key.startswith(requested)]
-    later = [(name, note) for key, name, note in bare if requested in key and not key.startswith(requested)]
-    return [Completion(name, start, position, note) for name, note in (*begun_so, *later) if name != begun][:LIMIT]
+    beginning = [(name, note) for key, name, note in bare if key.startswith(requested)]
+    containing = [(name, note) for key, name, note in bare if requested in key and not key.startswith(requested)]
+    return [Completion(name, start, position, note) for name, note in (*beginning, *containing) if name != begun][
+        :LIMIT
+    ]
 
 
 def _completions(before: str, release: Release, trace: Trace | None) -> Iterator[tuple[str, str]]:

@@ -181,12 +181,9 @@ class Scan:
         known = np.where(span >= 0, length_ns[span] if len(ends) else _NONE,
                          self._spans.length_ns[kept] if len(self._spans.key) else _NONE)  # fmt: skip
         known[(own < 0) | ((span < 0) & (kept < 0))] = UNKNOWN
-        follows_span = np.flatnonzero(span >= 0)
-        known[
-            follows_span[
-                ~is_whole(trace, ends[span[follows_span]].astype(np.uint32), candidates[follows_span].astype(np.uint32))
-            ]
-        ] = UNKNOWN
+        follows = np.flatnonzero(span >= 0)
+        whole = is_whole(trace, ends[span[follows]].astype(np.uint32), candidates[follows].astype(np.uint32))
+        known[follows[~whole]] = UNKNOWN
         with_span = condition.mask(trace, candidates, _WithLatency(trace, derived, candidates, known))
         is_hit, spent = self._once(trace, candidates, np.where(span >= 0, span, len(ends) + kept), known, with_span)
         self._go_on(trace, (ends, key, begin, length_ns), spent)
@@ -223,11 +220,11 @@ class Scan:
         is_first = np.ones(len(either), np.bool_)
         is_first[follows] = False
         kept = self._spans.find(key)
-        unsure = np.flatnonzero(is_first & (kept >= 0))
-        before[unsure] = self._spans.begin[kept[unsure]]
+        continued = np.flatnonzero(is_first & (kept >= 0))
+        before[continued] = self._spans.begin[kept[continued]]
         length_ns = np.full(len(either), UNKNOWN, np.int64)
-        unsure = np.flatnonzero(is_end & (before != _NONE))
-        length_ns[unsure] = trace.clock.durations_ns(time[unsure] - before[unsure])
+        measured = np.flatnonzero(is_end & (before != _NONE))
+        length_ns[measured] = trace.clock.durations_ns(time[measured] - before[measured])
         return either, key, begin, length_ns
 
     def _go_on(self, trace: Trace, spans: tuple[_Rows, _Rows, _Rows, _Rows], spent: NDArray[np.int64]) -> None:

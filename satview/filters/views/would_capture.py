@@ -614,10 +614,10 @@ def _losses(trace: Trace, counts: _Counts, totals: _Counts) -> tuple[ViewLoss, .
         ),
         ("User events", wire_class == WireClass.USER, "user events would be missing"),
     )
-    losses = []
+    view_losses = []
     for view, table, text in groups:
         total = int(totals[table].sum())
         lost = max(0, total - int(counts[table].sum()))
         if total:
-            losses.append(ViewLoss(view, lost, total, f"{lost:,} of {total:,} {text}" if lost else ""))
-    return tuple(losses)
+            view_losses.append(ViewLoss(view, lost, total, f"{lost:,} of {total:,} {text}" if lost else ""))
+    return tuple(view_losses)
