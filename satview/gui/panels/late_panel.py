@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import Final
 
 import numpy as np
 from PySide6.QtCore import QEvent, QObject, QSignalBlocker, Qt, Signal, Slot
 from PySide6.QtWidgets import (
+    QCheckBox,
     QHBoxLayout,
     QLineEdit,
     QPushButton,
@@ -18,7 +20,8 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from satview.answers.late import ACTIVITIES, BLAME, CHAINS, COMPARISON, INSTANCES
+from satview.answers.activity_lanes import ACTIVITIES as ACTIVITY_LANES
+from satview.answers.late import ACTIVITIES, BLAME, CHAINS, COMPARISON, INSTANCES, Late
 from satview.answers.table import Table
 from satview.base.safe_text import tool_tip, visible_line
 from satview.base.time import TimeWindow
@@ -29,6 +32,7 @@ from satview.gui.theme import Theme
 from satview.gui.widgets import CutLabel, Notice
 from satview.session.highlight import Highlighted, Leg
 from satview.session.panels.late_view import ActivitiesView, InstanceView
+from satview.timeline.spans import NO_EVENT
 
 _SHARES: Final = (5, 4, 4)  # of the width
 _MARGIN: Final = 0.25  # on both sides of an instance
@@ -160,13 +164,12 @@ class LatePanel(Panel):
     """
 
     waits_to_be_seen = True
-    saved_fields = ("timing",)
 
     def __init__(self, context: PanelContext, parent: QWidget | None = None) -> None:
         super().__init__(context, parent)
         self.setMinimumSize(120, 64)
         self._report, self._area = context.report, context.area
-        self._asked: tuple[int, int] | None = None  # thread and moment, while activities are not known yet
+        self._asked: Callable[[Late], str] | None = None  # what to explain, while activities are not known yet
         self.activities_view, self.instance_view = ActivitiesView(self._opened, self), InstanceView(self)
         head = self._head()
         self._tables = self.activities, self.instances, self.blame = (
@@ -196,6 +199,11 @@ class LatePanel(Panel):
         self.instances.chosen.connect(self._on_instance)
         self.activities_view.changed.connect(self._on_activities)
         self.instance_view.changed.connect(self._on_explained)
+        self._opened.timed.connect(self._on_timed)
+        self._opened.lanes.changed.connect(self._on_lanes)
+        self._opened.selection.changed.connect(self._on_selection)
+        self._on_timed()
+        self._on_lanes()
         self._on_activities()
 
     def _head(self) -> QHBoxLayout:
@@ -207,12 +215,16 @@ class LatePanel(Panel):
         self.timing.setAccessibleName("File of timing")
         self.timing.setToolTip(tool_tip("A TOML file with deadlines, activities and chains of your own"))
         self.timing.editingFinished.connect(self._on_timing)
+        self.on_lanes = QCheckBox("Show on the lanes", self)
+        self.on_lanes.setToolTip(tool_tip("A lane for each activity: those of the file of timing, else all"))
+        self.on_lanes.clicked.connect(self._on_show)
         choose = QPushButton("Choose\N{HORIZONTAL ELLIPSIS}", self)
         choose.setProperty("flat", "true")
         choose.clicked.connect(self._on_choose)
         head = QHBoxLayout()
         head.setContentsMargins(8, 3, 8, 3)
         head.addWidget(self.says, 1)
+        head.addWidget(self.on_lanes)
         head.addWidget(self.timing)
         head.addWidget(choose)
         return head
@@ -228,7 +240,24 @@ class LatePanel(Panel):
             thread: Row of the thread table.
             cycles: The moment.
         """
-        self._asked = thread, cycles
+        name = visible_line(self._opened.trace.thread_name(thread))
+        nothing = f"{name} does nothing again and again: no pulse, message, sleep or interrupt begins its work"
+        self._ask(lambda found: "" if self.instance_view.explain_thread(found, thread, cycles) else nothing)
+
+    def explain_selected(self) -> bool:
+        """Explain the instance of the bar that is selected on the lane of an activity; return False if none is."""
+        selection = self._opened.selection
+        track = self._opened.timeline.infos[selection.lane].track if selection.lane is not None else None
+        event = selection.span.event if selection.span is not None else NO_EVENT
+        if track is None or track.lane_class.name != ACTIVITY_LANES or event == NO_EVENT:
+            return False
+        name = track.found.key.rpartition(":")[0]
+        gone = f"{visible_line(name)} is no activity any more"
+        self._ask(lambda found: "" if self.instance_view.explain_bar(found, name, event) else gone)
+        return True
+
+    def _ask(self, asked: Callable[[Late], str]) -> None:
+        self._asked = asked
         if self.activities_view.found is not None and not self.activities_view.is_busy:
             self._answer_asked()
 
@@ -255,11 +284,27 @@ class LatePanel(Panel):
 
     @Slot()
     def _on_timing(self) -> None:
-        file = self.timing.text().strip()
-        if file != self.activities_view.timing_file:
-            self.activities_view.timing_file = file
-            if self.activities_view.found is not None or self.activities_view.error:  # else `reload` will do it
-                self.reload()
+        self._opened.time_activities(self.timing.text().strip())
+
+    @Slot()
+    def _on_timed(self) -> None:
+        self.timing.setText(self._opened.timing_file)
+        if self.activities_view.found is not None or self.activities_view.error:  # else `reload` will do it
+            self.reload()
+
+    @Slot()
+    def _on_lanes(self) -> None:
+        self.on_lanes.setChecked(ACTIVITY_LANES in self._opened.lanes.arrangement.classes)
+
+    @Slot()
+    def _on_show(self) -> None:
+        lanes = self._opened.lanes
+        lanes.show_classes(lanes.arrangement.classes ^ {ACTIVITY_LANES})
+
+    @Slot()
+    def _on_selection(self) -> None:
+        if self.isVisible():
+            self.explain_selected()
 
     @Slot()
     def _on_choose(self) -> None:
@@ -295,9 +340,8 @@ class LatePanel(Panel):
     def _answer_asked(self) -> None:
         found, asked = self.activities_view.found, self._asked
         self._asked = None
-        if found is not None and asked is not None and not self.instance_view.explain_thread(found.late, *asked):
-            name = visible_line(self._opened.trace.thread_name(asked[0]))
-            self._report(f"{name} does nothing again and again: no pulse, message, sleep or interrupt begins its work")
+        if found is not None and asked is not None and (nothing := asked(found.late)):
+            self._report(nothing)
 
     @Slot(int)
     def _on_activity(self, activity: int) -> None:
