@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 import pytest
-from PySide6.QtCore import QPoint, Qt
+from PySide6.QtCore import QPoint, QPointF, Qt
 from PySide6.QtTest import QTest
 
 from satview.__main__ import main
@@ -284,3 +284,31 @@ def test_lanes_of_activities_say_why_there_are_none(empty_window, load, looping,
     looping.with_name("timing.toml").write_text('[nobody]\ndeadline = "5us"\n')
     opened.time_activities("timing.toml")
     qtbot.waitUntil(lambda: "'nobody' names no activity" in window.statusBar().currentMessage())
+
+
+def test_the_histogram_is_red_beyond_the_deadline_and_a_bar_shows_its_worst(
+    empty_window, load, looping, qtbot
+):
+    """37 rounds take 1,100 ns, three 5,100 of the 5,000 that they may: two bars, the second one red."""
+    looping.with_name("timing.toml").write_text('["control 1"]\ndeadline = "5us"\n')
+    window = load(empty_window, looping)
+    window.session.opened.time_activities("timing.toml")
+    panel = show(window, qtbot)
+    tab = panel.instances.tabs.tabRect(1).center()
+    QTest.mouseClick(panel.instances.tabs, Qt.MouseButton.LeftButton, pos=tab)
+    drawn = panel.responses.made
+    assert panel.instances.tabs.tabText(1) == "Histogram"
+    assert panel.instances.statement.text() == "40 responses"
+    made = panel.instance_view.found.responses
+    assert [count for count in made.counts.tolist() if count] == [37, 3]
+    qtbot.waitUntil(lambda: drawn.plot.getViewBox().width() > 50)
+    image = drawn.plot.grab().toImage()
+    colours = {image.pixelColor(x, y).rgb() & 0xFFFFFF for x in range(image.width()) for y in range(image.height())}
+    assert {state_colour(LATE, LIGHT), state_colour(IN_TIME, LIGHT)} <= colours
+    for fast, start in ((True, "10 000"), (False, "110 000")):
+        bar = int(made.bin[-1 if fast else 0])
+        middle = QPointF(float(made.edges_log10[bar : bar + 2].mean()), 0.1)
+        point = drawn.plot.mapFromScene(drawn.plot.getViewBox().mapViewToScene(middle))
+        QTest.mouseClick(drawn.plot.viewport(), Qt.MouseButton.LeftButton, pos=point)
+        settle(panel, qtbot)
+        assert f"from 0.000 {start.zfill(7)} s" in panel.says.text()

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 from PySide6.QtCore import QEvent, QObject, QSignalBlocker, Qt, Signal, Slot
+from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import (
     QCheckBox,
     QHBoxLayout,
@@ -23,7 +24,7 @@ from PySide6.QtWidgets import (
 from satview.answers.activity_lanes import ACTIVITIES as ACTIVITY_LANES
 from satview.answers.late import ACTIVITIES, BLAME, CHAINS, COMPARISON, INSTANCES, Late
 from satview.answers.table import Table
-from satview.base.safe_text import tool_tip, visible_line
+from satview.base.safe_text import counted, tool_tip, visible_line
 from satview.base.time import TimeWindow
 from satview.gui import dialogs
 from satview.gui.answer_table import AnswerPanel
@@ -31,8 +32,11 @@ from satview.gui.panel import Panel, PanelContext, select_row
 from satview.gui.theme import Theme
 from satview.gui.widgets import CutLabel, Notice
 from satview.session.highlight import Highlighted, Leg
-from satview.session.panels.late_view import ActivitiesView, InstanceView
+from satview.session.panels.late_view import ActivitiesView, ExplainedInstance, InstanceView
 from satview.timeline.spans import NO_EVENT
+
+if TYPE_CHECKING:
+    from satview.gui.plots.response_plot import ResponsePlot
 
 _SHARES: Final = (5, 4, 4)  # of the width
 _MARGIN: Final = 0.25  # on both sides of an instance
@@ -70,6 +74,7 @@ class _Tables(AnswerPanel):
         """
         super().__init__(context, name, parent)
         self._answers: list[Table] = []
+        self._drawing: tuple[str, _Responses] | None = None
         self.tabs = QTabBar(self)
         self.tabs.setExpanding(False)
         self.tabs.setDrawBase(False)
@@ -85,6 +90,11 @@ class _Tables(AnswerPanel):
         for button in self._buttons:
             button.setToolTip(tool_tip(f"Of the table {name}"))
         self._lay_out(head, self.stack)
+
+    def add_drawing(self, title: str, drawing: _Responses) -> None:
+        """Show something else behind the last tab."""
+        self._drawing = title, drawing
+        self.stack.addWidget(drawing)
 
     def show_buttons(self, is_used: bool) -> None:
         """Show or hide Copy and Export."""
@@ -108,13 +118,15 @@ class _Tables(AnswerPanel):
         if list(map(id, answers)) == list(map(id, self._answers)):
             return
         self._answers = list(answers)
+        titles = [answer.question.title for answer in answers]
+        titles += [self._drawing[0]] if self._drawing is not None else []
         with QSignalBlocker(self.tabs):
-            while self.tabs.count() > len(answers):
+            while self.tabs.count() > len(titles):
                 self.tabs.removeTab(self.tabs.count() - 1)
-            for number, answer in enumerate(answers):
+            for number, title in enumerate(titles):
                 if number == self.tabs.count():
                     self.tabs.addTab("")
-                self.tabs.setTabText(number, answer.question.title)
+                self.tabs.setTabText(number, title)
         self._fill()
 
     def show_row(self, position: int) -> None:
@@ -126,8 +138,8 @@ class _Tables(AnswerPanel):
 
     @property
     def shown(self) -> Table | None:
-        """The answer that shows."""
-        return self._answers[self.tabs.currentIndex()] if self._answers else None
+        """The answer that shows, or is behind the tab of the drawing that does."""
+        return self._answers[min(self.tabs.currentIndex(), len(self._answers) - 1)] if self._answers else None
 
     @Slot()
     def _fill(self) -> None:
@@ -140,6 +152,9 @@ class _Tables(AnswerPanel):
         self._show_in_order(answer)
         self.statement.setText(visible_line("; ".join(answer.missing)))
         self.show_page("" if len(answer) else answer.says_why_empty)
+        if self._drawing is not None and self.tabs.currentIndex() == len(self._answers):
+            self.stack.setCurrentWidget(self._drawing[1])
+            self.statement.setText(self._drawing[1].says)
 
     def _show(self, row: int) -> None:
         """Say which row was chosen; only an instance, or the worst of a chain, is also gone to."""
@@ -152,12 +167,64 @@ class _Tables(AnswerPanel):
             super()._show(row)
 
 
+class _Responses(QWidget):
+    """Makes the histogram of responses when it is first seen: pyqtgraph takes 0.3 s to import.
+
+    Signals:
+        row_requested: As of `ResponsePlot`.
+    """
+
+    row_requested = Signal(int)
+
+    def __init__(self, theme: Theme, parent: QWidget) -> None:
+        super().__init__(parent)
+        self._theme = theme
+        self._shown: ExplainedInstance | None = None
+        self.made: ResponsePlot | None = None
+        self._layout = QVBoxLayout(self)
+        self._layout.setContentsMargins(0, 0, 0, 0)
+
+    @property
+    def says(self) -> str:
+        """How many it counts, and how many it cannot."""
+        if self._shown is None or self._shown.responses is None:
+            return "No response is known"
+        count = len(self._shown.responses.bin)
+        unknown = len(self._shown.positions) - count
+        return counted(count, "response") + (f"; {unknown:,} more are not known" if unknown else "")
+
+    def show_responses(self, shown: ExplainedInstance) -> None:
+        """Draw the responses of an activity, once they can be seen."""
+        self._shown = shown
+        if self.made is not None:
+            self.made.show_responses(shown)
+
+    def set_theme(self, theme: Theme) -> None:
+        """Draw in other colours."""
+        self._theme = theme
+        if self.made is not None:
+            self.made.set_theme(theme)
+
+    def showEvent(self, event: QShowEvent) -> None:
+        """Make it."""
+        super().showEvent(event)
+        if self.made is None:
+            from satview.gui.plots.response_plot import ResponsePlot  # brings pyqtgraph
+
+            self.made = ResponsePlot(self._theme, self)
+            self.made.row_requested.connect(self.row_requested)
+            self._layout.addWidget(self.made)
+            if self._shown is not None:
+                self.show_responses(self._shown)
+
+
 class LatePanel(Panel):
     """Activities, the instances of the one that is selected, and the blame of the instance that is.
 
     Attributes:
         activities_view, instance_view: What is looked for.
         activities, instances, blame: The tables.
+        responses: The histogram behind a tab of the instances.
         says: The instance that is explained, in a sentence; or what is wrong.
         timing: The file of timing.
         stack: The tables, or why there are none.
@@ -177,6 +244,9 @@ class LatePanel(Panel):
             _Tables(context, "Blame", head, self),
         )  # fmt: skip
         self.activities.sort("misses", descending=True)
+        self.responses = _Responses(context.theme, self)
+        self.responses.row_requested.connect(self._on_instance)
+        self.instances.add_drawing("Histogram", self.responses)
         self.message = Notice("", self)
         split = QSplitter(Qt.Orientation.Horizontal, self)
         split.setChildrenCollapsible(False)
@@ -266,6 +336,7 @@ class LatePanel(Panel):
         super().set_theme(theme)
         for table in self._tables:
             table.set_theme(theme)
+        self.responses.set_theme(theme)
 
     def close_down(self) -> None:
         """Cancel the background tasks."""
@@ -375,6 +446,7 @@ class LatePanel(Panel):
         self.says.setText(view.error if found is None else visible_line(found.says))
         if found is None or view.is_busy:
             return
+        self.responses.show_responses(found)
         self.instances.show_answers(found.instances)
         self.blame.show_answers(found.blame, found.comparison)
         self.activities.show_row(found.activity)

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from PySide6.QtCore import QObject
 
-from satview.answers.late import Late, late
+from satview.analysis.times.occurrences import Histogram
+from satview.answers.late import Late, late, responses
 from satview.answers.table import Table
 from satview.base.errors import Cancelled
 from satview.session.lanes.class_loader import timing_of
@@ -75,6 +76,7 @@ class ExplainedInstance:
         says: That one in a sentence.
         blame: Where its time went.
         comparison: What slow instances of the activity have that fast ones have not.
+        responses: How long its instances took, those of the first rows, as of `answers.late.responses`.
     """
 
     late: Late
@@ -85,6 +87,7 @@ class ExplainedInstance:
     says: str
     blame: Table
     comparison: Table
+    responses: Histogram | None
 
 
 class InstanceView(Answer):
@@ -164,4 +167,5 @@ def _explain(
     if is_cancelled():
         raise Cancelled
     comparison = same.comparison if same is not None else asked.slow_against_fast(activity)
-    return ExplainedInstance(asked, activity, positions, instances, row, says, blame, comparison)
+    drawn = same.responses if same is not None else responses(asked, activity)
+    return ExplainedInstance(asked, activity, positions, instances, row, says, blame, comparison, drawn)
