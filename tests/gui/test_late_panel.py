@@ -286,9 +286,7 @@ def test_lanes_of_activities_say_why_there_are_none(empty_window, load, looping,
     qtbot.waitUntil(lambda: "'nobody' names no activity" in window.statusBar().currentMessage())
 
 
-def test_the_histogram_is_red_beyond_the_deadline_and_a_bar_shows_its_worst(
-    empty_window, load, looping, qtbot
-):
+def test_the_histogram_is_red_beyond_the_deadline_and_a_bar_shows_its_worst(empty_window, load, looping, qtbot):
     """37 rounds take 1,100 ns, three 5,100 of the 5,000 that they may: two bars, the second one red."""
     looping.with_name("timing.toml").write_text('["control 1"]\ndeadline = "5us"\n')
     window = load(empty_window, looping)

@@ -23,7 +23,7 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QToolTip, QWidget
 
-from satview.answers.activity_lanes import ACTIVITIES, IN_TIME, LATE, MEANINGS, UNFINISHED
+from satview.answers.activity_lanes import ACTIVITIES, DONE, IN_TIME, LATE, MEANINGS, UNFINISHED
 from satview.base.safe_text import tool_tip
 from satview.events import states
 from satview.gui.colours import OTHER_NAMES, class_colour, is_thick, mixed, state_colour
@@ -51,7 +51,12 @@ _ARROWS: Final = {
     ArrowKind.PULSE: "from the send of a pulse to its receipt",
     ArrowKind.WAKE_UP: "from a call, a timer or an interrupt to the thread that it makes ready",
 }
-_OUTCOMES: Final = {IN_TIME: "in time", LATE: "late", UNFINISHED: "not done"}  # of activities
+_OUTCOMES: Final = {
+    IN_TIME: "in time",
+    LATE: "late",
+    UNFINISHED: "not done",
+    DONE: "without a deadline",
+}  # of activities
 _TICK_CLASSES: Final = ("KER_CALL", "THREAD", "USREVENT")
 
 
@@ -360,6 +365,10 @@ def _tip(entry: Entry | None) -> str:
 
 def _entries(opened: OpenTrace, theme: Theme) -> Iterator[Entry]:
     trace, infos = opened.trace, opened.timeline.infos
+    if ACTIVITIES in opened.lanes.arrangement.classes:
+        tracks = (infos[lane].track for lane in opened.timeline.lanes_of_class(ACTIVITIES))
+        drawn = frozenset[int]().union(*(track.values for track in tracks if track is not None))
+        yield from (_of_activities(value, name) for value, name in _OUTCOMES.items() if value in drawn)
     values = trace.catalogue.state_value_of_code
     codes = np.flatnonzero(trace.code_counts)
     seen = {int(values[code]) for code in codes}
@@ -390,8 +399,6 @@ def _entries(opened: OpenTrace, theme: Theme) -> Iterator[Entry]:
         "where intervals are too dense for bars; a dot is what was too little for a pixel; of interrupts, and of "
         "processes that use little, strength of colour is share of time",
     )
-    if ACTIVITIES in opened.lanes.arrangement.classes and opened.timeline.lanes_of_class(ACTIVITIES):
-        yield from (_of_activities(value, name) for value, name in _OUTCOMES.items())
     if opened.filters.view.marked is not None:
         yield Entry(frozenset({fills.MARKED}), "marked by a filter", "underlined, with ticks of that colour")
     if len(opened.timeline.lost_marks):

@@ -73,8 +73,9 @@ def hover_text(opened: OpenTrace, lane: int, span: Span | None, event: int | Non
     if span is not None and (span.value or span.text):
         length = format_duration(trace.clock.duration_ns(span.end_cycles - span.start_cycles))
         # A moment lasts for nothing, whatever follows it when.
-        length = length if span.value or info.is_counter else ""
-        lines.append(f"<b>{html_text(opened.timeline.label(span))}</b>&nbsp;&nbsp;{length}")
+        label = opened.timeline.label(span)
+        length = length if (span.value or info.is_counter) and length not in label else ""  # bars of activities say it
+        lines.append(f"<b>{html_text(label)}</b>&nbsp;&nbsp;{length}")
         if meaning := info.meaning(span.value):
             lines.append(f"<i>{html_text(meaning)}</i>")
     if info.track is not None:

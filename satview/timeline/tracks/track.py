@@ -116,6 +116,11 @@ class Track:
         """Rows of the events that are marks on it, uint32, ascending: those that begin no interval."""
         return np.unique(self.found.event[self.found.end == self.found.start])
 
+    @cached_property
+    def values(self) -> frozenset[int]:
+        """The lane values that its intervals have."""
+        return frozenset(np.unique(self.found.value).tolist())
+
     def is_busy(self, window: TimeWindow) -> bool:
         """Return whether an interval or moment of it is in a window."""
         found = self.found
