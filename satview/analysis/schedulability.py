@@ -41,8 +41,11 @@ ASSUMPTIONS: Final = (
 )
 _DISTANCES: Final = 128  # how many arrivals in a row are looked at; more are put together of these
 _FAR: Final = np.iinfo(np.int64).max
-_MOST_SUM: Final = 1 << 62
-_MOST_STEPS: Final = 1000  # to where a busy window ends
+_MOST_SUM: Final = 1 << 60  # cycles: sums stay within int64
+_MOST_STEPS: Final = 5000  # of one activity, to where its busy windows end
+_LEAST_STEPS: Final = 50
+_MOST_LOOKED_AT: Final = 1 << 32  # distances of arrivals, for all activities together: some 10 s
+_MOST_KINDS: Final = 4096  # of work
 _MOST_IN_A_WINDOW: Final = 1000  # instances of the activity
 _UNKNOWN_PRIORITY: Final = 255  # as the highest
 
@@ -94,8 +97,8 @@ class Arrivals:
         """Return how many arrive at most within a time above 0, int64 (kinds,)."""
         window = length + self.jitter
         whole = np.maximum(self.distances[np.arange(len(self.steps)), self.steps], 1)
-        rounds = (window - 1) // whole
-        rest = window - rounds * whole
+        rounds = np.minimum((window - 1) // whole, 2 * _MOST_SUM // self.steps)  # beyond that there is no bound anyway
+        rest = (window - 1) % whole + 1
         return np.asarray(rounds * self.steps + np.count_nonzero(self.distances < rest[:, None], axis=1), np.int64)
 
     def least_for(self, count: int) -> int:
@@ -113,7 +116,7 @@ def _distances(times: _Ints, span: int) -> _Ints:
 
 def response_bound(
     execution: int, own: Arrivals, others: Arrivals, costs: _Ints, most_cycles: int, *, cpus: int = 1,
-    is_shared: NDArray[np.bool_] | None = None,
+    is_shared: NDArray[np.bool_] | None = None, most_steps: int = _MOST_STEPS,
 ) -> int | None:  # fmt: skip
     """Return the longest response of an activity; None if there is no bound below some time.
 
@@ -125,13 +128,15 @@ def response_bound(
         most_cycles: A busy window that is longer counts as endless.
         cpus: On how many it may run; on several, each kind may have one piece more that was begun before.
         is_shared: bool (kinds,), which kinds keep it waiting only while all of the CPUs are busy; None = all.
+        most_steps: After so many it is given up: that bounds the time that this takes.
     """
     shared = np.ones(len(costs), np.bool_) if is_shared is None else is_shared
-    bound = window = 0
+    bound = window = steps = 0
     for count in range(1, _MOST_IN_A_WINDOW + 1):
         base = count * execution
         window = max(window, base)
-        for _ in range(_MOST_STEPS):
+        while True:
+            steps += 1
             arrived = others.most_within(window) + (cpus > 1)
             if float(arrived.astype(np.float64) @ costs.astype(np.float64)) > _MOST_SUM:
                 return None
@@ -139,13 +144,11 @@ def response_bound(
             # A thread runs on one CPU at a time: not longer than the window.
             met = int(np.minimum(work[shared], window).sum()) if cpus > 1 else int(work[shared].sum())
             longer = base + -(-met // cpus) + int(work[~shared].sum())
-            if longer > most_cycles:
+            if longer > most_cycles or steps > most_steps:
                 return None
             if longer == window:
                 break
             window = longer
-        else:
-            return None
         bound = max(bound, window - own.least_for(count))
         if window <= own.least_for(count + 1):
             return bound
@@ -186,7 +189,9 @@ def response_bounds(trace: Trace, found: Activities, periods: Sequence[int]) -> 
         periods: The period that a user says of each activity, cycles; -1 = as seen.
     """
     reason = _why_none(trace)
-    work = None if reason else _Work(trace)
+    work = None if reason else _Work(trace, len(found.activities))
+    if work is not None and len(work.thread) > _MOST_KINDS:
+        reason, work = f"more than {_MOST_KINDS:,} kinds of work are more than can be analysed", None
     instances = found.instances.at(found.instances.is_known)
     bounds = []
     for position, period in enumerate(periods):
@@ -201,6 +206,8 @@ def response_bounds(trace: Trace, found: Activities, periods: Sequence[int]) -> 
 
 def _why_none(trace: Trace) -> str:
     """Return why a trace has no bounds at all; empty if it may have some."""
+    if trace.pairs is not None:
+        return "only the kernel of QNX is known to run threads by fixed priorities"
     for need in (STATES, PRIORITIES, NO_LOSS):
         if advice := need.advice(trace):
             return advice
@@ -219,9 +226,13 @@ class _Work:
         on_cpu: bool (kinds, CPUs), where its thread, or the interrupt, ever runs.
         costs: int64 (kinds,), the most cycles that a piece of it takes.
         arrivals: When it arrives.
+
+    Args:
+        trace: The events.
+        activities: How many share the time that the analysis may take.
     """
 
-    def __init__(self, trace: Trace) -> None:
+    def __init__(self, trace: Trace, activities: int) -> None:
         self._trace, self._span = trace, max(1, trace.window.length)
         basis = Basis(trace)
         self._interrupts = basis.interrupts
@@ -262,6 +273,8 @@ class _Work:
             self.on_cpu[row, cpu] = True
         times = [self._wake[kind] for kind in kinds] + [starts for _, starts, _ in handlers]
         self.arrivals = Arrivals.seen(times, self._span)
+        of_step = self.arrivals.distances.size * max(1, activities)
+        self._most_steps = max(_LEAST_STEPS, min(_MOST_STEPS, _MOST_LOOKED_AT // max(1, of_step)))
 
     def _pieces(self) -> tuple[_Ints, _Ints, NDArray[np.intp]]:
         """Return when threads wake: who and when, (pieces,) each, and which piece each run is of, (runs,)."""
@@ -331,7 +344,7 @@ class _Work:
             costs, is_shared = np.append(costs, other_costs.max()), np.append(is_shared, False)
         own = Arrivals.periodic(np.array([period])) if period > 0 else Arrivals.seen([arrived], self._span)
         bound = response_bound(max(1, execution + blocking), own, arrivals, costs, self._span, cpus=len(cpus),
-                               is_shared=is_shared)  # fmt: skip
+                               is_shared=is_shared, most_steps=self._most_steps)  # fmt: skip
         if bound is None:
             return replace(shown, reason="it and what goes before it may need all the time of its CPUs")
         return replace(shown, bound_cycles=bound)
