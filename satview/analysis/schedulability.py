@@ -82,7 +82,7 @@ class Arrivals:
             times: int64 (n,) of each kind, ascending, n > 0.
             span: How long they were watched: so many do not arrive in less.
         """
-        rows = [_distances(each, span) for each in times]
+        rows = [_distances(kind_times, span) for kind_times in times]
         steps = np.array([len(row) - 1 for row in rows], np.int64)
         distances = np.full((len(rows), int(steps.max(initial=1)) + 1), _FAR)
         for row, known in zip(distances, rows, strict=True):
@@ -110,8 +110,8 @@ class Arrivals:
 
 def _distances(times: _Ints, span: int) -> _Ints:
     count = min(len(times), _DISTANCES)
-    found = [int((times[more:] - times[: len(times) - more]).min()) for more in range(1, count)]
-    return np.maximum.accumulate(np.array([0, *found, *([span] if count == len(times) else [])], np.int64))
+    distances = [int((times[more:] - times[: len(times) - more]).min()) for more in range(1, count)]
+    return np.maximum.accumulate(np.array([0, *distances, *([span] if count == len(times) else [])], np.int64))
 
 
 def response_bound(
@@ -180,27 +180,27 @@ class Bound:
     measured_cycles: int = -1
 
 
-def response_bounds(trace: Trace, found: Activities, periods: Sequence[int]) -> list[Bound]:
+def response_bounds(trace: Trace, learned: Activities, periods: Sequence[int]) -> list[Bound]:
     """Return the bound of each activity.
 
     Args:
         trace: The events.
-        found: Activities and instances.
+        learned: Activities and instances.
         periods: The period that a user says of each activity, cycles; -1 = as seen.
     """
     reason = _why_none(trace)
-    work = None if reason else _Work(trace, len(found.activities))
+    work = None if reason else _Work(trace, len(learned.activities))
     if work is not None and len(work.thread) > _MOST_KINDS:
         reason, work = f"more than {_MOST_KINDS:,} kinds of work are more than can be analysed", None
-    instances = found.instances.at(found.instances.is_known)
+    known = learned.instances.at(learned.instances.is_known)
     bounds = []
     for position, period in enumerate(periods):
-        mine = instances.at(instances.activity == position)
-        measured = int(mine.response_cycles.max(initial=-1))
-        if work is None or not len(mine):
+        instances = known.at(known.activity == position)
+        measured = int(instances.response_cycles.max(initial=-1))
+        if work is None or not len(instances):
             bounds.append(Bound(reason or "no instance is known", measured_cycles=measured))
         else:
-            bounds.append(work.bound_of(mine, period, measured))
+            bounds.append(work.bound_of(instances, period, measured))
     return bounds
 
 
@@ -238,11 +238,11 @@ class _Work:
         self._interrupts = basis.interrupts
         self._busy: dict[tuple[int, int], TimeRanges] = {}
         runs, priority = basis.runs_by_priority
-        at = np.flatnonzero((runs.thread > 0) & ~basis.is_idle[runs.thread])
-        at = at[np.lexsort((runs.start[at], runs.thread[at]))]
-        self._thread, self._cpu = runs.thread[at].astype(np.int64), runs.cpu[at].astype(np.int64)
-        self._start, self._end = runs.start[at], runs.end[at]
-        self._priority = np.where(priority[at] < 0, _UNKNOWN_PRIORITY, priority[at])
+        working = np.flatnonzero((runs.thread > 0) & ~basis.is_idle[runs.thread])
+        working = working[np.lexsort((runs.start[working], runs.thread[working]))]
+        self._thread, self._cpu = runs.thread[working].astype(np.int64), runs.cpu[working].astype(np.int64)
+        self._start, self._end = runs.start[working], runs.end[working]
+        self._priority = np.where(priority[working] < 0, _UNKNOWN_PRIORITY, priority[working])
         wake_thread, self._wake, self._piece = self._pieces()
         # From when on each run has been waited for: the wake-up, or the end of the run before in the same piece.
         self._ready = self._wake[self._piece].copy()
@@ -252,7 +252,7 @@ class _Work:
         level = np.zeros(len(self._wake), np.int64)
         np.maximum.at(level, self._piece, self._priority)
         self._lag = self._lags(level[self._piece])
-        handled = np.zeros(len(at), np.int64)
+        handled = np.zeros(len(working), np.int64)
         for cpu, ranges in enumerate(self._interrupts):
             on_it = self._cpu == cpu
             handled[on_it] = ranges.within(self._start[on_it], self._end[on_it])
@@ -278,12 +278,14 @@ class _Work:
 
     def _pieces(self) -> tuple[_Ints, _Ints, NDArray[np.intp]]:
         """Return when threads wake: who and when, (pieces,) each, and which piece each run is of, (runs,)."""
-        trace, found = self._trace, waits(self._trace)
+        trace, thread_waits = self._trace, waits(self._trace)
         time = trace.events.time_cycles
-        woken = (found.end_row != OPEN) & ((found.end_value == READY) | (found.end_value == RUNNING))
-        row = found.end_row[woken].astype(np.int64)
+        woken = (thread_waits.end_row != OPEN) & (
+            (thread_waits.end_value == READY) | (thread_waits.end_value == RUNNING)
+        )
+        row = thread_waits.end_row[woken].astype(np.int64)
         alive = np.unique(self._thread)  # what they do as the trace begins came with it
-        thread = np.concatenate((alive, found.thread[woken].astype(np.int64)))
+        thread = np.concatenate((alive, thread_waits.thread[woken].astype(np.int64)))
         key = thread << 32 | np.concatenate((np.zeros(len(alive), np.int64), row + 1))
         wake = np.concatenate((np.full(len(alive), trace.window.start), time[row]))
         order = np.argsort(key, kind="stable")
@@ -305,8 +307,8 @@ class _Work:
         for cpu in np.unique(self._cpu).tolist():
             waited = (self._cpu == cpu) & (lag > 0)
             for priority in np.unique(level[waited]).tolist():
-                mine = np.flatnonzero(waited & (level == priority))
-                lag[mine] -= self._busy_with(cpu, priority).within(self._ready[mine], self._start[mine])
+                rows = np.flatnonzero(waited & (level == priority))
+                lag[rows] -= self._busy_with(cpu, priority).within(self._ready[rows], self._start[rows])
         return lag
 
     def _handlers(self) -> list[tuple[int, _Ints, int]]:
@@ -314,31 +316,31 @@ class _Work:
         kinds = []
         for cpu, (edges, _, number) in enumerate(cpu_timelines(self._trace)):
             for kind in np.unique(number[number >= 0]).tolist():
-                mine = np.flatnonzero(number == kind)
-                kinds.append((cpu, edges[mine], int((edges[mine + 1] - edges[mine]).max())))
+                rows = np.flatnonzero(number == kind)
+                kinds.append((cpu, edges[rows], int((edges[rows + 1] - edges[rows]).max())))
         return kinds
 
-    def bound_of(self, mine: Instances, period: int, measured: int) -> Bound:
+    def bound_of(self, instances: Instances, period: int, measured: int) -> Bound:
         """Return the bound of the activity of some instances; arguments as of `response_bounds`."""
-        arrived = np.sort(mine.start_cycles)
+        arrived = np.sort(instances.start_cycles)
         least = int(np.diff(arrived).min()) if len(arrived) > 1 else -1
         shown = Bound(period_cycles=period if period > 0 else least, measured_cycles=measured)
-        threads = np.unique(mine.thread)
+        threads = np.unique(instances.thread)
         if len(threads) != 1:
             return replace(shown, reason=f"{counted(len(threads), 'thread')} of a pool do it")
         thread = int(threads[0])
-        first, last = np.searchsorted(self._thread, (thread, thread + 1)).tolist()
-        runs = np.arange(first, last)
-        is_used = TimeRanges.of(mine.start_cycles, mine.end_cycles).meet(self._start[runs], self._end[runs])
+        begin, stop = np.searchsorted(self._thread, (thread, thread + 1)).tolist()
+        runs = np.arange(begin, stop)
+        is_used = TimeRanges.of(instances.start_cycles, instances.end_cycles).meet(self._start[runs], self._end[runs])
         if not is_used.any():
             return replace(shown, reason="its thread does not run")
         cpus, priority = np.unique(self._cpu[runs]), int(self._priority[runs[is_used]].min())
-        execution, blocking = self._largest(mine, runs, cpus.tolist(), priority)
+        execution, blocking = self._largest(instances, runs, cpus.tolist(), priority)
         shown = replace(shown, priority=priority, cpus=tuple(cpus.tolist()), execution_cycles=execution,
                         blocking_cycles=blocking)  # fmt: skip
         before = self.on_cpu[:, cpus].any(axis=1) & (self.level >= priority) & (self.thread != thread)
         costs, arrivals, is_shared = self.costs[before], self.arrivals.at(before), self.thread[before] > 0
-        other_costs, other_times = self._other_work(mine, runs)
+        other_costs, other_times = self._other_work(instances, runs)
         if len(other_times):
             arrivals = _joined(arrivals, Arrivals.seen([np.sort(other_times)], self._span))
             costs, is_shared = np.append(costs, other_costs.max()), np.append(is_shared, False)
@@ -349,23 +351,25 @@ class _Work:
             return replace(shown, reason="it and what goes before it may need all the time of its CPUs")
         return replace(shown, bound_cycles=bound)
 
-    def _largest(self, mine: Instances, runs: NDArray[np.intp], cpus: list[int], priority: int) -> tuple[int, int]:
+    def _largest(self, instances: Instances, runs: NDArray[np.intp], cpus: list[int], priority: int) -> tuple[int, int]:
         """Return the most that the thread runs in an instance, and the most that it waits but for busy CPUs."""
-        start, end = mine.start_cycles, mine.end_cycles
-        ran = np.zeros(len(mine), np.int64)
+        start, end = instances.start_cycles, instances.end_cycles
+        ran = np.zeros(len(instances), np.int64)
         for cpu in cpus:
             own = runs[self._cpu[runs] == cpu]
             on_it, handled = TimeRanges.of(self._start[own], self._end[own]), self._interrupts[cpu]
-            ran += on_it.within(mine.begin_cycles, end) - _common([on_it, handled]).within(mine.begin_cycles, end)
+            ran += on_it.within(instances.begin_cycles, end) - _common([on_it, handled]).within(
+                instances.begin_cycles, end
+            )
         waited = TimeRanges.of(self._ready[runs], self._start[runs])
         held_up = _common([waited, *(self._busy_with(cpu, priority) for cpu in cpus)])
         present = TimeRanges.of(self._start[runs], self._end[runs])
         blocked = end - start - present.within(start, end) - held_up.within(start, end)
         return int(ran.max()), int(blocked.max())
 
-    def _other_work(self, mine: Instances, runs: NDArray[np.intp]) -> tuple[_Ints, _Ints]:
+    def _other_work(self, instances: Instances, runs: NDArray[np.intp]) -> tuple[_Ints, _Ints]:
         """Return what the thread of an activity does besides: the cycles of each piece, and when it arrives."""
-        in_use = TimeRanges.of(mine.begin_cycles, mine.end_cycles)
+        in_use = TimeRanges.of(instances.begin_cycles, instances.end_cycles)
         start, end = self._start[runs], self._end[runs]
         outside = end - start - in_use.within(start, end) + np.where(in_use.meet(start, end), 0, self._lag[runs])
         pieces, which = np.unique(self._piece[runs], return_inverse=True)

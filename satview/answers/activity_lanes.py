@@ -61,8 +61,8 @@ class ActivityLanes:
             value = outcomes(instances, activity)
             misses = int(np.count_nonzero(value == LATE))
             lanes.append((-misses, _lanes_of(trace, activity, instances, value)))
-        lanes.sort(key=lambda lane: lane[0])
-        return [found for _, of_activity in lanes for found in of_activity]
+        lanes.sort(key=lambda misses_and_lanes: misses_and_lanes[0])
+        return [lane for _, of_activity in lanes for lane in of_activity]
 
     def _named(self, learned: Activities) -> list[int]:
         named = set[int]()
@@ -96,13 +96,13 @@ def _lanes_of(trace: Trace, activity: Activity, instances: Instances, value: NDA
     for depth in range(_MOST_AT_ONCE):
         if not len(rest):
             return
-        is_mine = without_overlap(start[rest], end[rest])
-        mine, rest = rest[is_mine], rest[~is_mine]
+        has_room = without_overlap(start[rest], end[rest])
+        placed, rest = rest[has_room], rest[~has_room]
         title = activity.name if not depth else f"{activity.name} {depth + 1}"
         left_out = f"{len(rest):,} more at the same time" if len(rest) and depth == _MOST_AT_ONCE - 1 else ""
         yield Found(
-            Owner.TRACE, np.zeros(len(mine), np.int64), start[mine], end[mine], event[mine], value[mine], title,
-            f"{activity.name}:{depth}", left_out or activity.trigger, text=name_of, deadline=deadline[mine],
+            Owner.TRACE, np.zeros(len(placed), np.int64), start[placed], end[placed], event[placed], value[placed],
+            title, f"{activity.name}:{depth}", left_out or activity.trigger, text=name_of, deadline=deadline[placed],
             meanings=MEANINGS,
         )  # fmt: skip
 

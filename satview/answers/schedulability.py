@@ -50,20 +50,20 @@ def schedulability(trace: Trace, timing: Mapping[str, Timing] | None = None) -> 
     Raises:
         UsageError: As `analysis.activities.activities`.
     """
-    found, said = activities(trace, timing), timing or {}
-    periods = np.full(len(found.activities), -1, np.int64)
+    learned, said = activities(trace, timing), timing or {}
+    periods = np.full(len(learned.activities), -1, np.int64)
     for name, one in said.items():
         if one.period:
-            periods[found.named(name)] = bound_cycles(trace, one.period)
-    bounds = response_bounds(trace, found, periods.tolist())
-    deadlines = [activity.deadline_cycles for activity in found.activities]
+            periods[learned.named(name)] = bound_cycles(trace, one.period)
+    bounds = response_bounds(trace, learned, periods.tolist())
+    deadlines = [activity.deadline_cycles for activity in learned.activities]
     holds = [_holds(bound, deadline) for bound, deadline in zip(bounds, deadlines, strict=True)]
     order = np.argsort([("no", "cannot tell", "yes").index(word) for word in holds], kind="stable")
     table = Table(
         QUESTION,
         trace,
         {
-            "activity": Texts.of([activity.name for activity in found.activities]),
+            "activity": Texts.of([activity.name for activity in learned.activities]),
             "priority": _column(bounds, "priority"),
             "cpus": Texts.of([", ".join(map(str, bound.cpus)) for bound in bounds]),
             "period": _column(bounds, "period_cycles"),

@@ -294,7 +294,7 @@ def test_the_histogram_is_red_beyond_the_deadline_and_a_bar_shows_its_worst(empt
     panel = show(window, qtbot)
     tab = panel.instances.tabs.tabRect(1).center()
     QTest.mouseClick(panel.instances.tabs, Qt.MouseButton.LeftButton, pos=tab)
-    drawn = panel.responses.made
+    drawn = panel.responses.plot
     assert panel.instances.tabs.tabText(1) == "Histogram"
     assert panel.instances.statement.text() == "40 responses"
     made = panel.instance_view.found.responses

@@ -180,7 +180,7 @@ class _Responses(QWidget):
         super().__init__(parent)
         self._theme = theme
         self._shown: ExplainedInstance | None = None
-        self.made: ResponsePlot | None = None
+        self.plot: ResponsePlot | None = None
         self._layout = QVBoxLayout(self)
         self._layout.setContentsMargins(0, 0, 0, 0)
 
@@ -196,24 +196,24 @@ class _Responses(QWidget):
     def show_responses(self, shown: ExplainedInstance) -> None:
         """Draw the responses of an activity, once they can be seen."""
         self._shown = shown
-        if self.made is not None:
-            self.made.show_responses(shown)
+        if self.plot is not None:
+            self.plot.show_responses(shown)
 
     def set_theme(self, theme: Theme) -> None:
         """Draw in other colours."""
         self._theme = theme
-        if self.made is not None:
-            self.made.set_theme(theme)
+        if self.plot is not None:
+            self.plot.set_theme(theme)
 
     def showEvent(self, event: QShowEvent) -> None:
         """Make it."""
         super().showEvent(event)
-        if self.made is None:
+        if self.plot is None:
             from satview.gui.plots.response_plot import ResponsePlot  # brings pyqtgraph
 
-            self.made = ResponsePlot(self._theme, self)
-            self.made.row_requested.connect(self.row_requested)
-            self._layout.addWidget(self.made)
+            self.plot = ResponsePlot(self._theme, self)
+            self.plot.row_requested.connect(self.row_requested)
+            self._layout.addWidget(self.plot)
             if self._shown is not None:
                 self.show_responses(self._shown)
 
@@ -313,7 +313,7 @@ class LatePanel(Panel):
         """
         name = visible_line(self._opened.trace.thread_name(thread))
         nothing = f"{name} does nothing again and again: no pulse, message, sleep or interrupt begins its work"
-        self._ask(lambda found: "" if self.instance_view.explain_thread(found, thread, cycles) else nothing)
+        self._ask(lambda late: "" if self.instance_view.explain_thread(late, thread, cycles) else nothing)
 
     def explain_selected(self) -> bool:
         """Explain the instance of the bar that is selected on the lane of an activity; return False if none is."""
@@ -324,7 +324,7 @@ class LatePanel(Panel):
             return False
         name = track.found.key.rpartition(":")[0]
         gone = f"{visible_line(name)} is no activity any more"
-        self._ask(lambda found: "" if self.instance_view.explain_bar(found, name, event) else gone)
+        self._ask(lambda late: "" if self.instance_view.explain_bar(late, name, event) else gone)
         return True
 
     def _ask(self, asked: Callable[[Late], str]) -> None:

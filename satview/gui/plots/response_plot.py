@@ -59,12 +59,16 @@ class ResponsePlot(QWidget):
         self._shown = shown
         self._draw()
         if is_other and shown is not None and shown.responses is not None:
-            made, deadline = shown.responses, self._deadline_log10
-            edges = [float(made.edges_log10[0]), float(made.edges_log10[-1]), *([] if deadline is None else [deadline])]
+            drawn, deadline = shown.responses, self._deadline_log10
+            edges = [
+                float(drawn.edges_log10[0]),
+                float(drawn.edges_log10[-1]),
+                *([] if deadline is None else [deadline]),
+            ]
             margin = _MARGIN * (max(edges) - min(edges))
             self.plot.setLimits(xMin=min(edges) - margin, xMax=max(edges) + margin)
             self.plot.setXRange(min(edges) - margin, max(edges) + margin, padding=0)
-            self.plot.setYRange(0, height(int(made.counts.max())) * _ROOM, padding=0)
+            self.plot.setYRange(0, height(int(drawn.counts.max())) * _ROOM, padding=0)
 
     @property
     def _deadline_log10(self) -> float | None:
@@ -75,17 +79,17 @@ class ResponsePlot(QWidget):
 
     def _draw(self) -> None:
         self.plot.clear()
-        made = self._shown.responses if self._shown is not None else None
-        if self._shown is None or made is None:
+        drawn = self._shown.responses if self._shown is not None else None
+        if self._shown is None or drawn is None:
             return
         theme, deadline = self._theme, self._deadline_log10
         in_time = theme.accent if deadline is None else state_colour(IN_TIME, theme) or 0
         late = state_colour(LATE, theme) or 0
-        brushes = [colour(in_time if bar < made.first_beyond else late) for bar in range(len(made.counts))]
-        pens = [pg.mkPen(colour(theme.base))] * len(made.counts)
-        if self._shown.row < len(made.bin):  # that of the instance that is explained
-            pens[int(made.bin[self._shown.row])] = pg.mkPen(colour(theme.text), width=2)
-        edges, tall = made.edges_log10, np.log10(made.counts + 1)
+        brushes = [colour(in_time if bar < drawn.first_beyond else late) for bar in range(len(drawn.counts))]
+        pens = [pg.mkPen(colour(theme.base))] * len(drawn.counts)
+        if self._shown.row < len(drawn.bin):  # that of the instance that is explained
+            pens[int(drawn.bin[self._shown.row])] = pg.mkPen(colour(theme.text), width=2)
+        edges, tall = drawn.edges_log10, np.log10(drawn.counts + 1)
         self.plot.addItem(pg.BarGraphItem(x0=edges[:-1], x1=edges[1:], y0=0, height=tall, brushes=brushes, pens=pens))
         if deadline is not None:
             middle = (min(float(edges[0]), deadline) + max(float(edges[-1]), deadline)) / 2
@@ -97,11 +101,11 @@ class ResponsePlot(QWidget):
             self.plot.addItem(pg.InfiniteLine(pos=deadline, angle=90, pen=pen, label=name, labelOpts=words))
 
     def _on_click(self, click: pg.GraphicsScene.mouseEvents.MouseClickEvent) -> None:
-        made, box = self._shown.responses if self._shown is not None else None, self.plot.getViewBox()
-        if made is None or click.button() != Qt.MouseButton.LeftButton:
+        drawn, box = self._shown.responses if self._shown is not None else None, self.plot.getViewBox()
+        if drawn is None or click.button() != Qt.MouseButton.LeftButton:
             return
         if box.sceneBoundingRect().contains(click.scenePos()):
-            bar = int(np.searchsorted(made.edges_log10, box.mapSceneToView(click.scenePos()).x(), side="right")) - 1
-            rows = np.flatnonzero(made.bin == bar)  # the worst first, as in the table
+            bar = int(np.searchsorted(drawn.edges_log10, box.mapSceneToView(click.scenePos()).x(), side="right")) - 1
+            rows = np.flatnonzero(drawn.bin == bar)  # the worst first, as in the table
             if len(rows):
                 self.row_requested.emit(int(rows[0]))
