@@ -139,6 +139,21 @@ def test_a_saved_file_of_timing_is_used_at_once(empty_window, load, looping, qtb
     assert texts(show(window, qtbot).activities, 0)["Misses"] == "3"
 
 
+def test_a_saved_window_has_its_lanes_of_activities_and_their_deadlines(empty_window, load, looping, qtbot):
+    looping.with_name("timing.toml").write_text('["control 1"]\ndeadline = "5us"\n')
+    opened = load(empty_window, looping).session.opened
+    opened.time_activities("timing.toml")
+    opened.lanes.show_classes(frozenset({"activities"}))
+    state = taken(empty_window.workspace)
+    opened.lanes.show_classes(frozenset())
+    opened.time_activities("")
+    put_session(empty_window.workspace, state)
+    qtbot.waitUntil(lambda: not opened.class_loader.is_busy)
+    (lane,) = opened.timeline.lanes_of_class("activities")
+    assert lane in [row.index for row in opened.lanes.rows]
+    assert opened.timeline.infos[lane].track.found.value.tolist().count(LATE) == 3
+
+
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="the system has no pipes in folders")
 def test_a_pipe_in_place_of_a_file_of_timing_is_not_waited_for(empty_window, load, looping, qtbot):
     os.mkfifo(looping.with_name("timing.toml"))
