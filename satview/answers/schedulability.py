@@ -40,15 +40,16 @@ QUESTION: Final = Question(
 )  # fmt: skip
 
 
-def schedulability(trace: Trace, timing: Mapping[str, Timing] | None = None) -> Table:
+def schedulability(trace: Trace, timing: Mapping[str, Timing] | None = None, only: str = "") -> Table:
     """Return the bounds of all activities; those whose deadline does not hold first, then what cannot be told.
 
     Args:
         trace: The events.
         timing: What a user says of activities, as of `analysis.activities.read_timing`.
+        only: The name of the activity to return, or a part of it; empty = all.
 
     Raises:
-        UsageError: As `analysis.activities.activities`.
+        UsageError: As `analysis.activities.activities`; or no activity, or several, have the name.
     """
     learned, said = activities(trace, timing), timing or {}
     periods = np.full(len(learned.activities), -1, np.int64)
@@ -79,7 +80,7 @@ def schedulability(trace: Trace, timing: Mapping[str, Timing] | None = None) -> 
             ]),
         },
     )  # fmt: skip
-    return table.at(order)
+    return table.at(order[order == learned.named(only)] if only else order)
 
 
 def _holds(bound: Bound, deadline_cycles: int) -> str:

@@ -167,4 +167,6 @@ def test_the_command_prints_bounds_and_assumptions(tmp_path: Path, capsys: pytes
     document = json.loads(capsys.readouterr().out)
     assert [row["bound_ns"] for row in document["schedulability"]] == [7_020, 4_030]
     assert document["assumptions"] == list(ASSUMPTIONS)
+    assert main(["late", path, "driver", "--schedulability", "--format", "csv"]) == 0
+    assert [line.partition(",")[0] for line in capsys.readouterr().out.splitlines()[1:]] == ["driver 1"]
     assert table(open_trace(path), "schedulability")["bound_ns"].tolist() == [7_020, 4_030], "as SQL has it"

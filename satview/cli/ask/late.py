@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from satview.analysis.activities import read_timing
+from satview.analysis.activities import Timing, read_timing
 from satview.analysis.schedulability import ASSUMPTIONS
 from satview.answers.late import late
 from satview.answers.schedulability import schedulability
@@ -18,6 +19,7 @@ from satview.base.safe_text import counted, visible_line
 from satview.cli.shared.files import InputFile, add_user_events
 from satview.cli.shared.progress import open_trace, working, working_on
 from satview.cli.shared.table_output import FORMATS, print_table
+from satview.store.trace import Trace
 
 _TABLES = ("activities", "chains", "instances", "blame", "slow-against-fast")
 _EPILOG = """\
@@ -68,11 +70,7 @@ def run(args: argparse.Namespace) -> int:
     timing = read_timing(args.timing) if args.timing is not None else None
     trace = open_trace(args.file, args.user_events)
     if args.schedulability:
-        with working(working_on("analysing the responses of", trace.path)):
-            bounds = schedulability(trace, timing)
-        print_table(bounds, args.format, "schedulability", more={"assumptions": list(ASSUMPTIONS)})
-        if args.format == "table":
-            print("", *(f"Assumed: {line}" for line in ASSUMPTIONS), sep="\n")
+        _print_bounds(args, trace, timing)
         return COST_DATA if trace.problems.cost_data else FINE
     with working(working_on("looking for what is late in", trace.path)):
         found = late(trace, timing)
@@ -105,3 +103,13 @@ def run(args: argparse.Namespace) -> int:
             for name in ("blame", "slow-against-fast"):
                 print_table(made[name], "table", name)
     return COST_DATA if trace.problems.cost_data else FINE
+
+
+def _print_bounds(args: argparse.Namespace, trace: Trace, timing: Mapping[str, Timing] | None) -> None:
+    if args.table:
+        raise UsageError("--schedulability is a table of its own: leave out --table")
+    with working(working_on("analysing the responses of", trace.path)):
+        bounds = schedulability(trace, timing, args.activity)
+    print_table(bounds, args.format, "schedulability", more={"assumptions": list(ASSUMPTIONS)})
+    if args.format == "table":
+        print("", *(f"Assumed: {line}" for line in ASSUMPTIONS), sep="\n")
