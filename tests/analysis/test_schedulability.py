@@ -108,10 +108,10 @@ def test_what_cannot_be_covered_is_refused_with_the_reason(tmp_path: Path) -> No
     assert "lost" in reasons[1].pop()
 
 
-def periodic_threads(folder: Path) -> Trace:
+def periodic_threads(folder: Path, switch: int = 0) -> Trace:
     """Return control (priority 20), 3,000 every 20,000, driver (30), 4,000 every 25,000, and rest (10), what is left.
 
-    Both begin together at every 100,000, where control takes 7,000.
+    Both begin together at every 100,000, where control takes 7,000. A switch to the driver may take some time.
     """
     build = TraceBuilder().time_event(0)
     for pid, name in ((5, "control"), (6, "driver"), (7, "rest")):
@@ -121,13 +121,14 @@ def periodic_threads(folder: Path) -> Trace:
                                           (30, "NANOSLEEP", 6), (30, "RUNNING", 7)]  # fmt: skip
     for time in range(20_000, 800_001, 20_000):
         is_late = time % 100_000 == 0
-        runs = time + 4_000 * is_late
+        runs = time + (switch + 4_000) * is_late
         events += [(time, "READY", 5), (runs, "RUNNING", 5), (runs + 3_000, "NANOSLEEP", 5)]
         events += [(runs + 3_000, "RUNNING", 7)]
         events += [] if is_late else [(time, "READY", 7)]
     for time in range(25_000, 800_001, 25_000):
-        events += [(time, "READY", 6), (time, "READY", 7), (time, "RUNNING", 6), (time + 4_000, "NANOSLEEP", 6)]
-        events += [(time + 4_000, "RUNNING", 7)] if time % 100_000 else []
+        runs, done = time + switch, time + switch + 4_000
+        events += [(time, "READY", 6), (runs, "READY", 7), (runs, "RUNNING", 6), (done, "NANOSLEEP", 6)]
+        events += [(done, "RUNNING", 7)] if time % 100_000 else []
     order = ("NANOSLEEP", "READY", "RUNNING")
     for time, state, pid in sorted(events, key=lambda event: (event[0], order.index(event[1]))):
         build.state(state, time, pid, 1, extra=(priority[pid], 1))
@@ -154,6 +155,15 @@ def test_bounds_of_a_trace_by_hand(tmp_path: Path) -> None:
     rows = {row["activity"]: row for row in schedulability(trace, {"driver": Timing(period="3999 ns")}).records()}
     assert (rows["driver 1"]["holds"], rows["driver 1"]["bound_ns"]) == ("cannot tell", None)
     assert rows["driver 1"]["reason"] == "it and what goes before it may need all the time of its CPUs"
+
+
+def test_time_until_a_thread_is_dispatched_is_its_own(tmp_path: Path) -> None:
+    """Switches of 100 to the driver: it takes 4,100, and keeps control waiting 100 longer while rest still runs."""
+    rows = {row["activity"]: row for row in schedulability(periodic_threads(tmp_path, 100)).records()}
+    control, driver = rows["control 1"], rows["driver 1"]
+    assert [driver[f"{name}_ns"] for name in ("execution", "blocking", "measured")] == [4_000, 100, 4_100]
+    assert [control[f"{name}_ns"] for name in ("execution", "blocking", "measured")] == [3_000, 100, 7_100]
+    assert control["bound_ns"] == 3_000 + 100 + 4_100 + 20
 
 
 def test_the_command_prints_bounds_and_assumptions(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
