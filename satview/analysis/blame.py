@@ -200,7 +200,7 @@ def _in_order(parts: _Pieces, below: _Pieces) -> Shares:
 _Timeline = tuple[_Ints, _Ints, _Ints]
 
 
-def _timelines(trace: Trace) -> tuple[_Timeline, ...]:
+def cpu_timelines(trace: Trace) -> tuple[_Timeline, ...]:
     """Return who had each CPU when: edges (m + 1,), threads (m,), 0 = idle or unknown, and interrupts (m,), -1 = none.
 
     Cached with the trace.
@@ -284,7 +284,7 @@ def _of_thread(
     is_on_cpu = ~is_unknown & np.isin(value, (READY, RUNNING))
     for number in np.unique(cpu[is_on_cpu]).tolist():
         at = np.flatnonzero(is_on_cpu & (cpu == number))
-        lane, runner, interrupt = _timelines(trace)[number]
+        lane, runner, interrupt = cpu_timelines(trace)[number]
         piece, segment, begun, over = cut_at(start[at], end[at], lane)
         at = at[piece]
         parts.append(_on_cpu(trace, thread, (of[at], begun, over), value[at] == RUNNING, runner[segment],

@@ -24,6 +24,7 @@ from satview.analysis.activities import (
 from satview.analysis.blame import BLAME_WORDS, Blame, Shares, blame, writes_trace
 from satview.analysis.needs import MESSAGES, PULSES, STATES
 from satview.analysis.times.basis import Basis, percentiles_by, sum_by
+from satview.analysis.times.occurrences import Histogram, histogram
 from satview.answers.frames import Texts
 from satview.answers.table import Column, Kind, Known, Question, Table
 from satview.base.time_text import format_duration, format_moment
@@ -548,6 +549,20 @@ def _what(kind: int, value: int) -> str:
     if kind == Blame.LOCK:
         return f"lock 0x{value & (1 << 64) - 1:x}" if value != -1 else ""
     return STATE_BY_VALUE[value].name if kind == Blame.WAIT and value in STATE_BY_VALUE else ""
+
+
+def responses(found: Late, activity: int) -> Histogram | None:
+    """Return the histogram of the responses of an activity, divided at its deadline; None if none is known.
+
+    Its durations are those of `Late.worst`, but for the last of these, which are not known.
+    """
+    instances = found.found.instances.at(found.worst(activity))
+    instances = instances.at(instances.is_known)
+    if not len(instances):
+        return None
+    clock, deadline = found.trace.clock, found.found.activities[activity].deadline_cycles
+    is_late = instances.response_cycles > deadline if deadline > 0 else None
+    return histogram(clock.durations_ns(instances.response_cycles), is_late, clock.duration_ns(max(deadline, 0)))
 
 
 def late(trace: Trace, timing: Mapping[str, Timing] | None = None) -> Late:

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from satview.analysis.activities import read_timing
+from satview.analysis.activities import Timing, read_timing
+from satview.analysis.schedulability import ASSUMPTIONS
 from satview.answers.late import late
+from satview.answers.schedulability import schedulability
 from satview.base.errors import UsageError
 from satview.base.process import COST_DATA, FINE
 from satview.base.safe_text import counted, visible_line
 from satview.cli.shared.files import InputFile, add_user_events
 from satview.cli.shared.progress import open_trace, working, working_on
 from satview.cli.shared.table_output import FORMATS, print_table
+from satview.store.trace import Trace
 
 _TABLES = ("activities", "chains", "instances", "blame", "slow-against-fast")
 _EPILOG = """\
@@ -44,6 +48,11 @@ def add_parser(subparsers: Any) -> None:
     add("activity", metavar="ACTIVITY", nargs="?", default="", help="explain this one: its name, or a part of it")
     add("-c", "--timing", metavar="FILE.toml", type=Path, help="deadlines, periods, and activities of your own")
     add("-n", type=int, default=1, metavar="N", help="split the N worst instances (default %(default)s)")
+    add(
+        "--schedulability",
+        action="store_true",
+        help="how late each may be at most, by response-time analysis: only this table, and what it assumes",
+    )
     add("--table", choices=_TABLES, help="only this table (with --format csv: default activities)")
     add("--format", choices=FORMATS, default="table", help="(default %(default)s)")
     add_user_events(parser.add_argument)
@@ -60,6 +69,9 @@ def run(args: argparse.Namespace) -> int:
         raise UsageError(f"-n {args.n} is not a number of instances")
     timing = read_timing(args.timing) if args.timing is not None else None
     trace = open_trace(args.file, args.user_events)
+    if args.schedulability:
+        _print_bounds(args, trace, timing)
+        return COST_DATA if trace.problems.cost_data else FINE
     with working(working_on("looking for what is late in", trace.path)):
         found = late(trace, timing)
         activity = found.found.named(args.activity) if args.activity else found.most_telling()
@@ -91,3 +103,13 @@ def run(args: argparse.Namespace) -> int:
             for name in ("blame", "slow-against-fast"):
                 print_table(made[name], "table", name)
     return COST_DATA if trace.problems.cost_data else FINE
+
+
+def _print_bounds(args: argparse.Namespace, trace: Trace, timing: Mapping[str, Timing] | None) -> None:
+    if args.table:
+        raise UsageError("--schedulability is a table of its own: leave out --table")
+    with working(working_on("analysing the responses of", trace.path)):
+        bounds = schedulability(trace, timing, args.activity)
+    print_table(bounds, args.format, "schedulability", more={"assumptions": list(ASSUMPTIONS)})
+    if args.format == "table":
+        print("", *(f"Assumed: {line}" for line in ASSUMPTIONS), sep="\n")

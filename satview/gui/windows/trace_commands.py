@@ -128,7 +128,8 @@ class LaneCommands:
             raise UsageError(f"the trace has no events for lanes of {lane_class.title}")
         opened.lanes.show_classes(opened.lanes.arrangement.classes ^ {name})
         self._settings.set("swimlane/lane_classes", ",".join(sorted(opened.lanes.arrangement.classes)))
-        if name in opened.lanes.arrangement.classes:
+        is_empty = opened.timeline.has_classes([name]) and not opened.timeline.lanes_of_class(name)
+        if name in opened.lanes.arrangement.classes and not is_empty:
             self._say_where(lane_class, views)
 
     def _ask_user_file(self, views: Workspace) -> None:
@@ -562,9 +563,10 @@ class TraceCommands:
     def _late(self, views: Workspace) -> None:
         if views.active.opened.trace is not views.opened.trace:
             raise UsageError("the panel Late is about the upper trace")
-        thread = self._thread()
+        panel = views.panel(LatePanel)
+        if not panel.explain_selected():
+            panel.explain(self._thread(), views.active.navigation.moment)
         views.show_panel("late")
-        views.panel(LatePanel).explain(thread, views.active.navigation.moment)
 
     def _zoom_range(self, views: Workspace) -> None:
         time_range = views.active.opened.selection.time_range

@@ -228,7 +228,8 @@ class StatusFields(QWidget):
             parts.append(f"#{selection.event + 1:,} {trace.spec(selection.event).name}")
         if selection.span is not None and selection.span.value:
             length = selection.span.end_cycles - selection.span.start_cycles
-            parts.append(f"{self._opened.timeline.label(selection.span)} {self._length(length)}")
+            label, words = self._opened.timeline.label(selection.span), self._length(length)
+            parts.append(label if words in label else f"{label} {words}")  # bars of activities say it
         self.selected.setText(" in ".join(parts))
 
     @Slot()
