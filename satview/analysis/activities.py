@@ -10,20 +10,16 @@ from __future__ import annotations
 import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
-from pathlib import Path
 from typing import Final
 
-import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from satview.analysis.timing import Timing, bound_cycles
 from satview.analysis.verdicts.periods import NANOSLEEP, regular_period
 from satview.analysis.verdicts.rule import Limits
 from satview.analysis.verdicts.thresholds import default_thresholds
 from satview.base.errors import UsageError
-from satview.base.named_files import read_toml
-from satview.base.shared_file import DamagedFileError, as_declared
-from satview.base.time_text import parse_length
 from satview.core import links
 from satview.events.states import DEAD, READY, RUNNING, STATE_BY_NAME
 from satview.filters.expressions.expression import select
@@ -41,36 +37,10 @@ from satview.store.trace import Trace
 LEAST_INSTANCES: Final = 3
 """What happens less often is no activity of its own."""
 MOST_ACTIVITIES: Final = 1000
-_MOST_BYTES: Final = 1 << 16
-_MOST_CYCLES: Final = 1 << 62
 _RECEIVE: Final = STATE_BY_NAME["RECEIVE"].value
 _INTR: Final = STATE_BY_NAME["INTR"].value
-_EXAMPLE: Final = 'write it as [control] and then deadline = "10 ms"'
 
 _Ints = NDArray[np.int64]
-
-
-class Timing(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What a user says of one activity.
-
-    Attributes:
-        start: Expression of the events that begin it; empty = it is one that is learned.
-        end: Expression of those that end it, the first one after each start; of the same thread, if all threads that
-            begin it also end it.
-        period: How often it is triggered, such as `10 ms`; empty = as learned.
-        deadline: How long it may take; empty = its period.
-        chain: Names of activities that follow each other, such as `camera > control`: it is no activity then.
-        reaction: How long the chain may take from what triggers its first activity to its first response.
-        age: How old the first activity's trigger may be when the last one is done.
-    """
-
-    start: str = ""
-    end: str = ""
-    period: str = ""
-    deadline: str = ""
-    chain: str = ""
-    reaction: str = ""
-    age: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,46 +144,12 @@ class _Part:
     instances: Instances
 
 
-def read_timing(path: Path) -> dict[str, Timing]:
-    """Return what a user's file says of activities, by name.
-
-    Raises:
-        UsageError: The file cannot be read or says something else than it should; says where.
-    """
-    _, content = read_toml(path, _MOST_BYTES, _EXAMPLE)
-    try:
-        timing = as_declared(content, dict[str, Timing])
-    except DamagedFileError as error:
-        raise UsageError(f"{path.name}: {error}; {_EXAMPLE}") from error
-    for name, said in timing.items():
-        if bool(said.start) != bool(said.end):
-            raise UsageError(f"{path.name}: [{name}] needs start and end, or neither for one that is learned")
-        is_chain = bool(said.chain)
-        if is_chain == bool(said.start or said.period or said.deadline) or bool(said.reaction or said.age) > is_chain:
-            raise UsageError(f"{path.name}: [{name}] needs start and end, period or deadline; or chain, with the "
-                             "bounds reaction and age")  # fmt: skip
-        lengths = {"period": said.period, "deadline": said.deadline, "reaction": said.reaction, "age": said.age}
-        for key, text in lengths.items():
-            try:
-                is_fine = not text or parse_length(text) > 0
-            except UsageError as error:
-                raise UsageError(f"{path.name}: [{name}] {key}: {error}") from error
-            if not is_fine:
-                raise UsageError(f"{path.name}: [{name}] {key} is not above 0")
-    return timing
-
-
-def bound_cycles(trace: Trace, text: str) -> int:
-    """Return a length of a file of timing in cycles, at least 1; one that no trace has is cut."""
-    return max(1, min(trace.clock.cycles_of(int(parse_length(text))), _MOST_CYCLES))
-
-
 def activities(trace: Trace, timing: Mapping[str, Timing] | None = None) -> Activities:
     """Return the activities of a trace: those that are learned, and those that a user's file says.
 
     Args:
         trace: The events.
-        timing: As of `read_timing`.
+        timing: As of `timing.read_timing`.
 
     Raises:
         UsageError: An expression is wrong, or no learned activity has the name.

@@ -14,8 +14,9 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from satview.base.time_text import format_duration
 from satview.events import wire
-from satview.events.states import ABSENT, DEAD, INTERRUPT, READY, RUNNING, STATE_BY_NAME, UNKNOWN
+from satview.events.states import ABSENT, DEAD, INTERRUPT, READY, RUNNING, STATE_BY_NAME, STATE_BY_VALUE, UNKNOWN
 from satview.linkage.actors import TIMER
 from satview.linkage.blockers import REPLY, RWLOCKS, SEND, blockers
 from satview.linkage.interrupts import nesting
@@ -97,6 +98,42 @@ class Shares:
 
     def __len__(self) -> int:
         return len(self.interval)
+
+
+def object_words(kind: int, value: int) -> str:
+    """Return what a part is about: the number of the interrupt, the lock, or the state."""
+    if kind == Blame.INTERRUPT:
+        return f"interrupt 0x{value:x}"
+    if kind == Blame.LOCK:
+        return f"lock 0x{value & (1 << 64) - 1:x}" if value != -1 else ""
+    return STATE_BY_VALUE[value].name if kind == Blame.WAIT and value in STATE_BY_VALUE else ""
+
+
+def part_words(trace: Trace, parts: Shares, row: int) -> str:
+    """Return in words how long a part is and with what it was spent: `4.100 ms ready while hog 1 ran`."""
+    kind, thread = Blame(int(parts.kind[row])), int(parts.thread[row])
+    whom = trace.thread_name(thread) if thread > 0 else ""
+    what = object_words(kind, int(parts.value[row]))
+    words = {
+        Blame.INTERRUPT: what,
+        Blame.PREEMPTED: f"ready while {whom} ran",
+        Blame.TRACING: f"ready while {whom} ran, which writes the trace",
+        Blame.LOCK: f"waiting for {what or 'a lock'}" + (f", held by {whom}" if whom else ""),
+        Blame.MESSAGE: "waiting for a reply" + (f" of {whom}" if whom else ""),
+        Blame.WAIT: f"waiting in state {what}" + (f", ended by {whom}" if whom else ""),
+        Blame.SLEEP: "sleeping",
+        Blame.NO_CPU: "ready, with no other thread on its CPU",
+        Blame.UNKNOWN: "not known",
+        Blame.EARLIER: "work for something earlier",
+    }
+    inner = np.flatnonzero(parts.parent == row)
+    ran = int(parts.cycles[inner[parts.kind[inner] == Blame.OWN]].sum())
+    of_it = f" (which ran for {_length(trace, ran)} of it)" if ran else ""
+    return f"{_length(trace, int(parts.cycles[row]))} {words.get(kind, BLAME_WORDS[kind])}{of_it}"
+
+
+def _length(trace: Trace, cycles: int) -> str:
+    return format_duration(trace.clock.duration_ns(cycles))
 
 
 @dataclass(frozen=True, slots=True)

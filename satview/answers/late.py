@@ -14,20 +14,18 @@ from satview.analysis.activities import (
     MOST_ACTIVITIES,
     Activities,
     ChainTimes,
-    Timing,
     activities,
     ages,
-    bound_cycles,
     chain_of,
     reactions,
 )
-from satview.analysis.blame import BLAME_WORDS, Blame, Shares, blame, writes_trace
+from satview.analysis.blame import BLAME_WORDS, Blame, Shares, blame, object_words, part_words, writes_trace
 from satview.analysis.needs import MESSAGES, PULSES, STATES
 from satview.analysis.times.basis import Basis, percentiles_by, sum_by
+from satview.analysis.timing import Timing, bound_cycles
 from satview.answers.frames import Texts
 from satview.answers.table import Column, Kind, Known, Question, Table
 from satview.base.time_text import format_duration, format_moment
-from satview.events.states import STATE_BY_VALUE
 from satview.store.time_ranges import TimeRanges
 from satview.store.trace import Trace
 
@@ -411,7 +409,7 @@ class Late:
         return {
             "part": Texts(kind.astype(np.uint8), tuple(BLAME_WORDS.values())),
             "whom": np.where(thread > 0, thread, -1),
-            "what": Texts.of([_what(*pair) for pair in zip(kind.tolist(), value.tolist(), strict=True)]),
+            "what": Texts.of([object_words(*pair) for pair in zip(kind.tolist(), value.tolist(), strict=True)]),
         }
 
     def slow_against_fast(self, activity: int) -> Table:
@@ -474,7 +472,7 @@ class Late:
             word = "longer" if response > deadline else "less"
             late = f", {self._length(abs(response - deadline))} {word} than its deadline of {self._length(deadline)}"
         top = np.flatnonzero(parts.parent < 0)
-        named = [self._says_part(parts, row) for row in top[:_NAMED_PARTS].tolist()]
+        named = [part_words(self.trace, parts, row) for row in top[:_NAMED_PARTS].tolist()]
         if rest := int(parts.cycles[top[_NAMED_PARTS:]].sum()):
             named.append(f"{self._length(rest)} other things")
         start = format_moment(int(chosen.start_cycles[0]), trace.clock)
@@ -482,27 +480,6 @@ class Late:
 
     def _length(self, cycles: int) -> str:
         return format_duration(self.trace.clock.duration_ns(cycles))
-
-    def _says_part(self, parts: Shares, row: int) -> str:
-        kind, thread = Blame(int(parts.kind[row])), int(parts.thread[row])
-        whom = self.trace.thread_name(thread) if thread > 0 else ""
-        what = _what(kind, int(parts.value[row]))
-        words = {
-            Blame.INTERRUPT: what,
-            Blame.PREEMPTED: f"ready while {whom} ran",
-            Blame.TRACING: f"ready while {whom} ran, which writes the trace",
-            Blame.LOCK: f"waiting for {what or 'a lock'}" + (f", held by {whom}" if whom else ""),
-            Blame.MESSAGE: "waiting for a reply" + (f" of {whom}" if whom else ""),
-            Blame.WAIT: f"waiting in state {what}" + (f", ended by {whom}" if whom else ""),
-            Blame.SLEEP: "sleeping",
-            Blame.NO_CPU: "ready, with no other thread on its CPU",
-            Blame.UNKNOWN: "not known",
-            Blame.EARLIER: "work for something earlier",
-        }
-        inner = np.flatnonzero(parts.parent == row)
-        ran = int(parts.cycles[inner[parts.kind[inner] == Blame.OWN]].sum())
-        of_it = f" (which ran for {self._length(ran)} of it)" if ran else ""
-        return f"{self._length(int(parts.cycles[row]))} {words.get(kind, BLAME_WORDS[kind])}{of_it}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -541,21 +518,12 @@ def _jitter(number: _Ints, moments: _Ints, count: int) -> _Ints:
     return np.where(np.bincount(of, minlength=count) >= 2, most - np.minimum(least, most), -1)
 
 
-def _what(kind: int, value: int) -> str:
-    """Return what a part is about: the number of the interrupt, the lock, or the state."""
-    if kind == Blame.INTERRUPT:
-        return f"interrupt 0x{value:x}"
-    if kind == Blame.LOCK:
-        return f"lock 0x{value & (1 << 64) - 1:x}" if value != -1 else ""
-    return STATE_BY_VALUE[value].name if kind == Blame.WAIT and value in STATE_BY_VALUE else ""
-
-
 def late(trace: Trace, timing: Mapping[str, Timing] | None = None) -> Late:
     """Return answers on what is late.
 
     Args:
         trace: The events.
-        timing: What a user says of activities, as of `analysis.activities.read_timing`.
+        timing: What a user says of activities, as of `analysis.timing.read_timing`.
 
     Raises:
         UsageError: An expression is wrong, or no learned activity has the name.

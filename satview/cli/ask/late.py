@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from satview.analysis.activities import read_timing
+from satview.analysis.timing import read_timing
 from satview.answers.late import late
 from satview.base.errors import UsageError
 from satview.base.process import COST_DATA, FINE

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PySide6.QtCore import QObject
 
-from satview.analysis.activities import read_timing
+from satview.analysis.timing import read_timing
 from satview.answers.late import Late, late
 from satview.answers.table import Table
 from satview.base.errors import Cancelled, UsageError
