@@ -16,9 +16,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.analysis.timing import Timing, bound_cycles
-from satview.analysis.verdicts.periods import NANOSLEEP, regular_period
-from satview.analysis.verdicts.rule import Limits
-from satview.analysis.verdicts.thresholds import default_thresholds
 from satview.base.errors import UsageError
 from satview.core import links
 from satview.events.states import DEAD, READY, RUNNING, STATE_BY_NAME
@@ -37,6 +34,13 @@ from satview.store.trace import Trace
 LEAST_INSTANCES: Final = 3
 """What happens less often is no activity of its own."""
 MOST_ACTIVITIES: Final = 1000
+LEAST_PERIODS: Final = 8
+"""How many periods are needed to learn one."""
+REGULAR_PERCENT: Final = 80
+"""So many of the periods must be as long as their median, within `TOLERANCE_PERCENT`."""
+TOLERANCE_PERCENT: Final = 5
+NANOSLEEP: Final = STATE_BY_NAME["NANOSLEEP"].value
+"""The state of threads that sleep."""
 _RECEIVE: Final = STATE_BY_NAME["RECEIVE"].value
 _INTR: Final = STATE_BY_NAME["INTR"].value
 
@@ -52,6 +56,7 @@ class Activity:
         trigger: What begins it, in words.
         thread: Row of the thread that does it most often; 0 = not known.
         period_cycles: -1 = it does not come regularly.
+        is_period_said: A user's file says it; else it is learned.
         deadline_cycles: How long it may take; -1 = without a bound.
         deadline_from: `said`, `period`, or empty.
     """
@@ -60,6 +65,7 @@ class Activity:
     trigger: str
     thread: int
     period_cycles: int
+    is_period_said: bool
     deadline_cycles: int
     deadline_from: str
 
@@ -117,6 +123,15 @@ class Activities:
     activities: tuple[Activity, ...]
     instances: Instances
     left_out: int
+
+    @property
+    def overrun_cycles(self) -> _Ints:
+        """How much longer than its deadline each instance is, int64; -1 if it is not, or that is not known."""
+        instances = self.instances
+        deadlines = np.array([activity.deadline_cycles for activity in self.activities], np.int64)
+        deadline = deadlines[instances.activity]
+        late = instances.response_cycles - deadline
+        return np.where((deadline > 0) & (late > 0) & instances.is_known, late, -1)
 
     def named(self, text: str) -> int:
         """Return the position of the activity that a name, or a part of the name of one alone, means.
@@ -179,17 +194,35 @@ def _learned(trace: Trace) -> Activities:
     for position, ((number, mine), name) in enumerate(zip(groups, names, strict=True)):
         instances = parts[number].instances.at(mine)
         instances = instances.at(np.argsort(instances.start_row, kind="stable"))
-        period = _period(trace, instances.start_row)
+        period = regular_period(trace, instances.start_row) or -1
         thread = _usual(instances.thread)
-        made.append(Activity(name, parts[number].trigger, thread, period, period, "period" if period > 0 else ""))
+        made.append(
+            Activity(name, parts[number].trigger, thread, period, False, period, "period" if period > 0 else "")
+        )
         instances.activity[:] = position
         columns.append(instances)
     return Activities(tuple(made), _joined(columns), left_out)
 
 
-def _period(trace: Trace, rows: _Ints) -> int:
-    """Return the period with which events come, -1 if they do not come regularly."""
-    return regular_period(trace, Limits(default_thresholds(), "missed-period", trace.clock), rows) or -1
+def regular_period(
+    trace: Trace, rows: NDArray[np.integer], least: float = LEAST_PERIODS, regular_percent: float = REGULAR_PERCENT,
+    tolerance_percent: float = TOLERANCE_PERCENT,
+) -> int:  # fmt: skip
+    """Return the period in cycles with which some events come; 0 if they do not come regularly.
+
+    Args:
+        trace: The events.
+        rows: (n,), ascending.
+        least: So many periods are needed to learn it.
+        regular_percent: So many of the periods must be as long as the median of them ...
+        tolerance_percent: ... within this.
+    """
+    gaps = np.diff(trace.events.time_cycles[rows])[is_whole(trace, rows[:-1], rows[1:])]
+    if len(gaps) < least:
+        return 0
+    period = int(np.median(gaps))
+    is_regular = np.abs(gaps - period) <= period * tolerance_percent / 100
+    return period if np.count_nonzero(is_regular) >= len(gaps) * regular_percent / 100 else 0
 
 
 def _joined(parts: Sequence[Instances]) -> Instances:
@@ -234,7 +267,9 @@ def _part(
     """Return the instances from events that begin them to events that end them, -1 where the trace has no end."""
     time, last = trace.events.time_cycles, len(trace.events) - 1
     is_open = end < 0
-    is_known = is_whole(trace, start, np.where(is_open, last, end)) & (thread > 0)
+    is_known = is_whole(trace, start, np.where(is_open, last, end))
+    if trigger != "said":  # of what two events say, nobody need know who does it
+        is_known &= thread > 0
     end_cycles = np.where(is_open, trace.window.end, time[end])
     begin_cycles = np.clip(begin_cycles, time[start], end_cycles)
     instances = Instances(np.zeros(len(start), np.int64), thread, time[start], begin_cycles, end_cycles, start, end,
@@ -347,8 +382,8 @@ def _with_said(trace: Trace, learned: Activities, timing: Mapping[str, Timing]) 
             group = _said(trace, name, said)
             group.activity[:] = position = len(made)
             columns.append(group)
-            period = _period(trace, group.start_row)
-            made.append(Activity(name, "said", _usual(group.thread), period, -1, ""))
+            period = regular_period(trace, group.start_row) or -1
+            made.append(Activity(name, "said", _usual(group.thread), period, False, -1, ""))
         else:
             position = learned.named(name)
         activity = made[position]
@@ -359,7 +394,7 @@ def _with_said(trace: Trace, learned: Activities, timing: Mapping[str, Timing]) 
         elif period > 0:
             deadline, source = period, "period"
         made[position] = Activity(name if said.start else activity.name, activity.trigger, activity.thread, period,
-                                  deadline, source)  # fmt: skip
+                                  bool(said.period), deadline, source)  # fmt: skip
     return Activities(tuple(made), _joined(columns), learned.left_out)
 
 
@@ -397,6 +432,7 @@ class ChainTimes:
         start_row: int64, the event that begins it.
         is_open: bool, it is not done when the trace ends.
         is_known: bool, no event is missing in between.
+        steps: int64 (n, activities of the chain), the instance of each that it goes through; -1 = it goes not so far.
     """
 
     start_cycles: _Ints
@@ -404,9 +440,15 @@ class ChainTimes:
     start_row: _Ints
     is_open: NDArray[np.bool_]
     is_known: NDArray[np.bool_]
+    steps: _Ints
 
     def __len__(self) -> int:
         return len(self.start_cycles)
+
+    @property
+    def length_cycles(self) -> _Ints:
+        """From start to end, int64 (n,)."""
+        return self.end_cycles - self.start_cycles
 
 
 def chain_of(found: Activities, text: str) -> tuple[int, ...]:
@@ -427,11 +469,13 @@ def reactions(trace: Trace, found: Activities, chain: Sequence[int]) -> ChainTim
     An activity goes on with what one before has done in the instance that the latter triggers, else in the first one
     that begins when the latter is done: as the AUTOSAR timing extensions define the reaction of an event chain.
     """
-    parts = _parts_of(found, chain)
-    first, position = parts[0], np.arange(len(parts[0]))
+    positions, parts = _parts_of(found, chain)
+    first, steps = parts[0], [np.arange(len(parts[0]))]
     for one, other in itertools.pairwise(parts):
-        position = _followed(position, _next_of(trace, one, other))
-    return _chain_times(trace, first, parts[-1].at(np.maximum(position, 0)) if len(parts[-1]) else first, position < 0)
+        steps.append(_followed(steps[-1], _next_of(trace, one, other)))
+    reached = steps[-1]
+    last = parts[-1].at(np.maximum(reached, 0)) if len(parts[-1]) else first
+    return _chain_times(trace, first, last, reached < 0, (positions, steps))
 
 
 def ages(trace: Trace, found: Activities, chain: Sequence[int]) -> ChainTimes:
@@ -440,25 +484,31 @@ def ages(trace: Trace, found: Activities, chain: Sequence[int]) -> ChainTimes:
     The input of an instance is that of the one before that triggers it, else of the last one that was done when it
     began. Instances that have none, as at the start of a trace, are left out.
     """
-    parts = _parts_of(found, chain)
-    last, position = parts[-1], np.arange(len(parts[-1]))
+    positions, parts = _parts_of(found, chain)
+    last, steps = parts[-1], [np.arange(len(parts[-1]))]
     for one, other in itertools.pairwise(reversed(parts)):
-        position = _followed(position, _input_of(trace, other, one))
-    at = np.flatnonzero((position >= 0) & ~last.is_open)
-    last = last.at(at)
-    return _chain_times(trace, parts[0].at(position[at]), last, np.zeros(len(at), np.bool_))
+        steps.insert(0, _followed(steps[0], _input_of(trace, other, one)))
+    at = np.flatnonzero((steps[0] >= 0) & ~last.is_open)
+    steps = [step[at] for step in steps]
+    return _chain_times(trace, parts[0].at(steps[0]), last.at(at), np.zeros(len(at), np.bool_), (positions, steps))
 
 
-def _parts_of(found: Activities, chain: Sequence[int]) -> list[Instances]:
-    return [found.instances.at(found.instances.activity == number) for number in chain]
+def _parts_of(found: Activities, chain: Sequence[int]) -> tuple[list[NDArray[np.intp]], list[Instances]]:
+    """Return which instances each activity of a chain has, and these."""
+    positions = [np.flatnonzero(found.instances.activity == number) for number in chain]
+    return positions, [found.instances.at(own) for own in positions]
 
 
-def _chain_times(trace: Trace, first: Instances, last: Instances, is_missing: NDArray[np.bool_]) -> ChainTimes:
+def _chain_times(
+    trace: Trace, first: Instances, last: Instances, is_missing: NDArray[np.bool_],
+    steps: tuple[list[NDArray[np.intp]], list[_Ints]],
+) -> ChainTimes:  # fmt: skip
     is_open = is_missing | last.is_open
     end_row = np.where(is_open, len(trace.events) - 1, last.end_row)
     end_cycles = np.where(is_open, trace.window.end, last.end_cycles)
     is_known = is_whole(trace, first.start_row, end_row) & first.is_known
-    return ChainTimes(first.start_cycles, end_cycles, first.start_row, is_open, is_known)
+    gone_through = np.stack([_followed(step, own) for own, step in zip(*steps, strict=True)], axis=1)
+    return ChainTimes(first.start_cycles, end_cycles, first.start_row, is_open, is_known, gone_through)
 
 
 def _followed(position: _Ints, following: _Ints) -> _Ints:

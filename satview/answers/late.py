@@ -196,13 +196,6 @@ class Late:
         """The deadline of each activity, -1 = none."""
         return np.array([activity.deadline_cycles for activity in self.found.activities], np.int64)
 
-    def _overrun(self) -> _Ints:
-        """Return how much longer than its deadline each instance is, -1 if it is not, or that is not known."""
-        instances = self.found.instances
-        deadline = self._deadline[instances.activity]
-        late = instances.response_cycles - deadline
-        return np.where((deadline > 0) & (late > 0) & instances.is_known, late, -1)
-
     @property
     def _cannot_tell(self) -> str:
         more = f"the {self.found.left_out:,} rarest activities of more than {MOST_ACTIVITIES:,} are left out"
@@ -212,7 +205,7 @@ class Late:
         """Return positions of instances: the latest first, then the longest; those that are not known come last."""
         instances = self.found.instances
         at = np.arange(len(instances)) if activity is None else np.flatnonzero(instances.activity == activity)
-        overrun = self._overrun()[at]
+        overrun = self.found.overrun_cycles[at]
         order = np.lexsort((-instances.response_cycles[at], -overrun, ~instances.is_known[at]))
         return at[order][:count]
 
@@ -248,7 +241,7 @@ class Late:
         longest = np.full(count, -1, np.int64)
         order = np.lexsort((-instances.start_cycles[known], response))
         longest[number[order]] = instances.start_row[known][order]
-        deadline, overrun = self._deadline, self._overrun()
+        deadline, overrun = self._deadline, self.found.overrun_cycles
         misses = np.bincount(instances.activity[overrun > 0], minlength=count)
         doubt = np.zeros(count, np.uint8)
         for is_so, value in ((~instances.is_exact, Known.INFERRED), (instances.is_open & known, Known.AT_LEAST),
@@ -304,7 +297,7 @@ class Late:
         """Return the instances of one activity or of all, the worst first."""
         instances, at = self.found.instances, self.worst(activity)
         shown = instances.at(at)
-        deadline, overrun = self._deadline[shown.activity], self._overrun()[at]
+        deadline, overrun = self._deadline[shown.activity], self.found.overrun_cycles[at]
         outcome = np.where(deadline > 0, np.where(overrun > 0, 1, 0), 2)
         outcome[shown.is_open & (overrun <= 0)] = 3
         outcome[~shown.is_known] = 4
@@ -346,7 +339,7 @@ class Late:
                            for text in (said.reaction, said.age)]  # fmt: skip
         figures, doubt = np.full((len(times), 6), -1, np.int64), np.zeros(len(times), np.uint8)
         for row, found in enumerate(times):
-            length, known = (found.end_cycles - found.start_cycles), np.flatnonzero(found.is_known)
+            length, known = found.length_cycles, np.flatnonzero(found.is_known)
             if len(known):
                 shares = percentiles_by(np.zeros(len(known), np.int64), length[known], 1, _SHARES)
                 longest = known[np.argmax(length[known])]

@@ -13,7 +13,7 @@ from satview.base.errors import UsageError
 from satview.events import wire
 from satview.store.trace import Trace
 from tests.helpers.kev import TraceBuilder
-from tests.helpers.scene import rounds_of_a_loop
+from tests.helpers.scene import chained, rounds_of_a_loop
 
 
 def looping(folder: Path, rounds: int = 40, slow: tuple[int, ...] = (10, 20, 30), *, is_cut: bool = False) -> Trace:
@@ -126,22 +126,6 @@ def test_a_name_must_mean_one_activity(tmp_path: Path) -> None:
 
 CAMERA = Timing("class == USER and number == 1", "class == USER and number == 2")
 CONTROL = Timing("class == USER and number == 3", "class == USER and number == 4")
-
-
-def chained(folder: Path, starts_by: int, starts: tuple[int, ...]) -> Trace:
-    """Return a camera that works from 1,000 k to 1,000 k + 400, and a control that needs 300 from its starts on.
-
-    Control's own thread, or that of the camera, logs that control starts.
-    """
-    moments = [(1_000 * k, 5, 1) for k in range(1, 6)] + [(1_000 * k + 400, 5, 2) for k in range(1, 6)]
-    moments += [(start, starts_by, 3) for start in starts] + [(start + 300, 6, 4) for start in starts]
-    build, running = TraceBuilder().time_event(0), 0
-    for time, pid, event in sorted(moments):
-        if pid != running:
-            build.state("RUNNING", time - 1, pid, 1)
-        build.event(wire.code(6, event), time)
-        running = pid
-    return build.event(wire.code(6, 9), 6_500).open(folder)
 
 
 def test_reaction_and_age_of_a_chain_that_samples(tmp_path: Path) -> None:

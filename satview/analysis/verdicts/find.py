@@ -62,7 +62,7 @@ def find_verdicts(
 
     Raises:
         Cancelled: Somebody said so.
-        UsageError: The thresholds name a thread that the trace does not have.
+        UsageError: The thresholds name a thread or an activity that the trace does not have.
     """
     if not len(trace.events):
         return ()
