@@ -13,10 +13,12 @@ from PySide6.QtCore import QObject, Signal, Slot
 
 from satview.analysis.needs import PRIORITIES
 from satview.analysis.times.basis import Basis
+from satview.analysis.verdicts.thresholds import read_thresholds
 from satview.answers.doctor import doctor
 from satview.answers.table import Table
 from satview.answers.verdicts import Verdicts
 from satview.answers.verdicts import find as find_verdicts
+from satview.base.errors import UsageError
 from satview.base.safe_text import visible_line
 from satview.base.time import TimeWindow
 from satview.events import wire
@@ -319,6 +321,10 @@ class OpenTrace(QObject):
             labels = labels_in(settings.text("swimlane/labels"))
         return replace(arrangement, classes=classes, labels=labels)
 
+    def check_timing(self, timing: Path | None) -> None:
+        """Check what a file of timing says too: its deadlines, periods and chains; None = no file."""
+        self.verdicts.ask(partial(_verdicts_of, timing=timing))
+
     def describe(self, file: str) -> None:
         """Take descriptions of events from a file in place of those before; an empty name takes them away.
 
@@ -430,7 +436,12 @@ class OpenTrace(QObject):
         self.lanes.set_window(self.viewport.window)
 
 
-def _verdicts_of(trace: Trace, is_cancelled: IsCancelled) -> Verdicts:
+def _verdicts_of(trace: Trace, is_cancelled: IsCancelled, timing: Path | None = None) -> Verdicts:
+    if timing is not None and timing.is_file():  # a pipe would never end
+        try:
+            return find_verdicts(trace, read_thresholds(None, timing), cancelled=is_cancelled)
+        except UsageError:
+            pass  # what is wrong with the file is said where it was typed; everything else is checked all the same
     return find_verdicts(trace, cancelled=is_cancelled)
 
 

@@ -258,6 +258,7 @@ class LatePanel(Panel):
         file = self.timing.text().strip()
         if file != self.activities_view.timing_file:
             self.activities_view.timing_file = file
+            self._opened.check_timing(self.activities_view.timing_path)
             if self.activities_view.found is not None or self.activities_view.error:  # else `reload` will do it
                 self.reload()
 

@@ -53,9 +53,12 @@ class ActivitiesView(Answer):
 
     def start(self) -> None:
         """Look for activities."""
-        trace = self._opened.trace
-        path = trace.path.parent / self.timing_file if self.timing_file else None
-        self._start(partial(_find, trace, path))
+        self._start(partial(_find, self._opened.trace, self.timing_path))
+
+    @property
+    def timing_path(self) -> Path | None:
+        """The file of timing; a name without a folder is beside the trace."""
+        return self._opened.trace.path.parent / self.timing_file if self.timing_file else None
 
     def _take(self, result: object) -> None:
         self.found = result if isinstance(result, FoundActivities) else None
