@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from satview.analysis.spans import Spans, described_pairs, spans
 from satview.analysis.timing import Timing, bound_cycles
 from satview.base.errors import UsageError
 from satview.core import links
@@ -34,6 +35,9 @@ from satview.store.trace import Trace
 LEAST_INSTANCES: Final = 3
 """What happens less often is no activity of its own."""
 MOST_ACTIVITIES: Final = 1000
+CALLED: Final = frozenset(("call", "function"))
+"""Triggers of what a thread does within other work: it has no deadline of its own, and is told last."""
+_ENCLOSED: Final = CALLED | {"events"}
 LEAST_PERIODS: Final = 8
 """How many periods are needed to learn one."""
 REGULAR_PERCENT: Final = 80
@@ -118,11 +122,13 @@ class Activities:
         activities: In no certain order.
         instances: All of them.
         left_out: How many activities were learned beyond `MOST_ACTIVITIES`, the rarest.
+        calls_left_out: How many kernel calls and functions of threads are none, as others take longer in all.
     """
 
     activities: tuple[Activity, ...]
     instances: Instances
     left_out: int
+    calls_left_out: int = 0
 
     @property
     def overrun_cycles(self) -> _Ints:
@@ -136,6 +142,8 @@ class Activities:
     def named(self, text: str) -> int:
         """Return the position of the activity that a name, or a part of the name of one alone, means.
 
+        Parts of names mean what two events enclose, which are called as their thread and more, if nothing else fits.
+
         Raises:
             UsageError: There is none, or there are several.
         """
@@ -143,6 +151,7 @@ class Activities:
         if text in names:
             return names.index(text)
         fits = [number for number, name in enumerate(names) if text.casefold() in name.casefold()]
+        fits = [number for number in fits if self.activities[number].trigger not in _ENCLOSED] or fits
         if len(fits) == 1:
             return fits[0]
         meant = ", ".join(names[number] for number in (fits or range(len(names)))[:8])
@@ -152,11 +161,12 @@ class Activities:
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """Instances of one kind of trigger, with the group that each is of: the activity to be."""
+    """Instances of one kind of trigger, with the group that each is of: the activity to be, and what that is called."""
 
     trigger: str
     group: _Ints
     instances: Instances
+    labels: Mapping[int, str] = field(default_factory=dict)
 
 
 def activities(trace: Trace, timing: Mapping[str, Timing] | None = None) -> Activities:
@@ -169,39 +179,42 @@ def activities(trace: Trace, timing: Mapping[str, Timing] | None = None) -> Acti
     Raises:
         UsageError: An expression is wrong, or no learned activity has the name.
     """
-    learned = trace.cached("analysis.activities", _learned)
+    learned = trace.cached(f"analysis.activities {described_pairs(trace)}", _learned)
     return _with_said(trace, learned, timing) if timing else learned
 
 
 def _learned(trace: Trace) -> Activities:
-    by_pulse = _common(_of_pulses(trace))
+    by_pulse = _of_pulses(trace)
     is_woken = np.zeros(len(trace.threads), np.bool_)  # a thread that is woken by pulses may sleep within its work
-    is_woken[by_pulse.instances.thread] = True
-    parts = [by_pulse, _common(_of_messages(trace))]
-    parts += [_common(_of_waits(trace, words, value, is_woken))
-              for words, value in (("sleep", NANOSLEEP), ("interrupt", _INTR))]  # fmt: skip
-    groups = []
-    for number, part in enumerate(parts):
-        _, group, size = np.unique(part.group, return_inverse=True, return_counts=True)
-        order = np.argsort(group, kind="stable")
-        groups += [(number, positions) for positions in np.split(order, np.cumsum(size)[:-1]) if len(positions)]
+    for positions in _groups(by_pulse):
+        is_woken[by_pulse.instances.thread[positions]] = True
+    enclosed = spans(trace)
+    parts = [by_pulse, _of_messages(trace)]
+    parts += [_of_waits(trace, words, value, is_woken) for words, value in (("sleep", NANOSLEEP), ("interrupt", _INTR))]
+    parts += [_of_spans(trace, found) for found in enclosed]
+    groups = [(part, positions) for part in parts for positions in _groups(part)]
     left_out = max(0, len(groups) - MOST_ACTIVITIES)
     if left_out:
         groups.sort(key=lambda group: -len(group[1]))
         del groups[MOST_ACTIVITIES:]
-    names = _names(trace, [(parts[number], positions) for number, positions in groups])
-    made, columns = [], []
-    for position, ((number, mine), name) in enumerate(zip(groups, names, strict=True)):
-        instances = parts[number].instances.at(mine)
+    learned, columns = [], []
+    for position, ((part, positions), name) in enumerate(zip(groups, _names(trace, groups), strict=True)):
+        instances = part.instances.at(positions)
         instances = instances.at(np.argsort(instances.start_row, kind="stable"))
         period = regular_period(trace, instances.start_row) or -1
-        thread = _usual(instances.thread)
-        made.append(
-            Activity(name, parts[number].trigger, thread, period, False, period, "period" if period > 0 else "")
-        )
+        deadline = -1 if part.trigger in CALLED else period
+        learned.append(Activity(name, part.trigger, _usual(instances.thread), period, False, deadline,
+                                "period" if deadline > 0 else ""))  # fmt: skip
         instances.activity[:] = position
         columns.append(instances)
-    return Activities(tuple(made), _joined(columns), left_out)
+    return Activities(tuple(learned), _joined(columns), left_out, sum(found.left_out for found in enclosed))
+
+
+def _groups(part: _Part) -> list[NDArray[np.intp]]:
+    """Return the positions of the instances of each group that are often enough to be an activity."""
+    _, group, size = np.unique(part.group, return_inverse=True, return_counts=True)
+    order = np.argsort(group.reshape(-1), kind="stable")
+    return [own for own in np.split(order, np.cumsum(size)[:-1]) if len(own) >= LEAST_INSTANCES]
 
 
 def regular_period(
@@ -243,7 +256,9 @@ def _names(trace: Trace, groups: Sequence[tuple[_Part, NDArray[np.intp]]]) -> li
     plain = []
     for part, positions in groups:
         thread = _usual(part.instances.thread[positions])
-        plain.append(trace.thread_name(thread) if thread else f"nobody ({part.trigger})")
+        label = part.labels.get(int(part.group[positions[0]]), "")
+        name = trace.thread_name(thread) if thread else f"nobody ({part.trigger})"
+        plain.append(f"{name}: {label}" if label else name)
     seen: dict[str, int] = {}
     out = []
     for name, (part, _) in zip(plain, groups, strict=True):
@@ -251,13 +266,6 @@ def _names(trace: Trace, groups: Sequence[tuple[_Part, NDArray[np.intp]]]) -> li
         seen[full] = seen.get(full, 0) + 1
         out.append(full if seen[full] == 1 else f"{full[:-1]} {seen[full]})")
     return out
-
-
-def _common(part: _Part) -> _Part:
-    """Return what happens often enough to be an activity."""
-    _, group, size = np.unique(part.group, return_inverse=True, return_counts=True)
-    keep = np.flatnonzero(size[group.reshape(-1)] >= LEAST_INSTANCES)
-    return _Part(part.trigger, part.group[keep], part.instances.at(keep))
 
 
 def _part(
@@ -373,6 +381,14 @@ def _of_waits(trace: Trace, trigger: str, value: int, is_woken: NDArray[np.bool_
     return _part(trace, trigger, thread, thread, start, trace.events.time_cycles[woken], end, is_exact)
 
 
+def _of_spans(trace: Trace, found: Spans) -> _Part:
+    """Return what two events of one thread enclose."""
+    thread, time = trace.events.thread[found.first].astype(np.int64), trace.events.time_cycles[found.first]
+    is_exact = np.ones(len(found.first), np.bool_)
+    part = _part(trace, found.trigger, found.group, thread, found.first, time, found.last, is_exact)
+    return replace(part, labels=found.labels)
+
+
 def _with_said(trace: Trace, learned: Activities, timing: Mapping[str, Timing]) -> Activities:
     made, columns = list(learned.activities), [learned.instances]
     for name, said in timing.items():
@@ -395,7 +411,7 @@ def _with_said(trace: Trace, learned: Activities, timing: Mapping[str, Timing]) 
             deadline, source = period, "period"
         made[position] = Activity(name if said.start else activity.name, activity.trigger, activity.thread, period,
                                   bool(said.period), deadline, source)  # fmt: skip
-    return Activities(tuple(made), _joined(columns), learned.left_out)
+    return replace(learned, activities=tuple(made), instances=_joined(columns))
 
 
 def _said(trace: Trace, name: str, said: Timing) -> Instances:

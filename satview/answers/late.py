@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.analysis.activities import (
+    CALLED,
     LEAST_INSTANCES,
     MOST_ACTIVITIES,
     Activities,
@@ -21,6 +22,7 @@ from satview.analysis.activities import (
 )
 from satview.analysis.blame import BLAME_WORDS, Blame, Shares, blame, object_words, part_words, writes_trace
 from satview.analysis.needs import MESSAGES, PULSES, STATES
+from satview.analysis.spans import MOST_CALLS
 from satview.analysis.times.basis import Basis, percentiles_by, sum_by
 from satview.analysis.timing import Timing, bound_cycles
 from satview.answers.frames import Texts
@@ -62,8 +64,8 @@ ACTIVITIES: Final = Question(
     "What is done again and again, how long does it take, and is it in time?",
     (
         Column("activity", Kind.TEXT, "the thread that does it, or its name in a file of timing", "Activity"),
-        Column("trigger", Kind.TEXT, "what begins it: `pulse`, `message`, `sleep` (its end), `interrupt`, or `said`",
-               "Triggered by"),
+        Column("trigger", Kind.TEXT, "what begins it: `pulse`, `message`, `sleep` (its end), `interrupt`, `events` "
+               "(of a user), `function`, `call`, or `said`", "Triggered by"),
         Column("thread", Kind.THREAD, "the thread that does it most often"),
         Column("count", Kind.COUNT, "its instances", "Count"),
         Column("undecided", Kind.COUNT, "of these, those within which events are missing", "Unknown"),
@@ -88,7 +90,7 @@ ACTIVITIES: Final = Question(
     ),
     "misses",
     f"Nothing is done {LEAST_INSTANCES} times or more.",
-    note=f"what pulses, messages, interrupts or the end of a sleep begin {LEAST_INSTANCES} times or more",
+    note=f"what pulses, messages, interrupts, sleeps, user events or calls begin {LEAST_INSTANCES} times or more",
 )  # fmt: skip
 INSTANCES: Final = Question(
     "activity_instances",
@@ -199,7 +201,10 @@ class Late:
     @property
     def _cannot_tell(self) -> str:
         more = f"the {self.found.left_out:,} rarest activities of more than {MOST_ACTIVITIES:,} are left out"
-        return "\n".join(filter(None, (STATES.advice(self.trace), more if self.found.left_out else "")))
+        calls = (f"{self.found.calls_left_out:,} kernel calls or functions of threads are left out, which take less "
+                 f"time in all than the {MOST_CALLS} of each that are listed")  # fmt: skip
+        return "\n".join(filter(None, (STATES.advice(self.trace), more if self.found.left_out else "",
+                                       calls if self.found.calls_left_out else "")))  # fmt: skip
 
     def worst(self, activity: int | None = None, count: int | None = None) -> _Ints:
         """Return positions of instances: the latest first, then the longest; those that are not known come last."""
@@ -226,7 +231,8 @@ class Late:
         deadline = self._deadline
         ratio = longest / np.maximum(np.where(deadline > 0, deadline, median), 1)
         is_own = writes_trace(self.trace)[[activity.thread for activity in self.found.activities]]
-        return int(np.lexsort((-ratio, deadline <= 0, is_own))[0])
+        is_called = np.array([activity.trigger in CALLED for activity in self.found.activities])
+        return int(np.lexsort((-ratio, deadline <= 0, is_called, is_own))[0])
 
     def activities(self) -> Table:
         """Return the activities with their figures."""
