@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -20,23 +20,29 @@ from satview.analysis.activities import (
     chain_of,
     reactions,
 )
-from satview.analysis.blame import BLAME_WORDS, Blame, Shares, blame, object_words, part_words, writes_trace
+from satview.analysis.blame import BLAME_WORDS, Blame, part_words, writes_trace
 from satview.analysis.needs import MESSAGES, PULSES, STATES
 from satview.analysis.spans import MOST_CALLS
 from satview.analysis.times.basis import Basis, percentiles_by, sum_by
 from satview.analysis.timing import Timing, bound_cycles
 from satview.answers.frames import Texts
+from satview.answers.late_comparison import (
+    MOST_COMPARED,
+    Compared,
+    Sample,
+    compared,
+    name_whom,
+    part_columns,
+    split,
+    thinned,
+)
 from satview.answers.table import Column, Kind, Known, Question, Table
 from satview.base.time_text import format_duration, format_moment
 from satview.store.time_ranges import TimeRanges
 from satview.store.trace import Trace
 
 _Ints = NDArray[np.int64]
-_MOST_EVENTS: Final = 1 << 24  # in the instances that are split: bounds time and memory, whatever the trace
-_MOST_COMPARED: Final = 1000  # slow, and as many fast instances
 _NAMED_PARTS: Final = 4  # in a sentence
-_SURE: Final = 4.0  # differences of so many standard errors
-_LIKELY: Final = 2.0
 _SQL_INSTANCES: Final = 100
 _SHARES: Final = (0.0, 0.5, 0.99, 1.0)
 _WORDS: Final = ", ".join(f"`{word}`" for word in BLAME_WORDS.values())
@@ -47,11 +53,6 @@ _REASONS: Final = {
     Known.ESTIMATE: "events are missing within some instances, which are left out",
     Known.UNKNOWN: "events are missing in between, or its thread is not known",
 }
-
-
-def _name_whom(trace: Trace, whom: _Ints) -> dict[str, Callable[[int], str]]:
-    """Return what writes whom a part is with: nothing where that is nobody."""
-    return {"whom": lambda row: trace.thread_name(int(whom[row])) if whom[row] > 0 else ""}
 
 
 def _length(name: str, title: str, meaning: str) -> Column:
@@ -152,27 +153,6 @@ CHAINS: Final = Question(
     "",
     "The file of timing names no chain.",
 )  # fmt: skip
-COMPARISON: Final = Question(
-    "slow_against_fast",
-    "Slow against fast",
-    "What do slow instances have that fast ones have not?",
-    (
-        Column("part", Kind.TEXT, "what the time was spent with", "Part"),
-        Column("whom", Kind.THREAD, "with whom", "Whom", is_nullable=True),
-        Column("what", Kind.TEXT, "which interrupt, lock, or state", "What"),
-        Column("explains", Kind.DURATION, "mean of the slow ones less that of the fast ones", "Explains"),
-        Column("share", Kind.SHARE, "of what slow ones take longer", "Share"),
-        Column("slow", Kind.DURATION, "mean of the slow ones", "Slow"),
-        Column("fast", Kind.DURATION, "mean of the fast ones", "Fast"),
-        Column("in_slow", Kind.COUNT, "slow ones that have any of it", "In slow"),
-        Column("in_fast", Kind.COUNT, "fast ones that have any of it", "In fast"),
-        Column("sure", Kind.TEXT, f"`sure`: the difference is {_SURE:g} standard errors or more; `likely`: "
-               f"{_LIKELY:g}; `unsure`: less", "Sure"),
-    ),
-    "",
-    "Slow and fast instances spend their time alike, or there are too few of them.",
-    note="the slowest tenth against the faster half; what the slow ones have less of is left out",
-)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,10 +181,7 @@ class Late:
     @property
     def _cannot_tell(self) -> str:
         more = f"the {self.found.left_out:,} rarest activities of more than {MOST_ACTIVITIES:,} are left out"
-        calls = (f"{self.found.calls_left_out:,} kernel calls or functions of threads are left out, which take less "
-                 f"time in all than the {MOST_CALLS} of each that are listed")  # fmt: skip
-        return "\n".join(filter(None, (STATES.advice(self.trace), more if self.found.left_out else "",
-                                       calls if self.found.calls_left_out else "")))  # fmt: skip
+        return "\n".join(filter(None, (STATES.advice(self.trace), more if self.found.left_out else "")))
 
     def worst(self, activity: int | None = None, count: int | None = None) -> _Ints:
         """Return positions of instances: the latest first, then the longest; those that are not known come last."""
@@ -258,6 +235,8 @@ class Late:
                   for name, share in zip(("min", "median", "p99", "max"), shares, strict=True)}  # fmt: skip
         has_bound = (deadline > 0) & ~none
         running, window = self._running(), max(1, trace.window.length)
+        calls = (f"{self.found.calls_left_out:,} kernel calls or functions of threads are left out, which take less "
+                 f"time in all than the {MOST_CALLS} of each that are listed")  # fmt: skip
         return Table(
             ACTIVITIES,
             trace,
@@ -281,7 +260,8 @@ class Late:
                 "event": longest,
             },
             known=dict.fromkeys(values, doubt),
-            cannot_tell="\n".join(filter(None, (self._cannot_tell, PULSES.advice(trace), MESSAGES.advice(trace)))),
+            cannot_tell="\n".join(filter(None, (self._cannot_tell, calls if self.found.calls_left_out else "",
+                                                PULSES.advice(trace), MESSAGES.advice(trace)))),
         )  # fmt: skip
 
     def _running(self) -> _Ints:
@@ -369,20 +349,11 @@ class Late:
             known=dict.fromkeys(("min", "median", "p99", "max"), doubt),
         )
 
-    def blamed(self, at: _Ints) -> tuple[_Ints, Shares]:
-        """Return the parts of some instances, and which these are: as many of the first ones as the bounds allow."""
-        trace, chosen = self.trace, self.found.instances.at(at)
-        first, last = (np.searchsorted(trace.events.time_cycles, times) for times in
-                       (chosen.start_cycles, chosen.end_cycles))  # fmt: skip
-        at = at[: max(1, int(np.searchsorted(np.cumsum(last - first), _MOST_EVENTS, side="right")))]
-        chosen = self.found.instances.at(at)
-        return at, blame(trace, chosen.thread, chosen.start_cycles, chosen.begin_cycles, chosen.end_cycles)
-
     def blame(self, at: _Ints) -> Table:
         """Return the parts of some instances, in their order; what holders and servers did is below its part."""
-        split, parts = self.blamed(at)
-        chosen = self.found.instances.at(split)
-        missing = f"only {len(split):,} of {len(at):,} instances are split: they are too long for more"
+        count, parts = split(self.trace, self.found.instances.at(at))
+        chosen = self.found.instances.at(at[:count])
+        missing = f"only {count:,} of {len(at):,} instances are split: they are too long for more"
         response = chosen.response_cycles[parts.interval]
         is_inner, holder = parts.parent >= 0, parts.thread[parts.parent] if len(parts) else parts.thread
         whom = np.where(is_inner & (parts.kind == Blame.OWN), holder, parts.thread)
@@ -392,78 +363,62 @@ class Late:
             {
                 "activity": Texts(chosen.activity[parts.interval].astype(np.uint32), self._names),
                 "start": chosen.start_cycles[parts.interval],
-                **self._parts(parts.kind, whom, parts.value),
+                **part_columns(parts.kind, whom, parts.value),
                 "length": parts.cycles,
                 "share": parts.cycles / np.maximum(response, 1),
                 "depth": is_inner.astype(np.int64),
                 "event": chosen.start_row[parts.interval],
             },
-            texts=_name_whom(self.trace, whom),
+            texts=name_whom(self.trace, whom),
             parent=parts.parent,
             has_parts=True,
-            cannot_tell="\n".join(filter(None, (self._cannot_tell, missing if len(split) < len(at) else ""))),
+            cannot_tell="\n".join(filter(None, (self._cannot_tell, missing if count < len(at) else ""))),
         )
-
-    def _parts(self, kind: _Ints, thread: _Ints, value: _Ints) -> dict[str, Texts | _Ints]:
-        return {
-            "part": Texts(kind.astype(np.uint8), tuple(BLAME_WORDS.values())),
-            "whom": np.where(thread > 0, thread, -1),
-            "what": Texts.of([object_words(*pair) for pair in zip(kind.tolist(), value.tolist(), strict=True)]),
-        }
 
     def slow_against_fast(self, activity: int) -> Table:
         """Return what the slowest tenth of an activity has that the faster half has not, by what it explains."""
+        return self.compared(activity).times
+
+    def compared(self, activity: int, others: Sequence[Late] = (), against: Sequence[Late] = ()) -> Compared:
+        """Return what slow instances of an activity have that fast ones have not.
+
+        Args:
+            activity: The activity.
+            others: More traces: the slowest tenth of the instances of all is compared with the faster half of all.
+            against: Traces that are fast: all instances of all are compared with all of theirs; none = as above.
+
+        Raises:
+            UsageError: One of the other traces has no activity of that name.
+        """
+        name = self.found.activities[activity].name
+        group, fast_group = ([_Measured(one, one._done(name)) for one in some] for some in ((self, *others), against))
+        if against:
+            slow, fast = ([one.sample(thinned(np.arange(len(one.at)), MOST_COMPARED // len(some))) for one in some]
+                          for some in (group, fast_group))  # fmt: skip
+            note = "the instances of both, evenly chosen if there are many; what the first has less of is left out"
+            return compared(slow, fast, self._cannot_tell, note)
+        response = np.concatenate([one.response for one in group])
+        of = np.repeat(np.arange(len(group)), [len(one.at) for one in group])
+        position = np.concatenate([np.arange(len(one.at)) for one in group])
+        order = np.argsort(-response, kind="stable")
+        count = len(order) if len(order) >= 2 * LEAST_INSTANCES else 0
+        slow_order = order[: min(max(1, count // 10), MOST_COMPARED)] if count else order[:0]
+        fast_order = order[count - count // 2 : count][:MOST_COMPARED]
+        slow, fast = ([one.sample(position[chosen][of[chosen] == number]) for number, one in enumerate(group)]
+                      for chosen in (slow_order, fast_order))  # fmt: skip
+        return compared(slow, fast, self._cannot_tell)
+
+    def _done(self, name: str) -> _Ints:
+        """Return the instances of an activity that are known and done."""
         instances = self.found.instances
-        at = np.flatnonzero((instances.activity == activity) & instances.is_known & ~instances.is_open)
-        at = at[np.argsort(-instances.response_cycles[at], kind="stable")]
-        slow = at[: min(max(1, len(at) // 10), _MOST_COMPARED)]
-        fast = at[len(at) - len(at) // 2 :][:_MOST_COMPARED]
-        if len(at) < 2 * LEAST_INSTANCES:
-            slow, fast = at[:0], at[:0]
-        split, parts = self.blamed(np.append(slow, fast))
-        slow_count, fast_count = len(slow), len(split) - len(slow)
-        top = np.flatnonzero(parts.parent < 0) if fast_count > 0 else np.empty(0, np.int64)
-        key = np.stack((parts.kind, parts.thread, parts.value))[:, top]
-        groups, which = np.unique(key, axis=1, return_inverse=True)
-        which, count, is_slow = which.reshape(-1), groups.shape[1], parts.interval[top] < slow_count
-        in_slow = _Sums.of(which[is_slow], parts.cycles[top[is_slow]], count, slow_count)
-        in_fast = _Sums.of(which[~is_slow], parts.cycles[top[~is_slow]], count, fast_count)
-        longer = in_slow.mean - in_fast.mean
-        order = np.argsort(-longer, kind="stable")
-        order = order[longer[order] > 0]
-        error = np.sqrt(in_slow.error + in_fast.error)
-        ratio = longer / np.maximum(error, 1)
-        sure = np.where(ratio >= _SURE, 0, np.where(ratio >= _LIKELY, 1, 2))
-        if slow_count < LEAST_INSTANCES:
-            sure[:] = 2  # one slow instance has no spread
-        response = instances.response_cycles
-        whole = response[slow].mean() - response[split[slow_count:]].mean() if fast_count > 0 else 1
-        missing = f"only {len(split):,} of {len(slow) + len(fast):,} instances are compared: others are too long"
-        kind, thread, value = (column[order] for column in groups)
-        return Table(
-            COMPARISON,
-            self.trace,
-            {
-                **self._parts(kind, thread, value),
-                "explains": longer[order],
-                "share": longer[order] / max(1.0, float(whole)),
-                "slow": in_slow.mean[order],
-                "fast": in_fast.mean[order],
-                "in_slow": in_slow.times[order],
-                "in_fast": in_fast.times[order],
-                "sure": Texts(sure[order].astype(np.uint8), ("sure", "likely", "unsure")),
-            },
-            cannot_tell="\n".join(filter(None, (
-                self._cannot_tell, missing if len(split) < len(slow) + len(fast) else ""))),
-            texts=_name_whom(self.trace, thread),
-            place="",
-        )  # fmt: skip
+        number = self.found.named(name)
+        return np.flatnonzero((instances.activity == number) & instances.is_known & ~instances.is_open)
 
     def says(self, instance: int) -> str:
         """Return in words how long an instance took and where most of its time went."""
         trace, chosen = self.trace, self.found.instances.at(np.array([instance]))
         activity = self.found.activities[int(chosen.activity[0])]
-        _, parts = self.blamed(np.array([instance]))
+        _, parts = split(self.trace, chosen)
         response, deadline = int(chosen.response_cycles[0]), activity.deadline_cycles
         at_least = "at least " if chosen.is_open[0] else ""
         late = ""
@@ -482,27 +437,18 @@ class Late:
 
 
 @dataclass(frozen=True, slots=True)
-class _Sums:
-    """What some instances have of each sort of part; every column has shape (sorts,).
+class _Measured:
+    """Instances of one activity of one trace, by their positions."""
 
-    Attributes:
-        times: int64, in how many instances it is.
-        mean: int64, cycles, rounded down; of those without it 0 counts.
-        error: float64, squared standard error of the mean.
-    """
+    late: Late
+    at: _Ints
 
-    times: _Ints
-    mean: _Ints
-    error: NDArray[np.float64]
+    @property
+    def response(self) -> _Ints:
+        return self.late.found.instances.response_cycles[self.at]
 
-    @classmethod
-    def of(cls, sort: _Ints, cycles: _Ints, sorts: int, count: int) -> _Sums:
-        """Add up parts of `count` instances; an instance has one of a sort at most."""
-        count = max(1, count)
-        total = sum_by(sort, cycles, sorts)
-        squares = np.bincount(sort, cycles.astype(np.float64) ** 2, sorts)
-        spread = np.maximum(squares / count - (total / count) ** 2, 0)
-        return cls(np.bincount(sort, minlength=sorts), total // count, spread / count)
+    def sample(self, chosen: _Ints) -> Sample:
+        return Sample(self.late.trace, self.late.found.instances.at(self.at[chosen]))
 
 
 def _jitter(number: _Ints, moments: _Ints, count: int) -> _Ints:

@@ -242,12 +242,14 @@ def lateness(trace: Trace, activity: str = "", timing: Mapping[str, Timing] | No
     sections = [Section("Done again and again: most missed first", _activity_lines(found)), Section("Chains", chains)]
     if number is not None:
         worst = found.worst(number, 1)
-        parts, differences = found.blame(worst).unfolded(), found.slow_against_fast(number)
+        parts, differences = found.blame(worst).unfolded(), found.compared(number)
         sections += [
             Section("The worst instance", (Line("", found.says(int(worst[0]))),)),
             Section("Where its time went", _rows(parts, "part", "whom", "what", "length", "share")),
             Section("What slow instances have that fast ones have not",
-                    _rows(differences, "part", "whom", "what", "explains", "share", "sure")),
+                    _rows(differences.times, "part", "whom", "what", "explains", "share", "sure")),
+            Section("What happens more often in slow ones",
+                    _rows(differences.causes, "cause", "what", "slow", "fast", "sure")),
         ]  # fmt: skip
     return Details(f"{trace.path.name}: late", "", "late", tuple(section for section in sections if section.lines))
 

@@ -237,8 +237,10 @@ def lateness(trace: Trace, thresholds: Thresholds) -> str:
     if activity is None:
         return shown
     worst = found.worst(activity, 1)
+    differences = found.compared(activity)
+    causes = f"<h3>More in slow ones</h3>{_answer(differences.causes)}" if len(differences.causes) else ""
     return (f"{shown}<p>{html_text(found.says(int(worst[0])))}</p>{_answer(found.blame(worst), _COLUMNS['blame'])}"
-            f"<h3>Slow against fast</h3>{_answer(found.slow_against_fast(activity))}")  # fmt: skip
+            f"<h3>Slow against fast</h3>{_answer(differences.times)}{causes}")  # fmt: skip
 
 
 def losses(trace: Trace) -> str:

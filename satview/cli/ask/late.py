@@ -17,7 +17,8 @@ from satview.cli.shared.files import InputFile, add_user_events
 from satview.cli.shared.progress import open_trace, working, working_on
 from satview.cli.shared.table_output import FORMATS, print_table
 
-_TABLES = ("activities", "chains", "instances", "blame", "slow-against-fast")
+_TABLES = ("activities", "chains", "instances", "blame", "slow-against-fast", "more-in-slow")
+_MOST_FILES = 64
 _EPILOG = """\
 Activities are learned: what pulses, messages, interrupts or the end of a sleep begin at least 3 times. What comes
 regularly has a period, which is its deadline unless a file of timing says another. Without ACTIVITY the one that is
@@ -25,6 +26,8 @@ latest is explained, else the one that comes closest to its deadline. The parts 
 A file of timing is TOML: [NAME] with deadline = "8 ms", and period. A NAME that is not learned needs start and
 end, expressions of the events that begin and end it. chain = "camera > fusion > control" is a chain of activities,
 with the bounds reaction (from a stimulus to the first response) and age (of the input of an output).
+--against compares all instances with those of other traces, in which the work is fast; --with looks for the slowest
+tenth in several traces, and compares it with the faster half of all. Names are matched.
 An instance that is unfinished at the end of the trace is counted up to there and shown as "at least".
 Exit status: 0 success, 1 data was lost to problems in the trace, 2 not a trace, or wrong usage.
 """
@@ -43,6 +46,9 @@ def add_parser(subparsers: Any) -> None:
     add("file", metavar="FILE", type=InputFile, help="a .kev file or a traceprinter listing")
     add("activity", metavar="ACTIVITY", nargs="?", default="", help="explain this one: its name, or a part of it")
     add("-c", "--timing", metavar="FILE.toml", type=Path, help="deadlines, periods, and activities of your own")
+    add("--against", metavar="FILE", nargs="+", type=InputFile, help="compare with these traces, in which it is fast")
+    add("--with", dest="others", metavar="FILE", nargs="+", type=InputFile,
+        help="look for the slowest instances of it in these traces too")  # fmt: skip
     add("-n", type=int, default=1, metavar="N", help="split the N worst instances (default %(default)s)")
     add("--table", choices=_TABLES, help="only this table (with --format csv: default activities)")
     add("--format", choices=FORMATS, default="table", help="(default %(default)s)")
@@ -58,8 +64,11 @@ def run(args: argparse.Namespace) -> int:
     """
     if args.n < 1:
         raise UsageError(f"-n {args.n} is not a number of instances")
+    if len(others := [*(args.against or ()), *(args.others or ())]) > _MOST_FILES:
+        raise UsageError(f"{len(others)} traces are too many to compare at once; {_MOST_FILES} at most")
     timing = read_timing(args.timing) if args.timing is not None else None
     trace = open_trace(args.file, args.user_events)
+    traces = [[open_trace(path, args.user_events) for path in paths or ()] for paths in (args.others, args.against)]
     with working(working_on("looking for what is late in", trace.path)):
         found = late(trace, timing)
         activity = found.found.named(args.activity) if args.activity else found.most_telling()
@@ -71,7 +80,8 @@ def run(args: argparse.Namespace) -> int:
                 "instances": found.instances(activity if is_asked else None),
                 "blame": found.blame(worst).unfolded()}  # fmt: skip
         if activity is not None:
-            made["slow-against-fast"] = found.slow_against_fast(activity)
+            differences = found.compared(activity, *([late(other, timing) for other in some] for some in traces))
+            made |= {"slow-against-fast": differences.times, "more-in-slow": differences.causes}
     if args.table or args.format == "csv":
         name = args.table or "activities"
         if name in made:
@@ -88,6 +98,7 @@ def run(args: argparse.Namespace) -> int:
         for instance in worst.tolist():
             print(f"\n{visible_line(found.says(instance))}")
         if activity is not None:
-            for name in ("blame", "slow-against-fast"):
-                print_table(made[name], "table", name)
-    return COST_DATA if trace.problems.cost_data else FINE
+            for name in ("blame", "slow-against-fast", "more-in-slow"):
+                if name != "more-in-slow" or len(made[name]):
+                    print_table(made[name], "table", name)
+    return COST_DATA if any(one.problems.cost_data for one in (trace, *traces[0], *traces[1])) else FINE

@@ -18,7 +18,8 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from satview.answers.late import ACTIVITIES, BLAME, CHAINS, COMPARISON, INSTANCES
+from satview.answers.late import ACTIVITIES, BLAME, CHAINS, INSTANCES
+from satview.answers.late_comparison import COMPARISON
 from satview.answers.table import Table
 from satview.base.safe_text import tool_tip, visible_line
 from satview.base.time import TimeWindow
