@@ -15,6 +15,8 @@ from satview.store.trace import Trace
 from tests.helpers.kev import TraceBuilder
 from tests.helpers.scene import chained, rounds_of_a_loop
 
+THREAD_CTL = 52
+
 
 def looping(folder: Path, rounds: int = 40, slow: tuple[int, ...] = (10, 20, 30), *, is_cut: bool = False) -> Trace:
     """Return the trace of rounds opened."""
@@ -176,3 +178,45 @@ def test_a_pulse_that_queues_waits_for_earlier_work(tmp_path: Path) -> None:
     parts = [(row["part"], row["length_ns"]) for row in found.blame(np.array([2, 3])).records()]
     assert parts == [("own work", 11_850), ("preempted", 100), ("waking up", 50),
                      ("earlier work", 2_000), ("own work", 1_000)]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("mask", "what"),
+    [
+        (0b01, "CPU 1 is idle, which its runmask forbids"),
+        (0b11, "CPU 1 is idle and allowed"),
+        (None, "CPU 1 is idle; perhaps its runmask keeps it off"),
+    ],
+)
+def test_a_thread_that_waits_beside_an_idle_cpu_says_why(mask: int | None, what: str, tmp_path: Path) -> None:
+    """Another thread has CPU 0 for 100,000; CPU 1 is idle for 80,000 of that, and then runs a third one."""
+    build = TraceBuilder(cpus=2).time_event(0).time_event(0, 1)
+    build.process_name(1, 5, "bin/control").process_name(2, 6, "bin/hog").process_name(3, 7, "bin/other")
+    build.state("RUNNING", 4, 1, 2, cpu=1).state("RUNNING", 10, 5, 1)
+    if mask is not None:
+        build.call(THREAD_CTL, 12, (4, mask)).exit(THREAD_CTL, 14)
+    build.state("NANOSLEEP", 20, 5, 1).state("RUNNING", 20, 6, 1)
+    for number in range(3):
+        woken = 1_000_000 * (number + 1)
+        build.state("READY", woken, 5, 1).state("RUNNING", woken + 80_000, 7, 1, cpu=1)
+        build.state("READY", woken + 100_000, 6, 1).state("RUNNING", woken + 100_000, 5, 1)
+        build.state("NANOSLEEP", woken + 101_000, 5, 1).state("RUNNING", woken + 101_000, 6, 1)
+        build.state("RECEIVE", woken + 110_000, 7, 1, cpu=1).state("RUNNING", woken + 110_000, 1, 2, cpu=1)
+    found = late(build.event(wire.code(6, 1), 4_000_000).open(tmp_path))
+    parts = found.blame(found.worst(found.found.named("control 1"), 1)).records()
+    assert [(row["part"], row["what"], row["length_ns"]) for row in parts] == [
+        ("preempted", what, 80_000), ("preempted", "", 20_000), ("own work", "", 1_000)]  # fmt: skip
+
+
+def test_a_cpu_that_is_free_and_allowed_is_named(tmp_path: Path) -> None:
+    """The CPU on which the thread runs next is idle for 60,000 after it is ready; that is no mere switch."""
+    build = TraceBuilder().time_event(0).process_name(1, 5, "bin/control").state("RUNNING", 10, 5, 1)
+    build.state("NANOSLEEP", 20, 5, 1).state("RUNNING", 20, 1, 1)
+    for number, waits in enumerate((60_000, 40_000, 40_000)):
+        woken = 1_000_000 * (number + 1)
+        build.state("READY", woken, 5, 1).state("RUNNING", woken + waits, 5, 1)
+        build.state("NANOSLEEP", woken + waits + 1_000, 5, 1).state("RUNNING", woken + waits + 1_000, 1, 1)
+    found = late(build.event(wire.code(6, 1), 4_000_000).open(tmp_path))
+    parts = [row for row in found.blame(found.worst()).records() if row["part"] == "ready, CPU not taken"]
+    assert [(row["what"], row["length_ns"]) for row in parts] == [
+        ("CPU 0 is idle and allowed", 60_000), ("", 40_000), ("", 40_000)]  # fmt: skip
