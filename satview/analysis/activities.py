@@ -199,8 +199,7 @@ def _learned(trace: Trace) -> Activities:
         del groups[MOST_ACTIVITIES:]
     learned, columns = [], []
     for position, ((part, positions), name) in enumerate(zip(groups, _names(trace, groups), strict=True)):
-        instances = part.instances.at(positions)
-        instances = instances.at(np.argsort(instances.start_row, kind="stable"))
+        instances = part.instances.at(positions[np.argsort(part.instances.start_row[positions], kind="stable")])
         period = regular_period(trace, instances.start_row) or -1
         deadline = -1 if part.trigger in CALLED else period
         learned.append(Activity(name, part.trigger, _usual(instances.thread), period, False, deadline,

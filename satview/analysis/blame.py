@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
 from enum import IntEnum
+from functools import partial
 from typing import Final
 
 import numpy as np
@@ -279,23 +280,17 @@ def _in_order(parts: _Pieces, below: _Pieces) -> Shares:
 _Timeline = tuple[_Ints, _Ints, _Ints]
 
 
-def _timelines(trace: Trace) -> tuple[_Timeline, ...]:
-    """Return who had each CPU when: edges (m + 1,), threads (m,), interrupts (m,), -1 = none.
+def cpu_timeline(trace: Trace, cpu: int) -> _Timeline:
+    """Return who had a CPU when: edges (m + 1,), threads (m,), interrupts (m,), -1 = none; cached with the trace.
 
     Threads are -1 where the CPU is idle, 0 where that is not known.
-
-    Cached with the trace.
     """
-    return trace.cached("analysis.cpu_timelines", _every_timeline)
+    return trace.cached(f"analysis.cpu_timeline {cpu}", partial(_timeline, cpu=cpu))
 
 
-def _every_timeline(trace: Trace) -> tuple[_Timeline, ...]:
-    slices, is_idle = run_slices(trace), idle_threads(trace)
-    return tuple(_timeline(trace, cpu, cpu_spans(trace, cpu, slices, is_idle), is_idle)
-                 for cpu in range(trace.cpu_count))  # fmt: skip
-
-
-def _timeline(trace: Trace, cpu: int, lane: LaneSpans, is_idle: NDArray[np.bool_]) -> _Timeline:
+def _timeline(trace: Trace, cpu: int) -> _Timeline:
+    is_idle = idle_threads(trace)
+    lane = cpu_spans(trace, cpu, run_slices(trace), is_idle)
     handled, nested = interrupt_spans(trace, cpu), nesting(trace, cpu)
     moments = trace.events.time_cycles[nested.rows]
     starts = [lane.start_cycles, moments] + ([] if handled is None else [handled.start_cycles])
@@ -365,7 +360,7 @@ def _of_thread(
     is_on_cpu = ~is_unknown & np.isin(value, (READY, RUNNING))
     for number in np.unique(cpu[is_on_cpu]).tolist():
         at = np.flatnonzero(is_on_cpu & (cpu == number))
-        lane, runner, interrupt = _timelines(trace)[number]
+        lane, runner, interrupt = cpu_timeline(trace, number)
         piece, segment, begun, over = cut_at(start[at], end[at], lane)
         at = at[piece]
         pieces = _on_cpu(trace, thread, (of[at], begun, over), value[at] == RUNNING, runner[segment],
@@ -439,7 +434,7 @@ def _kept_from_idle(trace: Trace, thread: int, cpu: int, pieces: _Pieces, is_fre
 
 def _idle_ranges(trace: Trace, cpu: int) -> tuple[_Ints, NDArray[np.bool_]]:
     """Return when a CPU is idle: edges (m + 1,), and whether it is between them (m,)."""
-    edges, runner, _ = _timelines(trace)[cpu]
+    edges, runner, _ = cpu_timeline(trace, cpu)
     is_idle = runner == _IDLE
     begins = np.append(True, is_idle[1:] != is_idle[:-1])
     return np.append(edges[:-1][begins], edges[-1]), is_idle[begins]

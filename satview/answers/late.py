@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Final
 
 import numpy as np
@@ -20,10 +21,10 @@ from satview.analysis.activities import (
     chain_of,
     reactions,
 )
-from satview.analysis.blame import BLAME_WORDS, Blame, part_words, writes_trace
+from satview.analysis.blame import BLAME_WORDS, Blame, cpu_timeline, part_words, writes_trace
 from satview.analysis.needs import MESSAGES, PULSES, STATES
 from satview.analysis.spans import MOST_CALLS
-from satview.analysis.times.basis import Basis, percentiles_by, sum_by
+from satview.analysis.times.basis import percentiles_by, sum_by
 from satview.analysis.timing import Timing, bound_cycles
 from satview.answers.frames import Texts
 from satview.answers.late_comparison import (
@@ -37,11 +38,18 @@ from satview.answers.late_comparison import (
     thinned,
 )
 from satview.answers.table import Column, Kind, Known, Question, Table
+from satview.base.threads import Begun
 from satview.base.time_text import format_duration, format_moment
+from satview.linkage.blockers import blockers
+from satview.linkage.rows import stable_order
+from satview.linkage.waits import waits
+from satview.linkage.wake_ups import wake_ups
 from satview.store.time_ranges import TimeRanges
 from satview.store.trace import Trace
+from satview.timeline.state_lanes import run_slices
 
 _Ints = NDArray[np.int64]
+_LONG: Final = 1 << 20  # events: for fewer, another thread gains nothing
 _NAMED_PARTS: Final = 4  # in a sentence
 _SQL_INSTANCES: Final = 100
 _SHARES: Final = (0.0, 0.5, 0.99, 1.0)
@@ -222,8 +230,8 @@ class Late:
         shares = percentiles_by(number, response, count, _SHARES)
         none = size == undecided
         longest = np.full(count, -1, np.int64)
-        order = np.lexsort((-instances.start_cycles[known], response))
-        longest[number[order]] = instances.start_row[known][order]
+        at = np.flatnonzero(response == shares[-1][number])[::-1]  # of equals the first
+        longest[number[at]] = instances.start_row[known][at]
         deadline, overrun = self._deadline, self.found.overrun_cycles
         misses = np.bincount(instances.activity[overrun > 0], minlength=count)
         doubt = np.zeros(count, np.uint8)
@@ -266,16 +274,15 @@ class Late:
 
     def _running(self) -> _Ints:
         """Return how long threads run within the instances of each activity, interrupts included, cycles."""
-        instances, runs = self.found.instances, Basis(self.trace).runs
-        order = np.argsort(runs.thread, kind="stable")
-        first = np.searchsorted(runs.thread[order], np.arange(len(self.trace.threads) + 1))
-        total = np.zeros(len(instances), np.int64)
-        by_thread = np.argsort(instances.thread, kind="stable")
-        edges = np.searchsorted(instances.thread[by_thread], np.arange(len(self.trace.threads) + 1))
+        instances, (rows, ends) = self.found.instances, run_slices(self.trace)
+        threads, starts = self.trace.events.thread[rows], self.trace.events.time_cycles[rows]
+        order, by_thread = stable_order(threads), np.argsort(instances.thread, kind="stable")
+        numbers, total = np.arange(len(self.trace.threads) + 1), np.zeros(len(instances), np.int64)
+        first, edges = (np.searchsorted(column, numbers) for column in (threads[order], instances.thread[by_thread]))
         for thread in np.unique(instances.thread[instances.thread > 0]).tolist():
             mine = by_thread[edges[thread] : edges[thread + 1]]
             own = order[first[thread] : first[thread + 1]]
-            ran = TimeRanges.of(runs.start[own], runs.end[own])
+            ran = TimeRanges(starts[own], ends[own])
             total[mine] = ran.within(instances.begin_cycles[mine], instances.end_cycles[mine])
         return sum_by(instances.activity, total, len(self.found.activities))
 
@@ -452,15 +459,23 @@ class _Measured:
 
 
 def _jitter(number: _Ints, moments: _Ints, count: int) -> _Ints:
-    """Return the longest less the shortest time between neighbouring moments of each activity; -1 for fewer than 3."""
-    order = np.lexsort((moments, number))
-    number, moments = number[order], moments[order]
+    """Return the longest less the shortest time between neighbouring moments of each activity; -1 for fewer than 3.
+
+    Args:
+        number: int64 (n,), which activity, ascending.
+        moments: int64 (n,), cycles.
+        count: Of activities.
+    """
     is_same = number[1:] == number[:-1]
+    if np.any(np.diff(moments)[is_same] < 0):  # ends of instances that overlap
+        moments = moments[np.lexsort((moments, number))]
     gap, of = np.diff(moments)[is_same], number[1:][is_same]
-    least, most = np.full(count, np.iinfo(np.int64).max), np.full(count, -1, np.int64)
-    np.minimum.at(least, of, gap)
-    np.maximum.at(most, of, gap)
-    return np.where(np.bincount(of, minlength=count) >= 2, most - np.minimum(least, most), -1)
+    out = np.full(count, -1, np.int64)
+    first = np.flatnonzero(np.append(True, of[1:] != of[:-1])[: len(of)])
+    if len(first):
+        spread = np.maximum.reduceat(gap, first) - np.minimum.reduceat(gap, first)
+        out[of[first]] = np.where(np.diff(np.append(first, len(of))) >= 2, spread, -1)
+    return out
 
 
 def late(trace: Trace, timing: Mapping[str, Timing] | None = None) -> Late:
@@ -473,7 +488,24 @@ def late(trace: Trace, timing: Mapping[str, Timing] | None = None) -> Late:
     Raises:
         UsageError: An expression is wrong, or no learned activity has the name.
     """
-    return Late(trace, activities(trace, timing), timing or {})
+    beside = Begun(partial(_make_links, trace), "satview-late") if len(trace.events) >= _LONG else None
+    try:
+        found = activities(trace, timing)
+        if beside is not None:
+            for cpu in reversed(range(trace.cpu_count)):  # the other thread begins with the first one
+                cpu_timeline(trace, cpu)
+        return Late(trace, found, timing or {})
+    finally:
+        if beside is not None:
+            beside.wait()
+
+
+def _make_links(trace: Trace) -> None:
+    """Make on another processor what blame needs, and some of what activities do."""
+    for make in (waits, wake_ups, blockers):
+        make(trace)
+    for cpu in range(trace.cpu_count):
+        cpu_timeline(trace, cpu)
 
 
 def blame_table(trace: Trace) -> Table:
