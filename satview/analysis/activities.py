@@ -20,6 +20,7 @@ from satview.analysis.timing import Timing, bound_cycles
 from satview.base.errors import UsageError
 from satview.core import links
 from satview.events.states import DEAD, READY, RUNNING, STATE_BY_NAME
+from satview.filters.diagnostics import named_by
 from satview.filters.expressions.expression import select
 from satview.linkage import messages, pulses
 from satview.linkage.latencies import DEATH_PULSE
@@ -148,9 +149,7 @@ class Activities:
             UsageError: There is none, or there are several.
         """
         names = [activity.name for activity in self.activities]
-        if text in names:
-            return names.index(text)
-        fits = [number for number, name in enumerate(names) if text.casefold() in name.casefold()]
+        fits = [names.index(text)] if text in names else named_by(text, names)
         fits = [number for number in fits if self.activities[number].trigger not in _ENCLOSED] or fits
         if len(fits) == 1:
             return fits[0]

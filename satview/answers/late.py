@@ -21,7 +21,7 @@ from satview.analysis.activities import (
     chain_of,
     reactions,
 )
-from satview.analysis.blame import BLAME_WORDS, Blame, cpu_timeline, part_words, writes_trace
+from satview.analysis.blame import BLAME_WORDS, Blame, Shares, cpu_timeline, part_words, writes_trace
 from satview.analysis.needs import MESSAGES, PULSES, STATES
 from satview.analysis.spans import MOST_CALLS
 from satview.analysis.times.basis import percentiles_by, sum_by
@@ -356,9 +356,26 @@ class Late:
             known=dict.fromkeys(("min", "median", "p99", "max"), doubt),
         )
 
+    def explained(self, at: _Ints) -> tuple[Table, tuple[str, ...]]:
+        """Return the parts of some instances, in their order, and of each in words where most of its time went.
+
+        What holders and servers did is below its part. Of instances that are too long to be split there are no words.
+        """
+        count, parts = split(self.trace, self.found.instances.at(at))
+        bounds = np.searchsorted(parts.interval, np.arange(count + 1)).tolist()
+        says = (self._says(instance, parts, range(first, last)) for instance, first, last in
+                zip(at[:count].tolist(), bounds[:-1], bounds[1:], strict=True))  # fmt: skip
+        return self._blame_table(at, count, parts), tuple(says)
+
     def blame(self, at: _Ints) -> Table:
         """Return the parts of some instances, in their order; what holders and servers did is below its part."""
-        count, parts = split(self.trace, self.found.instances.at(at))
+        return self._blame_table(at, *split(self.trace, self.found.instances.at(at)))
+
+    def says(self, instance: int) -> str:
+        """Return in words how long an instance took and where most of its time went."""
+        return self.explained(np.array([instance]))[1][0]
+
+    def _blame_table(self, at: _Ints, count: int, parts: Shares) -> Table:
         chosen = self.found.instances.at(at[:count])
         missing = f"only {count:,} of {len(at):,} instances are split: they are too long for more"
         response = chosen.response_cycles[parts.interval]
@@ -421,22 +438,20 @@ class Late:
         number = self.found.named(name)
         return np.flatnonzero((instances.activity == number) & instances.is_known & ~instances.is_open)
 
-    def says(self, instance: int) -> str:
-        """Return in words how long an instance took and where most of its time went."""
-        trace, chosen = self.trace, self.found.instances.at(np.array([instance]))
-        activity = self.found.activities[int(chosen.activity[0])]
-        _, parts = split(self.trace, chosen)
-        response, deadline = int(chosen.response_cycles[0]), activity.deadline_cycles
-        at_least = "at least " if chosen.is_open[0] else ""
+    def _says(self, instance: int, parts: Shares, rows: range) -> str:
+        trace, instances = self.trace, self.found.instances
+        activity = self.found.activities[int(instances.activity[instance])]
+        response, deadline = int(instances.response_cycles[instance]), activity.deadline_cycles
+        at_least = "at least " if instances.is_open[instance] else ""
         late = ""
         if deadline > 0:
             word = "longer" if response > deadline else "less"
             late = f", {self._length(abs(response - deadline))} {word} than its deadline of {self._length(deadline)}"
-        top = np.flatnonzero(parts.parent < 0)
-        named = [part_words(self.trace, parts, row) for row in top[:_NAMED_PARTS].tolist()]
+        top = [row for row in rows if parts.parent[row] < 0]
+        named = [part_words(trace, parts, row) for row in top[:_NAMED_PARTS]]
         if rest := int(parts.cycles[top[_NAMED_PARTS:]].sum()):
             named.append(f"{self._length(rest)} other things")
-        start = format_moment(int(chosen.start_cycles[0]), trace.clock)
+        start = format_moment(int(instances.start_cycles[instance]), trace.clock)
         return f"{activity.name} took {at_least}{self._length(response)} from {start}{late}: {', '.join(named)}."
 
     def _length(self, cycles: int) -> str:

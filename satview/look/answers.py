@@ -241,11 +241,10 @@ def lateness(trace: Trace, activity: str = "", timing: Mapping[str, Timing] | No
     chains = _rows(found.chains(), "chain", "measure", "median", "max", "bound", "misses")
     sections = [Section("Done again and again: most missed first", _activity_lines(found)), Section("Chains", chains)]
     if number is not None:
-        worst = found.worst(number, 1)
-        parts, differences = found.blame(worst).unfolded(), found.compared(number)
+        (parts, says), differences = found.explained(found.worst(number, 1)), found.compared(number)
         sections += [
-            Section("The worst instance", (Line("", found.says(int(worst[0]))),)),
-            Section("Where its time went", _rows(parts, "part", "whom", "what", "length", "share")),
+            Section("The worst instance", (Line("", says[0]),)),
+            Section("Where its time went", _rows(parts.unfolded(), "part", "whom", "what", "length", "share")),
             Section("What slow instances have that fast ones have not",
                     _rows(differences.times, "part", "whom", "what", "explains", "share", "sure")),
             Section("What happens more often in slow ones",

@@ -237,9 +237,9 @@ def lateness(trace: Trace, thresholds: Thresholds) -> str:
     if activity is None:
         return shown
     worst = found.worst(activity, 1)
-    differences = found.compared(activity)
+    differences, (parts, says) = found.compared(activity), found.explained(worst)
     causes = f"<h3>More in slow ones</h3>{_answer(differences.causes)}" if len(differences.causes) else ""
-    return (f"{shown}<p>{html_text(found.says(int(worst[0])))}</p>{_answer(found.blame(worst), _COLUMNS['blame'])}"
+    return (f"{shown}<p>{html_text(says[0])}</p>{_answer(parts, _COLUMNS['blame'])}"
             f"<h3>Slow against fast</h3>{_answer(differences.times)}{causes}")  # fmt: skip
 
 

@@ -75,10 +75,11 @@ def run(args: argparse.Namespace) -> int:
         is_asked = bool(args.activity) and activity is not None
         worst = found.worst(activity, args.n) if activity is not None else np.empty(0, np.int64)
         shown = found.activities()
+        parts, says = found.explained(worst)
         made = {"activities": shown.at(np.array([activity])) if is_asked else shown.sorted_by("misses"),
                 "chains": found.chains(),
                 "instances": found.instances(activity if is_asked else None),
-                "blame": found.blame(worst).unfolded()}  # fmt: skip
+                "blame": parts.unfolded()}  # fmt: skip
         if activity is not None:
             differences = found.compared(activity, *([late(other, timing) for other in some] for some in traces))
             made |= {"slow-against-fast": differences.times, "more-in-slow": differences.causes}
@@ -95,8 +96,8 @@ def run(args: argparse.Namespace) -> int:
         print_table(made["activities"], "table", "activities", head)
         if len(made["chains"]):
             print_table(made["chains"], "table", "chains")
-        for instance in worst.tolist():
-            print(f"\n{visible_line(found.says(instance))}")
+        for words in says:
+            print(f"\n{visible_line(words)}")
         if activity is not None:
             for name in ("blame", "slow-against-fast", "more-in-slow"):
                 if name != "more-in-slow" or len(made[name]):
