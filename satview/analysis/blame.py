@@ -19,6 +19,7 @@ from satview.analysis.partitions import has_partitions
 from satview.base.time_text import format_duration
 from satview.events import wire
 from satview.events.states import ABSENT, DEAD, INTERRUPT, READY, RUNNING, STATE_BY_NAME, STATE_BY_VALUE, UNKNOWN
+from satview.filters.derived_columns import TraceDerivedColumns
 from satview.linkage.actors import TIMER
 from satview.linkage.blockers import REPLY, RWLOCKS, SEND, blockers
 from satview.linkage.interrupts import nesting
@@ -88,6 +89,8 @@ class Kept(IntEnum):
     """No event shows its runmask: it had that before the trace, or from who created it."""
     UNKNOWN = 5
     """Its runmask allows the idle CPU, and there are no partitions."""
+    SPENT = 6
+    """Its own CPU has a thread of lower priority: only the budget of a partition keeps a thread from that."""
 
 
 _KEPT_WORDS: Final = {
@@ -96,6 +99,7 @@ _KEPT_WORDS: Final = {
     Kept.RUNMASK_OR_BUDGET: "CPU {} is idle; perhaps its runmask or the budget of its partition keeps it off",
     Kept.UNLOGGED_RUNMASK: "CPU {} is idle; perhaps its runmask keeps it off",
     Kept.UNKNOWN: "CPU {} is idle and allowed",
+    Kept.SPENT: "CPU {} has a thread of lower priority, so the budget of its partition is used up",
 }
 _KEPT_BITS: Final = 3  # of the value; the number of the CPU is above
 
@@ -366,7 +370,7 @@ def _of_thread(
         pieces = _on_cpu(trace, thread, (of[at], begun, over), value[at] == RUNNING, runner[segment],
                          interrupt[segment])  # fmt: skip
         is_free = (pieces.kind == Blame.NO_CPU) & (runner[segment] == _IDLE)
-        parts.append(_kept_from_idle(trace, thread, number, pieces, is_free))
+        parts.append(_kept_from_cpu(trace, thread, number, (pieces, event[at]), is_free))
     at = np.flatnonzero(~is_unknown & ~is_on_cpu)
     kind, who, what = _waits(trace, thread, value[at], event[at])
     parts.append(_pieces(of[at], start[at], end[at], kind, who, what))
@@ -396,21 +400,29 @@ def _on_cpu(
     )
 
 
-def _kept_from_idle(trace: Trace, thread: int, cpu: int, pieces: _Pieces, is_free: NDArray[np.bool_]) -> _Pieces:
-    """Return pieces with what keeps the thread from an idle CPU: its own one, or another while somebody has that.
+def _kept_from_cpu(
+    trace: Trace, thread: int, cpu: int, of_cpu: tuple[_Pieces, _Ints], is_free: NDArray[np.bool_]
+) -> _Pieces:
+    """Return pieces with what keeps the thread from its CPU, or from another one that is idle while somebody has that.
 
     Args:
         trace: The events.
         thread: Whose pieces they are.
         cpu: The CPU on which it runs, or runs next.
-        pieces: On that CPU.
+        of_cpu: Pieces on that CPU, and the events that begin the states of the thread, int64.
         is_free: bool, that CPU is idle.
     """
+    pieces, events = of_cpu
     least = trace.clock.cycles_of(_SWITCH_NS)
     is_long, by_budget = pieces.cycles >= least, has_partitions(trace)
     allowed = Kept.BUDGET if by_budget else Kept.UNKNOWN
     pieces.value[is_free & is_long] = allowed | cpu << _KEPT_BITS
     is_open = np.isin(pieces.kind, (Blame.PREEMPTED, Blame.TRACING)) & is_long
+    if by_budget and is_open.any():
+        at = np.flatnonzero(is_open)
+        at = at[_has_lower_priority(trace, cpu, pieces.start[at], events[at])]
+        pieces.value[at] = Kept.SPENT | cpu << _KEPT_BITS
+        is_open[at] = False
     out, waiting = [pieces.at(np.flatnonzero(~is_open))], pieces.at(np.flatnonzero(is_open))
     for other in range(trace.cpu_count if len(waiting) else 0):
         if other == cpu or not len(waiting):
@@ -430,6 +442,17 @@ def _kept_from_idle(trace: Trace, thread: int, cpu: int, pieces: _Pieces, is_fre
         out.append(kept)
         waiting = waiting.at(np.flatnonzero(~is_kept))
     return _Pieces.joined([*out, waiting])
+
+
+def _has_lower_priority(trace: Trace, cpu: int, moments: _Ints, ready: _Ints) -> NDArray[np.bool_]:
+    """Return whether a CPU has a thread of lower priority at some moments than one that certain events make ready."""
+    rows = run_slices(trace)[0]
+    rows = rows[trace.events.cpu[rows] == cpu]
+    run = rows[_last(trace.events.time_cycles[rows], moments)]
+    derived = TraceDerivedColumns(trace)
+    known = ready != NO_EVENT
+    mine, theirs = (derived.priority(np.where(known, events, 0).astype(np.uint32)) for events in (ready, run))
+    return np.asarray(known & (theirs > 0) & (theirs < mine))
 
 
 def _idle_ranges(trace: Trace, cpu: int) -> tuple[_Ints, NDArray[np.bool_]]:

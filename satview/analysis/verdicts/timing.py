@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.analysis.activities import Activities, ChainTimes, activities, ages, chain_of, reactions
-from satview.analysis.blame import Blame, blame, part_words
+from satview.analysis.blame import Blame, Kept, blame, part_words
 from satview.analysis.needs import STATES
 from satview.analysis.timing import bound_cycles
 from satview.analysis.verdicts.evidence import Evidence, longest
@@ -46,11 +46,10 @@ def _blamed(evidence: Evidence, thread: int, span: tuple[int, int], begin: int) 
     parts = blame(evidence.trace, *(np.array([value]) for value in (thread, start, min(max(begin, start), end), end)))
     if not len(parts):
         return "", 0, _DO_LESS
-    return (
-        part_words(evidence.trace, parts, 0),
-        int(parts.thread[0]),
-        _REMEDIES.get(Blame(int(parts.kind[0])), _DO_LESS),
-    )
+    kind, thread = Blame(int(parts.kind[0])), int(parts.thread[0])
+    if kind in (Blame.PREEMPTED, Blame.TRACING) and parts.value[0] != Kept.NOTHING:
+        kind = Blame.NO_CPU
+    return part_words(evidence.trace, parts, 0), thread, _REMEDIES.get(kind, _DO_LESS)
 
 
 def _threads(*rows: int) -> list[int]:
