@@ -349,7 +349,7 @@ def _served(trace: Trace, thread: _Ints, sent: _Ints, received: _Ints) -> tuple[
     before[before == NO_EVENT] = -1
     found = waits(trace)
     mine = found.value == _RECEIVE
-    key = found.thread[mine] << 32 | found.row[mine]
+    key = found.thread[mine].astype(np.int64) << 32 | found.row[mine]
     position = np.searchsorted(key, thread << 32 | row) - 1
     woken = np.full(len(at), -1, np.int64)
     is_own = position >= 0
@@ -365,7 +365,7 @@ def _of_waits(trace: Trace, trigger: str, value: int, is_woken: NDArray[np.bool_
     found = waits(trace)
     ended = (found.end_value == READY) | (found.end_value == RUNNING)
     at = np.flatnonzero((found.value == value) & ended & ~is_woken[found.thread])
-    thread, woken = found.thread[at], found.end_row[at]
+    thread, woken = found.thread[at].astype(np.int64), found.end_row[at]
     table = np.zeros(LANE_VALUES, np.bool_)
     table[[value, DEAD]] = True
     end = first_that_fits(trace, state_positions(trace, woken, thread), thread, table)

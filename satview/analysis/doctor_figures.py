@@ -87,9 +87,9 @@ _EITHER_WAY: Final = ("mean_ns", "mean_run_ns", "mean_running_ns", "least_ns", "
                       "migrations", "open", "first_ns", "last_ns")  # fmt: skip
 
 
-def trust_in_load(found: Statistics) -> Trust:
+def trust_in_load(statistics: Statistics) -> Trust:
     """Return how far the load of the CPUs over the range of some statistics can be trusted."""
-    return Judge(found, "cpu", np.empty(0, np.int64)).of("cpu", Rests.CPU)[0]
+    return Judge(statistics, "cpu", np.empty(0, np.int64)).of("cpu", Rests.CPU)[0]
 
 
 def trust_in_durations(trace: Trace, analysis: str) -> Trust:
@@ -111,8 +111,8 @@ class Judge:
         subjects: int64 (n,), what its rows are about: rows of tables, or numbers of CPUs.
     """
 
-    def __init__(self, found: Statistics, key: str, subjects: NDArray[np.int64]) -> None:
-        self._found, self._trace, self._key, self._subjects = found, found.trace, key, subjects
+    def __init__(self, statistics: Statistics, key: str, subjects: NDArray[np.int64]) -> None:
+        self._found, self._trace, self._key, self._subjects = statistics, statistics.trace, key, subjects
         self._made: dict[tuple[str, Rests], tuple[Trust, _Bools | None]] = {}
 
     def of_column(self, key: str) -> tuple[Trust, _Bools | None]:

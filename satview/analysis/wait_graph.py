@@ -24,7 +24,7 @@ from satview.events.states import DEAD, NOT_A_STATE, READY, RUNNING, STATE_BY_NA
 from satview.linkage.blockers import JOIN, REPLY, SEND, Blockers, blockers, holders_at
 from satview.linkage.messages import RECEIPT, replies
 from satview.linkage.mutexes import MUTEX, entries_of
-from satview.linkage.rows import rows_of_codes, rows_where
+from satview.linkage.rows import rows_of_codes, rows_where, stable_order
 from satview.linkage.servers import creation_of, server_of
 from satview.linkage.states import following, state_ends
 from satview.linkage.table import NO_EVENT, OPEN, Certainty, Rows
@@ -51,13 +51,13 @@ class StateSpans:
     Neighbours of one thread and state are one interval, on one CPU if it is RUNNING. Idle threads are left out.
 
     Attributes:
-        thread: uint32, row of the thread table.
+        thread: uint16 or uint32, row of the thread table.
         value: uint8, the state as lane value.
         row: uint32, the event that begins it.
         end_row: uint32, the event that ends it; the number of events where the trace ends before.
     """
 
-    thread: NDArray[np.uint32]
+    thread: NDArray[np.unsignedinteger]
     value: NDArray[np.uint8]
     row: NDArray[np.uint32]
     end_row: NDArray[np.uint32]
@@ -125,9 +125,12 @@ def _spans(trace: Trace, wanted: NDArray[np.bool_], ends: Rows) -> StateSpans:
     states, events = trace.states, trace.events
     left_out = idle_threads(trace).copy()
     left_out[0] = True
-    return StateSpans(*whole_spans(states.event, states.start, ends, events.code, events.cpu,
-                                   trace.catalogue.state_value_of_code, wanted, left_out, RUNNING, NO_EVENT,
-                                   OPEN))  # fmt: skip
+    of_thread, value, row, end_row = whole_spans(
+        states.event, states.start, ends, events.code, events.cpu, trace.catalogue.state_value_of_code, wanted,
+        left_out, RUNNING, NO_EVENT, OPEN,
+    )  # fmt: skip
+    thread = np.repeat(np.arange(len(of_thread), dtype=events.thread.dtype), of_thread)
+    return StateSpans(thread, value, row, end_row)
 
 
 def end_rows(trace: Trace, rows: Rows) -> _Ints:
@@ -205,12 +208,6 @@ class WaitGraph:
         return not np.any(self.blockers.waits.call_row == before[0])
 
     @cached_property
-    def _given(self) -> dict[int, tuple[NDArray[np.uint32], _Ints, NDArray[np.bool_]]]:
-        """By state that they end calls of threads, the objects that these name, and whether they name any."""
-        entries = {state: entries_of(self.trace, *names) for state, names in _GIVERS.items()}
-        return {state: (rows, *argument(self.trace, rows, "sync_p")) for state, rows in entries.items()}
-
-    @cached_property
     def _calls_before(self) -> NDArray[np.uint32]:
         """The last kernel call of each thread that waits when the trace ends before the call that it waits in."""
         trace, waiting = self.trace, self.blockers.waits
@@ -219,7 +216,7 @@ class WaitGraph:
         calls = rows_where(trace, is_entry)
         row = np.minimum(waiting.call_row[self._open_rows], len(trace.events)).astype(np.uint32)
         order, out = np.argsort(row, kind="stable"), np.full(len(row), NO_EVENT, np.uint32)
-        thread = waiting.thread[self._open_rows]
+        thread = waiting.thread[self._open_rows].astype(np.int64)
         for end in range(len(calls), 0, -_CALLS_AT_ONCE):  # nearly all are near the end
             some = calls[max(end - _CALLS_AT_ONCE, 0) : end]
             last = np.empty(len(row), np.uint32)
@@ -319,9 +316,10 @@ class WaitGraph:
         link = table.ended_by(waiting.end_row[is_same])
         threads = {*trace.events.thread[table.from_row[link[link >= 0]]].tolist()}
         if state in _GIVERS and is_named:
-            entries, address, known = self._given[state]
-            by = trace.events.thread[entries]
-            threads |= {*by[known & (address == waiting.object[wait]) & (process[by] == process[own])].tolist()}
+            entries = entries_of(trace, *_GIVERS[state])
+            entries = entries[process[trace.events.thread[entries]] == process[own]]
+            address, known = argument(trace, entries, "sync_p")
+            threads |= {*trace.events.thread[entries[known & (address == waiting.object[wait])]].tolist()}
         return frozenset(threads) - {0}
 
     def ended_meanwhile(self, wait: int) -> tuple[int, ...]:
@@ -434,7 +432,7 @@ def keeping_processes(trace: Trace) -> frozenset[int]:
     table = replies(trace)
     receipt, reply = table.from_row.astype(np.int64), table.to_row.astype(np.int64)
     thread = trace.events.thread[receipt].astype(np.int64)
-    order = np.lexsort((receipt, thread))
+    order = stable_order(thread)  # receipts ascend
     receipt, reply, thread = receipt[order], reply[order], thread[order]
     keeps = np.flatnonzero((thread[1:] == thread[:-1]) & (receipt[1:] < reply[:-1]))
     return frozenset(np.unique(trace.threads.pid[thread[keeps]]).tolist())

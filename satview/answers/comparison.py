@@ -185,7 +185,7 @@ def compare_statistics(
         check: Called between tables; what it raises ends the comparison.
         report: Called between tables with the share of them that is done, 0 to 1.
     """
-    found: list[Change] = []
+    changes: list[Change] = []
     keys = tuple(tables or FIGURES)
     for number, key in enumerate(keys):
         if check is not None:
@@ -195,65 +195,67 @@ def compare_statistics(
         both = _table(first, key), _table(second, key)
         names = tuple(_rows_by_name(table, key) for table in both)
         for figure in FIGURES[key]:
-            found += _changes(key, figure, both, names, (first.length_s, second.length_s))
-    return _scaled(found)
+            changes += _changes(key, figure, both, names, (first.length_s, second.length_s))
+    return _scaled(changes)
 
 
-def by_weight(found: Sequence[Change], *, once: bool = False) -> list[Change]:
+def by_weight(changes: Sequence[Change], *, once: bool = False) -> list[Change]:
     """Return changes of all figures in one order: what changed most first, what the logger did last.
 
     Args:
-        found: The changes.
+        changes: The changes.
         once: Of every thing only the figure that changed most.
     """
-    ordered = sorted(found, key=lambda change: (change.is_of_logger, -change.weight, -difference(change), change.name))
+    ordered = sorted(
+        changes, key=lambda change: (change.is_of_logger, -change.weight, -difference(change), change.name)
+    )
     if not once:
         return ordered
-    first: dict[tuple[str, str], Change] = {}
+    by_subject: dict[tuple[str, str], Change] = {}
     for change in ordered:
-        first.setdefault((change.by, change.name), change)
-    return list(first.values())
+        by_subject.setdefault((change.by, change.name), change)
+    return list(by_subject.values())
 
 
-def change_table(found: Sequence[Change], limit: float = math.inf) -> Table:
+def change_table(changes: Sequence[Change], limit: float = math.inf) -> Table:
     """Return changes as a table, in their order.
 
     Args:
-        found: The changes.
+        changes: The changes.
         limit: A length of time is worse if it is more than so many times as long as before.
     """
-    is_worse = np.array([change.is_longer and change.ratio > limit for change in found], np.bool_)
-    before, after, ratio = (np.array([getattr(change, name) for change in found], np.float64)
+    is_worse = np.array([change.is_longer and change.ratio > limit for change in changes], np.bool_)
+    before, after, ratio = (np.array([getattr(change, name) for change in changes], np.float64)
                             for name in ("before", "after", "ratio"))  # fmt: skip
     return Table(QUESTION, None, {
-        "by": Texts.sorted([change.by for change in found]),
-        "name": Texts.sorted([change.name for change in found]),
-        "figure": Texts.sorted([change.column.key + ("_per_s" if change.is_per_s else "") for change in found]),
-        "title": Texts.sorted([change.title for change in found]),
+        "by": Texts.sorted([change.by for change in changes]),
+        "name": Texts.sorted([change.name for change in changes]),
+        "figure": Texts.sorted([change.column.key + ("_per_s" if change.is_per_s else "") for change in changes]),
+        "title": Texts.sorted([change.title for change in changes]),
         "before": before,
         "after": after,
         "ratio": np.where(np.isfinite(ratio), ratio, math.nan),
-        "weight": np.array([change.weight for change in found], np.float64),
+        "weight": np.array([change.weight for change in changes], np.float64),
         "worse": is_worse,
-        "tone": Texts(np.where([change.is_of_logger for change in found], 2, is_worse).astype(np.uint8), _TONES),
+        "tone": Texts(np.where([change.is_of_logger for change in changes], 2, is_worse).astype(np.uint8), _TONES),
     }, texts={
-        "before": lambda row: value_text(found[row], before[row]),
-        "after": lambda row: value_text(found[row], after[row]),
-        "ratio": lambda row: change_text(found[row]),
+        "before": lambda row: value_text(changes[row], before[row]),
+        "after": lambda row: value_text(changes[row], after[row]),
+        "ratio": lambda row: change_text(changes[row]),
     }, place="")  # fmt: skip
 
 
 def verdict_changes(before: Trace, after: Trace) -> dict[str, tuple[int, int]]:
     """Return how many verdicts of each kind the two traces have, of kinds that either has."""
-    first, second = (Counter(str(verdict.kind) for verdict in find_verdicts(trace)) for trace in (before, after))
-    return {kind: (first[kind], second[kind]) for kind in dict.fromkeys((*second, *first))}
+    old, new = (Counter(str(verdict.kind) for verdict in find_verdicts(trace)) for trace in (before, after))
+    return {kind: (old[kind], new[kind]) for kind in dict.fromkeys((*new, *old))}
 
 
-def _table(found: Statistics, key: str) -> Table:
+def _table(statistics: Statistics, key: str) -> Table:
     if key == "latency":
-        trace = found.trace
-        return latency_figures(trace, latency_table(trace, LatencyFilter(window=found.window)))
-    return TABLES[key](found, None)
+        trace = statistics.trace
+        return latency_figures(trace, latency_table(trace, LatencyFilter(window=statistics.window)))
+    return TABLES[key](statistics, None)
 
 
 def _changes(
@@ -267,15 +269,18 @@ def _changes(
     column = both[1].question.column(figure)
     grows = _grows(column)
     names = list(dict.fromkeys((*rows[1], *rows[0])))
-    at = [(rows[0].get(name, -1), rows[1].get(name, -1)) for name in names]
+    rows_of_both = [(rows[0].get(name, -1), rows[1].get(name, -1)) for name in names]
     columns = [table[column.key] for table in both]
-    values = [[_value(columns[side], pair[side], lengths_s[side] if grows else 0.0) for pair in at] for side in (0, 1)]
+    values = [
+        [_value(columns[side], pair[side], lengths_s[side] if grows else 0.0) for pair in rows_of_both]
+        for side in (0, 1)
+    ]
     changes = [Change(key, name, column, old, new, grows, 0.0, both, pair)
-               for name, pair, old, new in zip(names, at, *values, strict=True)]  # fmt: skip
+               for name, pair, old, new in zip(names, rows_of_both, *values, strict=True)]  # fmt: skip
     return sorted(changes, key=difference, reverse=True)
 
 
-def _scaled(found: list[Change]) -> list[Change]:
+def _scaled(changes: list[Change]) -> list[Change]:
     """Return changes that know the largest value of their kind."""
 
     def kind(change: Change) -> str:
@@ -283,10 +288,10 @@ def _scaled(found: list[Change]) -> list[Change]:
         return "length" if is_length else f"{change.by} {change.column.name}"
 
     largest: dict[str, float] = {}
-    for change in found:
+    for change in changes:
         values = np.nan_to_num([change.before, change.after])
         largest[kind(change)] = max(largest.get(kind(change), 0.0), float(values.max()))
-    return [replace(change, scale=largest[kind(change)]) for change in found]
+    return [replace(change, scale=largest[kind(change)]) for change in changes]
 
 
 def _value(values: NDArray[Any], row: int, length_s: float) -> float:
@@ -299,14 +304,14 @@ def _rows_by_name(table: Table, key: str) -> dict[str, int]:
     """Return rows by what they are called in both traces; the second of a name has a number behind it."""
     between = _NAMES.get(key, ())
     names = [column.name for column in table.question.columns if column.title and column.kind.is_words]
-    found: dict[str, int] = {}
+    row_of: dict[str, int] = {}
     seen = Counter[str]()
     for row in range(len(table)):
         texts = [table.text(row, name) for name in names[: len(between) + 1]]
         name = texts[0] + "".join(word + text for word, text in zip(between, texts[1:], strict=False))
         seen[name] += 1
-        found[name if seen[name] == 1 else f"{name} ({seen[name]})"] = row
-    return found
+        row_of[name if seen[name] == 1 else f"{name} ({seen[name]})"] = row
+    return row_of
 
 
 def _grows(column: Column) -> bool:
@@ -389,8 +394,8 @@ def _occurrences(scope: Scope, change: Change, table: Table, row: int) -> Occurr
     if change.by == "state":
         return occurrences(scope, f"state:{table.text(row, 'state')}", threads == subject)
     if change.by in ("thread", "process"):
-        mine = threads == subject if change.by == "thread" else trace.threads.process == subject
-        return occurrences(scope, _WAIT if change.column.name in _OF_READY else _RUN, np.asarray(mine))
+        is_own = threads == subject if change.by == "thread" else trace.threads.process == subject
+        return occurrences(scope, _WAIT if change.column.name in _OF_READY else _RUN, np.asarray(is_own))
     if change.by == "call":
         return occurrences(scope, f"call:{table.text(row, 'call')}")
     if change.by == "interrupt":
@@ -399,29 +404,31 @@ def _occurrences(scope: Scope, change: Change, table: Table, row: int) -> Occurr
                     table.held(row, "server_pid"))  # fmt: skip
 
 
-def _of_vector(trace: Trace, found: Occurrences, vector: int) -> Occurrences:
-    return _some(found, trace.payloads.column(found.event, 0) == vector)
+def _of_vector(trace: Trace, waits: Occurrences, vector: int) -> Occurrences:
+    return _some(waits, trace.payloads.column(waits.event, 0) == vector)
 
 
-def _of_pair(trace: Trace, found: Occurrences, client: int, server_pid: int) -> Occurrences:
+def _of_pair(trace: Trace, waits: Occurrences, client: int, server_pid: int) -> Occurrences:
     """Return the messages of one client to one server."""
-    made = transactions(trace)
-    position = np.searchsorted(made.send_row, found.event)
-    return _some(found, (made.client[position] == client) & (made.server_pid[position] == server_pid))
+    sent = transactions(trace)
+    position = np.searchsorted(sent.send_row, waits.event)
+    return _some(waits, (sent.client[position] == client) & (sent.server_pid[position] == server_pid))
 
 
-def _some(found: Occurrences, mine: NDArray[np.bool_]) -> Occurrences:
-    return Occurrences(found.cycles[mine], found.start[mine], found.thread[mine], found.event[mine], found.unfinished)
+def _some(times: Occurrences, chosen: NDArray[np.bool_]) -> Occurrences:
+    return Occurrences(
+        times.cycles[chosen], times.start[chosen], times.thread[chosen], times.event[chosen], times.unfinished
+    )
 
 
 def _latencies(trace: Trace, window: TimeWindow, table: Table, row: int) -> _Durations:
     """Return one leg of the latencies from one source to one thread, cycles."""
-    found = latency_table(trace, LatencyFilter(window=window))
+    latencies = latency_table(trace, LatencyFilter(window=window))
     names = table.text(row, "source"), table.text(row, "thread")
-    keys = np.stack([found.sort_keys(name) for name in ("source", "thread")])
-    groups, first, group = np.unique(keys, axis=1, return_index=True, return_inverse=True)
-    is_same = [(found.text(i, "source"), found.text(i, "thread")) == names for i in first.tolist()]
+    keys = np.stack([latencies.sort_keys(name) for name in ("source", "thread")])
+    groups, example, group = np.unique(keys, axis=1, return_index=True, return_inverse=True)
+    is_same = [(latencies.text(i, "source"), latencies.text(i, "thread")) == names for i in example.tolist()]
     leg = table.text(row, "leg").replace("-", "_")
-    cycles = found[f"{leg}_cycles"]
-    mine = np.array(is_same, np.bool_)[group.reshape(-1)] if groups.size else np.zeros(0, np.bool_)
-    return np.asarray(cycles[mine & (cycles >= 0)])
+    cycles = latencies[f"{leg}_cycles"]
+    is_of_pair = np.array(is_same, np.bool_)[group.reshape(-1)] if groups.size else np.zeros(0, np.bool_)
+    return np.asarray(cycles[is_of_pair & (cycles >= 0)])

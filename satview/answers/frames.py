@@ -151,8 +151,8 @@ class Frames(ABC):
         """
         required("pandas")
         table = self.arrow()
-        for at, name in enumerate(table.column_names):
-            table = table.set_column(at, name, _for_pandas(table.column(name)))
+        for position, name in enumerate(table.column_names):
+            table = table.set_column(position, name, _for_pandas(table.column(name)))
         return table.to_pandas()
 
     def to_polars(self) -> pl.DataFrame:
@@ -174,7 +174,7 @@ def html_rows(heads: Iterable[str], rows: Iterable[Iterable[object]], says: str,
         tips: What each column means; none = columns have no tips.
     """
     titles = [f' title="{html_text(tip)}"' for tip in tips]
-    head = "".join(f"<th{titles[at] if titles else ''}>{html_text(name)}</th>" for at, name in enumerate(heads))
+    head = "".join(f"<th{titles[column] if titles else ''}>{html_text(name)}</th>" for column, name in enumerate(heads))
     body = "".join("<tr>" + "".join(f"<td>{html_text(str(value))}</td>" for value in row) + "</tr>" for row in rows)
     return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table><p>{says}</p>"
 

@@ -167,16 +167,16 @@ def _named(trace: Trace, process: _Ints, address: _Ints) -> tuple[list[str], lis
 
 def _of_calls(trace: Trace, window: TimeWindow | None) -> tuple[_Nodes, bool]:
     """Return the functions that log their calls, and whether calls are too deep to be told apart."""
-    first, last = function_calls(trace)
+    entry_row, exit_row = function_calls(trace)
     bounds, time = window or trace.window, trace.events.time_cycles
-    start, end = time[first], np.full(len(first), trace.window.end, np.int64)
-    end[last != OPEN] = time[last[last != OPEN]]
+    start, end = time[entry_row], np.full(len(entry_row), trace.window.end, np.int64)
+    end[exit_row != OPEN] = time[exit_row[exit_row != OPEN]]
     is_inside = (start < bounds.end) & (end >= bounds.start)
-    first, last, start, end = first[is_inside], last[is_inside], start[is_inside], end[is_inside]
-    is_cut = (last == OPEN) | (end > bounds.end) | (start < bounds.start)
+    entry_row, exit_row, start, end = entry_row[is_inside], exit_row[is_inside], start[is_inside], end[is_inside]
+    is_cut = (exit_row == OPEN) | (end > bounds.end) | (start < bounds.start)
     start, end = np.maximum(start, bounds.start), np.minimum(end, bounds.end)
-    thread, address = trace.events.thread[first].astype(np.int64), argument(trace, first, "thisfn")[0]
-    depth, parent = _nesting(thread, first, last)
+    thread, address = trace.events.thread[entry_row].astype(np.int64), argument(trace, entry_row, "thisfn")[0]
+    depth, parent = _nesting(thread, entry_row, exit_row)
     length, running = end - start, _running(trace, thread, start, end)
     own, own_running = length.copy(), running.copy()
     inner = np.flatnonzero((parent >= 0) & (depth < _MOST_DEPTH))
@@ -191,19 +191,19 @@ def _of_calls(trace: Trace, window: TimeWindow | None) -> tuple[_Nodes, bool]:
         np.add.at(sums, node[kept], values[kept])
         return sums
 
-    order = kept[np.lexsort((-first[kept].astype(np.int64), length[kept], node[kept]))]
+    order = kept[np.lexsort((-entry_row[kept].astype(np.int64), length[kept], node[kept]))]
     longest = order[np.cumsum(count) - 1] if len(order) else order  # the last of each node; of equal ones the earliest
     is_any_cut = np.zeros(len(above), np.bool_)
     is_any_cut[node[kept[is_cut[kept]]]] = True
     nodes = _Nodes(thread[head], address[head], above, count, added(length), added(own), added(own_running),
-                   length[longest], first[longest].astype(np.int64), is_any_cut)  # fmt: skip
+                   length[longest], entry_row[longest].astype(np.int64), is_any_cut)  # fmt: skip
     return nodes, len(kept) < len(node)
 
 
-def _nesting(thread: _Ints, first: NDArray[np.uint32], last: NDArray[np.uint32]) -> tuple[_Ints, _Ints]:
+def _nesting(thread: _Ints, entry_row: NDArray[np.uint32], exit_row: NDArray[np.uint32]) -> tuple[_Ints, _Ints]:
     """Return how many calls each call is in, and the position of the innermost of them, -1 = none."""
-    count = len(first)
-    rows = np.concatenate((first, last)).astype(np.int64)
+    count = len(entry_row)
+    rows = np.concatenate((entry_row, exit_row)).astype(np.int64)
     step = np.repeat(np.array((1, -1)), count)
     order = np.lexsort((rows, np.tile(thread, 2)))
     level = np.empty(2 * count, np.int64)

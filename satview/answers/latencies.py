@@ -146,7 +146,7 @@ def latency_table(trace: Trace, requested: LatencyFilter | None = None) -> Table
     """
     links = latencies(trace)
     legs = trace.cached("answers.latency_legs", _legs)
-    first = links.first_row
+    wake_up = links.first_row
     table = Table(
         QUESTION,
         trace,
@@ -161,10 +161,10 @@ def latency_table(trace: Trace, requested: LatencyFilter | None = None) -> Table
             "source": lambda: _sources(trace, links),
             "thread": links.thread,
             "vector": links.number,
-            "start": lambda: trace.events.time_cycles[first],
+            "start": lambda: trace.events.time_cycles[wake_up],
             **{name: legs[name][0] for name in LEGS},
             "certainty": Texts(links.certainty, CERTAINTIES),
-            "event": first,
+            "event": wake_up,
         },
         known={name: legs[name][1] for name in LEGS},
         cannot_tell=PULSES.advice(trace),
@@ -179,8 +179,8 @@ def _matching(trace: Trace, links: Latencies, requested: LatencyFilter) -> NDArr
     if requested.thread.strip():
         passes &= are_named(trace, requested.thread, links.thread)
     if requested.window is not None:
-        part, first = trace.rows_between(requested.window), links.first_row
-        passes &= (first >= part.start) & (first < part.stop)
+        part, wake_up = trace.rows_between(requested.window), links.first_row
+        passes &= (wake_up >= part.start) & (wake_up < part.stop)
     return passes
 
 
@@ -267,16 +267,16 @@ def _of_ends(table: LinkTable, rows: _Ints) -> _KnownValues:
     return known
 
 
-def latency_figures(trace: Trace, found: Table) -> Table:
+def latency_figures(trace: Trace, table: Table) -> Table:
     """Return how the legs of some latencies are distributed: one row per source, thread and leg that occurs there.
 
     Every time counts, however it is known; a figure is as known as the least known of its times.
 
     Args:
         trace: The events.
-        found: The latencies that count, as of `latency_table`.
+        table: The latencies that count, as of `latency_table`.
     """
-    links, rows = latencies(trace), found.positions
+    links, rows = latencies(trace), table.positions
     legs = trace.cached("answers.latency_legs", _legs)
     source = _sources(trace, links)
     keys = np.stack((source.code[rows].astype(np.int64), links.thread[rows]))
@@ -284,8 +284,8 @@ def latency_figures(trace: Trace, found: Table) -> Table:
     group = group.reshape(-1).astype(np.int64)
     cycles, known = (np.concatenate([legs[name][part][rows] for name in LEGS]) for part in (0, 1))
     key = np.concatenate([group * len(LEGS) + number for number in range(len(LEGS))])
-    first, count = np.tile(links.first_row[rows], len(LEGS)), groups.shape[1] * len(LEGS)
-    times = Durations.of(key, cycles, first, count)
+    wake_up, count = np.tile(links.first_row[rows], len(LEGS)), groups.shape[1] * len(LEGS)
+    times = Durations.of(key, cycles, wake_up, count)
     is_time = cycles >= 0
     shares = percentiles_by(key[is_time], cycles[is_time], count, (0.5, 0.95, 0.99))
     worst = np.zeros(count, np.uint8)
@@ -316,5 +316,5 @@ def latency_figures(trace: Trace, found: Table) -> Table:
         },
         known={name: longest if name == "max" else estimate for name in values},
         events={"max": times.longest[seen]},
-        cannot_tell=found.cannot_tell,
+        cannot_tell=table.cannot_tell,
     )

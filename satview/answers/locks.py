@@ -322,8 +322,8 @@ def _depth(step: Ints, group: Ints) -> Ints:
     """Return how often a lock is held after every step, per group; an unlock without its lock is ignored."""
     out = np.empty(len(step), np.int64)
     raw = np.cumsum(step)
-    first = np.searchsorted(group, np.arange(int(group[-1]) + 1))
-    raw -= np.repeat(raw[first] - step[first], np.diff(first, append=len(step)))
+    begin = np.searchsorted(group, np.arange(int(group[-1]) + 1))
+    raw -= np.repeat(raw[begin] - step[begin], np.diff(begin, append=len(step)))
     lift = group * (4 * len(step) + 4)
     lowest = np.minimum.accumulate(np.minimum(raw, 0) - lift) + lift
     out[:] = raw - np.minimum(lowest, 0)

@@ -94,21 +94,21 @@ def path_answer(trace: Trace, path: CriticalPath, is_cancelled: Callable[[], boo
         says.append(words.says(path, piece) + ("" if sure is Certainty.EXACT else f" ({sure.name.lower()})"))
     process = trace.threads.process[path.on_thread]
     steps = list(zip(path.depth.tolist(), process.tolist(), path.kind.tolist(), path.value.tolist(), strict=True))
-    found = find_rounds(steps)
+    every_round = find_rounds(steps)
     # A row for the rounds is in front of the first piece that is below it.
-    at = np.array([rounds.folded.start for rounds in found], np.int64)
-    of_row = np.insert(np.arange(len(path)), at, at)
-    heads = at + np.arange(len(found))
+    starts = np.array([rounds.folded.start for rounds in every_round], np.int64)
+    of_row = np.insert(np.arange(len(path)), starts, starts)
+    heads = starts + np.arange(len(every_round))
     parent = np.full(len(of_row), _NONE, np.int64)
-    for head, rounds in zip(heads.tolist(), found, strict=True):
+    for head, rounds in zip(heads.tolist(), every_round, strict=True):
         parent[head + 1 : head + 1 + len(rounds.folded)] = head
     is_piece = np.ones(len(of_row), np.bool_)
     is_piece[heads] = False
     end = path.end_cycles[of_row]
-    end[heads] = [path.end_cycles[rounds.folded.stop - 1] for rounds in found]
+    end[heads] = [path.end_cycles[rounds.folded.stop - 1] for rounds in every_round]
     start = path.start_cycles[of_row]
     texts = np.array(says, np.object_)[of_row]
-    texts[heads] = [_rounds_words(trace, path, rounds) for rounds in found]
+    texts[heads] = [_rounds_words(trace, path, rounds) for rounds in every_round]
     folded = Table(
         _PIECES,
         trace,
@@ -131,9 +131,9 @@ def path_answer(trace: Trace, path: CriticalPath, is_cancelled: Callable[[], boo
 
 
 def _rounds_words(trace: Trace, path: CriticalPath, rounds: Rounds) -> str:
-    first = slice(rounds.folded.start, rounds.folded.stop, rounds.size)
+    example = slice(rounds.folded.start, rounds.folded.stop, rounds.size)
     last = slice(rounds.folded.start + rounds.size - 1, rounds.folded.stop, rounds.size)
-    start = path.start_cycles[first]
+    start = path.start_cycles[example]
     length = path.end_cycles[last] - start
     worst, clock = int(np.argmax(length)), trace.clock
     steps = f"the same {rounds.size} steps" if rounds.size > 1 else "the same"

@@ -62,7 +62,7 @@ QUESTION: Final = Question(
 
 def snapshot(
     trace: Trace,
-    at: int,
+    moment_cycles: int,
     basis: Basis | None = None,
     cancelled: Callable[[], bool] | None = None,
     *,
@@ -79,7 +79,7 @@ def snapshot(
 
     Args:
         trace: The events.
-        at: The moment in cycles of the trace's clock; `trace.clock.cycles(ns)`.
+        moment_cycles: The moment in cycles of the trace's clock; `trace.clock.cycles(ns)`.
         basis: What statistics of the trace are made of, if at hand.
         cancelled: Called now and then; `Cancelled` is raised when it says so.
         by_state: One row for each state, and the threads below them.
@@ -88,19 +88,19 @@ def snapshot(
         UsageError: The moment is outside the trace.
         Cancelled: Somebody said so.
     """
-    if not trace.window.contains(at):
+    if not trace.window.contains(moment_cycles):
         raise UsageError("that moment is outside the trace")
-    scope = scope_of(trace, TimeWindow(at, at + 1), None, basis, cancelled)
-    moment = _Moment(scope, at)
+    scope = scope_of(trace, TimeWindow(moment_cycles, moment_cycles + 1), None, basis, cancelled)
+    moment = _Moment(scope, moment_cycles)
     thread, value = moment.states()
-    last, first = moment.rows(thread, value)
+    last, begins = moment.rows(thread, value)
     scope.check()
     wait = moment.waits(thread, last)
     holder, certainty = moment.holders(wait)
     cpu, since = np.full((2, len(thread)), _NONE, np.int64)
-    is_on_cpu, has_begun = np.isin(value, _ON_A_CPU) & (last >= 0), first >= 0
+    is_on_cpu, has_begun = np.isin(value, _ON_A_CPU) & (last >= 0), begins >= 0
     cpu[is_on_cpu] = trace.events.cpu[last[is_on_cpu]]
-    since[has_begun] = trace.events.time_cycles[first[has_begun]]
+    since[has_begun] = trace.events.time_cycles[begins[has_begun]]
     words = [moment.words(*pair) for pair in zip(wait.tolist(), value.tolist(), strict=True)]
     groups: dict[_Group, list[int]] = {}
     for row, group in enumerate(zip(value.tolist(), cpu.tolist(), words, holder.tolist(), strict=True)):
@@ -133,32 +133,32 @@ def snapshot(
             "waits_for": Texts.sorted([*[""] * len(states), *(words[row] for row in order)]),
             "holder": holder,
             "since": since,
-            "length": np.where(since >= 0, at - since, _NONE),
-            "event": column(first),
+            "length": np.where(since >= 0, moment_cycles - since, _NONE),
+            "event": column(begins),
         },
         known={"holder": np.where(holder > 0, known_by_certainty(column(certainty).clip(0).astype(np.uint8)), 0)},
         texts={"thread": lambda row: names(int(thread[row])) if thread[row] > 0 else "",
                "holder": lambda row: names(int(holder[row])) if holder[row] > 0 else ""},
         parent=np.append(of_states, [states.index(state) for state in value[order]]) if by_state else None,
         has_parts=by_state,
-        moments={"holder": np.where(holder > 0, at, _NONE)},
+        moments={"holder": np.where(holder > 0, moment_cycles, _NONE)},
     )  # fmt: skip
 
 
 class _Moment:
     """What threads do at one moment, column by column."""
 
-    def __init__(self, scope: Scope, at: int) -> None:
-        self._scope, self._trace, self._at = scope, scope.trace, at
-        self._bound = int(np.searchsorted(self._trace.events.time_cycles, at, side="right"))
+    def __init__(self, scope: Scope, now: int) -> None:
+        self._scope, self._trace, self._at = scope, scope.trace, now
+        self._bound = int(np.searchsorted(self._trace.events.time_cycles, now, side="right"))
         self._evidence = Evidence(self._trace)
 
     def states(self) -> tuple[_Ints, NDArray[np.uint8]]:
         """Return the threads that exist then and their states; of idle threads those that have a CPU."""
         parts = [(np.empty(0, np.int64), np.empty(0, np.uint8))]
         for spans in state_spans(self._scope):
-            at = np.flatnonzero((spans.start <= self._at) & (self._at < spans.end))
-            parts.append((spans.thread[at].astype(np.int64), spans.value[at]))
+            now = np.flatnonzero((spans.start <= self._at) & (self._at < spans.end))
+            parts.append((spans.thread[now].astype(np.int64), spans.value[now]))
         thread, value = (np.concatenate(columns) for columns in zip(*parts, strict=True))
         is_there = (value != ABSENT) & (value != WAITING) & (self._trace.threads.tid[thread] > 0)
         return thread[is_there], value[is_there]
@@ -178,55 +178,55 @@ class _Moment:
         idle, events = self._scope.basis.is_idle[thread].astype(np.intp), trace.events
         last = np.full(len(thread), _NONE, np.int64)
         last[known] = states.event[position[known]]
-        first, going = last.copy(), np.flatnonzero(known)
+        begin, going = last.copy(), np.flatnonzero(known)
         while len(going):
             position[going] -= 1
             going = going[position[going] >= states.start[thread[going]]]
             before = states.event[position[going]].astype(np.int64)
             same = tables[idle[going], events.code[before]] == value[going]
-            same &= ~np.isin(value[going], _ON_A_CPU) | (events.cpu[before] == events.cpu[first[going]])
-            same &= is_whole(trace, before, first[going])
+            same &= ~np.isin(value[going], _ON_A_CPU) | (events.cpu[before] == events.cpu[begin[going]])
+            same &= is_whole(trace, before, begin[going])
             going, before = going[same], before[same]
-            first[going] = before
-        return last, first
+            begin[going] = before
+        return last, begin
 
     def waits(self, thread: _Ints, last: _Ints) -> _Ints:
         """Return the row of `waits` that the last event of each thread begins, -1 for none."""
         waiting = blockers(self._trace).waits
-        first, end = (np.searchsorted(waiting.thread, thread, side=side) for side in ("left", "right"))
+        left, right = (np.searchsorted(waiting.thread, thread, side=side) for side in ("left", "right"))
         position = np.array([begin + np.searchsorted(waiting.row[begin:stop], row) for begin, stop, row in
-                          zip(first.tolist(), end.tolist(), last.tolist(), strict=True)], np.int64)  # fmt: skip
-        fits = position < end
+                          zip(left.tolist(), right.tolist(), last.tolist(), strict=True)], np.int64)  # fmt: skip
+        fits = position < right
         fits[fits] = waiting.row[position[fits]] == last[fits]
         return np.where(fits, position, _NONE)
 
     def holders(self, wait: _Ints) -> tuple[_Ints, _Ints]:
         """Return who holds or serves what each wait is for at the moment, -1 for none, and how certain that is."""
-        found = blockers(self._trace)
+        known = blockers(self._trace)
         holder, certainty = np.full(len(wait), _NONE, np.int64), np.zeros(len(wait), np.int64)
-        at = np.flatnonzero(wait >= 0)
-        holder[at], certainty[at] = found.thread[wait[at]], found.certainty[wait[at]]
-        at = at[found.waits.value[wait[at]] == MUTEX]
+        waiting = np.flatnonzero(wait >= 0)
+        holder[waiting], certainty[waiting] = known.thread[wait[waiting]], known.certainty[wait[waiting]]
+        waiting = waiting[known.waits.value[wait[waiting]] == MUTEX]
         # A mutex may have changed hands since the wait began.
-        holder[at], certainty[at] = holders_at(self._trace, found, wait[at], self._bound)
+        holder[waiting], certainty[waiting] = holders_at(self._trace, known, wait[waiting], self._bound)
         return holder, certainty
 
     def words(self, wait: int, value: int) -> str:
         """Return what a thread waits for; a channel with its process, as threads of several have one of that number."""
-        found = blockers(self._trace)
-        if wait < 0 or not _says_more(found, wait, value):
+        known = blockers(self._trace)
+        if wait < 0 or not _says_more(known, wait, value):
             return ""
-        words = waited_for(self._evidence, found, wait)
+        words = waited_for(self._evidence, known, wait)
         if value != _RECEIVE:
             return words
-        process = int(self._trace.threads.process[found.waits.thread[wait]])
+        process = int(self._trace.threads.process[known.waits.thread[wait]])
         return f"{words} of {self._trace.process_name(process)}"
 
 
-def _says_more(found: Blockers, wait: int, value: int) -> bool:
+def _says_more(known: Blockers, wait: int, value: int) -> bool:
     """Return whether words about a wait say more than its state does: an object, a server, a thread."""
-    waiting = found.waits
-    return bool(waiting.has_object[wait] or (value in (SEND, REPLY, JOIN) and found.pid[wait] > 0))
+    waiting = known.waits
+    return bool(waiting.has_object[wait] or (value in (SEND, REPLY, JOIN) and known.pid[wait] > 0))
 
 
 def _order(groups: dict[_Group, list[int]], thread: _Ints) -> Callable[[_Group], tuple[int, int, int, int, int, str]]:

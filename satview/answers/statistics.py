@@ -154,8 +154,8 @@ def table_of(
         subjects: What the rows of the statistics are about; None = the rows themselves.
         title: As of its question, of a table that is not in `TITLES`.
     """
-    found, about = columns.found, (columns.rows if subjects is None else subjects[columns.rows]).astype(np.int64)
-    judge = Judge(found, key, about) if key in FIGURES else None
+    statistics, about = columns.found, (columns.rows if subjects is None else subjects[columns.rows]).astype(np.int64)
+    judge = Judge(statistics, key, about) if key in FIGURES else None
     known: dict[str, NDArray[np.uint8]] = {}
     described = []
     for column in columns.described:
@@ -173,21 +173,21 @@ def table_of(
         values[SUBJECT] = about
     title = title or TITLES.get(key, key)
     question = Question(key, title, title, tuple(described), sort_name, empty, note=note)
-    return Table(question, found.trace, values, known=known, place=SUBJECT if subject is Kind.EVENT else "",
+    return Table(question, statistics.trace, values, known=known, place=SUBJECT if subject is Kind.EVENT else "",
                  moments=columns.moments, events=columns.events)  # fmt: skip
 
 
-def threads_shown(found: Statistics, shown: Shown) -> NDArray[np.intp]:
+def threads_shown(statistics: Statistics, shown: Shown) -> NDArray[np.intp]:
     """Return the threads that exist in the range and are to be shown, idle threads left out; row 0 if it has events.
 
     Returns:
         intp (n,), rows of the thread table, ascending.
     """
-    absent = found.states.of_state(ABSENT, found.states.total_cycles, len(found.threads))
-    is_shown = (absent < found.covered.threads) & ~found.basis.is_idle
+    absent = statistics.states.of_state(ABSENT, statistics.states.total_cycles, len(statistics.threads))
+    is_shown = (absent < statistics.covered.threads) & ~statistics.basis.is_idle
     if shown is not None:
         is_shown &= shown
-    is_shown[0] = found.threads.events[0] > 0
+    is_shown[0] = statistics.threads.events[0] > 0
     return np.flatnonzero(is_shown)
 
 
@@ -207,24 +207,26 @@ def thread_columns(columns: Columns, threads: NDArray[np.int64]) -> None:
 # What goes from one CPU to another: threads that migrate, and messages.
 
 
-def migration_table(found: Statistics, shown: Shown = None) -> Table:
+def migration_table(statistics: Statistics, shown: Shown = None) -> Table:
     """Return one row per thread and pair of CPUs that it went between."""
-    trace, moves = found.trace, found.migrations
+    trace, moves = statistics.trace, statistics.migrations
     cpus = trace.cpu_count + 1  # from -1 on
-    chosen = np.flatnonzero(np.isin(moves.thread, threads_shown(found, shown)))
+    chosen = np.flatnonzero(np.isin(moves.thread, threads_shown(statistics, shown)))
     key = (moves.thread[chosen] * cpus + moves.from_cpu[chosen] + 1) * cpus + moves.to_cpu[chosen]
-    kinds, first, count = np.unique(key, return_index=True, return_counts=True)
+    kinds, example, count = np.unique(key, return_index=True, return_counts=True)
     thread, from_cpu, to_cpu = kinds // cpus // cpus, kinds // cpus % cpus - 1, kinds % cpus
-    columns = Columns(found, np.arange(len(kinds)))
+    columns = Columns(statistics, np.arange(len(kinds)))
     thread_columns(columns, thread)
     columns.number("from_cpu", "From CPU", from_cpu, "where it ran before; empty where events were lost in between")
     columns.number("to_cpu", "To CPU", to_cpu, "where it runs then")
     columns.count("count", "Migrations", count, "runs that begin there after a run on the other CPU")
     columns.rate(count, "such migrations per second of the range", follows=False)
-    columns.count("thread_count", "Of the thread", found.threads.migrations[thread], "all migrations of the thread")
-    runs = np.maximum(found.threads.switches[thread], 1)
+    columns.count(
+        "thread_count", "Of the thread", statistics.threads.migrations[thread], "all migrations of the thread"
+    )
+    runs = np.maximum(statistics.threads.switches[thread], 1)
     columns.share("share", "Of its runs", count, runs, "such migrations as a share of its runs that begin in the range")
-    start = moves.time_cycles[chosen[first]]
+    start = moves.time_cycles[chosen[example]]
     columns.add("first", "First", Kind.TIME, start, "when the first one happened", moments=start)
     none = ("No thread runs on one CPU and then on another in this range." if trace.cpu_count > 1 else
             "The trace has one CPU, so that no thread migrates.")  # fmt: skip
@@ -233,11 +235,11 @@ def migration_table(found: Statistics, shown: Shown = None) -> Table:
                     subjects=thread)  # fmt: skip
 
 
-def cpu_matrix_table(found: Statistics, _shown: Shown = None) -> Table:
+def cpu_matrix_table(statistics: Statistics, _shown: Shown = None) -> Table:
     """Return one row per CPU that messages are sent on, one column per CPU that they are received on."""
-    trace, table = found.trace, found.cpu_messages
+    trace, table = statistics.trace, statistics.cpu_messages
     sent = table.count.sum(axis=1) + table.unknown
-    columns = Columns(found, np.flatnonzero(sent))
+    columns = Columns(statistics, np.flatnonzero(sent))
     columns.text("from_cpu", "Sent on", trace.cpu_title, "CPU on which they are sent")
     for cpu in range(trace.cpu_count):
         columns.count(f"to_cpu_{cpu}", f"To {trace.cpu_title(cpu)}", table.count[:, cpu],
@@ -273,11 +275,11 @@ _NEEDS_WIDE: Final = ("Thread events do not show in which partition threads run;
                       "capture wide events of the class THREAD (SETCLASSWIDE THREAD).")  # fmt: skip
 
 
-def partition_table(found: Statistics, _shown: Shown = None) -> Table:
+def partition_table(statistics: Statistics, _shown: Shown = None) -> Table:
     """Return one row per configuration of budgets and partition."""
-    trace, table = found.trace, found.partitions
+    trace, table = statistics.trace, statistics.partitions
     names = partition_names(trace) | _NAMES
-    columns = Columns(found, np.arange(len(table)))
+    columns = Columns(statistics, np.arange(len(table)))
     columns.text("partition", "Partition", lambda row: partition_title(names, int(table.partition[row])),
                  "name of the partition")  # fmt: skip
     columns.number("id", "id", np.where(table.partition == NOT_LOGGED, -1, table.partition), "number of the partition")
@@ -286,7 +288,7 @@ def partition_table(found: Statistics, _shown: Shown = None) -> Table:
         columns.add("from", "From", Kind.TIME, table.start_cycles, "when the configuration begins, cut at the range",
                     moments=table.start_cycles)  # fmt: skip
     columns.share("budget_share", "Budget", table.budget, 1.0, "share of all CPUs that it is given")
-    _observed(columns, found)
+    _observed(columns, statistics)
     columns.count("critical_budget_ms", "Critical budget, ms", table.critical_budget_ms,
                   "how much more its critical threads may run in an averaging window")  # fmt: skip
     columns.duration("critical", "Critical", table.critical_cycles, "threads ran that may draw on the critical budget")
@@ -294,19 +296,19 @@ def partition_table(found: Statistics, _shown: Shown = None) -> Table:
                      f"the most that it ran within {averaging_window_ms(trace)} ms, all CPUs together",
                      start=table.peak_start_cycles)  # fmt: skip
     columns.count("bankruptcies", "Bankruptcies", table.bankruptcies, "how often it overran its critical budget")
-    columns.text("bankrupt_threads", "Bankrupt by", lambda row: _culprits(found, row), "threads that ran then")
-    is_logged = logs_partitions(found.basis)
+    columns.text("bankrupt_threads", "Bankrupt by", lambda row: _culprits(statistics, row), "threads that ran then")
+    is_logged = logs_partitions(statistics.basis)
     note = ("Budget against use of all CPUs, interrupts included; servers count where their clients belong."
             if is_logged else _NEEDS_WIDE)  # fmt: skip
-    if is_logged and found.lost_cycles:
+    if is_logged and statistics.lost_cycles:
         note += " Events were lost: run times are lower bounds."
     return table_of("partition", None, columns, "", _NO_PARTITION, note if has_partitions(trace) else "")
 
 
-def _observed(columns: Columns, found: Statistics) -> None:
+def _observed(columns: Columns, statistics: Statistics) -> None:
     """Add what partitions used; nothing where thread events do not show."""
-    table = found.partitions
-    known = np.full(len(table), logs_partitions(found.basis))
+    table = statistics.partitions
+    known = np.full(len(table), logs_partitions(statistics.basis))
     known |= np.isin(table.partition, (IDLE_PARTITION, NOT_LOGGED))
     used = np.where(known, table.run_cycles / np.maximum(table.length_cycles, 1), -1.0)
     columns.share("used_share", "Used", used, 1.0, "share of all CPUs that it used")
@@ -317,15 +319,15 @@ def _observed(columns: Columns, found: Statistics) -> None:
     columns.duration("run", "Ran", table.run_cycles, "its threads ran, and servers for them", known)
 
 
-def _culprits(found: Statistics, row: int) -> str:
+def _culprits(statistics: Statistics, row: int) -> str:
     """Return the threads that made a partition bankrupt in a configuration, in the order of the events."""
-    table, broke = found.partitions, found.bankruptcies
-    time = found.trace.events.time_cycles[broke.row]
+    table, broke = statistics.partitions, statistics.bankruptcies
+    time = statistics.trace.events.time_cycles[broke.row]
     begin = int(table.start_cycles[row])
     later = table.start_cycles[table.start_cycles > begin]
-    end = int(later.min()) if len(later) else found.window.end
+    end = int(later.min()) if len(later) else statistics.window.end
     chosen = broke.thread[(broke.partition == table.partition[row]) & (time >= begin) & (time < end)]
-    return ", ".join(found.trace.thread_name(int(thread)) for thread in dict.fromkeys(chosen.tolist()))
+    return ", ".join(statistics.trace.thread_name(int(thread)) for thread in dict.fromkeys(chosen.tolist()))
 
 
 # Client and server time: what threads ran themselves, had servers run, and what all that adds up to.
@@ -337,18 +339,18 @@ _NO_MESSAGES = "No messages are there, so that all time is own time; capture the
 _LOST = " Events were lost: self and imposed are lower bounds, and some of what is own may be for clients not known."
 
 
-def client_server_table(found: Statistics, shown: Shown = None, per_server: bool = False) -> Table:
+def client_server_table(statistics: Statistics, shown: Shown = None, per_server: bool = False) -> Table:
     """Return one row per thread that ran, or for which others ran.
 
     Args:
-        found: The statistics.
+        statistics: The statistics.
         shown: bool (threads,), those to show; None = all.
         per_server: True for one more column per server.
     """
-    trace, table = found.trace, found.client_server
-    rows = threads_shown(found, shown)
+    trace, table = statistics.trace, statistics.client_server
+    rows = threads_shown(statistics, shown)
     rows = rows[(table.total_cycles[rows] > 0) & (rows > 0)]
-    columns = Columns(found, rows)
+    columns = Columns(statistics, rows)
     threads = np.arange(len(trace.threads))
     thread_columns(columns, threads)
     columns.duration("self", "Self", table.self_cycles, "it ran, for itself or for others, interrupts included")
@@ -361,17 +363,17 @@ def client_server_table(found: Statistics, shown: Shown = None, per_server: bool
     columns.duration("bill", "Own and caused", table.bill_cycles, "adds up to the time that threads ran")
     columns.share("bill_share", "Of all runs", table.bill_cycles, int(table.self_cycles.sum()),
                   "own and caused as a share of the time that threads ran")  # fmt: skip
-    _most(columns, found)
+    _most(columns, statistics)
     if per_server:
-        _servers(columns, found)
+        _servers(columns, statistics)
     is_logged = all(trace.code_counts[code(WireClass.COMM, event)] for event in (0, 2))
-    note = (_NOTE if is_logged else _NO_MESSAGES) + (_LOST if found.lost_cycles else "")
+    note = (_NOTE if is_logged else _NO_MESSAGES) + (_LOST if statistics.lost_cycles else "")
     return table_of("client-server", Kind.THREAD, columns, "total", "No thread is known to run in this range.", note)
 
 
-def _most(columns: Columns, found: Statistics) -> None:
+def _most(columns: Columns, statistics: Statistics) -> None:
     """Add the server on which each thread imposed most."""
-    trace, imposed = found.trace, found.client_server.imposed
+    trace, imposed = statistics.trace, statistics.client_server.imposed
     order = np.lexsort((imposed.cycles, imposed.client))
     is_last = np.append(np.diff(imposed.client[order]) != 0, True)[: len(order)]
     server, most = np.zeros(len(trace.threads), np.int64), np.zeros(len(trace.threads), np.int64)
@@ -382,9 +384,9 @@ def _most(columns: Columns, found: Statistics) -> None:
     columns.duration("most_on_ns", "Of that", most, "what it imposed on that server")
 
 
-def _servers(columns: Columns, found: Statistics) -> None:
+def _servers(columns: Columns, statistics: Statistics) -> None:
     """Add a column for each server on which any thread imposed something, those imposed on most first."""
-    trace, imposed = found.trace, found.client_server.imposed
+    trace, imposed = statistics.trace, statistics.client_server.imposed
     total = np.bincount(imposed.server, imposed.cycles, len(trace.threads))
     for server in np.argsort(-total, kind="stable")[: np.count_nonzero(total)].tolist():
         chosen = imposed.server == server
@@ -402,33 +404,33 @@ _LEFT_OUT = (ABSENT, IDLE, WAITING)
 _TITLES = {0.5: "Half within", 0.9: "90 % within", 0.99: "99 % within"}
 
 
-def state_table(found: Statistics, shown: Shown = None) -> Table:
+def state_table(statistics: Statistics, shown: Shown = None) -> Table:
     """Return one row per thread and state."""
-    trace, states = found.trace, found.states
+    trace, states = statistics.trace, statistics.states
     rows = np.flatnonzero(~np.isin(states.value, _LEFT_OUT))
-    rows = rows[np.isin(states.thread[rows], threads_shown(found, shown))]
-    columns = Columns(found, rows)
+    rows = rows[np.isin(states.thread[rows], threads_shown(statistics, shown))]
+    columns = Columns(statistics, rows)
     columns.text("thread", "Thread", lambda row: trace.thread_name(int(states.thread[row])), "name of the thread")
     columns.text("state", "State", lambda row: state_name(int(states.value[row])), "name of the state")
     columns.duration("total", "Time", states.total_cycles, "time in this state")
-    whole = found.covered.threads[states.thread]
+    whole = statistics.covered.threads[states.thread]
     columns.share("share", "Of the range", states.total_cycles, whole, "share of the range")
-    _length_columns(columns, states.count, states.total_cycles, found.state_lengths.percentiles_of(states),
+    _length_columns(columns, states.count, states.total_cycles, statistics.state_lengths.percentiles_of(states),
                     states.longest_cycles, states.longest_start_cycles)  # fmt: skip
     return table_of("state", Kind.THREAD, columns, "total", "No state is known in this range.", subjects=states.thread)
 
 
-def state_total_table(found: Statistics, shown: Shown = None) -> Table:
+def state_total_table(statistics: Statistics, shown: Shown = None) -> Table:
     """Return one row per state: all threads together, idle ones left out."""
-    trace, lengths = found.trace, found.state_lengths
-    keep = np.isin(lengths.thread, threads_shown(found, shown)) & ~np.isin(lengths.value, _LEFT_OUT)
+    trace, lengths = statistics.trace, statistics.state_lengths
+    keep = np.isin(lengths.thread, threads_shown(statistics, shown)) & ~np.isin(lengths.value, _LEFT_OUT)
     value, cycles = lengths.value[keep].astype(np.int64), lengths.cycles[keep]
     thread, start = lengths.thread[keep], lengths.start[keep]
     total = sum_by(value, cycles, VALUE_COUNT)
-    longest, at = largest_by(value, cycles, VALUE_COUNT)
+    longest, longest_of = largest_by(value, cycles, VALUE_COUNT)
     pairs = np.unique(value * len(trace.threads) + thread) // len(trace.threads)
-    of, begin = np.append(thread, 0)[at], np.append(start, -1)[at]
-    columns = Columns(found, np.flatnonzero(total))
+    of, begin = np.append(thread, 0)[longest_of], np.append(start, -1)[longest_of]
+    columns = Columns(statistics, np.flatnonzero(total))
     columns.text("state", "State", state_name, "name of the state")
     columns.duration("total", "Time", total, "time of all threads in this state; idle threads are left out")
     columns.share("share", "Of all threads", total, int(total.sum()), "share of the time of all threads")
@@ -461,13 +463,13 @@ def _length_columns(
     columns.duration("longest", "Longest", longest, "the longest interval, cut at the range", start=start)
 
 
-def thread_table(found: Statistics, shown: Shown = None) -> Table:
+def thread_table(statistics: Statistics, shown: Shown = None) -> Table:
     """Return one row per thread that exists in the range, idle threads left out."""
-    threads, states = found.threads, found.states
-    columns = Columns(found, threads_shown(found, shown))
+    threads, states = statistics.threads, statistics.states
+    columns = Columns(statistics, threads_shown(statistics, shown))
     thread_columns(columns, np.arange(len(threads)))
-    _cpu_columns(columns, found, threads.cpu_cycles, found.covered.threads)
-    if found.measures_cpu:
+    _cpu_columns(columns, statistics, threads.cpu_cycles, statistics.covered.threads)
+    if statistics.measures_cpu:
         columns.duration("running", "RUNNING", threads.run_cycles, "not known to wait; CPU time is what it worked")
     columns.count("runs", "Runs", threads.runs, "intervals on a CPU")
     columns.mean("mean_run", "Mean run", threads.run_cycles, threads.runs, "mean length of a run, interrupts included")
@@ -488,17 +490,17 @@ def thread_table(found: Statistics, shown: Shown = None) -> Table:
                     "Idle threads are under CPUs.")  # fmt: skip
 
 
-def process_table(found: Statistics, shown: Shown = None) -> Table:
+def process_table(statistics: Statistics, shown: Shown = None) -> Table:
     """Return one row per process: sums over its threads."""
-    trace, processes = found.trace, found.processes
+    trace, processes = statistics.trace, statistics.processes
     chosen = np.zeros(len(processes), np.bool_)
-    chosen[trace.threads.process[threads_shown(found, shown)]] = True
+    chosen[trace.threads.process[threads_shown(statistics, shown)]] = True
     chosen[0] = False
-    columns = Columns(found, np.flatnonzero(chosen))
+    columns = Columns(statistics, np.flatnonzero(chosen))
     columns.text("process", "Process", trace.process_name, "name of the process")
     columns.number("pid", "pid", trace.processes.pid, "process number")
     columns.count("threads", "Threads", processes.threads, "threads that the trace knows")
-    _cpu_columns(columns, found, processes.cpu_cycles, found.covered.processes)
+    _cpu_columns(columns, statistics, processes.cpu_cycles, statistics.covered.processes)
     columns.duration("ready", "READY", processes.ready_cycles,
                      "its threads could have run; times of several threads add up")  # fmt: skip
     columns.count("runs", "Runs", processes.runs, "intervals of its threads on a CPU")
@@ -508,11 +510,11 @@ def process_table(found: Statistics, shown: Shown = None) -> Table:
                     "Idle threads count as no process's.")  # fmt: skip
 
 
-def cpu_table(found: Statistics, _shown: Shown = None) -> Table:
+def cpu_table(statistics: Statistics, _shown: Shown = None) -> Table:
     """Return one row per CPU."""
-    trace, cpus = found.trace, found.cpus
-    length = found.covered.cpus
-    columns = Columns(found, np.arange(len(cpus)))
+    trace, cpus = statistics.trace, statistics.cpus
+    length = statistics.covered.cpus
+    columns = Columns(statistics, np.arange(len(cpus)))
     columns.text("cpu", "CPU", trace.cpu_title, "name of the CPU")
     columns.duration("busy", "Busy", cpus.busy_cycles, "threads ran, interrupts and idle threads left out")
     columns.share("busy_share", "Busy share", cpus.busy_cycles, length, "the same as a share of the range")
@@ -548,10 +550,10 @@ def cpu_table(found: Statistics, _shown: Shown = None) -> Table:
     )
 
 
-def event_table(found: Statistics, _shown: Shown = None) -> Table:
+def event_table(statistics: Statistics, _shown: Shown = None) -> Table:
     """Return one row per kind of event."""
-    trace, events = found.trace, found.events
-    columns = Columns(found, np.arange(len(events)))
+    trace, events = statistics.trace, statistics.events
+    columns = Columns(statistics, np.arange(len(events)))
     columns.text("class", "Class", lambda row: trace.catalogue.class_name(int(events.code[row])), "class of the events")
     columns.text("event", "Event", lambda row: trace.catalogue.name(int(events.code[row])), "name of the events")
     columns.count("count", "Count", events.count, "how many", follows=True)
@@ -564,10 +566,10 @@ def event_table(found: Statistics, _shown: Shown = None) -> Table:
     return table_of("event", Kind.EVENT, columns, "count", "No event of the range counts.", subjects=events.first)
 
 
-def call_table(found: Statistics, _shown: Shown = None) -> Table:
+def call_table(statistics: Statistics, _shown: Shown = None) -> Table:
     """Return one row per kernel call."""
-    trace, calls = found.trace, found.calls
-    columns = Columns(found, np.arange(len(calls)))
+    trace, calls = statistics.trace, statistics.calls
+    columns = Columns(statistics, np.arange(len(calls)))
     columns.text("call", "Kernel call", lambda row: trace.catalogue.name(int(calls.code[row])), "name of the call")
     columns.count("count", "Calls", calls.count, "entered in the range", follows=True)
     columns.rate(calls.count, "calls per second of the range")
@@ -582,7 +584,9 @@ def call_table(found: Statistics, _shown: Shown = None) -> Table:
     columns.mean("mean_running", "Mean running", calls.running.total_cycles, calls.running.count,
                  "of a call, while the caller had a CPU", follows=True)  # fmt: skip
     columns.count("failed", "Failed", calls.failed, "came back with an error", follows=True)
-    columns.text("errors", "Errors", lambda row: _errors(found, calls.errors[row]), "how often each error came back")
+    columns.text(
+        "errors", "Errors", lambda row: _errors(statistics, calls.errors[row]), "how often each error came back"
+    )
     columns.count("interrupted", "Interrupted", calls.interrupted, "ended by a signal or a timeout", follows=True)
     columns.count("open", "No exit", calls.count - calls.times.count,
                   "the exit is not in the trace, events were lost before it, or the caller is not known",
@@ -590,12 +594,14 @@ def call_table(found: Statistics, _shown: Shown = None) -> Table:
     return table_of("call", Kind.EVENT, columns, "total", "No kernel call of the range counts.", subjects=calls.first)
 
 
-def message_table(found: Statistics, _shown: Shown = None) -> Table:
+def message_table(statistics: Statistics, _shown: Shown = None) -> Table:
     """Return one row per client thread and server process."""
-    trace, messages = found.trace, found.messages
-    columns = Columns(found, np.arange(len(messages)))
+    trace, messages = statistics.trace, statistics.messages
+    columns = Columns(statistics, np.arange(len(messages)))
     columns.text("client", "Client", lambda row: trace.thread_name(int(messages.client[row])), "thread that sends")
-    columns.text("server", "Server", lambda row: _server(found, int(messages.server_pid[row])), "process that receives")
+    columns.text(
+        "server", "Server", lambda row: _server(statistics, int(messages.server_pid[row])), "process that receives"
+    )
     columns.number("server_pid", "pid", messages.server_pid, "process number of the server")
     columns.count("count", "Messages", messages.count, "SND_MESSAGE events", follows=True)
     columns.rate(messages.count, "messages per second of the range")
@@ -612,15 +618,15 @@ def message_table(found: Statistics, _shown: Shown = None) -> Table:
     return table_of("message", Kind.EVENT, columns, "count", "No message of the range counts.", subjects=messages.first)
 
 
-def interrupt_table(found: Statistics, _shown: Shown = None) -> Table:
+def interrupt_table(statistics: Statistics, _shown: Shown = None) -> Table:
     """Return one row per interrupt vector."""
-    interrupts = found.interrupts
-    columns = Columns(found, np.arange(len(interrupts)))
+    interrupts = statistics.interrupts
+    columns = Columns(statistics, np.arange(len(interrupts)))
     columns.text("vector", "Vector", lambda row: f"0x{int(interrupts.vector[row]):x}", "as the entry gives it")
     columns.text("cpus", "CPUs", lambda row: ", ".join(map(str, interrupts.cpus[row])), "CPUs that took it")
     columns.count("count", "Count", interrupts.count, "entered in the range", follows=True)
     columns.rate(interrupts.count, "interrupts per second of the range")
-    columns.share("share", "Of one CPU", interrupts.times.total_cycles, found.window.length,
+    columns.share("share", "Of one CPU", interrupts.times.total_cycles, statistics.window.length,
                   "time as a share of the range; 100 % is one CPU", follows=True)  # fmt: skip
     _duration_columns(columns, interrupts.times, "", "", "from entry to exit, nested interrupts included")
     _duration_columns(columns, interrupts.latency, "latency_", "Latency ", "from entry to its first handler",
@@ -643,7 +649,7 @@ TABLES: Final[dict[str, Callable[[Statistics, Shown], Table]]] = {
     "migration": migration_table,
     "cpu-matrix": cpu_matrix_table,
     "partition": partition_table,
-    "function": lambda found, _: function_table(found.trace, found.window),
+    "function": lambda statistics, _: function_table(statistics.trace, statistics.window),
 }
 TITLES: Final = {
     "thread": "Threads",
@@ -665,46 +671,50 @@ TITLES: Final = {
 
 def statistics_keys() -> tuple[str, ...]:
     """Return the keys of all tables, those of plug-ins last."""
-    return (*TABLES, *(each.name for each in plugins(PluginKind.ANALYSIS) if each.name not in TABLES))
+    return (*TABLES, *(plugin.name for plugin in plugins(PluginKind.ANALYSIS) if plugin.name not in TABLES))
 
 
 def statistics_titles() -> dict[str, str]:
     """Return key to title of all tables; a plug-in's is the attribute `title` of what it names, else its name."""
-    plugged = {each.name: each for each in plugins(PluginKind.ANALYSIS) if each.name not in TITLES}
-    return TITLES | {key: str(getattr(each.value(), "title", key)) for key, each in plugged.items()}
+    plugged = {plugin.name: plugin for plugin in plugins(PluginKind.ANALYSIS) if plugin.name not in TITLES}
+    return TITLES | {key: str(getattr(plugin.value(), "title", key)) for key, plugin in plugged.items()}
 
 
-def statistics_table(key: str, found: Statistics, shown: Shown = None) -> Table:
+def statistics_table(key: str, statistics: Statistics, shown: Shown = None) -> Table:
     """Return a table by its key; that of a plug-in that fails is empty and says so.
 
     Args:
         key: One of `statistics_keys()`.
-        found: The statistics.
+        statistics: The statistics.
         shown: bool (threads,), which threads; None = all.
     """
     if key in TABLES:
-        return TABLES[key](found, shown)
+        return TABLES[key](statistics, shown)
     by = plugin(PluginKind.ANALYSIS, key)
     assert by is not None
-    table = by.run(lambda analysis: analysis(found, shown), None)
+    table = by.run(lambda analysis: analysis(statistics, shown), None)
     if isinstance(table, Table):
         return table
     if not by.fault:
         by.switch_off(TypeError(f"it returned {type(table).__name__}, no Table"))
     why = f"The plug-in {by.name} of {by.package} is switched off: {by.fault}"
-    return table_of(key, Kind.THREAD, Columns(found, np.zeros(0, np.intp)), "", why)
+    return table_of(key, Kind.THREAD, Columns(statistics, np.zeros(0, np.intp)), "", why)
 
 
-def _cpu_columns(columns: Columns, found: Statistics, cycles: NDArray[np.int64], length: NDArray[np.int64]) -> None:
+def _cpu_columns(
+    columns: Columns, statistics: Statistics, cycles: NDArray[np.int64], length: NDArray[np.int64]
+) -> None:
     columns.duration(
         "cpu",
         "CPU time",
         cycles,
-        "processor time, measured by the threads themselves" if found.measures_cpu else "it ran, interrupts left out",
+        "processor time, measured by the threads themselves"
+        if statistics.measures_cpu
+        else "it ran, interrupts left out",
     )
     columns.share("cpu_share", "Of one CPU", cycles, length, "CPU time as a share of the range; 100 % is one CPU")
-    if found.trace.cpu_count > 1:
-        columns.share("all_share", "Of all CPUs", cycles, int(found.covered.cpus.sum()),
+    if statistics.trace.cpu_count > 1:
+        columns.share("all_share", "Of all CPUs", cycles, int(statistics.covered.cpus.sum()),
                       "CPU time as a share of what all CPUs had to give")  # fmt: skip
 
 
@@ -752,15 +762,15 @@ def _duration_columns(
         columns.duration(f"{key}{name}", heading, cycles, f"{text} {what}", known, follows=True, events=events)
 
 
-def _errors(found: Statistics, errors: tuple[tuple[int, int], ...]) -> str:
-    name = found.trace.catalogue.errno_name
+def _errors(statistics: Statistics, errors: tuple[tuple[int, int], ...]) -> str:
+    name = statistics.trace.catalogue.errno_name
     return ", ".join(f"{name(number) or number} {count:,}" for number, count in errors)
 
 
-def _server(found: Statistics, pid: int) -> str:
+def _server(statistics: Statistics, pid: int) -> str:
     if pid < 0:
         return "failed"
     if pid == 0:
         return "another node"
-    row = found.trace.processes.row(pid)
-    return found.trace.process_name(row) if row else f"pid {pid}"
+    row = statistics.trace.processes.row(pid)
+    return statistics.trace.process_name(row) if row else f"pid {pid}"

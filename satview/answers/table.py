@@ -596,8 +596,8 @@ class Table(Frames):
 
     def plain(self, row: int, name: str) -> str | int | float | None:
         """Return a value for programs: nanoseconds of times, names of threads; None where there is none."""
-        found: str | int | float | None = self.at(self.positions[row : row + 1])._plain(self.question.column(name))[0]
-        return found
+        plain: str | int | float | None = self.at(self.positions[row : row + 1])._plain(self.question.column(name))[0]
+        return plain
 
     def doubt(self, row: int, name: str) -> str:
         """Return why a value is not exact, as a sentence; empty if it is."""
@@ -780,9 +780,9 @@ class Table(Frames):
             if names is None or name in names})  # fmt: skip
 
     def __repr__(self) -> str:
-        columns, first = self.filled(), self.head(_SHOWN_ROWS)
+        columns, head = self.filled(), self.head(_SHOWN_ROWS)
         rows = [[column.title for column in columns]]
-        rows += [[visible_line(first.text(row, column.name)) for column in columns] for row in range(len(first))]
+        rows += [[visible_line(head.text(row, column.name)) for column in columns] for row in range(len(head))]
         widths = [max(map(len, cells)) for cells in zip(*rows, strict=True)]
         lines = ("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows)
         name = "" if self._data.trace is None else f" of {visible_line(self._data.trace.path.name)}"
@@ -790,8 +790,8 @@ class Table(Frames):
 
     def _repr_html_(self) -> str:
         """Return the first rows for notebooks."""
-        columns, first = self.filled(), self.head(_SHOWN_ROWS)
-        rows = ((first.text(row, column.name) for column in columns) for row in range(len(first)))
+        columns, head = self.filled(), self.head(_SHOWN_ROWS)
+        rows = ((head.text(row, column.name) for column in columns) for row in range(len(head)))
         tips = [column.tip for column in columns]
         return html_rows((column.title for column in columns), rows, f"{len(self):,} rows", tips)
 

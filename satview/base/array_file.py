@@ -58,10 +58,10 @@ def write_arrays(path: Path, values: object, arrays: Arrays, cancelled: Callable
         file.stream.write(bytes(_start_of(len(contents)) - len(MAGIC) - _HEAD.size - len(contents)))
         for array in plain.values():
             data = array.reshape(-1).view(np.uint8).data
-            for at in range(0, len(data), _BLOCK):
+            for start in range(0, len(data), _BLOCK):
                 if cancelled():
                     raise Cancelled("writing was stopped")
-                file.stream.write(data[at : at + _BLOCK])
+                file.stream.write(data[start : start + _BLOCK])
             file.stream.write(bytes(-array.nbytes % _ALIGN))
 
 
@@ -93,8 +93,8 @@ def read_arrays(
         if len(contents) != length or hashlib.sha256(contents).digest() != digest:
             raise DamagedFileError("its contents are damaged")
         try:
-            found = json.loads(contents)
-            values, table = found["values"], found["arrays"]
+            header = json.loads(contents)
+            values, table = header["values"], header["arrays"]
         except (ValueError, KeyError, TypeError, RecursionError) as error:
             raise DamagedFileError("its contents cannot be understood") from error
         if not accepts(values):

@@ -136,9 +136,9 @@ def _mapped(rows: int, dtype: np.dtype[Any]) -> NDArray[Any]:
     with _ROOM.lock:
         if _ROOM.segment is None or _ROOM.filled_bytes + size > _SEGMENT:
             _ROOM.segment, _ROOM.filled_bytes = _pages(_SEGMENT), 0
-        at = _ROOM.filled_bytes
+        offset = _ROOM.filled_bytes
         _ROOM.filled_bytes += -(-size // _ALIGN) * _ALIGN
-        return np.frombuffer(_ROOM.segment, dtype, rows, at)
+        return np.frombuffer(_ROOM.segment, dtype, rows, offset)
 
 
 def _pages(size: int) -> mmap.mmap:
@@ -149,8 +149,8 @@ def _pages(size: int) -> mmap.mmap:
             os.posix_fallocate(file.fileno(), 0, size)  # a full disk is an error here, not a dead process later
         else:
             blank = bytes(1 << 20)
-            for at in range(0, size, len(blank)):
-                file.write(blank[: size - at])
+            for start in range(0, size, len(blank)):
+                file.write(blank[: size - start])
         return mmap.mmap(file.fileno(), size)  # it keeps the file
 
 

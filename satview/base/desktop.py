@@ -145,11 +145,11 @@ def _refresh(folder: Path) -> list[str]:
     """Let desktops read the folders again; return what is missing for that, as lines."""
     notes = []
     for command, inner, without in _REFRESH:
-        found = absolute_program(command)
-        if found is None:
+        program = absolute_program(command)
+        if program is None:
             notes += [f"{command} is not here: {without}"] if without else []
         elif (folder / inner).is_dir():
-            done = _succeeds([found, str(folder / inner)])
+            done = _succeeds([program, str(folder / inner)])
             notes += [] if done or not without else [f"{command} failed: {without}"]
     return notes
 

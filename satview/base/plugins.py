@@ -108,21 +108,24 @@ def plugins(kind: PluginKind) -> tuple[Plugin, ...]:
 
 def plugin(kind: PluginKind, name: str) -> Plugin | None:
     """Return a plug-in by name, None if there is none."""
-    return next((each for each in plugins(kind) if each.name == name), None)
+    return next((plugin for plugin in plugins(kind) if plugin.name == name), None)
 
 
 def all_plugins() -> tuple[Plugin, ...]:
     """Return all plug-ins, by kind."""
-    return tuple(each for kind in PluginKind for each in plugins(kind))
+    return tuple(plugin for kind in PluginKind for plugin in plugins(kind))
 
 
 def newly_switched_off() -> list[str]:
     """Return a sentence for each plug-in that was switched off since the last call; looks for none."""
     with _lock:
-        failed = [each for found in _found.values() for each in found if each.fault and each not in _reported]
+        failed = [
+            plugin for of_kind in _found.values() for plugin in of_kind if plugin.fault and plugin not in _reported
+        ]
         _reported.extend(failed)
     return [
-        f"the {each.kind.word} plug-in {each.name} of {each.package} is switched off: {each.fault}" for each in failed
+        f"the {plugin.kind.word} plug-in {plugin.name} of {plugin.package} is switched off: {plugin.fault}"
+        for plugin in failed
     ]
 
 
@@ -171,8 +174,8 @@ def _look(kind: PluginKind) -> tuple[Plugin, ...]:
     except Exception as error:  # noqa: BLE001  -- damaged metadata of any installed package
         _log("warning", f"plug-ins were not looked for: {one_line(error)}")
         return ()
-    found: dict[str, Plugin] = {}
+    by_name: dict[str, Plugin] = {}
     for entry in entries:
         package = f"{entry.dist.name} {entry.dist.version}" if entry.dist is not None else "a package"
-        found.setdefault(entry.name, Plugin(kind, entry.name, package, "", entry))
-    return tuple(found[name] for name in sorted(found))
+        by_name.setdefault(entry.name, Plugin(kind, entry.name, package, "", entry))
+    return tuple(by_name[name] for name in sorted(by_name))

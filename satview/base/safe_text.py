@@ -78,7 +78,7 @@ def menu_text(text: str) -> str:
     return visible_line(text).replace("&", "&&")
 
 
-def _written(found: re.Match[str]) -> str:
-    code = ord(found[0])
+def _written(character: re.Match[str]) -> str:
+    code = ord(character[0])
     short = {9: r"\t", 10: r"\n", 13: r"\r"}.get(code)
     return short or (f"\\x{code:02x}" if code < 256 else f"\\u{code:04x}" if code < 65536 else f"\\U{code:08x}")

@@ -86,20 +86,20 @@ def find_target(path: Path | str, reading: Sources = (), *, streams: bool = Fals
         return Target(TargetKind.DESCRIPTOR, Path(path), number)
     path = Path(path)
     try:
-        found = path.stat()
+        status = path.stat()
     except FileNotFoundError:
         refuse_missing_folder(path)
         return Target(TargetKind.FILE, Path(os.path.realpath(path)))
     except (OSError, ValueError) as error:  # ValueError: a NUL in the name
         raise WriteError(path, getattr(error, "strerror", None) or str(error)) from error
-    _refuse_same(path, found, reading)
-    if stat.S_ISREG(found.st_mode):
+    _refuse_same(path, status, reading)
+    if stat.S_ISREG(status.st_mode):
         if not os.access(path, os.W_OK):
             raise WriteError(path, "the file is write-protected")
-        return Target(TargetKind.FILE, Path(os.path.realpath(path)), mode=stat.S_IMODE(found.st_mode))
-    if stat.S_ISDIR(found.st_mode):
+        return Target(TargetKind.FILE, Path(os.path.realpath(path)), mode=stat.S_IMODE(status.st_mode))
+    if stat.S_ISDIR(status.st_mode):
         raise WriteError(path, "this is a folder; name a file in it")
-    if streams and (stat.S_ISFIFO(found.st_mode) or stat.S_ISCHR(found.st_mode)):
+    if streams and (stat.S_ISFIFO(status.st_mode) or stat.S_ISCHR(status.st_mode)):
         return Target(TargetKind.STREAM, path)
     raise WriteError(path, "this is a device or a pipe, which a file must not replace")
 
@@ -124,10 +124,10 @@ def descriptor_of(path: Path | str) -> int:
     """
     if str(path) == "-":
         return _STDOUT
-    found = _DESCRIPTOR.fullmatch(str(path))
-    if found is None:
+    parts = _DESCRIPTOR.fullmatch(str(path))
+    if parts is None:
         return -1
-    number = int(found[4]) if found[4] else next(i for i in range(3) if found[i + 1])
+    number = int(parts[4]) if parts[4] else next(i for i in range(3) if parts[i + 1])
     try:
         os.fstat(number)
     except OSError as error:
@@ -140,11 +140,11 @@ def is_standard_output(path: Path | str | None) -> bool:
     return path is not None and descriptor_of(path) == _STDOUT
 
 
-def _refuse_same(path: Path, found: os.stat_result, reading: Sources) -> None:
-    if not stat.S_ISREG(found.st_mode):
+def _refuse_same(path: Path, status: os.stat_result, reading: Sources) -> None:
+    if not stat.S_ISREG(status.st_mode):
         return
     for source in (*reading, *_kept.sources()):
-        if (found.st_dev, found.st_ino) in _identities(source):
+        if (status.st_dev, status.st_ino) in _identities(source):
             raise WriteError(path, "this is the file that is being read; give another name")
 
 
@@ -152,11 +152,11 @@ def _identities(source: Path | str | int) -> set[tuple[int, int]]:
     """Return device and number of a file, or of all files in a folder; none of what is not there."""
     try:
         source = 0 if str(source) == "-" else source
-        found = os.fstat(source) if isinstance(source, int) else Path(source).stat()
-        if stat.S_ISDIR(found.st_mode) and not isinstance(source, int):
+        status = os.fstat(source) if isinstance(source, int) else Path(source).stat()
+        if stat.S_ISDIR(status.st_mode) and not isinstance(source, int):
             with os.scandir(source) as entries:
                 inside = [entry.stat() for entry in entries if entry.is_file()]
-            return {(each.st_dev, each.st_ino) for each in inside}
+            return {(inner.st_dev, inner.st_ino) for inner in inside}
     except (OSError, ValueError):  # ValueError: a NUL in the name, or half a surrogate
         return set()
-    return {(found.st_dev, found.st_ino)}
+    return {(status.st_dev, status.st_ino)}

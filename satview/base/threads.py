@@ -189,14 +189,14 @@ class Claims:
     def take(self, requested: Iterable[int]) -> list[int]:
         """Claim and return those that no thread has claimed."""
         with self._changed:
-            mine = [number for number in requested if number not in self._claimed]
-            self._claimed.update(mine)
-            return mine
+            claimed = [number for number in requested if number not in self._claimed]
+            self._claimed.update(claimed)
+            return claimed
 
-    def leave(self, mine: Iterable[int]) -> None:
+    def leave(self, claimed: Iterable[int]) -> None:
         """Claim some no more: they are made, or somebody else is to make them."""
         with self._changed:
-            self._claimed.difference_update(mine)
+            self._claimed.difference_update(claimed)
             self._changed.notify_all()
 
     def wait(self, limit_s: float) -> None:

@@ -79,14 +79,15 @@ PASS(run_slices,
  * runs.
  *
  * index, start: as of run_slices; ends: the event that ends each state, none where events are missing, open where the
- * trace ends before; wanted: by value; left_out: by thread. An open state ends with the number of events.
+ * trace ends before; wanted: by value; left_out: by thread. An open state ends with the number of events. of_thread: how
+ * many each thread has.
  *
  * Returns how many there are.
  */
 static int64_t satview_whole_spans(const uint32_t *index, int64_t indexed, const int64_t *start, int64_t threads,
                                    const uint32_t *ends, const uint16_t *code, const uint8_t *cpu, int64_t events,
                                    const uint8_t *value, const uint8_t *wanted, const uint8_t *left_out,
-                                   int64_t running, int64_t none, int64_t open, uint32_t *out_thread,
+                                   int64_t running, int64_t none, int64_t open, int64_t *of_thread,
                                    uint8_t *out_value, uint32_t *out_row, uint32_t *out_end, int64_t room)
 {
     int64_t count = 0;
@@ -110,19 +111,19 @@ static int64_t satview_whole_spans(const uint32_t *index, int64_t indexed, const
             }
             if (count >= room)
                 return REFUSED;
-            out_thread[count] = (uint32_t)thread;
             out_value[count] = (uint8_t)now;
             out_row[count] = (uint32_t)row;
             out_end[count] = (uint32_t)end;
             count++;
         }
+        of_thread[thread] = count - first;
     }
     return count;
 }
 
-PASS(whole_spans, "u4:i i8:t+1 u4:i u2:n u1:n u1:32768 u1:256 u1:t n n n u4:r u1:r u4:r u4:r",
+PASS(whole_spans, "u4:i i8:t+1 u4:i u2:n u1:n u1:32768 u1:256 u1:t n n n i8:t u1:r u4:r u4:r",
      U4(0), COUNT(0), I8(1), COUNT(7), U4(2), U2(3), U1(4), COUNT(3), U1(5), U1(6), U1(7), NUMBER(8), NUMBER(9),
-     NUMBER(10), U4(11), U1(12), U4(13), U4(14), COUNT(11))
+     NUMBER(10), I8(11), U1(12), U4(13), U4(14), COUNT(12))
 
 /*
  * Write who ran on a CPU when, and nobody between two run slices.

@@ -46,7 +46,7 @@ def whole_spans(
     index: NDArray[np.uint32], start: NDArray[np.int64], ends: NDArray[np.integer], code: NDArray[np.uint16],
     cpu: NDArray[np.uint8], value: NDArray[np.uint8], wanted: NDArray[np.bool_], left_out: NDArray[np.bool_],
     running: int, none: int, still_open: int,
-) -> tuple[NDArray[np.uint32], NDArray[np.uint8], NDArray[np.uint32], NDArray[np.uint32]]:  # fmt: skip
+) -> tuple[NDArray[np.int64], NDArray[np.uint8], NDArray[np.uint32], NDArray[np.uint32]]:  # fmt: skip
     """Return the states of threads that are whole, by thread, neighbours of one state as one.
 
     Args:
@@ -63,14 +63,14 @@ def whole_spans(
         still_open: That of those that go on when the trace ends; the number of events takes its place.
 
     Returns:
-        uint32 thread, uint8 value, uint32 first row, uint32 end row; (k,) each.
+        int64 (threads,), how many each thread has; uint8 value, uint32 first row, uint32 end row; (k,) each.
     """
-    thread, row, end = (np.empty(len(index), np.uint32) for _ in range(3))
-    values = np.empty(len(index), np.uint8)
+    row, end = np.empty(len(index), np.uint32), np.empty(len(index), np.uint32)
+    values, of_thread = np.empty(len(index), np.uint8), np.empty(len(start) - 1, np.int64)
     count = call("whole_spans", index, np.ascontiguousarray(start, np.int64), ends, code, cpu, value,
-                 wanted.view(np.uint8), left_out.view(np.uint8), running, none, still_open, thread, values, row,
+                 wanted.view(np.uint8), left_out.view(np.uint8), running, none, still_open, of_thread, values, row,
                  end)  # fmt: skip
-    return thread[:count], values[:count], row[:count], end[:count]  # most states are wanted
+    return of_thread, values[:count], row[:count], end[:count]  # most states are wanted
 
 
 def cpu_states(

@@ -208,38 +208,6 @@ PASS(next_of_number,
      U4(0), I8(1), COUNT(0), U4(2), I8(3), COUNT(2), U4(4), COUNT(4), U4(5))
 
 /*
- * Write the events of groups of codes, group after group, ascending in each.
- *
- * group: of every code. Of group g the rows go to fill[g] and so on, below end[g]; fill moves by step[g]: 0 for a group
- * that nobody requests, all of whose rows go to one position.
- *
- * Returns 0; REFUSED if there is not room enough.
- */
-static int64_t satview_grouped_rows(const uint16_t *code, int64_t count, const uint16_t *group, int64_t groups,
-                                    int64_t *fill, const int64_t *end, const int64_t *step, uint32_t *out,
-                                    int64_t room)
-{
-    for (int64_t g = 0; g < groups; g++)
-        if (fill[g] < 0 || end[g] > room)
-            return REFUSED;
-    for (int64_t i = 0; i < count; i++) {
-        uint16_t mine = group[code[i] & CODE_MASK];
-        if (mine >= groups || fill[mine] >= end[mine])
-            return REFUSED;
-        out[fill[mine]] = (uint32_t)i;
-        fill[mine] += step[mine];
-    }
-    for (int64_t g = 0; g < groups; g++)
-        if (step[g] && fill[g] != end[g])
-            return REFUSED;
-    return 0;
-}
-
-PASS(grouped_rows,
-     "u2:n u2:32768 i8:g i8:g i8:g u4:*",
-     U2(0), COUNT(0), U2(1), COUNT(2), I8(2), I8(3), I8(4), U4(5), COUNT(5))
-
-/*
  * Write of every state event of a thread its state, and what ends it: the thread's next.
  *
  * thread: one of thread16 and thread32 is given. index: the state events by thread, those of thread t from start[t] on.
@@ -321,51 +289,21 @@ PASS(state_positions,
      "u4:i i8:t+1 u4:r i8:r i8:t i8:r",
      U4(0), COUNT(0), I8(1), COUNT(4), U4(2), I8(3), COUNT(2), I8(4), I8(5))
 
-/*
- * Write numbers, all different, in ascending order. bits: one for each number that may come, all 0,
- * and up to 63 more; they are 0 again afterwards.
- *
- * Returns how many there are; REFUSED if one is too large, or comes twice.
- */
-static int64_t satview_sorted(const uint32_t *number, int64_t count, uint64_t *bits, int64_t words, uint32_t *out)
-{
-    int64_t found = 0;
-    for (int64_t i = 0; i < count; i++) {
-        if (number[i] >> 6 >= words)
-            return REFUSED;
-        bits[number[i] >> 6] |= (uint64_t)1 << (number[i] & 63);
-    }
-    for (int64_t word = 0; word < words; word++) {
-        uint64_t left = bits[word];
-        bits[word] = 0;
-        for (; left; left &= left - 1) {
-            uint32_t low = 0;
-            uint64_t lowest = left & (~left + 1);
-            for (int step = 32; step; step /= 2) /* no builtin: any compiler will do */
-                if (lowest >> (low + step) != 0)
-                    low += step;
-            if (found >= count)
-                return REFUSED;
-            out[found++] = (uint32_t)(word * 64) + low;
-        }
-    }
-    return found == count ? found : REFUSED;
-}
-
-PASS(sorted, "u4:n u8:w u4:n", U4(0), COUNT(0), U8(1), COUNT(1), U4(2))
-
-/* Write the rows of the events whose code is in a table of 32768; returns how many there are. */
-static int64_t satview_rows_with(const uint16_t *code, int64_t count, const uint8_t *table, uint32_t *out)
+/* Write the rows of the events whose code is in a table of 32768; returns how many, REFUSED if not below `room`. */
+static int64_t satview_rows_with(const uint16_t *code, int64_t count, const uint8_t *table, uint32_t *out,
+                                 int64_t room)
 {
     int64_t rows = 0;
     for (int64_t i = 0; i < count; i++) {
+        if (rows >= room)
+            return REFUSED;
         out[rows] = (uint32_t)i;
         rows += table[code[i] & CODE_MASK] != 0;
     }
     return rows;
 }
 
-PASS(rows_with, "u2:n u1:32768 u4:n", U2(0), COUNT(0), U1(1), U4(2))
+PASS(rows_with, "u2:n u1:32768 u4:*", U2(0), COUNT(0), U1(1), U4(2), COUNT(2))
 
 /* Write what a table of 32768 has for the codes of some events; REFUSED if there is no such event. */
 static int64_t satview_values_of(const uint16_t *code, int64_t count, const uint32_t *rows, int64_t requests,

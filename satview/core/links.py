@@ -60,24 +60,6 @@ def calls(
     return Calls(entry, (first[:known], last[:known]), (first[room - unknown :], last[room - unknown :]))
 
 
-def grouped_rows(
-    code: NDArray[np.uint16], group: NDArray[np.uint16], counts: NDArray[np.int64]
-) -> list[NDArray[np.uint32]]:
-    """Return the events of groups of codes, one array for each group, uint32 (n,), ascending.
-
-    Args:
-        code: uint16 (events,).
-        group: uint16 (32768,), of every code its group, `len(counts)` for codes that are not requested.
-        counts: int64 (groups,), events of each group.
-    """
-    ends = np.cumsum(np.append(counts, 1), dtype=np.int64)
-    fill = ends - np.append(counts, 1)
-    step = np.append(np.ones(len(counts), np.int64), 0)
-    out = np.empty(ends[-1], np.uint32)
-    call("grouped_rows", code, group, fill, ends, step, out)
-    return np.split(out[:-1], ends[:-2]) if len(counts) else []
-
-
 def last_before(
     code: NDArray[np.uint16], cpu: NDArray[np.uint8], table: NDArray[np.bool_], rows: NDArray[np.uint32]
 ) -> NDArray[np.uint32]:
@@ -235,14 +217,15 @@ def next_where(value: NDArray[np.uint8], table: NDArray[np.bool_]) -> NDArray[np
     return out
 
 
-def rows_with(code: NDArray[np.uint16], table: NDArray[np.bool_]) -> NDArray[np.uint32]:
+def rows_with(code: NDArray[np.uint16], table: NDArray[np.bool_], most: int | None = None) -> NDArray[np.uint32]:
     """Return the rows of the events whose code is in a table, uint32, ascending.
 
     Args:
         code: uint16 (events,).
         table: bool (32768,).
+        most: How many there are at most; None = all events.
     """
-    out = np.empty(len(code), np.uint32)  # pages are real once written
+    out = np.empty((len(code) if most is None else most) + 1, np.uint32)  # pages are real once written
     return out[: call("rows_with", code, table, out)]
 
 
@@ -270,14 +253,6 @@ def times_of(time: NDArray[np.int64], rows: NDArray[np.integer], end: int) -> ND
     rows = np.ascontiguousarray(rows, None if rows.dtype == np.uint32 else np.int64)
     out = np.empty(len(rows), np.int64)
     call("times_of", time, rows, end, out)
-    return out
-
-
-def sorted_rows(rows: NDArray[np.uint32], count: int) -> NDArray[np.uint32]:
-    """Return rows of events, all different and below `count`, in ascending order, uint32 (n,)."""
-    rows, out = np.ascontiguousarray(rows), np.empty(len(rows), np.uint32)
-    bits = np.zeros((count + 63) // 64, np.uint64)
-    call("sorted", rows, bits, out)
     return out
 
 

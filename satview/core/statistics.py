@@ -52,8 +52,9 @@ def nesting(
         np.empty(room, np.bool_),
     )  # fmt: skip
     count = call("nesting", code, cpu, time, step, rows, number, lost, *columns)
-    rows, part, steps, depth, is_stray = columns
-    return rows[:count].copy(), part[:count].copy(), steps[:count].copy(), depth[:count].copy(), is_stray[:count].copy()
+    for column in columns:
+        column.resize(count, refcheck=False)  # in place: what is not needed goes back without a copy
+    return columns
 
 
 def covered(

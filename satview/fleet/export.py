@@ -90,27 +90,27 @@ def _exported(source: Source, dataset: Dataset, tables: tuple[str, ...]) -> Done
     return Done(source.name, len(trace.events), trace.problems.cost_data, misfits=tuple(misfits(trace)))
 
 
-def _write(found: pa.Table, dataset: Dataset, name: str, source: Source) -> None:
+def _write(table: pa.Table, dataset: Dataset, name: str, source: Source) -> None:
     path = dataset.part(name, source.name)
     path.parent.mkdir(parents=True, exist_ok=True)
     # The record alone waits for the disk: a file beside it that a power cut damages is found when it is read.
     with NewFile(path, is_durable=name == RECORD) as file:
-        write_parquet(found, file.stream)
+        write_parquet(table, file.stream)
 
 
-def _one_type(found: pa.Table) -> pa.Table:
+def _one_type(table: pa.Table) -> pa.Table:
     pyarrow = required("pyarrow")
-    for position, column in enumerate(found.schema):
+    for position, column in enumerate(table.schema):
         if str(column.type) in _ONE_TYPE:
             wide = pyarrow.type_for_alias(_ONE_TYPE[str(column.type)])
-            found = found.set_column(position, column.name, found.column(position).cast(wide))
-    return found
+            table = table.set_column(position, column.name, table.column(position).cast(wide))
+    return table
 
 
 def _record(trace: Trace, source: Source, tables: tuple[str, ...]) -> pa.Table:
     """Return the row of the table `trace`, with what only many traces need."""
     pyarrow = required("pyarrow")
-    found = _one_type(arrow_of(trace, RECORD))
+    table = _one_type(arrow_of(trace, RECORD))
     begin = trace.clock.wall_time(trace.window.start) if len(trace.events) else None
     more: dict[str, Any] = {
         "path": pyarrow.array([os.fsencode(source.path.resolve()).decode("utf-8", "replace")], pyarrow.string()),
@@ -121,9 +121,9 @@ def _record(trace: Trace, source: Source, tables: tuple[str, ...]) -> pa.Table:
         "costs_data": pyarrow.array([trace.problems.cost_data], pyarrow.bool_()),
     }
     for name, column in more.items():
-        found = found.append_column(name, column)
-    metadata = {**(found.schema.metadata or {}), **record_metadata(source, tables)}
-    return found.replace_schema_metadata(metadata)
+        table = table.append_column(name, column)
+    metadata = {**(table.schema.metadata or {}), **record_metadata(source, tables)}
+    return table.replace_schema_metadata(metadata)
 
 
 Report = Callable[[Done, int, int], None]
@@ -145,9 +145,9 @@ class Exported:
     unchanged: int = 0
     skipped: list[Done] = field(default_factory=list)
 
-    def add(self, found: Done) -> None:
+    def add(self, trace: Done) -> None:
         """Take what became of one trace."""
-        (self.skipped if found.fault else self.done).append(found)
+        (self.skipped if trace.fault else self.done).append(trace)
 
 
 def export_folder(
@@ -176,14 +176,14 @@ def export_folder(
         UsageError: There is no trace, no such table, the target is something else, or a package is missing.
     """
     todo = plan(folder, out, tables, patterns, user_events)
-    found = Exported(todo.dataset, unchanged=todo.unchanged)
+    exported = Exported(todo.dataset, unchanged=todo.unchanged)
     steps = _here(todo) if jobs <= 1 or len(todo.sources) <= 1 else _by_processes(todo, jobs)
-    for number, each in enumerate(steps, 1):
-        found.add(each)
+    for number, trace in enumerate(steps, 1):
+        exported.add(trace)
         if report is not None:
-            report(each, number, len(todo.sources))
-    write_skipped(found)
-    return found
+            report(trace, number, len(todo.sources))
+    write_skipped(exported)
+    return exported
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,20 +230,20 @@ def plan(
     return Plan(dataset, left, len(sources) - len(left), names)
 
 
-def write_skipped(found: Exported) -> None:
+def write_skipped(exported: Exported) -> None:
     """Write the list of files that are not in the data set; take it away if there are none.
 
     Raises:
         WriteError: It cannot be written.
     """
-    path = found.dataset.folder / SKIPPED
-    if not found.skipped:
+    path = exported.dataset.folder / SKIPPED
+    if not exported.skipped:
         path.unlink(missing_ok=True)
         return
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(("trace", "fault"))
-    writer.writerows((csv_text(each.name), csv_text(each.fault)) for each in found.skipped)
+    writer.writerows((csv_text(trace.name), csv_text(trace.fault)) for trace in exported.skipped)
     with NewFile(path) as file:
         file.stream.write(text.getvalue().encode("utf-8", "replace"))
 
@@ -275,9 +275,9 @@ def _in_pool(
             source = left.pop()
             running[pool.submit(export_one, source, todo.dataset, todo.tables)] = source
         for future in wait(running, return_when=FIRST_COMPLETED).done:
-            found = future.result()
+            outcome = future.result()
             del running[future]
-            yield found
+            yield outcome
 
 
 def _alone(source: Source, todo: Plan) -> Done:
@@ -332,17 +332,17 @@ def export_on_cluster(
     """
     distributed = required("distributed")
     todo = plan(Path(folder).resolve(), Path(out).resolve(), tables, patterns, user_events)
-    found = Exported(todo.dataset, unchanged=todo.unchanged)
+    exported = Exported(todo.dataset, unchanged=todo.unchanged)
     if todo.sources:
         try:
             client = distributed.Client(address, timeout=10, set_as_default=False)
         except (OSError, ValueError, TimeoutError) as error:
             raise UsageError(f"no scheduler of Dask answers at {address}: {error}") from error
         with client:
-            for each in client.compute(fleet_bag(todo)).result():
-                found.add(each)
-    write_skipped(found)
-    return found
+            for trace in client.compute(fleet_bag(todo)).result():
+                exported.add(trace)
+    write_skipped(exported)
+    return exported
 
 
 def _one(source: Source, todo: Plan) -> Done:

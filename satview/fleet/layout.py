@@ -100,11 +100,11 @@ class Dataset:
             return False
         try:
             metadata = required("pyarrow.parquet").read_schema(path).metadata or {}
-            found = json.loads(metadata.get(b"satview.fleet", b"{}"))
+            written = json.loads(metadata.get(b"satview.fleet", b"{}"))
         except (OSError, ValueError):  # pyarrow's errors of damaged files are ValueErrors
             return False
-        tables_there = found.pop("tables", ())
-        return bool(found == source.state()) and set(tables) <= set(tables_there)
+        tables_there = written.pop("tables", ())
+        return bool(written == source.state()) and set(tables) <= set(tables_there)
 
 
 def record_metadata(source: Source, tables: Iterable[str]) -> dict[str, str]:
@@ -167,14 +167,16 @@ def find_sources(
         UsageError: There is none.
     """
     root, given = Path(folder), tuple(patterns) or PATTERNS
-    found: dict[str, Source] = {}
+    sources: dict[str, Source] = {}
     for path in sorted({path for pattern in given for path in root.rglob(pattern)}):
         below = path.relative_to(root)
         is_hidden = any(part.startswith(".") for part in below.parts)
         if is_hidden or (out is not None and out.resolve() in path.resolve().parents) or not path.is_file():
             continue
         status = path.stat()
-        found[below.as_posix()] = Source(below.as_posix(), path, status.st_size, status.st_mtime_ns, user_events or {})
-    if not found:
+        sources[below.as_posix()] = Source(
+            below.as_posix(), path, status.st_size, status.st_mtime_ns, user_events or {}
+        )
+    if not sources:
         raise UsageError(f"{root.name or root}: no file in it is called {' or '.join(given)}; see --pattern")
-    return list(found.values())
+    return list(sources.values())

@@ -44,38 +44,38 @@ def uses(query: str) -> tuple[str, list[Use]]:
     Raises:
         UsageError: A macro has other arguments than numbers.
     """
-    found: dict[str, Use] = {}
+    by_table: dict[str, Use] = {}
     for name in mentioned(query)[1]:
         view = views()[name]
         if not view.parameters:
             if re.search(rf"\b{name}\b", query, re.IGNORECASE):  # not only what another view is made of
-                found[name] = Use(view, name, name)
+                by_table[name] = Use(view, name, name)
             continue
         for call in dict.fromkeys(re.findall(rf"\b{name}\s*\([^()]*\)", query, re.IGNORECASE)):
             if not re.fullmatch(rf"{name}\s*\({_NUMBER}(?:,{_NUMBER})*\)", call, re.IGNORECASE):
                 raise UsageError(f"{call[:60]}: over many traces the arguments of {view.usage} are numbers")
-            table = f"{name}_{len(found)}"
-            found[table] = Use(view, call, table)
+            table = f"{name}_{len(by_table)}"
+            by_table[table] = Use(view, call, table)
             query = query.replace(call, table)
         if re.search(rf"\b{name}\s*\(", query, re.IGNORECASE):
             raise UsageError(f"over many traces the arguments of {view.usage} are numbers")
-    return query, list(found.values())
+    return query, list(by_table.values())
 
 
-def view_statements(dataset: Dataset, found: list[Use], traces: list[tuple[str, int, int]]) -> Iterator[str]:
+def view_statements(dataset: Dataset, used: list[Use], traces: list[tuple[str, int, int]]) -> Iterator[str]:
     """Yield the statements that make the tables with the rows of views, trace by trace.
 
     Args:
         dataset: The data set.
-        found: The views.
+        used: The views.
         traces: Name and clock of every trace: cycles of its first event, and per second.
 
     Raises:
         UsageError: The data set lacks a table that a view needs, or has no trace.
     """
-    if found and not traces:
+    if used and not traces:
         raise UsageError("the data set has no complete trace")
-    for use in found:
+    for use in used:
         tables, needed = mentioned(use.view.name)
         for name in tables:
             if name not in dataset.tables:
@@ -94,9 +94,9 @@ def view_statements(dataset: Dataset, found: list[Use], traces: list[tuple[str, 
                 yield f"DROP {'MACRO TABLE' if views()[name].parameters else 'VIEW'} temp.{name}"
             for name in tables:
                 yield f"DROP VIEW temp.{name}"
-    for name in CLOCK_MACROS if found else ():  # that of the last trace
+    for name in CLOCK_MACROS if used else ():  # that of the last trace
         yield f"DROP MACRO temp.{name}"
-    for use in found:
+    for use in used:
         yield f"CREATE OR REPLACE VIEW main.{use.table} AS SELECT * FROM main._{use.table}"  # noqa: S608
 
 
@@ -139,14 +139,14 @@ def query_dataset(
         Cancelled: `cancelled()` returned True.
     """
     dataset, limits = open_dataset(path), limits or Limits()
-    shown, found = uses(with_list(query, dataset.tables, _kind_rows(dataset)))
+    shown, used = uses(with_list(query, dataset.tables, _kind_rows(dataset)))
     folder = dataset.folder.as_posix()
     # As DuckDB compares them with patterns too, in which brackets and stars of the folder's name are escaped.
     reading = Question(shown, tuple(_tables(dataset, shown)), folders=(folder, glob.escape(folder)))
     begin_s = time.monotonic()
-    if found:
+    if used:
         traces = Query(replace(reading, query=_TRACES), limits, cancelled).answer().rows()
-        views = tuple(view_statements(dataset, found, traces))
+        views = tuple(view_statements(dataset, used, traces))
         reading = replace(reading, statements=(*reading.statements, *views))
         left_s = limits.time_s - (time.monotonic() - begin_s)
         limits = replace(limits, time_s=max(left_s, _LEAST_S))

@@ -128,10 +128,10 @@ def trend(
     """
     selected = metric_of(metric)
     traces = query_dataset(path, _TRACES, limits, cancelled)
-    found = query_dataset(path, selected.sql, limits, cancelled)
-    if "trace" not in found.columns or "value" not in found.columns:
-        raise UsageError(f"the query has the columns {', '.join(found.columns)}; it needs trace and value")
-    by_trace = {row["trace"]: row for row in _records(found)}
+    result = query_dataset(path, selected.sql, limits, cancelled)
+    if "trace" not in result.columns or "value" not in result.columns:
+        raise UsageError(f"the query has the columns {', '.join(result.columns)}; it needs trace and value")
+    by_trace = {row["trace"]: row for row in _records(result)}
     missing = 0.0 if selected.is_zero else float("nan")
     order = list(traces.rows())
     rows = [by_trace.get(name, {}) for name, *_ in order]
@@ -190,8 +190,8 @@ def outliers(values: NDArray[np.float64]) -> NDArray[np.bool_]:
     return known & (np.nan_to_num(away) > _OUTLIER * usual) if usual else np.zeros(len(values), np.bool_)
 
 
-def _records(found: Result) -> list[dict[str, Any]]:
-    return [dict(zip(found.columns, row, strict=True)) for row in found.rows()]
+def _records(result: Result) -> list[dict[str, Any]]:
+    return [dict(zip(result.columns, row, strict=True)) for row in result.rows()]
 
 
 def _number(value: Any, missing: float) -> float:

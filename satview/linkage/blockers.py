@@ -100,17 +100,17 @@ class Blockers:
 
     Attributes:
         waits: The waits: who, in which state, from when to when, for which object.
-        thread: int64, row of the thread table of who can end the wait, as it begins: who holds the mutex, has received
+        thread: int32, row of the thread table of who can end the wait, as it begins: who holds the mutex, has received
             the message, or is joined. -1 where nobody does (condition variables, semaphores, barriers, time) or the
             trace does not show.
-        pid: int64, process of that thread; of a wait in SEND the process whose threads may receive the message, any of
+        pid: int32, process of that thread; of a wait in SEND the process whose threads may receive the message, any of
             them. -1 as above.
         certainty: uint8, `Certainty`; 0 where `pid` is -1.
     """
 
     waits: Waits
-    thread: _Ints
-    pid: _Ints
+    thread: NDArray[np.int32]
+    pid: NDArray[np.int32]
     certainty: NDArray[np.uint8]
 
     def __len__(self) -> int:
@@ -132,7 +132,7 @@ def blockers(trace: Trace) -> Blockers:
 
 def _blockers(trace: Trace) -> Blockers:
     found = waits(trace)
-    thread, pid = np.full(len(found), -1, np.int64), np.full(len(found), -1, np.int64)
+    thread, pid = np.full(len(found), -1, np.int32), np.full(len(found), -1, np.int32)
     certainty = np.zeros(len(found), np.uint8)
 
     def assign(at: NDArray[np.intp], who: _Ints, how: Certainty) -> None:
@@ -204,7 +204,7 @@ def _next_to_give(trace: Trace, at: NDArray[np.intp]) -> _Ints:
     key = (gives.mutex[order] << 32 | gives.row[order])[np.searchsorted(gives.mutex[order], 0) :]
     order = order[len(order) - len(key) :]
     out = np.full(len(at), -1, np.int64)
-    mutex = known.of_wait[at]
+    mutex = known.of_wait[at].astype(np.int64)
     position = np.searchsorted(key, mutex << 32 | found.row[at])
     fits = np.flatnonzero((position < len(key)) & (mutex >= 0))
     give = order[position[fits]]
@@ -241,7 +241,7 @@ def _who_let_in(trace: Trace, found: Waits, at: NDArray[np.intp]) -> _Ints:
     who = trace.events.thread[cause].astype(np.int64)
     # The newest wait of that thread for the same lock before its call.
     order = np.lexsort((found.row[at], found.thread[at]))
-    key = found.thread[at][order] << 32 | found.end_row[at][order]
+    key = found.thread[at][order].astype(np.int64) << 32 | found.end_row[at][order]
     position = np.searchsorted(key, who << 32 | cause) - 1
     before = at[order[np.maximum(position, 0)]]
     waited = (position >= 0) & (found.thread[before] == who) & (found.end_row[before] > found.row[at[known]])
@@ -265,8 +265,10 @@ def holders_at(trace: Trace, found: Blockers, wait: _Ints, bound: int) -> tuple[
         int64 (n,), rows of the thread table, -1 where it is not known; and int64 (n,), `Certainty`, 0 for those.
     """
     known = mutexes(trace)
-    holder, certainty = found.thread[wait].copy(), found.certainty[wait].astype(np.int64)
-    has_given = _have_given(known, holder, known.of_wait[wait], found.waits.row[wait].astype(np.int64), bound)
+    holder, certainty = found.thread[wait].astype(np.int64), found.certainty[wait].astype(np.int64)
+    has_given = _have_given(
+        known, holder, known.of_wait[wait].astype(np.int64), found.waits.row[wait].astype(np.int64), bound
+    )
     holder[has_given], certainty[has_given] = -1, 0
     mutex, thread, how = _held(trace, found, known, bound)
     for i in np.flatnonzero((holder < 0) & (known.of_wait[wait] >= 0)).tolist():

@@ -23,6 +23,7 @@ from satview.store.trace import Trace
 
 _Rows = NDArray[np.uint32]
 _FORM: Final = 0x180  # 0 = entry
+_AT_ONCE: Final = 1 << 20  # calls: 8 bytes for each of them
 
 
 def calls(trace: Trace) -> tuple[tuple[_Rows, _Rows], tuple[_Rows, _Rows]]:
@@ -121,9 +122,11 @@ def _ends_of(
         return partners(trace)[entries]
     out = np.full(len(entries), NO_EVENT, np.uint32)
     for first, last in pairs_of(trace) if len(entries) else ():
-        position = positions(entries, first)
-        is_requested = entries.take(position, mode="clip") == first
-        out[position[is_requested]] = last[is_requested]
+        for start in range(0, len(first), _AT_ONCE):
+            some = slice(start, start + _AT_ONCE)
+            position = positions(entries, first[some])
+            is_requested = entries.take(position, mode="clip") == first[some]
+            out[position[is_requested]] = last[some][is_requested]
     return out
 
 

@@ -212,7 +212,7 @@ def _of_waits(trace: Trace) -> dict[str, _Ints]:
     at, link = at[link >= 0], link[link >= 0]
     none = np.full(len(at), -1, np.int64)
     return _columns(table.from_row[link].astype(np.int64), none, found.end_row[at].astype(np.int64), none.copy(),
-                    found.thread[at], table.certainty[link].astype(np.int64))  # fmt: skip
+                    found.thread[at].astype(np.int64), table.certainty[link].astype(np.int64))  # fmt: skip
 
 
 def _columns(cause: _Ints, pulse: _Ints, ready: _Ints, received: _Ints, thread: _Ints, sure: _Ints) -> dict[str, _Ints]:

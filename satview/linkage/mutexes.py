@@ -50,12 +50,12 @@ class Mutexes:
     Attributes:
         gets: Calls that got a mutex.
         gives: Calls that gave one up.
-        of_wait: int64, the mutex of each of the `waits` in state MUTEX, -1 for others and where it is not known.
+        of_wait: int32, the mutex of each of the `waits` in state MUTEX, -1 for others and where it is not known.
     """
 
     gets: MutexCalls
     gives: MutexCalls
-    of_wait: _Ints
+    of_wait: NDArray[np.int32]
 
     def may_be_given(self, begin: _Ints, end: _Ints) -> NDArray[np.bool_]:
         """Return for pairs of rows whether a thread that is not known gives up a mutex in between: that may be any.
@@ -108,7 +108,7 @@ def _mutexes(trace: Trace) -> Mutexes:
     number[~known | (address == 0) | (thread == UNKNOWN_THREAD)] = -1
     ends = np.cumsum([len(locks), len(unlocks), len(pauses)])
     of_lock, of_unlock, of_pause, of_waiting = np.split(number, ends)
-    of_wait = np.full(len(found), -1, np.int64)
+    of_wait = np.full(len(found), -1, np.int32)
     of_wait[waiting] = of_waiting
     return Mutexes(_together(trace, (locks, pauses), (of_lock, of_pause)),
                    _together(trace, (unlocks, pauses), (of_unlock, of_pause)), of_wait)  # fmt: skip
@@ -169,7 +169,7 @@ def _is_held(trace: Trace, known: Mutexes, begin: _Ints, end: _Ints, mutex: _Int
     found, at = waits(trace), np.flatnonzero(known.of_wait >= 0)
     ended = at[found.end_row[at] != OPEN]
     row = np.concatenate((found.row[at], found.end_row[ended])).astype(np.int64)
-    number = known.of_wait[np.concatenate((at, ended))]
+    number = known.of_wait[np.concatenate((at, ended))].astype(np.int64)
     step = np.where(np.arange(len(row)) < len(at), 1, -1)
     order = np.lexsort((row, number))
     key = number[order] << 32 | row[order]

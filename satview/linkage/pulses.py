@@ -61,9 +61,10 @@ def _pulses(trace: Trace) -> Pairs:
 
 def _waiting(trace: Trace) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
     """Return the events by which threads enter RECEIVE and those that end it, both of the same threads, whole ones."""
-    rows, ends = trace.states.event, following(trace)
-    at = np.flatnonzero((state_values(trace) == RECEIVE) & (ends != OPEN))
-    begins, ends = rows[at], ends[at]
+    at = np.flatnonzero(state_values(trace) == RECEIVE)
+    ends = following(trace, at)
+    at, ends = at[ends != OPEN], ends[ends != OPEN]
+    begins = trace.states.event[at]
     sure = is_whole(trace, begins, ends)
     return begins[sure], ends[sure]
 

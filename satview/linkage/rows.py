@@ -11,16 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.core import links
-from satview.events.states import NOT_A_STATE
-from satview.events.wire import CLASS_SHIFT, CODE_COUNT, THREAD_CREATE, THREAD_DESTROY, WireClass
+from satview.events.wire import CLASS_SHIFT, CODE_COUNT, WireClass
 from satview.linkage.table import NO_EVENT
 from satview.store.trace import Trace
 
 RowsByCpu = tuple[tuple[int, NDArray[np.uint32]], ...]  # of every CPU that has some its rows, ascending
-_WERE_REQUESTED: Final = "links.rows_were_requested"
 _FEW_CPUS: Final = 8  # so many passes are faster than sorting
 _FEW: Final = 256  # so many searches are faster than a pass over all events
-_ENDS_OF_THREADS: Final = np.isin(np.arange(CODE_COUNT), (THREAD_CREATE, THREAD_DESTROY))
 
 
 def rows_of_class(trace: Trace, wire_class: WireClass) -> NDArray[np.uint32]:
@@ -58,39 +55,8 @@ def rows_where(trace: Trace, table: NDArray[np.bool_]) -> NDArray[np.uint32]:
         trace: The events.
         table: bool (32768,), codes.
     """
-    codes = trace.events.code
-    needed = np.flatnonzero(table & (trace.code_counts > 0))
-    if _is_grouped(trace)[needed].all():
-        # From the second request on one pass for all codes pays; a window that shows lanes has only the first.
-        is_first = not trace.is_cached(_WERE_REQUESTED) and trace.cached(_WERE_REQUESTED, lambda _: True)
-        grouped = _rows_by_code(trace, needed) if is_first else trace.cached("links.grouped_rows", _grouped_rows)
-        found = [grouped[one] for one in needed.tolist()]
-        if len(found) > 1:
-            return links.sorted_rows(np.concatenate(found), len(codes))
-        return found[0] if found else np.empty(0, np.uint32)
-    return links.rows_with(codes, table)
-
-
-def expect_requests(trace: Trace) -> None:
-    """Have the next `rows_where` find the rows of all codes in its one pass: for who will request many."""
-    trace.cached(_WERE_REQUESTED, lambda _: True)
-
-
-def _grouped_rows(trace: Trace) -> dict[int, NDArray[np.uint32]]:
-    """Return the rows of the events of every code that links are made of, uint32, ascending: one pass for all."""
-    return _rows_by_code(trace, np.flatnonzero(_is_grouped(trace) & (trace.code_counts > 0)))
-
-
-def _rows_by_code(trace: Trace, codes: NDArray[np.intp]) -> dict[int, NDArray[np.uint32]]:
-    group = np.full(CODE_COUNT, len(codes), np.uint16)
-    group[codes] = np.arange(len(codes))
-    found = links.grouped_rows(trace.events.code, group, trace.code_counts[codes])
-    return dict(zip(codes.tolist(), found, strict=True))
-
-
-def _is_grouped(trace: Trace) -> NDArray[np.bool_]:
-    """Return for every code whether its events are grouped: states are not, being many and by thread already."""
-    return np.asarray((trace.catalogue.state_value_of_code == NOT_A_STATE) | _ENDS_OF_THREADS)
+    count = int(trace.code_counts[table].sum())
+    return links.rows_with(trace.events.code, table, count) if count else np.empty(0, np.uint32)
 
 
 def comm_words(trace: Trace, rows: NDArray[np.integer]) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:

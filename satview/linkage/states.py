@@ -57,14 +57,25 @@ def _state_ends(trace: Trace) -> NDArray[np.uint32]:
     return column
 
 
-def following(trace: Trace) -> NDArray[np.uint32]:
-    """Return for every entry of `Trace.states.event` the thread's next one, `OPEN` for its last, uint32.
+def following(trace: Trace, at: NDArray[np.intp] | None = None) -> NDArray[np.uint32]:
+    """Return for entries of `Trace.states.event` the thread's next one, `OPEN` for its last, uint32.
 
     Whether events are missing in between is not looked at.
+
+    Args:
+        trace: The events.
+        at: (n,), which entries, ascending; None = all.
     """
     states = trace.states
-    out = np.append(states.event[1:], np.uint32(OPEN))[: len(states.event)]
-    out[states.start[1:][np.diff(states.start) > 0] - 1] = OPEN
+    last = states.start[1:][np.diff(states.start) > 0] - 1
+    if at is None:
+        out = np.append(states.event[1:], np.uint32(OPEN))[: len(states.event)]
+        out[last] = OPEN
+        return out
+    out = states.event.take(at + 1, mode="clip")
+    position = np.searchsorted(at, last)
+    is_requested = at.take(position, mode="clip") == last if len(at) else np.zeros(len(last), np.bool_)
+    out[position[is_requested]] = OPEN
     return out
 
 

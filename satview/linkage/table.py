@@ -191,7 +191,8 @@ def _find(keys: NDArray[np.uint32], number: NDArray[np.uint32] | None, rows: Row
 def pairs_of(from_row: Rows, to_row: Rows, certainty: NDArray[np.integer] | Certainty = Certainty.EXACT) -> Pairs:
     """Return links as `LinkTable.of` takes them; one certainty represents all."""
     column = np.full(len(from_row), certainty, np.uint8) if isinstance(certainty, Certainty) else certainty
-    return from_row.astype(np.uint32), to_row.astype(np.uint32), column.astype(np.uint8)
+    first, last = from_row.astype(np.uint32, copy=False), to_row.astype(np.uint32, copy=False)
+    return first, last, column.astype(np.uint8, copy=False)
 
 
 def no_pairs() -> Pairs:

@@ -16,7 +16,7 @@ from satview.events.states import NOT_A_STATE
 from satview.events.wire import CODE_COUNT, KER_64BIT, KER_EXIT_OFFSET, WireClass, code
 from satview.linkage import interrupts, latencies, messages, mutexes, pulses, wake_ups
 from satview.linkage.calls import beginnings, partner, partners
-from satview.linkage.rows import expect_requests, rows_where
+from satview.linkage.rows import rows_where
 from satview.linkage.states import state_ends
 from satview.linkage.table import NO_EVENT, Certainty, Link, LinkKind, LinkTable, Rows, pairs_of
 from satview.store.tables import UNKNOWN_THREAD
@@ -141,7 +141,6 @@ def reading_ahead(trace: Trace) -> Iterator[None]:
 
     The words that were read are forgotten afterwards; up to 32 bytes an event of those that links need.
     """
-    expect_requests(trace)
     codes = _codes_ahead(trace)
     if trace.pairs is not None or trace.code_counts[codes].sum() > _MOST_AHEAD:  # pairs: arguments are in memory
         yield

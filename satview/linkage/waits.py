@@ -39,7 +39,7 @@ class Waits:
     A thread may go from one wait into the next without running (SEND to REPLY, CONDVAR to MUTEX): these are two.
 
     Attributes:
-        thread: int64, row of the thread table.
+        thread: int32, row of the thread table.
         value: uint8, the state as lane value (`events.states`).
         row: uint32, the event that begins it.
         end_row: uint32, the thread's next event of state; `OPEN` where the trace ends before it.
@@ -52,7 +52,7 @@ class Waits:
         has_object: bool, whether `object` is known.
     """
 
-    thread: NDArray[np.int64]
+    thread: NDArray[np.int32]
     value: NDArray[np.uint8]
     row: NDArray[np.uint32]
     end_row: NDArray[np.uint32]
@@ -73,22 +73,28 @@ def waits(trace: Trace) -> Waits:
 
 
 def _waits(trace: Trace) -> Waits:
-    index, value = trace.states.event, state_values(trace)
-    ends, is_whole_state = whole_states(trace)
-    is_wait = _IS_WAIT[value] & is_whole_state
-    if trace.pairs is not None:  # the format shows itself what threads wait for
-        is_wait[:] = False
-    at = np.flatnonzero(is_wait)
-    row, end = index[at], ends[at]
+    value = state_values(trace)
+    at, end = _whole_waits(trace)
+    row = trace.states.event[at]
     thread = np.repeat(np.arange(len(trace.threads)), np.diff(np.searchsorted(at, trace.states.start)))
     goes_on = np.append(False, (end[:-1] == row[1:]) & (thread[1:] == thread[:-1]))[: len(row)]
     first = row[np.maximum.accumulate(np.where(goes_on, np.uint32(0), np.arange(len(row), dtype=np.uint32)))]
     call_row = calls_of(trace, first, thread)
     call = number_of(trace, call_row)
     found, known = _objects(trace, value[at], call_row, call)
-    end_value = np.append(value, np.uint8(NOT_A_STATE))[at + 1]
+    end_value = value.take(at + 1, mode="clip")
     end_value[end == OPEN] = NOT_A_STATE
-    return Waits(thread, value[at], row, end, end_value, first, call_row, call, found, known)
+    return Waits(thread.astype(np.int32), value[at], row, end, end_value, first, call_row, call, found, known)
+
+
+def _whole_waits(trace: Trace) -> tuple[NDArray[np.intp], NDArray[np.uint32]]:
+    """Return which entries of `Trace.states.event` are waits in which no event is missing, and what ends each."""
+    ends, is_whole_state = whole_states(trace)
+    is_wait = _IS_WAIT[state_values(trace)] & is_whole_state
+    if trace.pairs is not None:  # the format shows itself what threads wait for
+        is_wait[:] = False
+    at = np.flatnonzero(is_wait)
+    return at, ends[at]
 
 
 def calls_of(trace: Trace, rows: NDArray[np.uint32], thread: NDArray[np.int64]) -> NDArray[np.uint32]:

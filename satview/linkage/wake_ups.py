@@ -30,6 +30,7 @@ from satview.linkage.whole import is_whole
 from satview.store.arguments import argument, arguments
 from satview.store.trace import Trace
 
+_ENDED: Final = "links.ended_waits"
 _SIGNAL: Final = wire.code(wire.WireClass.COMM, 9)
 _NO_TIMER: Final = 0xFFFFFFFF  # timer_id of the expiry of a TimerTimeout()
 # Which calls of others end a wait for an object, and the argument that names it.
@@ -79,7 +80,32 @@ def wake_ups(trace: Trace) -> LinkTable:
 
 
 def _pairs(trace: Trace) -> Pairs:
-    return _linux_pairs(trace) if trace.release is Release.LINUX else _WakeUps(trace).pairs()
+    if trace.release is Release.LINUX:
+        return _linux_pairs(trace)
+    cause, effect, certainty = _WakeUps(trace).causes()
+    trace.forget(_ENDED)
+    known = np.flatnonzero(cause != NO_EVENT)
+    known = known[is_whole(trace, cause[known], effect[known])]
+    return pairs_of(cause[known], effect[known], certainty[known])
+
+
+def ended_waits(trace: Trace) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
+    """Return which `waits` end within the trace, and which kernel call the CPU is in then: all that needs `scanned`.
+
+    Cached with the trace, 8 bytes each, until `wake_ups` are made.
+
+    Returns:
+        uint32 (n,) each: positions in the waits, in the order of their ends; entries as of `actors.open_calls`.
+    """
+    return trace.cached(_ENDED, _ended_waits)
+
+
+def _ended_waits(trace: Trace) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
+    every = waits(trace)
+    ended = np.flatnonzero((every.end_value == READY) | (every.end_value == RUNNING))
+    # In order of time all searches for causes stay in the processor's cache.
+    ordered = ended[np.argsort(every.end_row[ended], kind="stable")].astype(np.uint32)
+    return ordered, actors.open_calls(trace, every.end_row[ordered])
 
 
 def _linux_pairs(trace: Trace) -> Pairs:
@@ -116,25 +142,22 @@ class _WakeUps:
 
     def __init__(self, trace: Trace) -> None:
         self.trace = trace
-        found = waits(trace)
-        ended = np.flatnonzero((found.end_value == READY) | (found.end_value == RUNNING))
-        # In order of time all searches below stay in the processor's cache.
-        self.at = ended[np.argsort(found.end_row[ended], kind="stable")]
-        self.waits: Waits = found
-        self.row = found.end_row[self.at]
-        self.begin = found.row[self.at]
-        self.value = found.value[self.at]
-        self.thread = found.thread[self.at]
+        self.waits: Waits = waits(trace)
+        self.at, call = ended_waits(trace)
+        self.row = self.waits.end_row[self.at]
+        self.begin = self.waits.row[self.at]
+        self.value = self.waits.value[self.at]
+        self.thread = self.waits.thread[self.at].astype(np.int64)
         self.cause = np.full(len(self.at), NO_EVENT, np.uint32)
         self.certainty = np.zeros(len(self.at), np.uint8)
         self.numbers = call_numbers(trace.release)
-        self.call = actors.open_calls(trace, self.row)
+        self.call = call.copy()
         own = np.flatnonzero(self.call != NO_EVENT)
         self.call[own[trace.events.thread[self.call[own]] == self.thread[own]]] = NO_EVENT
         self.call_number = number_of(trace, self.call)
 
-    def pairs(self) -> Pairs:
-        """Return the links."""
+    def causes(self) -> Pairs:
+        """Return the cause of every wake-up (`NO_EVENT` for none), the wake-up, and how sure that is."""
         if len(self.at):
             self._replies()
             self._receipts()
@@ -144,9 +167,7 @@ class _WakeUps:
             self._signals()
             self._outside()
             self._interrupts()
-        found = np.flatnonzero(self.cause != NO_EVENT)
-        found = found[is_whole(self.trace, self.cause[found], self.row[found])]
-        return pairs_of(self.cause[found], self.row[found], self.certainty[found])
+        return self.cause, self.row, self.certainty
 
     def _offer(self, at: NDArray[np.intp], rows: NDArray[np.uint32], certainty: Certainty) -> None:
         """Take causes for wake-ups that have none yet."""
@@ -321,17 +342,17 @@ class _WakeUps:
         return out
 
 
-def last_sends(trace: Trace, thread: NDArray[np.int64], rows: NDArray[np.uint32]) -> NDArray[np.uint32]:
+def last_sends(trace: Trace, thread: NDArray[np.integer], rows: NDArray[np.uint32]) -> NDArray[np.uint32]:
     """Return the last message that each thread sent before an event, uint32; `NO_EVENT` for none.
 
     Args:
         trace: The events.
-        thread: int64 (n,), rows of the thread table.
+        thread: (n,), rows of the thread table.
         rows: uint32 (n,), rows of the event table.
     """
     out = np.full(len(rows), NO_EVENT, np.uint32)
     key = trace.cached("links.sends_by_thread", _sends_by_thread)
-    position = positions(key, thread << 32 | rows) - 1
+    position = positions(key, thread.astype(np.int64) << 32 | rows) - 1
     found = np.flatnonzero(position >= 0)
     last = key[position[found]]
     fits = last >> 32 == thread[found]

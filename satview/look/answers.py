@@ -79,11 +79,11 @@ def handle_of(text: str) -> Handle:
     Raises:
         UsageError: It is none.
     """
-    found = _HANDLE.fullmatch(text.strip().lower())
-    if found is None or found[1] not in list(Subject):
+    parts = _HANDLE.fullmatch(text.strip().lower())
+    if parts is None or parts[1] not in list(Subject):
         kinds = ", ".join(f"{subject.value}-N ({subject.name.lower()})" for subject in Subject)
         raise UsageError(f"{text.strip()[:40]!r} is no handle; there are {kinds}")
-    return Handle(Subject(found[1]), int(found[2]))
+    return Handle(Subject(parts[1]), int(parts[2]))
 
 
 def thread_handle(row: int) -> str:
@@ -130,9 +130,9 @@ def as_record(details: Details) -> dict[str, Any]:
 
 def leads_to(line: Line) -> list[str]:
     """Return the handles of what a line is about."""
-    found = [event_handle(line.event)] if line.event is not None else []
-    found += [thread_handle(line.thread)] if line.thread else []
-    return found + ([process_handle(line.process)] if line.process else [])
+    handles = [event_handle(line.event)] if line.event is not None else []
+    handles += [thread_handle(line.thread)] if line.thread else []
+    return handles + ([process_handle(line.process)] if line.process else [])
 
 
 def _value(line: Line) -> str:
@@ -143,8 +143,8 @@ def _value(line: Line) -> str:
 
 
 def _record(line: Line) -> dict[str, Any]:
-    found = {"name": line.name, "text": line.text, "means": line.means, "note": line.note}
-    return {key: value for key, value in found.items() if value} | {"handles": leads_to(line)}
+    written = {"name": line.name, "text": line.text, "means": line.means, "note": line.note}
+    return {key: value for key, value in written.items() if value} | {"handles": leads_to(line)}
 
 
 _MOST: Final = 10
@@ -163,8 +163,8 @@ def look(trace: Trace, handle: str = "") -> Details:
     """
     if not handle.strip():
         return overview(trace)
-    found = handle_of(handle)
-    return _LOOKS[found.subject](trace, found)
+    subject = handle_of(handle)
+    return _LOOKS[subject.subject](trace, subject)
 
 
 def overview(trace: Trace) -> Details:
@@ -174,7 +174,7 @@ def overview(trace: Trace) -> Details:
     subtitle = f"{events}, {cpus}, release {trace.release}, {len(trace.threads) - 1} threads"
     if not len(trace.events):
         return Details(trace.path.name, subtitle, "trace")
-    found = Statistics(trace)
+    statistics = Statistics(trace)
     sections = [
         Section("Verdicts: what is wrong", _verdict_lines(trace)),
         Section("CPUs", _cpu_lines(found)),
@@ -188,16 +188,16 @@ def overview(trace: Trace) -> Details:
 
 
 def _verdict_lines(trace: Trace) -> tuple[Line, ...]:
-    found = verdicts_of(trace)
+    verdicts = verdicts_of(trace)
     lines = [Line(f"v-{number}", f"{verdict.severity}: {verdict.kind}: {verdict.says}")
-             for number, verdict in enumerate(found[:_MOST], 1)]  # fmt: skip
-    if len(found) > _MOST:
-        lines.append(Line("", f"and {len(found) - _MOST:,} more, v-{_MOST + 1} to v-{len(found)}"))
+             for number, verdict in enumerate(verdicts[:_MOST], 1)]  # fmt: skip
+    if len(verdicts) > _MOST:
+        lines.append(Line("", f"and {len(verdicts) - _MOST:,} more, v-{_MOST + 1} to v-{len(verdicts)}"))
     return tuple(lines) or (Line("", "nothing found"),)
 
 
-def _cpu_lines(found: Statistics) -> tuple[Line, ...]:
-    cpus, lengths = found.cpus, np.maximum(found.covered.cpus, 1).tolist()
+def _cpu_lines(statistics: Statistics) -> tuple[Line, ...]:
+    cpus, lengths = statistics.cpus, np.maximum(statistics.covered.cpus, 1).tolist()
     return tuple(
         Line(f"c-{cpu}", f"{int(cpus.busy_cycles[cpu]) / length:.1%} busy, "
              f"{int(cpus.interrupt_cycles[cpu]) / length:.1%} interrupts, "
@@ -206,14 +206,14 @@ def _cpu_lines(found: Statistics) -> tuple[Line, ...]:
     )  # fmt: skip
 
 
-def _thread_lines(found: Statistics, mine: Sequence[int] | None = None) -> tuple[Line, ...]:
-    trace, threads = found.trace, found.threads
+def _thread_lines(statistics: Statistics, rows_shown: Sequence[int] | None = None) -> tuple[Line, ...]:
+    trace, threads = statistics.trace, statistics.threads
     order = np.argsort(-threads.cpu_cycles, kind="stable").tolist()
-    idle, lengths = idle_threads(trace), np.maximum(found.covered.threads, 1).tolist()
-    if mine is None:
+    idle, lengths = idle_threads(trace), np.maximum(statistics.covered.threads, 1).tolist()
+    if rows_shown is None:
         rows = [row for row in order if row and not idle[row] and threads.cpu_cycles[row] > 0]
     else:
-        rows = [row for row in order if row in mine]
+        rows = [row for row in order if row in rows_shown]
     lines = [
         Line(thread_handle(row), trace.thread_name(row), f"{int(threads.cpu_cycles[row]) / lengths[row]:.1%} of "
              f"a CPU, {int(threads.runs[row]):,} runs, READY at most "
@@ -278,16 +278,16 @@ def _activity_lines(found: Late, thread: int | None = None) -> tuple[Line, ...]:
                           thread=max(shown.held(row, "thread"), 0)))  # fmt: skip
     if len(shown) > _MOST:
         lines.append(Line("", f"and {len(shown) - _MOST:,} more"))
-    telling = found.most_telling() if thread is None else int(shown.positions[0]) if len(shown) else None
+    telling = answer.most_telling() if thread is None else int(shown.positions[0]) if len(shown) else None
     if telling is not None:
-        lines.append(Line("Worst", found.says(int(found.worst(telling, 1)[0]))))
+        lines.append(Line("Worst", answer.says(int(answer.worst(telling, 1)[0]))))
     return tuple(lines)
 
 
-def _process_lines(found: Statistics) -> tuple[Line, ...]:
-    trace, cycles = found.trace, found.processes.cpu_cycles
+def _process_lines(statistics: Statistics) -> tuple[Line, ...]:
+    trace, cycles = statistics.trace, statistics.processes.cpu_cycles
     order = [row for row in np.argsort(-cycles, kind="stable").tolist() if row]
-    lengths = np.maximum(found.covered.processes, 1).tolist()
+    lengths = np.maximum(statistics.covered.processes, 1).tolist()
     is_unknown = bool(STATES.reason(trace))
     lines = [Line(process_handle(row), trace.process_name(row),
                   "CPU time unknown" if is_unknown else f"{int(cycles[row]) / lengths[row]:.1%} of a CPU")
@@ -300,10 +300,10 @@ def _trust_lines(trace: Trace) -> tuple[Line, ...]:
     lines = []
     if len(lost):
         total = trace.clock.duration_ns(int((lost[:, 1] - lost[:, 0]).sum()))
-        first = format_moment(int(lost[0, 0]), trace.clock)
+        begin = format_moment(int(lost[0, 0]), trace.clock)
         lines.append(
             Line(
-                "Lost", f"events are missing in {counted(len(lost), 'range')}, {format_duration(total)}, first {first}"
+                "Lost", f"events are missing in {counted(len(lost), 'range')}, {format_duration(total)}, first {begin}"
             )
         )
     if missing:
@@ -315,15 +315,15 @@ def _trust_lines(trace: Trace) -> tuple[Line, ...]:
 
 def _thread(trace: Trace, handle: Handle) -> Details:
     row = _within(handle, len(trace.threads), 1)
-    found, threads = Statistics(trace), trace.threads
+    statistics, threads = Statistics(trace), trace.threads
     pid, tid, process = int(threads.pid[row]), int(threads.tid[row]), int(threads.process[row])
     lines = [Line("pid:tid", f"{pid}:{tid}"), Line("Process", trace.process_name(process), process=process)]
-    lines += [replace(line, name="CPU") for line in _thread_lines(found, [row])]
+    lines += [replace(line, name="CPU") for line in _thread_lines(statistics, [row])]
     named = [Line(f"v-{number}", f"{verdict.kind}: {verdict.says}")
              for number, verdict in enumerate(verdicts_of(trace), 1) if row in verdict.threads]  # fmt: skip
     sections = [
         Section("Thread", tuple(lines)),
-        Section("States: total, times, longest", _state_lines(trace, found, row)),
+        Section("States: total, times, longest", _state_lines(trace, statistics, row)),
         Section("Waits: for whom, longest first", _wait_lines(trace, row)),
         Section("Done again and again: most missed first", _activity_lines(late(trace), row)),
         Section("Verdicts", tuple(named[:_MOST])),
@@ -331,10 +331,10 @@ def _thread(trace: Trace, handle: Handle) -> Details:
     return Details(f"{handle} {trace.thread_name(row)}", "", "thread", tuple(part for part in sections if part.lines))
 
 
-def _state_lines(trace: Trace, found: Statistics, row: int) -> tuple[Line, ...]:
-    states = found.states
-    mine = np.flatnonzero(states.thread == row)
-    mine = mine[np.argsort(-states.total_cycles[mine], kind="stable")]
+def _state_lines(trace: Trace, statistics: Statistics, row: int) -> tuple[Line, ...]:
+    states = statistics.states
+    own = np.flatnonzero(states.thread == row)
+    own = own[np.argsort(-states.total_cycles[own], kind="stable")]
     spans = table(trace, "state")
     whose = np.flatnonzero(spans["thread"] == row)
     names, lengths, events = spans["state"][whose], spans["length_cycles"][whose], spans["event"][whose]
@@ -346,40 +346,40 @@ def _state_lines(trace: Trace, found: Statistics, row: int) -> tuple[Line, ...]:
         total, most = (trace.clock.duration_ns(int(value)) for value in (lengths[of].sum(), lengths[longest]))
         text = f"{format_duration(total)}, {len(of):,} times, longest {format_duration(most)}"
         lines.append((total, Line(name, text, event=event if event >= 0 else None)))
-    return tuple(line for _, line in sorted(lines, key=lambda each: -each[0]))
+    return tuple(line for _, line in sorted(lines, key=lambda line: -line[0]))
 
 
 def _wait_lines(trace: Trace, row: int) -> tuple[Line, ...]:
     waits = table(trace, "wait")
-    mine = np.flatnonzero(waits["thread"] == row)
-    mine = mine[np.argsort(-waits["length_cycles"][mine], kind="stable")][:_MOST]
+    own = np.flatnonzero(waits["thread"] == row)
+    own = own[np.argsort(-waits["length_cycles"][own], kind="stable")][:_MOST]
     lines = []
-    for each in mine.tolist():
-        length = format_duration(trace.clock.duration_ns(int(waits["length_cycles"][each])))
-        blocker, start = int(waits["blocker"][each]), int(waits["start_cycles"][each])
+    for wait in own.tolist():
+        length = format_duration(trace.clock.duration_ns(int(waits["length_cycles"][wait])))
+        blocker, start = int(waits["blocker"][wait]), int(waits["start_cycles"][wait])
         for_whom = f" for {trace.thread_name(blocker)}" if blocker > 0 else ""
-        lines.append(Line(str(waits["state"][each]), f"{length} from {format_moment(start, trace.clock)}{for_whom}",
-                          event=int(waits["event"][each]), thread=max(blocker, 0)))  # fmt: skip
+        lines.append(Line(str(waits["state"][wait]), f"{length} from {format_moment(start, trace.clock)}{for_whom}",
+                          event=int(waits["event"][wait]), thread=max(blocker, 0)))  # fmt: skip
     return tuple(lines)
 
 
 def _process(trace: Trace, handle: Handle) -> Details:
     row = _within(handle, len(trace.processes), 1)
-    found = Statistics(trace)
-    mine = np.flatnonzero(trace.threads.process == row).tolist()
-    share = int(found.processes.cpu_cycles[row]) / max(1, int(found.covered.processes[row]))
+    statistics = Statistics(trace)
+    own_threads = np.flatnonzero(trace.threads.process == row).tolist()
+    share = int(statistics.processes.cpu_cycles[row]) / max(1, int(statistics.covered.processes[row]))
     name = Line("Name", trace.processes.names[row], trace.process_name_source(row))
     lines = (Line("pid", str(int(trace.processes.pid[row]))), name,
              Line("CPU", "unknown" if STATES.reason(trace) else f"{share:.1%} of a CPU"))  # fmt: skip
-    sections = (Section("Process", lines), Section("Threads", _thread_lines(found, mine)))
+    sections = (Section("Process", lines), Section("Threads", _thread_lines(statistics, own_threads)))
     return Details(f"{handle} {trace.process_name(row)}", "", "process", sections)
 
 
 def _cpu(trace: Trace, handle: Handle) -> Details:
     cpu = _within(handle, trace.cpu_count, 0)
     runs = table(trace, "run")
-    mine = (runs["cpu"] == cpu) & ~runs["is_idle"]
-    used = np.bincount(runs["thread"][mine], weights=runs["cpu_cycles"][mine], minlength=len(trace.threads))
+    is_own = (runs["cpu"] == cpu) & ~runs["is_idle"]
+    used = np.bincount(runs["thread"][is_own], weights=runs["cpu_cycles"][is_own], minlength=len(trace.threads))
     order = [row for row in np.argsort(-used, kind="stable").tolist() if used[row] > 0][:_MOST]
     lines = tuple(Line(thread_handle(row), trace.thread_name(row), f"{used[row] / trace.window.length:.1%}")
                   for row in order)  # fmt: skip
@@ -426,29 +426,29 @@ def verdict_details(trace: Trace, verdict: Verdict, handle: str = "") -> Details
              Line("Advice", verdict.remedy), Line("Certainty", verdict.certainty.name.lower()),
              *([Line("Proof", verdict.proof)] if verdict.proof else []), Line("Open", location.command)]  # fmt: skip
     lines += [Line("Thread", trace.thread_name(thread), thread=thread) for thread in verdict.threads]
-    lines += [Line("Object", each) for each in verdict.objects]
+    lines += [Line("Object", time) for time in verdict.objects]
     roles = verdict.roles or ("",) * len(verdict.evidence)
     evidence = tuple(Line(role or "event", _logged(trace, event), event=event)
                      for role, event in zip(roles, verdict.evidence[:_MOST_EVIDENCE], strict=False))  # fmt: skip
     more = len(verdict.evidence) - _MOST_EVIDENCE
     evidence += (Line("", f"and {more:,} more"),) if more > 0 else ()
     locations = tuple(
-        Line(str(number), format_moment(each.start_cycles, clock), event=each.row if each.row >= 0 else None)
-        for number, each in enumerate(verdict.occurrences[:_MOST], 1)
+        Line(str(number), format_moment(time.start_cycles, clock), event=time.row if time.row >= 0 else None)
+        for number, time in enumerate(verdict.occurrences[:_MOST], 1)
     )
     sections = (Section("Verdict", tuple(lines)), Section("Evidence", evidence), Section("Times", locations))
     return Details(f"{handle}{verdict.kind}", "", "verdict", tuple(part for part in sections if part.lines))
 
 
 def _message(trace: Trace, handle: Handle) -> Details:
-    made = transactions(trace)
-    row = _within(handle, len(made.send_row), 0)
-    client, server = int(made.client[row]), int(made.server[row])
-    lines = [Line("Sent", event_name(trace, int(made.send_row[row])), event=int(made.send_row[row])),
+    sent = transactions(trace)
+    row = _within(handle, len(sent.send_row), 0)
+    client, server = int(sent.client[row]), int(sent.server[row])
+    lines = [Line("Sent", event_name(trace, int(sent.send_row[row])), event=int(sent.send_row[row])),
              Line("Client", trace.thread_name(max(client, 0)), thread=max(client, 0))]  # fmt: skip
     if server > 0:
         lines.append(Line("Server", trace.thread_name(server), thread=server))
-    for name, event in (("Received", made.receive_row), ("Replied", made.reply_row), ("Client runs", made.done_row)):
+    for name, event in (("Received", sent.receive_row), ("Replied", sent.reply_row), ("Client runs", sent.done_row)):
         if event[row] >= 0:
             lines.append(Line(name, _logged(trace, int(event[row])), event=int(event[row])))
     legs = transaction_table(trace)
@@ -456,8 +456,8 @@ def _message(trace: Trace, handle: Handle) -> Details:
         doubt = legs.doubt(row, name)
         text = legs.text(row, name) or "there is none"
         lines.append(Line(name.replace("_", " "), f"{text} ({doubt})" if doubt else text))
-    if made.parent[row] >= 0:
-        lines.append(Line("Within", f"m-{int(made.parent[row])}"))
+    if sent.parent[row] >= 0:
+        lines.append(Line("Within", f"m-{int(sent.parent[row])}"))
     return Details(f"{handle} message", "", "message", (Section("Message", tuple(lines)),))
 
 
@@ -467,9 +467,9 @@ def _logged(trace: Trace, event: int) -> str:
     return f"{trace.spec(event).name}{by} at {format_moment(int(trace.events.time_cycles[event]), trace.clock)}"
 
 
-def _within(handle: Handle, end: int, first: int) -> int:
-    if not first <= handle.number < end:
-        last = f"{handle.subject.value}-{first} to {handle.subject.value}-{end - 1}" if end > first else "none"
+def _within(handle: Handle, end: int, lowest: int) -> int:
+    if not lowest <= handle.number < end:
+        last = f"{handle.subject.value}-{lowest} to {handle.subject.value}-{end - 1}" if end > lowest else "none"
         raise UsageError(f"there is no {handle.subject.name.lower()} {handle}; there are {last}")
     return handle.number
 

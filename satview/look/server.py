@@ -73,9 +73,9 @@ class Answers:
             UsageError: It is not below one of the folders.
         """
         for root in self.roots if not name_fault(name) else ():
-            found = (root / name).resolve()
-            if self._is_open(found) and found.exists():
-                return found
+            path = (root / name).resolve()
+            if self._is_open(path) and path.exists():
+                return path
         raise UsageError(f"{name[:200]!a} is no file below {', '.join(map(str, self.roots))}; `traces` lists them")
 
     def trace(self, name: str) -> Trace:
@@ -98,10 +98,10 @@ class Answers:
 
     def traces(self) -> str:
         """List the traces that can be opened, below the folders that the server was started with."""
-        found = sorted(str(path.relative_to(root)) for root in self.roots for pattern in _PATTERNS
+        names = sorted(str(path.relative_to(root)) for root in self.roots for pattern in _PATTERNS
                        for path in root.rglob(pattern) if path.is_file() and self._is_open(path))  # fmt: skip
-        more = f"\nand {len(found) - _MOST_TRACES:,} more" if len(found) > _MOST_TRACES else ""
-        return "\n".join(found[:_MOST_TRACES]) + more if found else "there are none"
+        more = f"\nand {len(names) - _MOST_TRACES:,} more" if len(names) > _MOST_TRACES else ""
+        return "\n".join(names[:_MOST_TRACES]) + more if names else "there are none"
 
     def look(self, trace: str, handle: str = "") -> str:
         """Look at a trace, or at one thing in it. Begin here: without a handle it says what it is and what is wrong.
@@ -135,9 +135,9 @@ class Answers:
             thread: A handle t-N, a label, a name or PID:TID.
             at: The moment: 1.25s, 350us, or #4711 for an event.
         """
-        found = self.trace(trace)
-        cycles = parse_moment_inside(at, found.time_axis)
-        return as_text(why_details(found, why(found, _thread(thread), cycles)))
+        opened = self.trace(trace)
+        cycles = parse_moment_inside(at, opened.time_axis)
+        return as_text(why_details(opened, why(opened, _thread(thread), cycles)))
 
     def late(self, trace: str, activity: str = "", timing: str = "") -> str:
         """Say what is done again and again, its deadlines, where the time of the worst instance went, and why.
@@ -164,11 +164,11 @@ class Answers:
         """
         with self.one_at_a_time:
             running = asked(self.trace(trace), query, _LIMITS)
-        found = running.answer(is_part_enough=True)
-        rows = found.rows(_MOST_ROWS)
-        lines = [",".join(map(_cell, found.columns)), *(",".join(map(_cell, row)) for row in rows)]
-        if len(found) > _MOST_ROWS or found.is_cut:
-            lines.append(f"... {found.says}; add a LIMIT or add them up")
+        result = running.answer(is_part_enough=True)
+        rows = result.rows(_MOST_ROWS)
+        lines = [",".join(map(_cell, result.columns)), *(",".join(map(_cell, row)) for row in rows)]
+        if len(result) > _MOST_ROWS or result.is_cut:
+            lines.append(f"... {result.says}; add a LIMIT or add them up")
         return "\n".join(lines)
 
     def picture(self, trace: str, range: str = "", event: int = 0) -> bytes:  # noqa: A002  -- the name that callers see
@@ -229,10 +229,10 @@ def _guarded(tool: _Tool, answers: Answers) -> Callable[..., Any]:
     def run(*args: Any, **kwargs: Any) -> Any:
         try:
             with nullcontext() if tool == answers.sql else answers.one_at_a_time:
-                found = tool(*args, **kwargs)
+                answer = tool(*args, **kwargs)
         except (SatviewError, OSError) as error:
             raise tool_error(str(error)) from error
-        return found if isinstance(found, str) else mcpserver.Image(data=found, format="png")
+        return answer if isinstance(answer, str) else mcpserver.Image(data=answer, format="png")
 
     run.__annotations__ = {**run.__annotations__, "return": Any}
     return run

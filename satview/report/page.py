@@ -85,17 +85,17 @@ def histogram_bars(edges_log10: NDArray[np.float64], counts: NDArray[np.int64], 
         counts: int64 (bins,).
         title: What it is of, for those who cannot see it.
     """
-    first, last = float(edges_log10[0]), float(edges_log10[-1])
-    x = (edges_log10 - first) / max(last - first, 1e-9) * WIDTH
+    lowest, highest = float(edges_log10[0]), float(edges_log10[-1])
+    x = (edges_log10 - lowest) / max(highest - lowest, 1e-9) * WIDTH
     tall = np.where(counts > 0, np.log10(np.maximum(counts, 1) * 2) / np.log10(max(int(counts.max()) * 2, 2)), 0)
     parts = [
         f'<rect class="bar" x="{left:.1f}" y="{HEIGHT * (1 - height):.1f}" width="{max(right - left - 1, 1):.1f}" '
         f'height="{HEIGHT * height:.1f}"><title>{count:,}</title></rect>'
         for left, right, height, count in zip(x[:-1], x[1:], tall, counts.tolist(), strict=True) if count
     ]  # fmt: skip
-    decades = np.arange(np.ceil(first), np.floor(last) + 1)
-    parts += [_tick((at - first) / max(last - first, 1e-9) * WIDTH, format_duration(round(10**at)))
-              for at in decades.tolist()]  # fmt: skip
+    decades = np.arange(np.ceil(lowest), np.floor(highest) + 1)
+    parts += [_tick((decade - lowest) / max(highest - lowest, 1e-9) * WIDTH, format_duration(round(10**decade)))
+              for decade in decades.tolist()]  # fmt: skip
     return _drawn(parts, title)
 
 
@@ -149,17 +149,17 @@ def head(trace: Trace) -> str:
     return "<dl>" + "".join(f"<dt>{name}</dt><dd>{html_text(text)}</dd>" for name, text in lines if text) + "</dl>"
 
 
-def verdict_list(trace: Trace, found: Sequence[Verdict], pictures: dict[int, str]) -> str:
+def verdict_list(trace: Trace, verdicts: Sequence[Verdict], pictures: dict[int, str]) -> str:
     """Return the verdicts, each with its location, the command that opens it, and its picture if there is one.
 
     Args:
         trace: The trace.
-        found: The verdicts.
+        verdicts: The verdicts.
         pictures: Index of a verdict to what `picture` returned.
     """
-    if not found:
+    if not verdicts:
         return "<p>Nothing wrong was found.</p>"
-    return "".join(_verdict(trace, verdict, pictures.get(i, "")) for i, verdict in enumerate(found))
+    return "".join(_verdict(trace, verdict, pictures.get(i, "")) for i, verdict in enumerate(verdicts))
 
 
 def picture(path: Path, why_not: str, says: str) -> str:
@@ -197,20 +197,20 @@ def waits(trace: Trace) -> str:
     """Return how long things take: a histogram and percentiles of each kind that the trace has."""
     scope, parts = _scope(trace), []
     for key, title in _WAITS:
-        found = occurrences(scope, key)
-        if not len(found):
+        waits_of_key = occurrences(scope, key)
+        if not len(waits_of_key):
             continue
-        ns = trace.clock.durations_ns(found.cycles)
+        ns = trace.clock.durations_ns(waits_of_key.cycles)
         drawn = histogram(ns)
         marks = [(f"p{share * 100:g}", trace.clock.duration_ns(value))
-                 for share, value in zip(SHARES, found.percentiles(), strict=True)]  # fmt: skip
-        at = int(np.argmax(found.cycles))
-        start = int(found.start[at])
-        longest = location_of(trace, start, start + int(found.cycles[at]))
+                 for share, value in zip(SHARES, waits_of_key.percentiles(), strict=True)]  # fmt: skip
+        longest_row = int(np.argmax(waits_of_key.cycles))
+        start = int(waits_of_key.start[longest_row])
+        longest = location_of(trace, start, start + int(waits_of_key.cycles[longest_row]))
         said = ", ".join(f"{name} {format_duration(value)}" for name, value in marks)
         parts.append(
             f"<h3>{title}</h3>{histogram_bars(drawn.edges_log10, drawn.counts, title)}"
-            f"<p>{len(found):,} of them: {said}. The longest takes {format_duration(int(ns[at]))} "
+            f"<p>{len(waits_of_key):,} of them: {said}. The longest takes {format_duration(int(ns[longest_row]))} "
             f"{html_text(str(longest))}.</p>{_command(longest.command)}"
         )
     return "".join(parts) or "<p>The trace has no events of these.</p>"
@@ -367,7 +367,7 @@ def write_report(
         if pictures:
             progress(next(shares))
         drawn = {}
-        for number, verdict in enumerate(found[:pictures]):
+        for number, verdict in enumerate(verdicts[:pictures]):
             row = verdict.evidence[0] if verdict.evidence else -1
             location = location_of(trace, verdict.start_cycles, verdict.end_cycles, row)
             drawn[number] = _picture(trace, Path(folder), location.options, f"{verdict.kind}, {location}")
@@ -381,7 +381,7 @@ def write_report(
     parts.append(("Losses and problems", losses(trace)))
     with NewFile(path, reading=source_files(trace.path), streams=True) as file:
         file.stream.write(_page(trace.path.name, parts).encode("utf-8", "replace"))
-    return len(found)
+    return len(verdicts)
 
 
 def _picture(trace: Trace, folder: Path, options: list[str], says: str) -> str:

@@ -150,25 +150,27 @@ def cut_at(start: Cycles, end: Cycles, edges: Cycles) -> tuple[NDArray[np.int64]
 
 
 def overlaps(
-    thread: Cycles, first: Cycles, last: Cycles, spans_thread: NDArray[np.integer], spans_first: NDArray[np.integer],
-    spans_last: NDArray[np.integer],
+    thread: NDArray[np.integer], first: Cycles, last: Cycles, spans_thread: NDArray[np.integer],
+    spans_first: NDArray[np.integer], spans_last: NDArray[np.integer],
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:  # fmt: skip
     """Return pairs of intervals of one thread that overlap.
 
     Args:
-        thread: int64 (n,), whose intervals are requested.
+        thread: (n,), whose intervals are requested.
         first: int64 (n,), where they begin: rows of the event table, or any numbers below 2^32 that ascend with time.
         last: int64 (n,), where they end; not included.
-        spans_thread: uint32 or int64 (m,), whose intervals the others are; those of a thread do not overlap.
+        spans_thread: (m,), whose intervals the others are; those of a thread do not overlap.
         spans_first: The same, as `first`; the columns are in the order of thread and this.
         spans_last: The same, as `last`.
 
     Returns:
         (k,) each: positions among the n and the m.
     """
-    key = spans_thread.astype(np.int64) << 32 | spans_first
-    stop = np.searchsorted(key, thread << 32 | last)
-    start = np.searchsorted(key, thread << 32 | first, side="right") - 1
+    key, own = spans_thread.astype(np.int64), thread.astype(np.int64) << 32
+    key <<= 32
+    key |= spans_first
+    stop = np.searchsorted(key, own | last)
+    start = np.searchsorted(key, own | first, side="right") - 1
     # The last one that begins before may be that of another thread, or over.
     is_over = start < 0
     is_over[~is_over] = (spans_thread[start[~is_over]] != thread[~is_over]) | (

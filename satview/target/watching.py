@@ -219,10 +219,10 @@ class Recording(Arrival):
             for scan in self._scans:
                 scan.restart()
         rows = rows[self._built.mask(trace)[rows]]
-        now_s, found = time.monotonic(), []
+        now_s, hits = time.monotonic(), []
         for scan in self._scans:
-            found += [(row, scan.trigger) for row in scan.hits(trace, rows).tolist()]
-        for row, trigger in sorted(found, key=lambda hit: hit[0]):
+            hits += [(row, scan.trigger) for row in scan.hits(trace, rows).tolist()]
+        for row, trigger in sorted(hits, key=lambda hit: hit[0]):
             cycles = int(trace.events.time_cycles[row])
             buffer = int(np.searchsorted(ends, int(trace.events.slot[row]), side="right"))
             self._open[min(buffer, len(self._open) - 1)].hits.append(Hit(trigger, cycles))

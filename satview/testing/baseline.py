@@ -50,10 +50,10 @@ class Baseline:
 
     def merged(self) -> Figures:
         """Return the values of the file with those of this run replaced."""
-        found = {test: dict(figures) for test, figures in (self.before or {}).items()}
+        every_figure = {test: dict(figures) for test, figures in (self.before or {}).items()}
         for test, figures in self.now.items():
-            found.setdefault(test, {}).update(figures)
-        return found
+            every_figure.setdefault(test, {}).update(figures)
+        return every_figure
 
 
 def read_baseline(path: Path) -> Baseline:
@@ -67,12 +67,16 @@ def read_baseline(path: Path) -> Baseline:
     try:
         if path.stat().st_size > _MOST_BYTES:
             raise UsageError(f"{path.name}: too large for a baseline; is it another file?")
-        found = json.loads(path.read_bytes())
+        contents = json.loads(path.read_bytes())
     except (OSError, ValueError, RecursionError) as error:
         raise UsageError(f"{path.name}: no baseline can be read from it: {str(error)[:100]}") from error
-    if not isinstance(found, dict) or found.get("version") != _VERSION or not _is_figures(found.get("figures")):
+    if (
+        not isinstance(contents, dict)
+        or contents.get("version") != _VERSION
+        or not _is_figures(contents.get("figures"))
+    ):
         raise UsageError(f"{path.name}: no baseline of this version; delete it, and the next run writes it again")
-    return Baseline(found["figures"])
+    return Baseline(contents["figures"])
 
 
 def write_baseline(path: Path, figures: Figures) -> None:
@@ -86,8 +90,8 @@ def write_baseline(path: Path, figures: Figures) -> None:
         file.stream.write(text.encode() + b"\n")
 
 
-def _is_figures(found: Any) -> bool:
-    return isinstance(found, dict) and all(
+def _is_figures(figures_of_tests: Any) -> bool:
+    return isinstance(figures_of_tests, dict) and all(
         isinstance(figures, dict) and all(type(value) in (int, float) for value in figures.values())
-        for figures in found.values()
+        for figures in figures_of_tests.values()
     )

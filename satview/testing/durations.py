@@ -73,16 +73,16 @@ class Durations:
         """The longest; one that goes on when the trace ends counts up to there."""
         __tracebackhide__ = True
         every = self._with_open()
-        at = every._longest()
-        return every._figure(float(every.ns[at]), "longest", at)
+        position = every._longest()
+        return every._figure(float(every.ns[position]), "longest", position)
 
     @property
     def shortest(self) -> Figure:
         """The shortest."""
         __tracebackhide__ = True
         self._refuse_none()
-        at = int(np.argmin(self.end_cycles - self.start_cycles))
-        return self._figure(float(self.ns[at]), "shortest", at)
+        position = int(np.argmin(self.end_cycles - self.start_cycles))
+        return self._figure(float(self.ns[position]), "shortest", position)
 
     @property
     def mean(self) -> Figure:
@@ -100,8 +100,8 @@ class Durations:
     def jitter(self) -> Figure:
         """The longest less the shortest; its location is that of the longest."""
         __tracebackhide__ = True
-        at = self._longest()
-        return self._figure(float(self.ns.max() - self.ns.min()), "jitter", at)
+        position = self._longest()
+        return self._figure(float(self.ns.max() - self.ns.min()), "jitter", position)
 
     @property
     def p50(self) -> Figure:
@@ -134,9 +134,9 @@ class Durations:
         """
         __tracebackhide__ = True
         every = self._with_open()
-        at = every._longest()
+        position = every._longest()
         value = np.percentile(every.ns, percent, method="inverted_cdf")
-        return every._figure(float(value), f"p{percent:g}", at)
+        return every._figure(float(value), f"p{percent:g}", position)
 
     def within(self, least_ns: float, most_ns: float) -> bool:
         """Return True if all of them are from one length to another, both included.
@@ -200,12 +200,14 @@ class Durations:
             unsure = f"; {self.unsure:,} were left out where events are missing" if self.unsure else ""
             raise KevFailure(f"{self.says}: {self.why_none}{unsure}")
 
-    def _figure(self, value: float, what: str, at: int | None, unit: Unit = Unit.NS, missing: str = "") -> Figure:
-        location = None if at is None else self._location(at)
+    def _figure(self, value: float, what: str, position: int | None, unit: Unit = Unit.NS, missing: str = "") -> Figure:
+        location = None if position is None else self._location(position)
         return Figure(value, f"{what} of {self.says}", unit, location, self.claims, missing)
 
-    def _location(self, at: int) -> Location:
-        return location_of(self.trace, int(self.start_cycles[at]), int(self.end_cycles[at]), int(self.row[at]))
+    def _location(self, position: int) -> Location:
+        return location_of(
+            self.trace, int(self.start_cycles[position]), int(self.end_cycles[position]), int(self.row[position])
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -129,15 +129,15 @@ class Figure(float):
 
     def _judged(self, compare: Callable[[float, float], bool], sign: str, other: object) -> bool:
         __tracebackhide__ = True
-        found = compare(self, other)  # type: ignore[arg-type]  # NotImplemented goes back to Python
-        if found is True and self.missing and sign not in (">", ">="):
+        holds = compare(self, other)  # type: ignore[arg-type]  # NotImplemented goes back to Python
+        if holds is True and self.missing and sign not in (">", ">="):
             claimed = value_text(float(other), self.unit) if isinstance(other, int | float) else repr(other)
             raise KevFailure(f"cannot tell whether {self.says} is {sign} {claimed}: {self.missing}")
-        if found is False:
+        if holds is False:
             self.claims.failed = claim_lines(self, sign, other)
             if self.location is not None:
                 self.claims.locations.append(self.location)
-        return found
+        return holds
 
 
 def claim_lines(figure: Figure, sign: str, other: object) -> tuple[str, ...]:

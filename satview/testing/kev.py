@@ -160,20 +160,20 @@ class Kev:
             same_thread: The end is the first that the same thread logs.
         """
         begins, ends = self.rows(begin), self.rows(end)
-        first, last = _paired(begins, ends) if not same_thread else self._paired_by_thread(begins, ends)
-        whole = is_whole(self.trace, first, last)
+        begin_rows, end_rows = _paired(begins, ends) if not same_thread else self._paired_by_thread(begins, ends)
+        whole = is_whole(self.trace, begin_rows, end_rows)
         times = self.trace.events.time_cycles
-        unanswered = np.setdiff1d(begins, first)
+        unanswered = np.setdiff1d(begins, begin_rows)
         unanswered = unanswered[is_whole(self.trace, unanswered, np.full(len(unanswered), len(times) - 1))]
         return Durations(
             self.trace,
             self.claims,
             f"{begin} to {end}",
-            times[first[whole]],
-            times[last[whole]],
-            first[whole].astype(np.int64),
+            times[begin_rows[whole]],
+            times[end_rows[whole]],
+            begin_rows[whole].astype(np.int64),
             f"{begin!r} happens {len(begins):,} times, {end!r} {len(ends):,} times, and none follows the other",
-            len(begins) - len(first),
+            len(begins) - len(begin_rows),
             int(np.count_nonzero(~whole)),
             times[unanswered],
             unanswered.astype(np.int64),
@@ -194,8 +194,8 @@ class Kev:
         is_done, goes_on = own.is_known & ~own.is_open, own.is_known & own.is_open
         done = own.at(is_done)
         return Durations(
-            self.trace, self.claims, found.activities[number].name, done.start_cycles, done.end_cycles, done.start_row,
-            unsure=int(np.count_nonzero(~own.is_known)), open_cycles=own.start_cycles[goes_on],
+            self.trace, self.claims, learned.activities[which].name, done.start_cycles, done.end_cycles,
+            done.start_row, unsure=int(np.count_nonzero(~own.is_known)), open_cycles=own.start_cycles[goes_on],
             open_row=own.start_row[goes_on], missing=self._lost(),
         )  # fmt: skip
 
@@ -221,8 +221,8 @@ class Kev:
                 open_cycles=times.start_cycles[goes_on], open_row=times.start_row[goes_on], missing=self._lost(),
             )  # fmt: skip
 
-        return Chain(durations(reactions(self.trace, found, chain), "reaction"),
-                     durations(ages(self.trace, found, chain), "age"))  # fmt: skip
+        return Chain(durations(reactions(self.trace, learned, chain), "reaction"),
+                     durations(ages(self.trace, learned, chain), "age"))  # fmt: skip
 
     def round_trips(self, client: str = "", server: str = "") -> Durations:
         """Return how long messages take, from the send until the client runs again.
@@ -232,18 +232,18 @@ class Kev:
             server: Only to this process, by a name that satview shows.
         """
         __tracebackhide__ = True
-        found = self.trace.table("message")
-        selected = np.ones(len(found), np.bool_)
+        messages = self.trace.table("message")
+        selected = np.ones(len(messages), np.bool_)
         if client:
-            selected &= found["client"] == self.thread(client).rows[0]
+            selected &= messages["client"] == self.thread(client).rows[0]
         if server:
             pids = [int(self.trace.processes.pid[row]) for row in range(1, len(self.trace.processes))
                     if server in names_of_process(self.trace, row)]  # fmt: skip
-            selected &= np.isin(found["server_pid"], pids)
+            selected &= np.isin(messages["server_pid"], pids)
         says = f"messages{f' of {client}' if client else ''}{f' to {server}' if server else ''}"
-        is_over = found["round_trip_known"] != Known.AT_LEAST.word
+        is_over = messages["round_trip_known"] != Known.AT_LEAST.word
         return self._lengths(
-            found, selected, "time_cycles", "round_trip_cycles", says, is_over, self._missing_of(_MESSAGES)
+            messages, selected, "time_cycles", "round_trip_cycles", says, is_over, self._missing_of(_MESSAGES)
         )
 
     def calls(self, name: str) -> Durations:
@@ -261,9 +261,9 @@ class Kev:
             known = call_numbers(self.trace.release)
             raise UsageError(f"there is no kernel call {name[:40]!r}{did_you_mean(nearest(name, known))}")
         code = wire.code(wire.WireClass.KER_CALL, number)
-        found, spelt = self.trace.table("call"), book.name(code)
+        calls, spelt = self.trace.table("call"), book.name(code)
         missing = self._missing_of((code,))
-        return self._lengths(found, found["name"] == spelt, "start_cycles", "length_cycles", f"kernel calls {spelt}",
+        return self._lengths(calls, calls["name"] == spelt, "start_cycles", "length_cycles", f"kernel calls {spelt}",
                              missing=missing)  # fmt: skip
 
     def interrupts(self, vector: int | str) -> Durations:
@@ -278,13 +278,13 @@ class Kev:
         """
         __tracebackhide__ = True
         number = vector if isinstance(vector, int) else _interrupt_number(vector)
-        found = self.trace.table("interrupt")
-        known = np.unique(found["vector"]).tolist()
+        interrupts = self.trace.table("interrupt")
+        known = np.unique(interrupts["vector"]).tolist()
         if known and number not in known and not self.is_lenient:
             some = ", ".join(f"0x{one:x}" for one in known[:_MOST_INTERRUPTS])
             raise KevFailure(f"the trace has no interrupt 0x{number:x}; it has {some}")
         missing = "" if self.is_lenient else "" if known else INTERRUPTS.advice(self.trace)
-        return self._lengths(found, found["vector"] == number, "start_cycles", "length_cycles",
+        return self._lengths(interrupts, interrupts["vector"] == number, "start_cycles", "length_cycles",
                              f"interrupt 0x{number:x}", missing=missing or self._lost())  # fmt: skip
 
     def no_verdict(self, kind: str = "", thresholds: Thresholds | None = None) -> bool:
@@ -333,11 +333,11 @@ class Kev:
             UsageError: The query is faulty, or a package is missing.
         """
         __tracebackhide__ = True
-        found = self.trace.sql(query)
-        value = found.value(0, found.columns[0]) if len(found) else None
+        result = self.trace.sql(query)
+        value = result.value(0, result.columns[0]) if len(result) else None
         if not isinstance(value, int | float):
-            raise KevFailure(f"{query}: {'no number but ' + repr(value) if len(found) else 'no row'}")
-        unit = Unit.NS if found.columns[0].endswith("_ns") else Unit.COUNT
+            raise KevFailure(f"{query}: {'no number but ' + repr(value) if len(result) else 'no row'}")
+        unit = Unit.NS if result.columns[0].endswith("_ns") else Unit.COUNT
         return Figure(float(value), query, unit, None, self.claims)
 
     def _paired_by_thread(
@@ -348,22 +348,22 @@ class Kev:
                  for thread in np.unique(owner[begins]).tolist()]  # fmt: skip
         if not parts:
             return begins[:0], ends[:0]
-        first = np.concatenate([part[0] for part in parts])
-        order = np.argsort(first)
-        return first[order], np.concatenate([part[1] for part in parts])[order]
+        begin = np.concatenate([part[0] for part in parts])
+        order = np.argsort(begin)
+        return begin[order], np.concatenate([part[1] for part in parts])[order]
 
     def _lengths(
-        self, found: Table, selected: NDArray[np.bool_], start: str, length: str, says: str,
+        self, table: Table, selected: NDArray[np.bool_], start: str, length: str, says: str,
         is_over: NDArray[np.bool_] | bool = True, missing: str = "",
     ) -> Durations:  # fmt: skip
-        has_length = selected & (found[length] >= 0)
+        has_length = selected & (table[length] >= 0)
         known, goes_on = has_length & is_over, has_length & ~np.broadcast_to(is_over, has_length.shape)
-        starts = found[start][known]
+        starts = table[start][known]
         return Durations(
-            self.trace, self.claims, says, starts, starts + found[length][known],
-            found["event"][known].astype(np.int64), "the trace has none with both ends",
-            int(np.count_nonzero(selected & ~known)), open_cycles=found[start][goes_on],
-            open_row=found["event"][goes_on].astype(np.int64), missing=missing,
+            self.trace, self.claims, says, starts, starts + table[length][known],
+            table["event"][known].astype(np.int64), "the trace has none with both ends",
+            int(np.count_nonzero(selected & ~known)), open_cycles=table[start][goes_on],
+            open_row=table["event"][goes_on].astype(np.int64), missing=missing,
         )  # fmt: skip
 
     def _names_of(self, thread: int) -> tuple[str, ...]:
@@ -396,18 +396,20 @@ class Kev:
         return f"events are missing in {counted(lost, 'range')}" if lost else ""
 
     def _location_of_row(self, row: int) -> Location:
-        at = int(self.trace.events.time_cycles[row])
-        return location_of(self.trace, at, at, row)
+        cycles = int(self.trace.events.time_cycles[row])
+        return location_of(self.trace, cycles, cycles, row)
 
-    def _verdict_failure(self, found: tuple[Verdict, ...]) -> KevFailure:
-        first = found[0]
-        row = first.evidence[0] if first.evidence else -1
-        lines = [f"{verdict.severity}: {verdict.kind}: {visible_line(verdict.says)}" for verdict in found[:_MOST_NAMED]]
-        if len(found) > _MOST_NAMED:
-            lines.append(f"and {len(found) - _MOST_NAMED} more verdicts")
-        lines.append(f"  {visible_line(first.remedy)}")
+    def _verdict_failure(self, verdicts: tuple[Verdict, ...]) -> KevFailure:
+        worst = verdicts[0]
+        row = worst.evidence[0] if worst.evidence else -1
+        lines = [
+            f"{verdict.severity}: {verdict.kind}: {visible_line(verdict.says)}" for verdict in verdicts[:_MOST_NAMED]
+        ]
+        if len(verdicts) > _MOST_NAMED:
+            lines.append(f"and {len(verdicts) - _MOST_NAMED} more verdicts")
+        lines.append(f"  {visible_line(worst.remedy)}")
         return self._failure(
-            "\n".join(lines), location_of(self.trace, first.start_cycles, first.end_cycles, row), "\n  "
+            "\n".join(lines), location_of(self.trace, worst.start_cycles, worst.end_cycles, row), "\n  "
         )
 
     def _failure(self, says: str, location: Location, between: str = " ") -> KevFailure:
@@ -427,8 +429,8 @@ def _user_rows(trace: OpenedTrace, text: str) -> NDArray[np.uint32]:
     if len(raw) >= _SHORT_BYTES:
         return trace.select(f'class == USREVENT and text == "{quoted}"')
     rows = trace.select("class == USREVENT and words == 2")
-    first, second = (*text_words(raw, trace.byte_order), 0)[:2]
-    is_text = (trace.payloads.column(rows, 0) == first) & (trace.payloads.column(rows, 1) == second)
+    low, high = (*text_words(raw, trace.byte_order), 0)[:2]
+    is_text = (trace.payloads.column(rows, 0) == low) & (trace.payloads.column(rows, 1) == high)
     return np.asarray(rows[is_text], np.uint32)
 
 
@@ -441,6 +443,6 @@ def _interrupt_number(text: str) -> int:
 
 def _paired(begins: NDArray[np.uint32], ends: NDArray[np.uint32]) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
     """Return begins that are followed by an end, and the first end after each."""
-    at = np.searchsorted(ends, begins, side="right")
-    has_end = at < len(ends)
-    return begins[has_end], ends[at[has_end]]
+    position = np.searchsorted(ends, begins, side="right")
+    has_end = position < len(ends)
+    return begins[has_end], ends[position[has_end]]

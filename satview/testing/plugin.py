@@ -162,17 +162,17 @@ def pytest_runtest_makereport(
 def pytest_sessionfinish(session: pytest.Session) -> None:
     """Hand values to the process that started this one, or write them."""
     config = session.config
-    found = config.stash.get(_baseline, None)
+    baseline = config.stash.get(_baseline, None)
     if hasattr(config, "workeroutput"):
-        config.workeroutput["satview"] = [found.now if found else {}, config.stash.get(_skipped, 0)]
+        config.workeroutput["satview"] = [baseline.now if baseline else {}, config.stash.get(_skipped, 0)]
         return
-    if found is None or not found.now or not (found.before is None or config.getoption("update_kev_baseline")):
+    if baseline is None or not baseline.now or not (baseline.before is None or config.getoption("update_kev_baseline")):
         return
     from satview.base.errors import SatviewError
     from satview.testing.baseline import write_baseline
 
     try:
-        write_baseline(_seen_from(config.invocation_params.dir, config.getoption("kev_baseline")), found.merged())
+        write_baseline(_seen_from(config.invocation_params.dir, config.getoption("kev_baseline")), baseline.merged())
     except SatviewError as error:
         config.stash[_fault] = f"no baseline was written: {error}"
         session.exitstatus = pytest.ExitCode.USAGE_ERROR
@@ -201,20 +201,20 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
 
 
 def _summary(config: pytest.Config) -> list[str]:
-    found, skipped = config.stash.get(_baseline, None), config.stash.get(_skipped, 0)
+    baseline, skipped = config.stash.get(_baseline, None), config.stash.get(_skipped, 0)
     if fault := config.stash.get(_fault, ""):
         return [fault]
-    if found is None:
+    if baseline is None:
         return [f"{_values(skipped)} with a baseline, not compared: no --baseline FILE"] if skipped else []
-    if not found.now:
+    if not baseline.now:
         return []
     name = config.getoption("kev_baseline")
-    if found.before is None:
-        return [f"{name}: made, with {_values(found.count)} of this run"]
+    if baseline.before is None:
+        return [f"{name}: made, with {_values(baseline.count)} of this run"]
     if config.getoption("update_kev_baseline"):
-        return [f"{name}: written, with {_values(found.count)} of this run"]
-    fresh = f", {found.fresh} new not: add with --update-kev-baseline" if found.fresh else ""
-    return [f"{name}: {_values(found.count - found.fresh)} compared{fresh}"]
+        return [f"{name}: written, with {_values(baseline.count)} of this run"]
+    fresh = f", {baseline.fresh} new not: add with --update-kev-baseline" if baseline.fresh else ""
+    return [f"{name}: {_values(baseline.count - baseline.fresh)} compared{fresh}"]
 
 
 def _values(count: int) -> str:

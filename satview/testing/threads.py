@@ -46,14 +46,14 @@ class Threads:
             UsageError: There is no such state.
         """
         __tracebackhide__ = True
-        found = self.in_state(*states)
-        if not len(found):
+        times_there = self.in_state(*states)
+        if not len(times_there):
             return True
         what = " or ".join(states)
-        location = found.location_of_first
+        location = times_there.location_of_first
         self.claims.locations.append(location)
-        total = format_duration(int(found.ns.sum()))
-        times = "once" if len(found) == 1 else f"{len(found):,} times"
+        total = format_duration(int(times_there.ns.sum()))
+        times = "once" if len(times_there) == 1 else f"{len(times_there):,} times"
         raise KevFailure(f"{self.says}: {what} {times}, {total} in all, first {location}\n  {location.command}")
 
     def in_state(self, *states: str) -> Durations:
@@ -65,44 +65,44 @@ class Threads:
             UsageError: There is no such state.
         """
         names = [_state(name) for name in states]
-        found = self.trace.table("state")
-        column = found.column_values("state")
+        table = self.trace.table("state")
+        column = table.column_values("state")
         assert isinstance(column, Texts)
         codes = [code for code, text in enumerate(column.texts) if text in names]
-        selected = np.isin(column.code, codes) & np.isin(found["thread"], self.rows)
-        return self._rows(f"{' or '.join(names)} of {self.says}", found, selected)
+        selected = np.isin(column.code, codes) & np.isin(table["thread"], self.rows)
+        return self._rows(f"{' or '.join(names)} of {self.says}", table, selected)
 
     @property
     def runs(self) -> Durations:
         """Their runs on CPUs without a break, interrupts included."""
-        found = self.trace.table("run")
-        selected = np.isin(found["thread"], self.rows)
-        return self._rows(f"runs of {self.says}", found, selected)
+        runs = self.trace.table("run")
+        selected = np.isin(runs["thread"], self.rows)
+        return self._rows(f"runs of {self.says}", runs, selected)
 
     @property
     def responses(self) -> Durations:
         """From each time when one is woken until it waits again, as far as the trace holds both ends."""
-        found = self.trace.table("activation")
-        selected = np.isin(found["thread"], self.rows) & ~found["is_cut"]
-        return self._rows(f"responses of {self.says}", found, selected)
+        activations = self.trace.table("activation")
+        selected = np.isin(activations["thread"], self.rows) & ~activations["is_cut"]
+        return self._rows(f"responses of {self.says}", activations, selected)
 
     @property
     def periods(self) -> Durations:
         """From each time when one is woken to the next, where the trace shows it."""
-        found = self.trace.table("activation")
-        selected = np.flatnonzero(np.isin(found["thread"], self.rows) & (found["period_cycles"] >= 0))
-        ends, before = found["start_cycles"][selected], selected - 1  # the table is by thread, then in time order
+        activations = self.trace.table("activation")
+        selected = np.flatnonzero(np.isin(activations["thread"], self.rows) & (activations["period_cycles"] >= 0))
+        ends, before = activations["start_cycles"][selected], selected - 1  # the table is by thread, then in time order
         return self._durations(
-            f"periods of {self.says}", ends - found["period_cycles"][selected], ends, found["event"][before]
+            f"periods of {self.says}", ends - activations["period_cycles"][selected], ends, activations["event"][before]
         )
 
     @property
     def cpu_share(self) -> Figure:
         """Their part of the time of one CPU, without interrupts, 1.0 for a whole one; located at the longest run."""
         __tracebackhide__ = True
-        found = self.trace.table("run")
-        selected = np.isin(found["thread"], self.rows)
-        used = int(found["cpu_cycles"][selected].sum())
+        runs = self.trace.table("run")
+        selected = np.isin(runs["thread"], self.rows)
+        used = int(runs["cpu_cycles"][selected].sum())
         location = None if not selected.any() else self.runs.longest.location
         return Figure(used / self.trace.window.length, f"CPU share of {self.says}", Unit.SHARE, location, self.claims)
 
@@ -113,21 +113,21 @@ class Threads:
             KevFailure: One runs elsewhere; says where first.
         """
         __tracebackhide__ = True
-        found = self.trace.table("run")
-        wrong = np.flatnonzero(np.isin(found["thread"], self.rows) & ~np.isin(found["cpu"], cpus))
+        runs = self.trace.table("run")
+        wrong = np.flatnonzero(np.isin(runs["thread"], self.rows) & ~np.isin(runs["cpu"], cpus))
         if not len(wrong):
             return True
-        first = int(wrong[np.argmin(found["start_cycles"][wrong])])
-        location = location_of(self.trace, int(found["start_cycles"][first]), int(found["end_cycles"][first]),
-                         int(found["event"][first]))  # fmt: skip
+        earliest = int(wrong[np.argmin(runs["start_cycles"][wrong])])
+        location = location_of(self.trace, int(runs["start_cycles"][earliest]), int(runs["end_cycles"][earliest]),
+                         int(runs["event"][earliest]))  # fmt: skip
         self.claims.locations.append(location)
         raise KevFailure(
             f"{self.says}: {len(wrong):,} runs on other CPUs than {', '.join(map(str, cpus))}, first on CPU "
-            f"{int(found['cpu'][first])} {location}\n  {location.command}"
+            f"{int(runs['cpu'][earliest])} {location}\n  {location.command}"
         )
 
-    def _rows(self, says: str, found: Table, selected: NDArray[np.bool_]) -> Durations:
-        return self._durations(says, *(found[name][selected] for name in ("start_cycles", "end_cycles", "event")))
+    def _rows(self, says: str, table: Table, selected: NDArray[np.bool_]) -> Durations:
+        return self._durations(says, *(table[name][selected] for name in ("start_cycles", "end_cycles", "event")))
 
     def _durations(
         self, says: str, starts: NDArray[np.int64], ends: NDArray[np.int64], rows: NDArray[np.int64]
@@ -143,7 +143,7 @@ def _state(name: str) -> str:
         UsageError: There is none.
     """
     value = state_value(name)
-    found = next((state.name for state in STATES if state.value == value), None)
-    if found is None:
+    state_name = next((state.name for state in STATES if state.value == value), None)
+    if state_name is None:
         raise UsageError(f"{name[:40]!r} is no state; there are {', '.join(state.name for state in STATES)}")
-    return found
+    return state_name

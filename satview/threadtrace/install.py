@@ -53,18 +53,18 @@ def install(settings: RecordOptions, program: str = "") -> Recorder:
 
 
 def _replacements(categories: frozenset[str]) -> list[tuple[Any, str, Any]]:
-    found: list[tuple[Any, str, Any]] = list(locks.patches(categories))
+    replacements: list[tuple[Any, str, Any]] = list(locks.patches(categories))
     if "thread" in categories:
-        found += threads.patches()
+        replacements += threads.patches()
     if "mutex" in categories:
-        found.append((threading, "Lock", TracedLock))
+        replacements.append((threading, "Lock", TracedLock))
     if "rmutex" in categories:
-        found.append((threading, "RLock", TracedRLock))
+        replacements.append((threading, "RLock", TracedRLock))
     if "sema" in categories:
-        found.append((queue, "SimpleQueue", locks.TracedSimpleQueue))
+        replacements.append((queue, "SimpleQueue", locks.TracedSimpleQueue))
     if "time" in categories:
-        found += times.patches()
-    return found
+        replacements += times.patches()
+    return replacements
 
 
 def _replace(owner: Any, name: str, value: Any) -> None:

@@ -26,8 +26,8 @@ _T = TypeVar("_T")
 
 def address_of(instance: object) -> int:
     """Return what records call an object; 0 = it is not traced."""
-    found: int = instance.__dict__.get(_ADDRESS, 0)
-    return found
+    address: int = instance.__dict__.get(_ADDRESS, 0)
+    return address
 
 
 def quietly(log: Log, method: Callable[..., _T], *args: Any, **named: Any) -> _T:
@@ -102,7 +102,7 @@ def _pair(
     log: Log,
     category: int,
     interface: int,
-    first: tuple[int, ...],
+    arguments: tuple[int, ...],
     failed: Callable[[Any], int],
     self: Any,
     *args: Any,
@@ -111,7 +111,7 @@ def _pair(
     """Run a method that two records represent; `failed` shows the result that goes with what it returned."""
     start_ns, result = now(), codes.EINTR
     log.sample_cpu(start_ns)
-    log.note(start_ns, category, interface, codes.FIRST, *first)
+    log.note(start_ns, category, interface, codes.FIRST, *arguments)
     try:
         value = quietly(log, original, self, *args, **named)
         result = failed(value)
@@ -143,8 +143,8 @@ def _condition() -> list[Patch]:
             return wait_original(self, timeout)
         mutex = getattr(self._lock, "address", 0)  # type: ignore[attr-defined]
         interface = codes.COND_WAIT if timeout is None else codes.COND_TIMEDWAIT
-        first = (address, mutex, *_until(timeout))
-        return bool(_pair(wait_original, log, codes.COND, interface, first, _in_time, self, timeout))
+        arguments = (address, mutex, *_until(timeout))
+        return bool(_pair(wait_original, log, codes.COND, interface, arguments, _in_time, self, timeout))
 
     def notify(self: Condition, n: int = 1) -> None:
         address = address_of(self)
@@ -209,8 +209,10 @@ def _semaphore() -> list[Patch]:
         if log is None or log.busy or (timeout is not None and not blocking):
             return acquire_original(self, blocking, timeout)
         if blocking and (timeout is None or timeout > 0):
-            first = (address, max(0, self._value))
-            return bool(_pair(acquire_original, log, codes.SEMA, codes.SEMA_WAIT, first, _in_time, self, True, timeout))
+            arguments = (address, max(0, self._value))
+            return bool(
+                _pair(acquire_original, log, codes.SEMA, codes.SEMA_WAIT, arguments, _in_time, self, True, timeout)
+            )
         start_ns = now()
         got: bool = quietly(log, acquire_original, self, blocking, timeout)
         log.note(start_ns, codes.SEMA, codes.SEMA_TRYWAIT, codes.SINGLE, address, codes.OK if got else codes.EBUSY)
@@ -289,8 +291,8 @@ class TracedSimpleQueue(queue.SimpleQueue[Any]):
         if log is None or log.busy:
             return super().get(block, timeout)
         if block:
-            first = (self._trace_address, self.qsize())
-            return _pair(super().get, log, codes.SEMA, codes.SEMA_WAIT, first, _succeeded, True, timeout)
+            arguments = (self._trace_address, self.qsize())
+            return _pair(super().get, log, codes.SEMA, codes.SEMA_WAIT, arguments, _succeeded, True, timeout)
         start_ns, got = now(), False
         try:
             item = super().get(False)

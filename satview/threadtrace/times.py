@@ -57,11 +57,11 @@ _SOCKET_CALLS: Final = {
 _FILE_CALLS: Final = {"readinto": codes.READ, "readall": codes.READ, "read": codes.READ, "write": codes.WRITE}
 
 
-def _timed(log: Log, interface: int, first: int, call: Callable[..., Any], *args: Any, **named: Any) -> Any:
+def _timed(log: Log, interface: int, argument: int, call: Callable[..., Any], *args: Any, **named: Any) -> Any:
     """Run a call between its two records."""
     start_ns, value = now(), None
     log.sample_cpu(start_ns)
-    log.note_time(start_ns, interface, codes.FIRST, first)
+    log.note_time(start_ns, interface, codes.FIRST, argument)
     try:
         value = quietly(log, call, *args, **named)
     finally:
@@ -184,21 +184,21 @@ def _descriptor(given: Any) -> int:
 
 def patches() -> list[tuple[Any, str, Any]]:
     """Return owner, name and replacement of everything that sleeps or waits for the system."""
-    found: list[tuple[Any, str, Any]] = [(time, "sleep", _TracedFunction(time, "sleep", codes.SLEEP, _sleep_ns))]
+    patches: list[tuple[Any, str, Any]] = [(time, "sleep", _TracedFunction(time, "sleep", codes.SLEEP, _sleep_ns))]
     for name, interface in _SYSTEM_CALLS.items():
         if hasattr(os, name):
-            found.append((os, name, _TracedFunction(os, name, interface, _descriptor)))
-    found.append((select, "select", _TracedFunction(select, "select", codes.POLL, _descriptor)))
-    found += [
+            patches.append((os, name, _TracedFunction(os, name, interface, _descriptor)))
+    patches.append((select, "select", _TracedFunction(select, "select", codes.POLL, _descriptor)))
+    patches += [
         (socket.socket, name, _socket_method(name, interface))
         for name, interface in _SOCKET_CALLS.items()
         if hasattr(socket.socket, name)
     ]
     for kind in vars(selectors).values():
         if isinstance(kind, type) and kind is not selectors.BaseSelector and "select" in kind.__dict__:
-            found.append((kind, "select", _selector_method(kind.__dict__["select"])))
+            patches.append((kind, "select", _selector_method(kind.__dict__["select"])))
     opening = _TracedOpen(io.open)
-    found += [(io, "open", opening), (builtins, "open", opening)]
+    patches += [(io, "open", opening), (builtins, "open", opening)]
     for stream in (sys.stdin, sys.stdout, sys.stderr):
         watch_file(stream)
-    return found
+    return patches

@@ -116,12 +116,14 @@ class Evidence:
         Returns:
             The intervals; int64 (n,) each, when they begin and end, cycles.
         """
-        ready = self.ready
-        begin = self.times[ready.row]
-        is_own = self.trace.threads.pid[ready.thread] == KERNEL_PID
-        kept = np.flatnonzero((begin >= self.all_cpus_cycles) & (~is_own | (begin > self.trace.dump_end_cycles)))
-        ready = ready.at(kept)
-        return ready, begin[kept], self.times[ready.end_row]
+        states = self.states
+        ready = np.flatnonzero(states.value == READY)
+        begin = self.times[states.row[ready]]
+        is_own = (self.trace.threads.pid == KERNEL_PID)[states.thread[ready]]
+        kept = begin >= self.all_cpus_cycles
+        kept &= ~is_own | (begin > self.trace.dump_end_cycles)
+        spans = states.at(ready[kept])
+        return spans, begin[kept], self.times[spans.end_row]
 
     @cached_property
     def has_states(self) -> bool:
@@ -172,7 +174,9 @@ class Evidence:
 
     def lengths(self, first: Rows, last: Rows) -> _Ints:
         """Return the cycles from events to others, int64 (n,); the number of events represents the end of the trace."""
-        return self.times[last] - self.times[first]
+        lengths = self.times[last]
+        lengths -= self.times[first]
+        return lengths
 
     # Words
 

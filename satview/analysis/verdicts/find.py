@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Collection, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from functools import partial
 from threading import Event
@@ -13,7 +13,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.analysis.needs import INTERRUPTS, KERNEL, MESSAGES, PRIORITIES, STATES
+from satview.analysis.needs import HOLDERS, INTERRUPTS, KERNEL, MESSAGES, PRIORITIES, STATES
 from satview.analysis.thread_names import threads_named
 from satview.analysis.verdicts.evidence import Evidence
 from satview.analysis.verdicts.on_axis import on_axis
@@ -31,9 +31,9 @@ from satview.linkage.messages import messages
 from satview.linkage.pulses import pulses
 from satview.linkage.table import Certainty
 from satview.linkage.trace_links import reading_ahead
-from satview.linkage.transactions import are_made, forget_transactions
+from satview.linkage.transactions import are_made, calls_of_sends, forget_transactions
 from satview.linkage.waits import waits
-from satview.linkage.wake_ups import wake_ups
+from satview.linkage.wake_ups import ended_waits, wake_ups
 from satview.store.axis import files_of
 from satview.store.doubts import trusted_part
 from satview.store.trace import Trace
@@ -80,12 +80,17 @@ def find_verdicts(
     # Kinds about waits come last: who waits for whom is made meanwhile by a second processor, which then takes kinds
     # too. Before them come those that need other links, and before these those that need none. Messages come first:
     # their transactions take much memory, and nobody else needs them.
-    # Of those that come last, inversions take longest: the other thread still has something to do beside them.
-    waiting = deque(sorted(requested, key=lambda rule: 0 if MESSAGES in rule.needs else 1 if rule in without_links
-                           else 2 if STATES not in rule.needs else 3 + (PRIORITIES not in rule.needs)))  # fmt: skip
+    # Of those that come last, inversions take longest: the other thread still has something to do beside them. The
+    # first one that looks at the graph of waits makes it, for which the others would wait: that is done early.
+    graph = next((rule for rule in requested if HOLDERS in rule.needs), None)
+    waiting = deque(sorted(requested, key=lambda rule: (
+        0 if MESSAGES in rule.needs else 1 if rule in without_links
+        else 2 if rule is graph or STATES not in rule.needs else 3 + (PRIORITIES not in rule.needs)
+    )))  # fmt: skip
     found: dict[str, list[Verdict]] = {}
-    with reading_ahead(trace), _searching(waiting, evidence, limits, makes_links=makes_links) as beside:
-        for make in (messages, pulses) if makes_links else ():
+    with ExitStack() as words, _searching(waiting, evidence, limits, words.close, makes_links=makes_links) as beside:
+        words.enter_context(reading_ahead(trace))
+        for make in (messages, calls_of_sends, pulses) if makes_links else ():
             make(trace)
         while True:
             if cancelled is not None and cancelled():
@@ -131,7 +136,7 @@ def verdicts_of(
 
 @contextmanager
 def _searching(
-    waiting: deque[Rule], evidence: Evidence, limits: Thresholds, *, makes_links: bool
+    waiting: deque[Rule], evidence: Evidence, limits: Thresholds, linked: Callable[[], None], *, makes_links: bool
 ) -> Iterator[Begun[dict[str, list[Verdict]]]]:
     """Look for kinds in a thread of its own, up to the end of the context at most.
 
@@ -139,16 +144,19 @@ def _searching(
         waiting: The rules of all kinds that nobody looks for yet.
         evidence: The trace.
         limits: When something is a verdict.
+        linked: Called when all links are made: nobody needs words that were read ahead any more.
         makes_links: Make first what kinds that come last need, and who waits for whom.
     """
     is_over = Event()
 
     def search() -> dict[str, list[Verdict]]:
         found: dict[str, list[Verdict]] = {}
-        for make in (waits, wake_ups, forget_calls_of_events, blockers) if makes_links else ():
+        for make in (waits, ended_waits, forget_calls_of_events, wake_ups, blockers) if makes_links else ():
             if not is_over.is_set():
                 make(evidence.trace)
                 _give_back(evidence.trace)
+        if makes_links:
+            linked()
         while not is_over.is_set() and (rule := _next_of(waiting)) is not None:
             found[rule.kind] = _found(rule, evidence, limits)
             _give_back(evidence.trace)

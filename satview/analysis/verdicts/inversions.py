@@ -65,15 +65,16 @@ def inversions(evidence: Evidence, limits: Limits) -> list[Verdict]:
     at = np.flatnonzero(found.thread > 0)
     waiting = found.waits
     least = limits.cycles("least_us")
-    end = evidence.end_rows(waiting.end_row)
-    at = at[evidence.lengths(waiting.row[at], end[at]) >= least]
-    high = np.zeros(len(found), np.int64)
+    at = at[evidence.lengths(waiting.row[at], evidence.end_rows(waiting.end_row[at])) >= least]
+    high = np.zeros(len(found), np.int32)
     high[at] = evidence.derived.priority(waiting.row[at])
     at = at[high[at] > 0]
     if not len(at):
         return []
     parts = []
-    chains = _Chains(at, found.thread[at], waiting.row[at].astype(np.int64), end[at], at, np.ones(len(at), np.int64))
+    end = evidence.end_rows(waiting.end_row[at])
+    chains = _Chains(at, found.thread[at].astype(np.int64), waiting.row[at].astype(np.int64), end, at,
+                     np.ones(len(at), np.int64))  # fmt: skip
     for _ in range(_MOST_STEPS):
         parts.append(_runs_in_between(evidence, chains, high, least))
         chains = _longer(chains, found, at, end)
@@ -84,7 +85,7 @@ def inversions(evidence: Evidence, limits: Limits) -> list[Verdict]:
 
 
 def _runs_in_between(
-    evidence: Evidence, chains: _Chains, high: _Ints, least: int,
+    evidence: Evidence, chains: _Chains, high: NDArray[np.int32], least: int,
 ) -> tuple[_Ints, ...]:  # fmt: skip
     """Return wait, last thread, last link, steps, run of the thread in between, its begin and end, one row per run."""
     ready = evidence.ready
@@ -111,11 +112,11 @@ def _longer(chains: _Chains, found: Blockers, at: NDArray[np.intp], end: _Ints) 
     """Return the chains with one more step: what the last thread waits for meanwhile."""
     waiting = found.waits
     rows = waiting.row[at].astype(np.int64)
-    mine, spans = overlaps(chains.thread, chains.first, chains.last, waiting.thread[at], rows, end[at])
+    mine, spans = overlaps(chains.thread, chains.first, chains.last, waiting.thread[at], rows, end)
     next_wait = at[spans]
     return _Chains(
-        chains.wait[mine], found.thread[next_wait], np.maximum(chains.first[mine], rows[spans]),
-        np.minimum(chains.last[mine], end[next_wait]), next_wait, chains.steps[mine] + 1,
+        chains.wait[mine], found.thread[next_wait].astype(np.int64), np.maximum(chains.first[mine], rows[spans]),
+        np.minimum(chains.last[mine], end[spans]), next_wait, chains.steps[mine] + 1,
     )  # fmt: skip
 
 

@@ -51,7 +51,9 @@ def starvations(evidence: Evidence, limits: Limits) -> list[Verdict]:
     least = int(window * limits.number("ready_percent") / 100)
     ready, begin, end = evidence.readies()
     kept = []
-    for thread, mine in _of_threads(ready.thread, end - begin, least):
+    for thread in np.flatnonzero(np.bincount(ready.thread, end - begin) >= least).tolist():
+        number = ready.thread.dtype.type(thread)  # of another type numpy would copy the column
+        mine = np.arange(*(np.searchsorted(ready.thread, number, side) for side in ("left", "right")))
         if not may_cover(begin[mine], end[mine], window, least):
             continue
         begins, waited = covered(begin[mine], end[mine], window)
@@ -322,8 +324,8 @@ def busy_loops(evidence: Evidence, limits: Limits) -> list[Verdict]:
     is_awake = _IS_AWAKE[states.value]
     goes_on = (states.thread[1:] == states.thread[:-1]) & (states.end_row[:-1] == states.row[1:])
     goes_on &= is_awake[1:] & is_awake[:-1]
-    first = np.flatnonzero(is_awake & np.append(True, ~goes_on))
-    last = np.flatnonzero(is_awake & np.append(~goes_on, True))
+    first = np.flatnonzero(is_awake & np.append(True, ~goes_on)).astype(np.uint32)
+    last = np.flatnonzero(is_awake & np.append(~goes_on, True)).astype(np.uint32)
     # Intervals of one stretch touch: its length needs none of those in between.
     total = evidence.lengths(states.row[first], states.end_row[last])
     long = np.flatnonzero(total >= limits.cycles("least_ms"))
@@ -398,12 +400,6 @@ def ping_pongs(evidence: Evidence, limits: Limits) -> list[Verdict]:
                 occurrences=[(int(first), int(last), -1) for first, last in zip(span.start, span.end, strict=True)],
             ))  # fmt: skip
     return verdicts
-
-
-def _of_threads(thread: NDArray[np.integer], cycles: _Ints, least: int) -> list[tuple[int, NDArray[np.intp]]]:
-    """Return the positions of those threads whose cycles add up to enough."""
-    total = np.bincount(thread, cycles)
-    return groups_at(thread, np.flatnonzero((total >= least)[thread]))
 
 
 def groups_at(key: NDArray[np.integer], at: NDArray[np.intp]) -> list[tuple[int, NDArray[np.intp]]]:

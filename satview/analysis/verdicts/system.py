@@ -13,13 +13,14 @@ from satview.analysis.verdicts.evidence import Evidence, counts_within, covered,
 from satview.analysis.verdicts.rule import Limits, verdict_rule
 from satview.analysis.verdicts.verdict import Severity, Verdict
 from satview.base.safe_text import counted
+from satview.core import links
 from satview.events import wire
 from satview.events.spec import Release
 from satview.events.variants import FAILURES
 from satview.linkage.actors import interrupt_numbers, interrupt_rows
 from satview.linkage.calls import ends_of_interrupts, exits_of
 from satview.linkage.mutexes import entries_of
-from satview.linkage.rows import rows_where, stable_order
+from satview.linkage.rows import rows_where
 from satview.linkage.table import NO_EVENT, Certainty
 from satview.linkage.wake_ups import wake_ups
 from satview.linkage.whole import is_whole
@@ -33,6 +34,7 @@ _FORM: Final = wire.KER_EXIT_OFFSET | wire.KER_INT_OFFSET  # of the code of an e
 _IS_KERNEL_CALL: Final = np.arange(wire.CODE_COUNT) >> wire.CLASS_SHIFT == wire.WireClass.KER_CALL
 _IS_ENTRY: Final = np.arange(wire.CODE_COUNT) & _FORM == 0
 _CALLS: Final = 128  # numbers of kernel calls
+_CALLS_AT_ONCE: Final = 1 << 20  # events of kernel calls that are looked through together
 _PAUSES: Final = 8  # who has not created one for so many times the usual pause is done with it
 _PULSE_ROWS: Final = 2  # events from a delivered interrupt to the pulse that it sends
 _LEAST_CALLS: Final = 4  # kinds of kernel calls in a trace that is taken to have all kinds
@@ -197,13 +199,9 @@ def restarted_calls(evidence: Evidence, limits: Limits) -> list[Verdict]:
         return []
     window, least = limits.cycles("window_ms"), limits.number("least_count")
     calls = _calls_often_without_exit(trace, least)
-    calls = calls[stable_order(trace.events.thread[calls])]
-    form = trace.events.code[calls] & _FORM
-    again = np.flatnonzero((form[:-1] == 0) & (form[1:] != wire.KER_EXIT_OFFSET))
-    # Few are left: rows of those calls, and of the event of a call that follows each.
-    calls, following = calls[again], calls[again + 1]
-    is_same = trace.events.thread[calls] == trace.events.thread[following]
-    is_same &= (trace.events.code[calls] ^ trace.events.code[following]) & (_CALLS - 1) == 0
+    following = _next_calls(trace, calls)
+    calls, following = calls[following != NO_EVENT], following[following != NO_EVENT]
+    is_same = (trace.events.code[calls] ^ trace.events.code[following]) & (_CALLS - 1) == 0
     calls, following = calls[is_same], following[is_same]
     number, form = trace.events.code[calls] & (_CALLS - 1), trace.events.code[following] & _FORM
     # Without exits in the trace calls only seem to have none.
@@ -240,20 +238,43 @@ def _logged_calls(trace: Trace) -> NDArray[np.intp]:
 
 
 def _calls_often_without_exit(trace: Trace, least: float) -> NDArray[np.uint32]:
-    """Return the kernel call events of those threads of which enough calls have no exit: of few, as nearly all have.
+    """Return the entries of the calls without an exit, of those threads that have enough: of few, as nearly all have.
 
     Args:
         trace: The events.
         least: So many calls are enough.
+
+    Returns:
+        uint32 (n,), ascending.
     """
     events, entries = trace.events, rows_where(trace, _IS_KERNEL_CALL & _IS_ENTRY)
     ends = exits_of(trace, entries)
     has_exit = ends != NO_EVENT
     has_exit[has_exit] = events.code[ends[has_exit]] & _FORM == wire.KER_EXIT_OFFSET
-    count = np.bincount(events.thread[entries[~has_exit]], minlength=len(trace.threads))
+    calls = entries[~has_exit]
+    thread = events.thread[calls]
+    count = np.bincount(thread, minlength=len(trace.threads))
     count[UNKNOWN_THREAD] = 0
-    calls = rows_where(trace, _IS_KERNEL_CALL if (count >= least).any() else np.zeros_like(_IS_KERNEL_CALL))
-    return np.asarray(calls[(count >= least)[events.thread[calls]]])
+    return np.asarray(calls[(count >= least)[thread]])
+
+
+def _next_calls(trace: Trace, calls: NDArray[np.uint32]) -> NDArray[np.uint32]:
+    """Return the next kernel call event of the thread of each call, uint32 (n,); `NO_EVENT` for none.
+
+    Args:
+        trace: The events.
+        calls: uint32 (n,), ascending.
+    """
+    out = np.full(len(calls), NO_EVENT, np.uint32)
+    every = rows_where(trace, _IS_KERNEL_CALL if len(calls) else np.zeros_like(_IS_KERNEL_CALL))
+    thread = trace.events.thread[calls].astype(np.int64)
+    for start in range(0, len(every), _CALLS_AT_ONCE):  # all at once would take 16 bytes each
+        some = every[start : start + _CALLS_AT_ONCE]
+        open_ones = np.flatnonzero(out[: np.searchsorted(calls, some[-1])] == NO_EVENT)
+        out[open_ones] = links.next_of_number(some, trace.events.thread[some].astype(np.int64),
+                                              calls[open_ones] + np.uint32(1), thread[open_ones],
+                                              len(trace.threads))  # fmt: skip
+    return out
 
 
 @verdict_rule(

@@ -94,49 +94,49 @@ def run(args: argparse.Namespace) -> int:
     trace = open_trace(args.file, args.user_events, args.pidin, says_outside=False)
     window = range_of(args.range, trace)
     with working(working_on("checking", trace.path)) as report:
-        found = find(trace, thresholds, kinds, progress=report, everything=window is not None).within(window)
+        answer = find(trace, thresholds, kinds, progress=report, everything=window is not None).within(window)
     if args.format == "junit":
-        print(_junit(trace, found, [kind for kind in kinds if thresholds.is_enabled(kind)]))
+        print(_junit(trace, answer, [kind for kind in kinds if thresholds.is_enabled(kind)]))
     else:
-        more: dict[str, Any] = {"undecided": found.undecided.records()}
+        more: dict[str, Any] = {"undecided": answer.undecided.records()}
         if window is None and (beyond := outside_record(trace)):
             more["outside"] = beyond
-        if found.capture is not None:
-            more["capture_again"] = {"command": found.capture.command, "rules": found.capture.rules}
-        print_table(found.table, args.format, "verdicts", [_head(trace, found)], more)
-        if args.format == "table" and found.capture is not None:
+        if answer.capture is not None:
+            more["capture_again"] = {"command": answer.capture.command, "rules": answer.capture.rules}
+        print_table(answer.table, args.format, "verdicts", [_head(trace, answer)], more)
+        if args.format == "table" and answer.capture is not None:
             print("\nTo see what this trace cannot show, capture again in wide mode:")
-            print(f"  {visible_line(found.capture.command)}")
+            print(f"  {visible_line(answer.capture.command)}")
         if args.format == "table" and (words := outside_words(trace)):
             print(f"\n{visible_line(words)}; they are checked only with --range.")
     least = SEVERITIES.index(args.severity)
-    if any(SEVERITIES.index(verdict.severity) >= least for verdict in found.verdicts):
+    if any(SEVERITIES.index(verdict.severity) >= least for verdict in answer.verdicts):
         return FOUND
-    if len(found.undecided) and not args.allow_undecided:
+    if len(answer.undecided) and not args.allow_undecided:
         return UNDECIDED
     return COST_DATA if trace.problems.cost_data else FINE
 
 
-def _head(trace: Trace, found: Verdicts) -> str:
-    unknown = len(found.undecided)
+def _head(trace: Trace, answer: Verdicts) -> str:
+    unknown = len(answer.undecided)
     cannot = f", {unknown} of the kinds cannot be decided" if unknown else ""
-    return f"{trace.path.name}: {found.severities or 'nothing found'}{cannot}"
+    return f"{trace.path.name}: {answer.severities or 'nothing found'}{cannot}"
 
 
-def _junit(trace: Trace, found: Verdicts, kinds: list[str]) -> str:
+def _junit(trace: Trace, answer: Verdicts, kinds: list[str]) -> str:
     """Return one test case for each kind, failed if there are verdicts of it, skipped if the trace cannot show it."""
-    failed = {verdict.kind for verdict in found.verdicts}
-    undecided = {row["kind"]: row["reason"] for row in found.undecided.records()}
+    failed = {verdict.kind for verdict in answer.verdicts}
+    undecided = {row["kind"]: row["reason"] for row in answer.undecided.records()}
     skipped = undecided.keys() - failed
     suite = ET.Element("testsuite", name=f"satview check {_xml_text(trace.path.name)}", tests=str(len(kinds)),
                        failures=str(len(failed)), errors="0", skipped=str(len(skipped)))  # fmt: skip
     for kind in kinds:
         case = ET.SubElement(suite, "testcase", classname="satview.check", name=kind)
-        own = [row for row, verdict in enumerate(found.verdicts) if verdict.kind == kind]
+        own = [row for row, verdict in enumerate(answer.verdicts) if verdict.kind == kind]
         if own:  # readers of JUnit show one failure of a case
-            first = found.verdicts[own[0]]
-            failure = ET.SubElement(case, "failure", type=str(first.severity), message=_xml_text(first.says))
-            lines = [line for row in own for heading, figures, below in [card(found.table, row)]
+            worst = answer.verdicts[own[0]]
+            failure = ET.SubElement(case, "failure", type=str(worst.severity), message=_xml_text(worst.says))
+            lines = [line for row in own for heading, figures, below in [card(answer.table, row)]
                      for line in (f"{heading}  {figures}", *(f"  {text}" for text in below))]  # fmt: skip
             lines += [f"Not all: {undecided[kind]}"] if kind in undecided else []
             failure.text = "\n".join(map(_xml_text, lines))

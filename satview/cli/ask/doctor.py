@@ -51,21 +51,21 @@ def run(args: argparse.Namespace) -> int:
     """
     trace = open_trace(args.file, args.user_events, args.pidin)
     with working(working_on("examining", trace.path)):
-        found = doctor(trace)
+        answers = doctor(trace)
     if args.rules:
-        sys.stdout.write(_rules(found, args.rules))
+        sys.stdout.write(_rules(answers, args.rules))
     else:
         said = notes(trace)
-        head = [f"{trace.path.name}: {exact_in(found)}", *(f"Note: {note}" for note in said)]
-        shown = grouped(found) if args.format == "table" else found
+        head = [f"{trace.path.name}: {exact_in(answers)}", *(f"Note: {note}" for note in said)]
+        shown = grouped(answers) if args.format == "table" else answers
         print_table(shown, args.format, "analyses", head, {"file": str(trace.path), "notes": list(said)})
     return COST_DATA if trace.problems.cost_data else FINE
 
 
-def _rules(found: Table, key: str) -> str:
-    requested = found if key == _ALL else found.rows(found["key"] == key)
+def _rules(answers: Table, key: str) -> str:
+    requested = answers if key == _ALL else answers.rows(answers["key"] == key)
     line = capture_for(requested)
     if line is None:
         what = "everything" if key == _ALL else ANALYSES[key].title.lower()
-        raise UsageError(f"no capture would show more of {what}: satview doctor {found.trace.path.name}")
+        raise UsageError(f"no capture would show more of {what}: satview doctor {answers.trace.path.name}")
     return line.rules

@@ -72,13 +72,13 @@ def run(args: argparse.Namespace) -> int:
     trace = open_trace(args.file, args.user_events, args.pidin)
     window = range_of(args.range, trace)
     with working(working_on("following wake-ups of", trace.path)):
-        found = latency_table(trace, LatencyFilter(args.interrupt, args.thread, window))
-    head = [f"{trace.path.name}: {len(found):,} of {found.total:,} pulses and interrupts that wake threads"]
+        latencies = latency_table(trace, LatencyFilter(args.interrupt, args.thread, window))
+    head = [f"{trace.path.name}: {len(latencies):,} of {latencies.total:,} pulses and interrupts that wake threads"]
     if len(lost_marks(trace)):
         head.append("Events were lost: times that span a loss are unknown.")
     if not args.list:
-        found = latency_figures(trace, found)
+        latencies = latency_figures(trace, latencies)
     elif args.sort != "time":
-        found = found.sorted_by((args.sort or "total").replace("-", "_"))
-    print_table(found.head(args.top) if args.top else found, args.format, "latencies", head)
+        latencies = latencies.sorted_by((args.sort or "total").replace("-", "_"))
+    print_table(latencies.head(args.top) if args.top else latencies, args.format, "latencies", head)
     return COST_DATA if trace.problems.cost_data else FINE

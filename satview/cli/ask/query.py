@@ -134,14 +134,14 @@ def run(args: argparse.Namespace) -> int:
 
         _refuse_names(args)
         with working(working_on("querying", args.file)):
-            found = query_dataset(args.file, text, limits, is_part_enough=True)
-        _print(found, args)
-        return COST_DATA if found.is_cut else FINE
+            result = query_dataset(args.file, text, limits, is_part_enough=True)
+        _print(result, args)
+        return COST_DATA if result.is_cut else FINE
     trace = open_trace(args.file, args.user_events, args.pidin, symbols=args.symbols)
     with working(working_on("querying", trace.path)):
-        found = sql(trace, text, limits, is_part_enough=True)
-    _print(found, args)
-    return COST_DATA if trace.problems.cost_data or found.is_cut else FINE
+        result = sql(trace, text, limits, is_part_enough=True)
+    _print(result, args)
+    return COST_DATA if trace.problems.cost_data or result.is_cut else FINE
 
 
 def _refuse_names(args: argparse.Namespace) -> None:
@@ -175,40 +175,40 @@ def _format_of(output: str) -> str:
     return ending if ending in _FILE_FORMATS else "table"
 
 
-def _print(found: Result, args: argparse.Namespace) -> None:
+def _print(result: Result, args: argparse.Namespace) -> None:
     if args.format == "table":
-        _print_table(found)
+        _print_table(result)
     else:
         with NewFile(args.output, streams=True) as file:
-            _write(found, args.format, file)
-    if found.is_cut:
-        say(_cut_text(found))
+            _write(result, args.format, file)
+    if result.is_cut:
+        say(_cut_text(result))
 
 
-def _cut_text(found: Result) -> str:
-    return (f"the result was cut after {len(found):,} rows at the size limit; "
+def _cut_text(result: Result) -> str:
+    return (f"the result was cut after {len(result):,} rows at the size limit; "
             "add a LIMIT, or raise --answer-limit")  # fmt: skip
 
 
-def _write(found: Result, kind: str, file: NewFile) -> None:
+def _write(result: Result, kind: str, file: NewFile) -> None:
     if kind == "json":
-        file.stream.write((json.dumps(list(_json_rows(found)), indent=1, ensure_ascii=True) + "\n").encode())
+        file.stream.write((json.dumps(list(_json_rows(result)), indent=1, ensure_ascii=True) + "\n").encode())
         return
     from satview.export.tables import writer_for
 
-    writer_for(kind)(found.arrow(), file.stream)
+    writer_for(kind)(result.arrow(), file.stream)
 
 
-def _json_rows(found: Result) -> Iterator[dict[str, Any]]:
+def _json_rows(result: Result) -> Iterator[dict[str, Any]]:
     from satview.tables.result import json_value
 
-    for row in found.rows():
-        yield dict(zip(found.columns, map(json_value, row), strict=True))
-    if found.is_cut:
-        yield {"cut": _cut_text(found)}
+    for row in result.rows():
+        yield dict(zip(result.columns, map(json_value, row), strict=True))
+    if result.is_cut:
+        yield {"cut": _cut_text(result)}
 
 
-def _print_table(found: Result) -> None:
+def _print_table(result: Result) -> None:
     from rich.table import Table
 
     from satview.cli.shared.console import cell, make_console
@@ -216,14 +216,14 @@ def _print_table(found: Result) -> None:
 
     console = make_console(400)
     shown = Table(box=None, pad_edge=False, header_style="bold")
-    types = found.arrow().schema.types
-    for name, kind in zip(found.columns, types, strict=True):
+    types = result.arrow().schema.types
+    for name, kind in zip(result.columns, types, strict=True):
         is_number = str(kind).startswith(("int", "uint", "double", "float", "decimal"))
         shown.add_column(cell(name), no_wrap=True, justify="right" if is_number else "left")
-    for row in found.rows():
+    for row in result.rows():
         shown.add_row(*(cell(value_text(value)) for value in row))
     console.print(shown)
-    console.print(f"[dim]{found.says}[/dim]")
+    console.print(f"[dim]{result.says}[/dim]")
 
 
 def _print_list() -> None:

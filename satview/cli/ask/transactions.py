@@ -63,12 +63,12 @@ def run(args: argparse.Namespace) -> int:
     trace = open_trace(args.file, args.user_events, args.pidin)
     window = range_of(args.range, trace)
     with working(working_on("following messages of", trace.path)):
-        found = transaction_table(trace, TransactionFilter(args.client, args.server, args.type, window))
+        messages = transaction_table(trace, TransactionFilter(args.client, args.server, args.type, window))
     if args.sort != "time":
-        found = found.sorted_by(args.sort.replace("-", "_"))
-    head = [f"{trace.path.name}: {len(found):,} of {found.total:,} messages"]
+        messages = messages.sorted_by(args.sort.replace("-", "_"))
+    head = [f"{trace.path.name}: {len(messages):,} of {messages.total:,} messages"]
     if len(lost_marks(trace)):
         head.append("Events were lost: times across these positions are unknown.")
-    shown = found.head(args.top) if args.top else found
+    shown = messages.head(args.top) if args.top else messages
     print_table(shown.unfolded() if args.nested else shown, args.format, "transactions", head)
     return COST_DATA if trace.problems.cost_data else FINE

@@ -83,13 +83,13 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _print_steps(trace: Trace, args: argparse.Namespace) -> None:
-    at = parse_moment_inside(args.at, trace.time_axis)
+    moment = parse_moment_inside(args.at, trace.time_axis)
     with working(working_on("following waits of", trace.path)):
-        found = why(trace, args.thread, at, args.steps or MOST_STEPS)
+        steps = why(trace, args.thread, moment, args.steps or MOST_STEPS)
     if args.format == "json":
-        print(json.dumps({"steps": [as_record(trace, step) for step in found]}, indent=2))
+        print(json.dumps({"steps": [as_record(trace, step) for step in steps]}, indent=2))
     else:
-        for line in chain_lines(trace, found):
+        for line in chain_lines(trace, steps):
             print(visible_line(line.says if line.is_folded else f"{line.step + 1}. {line.says}"))
 
 

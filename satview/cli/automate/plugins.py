@@ -25,15 +25,15 @@ def add_parser(subparsers: Any) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Import all plug-ins and list them."""
-    found = all_plugins()
-    for each in found:
-        each.value()  # says whether it can be imported
+    installed = all_plugins()
+    for plugin in installed:
+        plugin.value()  # says whether it can be imported
     if args.format == "json":
-        print(json.dumps([{"kind": each.kind.word, "name": each.name, "package": each.package,
-                           "switched_off": each.fault or None} for each in found], indent=1))  # fmt: skip
-    elif not found:
+        print(json.dumps([{"kind": plugin.kind.word, "name": plugin.name, "package": plugin.package,
+                           "switched_off": plugin.fault or None} for plugin in installed], indent=1))  # fmt: skip
+    elif not installed:
         print("no plug-ins are installed")
-    for each in found if args.format == "table" else ():
-        state = f"switched off: {each.fault}" if each.fault else "on"
-        print(visible_line(f"{each.kind.word:<9} {each.name:<20} {each.package:<32} {state}"))
+    for plugin in installed if args.format == "table" else ():
+        state = f"switched off: {plugin.fault}" if plugin.fault else "on"
+        print(visible_line(f"{plugin.kind.word:<9} {plugin.name:<20} {plugin.package:<32} {state}"))
     return FINE

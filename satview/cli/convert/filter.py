@@ -190,9 +190,9 @@ def _rules(files: list[str], trace: Trace) -> tuple[Rule, ...]:
     has_faults = False
     processes = process_names(trace)
     for name in files:
-        found, faults = check_rules(read_rule_text(name), trace.release, processes)
-        rules += found
-        for fault in (*faults, *never_true_rules(found, trace.release)):
+        of_file, faults = check_rules(read_rule_text(name), trace.release, processes)
+        rules += of_file
+        for fault in (*faults, *never_true_rules(of_file, trace.release)):
             print(visible(f"{Path(name).name}:{fault.line}:{fault.column}: {fault.message}"), file=sys.stderr)
             has_faults = True
     if has_faults:

@@ -208,10 +208,10 @@ def _described(user_events: str) -> Mapping[int, UserEvent]:
         return {}
     from satview.formats.user_event_file import read_user_events  # brings a parser of XML
 
-    found = read_user_events(Path(user_events))
-    for note in found.notes:
+    described = read_user_events(Path(user_events))
+    for note in described.notes:
         say(note)
-    return found.events
+    return described.events
 
 
 def _selection(args: argparse.Namespace) -> Selection:

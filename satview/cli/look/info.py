@@ -99,8 +99,8 @@ def info(trace: Trace) -> dict[str, Any]:
         ],
         "contradicted_runs": len(contradicted_runs(trace)[0]),
         "untold": [
-            {"key": found.analysis.key, "mark": str(found.trust.mark), "reason": found.trust.reason}
-            for found in unanswered(trace)
+            {"key": question.analysis.key, "mark": str(question.trust.mark), "reason": question.trust.reason}
+            for question in unanswered(trace)
         ],
     }
 

@@ -55,9 +55,9 @@ def run(args: argparse.Namespace) -> int:
     )
 
     with working(working_on("looking at", trace.path)):
-        found = [look(trace, handle) for handle in args.handle or [""]]
+        looks = [look(trace, handle) for handle in args.handle or [""]]
     if args.format == "json":
-        print(json.dumps([as_record(details) for details in found], indent=1))
+        print(json.dumps([as_record(details) for details in looks], indent=1))
     else:
-        print("\n\n".join(map(as_text, found)))
+        print("\n\n".join(map(as_text, looks)))
     return COST_DATA if trace.problems.cost_data else FINE

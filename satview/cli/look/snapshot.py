@@ -44,10 +44,10 @@ def run(args: argparse.Namespace) -> int:
         UsageError: The moment does not fit.
     """
     trace = open_trace(args.file, args.user_events, args.pidin)
-    at = parse_moment_inside(args.at, trace.time_axis)
+    moment_cycles = parse_moment_inside(args.at, trace.time_axis)
     with working(working_on("looking at", trace.path)):
-        found = snapshot(trace, at)
-    moment = format_moment(at, trace.clock)
-    head = [f"{trace.path.name} at {moment}: {len(found):,} threads"]
-    print_table(found, args.format, "threads", head, {"at_ns": trace.clock.ns(at)})
+        threads = snapshot(trace, moment_cycles)
+    moment = format_moment(moment_cycles, trace.clock)
+    head = [f"{trace.path.name} at {moment}: {len(threads):,} threads"]
+    print_table(threads, args.format, "threads", head, {"at_ns": trace.clock.ns(moment_cycles)})
     return COST_DATA if trace.problems.cost_data else FINE

@@ -80,16 +80,16 @@ def run(args: argparse.Namespace) -> int:
     before, after = open_trace(args.before), open_trace(args.after)
     if args.user_events:
         describe(args.user_events, before, after)
-    first, second = (Statistics(trace, range_of(args.range, trace)) for trace in (before, after))
+    old, new = (Statistics(trace, range_of(args.range, trace)) for trace in (before, after))
     with working(working_on("comparing with", before.path)) as report:
-        found = compare_statistics(first, second, args.by or (), report=report)
+        changes = compare_statistics(old, new, args.by or (), report=report)
     with working(working_on("checking", before.path)):
         verdicts = verdict_changes(before, after)
     limit = math.inf if args.worse_than is None else 1 + args.worse_than / 100
-    table = change_table(found, limit)
-    worse = [found[row] for row in np.flatnonzero(table["worse"]).tolist()]
+    table = change_table(changes, limit)
+    worse = [changes[row] for row in np.flatnonzero(table["worse"]).tolist()]
     if args.format == "table":
-        _print_tables(before, after, found, verdicts, args.top)
+        _print_tables(before, after, changes, verdicts, args.top)
         for change in worse:
             said = f"{value_text(change, change.before)} before, {value_text(change, change.after)} after"
             say(visible_line(f"worse: {change.column.title} of {change.name}: {said} ({change_text(change)})"))
@@ -102,7 +102,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _print_tables(
-    before: Trace, after: Trace, found: list[Change], verdicts: dict[str, tuple[int, int]], top: int
+    before: Trace, after: Trace, every_change: list[Change], verdicts: dict[str, tuple[int, int]], top: int
 ) -> None:
     lengths = [f"{trace.path.name}, {len(trace.events):,} events in {format_duration(trace.duration_ns)}"
                for trace in (before, after)]  # fmt: skip
@@ -111,11 +111,11 @@ def _print_tables(
     print(f"\n{bold('Verdicts')}")
     for line in [f"{kind}: {old} before, {new} after" for kind, (old, new) in verdicts.items()] or ["none in either"]:
         print(visible_line(f"  {line}"))
-    most = [change for change in by_weight(found, once=True) if change.weight][:top]
+    most = [change for change in by_weight(every_change, once=True) if change.weight][:top]
     if most:
         print_for_people(change_table(most), names=("name", "title", *_VALUES))
     by_figure: dict[str, list[Change]] = {}
-    for change in found:
+    for change in every_change:
         by_figure.setdefault(f"{change.by}: {change.column.title}", []).append(change)
     for title, changes in by_figure.items():
         shown = [change for change in changes if max(0, change.before) or max(0, change.after)][:top]

@@ -122,7 +122,7 @@ def run(args: argparse.Namespace) -> int:
         is_nothing = bool(reason)
         if is_nothing:
             report_nothing(reason)
-    found = Statistics(trace, window, passes, Basis(trace, derived))
+    statistics = Statistics(trace, window, passes, Basis(trace, derived))
     shown = _threads_of(trace, passes)
     names, tables = _requested(args.by), []
     with working(working_on("counting in", trace.path)) as report:
@@ -130,15 +130,15 @@ def run(args: argparse.Namespace) -> int:
             report(number / len(names))
             is_wide = args.per_server and name == _PER_SERVER
             make = partial(client_server_table, per_server=True) if is_wide else partial(statistics_table, name)
-            tables.append(_ordered(make(found, shown), args.sort).head(args.top or None))
+            tables.append(_ordered(make(statistics, shown), args.sort).head(args.top or None))
     if args.format == "csv":
         if len(tables) > 1:
             raise UsageError("--format csv holds one table; choose one with --by, or --format json")
         print_table(tables[0], args.format, names[0])
     elif args.format == "json":
-        _print_json(found, args, tables)
+        _print_json(statistics, args, tables)
     else:
-        _print_tables(found, args, tables)
+        _print_tables(statistics, args, tables)
     return COST_DATA if trace.problems.cost_data or is_nothing else FINE
 
 
@@ -167,26 +167,26 @@ def _ordered(table: Table, key: str) -> Table:
     return table.sorted_by(columns[key].name, descending=not columns[key].kind.is_words)
 
 
-def _counted(found: Statistics, args: argparse.Namespace) -> str:
+def _counted(statistics: Statistics, args: argparse.Namespace) -> str:
     """Return which events are counted, in words."""
-    rows = found.trace.rows_between(found.window)
+    rows = statistics.trace.rows_between(statistics.window)
     total = rows.stop - rows.start
-    if found.passes is None:
+    if statistics.passes is None:
         return f"all {total:,} events"
     rules = [f"rules of {Path(name).name}" for name in args.rules]
-    count = int(np.count_nonzero(found.passes[rows]))
+    count = int(np.count_nonzero(statistics.passes[rows]))
     return f"{count:,} of {total:,} events, those that pass: {' and '.join([*rules, *args.expression])}"
 
 
-def _print_json(found: Statistics, args: argparse.Namespace, tables: list[Table]) -> None:
-    clock = found.trace.clock
+def _print_json(statistics: Statistics, args: argparse.Namespace, tables: list[Table]) -> None:
+    clock = statistics.trace.clock
     reported = {
-        "file": str(found.trace.path),
-        "start_ns": clock.ns(found.window.start),
-        "end_ns": clock.ns(found.window.end),
-        "outside": outside_record(found.trace) if not args.range else None,
-        "lost_ns": clock.duration_ns(found.lost_cycles),
-        "counts": _counted(found, args),
+        "file": str(statistics.trace.path),
+        "start_ns": clock.ns(statistics.window.start),
+        "end_ns": clock.ns(statistics.window.end),
+        "outside": outside_record(statistics.trace) if not args.range else None,
+        "lost_ns": clock.duration_ns(statistics.lost_cycles),
+        "counts": _counted(statistics, args),
         **{table.question.name: table.records() for table in tables},
         "trust": {table.question.name: _trust(table) for table in tables},
     }
@@ -199,11 +199,11 @@ def _trust(table: Table) -> dict[str, dict[str, str]]:
     return {column.key: (column.trust or EXACT).as_record() for column in columns}
 
 
-def _print_tables(found: Statistics, args: argparse.Namespace, tables: list[Table]) -> None:
-    length = format_duration(found.trace.clock.duration_ns(found.window.length))
-    lost = lost_words(found.trace, found.lost_cycles)
-    head = [f"{found.trace.path.name}: {length}, counting {_counted(found, args)}"]
-    if not args.range and (beyond := outside_words(found.trace)):
+def _print_tables(statistics: Statistics, args: argparse.Namespace, tables: list[Table]) -> None:
+    length = format_duration(statistics.trace.clock.duration_ns(statistics.window.length))
+    lost = lost_words(statistics.trace, statistics.lost_cycles)
+    head = [f"{statistics.trace.path.name}: {length}, counting {_counted(statistics, args)}"]
+    if not args.range and (beyond := outside_words(statistics.trace)):
         head.append(f"{beyond}: not counted; --range 0s.. counts all.")
     if lost:
         head.append(f"{lost.capitalize()}: counts are lower bounds, states of that time are unknown.")

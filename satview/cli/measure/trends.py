@@ -60,9 +60,9 @@ def run(args: argparse.Namespace) -> int:
     if not args.fleet:
         raise UsageError("the folder of a data set is missing")
     metric = args.sql or args.metric
-    found = trend(args.fleet, metric)
-    shown = found.rows(found["outlier"] != "") if args.outliers else found
-    median = middle(found["value"])
+    traces = trend(args.fleet, metric)
+    shown = traces.rows(traces["outlier"] != "") if args.outliers else traces
+    median = middle(traces["value"])
     more = {"metric": metric_of(metric).name, "median": None if isnan(median) else median}
     print_table(shown, args.format, "traces", more=more)
     return FINE

@@ -36,30 +36,30 @@ def export(args: argparse.Namespace) -> int:
     described = read_descriptions(args.user_events).events if args.user_events else {}
     if args.dask:
         with working(working_on("exporting", args.file)):
-            found = export_on_cluster(args.file, args.output, args.dask, tables, args.pattern, described)
+            exported = export_on_cluster(args.file, args.output, args.dask, tables, args.pattern, described)
     else:
         jobs = args.jobs or os.cpu_count() or 1
         with working(working_on("exporting", args.file)) as report:
-            found = export_folder(args.file, args.output, tables, jobs, args.pattern,
+            exported = export_folder(args.file, args.output, tables, jobs, args.pattern,
                                   lambda _done, number, count: report(number / count), described)  # fmt: skip
-    return _report(found, args.output)
+    return _report(exported, args.output)
 
 
-def _report(found: Exported, name: str) -> int:
-    for each in found.skipped[:_MOST_FAULTS]:
-        say(f"{visible_line(each.name)} skipped: {visible_line(each.fault)}")
-    if len(found.skipped) > _MOST_FAULTS:
-        say(f"and {len(found.skipped) - _MOST_FAULTS:,} more skipped; {SKIPPED} lists all of them")
-    misfits = [f"{visible_line(each.name)}: {misfit}" for each in found.done for misfit in each.misfits]
+def _report(exported: Exported, name: str) -> int:
+    for trace in exported.skipped[:_MOST_FAULTS]:
+        say(f"{visible_line(trace.name)} skipped: {visible_line(trace.fault)}")
+    if len(exported.skipped) > _MOST_FAULTS:
+        say(f"and {len(exported.skipped) - _MOST_FAULTS:,} more skipped; {SKIPPED} lists all of them")
+    misfits = [f"{visible_line(trace.name)}: {misfit}" for trace in exported.done for misfit in trace.misfits]
     for line in misfits[:_MOST_FAULTS]:
         say(line)
     if len(misfits) > _MOST_FAULTS:
         say(f"and {len(misfits) - _MOST_FAULTS:,} more descriptions that do not fit")
-    events = sum(each.events for each in found.done)
-    parts = [f"{len(found.done):,} traces written, {events:,} events"]
-    if found.unchanged:
-        parts.append(f"{found.unchanged:,} unchanged")
-    if found.skipped:
-        parts.append(f"{len(found.skipped):,} skipped")
+    events = sum(trace.events for trace in exported.done)
+    parts = [f"{len(exported.done):,} traces written, {events:,} events"]
+    if exported.unchanged:
+        parts.append(f"{exported.unchanged:,} unchanged")
+    if exported.skipped:
+        parts.append(f"{len(exported.skipped):,} skipped")
     print(f"{name}: {', '.join(parts)}")
-    return COST_DATA if found.skipped or any(each.costs_data for each in found.done) else FINE
+    return COST_DATA if exported.skipped or any(trace.costs_data for trace in exported.done) else FINE

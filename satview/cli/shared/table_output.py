@@ -99,7 +99,7 @@ def card(table: Table, row: int) -> tuple[str, str, list[str]]:
     sentences = [column for column in columns if column not in plain and not table.is_list(column)]
     more = sentences[1:] + [column for column in columns if table.is_list(column)]
     below = _cells(table, row, sentences[:1]) + [
-        f"{each.title}: {text}" for each in more for text in _cells(table, row, [each])
+        f"{shown.title}: {text}" for shown in more for text in _cells(table, row, [shown])
     ]
     return ": ".join(_cells(table, row, plain[:count])), ", ".join(figures), below
 

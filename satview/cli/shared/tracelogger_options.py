@@ -427,10 +427,10 @@ def size_of(text: str | None) -> int:
     """
     if text is None:
         return 0
-    found = _SIZE.fullmatch(text)
-    if not found or not int(found[1]):
+    size = _SIZE.fullmatch(text)
+    if not size or not int(size[1]):
         raise UsageError(f"-S {text}: must be a number of bytes, with k or m for KiB or MiB")
-    return int(found[1]) * {"": 1, "k": 1024, "m": 1024 * 1024}[found[2].lower()]
+    return int(size[1]) * {"": 1, "k": 1024, "m": 1024 * 1024}[size[2].lower()]
 
 
 def attributes(args: argparse.Namespace) -> list[tuple[str, str]]:

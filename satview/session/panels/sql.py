@@ -131,18 +131,18 @@ class Drawing:
     values: dict[str, NDArray[np.float64]]
 
 
-def drawing_of(trace: Trace, found: Result) -> Drawing | str:
+def drawing_of(trace: Trace, result: Result) -> Drawing | str:
     """Return what can be drawn, or why nothing can."""
-    start_name = _first(found, _STARTS)
+    start_name = _first(result, _STARTS)
     if start_name is None:
         return "No column gives a time: a plot needs start_ns, time_ns or their cycles."
-    start, is_known = _drawn_cycles(trace.clock, found, start_name)
-    end_name, length_name = _first(found, _ENDS), _first(found, _LENGTHS)
+    start, is_known = _drawn_cycles(trace.clock, result, start_name)
+    end_name, length_name = _first(result, _ENDS), _first(result, _LENGTHS)
     end, has_end = start, is_known
     if end_name is not None:
-        end, has_end = _drawn_cycles(trace.clock, found, end_name)
+        end, has_end = _drawn_cycles(trace.clock, result, end_name)
     elif length_name is not None:
-        length, has_end = _numbers(found, length_name)
+        length, has_end = _numbers(result, length_name)
         whole = np.maximum(length, 0).astype(np.int64)
         if length_name.endswith("_ns"):
             whole = trace.clock.cycles_array(whole) - trace.clock.start_cycles
@@ -150,13 +150,13 @@ def drawing_of(trace: Trace, found: Result) -> Drawing | str:
     rows = np.flatnonzero(is_known)
     if not len(rows):
         return "No row has a time."
-    group, groups = _grouped(found, rows, {start_name, end_name, length_name})
+    group, groups = _grouped(result, rows, {start_name, end_name, length_name})
     used = {start_name, end_name}
     values = {}
-    for name in found.columns:
-        if name in used or name in _NUMBERS or name.endswith(("_event", "_pid")) or not _is_number(found, name):
+    for name in result.columns:
+        if name in used or name in _NUMBERS or name.endswith(("_event", "_pid")) or not _is_number(result, name):
             continue
-        numbers, is_there = _numbers(found, name)
+        numbers, is_there = _numbers(result, name)
         values[name] = np.where(is_there, numbers, np.nan)[rows]
     return Drawing(
         rows, start[rows], np.where(has_end, np.maximum(end, start), start)[rows],
@@ -164,40 +164,40 @@ def drawing_of(trace: Trace, found: Result) -> Drawing | str:
     )  # fmt: skip
 
 
-def _first(found: Result, names: tuple[str, ...]) -> str | None:
-    return next((name for name in names if name in found.columns and _is_number(found, name)), None)
+def _first(result: Result, names: tuple[str, ...]) -> str | None:
+    return next((name for name in names if name in result.columns and _is_number(result, name)), None)
 
 
-def _is_number(found: Result, name: str) -> bool:
-    kind = str(found.arrow().column(name).type)
+def _is_number(result: Result, name: str) -> bool:
+    kind = str(result.arrow().column(name).type)
     return kind.startswith(("int", "uint", "float", "double", "decimal", "half"))
 
 
-def _numbers(found: Result, name: str) -> tuple[NDArray[np.float64] | _Ints, NDArray[np.bool_]]:
+def _numbers(result: Result, name: str) -> tuple[NDArray[np.float64] | _Ints, NDArray[np.bool_]]:
     """Return a column of numbers, 0 for null, and which are there."""
-    column = found.arrow().column(name)
+    column = result.arrow().column(name)
     is_there = np.asarray(column.is_valid().to_numpy())
     filled = column.fill_null(0) if column.null_count else column
     values: NDArray[Any] = np.asarray(filled.to_numpy())
     return values.astype(np.int64) if values.dtype.kind in "iu" else values.astype(np.float64), is_there
 
 
-def _drawn_cycles(clock: Clock, found: Result, name: str) -> tuple[_Ints, NDArray[np.bool_]]:
-    values, is_there = _numbers(found, name)
+def _drawn_cycles(clock: Clock, result: Result, name: str) -> tuple[_Ints, NDArray[np.bool_]]:
+    values, is_there = _numbers(result, name)
     is_there &= np.isfinite(values) & (np.abs(values) < 1 << 62)
     whole = np.where(is_there, values, 0).astype(np.int64)
     return (whole if name.endswith("_cycles") else clock.cycles_array(whole)), is_there
 
 
-def _grouped(found: Result, rows: _Ints, used: set[str | None]) -> tuple[_Ints, tuple[str, ...]]:
+def _grouped(result: Result, rows: _Ints, used: set[str | None]) -> tuple[_Ints, tuple[str, ...]]:
     """Return by what the rows are grouped: the first column of texts, else of numbers of things."""
-    names = [name for name in (*_GROUPS, *found.columns) if name in found.columns and name not in used]
-    texts = [name for name in names if str(found.arrow().column(name).type) in ("string", "large_string")
-             or str(found.arrow().column(name).type).startswith("dictionary")]  # fmt: skip
+    names = [name for name in (*_GROUPS, *result.columns) if name in result.columns and name not in used]
+    texts = [name for name in names if str(result.arrow().column(name).type) in ("string", "large_string")
+             or str(result.arrow().column(name).type).startswith("dictionary")]  # fmt: skip
     name = next(iter(texts or [name for name in names if name in _GROUPS]), None)
     if name is None:
         return np.zeros(len(rows), np.int64), ("",)
-    column = found[name][rows]
+    column = result[name][rows]
     shown, code, counts = np.unique(column.astype(np.str_), return_inverse=True, return_counts=True)
     if len(shown) <= MOST_GROUPS:
         return code.astype(np.int64), tuple(f"{name} {text}" if name not in texts else text for text in shown.tolist())
@@ -241,26 +241,26 @@ def query_of(view: View, trace: Trace, window: TimeWindow) -> str:
     return f"select * from {source} limit {_SHOWN}"  # noqa: S608  -- names and numbers of our own
 
 
-def event_of_row(trace: Trace, found: Result, row: int) -> int | None:
+def event_of_row(trace: Trace, result: Result, row: int) -> int | None:
     """Return the event that a row is about: its column `event`, else the first `..._event`; None if it has none."""
-    columns = [name for name in found.columns if name == "event" or name.endswith("_event")]
+    columns = [name for name in result.columns if name == "event" or name.endswith("_event")]
     for name in sorted(columns, key=lambda name: name != "event"):
-        value = _number(found, name, row)
+        value = _number(result, name, row)
         if value is not None and 0 <= value < len(trace.events):
             return value
     return None
 
 
-def window_of_row(trace: Trace, found: Result, row: int) -> TimeWindow | None:
+def window_of_row(trace: Trace, result: Result, row: int) -> TimeWindow | None:
     """Return the range that a row is about, from its columns `start_...` and `end_...`; None if it has none.
 
     A moment, `time_...` or a start without an end, is a range of one cycle.
     """
-    start = _cycles(trace, found, "start", row)
-    start = _cycles(trace, found, "time", row) if start is None else start
+    start = _cycles(trace, result, "start", row)
+    start = _cycles(trace, result, "time", row) if start is None else start
     if start is None:
         return None
-    end = _cycles(trace, found, "end", row)
+    end = _cycles(trace, result, "end", row)
     window = TimeWindow(start, max(end if end is not None else start, start) + 1)
     limits = trace.window
     return window if window.start < limits.end and window.end > limits.start else None
@@ -273,16 +273,16 @@ def cell_text(value: Any) -> str:
     return visible_line(value_text(value))
 
 
-def _cycles(trace: Trace, found: Result, name: str, row: int) -> int | None:
-    cycles = _number(found, f"{name}_cycles", row)
+def _cycles(trace: Trace, result: Result, name: str, row: int) -> int | None:
+    cycles = _number(result, f"{name}_cycles", row)
     if cycles is not None:
         return cycles
-    ns = _number(found, f"{name}_ns", row)
+    ns = _number(result, f"{name}_ns", row)
     return None if ns is None else trace.clock.cycles(ns)
 
 
-def _number(found: Result, name: str, row: int) -> int | None:
-    if name not in found.columns:
+def _number(result: Result, name: str, row: int) -> int | None:
+    if name not in result.columns:
         return None
-    value = found.value(row, name)
+    value = result.value(row, name)
     return value if isinstance(value, int) and not isinstance(value, bool) else None

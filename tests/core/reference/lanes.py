@@ -21,7 +21,8 @@ def whole_spans(index, start, ends, code, cpu, value, wanted, left_out, running,
     goes_on = (thread[1:] == thread[:-1]) & (values[1:] == values[:-1]) & (end[:-1] == row[1:])
     goes_on &= (values[1:] != running) | (cpu[row[1:]] == cpu[row[:-1]])
     first, last = np.append(True, ~goes_on)[: len(row)], np.append(~goes_on, True)[: len(row)]
-    return thread[first].astype(np.uint32), values[first], row[first].astype(np.uint32), end[last].astype(np.uint32)
+    of_thread = np.bincount(thread[first], minlength=len(start) - 1)
+    return of_thread, values[first], row[first].astype(np.uint32), end[last].astype(np.uint32)
 
 
 def cpu_states(rows, ends, cpu, time, thread, number, value, gap, end):

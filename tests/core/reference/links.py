@@ -72,11 +72,6 @@ def _of_nobody(code, cpu, thread, trait, stays, every):
     return np.concatenate(enters).astype(np.uint32), np.concatenate(ends).astype(np.uint32)
 
 
-def grouped_rows(code, group, counts):
-    """Return the events of each group."""
-    return [np.flatnonzero(group[code] == number).astype(np.uint32) for number in range(len(counts))]
-
-
 def last_before(code, cpu, table, rows):
     """Return the last event of the table before each on its CPU."""
     return last_of(cpu, np.flatnonzero(table[code]), rows)
@@ -132,7 +127,7 @@ def next_where(value, table):
     return np.minimum.accumulate(own[::-1])[::-1].astype(np.uint32)
 
 
-def rows_with(code, table):
+def rows_with(code, table, _most=None):
     """Return the rows of the events whose code is in the table."""
     return np.flatnonzero(table[code]).astype(np.uint32)
 
@@ -145,11 +140,6 @@ def values_of(code, rows, table):
 def times_of(time, rows, end):
     """Return the times of the events; behind the last one it is the end."""
     return np.append(time, end)[np.asarray(rows, np.int64)]
-
-
-def sorted_rows(rows, _count):
-    """Return the rows in order."""
-    return np.sort(rows)
 
 
 def numbered(number):
