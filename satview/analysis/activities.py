@@ -190,7 +190,7 @@ def _learned(trace: Trace) -> Activities:
     enclosed = spans(trace)
     parts = [by_pulse, _of_messages(trace)]
     parts += [_of_waits(trace, words, value, is_woken) for words, value in (("sleep", NANOSLEEP), ("interrupt", _INTR))]
-    parts += [_of_spans(trace, found) for found in enclosed]
+    parts += [_of_spans(trace, kind) for kind in enclosed]
     groups = [(part, positions) for part in parts for positions in _groups(part)]
     left_out = max(0, len(groups) - MOST_ACTIVITIES)
     if left_out:
@@ -205,7 +205,7 @@ def _learned(trace: Trace) -> Activities:
                                 "period" if deadline > 0 else ""))  # fmt: skip
         instances.activity[:] = position
         columns.append(instances)
-    return Activities(tuple(learned), _joined(columns), left_out, sum(found.left_out for found in enclosed))
+    return Activities(tuple(learned), _joined(columns), left_out, sum(kind.left_out for kind in enclosed))
 
 
 def _groups(part: _Part) -> list[NDArray[np.intp]]:
@@ -379,12 +379,13 @@ def _of_waits(trace: Trace, trigger: str, value: int, is_woken: NDArray[np.bool_
     return _part(trace, trigger, thread, thread, start, trace.events.time_cycles[woken], end, is_exact)
 
 
-def _of_spans(trace: Trace, found: Spans) -> _Part:
+def _of_spans(trace: Trace, kind: Spans) -> _Part:
     """Return what two events of one thread enclose."""
-    thread, time = trace.events.thread[found.first].astype(np.int64), trace.events.time_cycles[found.first]
-    is_exact = np.ones(len(found.first), np.bool_)
-    part = _part(trace, found.trigger, found.group, thread, found.first, time, found.last, is_exact)
-    return replace(part, labels=found.labels)
+    begin = kind.begin_row
+    thread, time = trace.events.thread[begin].astype(np.int64), trace.events.time_cycles[begin]
+    is_exact = np.ones(len(begin), np.bool_)
+    part = _part(trace, kind.trigger, kind.group, thread, begin, time, kind.end_row, is_exact)
+    return replace(part, labels=kind.labels)
 
 
 def _with_said(trace: Trace, learned: Activities, timing: Mapping[str, Timing]) -> Activities:

@@ -41,15 +41,15 @@ class Spans:
     Attributes:
         trigger: What begins them, in a word.
         group: int64, which belong together.
-        first, last: int64, rows of the events; -1 = the trace ends before.
+        begin_row, end_row: int64, rows of the events; -1 = the trace ends before.
         labels: What each group is called, behind its thread.
         left_out: Groups beyond `MOST_CALLS`.
     """
 
     trigger: str
     group: _Ints
-    first: _Ints
-    last: _Ints
+    begin_row: _Ints
+    end_row: _Ints
     labels: dict[int, str]
     left_out: int = 0
 
@@ -72,14 +72,14 @@ def _of_user_events(trace: Trace) -> Spans:
     rows = rows_of_class(trace, wire.WireClass.USER)
     rows = rows[trace.events.thread[rows] != UNKNOWN_THREAD]
     number = (trace.events.code[rows] & wire.EVENT_MASK).astype(np.int64)
-    firsts, lasts, groups, labels = [], [], [], dict[int, str]()
+    begins, ends, groups, labels = [], [], [], dict[int, str]()
     is_free = np.ones(len(rows), np.bool_)
 
-    def add(first: NDArray[np.integer], last: NDArray[np.integer], begin: int, label: str) -> None:
-        group = trace.events.thread[first].astype(np.int64) << _BITS | begin
+    def add(begin_row: NDArray[np.integer], end_row: NDArray[np.integer], begin: int, label: str) -> None:
+        group = trace.events.thread[begin_row].astype(np.int64) << _BITS | begin
         labels.update(dict.fromkeys(np.unique(group).tolist(), label))
-        firsts.append(first.astype(np.int64))
-        lasts.append(last.astype(np.int64))
+        begins.append(begin_row.astype(np.int64))
+        ends.append(end_row.astype(np.int64))
         groups.append(group)
 
     for begin, end, name in described_pairs(trace):
@@ -91,10 +91,10 @@ def _of_user_events(trace: Trace) -> Spans:
     thread = trace.events.thread[rows]
     for own in np.split(np.arange(len(rows)), np.flatnonzero(thread[1:] != thread[:-1]) + 1):
         if (pair := _pair_of(trace, rows[own], number[own])) is not None:
-            first, last, begin, end = pair
-            add(first, last, begin, f"user events {begin} to {end}")
-    group, first, last = (np.concatenate([np.empty(0, np.int64), *parts]) for parts in (groups, firsts, lasts))
-    return Spans("events", group, first, last, labels)
+            begin_row, end_row, begin, end = pair
+            add(begin_row, end_row, begin, f"user events {begin} to {end}")
+    group, begin_row, end_row = (np.concatenate([np.empty(0, np.int64), *parts]) for parts in (groups, begins, ends))
+    return Spans("events", group, begin_row, end_row, labels)
 
 
 def _pair_of(trace: Trace, rows: NDArray[np.uint32], number: _Ints) -> tuple[_Ints, _Ints, int, int] | None:
@@ -121,54 +121,54 @@ def _pair_of(trace: Trace, rows: NDArray[np.uint32], number: _Ints) -> tuple[_In
     median = [np.median(pause[is_next & (which[:-1] == kind)]) for kind in range(count)]
     end = int(np.argmax(median))
     begin = int(following[end])
-    at = np.flatnonzero(which == begin)
-    at = at[at + count - 1 < len(rows)]
-    first, last = rows[at].astype(np.int64), rows[at + count - 1].astype(np.int64)
-    whole = is_whole(trace, first, last) & (number[at + count - 1] == kinds[end])
-    return first[whole], last[whole], int(kinds[begin]), int(kinds[end])
+    starts = np.flatnonzero(which == begin)
+    starts = starts[starts + count - 1 < len(rows)]
+    begin_row, end_row = rows[starts].astype(np.int64), rows[starts + count - 1].astype(np.int64)
+    whole = is_whole(trace, begin_row, end_row) & (number[starts + count - 1] == kinds[end])
+    return begin_row[whole], end_row[whole], int(kinds[begin]), int(kinds[end])
 
 
 def _of_functions(trace: Trace) -> Spans:
-    first, last = function_calls(trace)
-    address = argument(trace, first, "thisfn")[0]
+    begin_row, end_row = function_calls(trace)
+    address = argument(trace, begin_row, "thisfn")[0]
     places, which = np.unique(address, return_inverse=True)
-    found = _longest(trace, "function", first, last, which.reshape(-1))
+    longest = _longest(trace, "function", begin_row, end_row, which.reshape(-1))
     symbols = symbols_of(trace)
-    for group in found.labels:
+    for group in longest.labels:
         where, process = int(places[group & (1 << _BITS) - 1]), int(trace.threads.process[group >> _BITS])
         name = "" if symbols is None else symbols.place(process, where).function
-        found.labels[group] = f"{name or f'0x{where:x}'}()"
-    return found
+        longest.labels[group] = f"{name or f'0x{where:x}'}()"
+    return longest
 
 
 def _of_kernel_calls(trace: Trace) -> Spans:
-    (first, last), _ = calls(trace)
-    code = trace.events.code[first]
+    (begin_row, end_row), _ = calls(trace)
+    code = trace.events.code[begin_row]
     names = {number: trace.catalogue.name(number) for number in np.unique(code).tolist()}
     waits = [number for number, name in names.items() if any(word in name for word in _WAITING)]
     if waits:
         works = ~np.isin(code, waits)
-        first, last, code = first[works], last[works], code[works]
-    found = _longest(trace, "call", first, last, code)
-    for group in found.labels:
-        found.labels[group] = names[group & (1 << _BITS) - 1]
-    return found
+        begin_row, end_row, code = begin_row[works], end_row[works], code[works]
+    longest = _longest(trace, "call", begin_row, end_row, code)
+    for group in longest.labels:
+        longest.labels[group] = names[group & (1 << _BITS) - 1]
+    return longest
 
 
 def _longest(
-    trace: Trace, trigger: str, first: NDArray[np.uint32], last: NDArray[np.uint32], what: NDArray[np.integer]
+    trace: Trace, trigger: str, begin_row: NDArray[np.uint32], end_row: NDArray[np.uint32], what: NDArray[np.integer]
 ) -> Spans:
     """Return the spans of the pairs of a thread and what it calls that take longest in all."""
     time = trace.events.time_cycles
-    length = np.where(last == OPEN, trace.window.end, time[np.where(last == OPEN, 0, last)]) - time[first]
-    key = trace.events.thread[first].astype(np.int64) << _BITS | what
+    length = np.where(end_row == OPEN, trace.window.end, time[np.where(end_row == OPEN, 0, end_row)]) - time[begin_row]
+    key = trace.events.thread[begin_row].astype(np.int64) << _BITS | what
     groups, which = np.unique(key, return_inverse=True)
     total = np.bincount(which.reshape(-1), length, len(groups))
     kept = np.sort(np.argsort(-total, kind="stable")[:MOST_CALLS])
     is_kept = np.zeros(len(groups), np.bool_)
     is_kept[kept] = True
-    at = np.flatnonzero(is_kept[which.reshape(-1)])
-    end = last[at].astype(np.int64)
-    end[last[at] == OPEN] = -1
-    return Spans(trigger, key[at], first[at].astype(np.int64), end, dict.fromkeys(groups[kept].tolist(), ""),
-                 len(groups) - len(kept))  # fmt: skip
+    chosen = np.flatnonzero(is_kept[which.reshape(-1)])
+    labels = dict.fromkeys(groups[kept].tolist(), "")
+    end = end_row[chosen].astype(np.int64)
+    end[end_row[chosen] == OPEN] = -1
+    return Spans(trigger, key[chosen], begin_row[chosen].astype(np.int64), end, labels, len(groups) - len(kept))

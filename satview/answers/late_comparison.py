@@ -104,9 +104,9 @@ class Compared:
 
 def split(trace: Trace, instances: Instances) -> tuple[int, Shares]:
     """Return the parts of some instances, of as many of the first ones as the bounds allow, and how many these are."""
-    first, last = (np.searchsorted(trace.events.time_cycles, times) for times in
+    begin, over = (np.searchsorted(trace.events.time_cycles, times) for times in
                    (instances.start_cycles, instances.end_cycles))  # fmt: skip
-    count = max(1, int(np.searchsorted(np.cumsum(last - first), _MOST_EVENTS, side="right")))
+    count = max(1, int(np.searchsorted(np.cumsum(over - begin), _MOST_EVENTS, side="right")))
     chosen = instances.at(np.arange(min(count, len(instances))))
     return len(chosen), blame(trace, chosen.thread, chosen.start_cycles, chosen.begin_cycles, chosen.end_cycles)
 
@@ -194,14 +194,14 @@ def _happenings(trace: Trace, threads: _Ints) -> list[tuple[_Ints, tuple[_Ints, 
     code = trace.events.code[calls].astype(np.int64)
     calls, code = calls[code & _CALL_FORM == 0], code[code & _CALL_FORM == 0]
     sent = transactions(trace)
-    mine = np.flatnonzero((sent.client > 0) & is_wanted[np.maximum(sent.client, 0)] & (sent.server_pid > 0))
+    own = np.flatnonzero((sent.client > 0) & is_wanted[np.maximum(sent.client, 0)] & (sent.server_pid > 0))
     faults = of_threads(rows_of_codes(trace, *LANE_CLASS_BY_NAME["faults"].codes))
     pids = dict(zip(trace.processes.pid.tolist(), range(len(trace.processes)), strict=True))
     nothing = np.zeros
     return [
         (moves, (nothing(len(moves), np.int64), lambda _: "CPU moved\n")),
         (calls, (code, lambda code: f"call\n{trace.catalogue.name(code)}")),
-        (sent.send_row[mine], (sent.server_pid[mine], lambda pid: f"message\n{trace.short_process_name(pids[pid])}"
+        (sent.send_row[own], (sent.server_pid[own], lambda pid: f"message\n{trace.short_process_name(pids[pid])}"
                                if pid in pids else f"message\npid {pid}")),
         (faults, (nothing(len(faults), np.int64), lambda _: "page fault\n")),
     ]  # fmt: skip

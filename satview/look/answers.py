@@ -177,9 +177,9 @@ def overview(trace: Trace) -> Details:
     statistics = Statistics(trace)
     sections = [
         Section("Verdicts: what is wrong", _verdict_lines(trace)),
-        Section("CPUs", _cpu_lines(found)),
-        Section("Busiest threads", _thread_lines(found)),
-        Section("Processes", _process_lines(found)),
+        Section("CPUs", _cpu_lines(statistics)),
+        Section("Busiest threads", _thread_lines(statistics)),
+        Section("Processes", _process_lines(statistics)),
         Section("Done again and again: most missed first", _activity_lines(late(trace))),
         Section("Outside", tuple(Line("", words) for words in [outside_words(trace)] if words)),
         Section("Trust", _trust_lines(trace)),
@@ -236,12 +236,12 @@ def lateness(trace: Trace, activity: str = "", timing: Mapping[str, Timing] | No
     Raises:
         UsageError: There is no such activity, or one of the file.
     """
-    found = late(trace, timing)
-    number = found.found.named(activity) if activity else found.most_telling()
-    chains = _rows(found.chains(), "chain", "measure", "median", "max", "bound", "misses")
-    sections = [Section("Done again and again: most missed first", _activity_lines(found)), Section("Chains", chains)]
+    answer = late(trace, timing)
+    number = answer.found.named(activity) if activity else answer.most_telling()
+    chains = _rows(answer.chains(), "chain", "measure", "median", "max", "bound", "misses")
+    sections = [Section("Done again and again: most missed first", _activity_lines(answer)), Section("Chains", chains)]
     if number is not None:
-        (parts, says), differences = found.explained(found.worst(number, 1)), found.compared(number)
+        (parts, says), differences = answer.explained(answer.worst(number, 1)), answer.compared(number)
         sections += [
             Section("The worst instance", (Line("", says[0]),)),
             Section("Where its time went", _rows(parts.unfolded(), "part", "whom", "what", "length", "share")),
@@ -261,9 +261,9 @@ def _rows(shown: Table, name: str, *columns: str) -> tuple[Line, ...]:
     return (*lines, Line("", f"and {len(shown) - _MOST:,} more")) if len(shown) > _MOST else tuple(lines)
 
 
-def _activity_lines(found: Late, thread: int | None = None) -> tuple[Line, ...]:
+def _activity_lines(answer: Late, thread: int | None = None) -> tuple[Line, ...]:
     """Return activities with their longest instances, of one thread or of all, and where the time of the worst went."""
-    shown = found.activities().sorted_by("misses")
+    shown = answer.activities().sorted_by("misses")
     if thread is not None:
         shown = shown.rows(shown["thread"] == thread)
     lines = []
@@ -412,8 +412,8 @@ def _why_lines(trace: Trace, event: int) -> tuple[Line, ...]:
 
 
 def _verdict(trace: Trace, handle: Handle) -> Details:
-    found = verdicts_of(trace)
-    return verdict_details(trace, found[_within(handle, len(found) + 1, 1) - 1], f"{handle} ")
+    verdicts = verdicts_of(trace)
+    return verdict_details(trace, verdicts[_within(handle, len(verdicts) + 1, 1) - 1], f"{handle} ")
 
 
 def verdict_details(trace: Trace, verdict: Verdict, handle: str = "") -> Details:

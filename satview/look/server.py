@@ -119,12 +119,12 @@ class Answers:
             trace: Name of the file.
             timing: A file of timing, whose deadlines, periods and chains are checked too; empty for none.
         """
-        found = self.trace(trace)
-        answers = [as_text(look(found, f"v-{number}")) for number in range(1, len(verdicts_of(found)) + 1)]
+        opened = self.trace(trace)
+        answers = [as_text(look(opened, f"v-{number}")) for number in range(1, len(verdicts_of(opened)) + 1)]
         if timing:
             limits = read_thresholds(None, self.path(timing))
             kinds = [kind for kind, rule in rules().items() if rule.timing]
-            answers += [as_text(verdict_details(found, verdict)) for verdict in find_verdicts(found, limits, kinds)]
+            answers += [as_text(verdict_details(opened, verdict)) for verdict in find_verdicts(opened, limits, kinds)]
         return "\n\n".join(answers) or "nothing found; look says what the trace cannot show"
 
     def why(self, trace: str, thread: str, at: str) -> str:

@@ -354,13 +354,13 @@ def write_report(
     """
     progress = report or (lambda _share: None)
     asked = thresholds or default_thresholds()
-    found = find_verdicts(trace, asked, progress=lambda share: progress(_VERDICTS_SHARE * share))
+    verdicts = find_verdicts(trace, asked, progress=lambda share: progress(_VERDICTS_SHARE * share))
     sections: list[tuple[str, Callable[[Trace], str]]] = [
         *_SECTIONS,
         ("What is late", partial(lateness, thresholds=asked)),
         ("What the trace cannot show", partial(limits, thresholds=asked)),
     ]
-    steps = (1 + len(found[:pictures]) if pictures else 0) + len(sections)
+    steps = (1 + len(verdicts[:pictures]) if pictures else 0) + len(sections)
     shares = iter(_VERDICTS_SHARE + (1 - _VERDICTS_SHARE) * step / steps for step in range(1, steps + 1))
     with tempfile.TemporaryDirectory(prefix="satview-report-") as folder:
         whole = _picture(trace, Path(folder), [], "The whole trace") if pictures else ""
@@ -374,7 +374,7 @@ def write_report(
             progress(next(shares))
     parts = [("Trace", head(trace) + whole)]
     if len(trace.events):
-        parts.append(("Verdicts", verdict_list(trace, found, drawn)))
+        parts.append(("Verdicts", verdict_list(trace, verdicts, drawn)))
         for title, make in sections:
             parts.append((title, make(trace)))
             progress(next(shares))

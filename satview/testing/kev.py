@@ -188,9 +188,9 @@ class Kev:
         Raises:
             UsageError: There is none, or there are several.
         """
-        found = activities(self.trace, self.timing)
-        number = found.named(name)
-        own = found.instances.at(found.instances.activity == number)
+        learned = activities(self.trace, self.timing)
+        which = learned.named(name)
+        own = learned.instances.at(learned.instances.activity == which)
         is_done, goes_on = own.is_known & ~own.is_open, own.is_known & own.is_open
         done = own.at(is_done)
         return Durations(
@@ -209,9 +209,9 @@ class Kev:
         Raises:
             UsageError: There are not two, or one of them is none.
         """
-        found = activities(self.trace, self.timing)
+        learned = activities(self.trace, self.timing)
         said = self.timing.get(names)
-        chain = chain_of(found, said.chain if said is not None and said.chain else names)
+        chain = chain_of(learned, said.chain if said is not None and said.chain else names)
 
         def durations(times: ChainTimes, what: str) -> Durations:
             is_done, goes_on = times.is_known & ~times.is_open, times.is_known & times.is_open
@@ -304,9 +304,9 @@ class Kev:
         if kind:
             refuse_unsaid([kind_of(kind)], limits)
         kinds = [one for one in ([kind_of(kind)] if kind else all_kinds()) if limits.is_enabled(one)]
-        found = find_verdicts(self.trace, limits, kinds)
-        if found:
-            raise self._verdict_failure(found)
+        verdicts = find_verdicts(self.trace, limits, kinds)
+        if verdicts:
+            raise self._verdict_failure(verdicts)
         undecided = [] if self.is_lenient else undecided_table(self.trace, kinds).records()
         if undecided:
             raise KevFailure("\n".join(f"the trace cannot show {row['kind']}: {row['reason']}" for row in undecided))

@@ -66,9 +66,9 @@ def _threads(*rows: int) -> list[int]:
 )
 def missed_deadlines(evidence: Evidence, limits: Limits) -> list[Verdict]:
     """Return activities of which instances took longer than the file says, or than the period that it says."""
-    found, verdicts = activities(evidence.trace, limits.timing), []
-    rounds, overrun = found.instances, found.overrun_cycles
-    for number, activity in enumerate(found.activities):
+    learned, verdicts = activities(evidence.trace, limits.timing), []
+    rounds, overrun = learned.instances, learned.overrun_cycles
+    for number, activity in enumerate(learned.activities):
         late = np.flatnonzero((rounds.activity == number) & (overrun > 0))
         is_said = activity.deadline_from == "said" or activity.is_period_said
         if not is_said or not len(late):
@@ -78,7 +78,7 @@ def missed_deadlines(evidence: Evidence, limits: Limits) -> list[Verdict]:
         thread = int(rounds.thread[worst])
         words, other, remedy = _blamed(evidence, thread, (start, end), int(rounds.begin_cycles[worst]))
         of = f"its deadline of {evidence.length(activity.deadline_cycles)}"
-        cases = _cases(found, late)
+        cases = _cases(learned, late)
         triggered, done = rounds.start_row[late].tolist(), rounds.end_row[late].tolist()
         verdicts.append(evidence.verdict(
             Severity.WARNING, (start, end), _threads(thread, other), [activity.name], [*triggered, *done],
@@ -91,8 +91,8 @@ def missed_deadlines(evidence: Evidence, limits: Limits) -> list[Verdict]:
     return verdicts
 
 
-def _cases(found: Activities, late: NDArray[np.intp]) -> list[tuple[int, int, int]]:
-    rounds = found.instances
+def _cases(learned: Activities, late: NDArray[np.intp]) -> list[tuple[int, int, int]]:
+    rounds = learned.instances
     return list(zip(rounds.start_cycles[late].tolist(), rounds.end_cycles[late].tolist(),
                     rounds.start_row[late].tolist(), strict=True))  # fmt: skip
 
@@ -112,11 +112,11 @@ def missed_triggers(evidence: Evidence, limits: Limits) -> list[Verdict]:
     The time from the last trigger to the end of the trace counts too, as a lower bound.
     """
     trace = evidence.trace
-    found, verdicts = activities(trace, limits.timing), []
-    for number, activity in enumerate(found.activities):
+    learned, verdicts = activities(trace, limits.timing), []
+    for number, activity in enumerate(learned.activities):
         if not activity.is_period_said:
             continue
-        rounds = found.instances.at(found.instances.activity == number)
+        rounds = learned.instances.at(learned.instances.activity == number)
         if not len(rounds):
             continue
         period, allowed = activity.period_cycles, activity.period_cycles * limits.number("tolerance_percent") / 100
@@ -160,12 +160,12 @@ def missed_triggers(evidence: Evidence, limits: Limits) -> list[Verdict]:
 def late_chains(evidence: Evidence, limits: Limits) -> list[Verdict]:
     """Return chains whose reaction, or the age of whose input, was longer than the file says."""
     trace = evidence.trace
-    found, verdicts = activities(trace, limits.timing), []
+    learned, verdicts = activities(trace, limits.timing), []
     for name, said in limits.timing.items():
         for times_of, text, what in ((reactions, said.reaction, "reaction"), (ages, said.age, "age of the input")):
             if not text:
                 continue
-            times, bound = times_of(trace, found, chain_of(found, said.chain)), bound_cycles(trace, text)
+            times, bound = times_of(trace, learned, chain_of(learned, said.chain)), bound_cycles(trace, text)
             late = np.flatnonzero(times.is_known & (times.length_cycles > bound))
             if not len(late):
                 continue
@@ -173,9 +173,9 @@ def late_chains(evidence: Evidence, limits: Limits) -> list[Verdict]:
                              times.start_row[late].tolist(), strict=True))  # fmt: skip
             worst = int(late[longest(cases)])
             start, end, _ = cases[longest(cases)]
-            words, threads, remedy = _slowest_step(evidence, found, times, worst)
+            words, threads, remedy = _slowest_step(evidence, learned, times, worst)
             steps = times.steps[worst]
-            rows = found.instances.start_row[steps[steps >= 0]].tolist()
+            rows = learned.instances.start_row[steps[steps >= 0]].tolist()
             verdicts.append(evidence.verdict(
                 Severity.WARNING, (start, end), threads, [name], [*rows, *times.start_row[late].tolist()],
                 (f"The {what} of the chain {name} is {'at least ' if times.is_open[worst] else ''}"
@@ -186,17 +186,17 @@ def late_chains(evidence: Evidence, limits: Limits) -> list[Verdict]:
     return verdicts
 
 
-def _slowest_step(evidence: Evidence, found: Activities, times: ChainTimes, row: int) -> tuple[str, list[int], str]:
+def _slowest_step(evidence: Evidence, learned: Activities, times: ChainTimes, row: int) -> tuple[str, list[int], str]:
     """Return in which activity of a chain, or before which, most of its time went; its threads; and what would help.
 
     An activity has the time from its trigger, or from when the one before is done with it, until the next one begins.
     """
-    rounds, end = found.instances, int(times.end_cycles[row])
+    rounds, end = learned.instances, int(times.end_cycles[row])
     reached = [step for step in times.steps[row].tolist() if step >= 0]
     moment, before = int(times.start_cycles[row]), ""
     spent: list[tuple[int, int, int, str]] = []  # start, end, instance or -1, name
     for place, step in enumerate(reached):
-        name = found.activities[int(rounds.activity[step])].name
+        name = learned.activities[int(rounds.activity[step])].name
         start = min(max(moment, int(rounds.start_cycles[step])), end)
         spent.append((moment, start, -1, f"after {before}, until {name} is triggered"))
         done = int(rounds.end_cycles[step])
@@ -205,7 +205,7 @@ def _slowest_step(evidence: Evidence, found: Activities, times: ChainTimes, row:
         moment, before = min(max(done, start), end), name
         spent.append((start, moment, step, name))
     spent.append((moment, end, -1, f"after {before}, with which nothing goes on"))
-    start, stop, step, name = spent[longest([(first, last, 0) for first, last, *_ in spent])]
+    start, stop, step, name = spent[longest([(begin, over, 0) for begin, over, *_ in spent])]
     threads = _threads(*(int(rounds.thread[one]) for one in reversed(reached)))
     if step < 0:
         return f"{evidence.length(stop - start)} {name}", threads, "Let the activities of the chain trigger each other."
