@@ -29,6 +29,7 @@ from satview.linkage.mutexes import MUTEX, entries_of
 from satview.linkage.table import NO_EVENT, OPEN
 from satview.linkage.wake_ups import last_sends, wake_ups
 from satview.store.arguments import arguments
+from satview.store.axis import files_of
 from satview.store.losses import idle_threads
 from satview.store.time_ranges import cut_at
 from satview.store.trace import LOGGER, Trace
@@ -94,12 +95,12 @@ class Kept(IntEnum):
 
 
 _KEPT_WORDS: Final = {
-    Kept.BUDGET: "CPU {} is idle and allowed; perhaps the budget of its partition is used up",
-    Kept.RUNMASK: "CPU {} is idle, which its runmask forbids",
-    Kept.RUNMASK_OR_BUDGET: "CPU {} is idle; perhaps its runmask or the budget of its partition keeps it off",
-    Kept.UNLOGGED_RUNMASK: "CPU {} is idle; perhaps its runmask keeps it off",
-    Kept.UNKNOWN: "CPU {} is idle and allowed",
-    Kept.SPENT: "CPU {} has a thread of lower priority, so the budget of its partition is used up",
+    Kept.BUDGET: "{} is idle and allowed; perhaps the budget of its partition is used up",
+    Kept.RUNMASK: "{} is idle, which its runmask forbids",
+    Kept.RUNMASK_OR_BUDGET: "{} is idle; perhaps its runmask or the budget of its partition keeps it off",
+    Kept.UNLOGGED_RUNMASK: "{} is idle; perhaps its runmask keeps it off",
+    Kept.UNKNOWN: "{} is idle and allowed",
+    Kept.SPENT: "{} has a thread of lower priority, so the budget of its partition is used up",
 }
 _KEPT_BITS: Final = 3  # of the value; the number of the CPU is above
 
@@ -137,14 +138,14 @@ class Shares:
         return len(self.interval)
 
 
-def object_words(kind: int, value: int) -> str:
+def object_words(trace: Trace, kind: int, value: int) -> str:
     """Return what a part is about: the interrupt, the lock, the state, or why an idle CPU does not help."""
     if kind == Blame.INTERRUPT:
         return f"interrupt 0x{value:x}"
     if kind == Blame.LOCK:
         return f"lock 0x{value & (1 << 64) - 1:x}" if value != -1 else ""
     if kind in (Blame.NO_CPU, Blame.PREEMPTED, Blame.TRACING) and value:
-        return _KEPT_WORDS[Kept(value & (1 << _KEPT_BITS) - 1)].format(value >> _KEPT_BITS)
+        return _KEPT_WORDS[Kept(value & (1 << _KEPT_BITS) - 1)].format(trace.cpu_title(value >> _KEPT_BITS))
     return STATE_BY_VALUE[value].name if kind == Blame.WAIT and value in STATE_BY_VALUE else ""
 
 
@@ -152,7 +153,7 @@ def part_words(trace: Trace, parts: Shares, row: int) -> str:
     """Return in words how long a part is and with what it was spent: `4.100 ms ready while hog 1 ran`."""
     kind, thread = Blame(int(parts.kind[row])), int(parts.thread[row])
     whom = trace.thread_name(thread) if thread > 0 else ""
-    what = object_words(kind, int(parts.value[row]))
+    what = object_words(trace, kind, int(parts.value[row]))
     words = {
         Blame.INTERRUPT: what,
         Blame.PREEMPTED: f"ready while {whom} ran" + (f" ({what})" if what else ""),
@@ -424,7 +425,10 @@ def _kept_from_cpu(
         pieces.value[at] = Kept.SPENT | cpu << _KEPT_BITS
         is_open[at] = False
     out, waiting = [pieces.at(np.flatnonzero(~is_open))], pieces.at(np.flatnonzero(is_open))
-    for other in range(trace.cpu_count if len(waiting) else 0):
+    files = files_of(trace)
+    file = None if files is None else files.part_of_cpu(cpu)
+    first_cpu, cpus = (0, trace.cpu_count) if file is None else (file.first_cpu, file.trace.cpu_count)
+    for other in range(first_cpu, first_cpu + cpus):  # those of the same target
         if other == cpu or not len(waiting):
             continue
         edges, is_idle = _idle_ranges(trace, other)
@@ -435,7 +439,7 @@ def _kept_from_cpu(
         waiting = replace(waiting.at(piece), start=begun, end=over)
         is_kept = is_idle[segment] & (over - begun >= least)
         kept = waiting.at(np.flatnonzero(is_kept))
-        allows = _allows(trace, thread, kept.start, other)
+        allows = _allows(trace, thread, kept.start, other - first_cpu)
         unlogged = Kept.RUNMASK_OR_BUDGET if by_budget else Kept.UNLOGGED_RUNMASK
         reason = np.select([allows == 0, allows == 1], [Kept.RUNMASK, allowed], unlogged)
         kept.value[:] = reason | other << _KEPT_BITS
@@ -464,7 +468,7 @@ def _idle_ranges(trace: Trace, cpu: int) -> tuple[_Ints, NDArray[np.bool_]]:
 
 
 def _allows(trace: Trace, thread: int, moments: _Ints, cpu: int) -> _Ints:
-    """Return whether the runmask that a thread has set allows a CPU: 1 and 0, -1 = no event shows a runmask."""
+    """Return whether the runmask that a thread has set allows a CPU of its target: 1 and 0, -1 = no event shows it."""
     rows, mask = trace.cached("analysis.runmasks", _runmasks)
     own = np.flatnonzero(trace.events.thread[rows] == thread)
     last = np.searchsorted(trace.events.time_cycles[rows[own]], moments, side="right") - 1

@@ -387,7 +387,7 @@ class Late:
             {
                 "activity": Texts(chosen.activity[parts.interval].astype(np.uint32), self._names),
                 "start": chosen.start_cycles[parts.interval],
-                **part_columns(parts.kind, whom, parts.value),
+                **part_columns(self.trace, parts.kind, whom, parts.value),
                 "length": parts.cycles,
                 "share": parts.cycles / np.maximum(response, 1),
                 "depth": is_inner.astype(np.int64),

@@ -116,12 +116,12 @@ def thinned(positions: _Ints, most: int = MOST_COMPARED) -> _Ints:
     return positions[np.unique(np.linspace(0, len(positions) - 1, min(most, len(positions))).astype(np.int64))]
 
 
-def part_columns(kind: _Ints, thread: _Ints, value: _Ints) -> dict[str, Texts | _Ints]:
+def part_columns(trace: Trace, kind: _Ints, thread: _Ints, value: _Ints) -> dict[str, Texts | _Ints]:
     """Return the columns that say what parts were spent with."""
     return {
         "part": Texts(kind.astype(np.uint8), tuple(BLAME_WORDS.values())),
         "whom": np.where(thread > 0, thread, -1),
-        "what": Texts.of([object_words(*pair) for pair in zip(kind.tolist(), value.tolist(), strict=True)]),
+        "what": Texts.of([object_words(trace, *pair) for pair in zip(kind.tolist(), value.tolist(), strict=True)]),
     }
 
 
@@ -265,7 +265,7 @@ def _times(trace: Trace, pools: tuple[_Pool, _Pool], cannot_tell: str, note: str
     responses = [np.concatenate([none, *pool.responses]) for pool in pools]
     whole = responses[0].mean() - responses[1].mean() if all(map(len, responses)) else 1.0
     kind, thread, value = (column[order] for column in groups)
-    columns = part_columns(kind, thread, value)
+    columns = part_columns(trace, kind, thread, value)
     question, texts = COMPARISON, name_whom(trace, thread)
     if pools[0].is_by_name:
         names, texts = list(pools[0].names), {}

@@ -151,7 +151,8 @@ def test_only_threads_of_the_partition_that_is_overloaded_lack_its_budget(name: 
     rounds = activities(trace).instances
     rounds = rounds.at(rounds.is_known)
     parts = blame(trace, rounds.thread, rounds.start_cycles, rounds.begin_cycles, rounds.end_cycles)
-    words = np.array([object_words(*pair) for pair in zip(parts.kind.tolist(), parts.value.tolist(), strict=True)])
+    pairs = zip(parts.kind.tolist(), parts.value.tolist(), strict=True)
+    words = np.array([object_words(trace, *pair) for pair in pairs])
     lacks = np.flatnonzero(np.char.find(words, "is used up") >= 0)
     whom = {trace.short_process_name(int(trace.threads.process[thread]))
             for thread in rounds.thread[parts.interval[lacks]].tolist()}  # fmt: skip

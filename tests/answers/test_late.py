@@ -11,6 +11,8 @@ from satview.analysis.timing import Timing, read_timing
 from satview.answers.late import blame_table, late
 from satview.base.errors import UsageError
 from satview.events import wire
+from satview.opened import open_trace
+from satview.store.axis_file import AxisEntry, write_axis
 from satview.store.trace import Trace
 from tests.helpers.kev import TraceBuilder
 from tests.helpers.scene import chained, rounds_of_a_loop
@@ -180,16 +182,8 @@ def test_a_pulse_that_queues_waits_for_earlier_work(tmp_path: Path) -> None:
                      ("earlier work", 2_000), ("own work", 1_000)]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("mask", "what"),
-    [
-        (0b01, "CPU 1 is idle, which its runmask forbids"),
-        (0b11, "CPU 1 is idle and allowed"),
-        (None, "CPU 1 is idle; perhaps its runmask keeps it off"),
-    ],
-)
-def test_a_thread_that_waits_beside_an_idle_cpu_says_why(mask: int | None, what: str, tmp_path: Path) -> None:
-    """Another thread has CPU 0 for 100,000; CPU 1 is idle for 80,000 of that, and then runs a third one."""
+def beside_an_idle_cpu(mask: int | None) -> TraceBuilder:
+    """Return a thread that is ready while another one has CPU 0 for 100,000; CPU 1 is idle for 80,000 of that."""
     build = TraceBuilder(cpus=2).time_event(0).time_event(0, 1)
     build.process_name(1, 5, "bin/control").process_name(2, 6, "bin/hog").process_name(3, 7, "bin/other")
     build.state("RUNNING", 4, 1, 2, cpu=1).state("RUNNING", 10, 5, 1)
@@ -202,10 +196,33 @@ def test_a_thread_that_waits_beside_an_idle_cpu_says_why(mask: int | None, what:
         build.state("READY", woken + 100_000, 6, 1).state("RUNNING", woken + 100_000, 5, 1)
         build.state("NANOSLEEP", woken + 101_000, 5, 1).state("RUNNING", woken + 101_000, 6, 1)
         build.state("RECEIVE", woken + 110_000, 7, 1, cpu=1).state("RUNNING", woken + 110_000, 1, 2, cpu=1)
-    found = late(build.event(wire.code(6, 1), 4_000_000).open(tmp_path))
+    return build.event(wire.code(6, 1), 4_000_000)
+
+
+@pytest.mark.parametrize(
+    ("mask", "what"),
+    [
+        (0b01, "CPU 1 is idle, which its runmask forbids"),
+        (0b11, "CPU 1 is idle and allowed"),
+        (None, "CPU 1 is idle; perhaps its runmask keeps it off"),
+    ],
+)
+def test_a_thread_that_waits_beside_an_idle_cpu_says_why(mask: int | None, what: str, tmp_path: Path) -> None:
+    found = late(beside_an_idle_cpu(mask).open(tmp_path))
     parts = found.blame(found.worst(found.found.named("control 1"), 1)).records()
     assert [(row["part"], row["what"], row["length_ns"]) for row in parts] == [
         ("preempted", what, 80_000), ("preempted", "", 20_000), ("own work", "", 1_000)]  # fmt: skip
+
+
+def test_an_idle_cpu_of_another_target_is_none_that_would_help(tmp_path: Path) -> None:
+    """CPU 0 of the axis is that of an idle target; the mask has bits of the second one's own CPUs."""
+    idle = TraceBuilder().time_event(0).state("RUNNING", 4, 1, 1).event(wire.code(6, 1), 4_000_000)
+    idle.write(tmp_path / "idle.kev")
+    beside_an_idle_cpu(0b01).write(tmp_path / "busy.kev")
+    write_axis(tmp_path / "two.sataxis", [AxisEntry(tmp_path / f"{name}.kev", name) for name in ("idle", "busy")])
+    found = late(open_trace(tmp_path / "two.sataxis"))
+    parts = found.blame(found.worst(found.found.named("control 1"), 1)).records()
+    assert (parts[0]["what"], parts[0]["length_ns"]) == ("busy CPU 1 is idle, which its runmask forbids", 80_000)
 
 
 def test_a_cpu_that_is_free_and_allowed_is_named(tmp_path: Path) -> None:
