@@ -24,7 +24,7 @@ from satview.filters.diagnostics import named_by
 from satview.filters.expressions.expression import select
 from satview.linkage import messages, pulses
 from satview.linkage.latencies import DEATH_PULSE
-from satview.linkage.rows import comm_words, rows_of_codes
+from satview.linkage.rows import comm_words, rows_of_codes, stable_order
 from satview.linkage.states import LANE_VALUES, first_that_fits, state_positions
 from satview.linkage.table import NO_EVENT, OPEN, Certainty
 from satview.linkage.transactions import transactions
@@ -211,7 +211,7 @@ def _learned(trace: Trace) -> Activities:
 def _groups(part: _Part) -> list[NDArray[np.intp]]:
     """Return the positions of the instances of each group that are often enough to be an activity."""
     _, group, size = np.unique(part.group, return_inverse=True, return_counts=True)
-    order = np.argsort(group.reshape(-1), kind="stable")
+    order = stable_order(group.reshape(-1))
     return [own for own in np.split(order, np.cumsum(size)[:-1]) if len(own) >= LEAST_INSTANCES]
 
 

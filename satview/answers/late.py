@@ -276,7 +276,7 @@ class Late:
         """Return how long threads run within the instances of each activity, interrupts included, cycles."""
         instances, (rows, ends) = self.found.instances, run_slices(self.trace)
         threads, starts = self.trace.events.thread[rows], self.trace.events.time_cycles[rows]
-        order, by_thread = stable_order(threads), np.argsort(instances.thread, kind="stable")
+        order, by_thread = stable_order(threads), stable_order(instances.thread)
         numbers, total = np.arange(len(self.trace.threads) + 1), np.zeros(len(instances), np.int64)
         first, edges = (np.searchsorted(column, numbers) for column in (threads[order], instances.thread[by_thread]))
         for thread in np.unique(instances.thread[instances.thread > 0]).tolist():
