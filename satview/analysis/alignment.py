@@ -129,5 +129,5 @@ def common_events(traces: Sequence[Trace], most: int = 20) -> list[str]:
         for code in np.flatnonzero(trace.code_counts).tolist():
             name = f"{trace.catalogue.class_name(code)}/{trace.catalogue.name(code)}"
             counts.setdefault(name, [0] * len(traces))[number] += int(trace.code_counts[code])
-    common = [(max(each), name) for name, each in counts.items() if min(each)]
+    common = [(max(of_traces), name) for name, of_traces in counts.items() if min(of_traces)]
     return [f'event == "{name}"' for _, name in sorted(common)[:most]]

@@ -106,35 +106,35 @@ class _Served:
     @classmethod
     def within(cls, scope: Scope) -> _Served:
         """Return those of a range, cut at it."""
-        found, runs = services(scope.trace), scope.basis.runs
-        start, end = scope.cut(found.start, found.end)
+        served, runs = services(scope.trace), scope.basis.runs
+        start, end = scope.cut(served.start, served.end)
         begin, stop = scope.cut(runs.start, runs.end)
-        mine = np.flatnonzero((runs.thread > 0) & ~scope.basis.is_idle[runs.thread] & (stop > begin))
-        time = np.sort(np.concatenate((start, end, begin[mine])))  # np.unique hashes, which takes four times as long
-        at = np.flatnonzero(end > start)
-        return cls(found.client[at], found.server[at], np.searchsorted(time, start[at]),
-                   np.searchsorted(time, end[at]),
-                   RunSums.of(runs, mine, begin, stop, time, len(scope.trace.threads)))  # fmt: skip
+        working = np.flatnonzero((runs.thread > 0) & ~scope.basis.is_idle[runs.thread] & (stop > begin))
+        time = np.sort(np.concatenate((start, end, begin[working])))  # np.unique hashes, which takes four times as long
+        lasting = np.flatnonzero(end > start)
+        return cls(served.client[lasting], served.server[lasting], np.searchsorted(time, start[lasting]),
+                   np.searchsorted(time, end[lasting]),
+                   RunSums.of(runs, working, begin, stop, time, len(scope.trace.threads)))  # fmt: skip
 
 
 def _imposed(scope: Scope, served: _Served) -> ImposedTable:
     """Return what clients had servers do: of every client along the chain of servers that it waits for."""
-    client, server, first, last = served.client, served.server, served.first, served.last
+    client, server, begin, end = served.client, served.server, served.first, served.last
     parts: list[tuple[_Ints, ...]] = []
     chain: list[tuple[_Ints, NDArray[np.intp]]] = []  # servers of the steps before, and which piece came from which
     while len(client):
         scope.check()
-        cycles = served.run.between(server, first, last)
+        cycles = served.run.between(server, begin, end)
         ran = np.flatnonzero(cycles)
         parts.append((client[ran], server[ran], cycles[ran]))
-        position, spans = overlaps(server, first, last, served.client, served.first, served.last)
+        position, spans = overlaps(server, begin, end, served.client, served.first, served.last)
         after = served.server[spans]
         # No kernel lets threads serve each other, but damaged data may say so: each counts once.
         goes_on = np.flatnonzero((after != client[position]) & ~_has(after, [*chain, (server, position)]))
         position, spans = position[goes_on], spans[goes_on]
         chain.append((server, position))
         client, server = client[position], after[goes_on]
-        first, last = np.maximum(first[position], served.first[spans]), np.minimum(last[position], served.last[spans])
+        begin, end = np.maximum(begin[position], served.first[spans]), np.minimum(end[position], served.last[spans])
     threads = len(scope.trace.threads)
     client, server, cycles = (np.concatenate([np.empty(0, np.int64), *(part[i] for part in parts)]) for i in range(3))
     pair, which = np.unique(client * threads + server, return_inverse=True)
@@ -143,11 +143,11 @@ def _imposed(scope: Scope, served: _Served) -> ImposedTable:
 
 def _has(server: _Ints, chain: list[tuple[_Ints, NDArray[np.intp]]]) -> NDArray[np.bool_]:
     """Return for the last servers of chains whether they are in these before, too."""
-    found, at = np.zeros(len(server), np.bool_), np.arange(len(server))
+    is_there, link_of = np.zeros(len(server), np.bool_), np.arange(len(server))
     for servers, position in reversed(chain):
-        at = position[at]
-        found |= servers[at] == server
-    return found
+        link_of = position[link_of]
+        is_there |= servers[link_of] == server
+    return is_there
 
 
 def _bill(scope: Scope, served: _Served, itself: Cycles) -> tuple[Cycles, Cycles]:
@@ -159,18 +159,18 @@ def _bill(scope: Scope, served: _Served, itself: Cycles) -> tuple[Cycles, Cycles
     threads = len(itself)
     newest = _newest(served)
     own, caused = itself.copy(), np.zeros(threads, np.int64)
-    runner, payer, first, last = newest.server, newest.client, newest.first, newest.last
-    cycles = served.run.between(runner, first, last)
+    runner, payer, begin, end = newest.server, newest.client, newest.first, newest.last
+    cycles = served.run.between(runner, begin, end)
     own -= sum_by(runner, cycles, threads)
     while len(runner):
         scope.check()
         ran = np.flatnonzero(cycles > 0)
-        runner, payer, first, last, cycles = runner[ran], payer[ran], first[ran], last[ran], cycles[ran]
+        runner, payer, begin, end, cycles = runner[ran], payer[ran], begin[ran], end[ran], cycles[ran]
         caused += sum_by(payer, cycles, threads)
-        position, spans = overlaps(payer, first, last, newest.server, newest.first, newest.last)
+        position, spans = overlaps(payer, begin, end, newest.server, newest.first, newest.last)
         position, spans = (part[newest.client[spans] != runner[position]] for part in (position, spans))
-        first, last = np.maximum(first[position], newest.first[spans]), np.minimum(last[position], newest.last[spans])
-        cycles = served.run.between(runner[position], first, last)
+        begin, end = np.maximum(begin[position], newest.first[spans]), np.minimum(end[position], newest.last[spans])
+        cycles = served.run.between(runner[position], begin, end)
         caused -= sum_by(payer[position], cycles, threads)
         runner, payer = runner[position], newest.client[spans]
     return own, caused
@@ -182,23 +182,23 @@ def _newest(served: _Served) -> _Served:
     These do not overlap, and there are none while it serves nobody.
     """
     order = np.lexsort((served.first, served.server))
-    client, server, first, last = (part[order] for part in (served.client, served.server, served.first, served.last))
-    older = _older(server, last)
+    client, server, begin, end = (part[order] for part in (served.client, served.server, served.first, served.last))
+    older = _older(server, end)
     # Whose message it is can change where one is received, and where one is answered.
-    edge = np.sort(np.concatenate((server << 32 | first, server << 32 | last)))
+    edge = np.sort(np.concatenate((server << 32 | begin, server << 32 | end)))
     edge = edge[np.append(True, edge[1:] != edge[:-1])[: len(edge)]]
     whose, moment = edge >> 32, edge & 0xFFFFFFFF
-    at = np.searchsorted(server << 32 | first, edge, side="right") - 1
+    newest = np.searchsorted(server << 32 | begin, edge, side="right") - 1
     while True:
-        is_over = at >= 0
-        is_over[is_over] = last[at[is_over]] <= moment[is_over]
+        is_over = newest >= 0
+        is_over[is_over] = end[newest[is_over]] <= moment[is_over]
         if not is_over.any():
             break
-        at[is_over] = older[at[is_over]]
-    at[at >= 0] = np.where(server[at[at >= 0]] == whose[at >= 0], at[at >= 0], -1)
-    known = np.flatnonzero(at >= 0)
-    at = at[known]
-    return _Served(client[at], server[at], moment[known], moment[known + 1], served.run)
+        newest[is_over] = older[newest[is_over]]
+    newest[newest >= 0] = np.where(server[newest[newest >= 0]] == whose[newest >= 0], newest[newest >= 0], -1)
+    known = np.flatnonzero(newest >= 0)
+    newest = newest[known]
+    return _Served(client[newest], server[newest], moment[known], moment[known + 1], served.run)
 
 
 def _older(server: _Ints, last: _Ints) -> _Ints:
@@ -211,10 +211,12 @@ def _older(server: _Ints, last: _Ints) -> _Ints:
     older = np.arange(len(server)) - 1
     while True:
         # All messages between `older` and the message itself are answered no later than the message.
-        found = older >= 0
-        found[found] = (server[older[found]] == server[found]) & (last[older[found]] <= last[found])
-        if not found.any():
+        has_older = older >= 0
+        has_older[has_older] = (server[older[has_older]] == server[has_older]) & (
+            last[older[has_older]] <= last[has_older]
+        )
+        if not has_older.any():
             break
-        older[found] = older[older[found]]
+        older[has_older] = older[older[has_older]]
     older[(older >= 0) & (server[older] != server)] = -1
     return older

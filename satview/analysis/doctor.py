@@ -163,8 +163,8 @@ def applicable(trace: Trace) -> tuple[str, ...]:
 
 def unanswered(trace: Trace) -> tuple[Diagnosis, ...]:
     """Return what a trace cannot show at all; without what takes long to find out."""
-    found = (diagnosis(trace, key, is_quick=True) for key in applicable(trace))
-    return tuple(row for row in found if not row.trust.mark.is_answer)
+    diagnoses = (diagnosis(trace, key, is_quick=True) for key in applicable(trace))
+    return tuple(row for row in diagnoses if not row.trust.mark.is_answer)
 
 
 def summary(trace: Trace) -> str:
@@ -174,10 +174,10 @@ def summary(trace: Trace) -> str:
     """
     has_none = has_class(trace, WireClass.SYSTEM)
     by_reason: dict[str, list[str]] = {}
-    for found in unanswered(trace):
-        if not found.analysis.is_verdict and not (has_none and found.analysis.key == "partitions"):
-            title = found.analysis.title
-            by_reason.setdefault(found.trust.reason, []).append(title[0].lower() + title[1:])
+    for diagnosed in unanswered(trace):
+        if not diagnosed.analysis.is_verdict and not (has_none and diagnosed.analysis.key == "partitions"):
+            title = diagnosed.analysis.title
+            by_reason.setdefault(diagnosed.trust.reason, []).append(title[0].lower() + title[1:])
     return "; ".join(f"{', '.join(logged)} ({reason})" for reason, logged in by_reason.items())
 
 

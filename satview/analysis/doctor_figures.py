@@ -211,9 +211,9 @@ class Judge:
     def _known_cpus(self, start: int) -> _Bools:
         """Return of which CPUs it is known who ran at a moment, bool (cpus,)."""
         lost = losses(self._trace)
-        if not len(lost) and (found := walk(self._trace)) is not None and found.cpus is not None:
-            first = found.cpus.cpus["first_start"]
-            return np.asarray((first >= 0) & (first <= start))
+        if not len(lost) and (walked := walk(self._trace)) is not None and walked.cpus is not None:
+            began = walked.cpus.cpus["first_start"]
+            return np.asarray((began >= 0) & (began <= start))
         runs = self._found.basis.runs
         is_before = (runs.start <= start) & (runs.value != UNKNOWN)
         known_until = np.full(self._trace.cpu_count, -1, np.int64)

@@ -165,10 +165,10 @@ def _pieces_of(scope: Scope, runs: Runs, logged: NDArray[np.int64] | None, edges
         logged = np.zeros(len(runs.cpu), np.int64)
     for cpu, handled in enumerate(scope.basis.interrupts):
         scope.check()
-        first, last = np.searchsorted(runs.cpu, (cpu, cpu + 1))
+        begin, stop = np.searchsorted(runs.cpu, (cpu, cpu + 1))
         # Runs of one CPU do not overlap: both of their columns ascend.
-        low = first + np.searchsorted(runs.end[first:last], edges[0], side="right")
-        high = first + np.searchsorted(runs.start[first:last], edges[-1])
+        low = begin + np.searchsorted(runs.end[begin:stop], edges[0], side="right")
+        high = begin + np.searchsorted(runs.start[begin:stop], edges[-1])
         rows, number, start, end = cut_at(runs.start[low:high], runs.end[low:high], edges)
         rows = rows + low
         parts.append(
@@ -231,12 +231,12 @@ def divisions(trace: Trace, window: TimeWindow, count: int, kinds: Sequence[NDAr
         kinds: Rows of the events of each kind, ascending.
     """
     edges = bin_edges(window, count)
-    at = np.searchsorted(trace.events.time_cycles, edges)  # the first event of each division
+    bounds_of = np.searchsorted(trace.events.time_cycles, edges)  # the first event of each division
     counts = np.zeros((len(kinds), len(edges) - 1), np.int64)
-    first = np.full(counts.shape, -1, np.int64)
+    earliest = np.full(counts.shape, -1, np.int64)
     for kind, rows in enumerate(kinds):
-        bounds = np.searchsorted(rows, at)
+        bounds = np.searchsorted(rows, bounds_of)
         counts[kind] = np.diff(bounds)
         has = np.flatnonzero(counts[kind])
-        first[kind, has] = rows[bounds[has]]
-    return Divisions(edges, counts, first)
+        earliest[kind, has] = rows[bounds[has]]
+    return Divisions(edges, counts, earliest)

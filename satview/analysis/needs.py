@@ -175,24 +175,24 @@ def _budgets(trace: Trace) -> str:
 
 
 def _holders(trace: Trace) -> str:
-    found = blockers(trace)
-    stuck = (found.waits.value == MUTEX) & (found.waits.end_row == OPEN) & (found.pid < 0)
+    blocked_by = blockers(trace)
+    stuck = (blocked_by.waits.value == MUTEX) & (blocked_by.waits.end_row == OPEN) & (blocked_by.pid < 0)
     count = np.count_nonzero(stuck)
     who = f"{counted(int(count), 'thread')} {'waits' if count == 1 else 'wait'}"
     return f"at the end {who} for a mutex of which no event shows the holder" if count else ""
 
 
 def _all_holders(trace: Trace) -> str:
-    found = blockers(trace)
-    waits = found.waits.value == MUTEX
-    unknown, count = np.count_nonzero(waits & (found.pid < 0)), np.count_nonzero(waits)
+    blocked_by = blockers(trace)
+    waits = blocked_by.waits.value == MUTEX
+    unknown, count = np.count_nonzero(waits & (blocked_by.pid < 0)), np.count_nonzero(waits)
     return f"of {unknown:,} of {count:,} waits for a mutex no event shows the holder" if unknown else ""
 
 
 def _some_holder(trace: Trace) -> str:
-    found = blockers(trace)
-    waits = found.waits.value == MUTEX
-    none = waits.any() and not (waits & (found.pid >= 0)).any()
+    blocked_by = blockers(trace)
+    waits = blocked_by.waits.value == MUTEX
+    none = waits.any() and not (waits & (blocked_by.pid >= 0)).any()
     return "no event shows who holds a mutex" if none else ""
 
 
@@ -213,9 +213,9 @@ def _loss(trace: Trace) -> str:
 def _damage(trace: Trace) -> str:
     counts = trace.problems.counts()
     ignored = _LOSSES | _HARMLESS | (_BESIDE_LOSSES if len(losses(trace)) else frozenset())
-    found = [slug for slug in counts if (KINDS[slug].costs_data or slug == "cut-listing") and slug not in ignored]
-    logged = ", ".join(f"{KINDS[slug].title.lower()}: {counts[slug]:,}" for slug in found)
-    return f"the file is damaged ({logged})" if found else ""
+    damages = [slug for slug in counts if (KINDS[slug].costs_data or slug == "cut-listing") and slug not in ignored]
+    logged = ", ".join(f"{KINDS[slug].title.lower()}: {counts[slug]:,}" for slug in damages)
+    return f"the file is damaged ({logged})" if damages else ""
 
 
 def _opening(trace: Trace) -> str:

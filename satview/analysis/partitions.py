@@ -203,7 +203,7 @@ def _cpu_share(trace: Trace, rows: NDArray[np.integer]) -> NDArray[np.float64] |
 
 def _text(trace: Trace, row: int) -> str:
     arguments = trace.payloads.decode(row).arguments
-    return next((str(each.value) for each in arguments if each.name in ("name", "partition_name")), "")
+    return next((str(named.value) for named in arguments if named.name in ("name", "partition_name")), "")
 
 
 def _edges(scope: Scope, budgets: _Budgets) -> Cycles:
@@ -252,10 +252,10 @@ def _peaks(scope: Scope, known: _Ints, whose: _Ints, start: Cycles, end: Cycles)
     length = min(scope.trace.clock.cycles_of(averaging_window_ms(scope.trace) * 1_000_000), scope.window.length)
     peak, begin = np.zeros(len(known), np.int64), np.full(len(known), -1, np.int64)
     for i, partition in enumerate(known.tolist()):
-        mine = np.flatnonzero((whose == partition) & (end > start))
-        if len(mine):
+        own_rows = np.flatnonzero((whose == partition) & (end > start))
+        if len(own_rows):
             scope.check()
-            peak[i], begin[i] = _peak(start[mine], end[mine], length, scope.window.start)
+            peak[i], begin[i] = _peak(start[own_rows], end[own_rows], length, scope.window.start)
     return peak, begin
 
 

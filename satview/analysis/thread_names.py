@@ -49,14 +49,14 @@ def thread_of(trace: Trace, text: str) -> int:
         lambda row: names_of_process(trace, int(trace.threads.process[row])),
     )
     for names_of in kinds:
-        found = [row for row in rows if requested in names_of(row)]
-        if len(found) == 1:
-            return found[0]
-        if found:
+        matches = [row for row in rows if requested in names_of(row)]
+        if len(matches) == 1:
+            return matches[0]
+        if matches:
             some = ", ".join(f"{trace.threads.pid[row]}:{trace.threads.tid[row]} {trace.thread_name(row)}"
-                             for row in found[:_MOST_NAMES])  # fmt: skip
-            more = f" and {len(found) - _MOST_NAMES} more" if len(found) > _MOST_NAMES else ""
-            raise UsageError(f"{requested[:40]!r} is the name of {len(found)} threads; write PID:TID: {some}{more}")
+                             for row in matches[:_MOST_NAMES])  # fmt: skip
+            more = f" and {len(matches) - _MOST_NAMES} more" if len(matches) > _MOST_NAMES else ""
+            raise UsageError(f"{requested[:40]!r} is the name of {len(matches)} threads; write PID:TID: {some}{more}")
     near = did_you_mean(nearest(requested, dict.fromkeys(name for row in rows for name in names_of_thread(trace, row))))
     raise UsageError(f"the trace has no thread {requested[:40]!r}{near or '; `satview stats` lists them'}")
 
@@ -74,11 +74,11 @@ def threads_named(trace: Trace, text: str) -> NDArray[np.bool_]:
         return np.ones(len(threads), np.bool_)
     if _is_number(pid) and (_is_number(tid) or not colon):
         return np.asarray((threads.pid == int(pid)) & ((threads.tid == int(tid)) if colon else True))
-    found = [
+    is_named = [
         _means(requested, names_of_thread(trace, row), trace.thread_name(row), int(threads.process[row]), trace)
         for row in range(1, len(threads))
     ]
-    return np.array([requested in trace.thread_name(0).casefold(), *found], np.bool_)
+    return np.array([requested in trace.thread_name(0).casefold(), *is_named], np.bool_)
 
 
 def are_named(trace: Trace, text: str, threads: NDArray[np.int64]) -> NDArray[np.bool_]:
@@ -99,12 +99,12 @@ def processes_named(trace: Trace, text: str) -> NDArray[np.int64]:
     requested, processes = text.strip().casefold(), trace.processes
     if _is_number(requested):
         return np.array([int(requested)], np.int64)
-    found = [
+    is_named = [
         row
         for row in range(1, len(processes))
         if _means(requested, names_of_process(trace, row), trace.process_name(row), row, trace)
     ]
-    return np.unique(processes.pid[found].astype(np.int64))
+    return np.unique(processes.pid[is_named].astype(np.int64))
 
 
 def _means(text: str, names: tuple[str, ...], label: str, process: int, trace: Trace) -> bool:

@@ -89,8 +89,8 @@ def runs_and_overlaps(trace: Trace) -> tuple[int, int]:
 
     Of those between which events are missing that is not known: they count for none.
     """
-    if (found := walk(trace)) is not None and found.cpus is not None:
-        return found.cpus.works, found.cpus.overlaps
+    if (walked := walk(trace)) is not None and walked.cpus is not None:
+        return walked.cpus.works, walked.cpus.overlaps
     if trace.pairs is not None:
         return 0, 0
     runs = _spans(trace, np.arange(_VALUES) == RUNNING, following(trace))
@@ -188,9 +188,9 @@ class WaitGraph:
         self._open_rows = np.flatnonzero(waiting.end_row == OPEN)
         holder, how = self._holders(self._open_rows)
         for wait in self._open_rows.tolist():
-            found = None if self.has_timeout(wait) else self._ends_of(wait, holder, how)
-            if found is not None:
-                self.open_waits[int(waiting.thread[wait])] = found
+            open_wait = None if self.has_timeout(wait) else self._ends_of(wait, holder, how)
+            if open_wait is not None:
+                self.open_waits[int(waiting.thread[wait])] = open_wait
 
     def is_dead(self, thread: int) -> bool:
         """Return whether a thread has ended."""
@@ -268,8 +268,8 @@ class WaitGraph:
             certainty = Certainty(int(self.blockers.certainty[wait]))
             return OpenWait(wait, frozenset((int(self.blockers.thread[wait]),)), frozenset(), certainty)
         if state == REPLY and self.blockers.thread[wait] >= 0:
-            found = self.reply_ways(wait)
-            return found if found.ways else None
+            by_reply = self.reply_ways(wait)
+            return by_reply if by_reply.ways else None
         if state == SEND and self.blockers.pid[wait] >= 0 and self.knows_all_threads:
             return self._send_ways(wait)
         if state in BY_HABIT:
@@ -400,9 +400,9 @@ def _last_states(trace: Trace) -> dict[int, int]:
     return dict(zip(rows.tolist(), value.tolist(), strict=True))
 
 
-def _receivers(found: Blockers, trace: Trace) -> dict[tuple[int, int], frozenset[int]]:
+def _receivers(blocked_by: Blockers, trace: Trace) -> dict[tuple[int, int], frozenset[int]]:
     """Return {(pid, channel): threads that waited to receive there}; channel -1 has those of all channels."""
-    waiting = found.waits
+    waiting = blocked_by.waits
     rows = np.flatnonzero((waiting.value == RECEIVE) & waiting.has_object)
     threads: dict[tuple[int, int], set[int]] = {}
     # Threads come one after the other, and most receive on one channel only.

@@ -88,18 +88,18 @@ class BufferRing:
     def acquire(self) -> Buffer | None:
         """Take the next buffer into use; None if the logger has it, so that the event is dropped."""
         count = len(self.buffers)
-        at = (self._at + 1) % count
+        position = (self._at + 1) % count
         if not self.is_ring:
             for _ in range(2):
-                if not self.buffers[at].is_full or not (self.buffers[at].is_busy or self.skips):
+                if not self.buffers[position].is_full or not (self.buffers[position].is_busy or self.skips):
                     break
-                at = (at + 1) % count
-        buffer = self.buffers[at]
+                position = (position + 1) % count
+        buffer = self.buffers[position]
         if buffer.is_busy:
             return None
         if buffer.is_full:
             self.lost_buffers += 1
-        self._at = at
+        self._at = position
         buffer.empty()
         self.sequence = self.sequence + 1 & _LOW
         buffer.sequence = self.sequence
@@ -194,13 +194,13 @@ class TraceBuffers:
             return False
         count = len(words)
         if count <= 2:
-            first, second = (words[0], words[1]) if count == 2 else (words[0], 0) if count else (0, 0)
-            return self._slot(ring, cpu, (header, stamp, first & _LOW, second & _LOW))
+            low, high = (words[0], words[1]) if count == 2 else (words[0], 0) if count else (0, 0)
+            return self._slot(ring, cpu, (header, stamp, low & _LOW, high & _LOW))
         last = count - 2 + count % 2
         for i in range(0, last + 1, 2):
             kind = _BEGIN if i == 0 else _END if i == last else _CONTINUE
-            second = words[i + 1] & _LOW if i + 1 < count else 0
-            if not self._slot(ring, cpu, (header | kind, stamp, words[i] & _LOW, second)):
+            high = words[i + 1] & _LOW if i + 1 < count else 0
+            if not self._slot(ring, cpu, (header | kind, stamp, words[i] & _LOW, high)):
                 return False
             if kind != _END:
                 self._between_slots()

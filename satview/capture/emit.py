@@ -62,10 +62,10 @@ class CallPayloads:
     def form(self, event: int, wide: bool, is_64bit: bool) -> tuple[int, Plan]:
         """Return code and argument list of an entry or exit event (number, plus 128 for exits)."""
         key = (event, wide, is_64bit)
-        found = self._forms.get(key)
-        if found is None:
-            found = self._forms[key] = self._find(event, wide, is_64bit)
-        return found
+        form = self._forms.get(key)
+        if form is None:
+            form = self._forms[key] = self._find(event, wide, is_64bit)
+        return form
 
     def _find(self, event: int, wide: bool, is_64bit: bool) -> tuple[int, Plan]:
         code = wire.code(WireClass.KER_CALL, event) | (wire.KER_64BIT if is_64bit and self.has_flag else 0)
@@ -79,13 +79,13 @@ class CallPayloads:
         Raises:
             ValueError: The release has no list for it.
         """
-        found = self._plans.get((code, wide))
-        if found is None:
+        plan = self._plans.get((code, wide))
+        if plan is None:
             fields = logged_list(self.catalogue.release, code, is_wide=wide)[1]
             if fields is None:
                 raise ValueError(f"{self.catalogue.release} has no list for code 0x{code:x}")
-            found = self._plans[code, wide] = plan_of(fields)
-        return found
+            plan = self._plans[code, wide] = plan_of(fields)
+        return plan
 
 
 @cache

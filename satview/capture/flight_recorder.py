@@ -38,10 +38,10 @@ def disk_bytes(text: str, option: str) -> int:
     Raises:
         UsageError: It is none.
     """
-    found = _SIZE.fullmatch(text.strip())
-    if found is None or not int(found[1]):
+    size = _SIZE.fullmatch(text.strip())
+    if size is None or not int(size[1]):
         raise UsageError(f"{option} {text[:40]}: must be a size, for example 500M or 2GB")
-    return int(found[1]) << {"": 0, "k": 10, "m": 20, "g": 30}[found[2].lower()]
+    return int(size[1]) << {"": 0, "k": 10, "m": 20, "g": 30}[size[2].lower()]
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,20 +191,20 @@ class FlightRecorder:
 def unfinished(slots: Slots) -> list[int]:
     """Return where events begin whose last slot is missing: the last one of each CPU may be so."""
     kind, cpu_of = slots[:, 0] >> wire.STRUCT_SHIFT, slots[:, 0] >> wire.CPU_SHIFT & wire.CPU_MASK
-    found = []
+    rows = []
     for cpu in np.unique(cpu_of[kind == wire.Struct.COMBINE_BEGIN]).tolist():
         begins = np.flatnonzero((cpu_of == cpu) & (kind == wire.Struct.COMBINE_BEGIN))
         ends = np.flatnonzero((cpu_of == cpu) & (kind == wire.Struct.COMBINE_END))
         if not len(ends) or begins[-1] > ends[-1]:
-            found.append(int(begins[-1]))
-    return found
+            rows.append(int(begins[-1]))
+    return rows
 
 
 def _last_number(path: Path) -> int:
     """Return the highest number of a file of that name that is there already."""
     name = re.compile(re.escape(path.stem) + r"-(\d{4,9})" + re.escape(path.suffix))
-    found = (name.fullmatch(other.name) for other in path.absolute().parent.glob(f"*{path.suffix}"))
-    return max((int(match[1]) for match in found if match), default=0)
+    matches = (name.fullmatch(other.name) for other in path.absolute().parent.glob(f"*{path.suffix}"))
+    return max((int(match[1]) for match in matches if match), default=0)
 
 
 @dataclass(frozen=True, slots=True)

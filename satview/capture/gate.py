@@ -122,14 +122,14 @@ class Gate:
 
     def vector_flags(self, code: int, vector: int) -> int:
         """Return ON and TESTED of an interrupt event for a vector."""
-        found = self._flags_of_vector.get((code, vector))
-        if found is None:
+        flags = self._flags_of_vector.get((code, vector))
+        if flags is None:
             rules = self.rules
             address = rules.address(code)
             words = (*(0,) * address.vector_word, vector)
-            found = (ON if rules.is_on(address, code, words) else 0) | (TESTED if rules.is_tested(code) else 0)
-            self._flags_of_vector[code, vector] = found
-        return found
+            flags = (ON if rules.is_on(address, code, words) else 0) | (TESTED if rules.is_tested(code) else 0)
+            self._flags_of_vector[code, vector] = flags
+        return flags
 
     def _forget(self) -> None:
         self._flags = bytearray(wire.CODE_COUNT)
@@ -138,10 +138,10 @@ class Gate:
     def find(self, code: int) -> int:
         """Return `flags` of a code that was not requested since the rules changed."""
         rules = self.rules
-        found = _FOUND | (ON if rules.is_on(rules.address(code), code) else 0)
-        found |= (WIDE if rules.is_wide(code) else 0) | (TESTED if rules.is_tested(code) else 0)
-        self._flags[code] = found
-        return found
+        flags = _FOUND | (ON if rules.is_on(rules.address(code), code) else 0)
+        flags |= (WIDE if rules.is_wide(code) else 0) | (TESTED if rules.is_tested(code) else 0)
+        self._flags[code] = flags
+        return flags
 
     # The way into the buffers
 

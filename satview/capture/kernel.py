@@ -120,10 +120,10 @@ class Kernel:
             raise UsageError(f"partitions: shares of {', '.join(str(share[1]) for share in shares)} % exceed 100 %")
         scheduler = PartitionScheduler(self.machine)
         scheduler.add("System", 100)
-        made = [scheduler.add(*share) for share in shares]
+        partitions = [scheduler.add(*share) for share in shares]
         self.machine.scheduler.partitions = scheduler
         for process in self.machine.processes.values():
             process.partition = self.machine.partitions[0]
             for thread in process.threads.values():
                 thread.partition = thread.own_partition = process.partition
-        return made
+        return partitions

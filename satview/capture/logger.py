@@ -151,8 +151,8 @@ class Logger:
             yield from self._trace_event("DEALLOCBUFFER")
         control.buffer_address = options.physical_address or control.buffer_address
         yield from self._trace_event("ALLOCBUFFER", options.kernel_buffers, address)
-        at = f" at physical address {address[0]:#x}" if address else ""
-        self.say(1, f"{options.kernel_buffers} kernel buffers allocated{at}")
+        where = f" at physical address {address[0]:#x}" if address else ""
+        self.say(1, f"{options.kernel_buffers} kernel buffers allocated{where}")
 
     def _set_filters(self) -> None:
         """Set the filters in no simulated time.

@@ -24,7 +24,7 @@ def set_release(release: Release) -> None:
 def __getattr__(name: str) -> int:
     """Return the number behind a name in the release in force."""
     release = _release.get()
-    found = number_of(name, release) if "_NTO_" in name or "__KER_" in name else None
-    if found is None:
+    number = number_of(name, release) if "_NTO_" in name or "__KER_" in name else None
+    if number is None:
         raise AttributeError(f"the trace interface of {release} has no {name}")
-    return found
+    return number

@@ -106,7 +106,7 @@ class QstFile:
         main, pinf = _kernel_buffers(rings), _kernel_buffers(names)
         last_stamp, last = _last(main, end)
         target = self._target
-        wall_ns = [target.boot_s * _NS_PER_S + at * _NS_PER_S // target.cycles_per_s for at in (begin, last)]
+        wall_ns = [target.boot_s * _NS_PER_S + cycles * _NS_PER_S // target.cycles_per_s for cycles in (begin, last)]
         if self._form is QstForm.VERSION_3:
             data = _version_3(main, pinf, self._target, wall_ns[1], last_stamp)
         else:
@@ -182,11 +182,11 @@ def _last(buffers: Sequence[_KernelBuffer], end: int) -> tuple[int, int]:
 
 def _filled(buffers: Sequence[_KernelBuffer]) -> list[_KernelBuffer]:
     """Return the buffers with slots in the order in which they were filled."""
-    return sorted((each for each in buffers if len(each.slots)), key=lambda each: (each.cpu, each.sequence))
+    return sorted((buffer for buffer in buffers if len(buffer.slots)), key=lambda buffer: (buffer.cpu, buffer.sequence))
 
 
 def _slot_bytes(buffers: Sequence[_KernelBuffer]) -> bytes:
-    return b"".join(each.slots.astype("<u4").tobytes() for each in buffers)
+    return b"".join(buffer.slots.astype("<u4").tobytes() for buffer in buffers)
 
 
 def _version_3(
@@ -224,9 +224,9 @@ def _version_4(
             head.tobytes(), _raw_section(layout.DATA, main, slots_at), _raw_section(layout.NAMES, names, slots_at),
         ))  # fmt: skip
     listed = np.zeros(len(main), layout.BUFFER_4)
-    for row, each in enumerate(main):
-        cpu = each.cpu if has_own_rings else layout.NO_CPU
-        listed[row] = (each.index, each.sequence, len(each.slots), 0, cpu, b"")
+    for row, buffer in enumerate(main):
+        cpu = buffer.cpu if has_own_rings else layout.NO_CPU
+        listed[row] = (buffer.index, buffer.sequence, len(buffer.slots), 0, cpu, b"")
     slots, pinf = _slot_bytes(main), _slot_bytes(_filled(names))
     return b"".join((
         head.tobytes(), _section(layout.BUFFERS, listed.tobytes(), len(main)),
@@ -237,10 +237,10 @@ def _version_4(
 def _raw_section(magic: int, buffers: Sequence[_KernelBuffer], slots_at: int) -> bytes:
     """Return a section of whole kernel buffers."""
     data: NDArray[Any] = np.zeros((len(buffers), _BUFFER_BYTES), np.uint8)
-    for row, each in zip(data, buffers, strict=True):
-        head = np.array([len(each.slots), each.sequence & 0xFFFFFFFF], "<u4")
+    for row, buffer in zip(data, buffers, strict=True):
+        head = np.array([len(buffer.slots), buffer.sequence & 0xFFFFFFFF], "<u4")
         row[layout.SLOT_COUNT_AT : layout.SLOT_COUNT_AT + 8] = head.view(np.uint8)
-        slots = each.slots.astype("<u4").tobytes()
+        slots = buffer.slots.astype("<u4").tobytes()
         row[slots_at : slots_at + len(slots)] = np.frombuffer(slots, np.uint8)
     return _section(magic, data.tobytes(), len(buffers))
 

@@ -140,9 +140,9 @@ def deadlocks(machine: Machine) -> list[list[Thread]]:
     """Return the rings of threads that wait for each other, each once."""
     rings: list[list[Thread]] = []
     seen: set[Thread] = set()
-    for first in _blocked(machine):
+    for start in _blocked(machine):
         chain: list[Thread] = []
-        thread: Thread | None = first
+        thread: Thread | None = start
         while thread is not None and thread not in chain and thread not in seen:
             chain.append(thread)
             owners = lock_state(thread.waiting_on)
@@ -317,17 +317,17 @@ def run(
         logger = _logger(kernel, options, file, say or _say_nothing, capture.control)
         share = (lambda now: progress(min(1.0, (now - begin) / max(1, end - begin)))) if progress is not None else None
         _advance(machine, end, capture.pace, poll, share)
-        found, reason = findings(machine), why_nothing(kernel, options)
+        said, reason = findings(machine), why_nothing(kernel, options)
         lost, dropped = _losses(kernel)
         _finish(kernel, logger, capture.patience_s)
         if logger.failure is not None:
             raise logger.failure
         if not logger.report.events and not options.is_probe and not isinstance(file, QstFile):
-            found.append(f"nothing was captured: {reason}")
+            said.append(f"nothing was captured: {reason}")
         if isinstance(file, TriggeredOutput):
-            found += file.finish()
+            said += file.finish()
         elif file.is_cut:
-            found.append(f"{path.name} is full with its {capture.limit_bytes} bytes: what came later is not in it")
+            said.append(f"{path.name} is full with its {capture.limit_bytes} bytes: what came later is not in it")
     duration_ns = (machine.now - begin) * NS_PER_S // machine.target.cycles_per_s
     machine.close()
     if progress is not None:
@@ -339,7 +339,7 @@ def run(
         lost,
         dropped,
         duration_ns,
-        found + logger.report.errors,
+        said + logger.report.errors,
         was_cancelled,
         logger.report,
         machine.truth,

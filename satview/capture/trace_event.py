@@ -106,10 +106,10 @@ _WAIT_DONE = 1  # what WAITBUFFER answers
 
 def mode(name: str) -> int:
     """Return the value of a mode by its name, with or without `_NTO_TRACE_`; raises KeyError."""
-    found = mode_of(name)
-    if found is None:
+    mode = mode_of(name)
+    if mode is None:
         raise KeyError(name)
-    return found.word
+    return mode.word
 
 
 def unsupported(what: str) -> QnxError:
@@ -218,8 +218,8 @@ class TraceControl:
             raise unsupported("this release has no event handlers")
         numbers = [arg for name, arg in zip(known.arguments, args, strict=True) if name not in NOT_NUMBERS]
         if "handler" in known.arguments:
-            at = known.arguments.index("handler")
-            numbers.append(self._handler(args[at], args[at + 1]))
+            position = known.arguments.index("handler")
+            numbers.append(self._handler(args[position], args[position + 1]))
         error = self.emitter.rules.apply(int(known), *numbers)
         if error:
             raise QnxError(Errno(error), f"{known.symbol}({', '.join(map(str, args))[:60]})")

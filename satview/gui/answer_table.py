@@ -717,35 +717,35 @@ class TransactionsPanel(AnswerPanel):
 
     @Slot()
     def _on_found(self) -> None:
-        found, view = self.view.found, self.view
-        if found is None:
+        answer, view = self.view.found, self.view
+        if answer is None:
             self.show_page(view.error or "Looking\N{HORIZONTAL ELLIPSIS}")
             return
         if view.is_busy:  # what shows stays until there is better
             return
-        if self._shown is not found:
-            self._shown = found
+        if self._shown is not answer:
+            self._shown = answer
             name, descending = view.order
-            self.show_answer(found.table, name or found.table.question.sort_name, is_descending=descending)
+            self.show_answer(answer.table, name or answer.table.question.sort_name, is_descending=descending)
         self._say()
 
     def _say(self) -> None:
         """Say what the filter leaves, or why there is nothing."""
-        found = self.view.found
-        assert found is not None
-        where = "the selected range" if found.window is not None else "the trace"
-        kind = "messages" if found.mode is RowMode.MESSAGES else "pulses and interrupts that wake threads"
-        doubts = "".join(f"; {doubt}" for doubt in found.table.doubts())
-        if found.mode is RowMode.FIGURES:
-            self.line.say(f"Of {found.total:,} {kind} in {where}{doubts}")
+        answer = self.view.found
+        assert answer is not None
+        where = "the selected range" if answer.window is not None else "the trace"
+        kind = "messages" if answer.mode is RowMode.MESSAGES else "pulses and interrupts that wake threads"
+        doubts = "".join(f"; {doubt}" for doubt in answer.table.doubts())
+        if answer.mode is RowMode.FIGURES:
+            self.line.say(f"Of {answer.total:,} {kind} in {where}{doubts}")
         else:
-            self.line.say(f"{len(found.table):,} of {found.total:,} {kind}" + (
-                ", those that begin in the selected range" if found.window is not None else "") + doubts)  # fmt: skip
+            self.line.say(f"{len(answer.table):,} of {answer.total:,} {kind}" + (
+                ", those that begin in the selected range" if answer.window is not None else "") + doubts)  # fmt: skip
         fits = " that fit the filter" if self.line.requested != NO_FILTER else ""
-        if found.table.cannot_tell and not found.total:
-            self.show_page(found.table.says_why_empty)
+        if answer.table.cannot_tell and not answer.total:
+            self.show_page(answer.table.says_why_empty)
         else:
-            self.show_page("" if len(found.table) else f"There are no {kind} in {where}{fits}.")
+            self.show_page("" if len(answer.table) else f"There are no {kind} in {where}{fits}.")
 
     @Slot()
     def _on_filter(self) -> None:

@@ -197,10 +197,10 @@ class CheckTree(QWidget):
 
     def selected_keys(self) -> list[int]:
         """Return the keys of the selected rows; a group represents its leaves."""
-        found: dict[int, None] = {}
+        keys: dict[int, None] = {}
         for item in self.tree.selectedItems():
-            found |= dict.fromkeys(leaf.data(0, _KEY) for leaf in self._leaves_of(item) if not leaf.isHidden())
-        return list(found)
+            keys |= dict.fromkeys(leaf.data(0, _KEY) for leaf in self._leaves_of(item) if not leaf.isHidden())
+        return list(keys)
 
     def menu(self) -> QMenu:
         """Return the menu of the selected rows."""

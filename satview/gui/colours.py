@@ -64,7 +64,7 @@ class StateLook:
 @lru_cache(maxsize=32)
 def read_looks(text: str) -> Mapping[int, StateLook]:
     """Return what a setting says by lane value; of two looks of one state the last holds. Not to be changed."""
-    found: dict[int, StateLook] = {}
+    looks: dict[int, StateLook] = {}
     for part in text.split(";"):
         words = part.split()
         value = _VALUE_OF.get(words[0].casefold()) if words else None
@@ -79,8 +79,8 @@ def read_looks(text: str) -> Mapping[int, StateLook]:
                 look = replace(look, light=int(match[2], 16))
             elif word in ("thick", "thin"):
                 look = replace(look, is_thick=word == "thick")
-        found[value] = look
-    return {value: look for value, look in found.items() if not look.says_nothing}
+        looks[value] = look
+    return {value: look for value, look in looks.items() if not look.says_nothing}
 
 
 def write_looks(looks: Iterable[StateLook]) -> str:

@@ -31,8 +31,12 @@ def ask_open(parent: QWidget, folder: Path | None, take_link: Callable[[TraceLin
     """
     from satview.formats.registry import FORMATS  # on first use: brings numpy
 
-    every = " ".join(pattern for each in FORMATS for pattern in each.patterns)
-    kinds = [f"Traces ({every})", *(f"{each.title} ({' '.join(each.patterns)})" for each in FORMATS), "All files (*)"]
+    every = " ".join(pattern for file_format in FORMATS for pattern in file_format.patterns)
+    kinds = [
+        f"Traces ({every})",
+        *(f"{file_format.title} ({' '.join(file_format.patterns)})" for file_format in FORMATS),
+        "All files (*)",
+    ]
     dialog = QFileDialog(parent, "Open trace", str(folder or ""))
     dialog.setFileMode(QFileDialog.FileMode.ExistingFiles)
     dialog.setNameFilters(kinds)

@@ -60,12 +60,12 @@ def _x11_answers() -> bool:
 
 
 def _x11_socket_answers(display: str) -> bool:
-    found = _DISPLAY.fullmatch(display)
-    if found is None:
+    parts = _DISPLAY.fullmatch(display)
+    if parts is None:
         return Path(display).exists()
-    number = int(found["number"])
-    if found["host"]:
-        return _connects(socket.AF_INET, (found["host"], _X_PORT + number))
+    number = int(parts["number"])
+    if parts["host"]:
+        return _connects(socket.AF_INET, (parts["host"], _X_PORT + number))
     return _connects(socket.AF_UNIX, f"/tmp/.X11-unix/X{number}") or _connects(  # noqa: S108  -- where X11 has it
         socket.AF_UNIX, f"\0/tmp/.X11-unix/X{number}"
     )

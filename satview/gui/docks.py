@@ -37,15 +37,17 @@ def take_layout(window: QMainWindow, docks: Docks) -> PanelLayout:
     members: dict[str, list[str]] = {}  # by the first of the group
     hidden = [name for name, dock in docks.items() if dock.isHidden()]
     for name, dock in docks.items():
-        tabs = [names[each] for each in (dock, *window.tabifiedDockWidgets(dock))]
+        tabs = [names[other] for other in (dock, *window.tabifiedDockWidgets(dock))]
         if not dock.isFloating() and name not in hidden:
-            first = next(each for each in docks if each in tabs and each not in hidden)
-            members.setdefault(first, []).append(name)
+            front = next(other for other in docks if other in tabs and other not in hidden)
+            members.setdefault(front, []).append(name)
     for name in hidden:  # Qt reports only at which side it is
         area = window.dockWidgetArea(docks[name])
-        first = next((each for each in members if window.dockWidgetArea(docks[each]) == area), name)
-        members.setdefault(first, []).append(name)
-    groups = [_group(window, docks, tuple(each for each in docks if each in tabs), bars) for tabs in members.values()]
+        front = next((other for other in members if window.dockWidgetArea(docks[other]) == area), name)
+        members.setdefault(front, []).append(name)
+    groups = [
+        _group(window, docks, tuple(other for other in docks if other in tabs), bars) for tabs in members.values()
+    ]
     groups.sort(key=lambda group: (group.area, group.y_px, group.x_px))
     floating = tuple(FloatingPanel(name, *_rect(dock)) for name, dock in docks.items() if dock.isFloating())
     return PanelLayout(tuple(groups), floating, tuple(hidden))
@@ -126,19 +128,19 @@ def _shape(layout: PanelLayout) -> tuple[object, ...]:
 def _dock_all(window: QMainWindow, docks: Docks, layout: PanelLayout) -> None:
     groups = [(group, [docks[name] for name in dict.fromkeys(group.tabs) if name in docks]) for group in layout.groups]
     last: dict[str, tuple[PanelGroup, QDockWidget]] = {}
-    for group, mine in groups:  # first one of each group: what is split must not have tabs yet
-        if not mine:
+    for group, own in groups:  # first one of each group: what is split must not have tabs yet
+        if not own:
             continue
-        _dock_again(mine[0])
-        window.addDockWidget(_AREAS[group.area], mine[0])
+        _dock_again(own[0])
+        window.addDockWidget(_AREAS[group.area], own[0])
         if group.area in last:
             before, neighbour = last[group.area]
             is_below = group.y_px >= before.y_px + max(1, before.height_px) // 2
             side = Qt.Orientation.Vertical if is_below else Qt.Orientation.Horizontal
-            window.splitDockWidget(neighbour, mine[0], side)
-        last[group.area] = group, mine[0]
-    for _, mine in groups:
-        for before_dock, dock in pairwise(mine):
+            window.splitDockWidget(neighbour, own[0], side)
+        last[group.area] = group, own[0]
+    for _, own in groups:
+        for before_dock, dock in pairwise(own):
             _dock_again(dock)
             window.tabifyDockWidget(before_dock, dock)
     named = {name for group in layout.groups for name in group.tabs} | {panel.name for panel in layout.floating}
@@ -164,8 +166,8 @@ def _size(window: QMainWindow, docks: Docks, layout: PanelLayout) -> None:
     for group in shown:
         docks[group.front].raise_()
     for area in _AREAS:
-        mine = [group for group in shown if group.area == area]
-        beside, above = (_one_of_each(mine, axis) for axis in ("x_px", "y_px"))
+        in_area = [group for group in shown if group.area == area]
+        beside, above = (_one_of_each(in_area, axis) for axis in ("x_px", "y_px"))
         if len(beside) > 1 or area in ("left", "right"):  # else the width is that of the window
             sizes = [group.width_px for group in beside]
             window.resizeDocks([docks[group.front] for group in beside], sizes, Qt.Orientation.Horizontal)
@@ -193,8 +195,8 @@ def _bars(window: QMainWindow, docks: Docks) -> dict[str, QTabBar]:
     """Return the rows of tabs by the panel that is in front of each."""
     titles = {dock.windowTitle(): name for name, dock in docks.items()}
     bars = [bar for bar in window.findChildren(QTabBar) if bar.parent() is window and bar.isVisible()]
-    found = {titles.get(bar.tabText(bar.currentIndex())): bar for bar in bars}
-    return {name: bar for name, bar in found.items() if name is not None}
+    by_title = {titles.get(bar.tabText(bar.currentIndex())): bar for bar in bars}
+    return {name: bar for name, bar in by_title.items() if name is not None}
 
 
 def _rect(dock: QDockWidget) -> tuple[int, int, int, int]:

@@ -233,14 +233,14 @@ class RowDelta(QWidget):
         if count < 2:
             return
         trace = self._opened.trace
-        first, last = self._model.event_at(ranges[0].start), self._model.event_at(ranges[-1].stop - 1)
-        self._ends = start, end = int(trace.events.time_cycles[first]), int(trace.events.time_cycles[last])
+        begin_row, end_row = self._model.event_at(ranges[0].start), self._model.event_at(ranges[-1].stop - 1)
+        self._ends = start, end = int(trace.events.time_cycles[begin_row]), int(trace.events.time_cycles[end_row])
         frequency = frequency_text(end - start, trace.clock)
         parts = [
-            f"#{first + 1:,} {trace.spec(first).name} to #{last + 1:,} {trace.spec(last).name}:  "
+            f"#{begin_row + 1:,} {trace.spec(begin_row).name} to #{end_row + 1:,} {trace.spec(end_row).name}:  "
             f"{length_text(end - start, trace.clock)}",
             *([frequency] if frequency else []),
-            f"{counted(last - first, 'event')} later",
+            f"{counted(end_row - begin_row, 'event')} later",
             *([f"{count:,} rows selected"] if count > 2 else []),
         ]
         self.text.setText(" \N{MIDDLE DOT} ".join(parts))

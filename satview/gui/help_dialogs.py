@@ -208,9 +208,9 @@ class KeysDialog(QDialog):
                 item.setFont(1, font)
                 if selected is command:
                     self.tree.setCurrentItem(item)
-        first = self.tree.topLevelItem(0)
-        if self.tree.currentItem() is None and first is not None:
-            self.tree.setCurrentItem(first)
+        topmost = self.tree.topLevelItem(0)
+        if self.tree.currentItem() is None and topmost is not None:
+            self.tree.setCurrentItem(topmost)
         self.tree.resizeColumnToContents(1)
         self.tree.blockSignals(False)
         self._emit_keys()
@@ -288,15 +288,15 @@ class PluginsDialog(QDialog):
         super().__init__(parent)
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.setWindowTitle("Plug-ins")
-        found = all_plugins()
+        installed = all_plugins()
         self.head = PlainLabel(self)
         self.head.setWordWrap(True)
-        self.head.setText(_SOME if found else _NONE)
+        self.head.setText(_SOME if installed else _NONE)
         self.tree = QTreeWidget(self)
         self.tree.setAccessibleName("Plug-ins")
         self.tree.setHeaderLabels(["Kind", "Name", "Package", "State"])
         self.tree.setRootIsDecorated(False)
-        for plugin in found:
+        for plugin in installed:
             plugin.value()  # says whether it can be imported
             state = f"switched off: {plugin.fault}" if plugin.fault else "on"
             words = (plugin.kind.word, plugin.name, plugin.package, state)

@@ -67,8 +67,8 @@ class Panes(QSplitter):
         self.join()
         pane = self._add(opened, theme)
         pane.area.legend.explain_also(self.first.opened)
-        for each in (self.first, pane):
-            each.area.set_title(each.opened.trace.path.name)
+        for shown in (self.first, pane):
+            shown.area.set_title(shown.opened.trace.path.name)
         return pane
 
     def shows(self, opened: OpenTrace) -> bool:
@@ -136,9 +136,9 @@ class Panes(QSplitter):
 
     def _activate(self, pane: Pane) -> None:
         self.active = pane
-        for each in (self.first, self.second):
-            if each is not None:
-                each.area.set_active(each is pane)
+        for shown in (self.first, self.second):
+            if shown is not None:
+                shown.area.set_active(shown is pane)
 
     @Slot()
     def close_down(self) -> None:

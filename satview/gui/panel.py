@@ -292,5 +292,5 @@ def select_row(table: QTableView, row: int) -> None:
 def selected_ranges(selected: QItemSelectionModel) -> list[range]:
     """Return the selected rows as ranges, ascending: Ctrl+A selects millions of rows, which nobody should list."""
     ranges = selected.selection()
-    found = (ranges.at(number) for number in range(ranges.count()))
-    return sorted((range(rows.top(), rows.bottom() + 1) for rows in found), key=lambda rows: rows.start)
+    rectangles = (ranges.at(number) for number in range(ranges.count()))
+    return sorted((range(rows.top(), rows.bottom() + 1) for rows in rectangles), key=lambda rows: rows.start)

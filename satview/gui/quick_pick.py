@@ -180,10 +180,10 @@ def score(text: str, requested: str) -> int:
     words = requested.split()
     if len(words) > 1 and all(word in text for word in words):
         return 200
-    at = -1
+    letter_position = -1
     for letter in requested:
-        at = text.find(letter, at + 1)
-        if at < 0:
+        letter_position = text.find(letter, letter_position + 1)
+        if letter_position < 0:
             return 0
     return max(1, 100 - len(text))
 

@@ -187,9 +187,9 @@ def _request(content: Any) -> tuple[list[TraceLink], bool]:
 def _answers(name: str) -> bool:
     socket = QLocalSocket()
     socket.connectToServer(name)
-    found = socket.waitForConnected(_CONNECT_MS)
+    is_connected = socket.waitForConnected(_CONNECT_MS)
     socket.abort()
-    return found
+    return is_connected
 
 
 def _made_folder(name: str) -> bool:

@@ -88,8 +88,8 @@ def event_mask(trace: Trace, rows: NDArray[np.uint32] | None, window: TimeWindow
     if rows is None:
         mask[part] = True
     else:
-        first, last = np.searchsorted(rows, (part.start, part.stop))
-        mask[rows[first:last]] = True
+        begin, stop = np.searchsorted(rows, (part.start, part.stop))
+        mask[rows[begin:stop]] = True
     return mask
 
 

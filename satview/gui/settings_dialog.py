@@ -130,12 +130,12 @@ class SaveSessionDialog(QDialog):
             self.table.setItem(row, 1, QTableWidgetItem(name))
 
     def _patterns(self) -> dict[str, str]:
-        found = {}
+        patterns = {}
         for row in range(self.table.rowCount()):
             here, there = self.table.item(row, 0), self.table.item(row, 1)
             if here is not None and there is not None and there.text().strip():
-                found[str(here.data(Qt.ItemDataRole.UserRole))] = there.text().strip()
-        return found
+                patterns[str(here.data(Qt.ItemDataRole.UserRole))] = there.text().strip()
+        return patterns
 
     @Slot()
     def _on_name(self) -> None:

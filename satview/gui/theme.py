@@ -358,20 +358,20 @@ def icon(name: str, theme: Theme, size_px: int = 0) -> QIcon:
     Raises:
         FileNotFoundError: There is no such icon.
     """
-    found, size_px = QIcon(), size_px or theme.px(_SIZE_PX)
+    drawn_icon, size_px = QIcon(), size_px or theme.px(_SIZE_PX)
     for ratio in (1, 2):
         drawn = _pixmap(_drawing(name).replace("currentColor", "#000"), size_px, ratio)
         for mode, rgb in ((QIcon.Mode.Normal, theme.dim), (QIcon.Mode.Disabled, theme.line)):
-            found.addPixmap(_tinted(drawn, rgb), mode)
-    return found
+            drawn_icon.addPixmap(_tinted(drawn, rgb), mode)
+    return drawn_icon
 
 
 def app_icon() -> QIcon:
     """Return the icon of the application."""
-    found = QIcon()
+    drawn_icon = QIcon()
     for size_px in (16, 32, 64, 128):
-        found.addPixmap(_pixmap(_drawing("satview"), size_px, 1))
-    return found
+        drawn_icon.addPixmap(_pixmap(_drawing("satview"), size_px, 1))
+    return drawn_icon
 
 
 def _tinted(drawn: QPixmap, rgb: int) -> QPixmap:

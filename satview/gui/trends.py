@@ -68,24 +68,24 @@ class TrendPlot(QWidget):
         paint_with(self.plot, theme)
         self._draw()
 
-    def show_trend(self, found: Table, metric: Metric) -> None:
+    def show_trend(self, traces: Table, metric: Metric) -> None:
         """Draw a trend."""
-        self._found = found
+        self._found = traces
         self._values.metric = metric
         self._draw()
 
     def _draw(self) -> None:
         self.plot.clear()
-        found, theme = self._found, self._theme
-        values = np.empty(0) if found is None else found["value"]
+        traces, theme = self._found, self._theme
+        values = np.empty(0) if traces is None else traces["value"]
         known = np.flatnonzero(~np.isnan(values))
-        if found is None or not len(known):
+        if traces is None or not len(known):
             return
-        begins = [str(begin) for begin in found["begin"]]
+        begins = [str(begin) for begin in traces["begin"]]
         self._times.is_date = all(begins) and len(set(begins)) > 1  # else one after the other
         x = np.array([datetime.fromisoformat(begin).replace(tzinfo=UTC).timestamp() if self._times.is_date else row
                       for row, begin in enumerate(begins)], np.float64)  # fmt: skip
-        is_far = (found["outlier"] != "")[known].tolist()
+        is_far = (traces["outlier"] != "")[known].tolist()
         usual, far = pg.mkBrush(colour(theme.accent)), pg.mkBrush(colour(theme.error))
         self.points.setData(
             x=x[known],
@@ -231,12 +231,12 @@ class TrendsWindow(QWidget):
         self._task.start(partial(_compute, self._folder, str(self.figure.currentData())))
 
     @Slot(object)
-    def _on_done(self, found: Table) -> None:
-        self._found = found
-        note = found.question.note
+    def _on_done(self, traces: Table) -> None:
+        self._found = traces
+        note = traces.question.note
         self.message.setText(f"{note[0].upper()}{note[1:]}. A click opens a trace there.")
-        self.plot.show_trend(found, metric_of(str(self.figure.currentData())))
-        self.model.show(found.sorted_by("outlier"), "", is_descending=False)
+        self.plot.show_trend(traces, metric_of(str(self.figure.currentData())))
+        self.model.show(traces.sorted_by("outlier"), "", is_descending=False)
         for section, width_px in enumerate(_SHOWN.values()):
             if width_px:
                 self.traces.setColumnWidth(section, width_px)

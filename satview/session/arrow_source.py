@@ -92,12 +92,12 @@ class ArrowSource(QObject):
                 self.latest = self._cache[exact][1]
                 return self.latest
         picture = self._picture(window, width_px, shown)
-        found = arrow_groups(self._opened.trace, self._index, picture, _AT_ONCE)
-        self._cache[not found.is_sample], self.latest = (key, found), found
+        grouped = arrow_groups(self._opened.trace, self._index, picture, _AT_ONCE)
+        self._cache[not grouped.is_sample], self.latest = (key, grouped), grouped
         self._requested = key, picture
-        if found.is_sample:
+        if grouped.is_sample:
             self._rest.start()
-        return found
+        return grouped
 
     def close(self) -> None:
         """Stop what runs in the background."""

@@ -95,12 +95,12 @@ def write_users_axis(entries: Sequence[AxisEntry]) -> Path:
 
 
 def _typed(names: Sequence[str], offsets: Mapping[str, str]) -> dict[str, int]:
-    found = {}
+    offset_of = {}
     for which, text in offsets.items():
         name = names[int(which) - 1] if which.isdecimal() and 0 < int(which) <= len(names) else which
         if name not in names:
             raise UsageError(f"there is no file {which[:40]!r} on the axis; there are {', '.join(names)}")
         if name == names[0]:
             raise UsageError(f"{name} is the file that the others are placed by; give the offset of another one")
-        found[name] = round(parse_length(text) * PS_PER_S / NS_PER_S)
-    return found
+        offset_of[name] = round(parse_length(text) * PS_PER_S / NS_PER_S)
+    return offset_of

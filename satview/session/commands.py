@@ -686,8 +686,8 @@ class KeyBindings(QObject):
             self._selected[command.id] = keys
 
     def _store(self) -> None:
-        found = {name: list(keys) for name, keys in self._selected.items()}
-        self.file.store(lambda content: {**(content or {}), _KEY: _VERSION, "keys": _unknown_in(content) | found})
+        written = {name: list(keys) for name, keys in self._selected.items()}
+        self.file.store(lambda content: {**(content or {}), _KEY: _VERSION, "keys": _unknown_in(content) | written})
         self.changed.emit()
 
 
@@ -709,12 +709,12 @@ def _keys_in(content: Any) -> dict[str, tuple[str, ...]]:
     if not isinstance(keys_by_name, dict) or not all(map(_are_keys, keys_by_name.values())):
         raise DamagedFileError("keys: a command has something else than a list of keys")
     known, taken = {command.id for command in COMMANDS}, set[str]()
-    found = {}
+    keys_of = {}
     for name, keys in keys_by_name.items():
         if name in known:
-            found[name] = tuple(key for key in dict.fromkeys(keys) if key and key not in taken)[:_KEYS_MAX]
-            taken.update(found[name])
-    return found
+            keys_of[name] = tuple(key for key in dict.fromkeys(keys) if key and key not in taken)[:_KEYS_MAX]
+            taken.update(keys_of[name])
+    return keys_of
 
 
 def _are_keys(keys: Any) -> bool:

@@ -139,11 +139,11 @@ class Comparison(QObject):
         Raises:
             UsageError: One of them has no cursor A.
         """
-        at = self.first.selection.cursor_a, self._second().selection.cursor_a
-        if at[0] is None or at[1] is None:
-            which = "first" if at[0] is None else "second"
+        cursors = self.first.selection.cursor_a, self._second().selection.cursor_a
+        if cursors[0] is None or cursors[1] is None:
+            which = "first" if cursors[0] is None else "second"
             raise UsageError(f"the {which} trace has no cursor A; press 1 over its lanes to set it")
-        self.align(at[0], at[1], "cursors A")
+        self.align(cursors[0], cursors[1], "cursors A")
 
     def align_selected(self) -> None:
         """Take the selected events of both for the same moment.
@@ -151,13 +151,13 @@ class Comparison(QObject):
         Raises:
             UsageError: One of them has no selected event.
         """
-        at = []
+        moments = []
         for opened, which in ((self.first, "first"), (self._second(), "second")):
             event = opened.selection.event
             if event is None:
                 raise UsageError(f"no event of the {which} trace is selected; click one in its lanes")
-            at.append(int(opened.trace.events.time_cycles[event]))
-        self.align(at[0], at[1], "selected events")
+            moments.append(int(opened.trace.events.time_cycles[event]))
+        self.align(moments[0], moments[1], "selected events")
 
     def align_by(self, text: str) -> None:
         """Take the first event of each that fits a condition for the same moment, or shift the second by an offset.
@@ -187,9 +187,9 @@ class Comparison(QObject):
         Raises:
             UsageError: The traces would be more than a year apart, which is a slip, and no clock counts so far.
         """
-        first, second = self.first.trace, self._second().trace
-        same = TimeMap(first_cycles, second_cycles, first.clock.cycles_per_s, second.clock.cycles_per_s)
-        if abs(same.inverse.cycles(second.window.start) - first.window.start) > _MOST_S * first.clock.cycles_per_s:
+        old, new = self.first.trace, self._second().trace
+        same = TimeMap(first_cycles, second_cycles, old.clock.cycles_per_s, new.clock.cycles_per_s)
+        if abs(same.inverse.cycles(new.window.start) - old.window.start) > _MOST_S * old.clock.cycles_per_s:
             raise UsageError("the traces would be more than a year apart; check the offset")
         self._map = same
         self.aligned_by = by
@@ -278,10 +278,10 @@ class Comparison(QObject):
 
 
 def _anchors(
-    first: OpenTrace, second: OpenTrace, condition: str, _is_cancelled: IsCancelled, _report: Report
+    old: OpenTrace, new: OpenTrace, condition: str, _is_cancelled: IsCancelled, _report: Report
 ) -> tuple[int, int, str]:
     """Return when the first event of each is that fits a condition, and what that is in words."""
-    return anchor_of(first.trace, condition).cycles, anchor_of(second.trace, condition).cycles, f"first {condition}"
+    return anchor_of(old.trace, condition).cycles, anchor_of(new.trace, condition).cycles, f"first {condition}"
 
 
 # What changed between two traces: figures and histograms, worked out in the background while somebody looks.
@@ -341,17 +341,17 @@ class ChangesView(ExtentAnswer):
 
     def sides(self) -> tuple[_Side, _Side] | None:
         """Return trace, basis and part of both; None while there is no second trace."""
-        first, second = self._comparison.first, self._comparison.second
-        if second is None:
+        old, new = self._comparison.first, self._comparison.second
+        if new is None:
             return None
         if self.extent is Extent.TRACE or self._extent.needs_range:
-            windows = first.trace.window, second.trace.window
+            windows = old.trace.window, new.trace.window
         else:
-            requested = first.selection.time_range if self.extent is Extent.RANGE else first.viewport.window
+            requested = old.selection.time_range if self.extent is Extent.RANGE else old.viewport.window
             assert requested is not None
-            windows = (requested.within(first.trace.window),
-                       self._comparison.map.window(requested).within(second.trace.window))  # fmt: skip
-        return (first.trace, first.basis, windows[0]), (second.trace, second.basis, windows[1])
+            windows = (requested.within(old.trace.window),
+                       self._comparison.map.window(requested).within(new.trace.window))  # fmt: skip
+        return (old.trace, old.basis, windows[0]), (new.trace, new.basis, windows[1])
 
     @Slot()
     def _request(self) -> None:
@@ -375,19 +375,19 @@ class ChangesView(ExtentAnswer):
             self._request()
 
 
-def _changes(first: _Side, second: _Side, is_cancelled: IsCancelled, _report: Report) -> Changes:
+def _changes(old: _Side, new: _Side, is_cancelled: IsCancelled, _report: Report) -> Changes:
     cancelled = borrowed(is_cancelled)
 
     def check() -> None:
         if cancelled():
             raise Cancelled
 
-    sides = [Statistics(trace, window, None, basis) for trace, basis, window in (first, second)]
-    found = [
+    sides = [Statistics(trace, window, None, basis) for trace, basis, window in (old, new)]
+    weighed = [
         change for change in compare_statistics(sides[0], sides[1], (), check) if change.weight or _is_there(change)
     ]
-    changes = tuple(by_weight(found))
-    return Changes(changes, change_table(changes, _WORSE), (first[2], second[2]))
+    changes = tuple(by_weight(weighed))
+    return Changes(changes, change_table(changes, _WORSE), (old[2], new[2]))
 
 
 def _is_there(change: Change) -> bool:
@@ -428,8 +428,8 @@ class OverlaidView(WatchedAnswer):
         self.overlaid = result if isinstance(result, Overlaid) else None
 
 
-def _overlaid(first: _Side, second: _Side, change: Change, is_cancelled: IsCancelled, _report: Report) -> Overlaid:
+def _overlaid(old: _Side, new: _Side, change: Change, is_cancelled: IsCancelled, _report: Report) -> Overlaid:
     cancelled = borrowed(is_cancelled)
-    found = [durations(trace, basis, window, change, side, cancelled)
-             for side, (trace, basis, window) in enumerate((first, second))]  # fmt: skip
-    return Overlaid(change, (found[0], found[1]))
+    sides = [durations(trace, basis, window, change, side, cancelled)
+             for side, (trace, basis, window) in enumerate((old, new))]  # fmt: skip
+    return Overlaid(change, (sides[0], sides[1]))

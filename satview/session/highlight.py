@@ -277,34 +277,34 @@ def of_row(table: Table, row: int) -> Highlighted:
     return Highlighted(shown.event, shown.hops, (*shown.legs, *unfinished))
 
 
-def of_transaction(made: Transactions, position: int) -> Highlighted:
+def of_transaction(exchanges: Transactions, position: int) -> Highlighted:
     """Return what is to be drawn of one transaction: over the client's lane and over the server's."""
     sent, received, replied, done = (int(column[position]) for column in (
-        made.send_row, made.receive_row, made.reply_row, made.done_row))  # fmt: skip
-    client, server = int(made.client[position]), int(made.server[position])
-    certainty = Certainty(int(made.certainty[position]))
-    hops = [Hop(first, last, certainty) for first, last in ((sent, received), (replied, done)) if min(first, last) >= 0]
-    legs = [Leg(thread, first, last, title) for thread, first, last, title in (
+        exchanges.send_row, exchanges.receive_row, exchanges.reply_row, exchanges.done_row))  # fmt: skip
+    client, server = int(exchanges.client[position]), int(exchanges.server[position])
+    certainty = Certainty(int(exchanges.certainty[position]))
+    hops = [Hop(begin, end, certainty) for begin, end in ((sent, received), (replied, done)) if min(begin, end) >= 0]
+    legs = [Leg(thread, begin, end, title) for thread, begin, end, title in (
         (client, sent, received, "queued"), (client, received, replied, "in service"),
         (client, replied, done, "reply"), (server, received, replied, "service"),
-    ) if min(first, last) >= 0 and thread > 0]  # fmt: skip
+    ) if min(begin, end) >= 0 and thread > 0]  # fmt: skip
     return Highlighted(sent, tuple(hops), tuple(legs))
 
 
-def of_latency(made: Latencies, position: int) -> Highlighted:
+def of_latency(waking: Latencies, position: int) -> Highlighted:
     """Return what is to be drawn of one latency: over the lane of the thread that answers."""
     names = (("handler_row", "to handler"), ("handler_exit_row", "handler"), ("pulse_row", "to pulse"),
              ("ready_row", "to READY"), ("running_row", "to RUNNING"), ("received_row", "to receipt"))  # fmt: skip
-    thread, last = int(made.thread[position]), int(made.cause_row[position])
-    first, legs = int(made.first_row[position]), []
+    thread, woken = int(waking.thread[position]), int(waking.cause_row[position])
+    cause, legs = int(waking.first_row[position]), []
     for name, title in names:
-        row = int(getattr(made, name)[position])
-        if row >= 0 and last >= 0 and thread > 0:
-            legs.append(Leg(thread, last, row, title))
-        last = row if row >= 0 else last
-    answer = int(made.ready_row[position]) if made.ready_row[position] >= 0 else int(made.received_row[position])
-    hops = (Hop(first, answer, Certainty(int(made.certainty[position]))),) if answer >= 0 else ()
-    return Highlighted(first, hops, tuple(legs))
+        row = int(getattr(waking, name)[position])
+        if row >= 0 and woken >= 0 and thread > 0:
+            legs.append(Leg(thread, woken, row, title))
+        woken = row if row >= 0 else woken
+    answer = int(waking.ready_row[position]) if waking.ready_row[position] >= 0 else int(waking.received_row[position])
+    hops = (Hop(cause, answer, Certainty(int(waking.certainty[position]))),) if answer >= 0 else ()
+    return Highlighted(cause, hops, tuple(legs))
 
 
 def _of_verdict(table: Table, row: int) -> Highlighted:
@@ -351,19 +351,19 @@ def _of_verdict(table: Table, row: int) -> Highlighted:
 
 def _wait_in(trace: Trace, thread: int, span: tuple[int, int]) -> WaitsFor | None:
     """Return the longest wait of a thread in a span of time of which it is known for whom it is."""
-    found, times = blockers(trace), trace.events.time_cycles
-    first, last = np.searchsorted(found.waits.thread, (thread, thread + 1)).tolist()
-    known = np.flatnonzero(found.thread[first:last] > 0) + first
-    end_rows = np.minimum(found.waits.end_row[known].astype(np.int64), len(times))
-    start = np.maximum(times[found.waits.row[known]], span[0])
+    blocked_by, times = blockers(trace), trace.events.time_cycles
+    begin, stop = np.searchsorted(blocked_by.waits.thread, (thread, thread + 1)).tolist()
+    known = np.flatnonzero(blocked_by.thread[begin:stop] > 0) + begin
+    end_rows = np.minimum(blocked_by.waits.end_row[known].astype(np.int64), len(times))
+    start = np.maximum(times[blocked_by.waits.row[known]], span[0])
     end = np.minimum(np.append(times, trace.window.end)[end_rows], span[1])
     if not len(known) or (end - start).max() <= 0:
         return None
     longest = int((end - start).argmax())
     wait = int(known[longest])
-    title = "serves it" if found.waits.value[wait] in (SEND, REPLY) else "holds it"
-    return WaitsFor(thread, int(found.thread[wait]), int(found.waits.row[wait]), int(start[longest]), int(end[longest]),
-                    title, Certainty(int(found.certainty[wait])))  # fmt: skip
+    title = "serves it" if blocked_by.waits.value[wait] in (SEND, REPLY) else "holds it"
+    return WaitsFor(thread, int(blocked_by.thread[wait]), int(blocked_by.waits.row[wait]), int(start[longest]),
+                    int(end[longest]), title, Certainty(int(blocked_by.certainty[wait])))  # fmt: skip
 
 
 def _legs(trace: Trace, thread: int, span: tuple[int, int], is_asked: Callable[[int], bool]) -> list[Leg]:
@@ -372,10 +372,14 @@ def _legs(trace: Trace, thread: int, span: tuple[int, int], is_asked: Callable[[
     ends = np.append(rows[1:], len(times) - 1)
     length = np.minimum(times[ends], span[1]) - np.maximum(times[rows], span[0])
     values = trace.catalogue.state_value_of_code[trace.events.code[rows]].tolist()
-    mine = [at for at in np.argsort(-length, kind="stable").tolist() if length[at] > 0 and is_asked(values[at])]
+    longest_ones = [
+        number
+        for number in np.argsort(-length, kind="stable").tolist()
+        if length[number] > 0 and is_asked(values[number])
+    ]
     titles = {READY: "ready", RUNNING: "runs"}
-    return [Leg(thread, int(rows[at]), min(int(ends[at]), len(times) - 2), titles.get(values[at], "waits"))
-            for at in mine]  # fmt: skip
+    return [Leg(thread, int(rows[number]), min(int(ends[number]), len(times) - 2), titles.get(values[number], "waits"))
+            for number in longest_ones]  # fmt: skip
 
 
 def window_of(trace: Trace, shown: Highlighted) -> TimeWindow:

@@ -207,9 +207,9 @@ class Navigation(QObject):
             UsageError: The text is no range of this trace.
         """
         trace = self._opened.trace
-        found = parse_range(text, trace.time_axis).within(trace.window)
-        self._opened.selection.set_range(found)
-        return found
+        window = parse_range(text, trace.time_axis).within(trace.window)
+        self._opened.selection.set_range(window)
+        return window
 
     def show_partner(self) -> None:
         """Go to the event that ends what the selected one began, or the other way round.
@@ -249,12 +249,12 @@ class Navigation(QObject):
         if len(trace.events) > LINKS_AT_ONCE and not are_linked(trace):
             raise UsageError("the links between events are still being looked for; try again in a moment")
         try:
-            found = steps(trace, event)
+            linked = steps(trace, event)
         except SourceChangedError as error:
             raise UsageError("the file was cut meanwhile, so links between events cannot be found") from error
-        if not found:
+        if not linked:
             raise UsageError(otherwise)
-        self.show_event(found[0].row)
+        self.show_event(linked[0].row)
 
     def request_why(self, thread: int) -> None:
         """Find why a thread is in its state at the moment that was clicked, else at what is selected.

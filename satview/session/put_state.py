@@ -151,8 +151,8 @@ def names_in(state: WorkspaceState) -> tuple[str, ...]:
     """Return the names of processes and threads that a state has, each once, in order."""
     owners: list[OwnerName] = [] if state.lanes is None else list(state.lanes.lanes)
     owners += [] if state.filter is None else state.filter.threads
-    found = {name for owner in owners for name in (owner.process, owner.thread) if name}
-    return tuple(sorted(found, key=str.casefold))
+    names = {name for owner in owners for name in (owner.process, owner.thread) if name}
+    return tuple(sorted(names, key=str.casefold))
 
 
 def session_of(state: WorkspaceState, parts: frozenset[str], patterns: Mapping[str, str]) -> WorkspaceState:
@@ -172,7 +172,7 @@ def session_of(state: WorkspaceState, parts: frozenset[str], patterns: Mapping[s
     part = state.filter if "filter" in parts else None
     panels = state.panels
     if panels is not None:  # the list of events begins with one of this trace
-        panels = replace(panels, values={name: found for name, found in panels.values.items() if name != "events"})
+        panels = replace(panels, values={name: shown for name, shown in panels.values.items() if name != "events"})
     return WorkspaceState(
         view=state.view if "view" in parts else None,
         lanes=lanes and replace(lanes, lanes=_renamed(lanes.lanes, patterns)),
@@ -345,22 +345,22 @@ class NameFinder:
         if not (kind in (LaneKind.PROCESS, LaneKind.THREAD) or (":" in kind and pid > 0)):
             return tuple(other for other in self._keys if other[:2] == (kind, cpu))
         fits = _fits_owner(lane, kind == LaneKind.THREAD or (":" in kind and tid > 0))
-        found = [(other, owner) for other, its_kind, owner in self._owners if its_kind == kind and fits(owner)]
+        lanes = [(other, owner) for other, its_kind, owner in self._owners if its_kind == kind and fits(owner)]
         name = OwnerName(pid, tid, lane.process, lane.thread)
-        exact = [other for other, owner in found if owner == name]
-        return tuple(exact or (other for other, _ in found))
+        exact = [other for other, owner in lanes if owner == name]
+        return tuple(exact or (other for other, _ in lanes))
 
     def threads(self, part: FilterPart) -> set[int]:
         """Return the rows of the thread table that a filter names."""
         owners = [owner_of_thread(self._trace, row) for row in range(len(self._trace.threads))]
-        found: set[int] = set()
+        rows: set[int] = set()
         for thread in part.threads:
             if thread.row == 0:  # the thread that is not known
-                found.add(0)
+                rows.add(0)
                 continue
             fits = _fits_owner(thread, is_thread=True)
-            found.update(index for index, owner in enumerate(owners) if index and fits(owner))
-        return found
+            rows.update(index for index, owner in enumerate(owners) if index and fits(owner))
+        return rows
 
 
 def _fits_owner(name: OwnerName, is_thread: bool) -> Callable[[OwnerName], bool]:

@@ -194,8 +194,8 @@ def summarize(
     """
     from satview.answers.statistics import TABLES
 
-    found = Statistics(trace, window, None, basis, borrowed(is_cancelled))
-    states, threads, events = (TABLES[key](found, None) for key in ("state-total", "thread", "event"))
+    statistics = Statistics(trace, window, None, basis, borrowed(is_cancelled))
+    states, threads, events = (TABLES[key](statistics, None) for key in ("state-total", "thread", "event"))
     return RangeSummary(trace, window, states, threads, events)
 
 
@@ -239,13 +239,13 @@ class RangeView(WatchedAnswer):
         self.changed.emit()
 
 
-def range_details(trace: Trace, window: TimeWindow, found: RangeSummary | None, error: str = "") -> Details:
+def range_details(trace: Trace, window: TimeWindow, summary: RangeSummary | None, error: str = "") -> Details:
     """Return what is known of a range.
 
     Args:
         trace: The trace.
         window: The range.
-        found: Its summary; None = not known yet.
+        summary: Its summary; None = not known yet.
         error: Why there is none.
     """
     clock, rows = trace.clock, trace.rows_between(window)
@@ -257,14 +257,14 @@ def range_details(trace: Trace, window: TimeWindow, found: RangeSummary | None, 
         Line("Events", f"{rows.stop - rows.start:,}"),
     )
     measured = Section("Measured", lines)
-    if found is None:
+    if summary is None:
         text = error or "Counting\N{HORIZONTAL ELLIPSIS}"
         return Details("Range", "", "selected", (measured, Section("Totals", (Line("", text),), is_prose=True)))
     tables = (
-        _table("States of all threads", found.states, _STATE),
-        _table("How long states last", found.states, _LENGTHS),
-        _table("Threads", found.threads, _THREAD, _ROWS),
-        _table("Events", found.events, _EVENT, _ROWS),
+        _table("States of all threads", summary.states, _STATE),
+        _table("How long states last", summary.states, _LENGTHS),
+        _table("Threads", summary.threads, _THREAD, _ROWS),
+        _table("Events", summary.events, _EVENT, _ROWS),
     )
     return Details("Range", "", "selected", (measured,), tables)
 

@@ -148,9 +148,9 @@ class Session(QObject):
         self._drop()
         from satview.session.open_trace import OpenTrace
 
-        found = other.opened
+        shared = other.opened
         self.path = other.path
-        self.opened = OpenTrace(found.trace, found.timeline, self._settings, self, found.events_of_thread)
+        self.opened = OpenTrace(shared.trace, shared.timeline, self._settings, self, shared.events_of_thread)
         self.opened.viewport.window_changed.connect(self._on_window)
         self.opened.names_requested.connect(self._read_names)
         self._set_stage(Stage.READY)
@@ -343,22 +343,22 @@ class Session(QObject):
             self._set_stage(Stage.LOADING)
         from satview.session.open_trace import OpenTrace
 
-        self._made = made = OpenTrace(
+        self._made = opened = OpenTrace(
             result.trace, result.timeline, self._settings, self, result.events_of_thread, result.silent
         )
         # In a turn of its own: what windows make for it takes as long as a turn may.
-        QTimer.singleShot(0, self, partial(self._show, result, made))
+        QTimer.singleShot(0, self, partial(self._show, result, opened))
 
-    def _show(self, result: LoadedTrace, made: OpenTrace) -> None:
+    def _show(self, result: LoadedTrace, opened: OpenTrace) -> None:
         """Be ready with what was made, unless the file was closed meanwhile."""
-        if made is not self._made:
+        if opened is not self._made:
             return
-        self.opened, self._made = made, None
+        self.opened, self._made = opened, None
         if self.preview is not None:
-            made.take_preview(self.preview)
+            opened.take_preview(self.preview)
             self._drop_preview()
-        made.viewport.window_changed.connect(self._on_window)
-        made.names_requested.connect(self._read_names)
+        opened.viewport.window_changed.connect(self._on_window)
+        opened.names_requested.connect(self._read_names)
         self._to_cache = result if result.key and not result.is_cached else None
         self._set_stage(Stage.READY)
         if self.follow is not None:

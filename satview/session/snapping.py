@@ -91,8 +91,8 @@ def _shown_events(opened: OpenTrace, cycles: int) -> Iterator[int]:
     """Yield the times of the last event before a moment that the filter shows, and of the first one from it on."""
     times, rows = opened.trace.events.time_cycles, opened.filters.rows
     row = int(np.searchsorted(times, cycles))
-    at = row if rows is None else int(np.searchsorted(rows, row))
+    position = row if rows is None else int(np.searchsorted(rows, row))
     count = len(times) if rows is None else len(rows)
-    for near in (at - 1, at):
+    for near in (position - 1, position):
         if 0 <= near < count:
             yield int(times[near if rows is None else rows[near]])

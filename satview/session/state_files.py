@@ -51,11 +51,11 @@ class StateFiles:
         """Remove what was stored of the traces that were not opened for longest, so that there are not too many."""
         if self._views is None:
             return
-        found = []
+        stored = []
         for file in self._views.glob("*"):
             with suppress(OSError):
-                found.append((file.stat().st_mtime_ns, file))
-        for _, file in sorted(found)[:-_MOST_FILES]:
+                stored.append((file.stat().st_mtime_ns, file))
+        for _, file in sorted(stored)[:-_MOST_FILES]:
             with suppress(OSError):
                 file.unlink()
 

@@ -63,8 +63,8 @@ class Stored(QObject):
         self.is_stored = True
         self._retry.stop()
         notice = self.notice
-        for each in damaged:
-            notice = f"{each.name} was damaged and is now {each.path.name}: {each.reason}"
+        for file in damaged:
+            notice = f"{file.name} was damaged and is now {file.path.name}: {file.reason}"
         self._say(notice, "")
         self.stored.emit(content)
 

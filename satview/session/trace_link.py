@@ -42,7 +42,7 @@ class ViewLinks(QObject):
         """Link a view; it comes to where the others are."""
         if view in self._members:
             return
-        other = next((each for each in self._members if _is_same(each, view)), None)
+        other = next((member for member in self._members if _is_same(member, view)), None)
         connections: list[object] = []
         for signal, pass_on in (
             (view.viewport.window_changed, self._pass_window),

@@ -106,9 +106,9 @@ class Viewport(QObject):
         length = max(SHORTEST_CYCLES, round(self._window.length * factor))
         share = (anchor - self._window.start) / self._window.length
         if self._zoomed is not None:
-            window, first, first_share = self._zoomed
+            window, anchored, first_share = self._zoomed
             if window == self._window and abs(share - first_share) * self._width_px < _SAME_POSITION_PX:
-                anchor, share = first, first_share
+                anchor, share = anchored, first_share
         start = anchor - round(length * share)
         self.move(TimeWindow(start, start + length))
         self._zoomed = self._window, anchor, share

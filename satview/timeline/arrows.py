@@ -86,9 +86,9 @@ class ArrowIndex:
         """Return positions of arrows in a window, with some that end a little before it."""
         out = []
         for positions, longest in self.levels:
-            first, last = np.searchsorted(self.arrows.start[positions], (window.start - longest, window.end))
-            if last > first:
-                out.append(slice(positions.start + int(first), positions.start + int(last)))
+            begin, stop = np.searchsorted(self.arrows.start[positions], (window.start - longest, window.end))
+            if stop > begin:
+                out.append(slice(positions.start + int(begin), positions.start + int(stop)))
         return out
 
 
@@ -99,17 +99,18 @@ def arrow_index(trace: Trace, infos: tuple[LaneInfo, ...]) -> ArrowIndex:
         trace: The events.
         infos: The lanes that they join.
     """
-    found = _all(trace, infos)
-    found = found.taken(np.flatnonzero((found.from_lane != found.to_lane) & (np.minimum(found.from_lane, found.to_lane)
-                                                                           != _ABSENT)))  # fmt: skip
-    power = np.frexp(np.maximum(found.end - found.start, 1).astype(np.float64))[1].astype(np.uint16)
-    found = found.taken(np.lexsort((found.start, power)))
+    arrows = _all(trace, infos)
+    joins_two = arrows.from_lane != arrows.to_lane
+    joins_two &= np.minimum(arrows.from_lane, arrows.to_lane) != _ABSENT
+    arrows = arrows.taken(np.flatnonzero(joins_two))
+    power = np.frexp(np.maximum(arrows.end - arrows.start, 1).astype(np.float64))[1].astype(np.uint16)
+    arrows = arrows.taken(np.lexsort((arrows.start, power)))
     power.sort()
     levels = []
     for value in np.unique(power).tolist():
-        first, last = np.searchsorted(power, (value, value + 1)).tolist()
-        levels.append((slice(first, last), 1 << value))
-    return ArrowIndex(found, tuple(levels))
+        begin, stop = np.searchsorted(power, (value, value + 1)).tolist()
+        levels.append((slice(begin, stop), 1 << value))
+    return ArrowIndex(arrows, tuple(levels))
 
 
 def _all(trace: Trace, infos: tuple[LaneInfo, ...]) -> Arrows:
@@ -117,14 +118,14 @@ def _all(trace: Trace, infos: tuple[LaneInfo, ...]) -> Arrows:
     messages, pulses, woken = (link_table(trace, kind) for kind in (LinkKind.MESSAGE, LinkKind.PULSE, LinkKind.WAKE_UP))
     # A send that has its arrow to the receiver needs none to the same thread that it wakes.
     is_known = _same_thread(trace, woken, messages) | _same_thread(trace, woken, pulses)
-    at = np.flatnonzero(~is_known)
-    is_reply = np.isin(trace.events.code[woken.from_row[at]], (REPLY, ERROR))
+    unknown = np.flatnonzero(~is_known)
+    is_reply = np.isin(trace.events.code[woken.from_row[unknown]], (REPLY, ERROR))
     of_wakes = np.where(is_reply, np.uint8(ArrowKind.REPLY), np.uint8(ArrowKind.WAKE_UP))
     kinds = (np.full(len(messages), ArrowKind.MESSAGE, np.uint8), np.full(len(pulses), ArrowKind.PULSE, np.uint8))
-    from_row = np.concatenate((messages.from_row, pulses.from_row, woken.from_row[at]))
-    to_row = np.concatenate((messages.to_row, pulses.to_row, woken.to_row[at]))
+    from_row = np.concatenate((messages.from_row, pulses.from_row, woken.from_row[unknown]))
+    to_row = np.concatenate((messages.to_row, pulses.to_row, woken.to_row[unknown]))
     kind = np.concatenate((*kinds, of_wakes))
-    certainty = np.concatenate((messages.certainty, pulses.certainty, woken.certainty[at]))
+    certainty = np.concatenate((messages.certainty, pulses.certainty, woken.certainty[unknown]))
     known = np.flatnonzero(to_row < OPEN)
     from_row, to_row, kind, certainty = from_row[known], to_row[known], kind[known], certainty[known]
     time = trace.events.time_cycles
@@ -136,10 +137,10 @@ def _all(trace: Trace, infos: tuple[LaneInfo, ...]) -> Arrows:
 def _same_thread(trace: Trace, woken: LinkTable, sent: LinkTable) -> NDArray[np.bool_]:
     """Return for wake-ups whether a table of sends leads from the same event to the same thread."""
     receipt = sent.ends_of(woken.from_row)
-    found = receipt < OPEN
+    is_same = receipt < OPEN
     thread = trace.events.thread
-    found[found] = thread[receipt[found]] == thread[woken.to_row[found]]
-    return found
+    is_same[is_same] = thread[receipt[is_same]] == thread[woken.to_row[is_same]]
+    return is_same
 
 
 class _Lanes:
@@ -232,11 +233,11 @@ class ArrowGroups:
 
     def of_kinds(self, kinds: Collection[ArrowKind]) -> ArrowGroups:
         """Return the groups of some kinds; the total stays that of all."""
-        mine = np.flatnonzero(np.isin(self.arrows.kind, list(kinds)))
+        kept = np.flatnonzero(np.isin(self.arrows.kind, list(kinds)))
         return ArrowGroups(
-            self.arrows.taken(mine), self.from_position[mine], self.to_position[mine], self.drawn_at[mine],
-            self.row_position[mine], self.begin[mine], self.end[mine], self.count[mine], self.least_cycles[mine],
-            self.most_cycles[mine], self.total, self.share, self.is_counted,
+            self.arrows.taken(kept), self.from_position[kept], self.to_position[kept], self.drawn_at[kept],
+            self.row_position[kept], self.begin[kept], self.end[kept], self.count[kept], self.least_cycles[kept],
+            self.most_cycles[kept], self.total, self.share, self.is_counted,
         )  # fmt: skip
 
 
@@ -276,16 +277,16 @@ def arrow_groups(trace: Trace, index: ArrowIndex, picture: Picture, most: int = 
     positions = np.concatenate([np.arange(part.start, part.stop, step) for part in parts] or [np.empty(0, np.int64)])
     share = len(positions) / count if count else 1.0
     arrows = index.arrows
-    first, last = (picture.position_of_lane[lane[positions]] for lane in (arrows.from_lane, arrows.to_lane))
-    top, bottom = np.minimum(first, last), np.maximum(first, last)
+    from_row, to_row = (picture.position_of_lane[lane[positions]] for lane in (arrows.from_lane, arrows.to_lane))
+    top, bottom = np.minimum(from_row, to_row), np.maximum(from_row, to_row)
     keep = (top != _ABSENT) & (top != bottom) & (bottom >= picture.shown[0]) & (top <= picture.shown[1])
     keep &= arrows.end[positions] >= picture.window.start
     keep = np.flatnonzero(keep)
-    positions, first, last = positions[keep], first[keep], last[keep]
+    positions, from_row, to_row = positions[keep], from_row[keep], to_row[keep]
     if picture.codes is not None or picture.passing is not None:
         keep = _pass(trace, arrows.from_row[positions], picture) | _pass(trace, arrows.to_row[positions], picture)
-        positions, first, last = positions[keep], first[keep], last[keep]
-    return _grouped(arrows.taken(positions), first, last, picture, share)
+        positions, from_row, to_row = positions[keep], from_row[keep], to_row[keep]
+    return _grouped(arrows.taken(positions), from_row, to_row, picture, share)
 
 
 def _pass(trace: Trace, rows: NDArray[np.uint32], picture: Picture) -> NDArray[np.bool_]:
@@ -297,7 +298,7 @@ def _pass(trace: Trace, rows: NDArray[np.uint32], picture: Picture) -> NDArray[n
     return passes
 
 
-def _grouped(arrows: Arrows, first: _Ints, last: _Ints, picture: Picture, share: float) -> ArrowGroups:
+def _grouped(arrows: Arrows, from_row: _Ints, to_row: _Ints, picture: Picture, share: float) -> ArrowGroups:
     """Return the groups; each has one of its arrows as its example."""
     if not len(arrows):
         none = np.empty(0, np.int64)
@@ -305,7 +306,7 @@ def _grouped(arrows: Arrows, first: _Ints, last: _Ints, picture: Picture, share:
     offset = arrows.start - picture.window.start
     pixel = np.clip(offset * (picture.width_px / picture.window.length), -1, picture.width_px).astype(np.int64) + 1
     rows = int(picture.position_of_lane.max()) + 1
-    pair = (first * rows + last) * len(ArrowKind) + arrows.kind
+    pair = (from_row * rows + to_row) * len(ArrowKind) + arrows.kind
     order = np.argsort(pair * (picture.width_px + 2) + pixel)  # by pair, and within it by time
     pair, pixel = pair[order], pixel[order]
     is_new = np.append(True, pair[1:] != pair[:-1])
@@ -321,14 +322,14 @@ def _grouped(arrows: Arrows, first: _Ints, last: _Ints, picture: Picture, share:
         shown = np.sort(np.argpartition(-count, FEW)[:FEW])
     start, end = arrows.start[order], arrows.end[order]
     selected = order[starts[shown]]
-    to = last[selected]
-    row = np.where((picture.shown[0] <= to) & (to <= picture.shown[1]), to, first[selected])
+    to = to_row[selected]
+    row = np.where((picture.shown[0] <= to) & (to <= picture.shown[1]), to, from_row[selected])
     # Means of differences, which are small: sums of moments could overflow.
     drawn_at = arrows.start[selected] + _means(start, starts, count)[shown]
     if is_counted:
         drawn_at = _side_by_side(row, cell[starts[shown]], cell_px, picture)
     return ArrowGroups(
-        arrows.taken(selected), first[selected], to, drawn_at, row, np.minimum.reduceat(start, starts)[shown],
+        arrows.taken(selected), from_row[selected], to, drawn_at, row, np.minimum.reduceat(start, starts)[shown],
         np.maximum.reduceat(end, starts)[shown], count[shown], np.minimum.reduceat(end - start, starts)[shown],
         np.maximum.reduceat(end - start, starts)[shown], len(arrows), share, is_counted,
     )  # fmt: skip
@@ -345,10 +346,10 @@ def _side_by_side(row: _Ints, cell: NDArray[np.integer], cell_px: int, picture: 
     """
     place = row * (int(cell.max(initial=0)) + 1) + cell
     order = np.argsort(place, kind="stable")
-    count, first = (found[np.unique(place[order], return_inverse=True)[1]] for found in (
+    count, begin = (column[np.unique(place[order], return_inverse=True)[1]] for column in (
         np.unique(place, return_counts=True)[1], np.unique(place[order], return_index=True)[1]))  # fmt: skip
     share = np.empty(len(row))
-    share[order] = (np.arange(len(row)) - first + 0.5) / count
+    share[order] = (np.arange(len(row)) - begin + 0.5) / count
     px = np.minimum((cell + share) * cell_px - 1, picture.width_px - 1)
     moment = picture.window.start + (px * (picture.window.length / picture.width_px)).astype(np.int64)
     return np.asarray(np.clip(moment, picture.window.start, picture.window.end - 1))

@@ -43,8 +43,8 @@ class Counter:
         levels = [(start_cycles, numbers, numbers)]
         while len(levels[-1][0]) > _STEP:
             start, least, most = levels[-1]
-            at = np.arange(0, len(start), _STEP)
-            levels.append((start[at], np.fmin.reduceat(least, at), np.fmax.reduceat(most, at)))
+            begins = np.arange(0, len(start), _STEP)
+            levels.append((start[begins], np.fmin.reduceat(least, begins), np.fmax.reduceat(most, begins)))
         return cls(float(min(known.min(initial=0), 0)), float(max(known.max(initial=0), 0)), tuple(levels))
 
     def extremes(self, edges: NDArray[np.int64]) -> tuple[_Numbers, _Numbers]:
@@ -56,22 +56,22 @@ class Counter:
             edges: int64 (pixels + 1,), where pixels begin, ascending.
         """
         start, least, most = next(level for level in self.levels if self._is_coarse(level[0], edges))
-        first = np.searchsorted(start, edges[:-1], side="right") - 1
-        last = np.maximum(np.searchsorted(start, edges[1:]), first + 1)  # behind the last one that begins in it
-        before = first < 0
-        first = np.maximum(first, 0)
-        pairs = np.stack((first, np.maximum(last, first + 1)), axis=1).ravel()
+        begin = np.searchsorted(start, edges[:-1], side="right") - 1
+        stop = np.maximum(np.searchsorted(start, edges[1:]), begin + 1)  # behind the last one that begins in it
+        before = begin < 0
+        begin = np.maximum(begin, 0)
+        pairs = np.stack((begin, np.maximum(stop, begin + 1)), axis=1).ravel()
         low, high = (
             pick.reduceat(np.append(values, np.nan), np.minimum(pairs, len(values)))[::2]
             for pick, values in ((np.fmin, least), (np.fmax, most))
         )
-        none = before & (last <= 0)
+        none = before & (stop <= 0)
         return np.where(none, np.nan, low), np.where(none, np.nan, high)
 
     def _is_coarse(self, start: NDArray[np.int64], edges: NDArray[np.int64]) -> bool:
         """Return whether a level has few enough values for a picture, or is the last one."""
-        first, last = np.searchsorted(start, (edges[0], edges[-1])).tolist()
-        return last - first <= _MOST * len(edges) or len(start) <= _STEP
+        begin, stop = np.searchsorted(start, (edges[0], edges[-1])).tolist()
+        return stop - begin <= _MOST * len(edges) or len(start) <= _STEP
 
 
 class Lane:

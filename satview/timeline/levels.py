@@ -77,14 +77,14 @@ def build_levels(spans: LaneSpans, window: TimeWindow, seen_events: NDArray[np.b
     top_seen: list[NDArray[np.bool_]] = []
     deep = min(level_count, _BLOCK_BITS + 1)
     kinds = pictures.LevelKinds(values, local, IS_BUSY[values].astype(np.uint8))
-    for at in range(0, cell_count, 1 << _BLOCK_BITS):
-        count = min(1 << _BLOCK_BITS, cell_count - at)
-        begin = window.start + (at << shift)
+    for start in range(0, cell_count, 1 << _BLOCK_BITS):
+        count = min(1 << _BLOCK_BITS, cell_count - start)
+        begin = window.start + (start << shift)
         part = spans.visible(TimeWindow(begin, begin + (count << shift)))
-        made, whole, seen = pictures.levels(
+        cells_of_levels, whole, seen = pictures.levels(
             spans.start_cycles[part], spans.value[part], spans.end_of(part), begin, shift, kinds,
-            finest[at : at + count], deep, halves_last=level_count > deep)  # fmt: skip
-        for level, cells in enumerate(made):
+            finest[start : start + count], deep, halves_last=level_count > deep)  # fmt: skip
+        for level, cells in enumerate(cells_of_levels):
             levels[level].append(cells)
         top.append(whole.astype(np.float64))
         top_seen.append(seen)

@@ -82,10 +82,10 @@ def preview_of(sample: Sampled) -> Preview | None:
     start = events.time_cycles[rows]
     cpus = []
     for cpu in range(trace.cpu_count):
-        mine = np.flatnonzero((events.cpu[rows] == cpu) & (ends > start))
+        of_cpu = np.flatnonzero((events.cpu[rows] == cpu) & (ends > start))
         # Where buffers overlap in time, what began later counts from then on.
-        until = np.append(start[mine][1:], np.iinfo(np.int64).max)
-        cpus.append(Runs(start[mine], np.minimum(ends[mine], until), value[mine]))
+        until = np.append(start[of_cpu][1:], np.iinfo(np.int64).max)
+        cpus.append(Runs(start[of_cpu], np.minimum(ends[of_cpu], until), value[of_cpu]))
     seen = events.time_cycles[sample.is_timed[sample.position]]
     titles = tuple(trace.cpu_title(cpu) for cpu in range(trace.cpu_count))
     return Preview(trace.clock, TimeWindow(int(seen[0]), int(seen[-1]) + 1), tuple(cpus), titles,
@@ -113,14 +113,14 @@ def _cover(runs: Runs, window: TimeWindow, width: int) -> NDArray[np.float64]:
     start, end = np.maximum(runs.start_cycles, edges[0]), np.minimum(runs.end_cycles, edges[-1])
     inside = end > start
     start, end, value = start[inside], end[inside], runs.value[inside].astype(np.int64)
-    first = np.searchsorted(edges, start, side="right") - 1
-    last = np.searchsorted(edges, end, side="left") - 1
-    spread = last > first
-    head = np.where(spread, edges[first + 1], end) - start
-    tail = (end - edges[last])[spread]
-    middle = np.maximum(last - first - 1, 0)
-    pixel = numbers_of(first + 1, middle)
-    keys = np.concatenate((value * width + first, (value * width + last)[spread],
+    begin = np.searchsorted(edges, start, side="right") - 1
+    stop = np.searchsorted(edges, end, side="left") - 1
+    spread = stop > begin
+    head = np.where(spread, edges[begin + 1], end) - start
+    tail = (end - edges[stop])[spread]
+    middle = np.maximum(stop - begin - 1, 0)
+    pixel = numbers_of(begin + 1, middle)
+    keys = np.concatenate((value * width + begin, (value * width + stop)[spread],
                            np.repeat(value * width, middle) + pixel))  # fmt: skip
     pieces = np.concatenate((head, tail, edges[pixel + 1] - edges[pixel]))
     cover = np.bincount(keys, pieces, VALUE_COUNT * width).astype(np.float64, copy=False)

@@ -85,10 +85,10 @@ class Shares:
         else:
             index = sums.reshape(-1, kinds)
         start = (times.clock.time, times.rows) if isinstance(times, EventTimes) else np.ascontiguousarray(times)
-        made = pictures.ShareSums(
+        running_sums = pictures.ShareSums(
             start, np.ascontiguousarray(spans.value), spans.end_cycles, _EVERY, kind_of, weight, index, begins
         )
-        return cls(spans, values, weight, kind_of, index, made)
+        return cls(spans, values, weight, kind_of, index, running_sums)
 
     @property
     def sums(self) -> NDArray[np.int64]:
@@ -103,18 +103,18 @@ class Shares:
         """
         return self._sums.cycles(np.ascontiguousarray(edges, np.int64))
 
-    def binned(self, window: TimeWindow, shift: int, first: int, last: int) -> NDArray[np.int64]:
+    def binned(self, window: TimeWindow, shift: int, begin: int, stop: int) -> NDArray[np.int64]:
         """Return the cycles that every value covers in bins of 2^shift cycles, int64 (bins, k), times its weight.
 
         Args:
             window: The whole trace; bin 0 begins where it does.
             shift: Length of the bins.
-            first: The first bin.
-            last: The one behind the last; both within the trace.
+            begin: The first bin.
+            stop: The one behind the last; both within the trace.
         """
         if shift in self._bin_sums(window):
-            return self._levels[shift][first:last]
-        edges = window.start + (np.arange(first, last + 1, dtype=np.int64) << shift)
+            return self._levels[shift][begin:stop]
+        edges = window.start + (np.arange(begin, stop + 1, dtype=np.int64) << shift)
         return self.cycles(np.minimum(edges, window.end))
 
     def peak(self, window: TimeWindow, shift: int) -> float:
@@ -157,14 +157,14 @@ class Shares:
             return self._levels
         shift = max(0, (window.length // cells).bit_length())
         edges = window.start + (np.arange(((window.length - 1) >> shift) + 2, dtype=np.int64) << shift)
-        sums, found = self.cycles(np.minimum(edges, window.end)), dict[int, NDArray[np.int64]]()
+        sums, by_shift = self.cycles(np.minimum(edges, window.end)), dict[int, NDArray[np.int64]]()
         while True:
-            found[shift] = sums
+            by_shift[shift] = sums
             if len(sums) < 2:
                 break
             pairs = np.add.reduceat(sums, np.arange(0, len(sums), 2), axis=0)
             shift, sums = shift + 1, pairs
-        self._levels.update(found)
+        self._levels.update(by_shift)
         return self._levels
 
     def totals(self, window: TimeWindow) -> NDArray[np.int64]:

@@ -73,8 +73,8 @@ class LaneSpans:
 
     def visible(self, window: TimeWindow) -> slice:
         """Return the intervals that reach into a window."""
-        first = max(0, int(self.start_cycles.searchsorted(window.start, side="right")) - 1)
-        return slice(first, int(self.start_cycles.searchsorted(window.end)))
+        begin = max(0, int(self.start_cycles.searchsorted(window.start, side="right")) - 1)
+        return slice(begin, int(self.start_cycles.searchsorted(window.end)))
 
 
 def touching(
@@ -177,23 +177,23 @@ def _stretched(
     edges: NDArray[np.int64],
 ) -> NDArray[np.uint8]:
     """Fill pixels that are shorter than a cycle: each shows the cycle its left edge is in."""
-    first = np.searchsorted(edges[:-1], start)
-    last = np.searchsorted(edges[:-1], end) - 1
-    _fill_whole_pixels(out, row, first, last, _flagged(value))
+    begin = np.searchsorted(edges[:-1], start)
+    stop = np.searchsorted(edges[:-1], end) - 1
+    _fill_whole_pixels(out, row, begin, stop, _flagged(value))
     return out
 
 
 def _fill_whole_pixels(
     out: NDArray[np.uint8],
     row: NDArray[np.intp],
-    first: NDArray[np.intp],
-    last: NDArray[np.intp],
+    begin: NDArray[np.intp],
+    stop: NDArray[np.intp],
     value: NDArray[np.uint8],
 ) -> None:
     """Give every pixel that an interval touches its value."""
-    counts = last - first + 1
+    counts = stop - begin + 1
     width = out.shape[1]
-    out.ravel()[numbers_of(row * width + first, counts)] = np.repeat(value, counts)
+    out.ravel()[numbers_of(row * width + begin, counts)] = np.repeat(value, counts)
 
 
 def _flagged(value: NDArray[np.uint8]) -> NDArray[np.uint8]:

@@ -56,8 +56,8 @@ def forget(spans: LaneSpans, ranges: NDArray[np.int64]) -> LaneSpans:
     if not len(ranges):
         return spans
     from_, to = np.maximum(ranges[:, 0] + 1, spans.start_cycles[0]), ranges[:, 1]
-    at = np.searchsorted(from_, spans.start_cycles, side="right") - 1
-    keep = (at < 0) | (spans.start_cycles >= to[at])
+    gap = np.searchsorted(from_, spans.start_cycles, side="right") - 1
+    keep = (gap < 0) | (spans.start_cycles >= to[gap])
     start = np.concatenate((spans.start_cycles[keep], from_))
     order = np.argsort(start, kind="stable")
     count = len(from_)
@@ -111,9 +111,9 @@ def _without(ranges: NDArray[np.int64], known: NDArray[np.int64]) -> NDArray[np.
     limits = np.iinfo(np.int64)
     gap_start = np.concatenate(([limits.min], known[:, 1]))
     gap_end = np.concatenate((known[:, 0], [limits.max]))
-    first = np.searchsorted(gap_end, ranges[:, 0], side="right")
-    count = np.maximum(np.searchsorted(gap_start, ranges[:, 1]) - first, 0)
-    gap = numbers_of(first, count)
+    begin = np.searchsorted(gap_end, ranges[:, 0], side="right")
+    count = np.maximum(np.searchsorted(gap_start, ranges[:, 1]) - begin, 0)
+    gap = numbers_of(begin, count)
     start = np.maximum(np.repeat(ranges[:, 0], count), gap_start[gap])
     end = np.minimum(np.repeat(ranges[:, 1], count), gap_end[gap])
     return np.stack((start, end), axis=1)[end > start]
@@ -132,8 +132,8 @@ def on_axis(trace: Trace, part: Part, own: LaneSpans) -> LaneSpans:
     whole, end = trace.window, int(part.cycles(np.array([own.end_cycles]))[0])
     before, after = int(start[0]) > whole.start, end < whole.end
 
-    def extended(column: np.ndarray, first: int, last: int) -> np.ndarray:
-        return np.concatenate(([first] * before, column, [last] * after)).astype(column.dtype)
+    def extended(column: np.ndarray, head: int, tail: int) -> np.ndarray:
+        return np.concatenate(([head] * before, column, [tail] * after)).astype(column.dtype)
 
     return LaneSpans(
         extended(start, whole.start, end),
@@ -184,21 +184,23 @@ def thread_spans(trace: Trace, thread: int, values: NDArray[np.uint8]) -> LaneSp
     appears later without having been created is unknown until then; one that was created did not exist before. Where
     events are missing it is unknown until its next event.
     """
-    if (files := files_of(trace)) is not None and (found := files.part_of_thread(thread)) is not None:
-        part, row = found
+    if (files := files_of(trace)) is not None and (in_file := files.part_of_thread(thread)) is not None:
+        part, row = in_file
         return on_axis(trace, part, thread_spans(part.trace, row, values[part.codes]))
     rows = trace.states.of(thread)
     window = trace.window
     if not len(rows):
         return constant_lane(window, UNKNOWN)
     time, value = _states(trace, rows, values)
-    before, first = _value_before(trace, time, int(trace.events.code[rows[0]]), value), int(time[0])
-    if first > window.start:
+    before, known_from = _value_before(trace, time, int(trace.events.code[rows[0]]), value), int(time[0])
+    if known_from > window.start:
         time = np.concatenate((np.array([window.start]), time))
         value = np.concatenate((np.array([before], np.uint8), value))
         rows = np.concatenate((np.array([NO_EVENT], np.uint32), rows))
     spans = touching(time, value, rows, window.end)
-    return forget_thread(trace, forget(spans, _contradicted(trace, spans)) if trace.release.is_qnx else spans, first)
+    return forget_thread(
+        trace, forget(spans, _contradicted(trace, spans)) if trace.release.is_qnx else spans, known_from
+    )
 
 
 def _contradicted(trace: Trace, spans: LaneSpans) -> NDArray[np.int64]:
@@ -206,9 +208,9 @@ def _contradicted(trace: Trace, spans: LaneSpans) -> NDArray[np.int64]:
     rows, stops = contradicted_runs(trace)
     if not len(rows):
         return np.empty((0, 2), np.int64)
-    at = np.minimum(np.searchsorted(rows, spans.event), len(rows) - 1)
-    mine = np.flatnonzero(rows[at] == spans.event)
-    return np.stack((stops[at[mine]] - 1, np.append(spans.start_cycles[1:], spans.end_cycles)[mine]), axis=1)
+    stop_of = np.minimum(np.searchsorted(rows, spans.event), len(rows) - 1)
+    stopped = np.flatnonzero(rows[stop_of] == spans.event)
+    return np.stack((stops[stop_of[stopped]] - 1, np.append(spans.start_cycles[1:], spans.end_cycles)[stopped]), axis=1)
 
 
 def contradicted_runs(trace: Trace) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
@@ -234,16 +236,16 @@ def _contradicted_runs(trace: Trace) -> tuple[NDArray[np.uint32], NDArray[np.int
     after = following(trace)[own]
     own_end = np.where(after == OPEN, trace.window.end, events.time_cycles[np.minimum(after, len(events) - 1)])
     own_end = own_end[np.argsort(states.event[own], kind="stable")]
-    at = np.flatnonzero(ends < own_end)
-    if not len(at):
+    cut = np.flatnonzero(ends < own_end)
+    if not len(cut):
         return none
     # Where events are missing slices end too: only another RUNNING event of the CPU contradicts.
     order = np.argsort(events.cpu[rows], kind="stable")
     follower = np.full(len(rows), -1, np.int64)
     same = events.cpu[rows[order[1:]]] == events.cpu[rows[order[:-1]]]
     follower[order[:-1][same]] = events.time_cycles[rows[order[1:][same]]]
-    at = at[follower[at] == ends[at]]
-    return rows[at], ends[at]
+    cut = cut[follower[cut] == ends[cut]]
+    return rows[cut], ends[cut]
 
 
 def _states(
@@ -275,8 +277,8 @@ def process_spans(lanes: Sequence[LaneSpans], end_cycles: int) -> LaneSpans:
     time = np.concatenate([lane.start_cycles for lane in lanes])
     values = np.concatenate([lane.value for lane in lanes])
     event = np.concatenate([lane.event for lane in lanes])
-    first = np.concatenate(([0], np.cumsum([len(lane) for lane in lanes])))
-    columns = core_lanes.process_states(time, values, event, first, _RANK, _RANKED)
+    begins = np.concatenate(([0], np.cumsum([len(lane) for lane in lanes])))
+    columns = core_lanes.process_states(time, values, event, begins, _RANK, _RANKED)
     return LaneSpans(*columns, None, max(end_cycles, int(time.max()) + 1))
 
 
@@ -301,9 +303,11 @@ def _run_slices(trace: Trace) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
     if len(lost):
         cpu, start = events.cpu[rows], events.time_cycles[rows]
         for number in np.unique(cpu):
-            mine = np.flatnonzero(cpu == number)
+            of_cpu = np.flatnonzero(cpu == number)
             known_until = np.append(losses_of(lost, int(number))[:, 0] + 1, np.iinfo(np.int64).max)
-            ends[mine] = np.minimum(ends[mine], known_until[np.searchsorted(known_until, start[mine], side="right")])
+            ends[of_cpu] = np.minimum(
+                ends[of_cpu], known_until[np.searchsorted(known_until, start[of_cpu], side="right")]
+            )
     for column in (rows, ends):
         column.setflags(write=False)
     return rows, ends
@@ -320,8 +324,8 @@ def _slices_by_index(trace: Trace) -> tuple[NDArray[np.uint32], NDArray[np.int64
     rows, ends = rows[order], ends[order]
     cpu, start = events.cpu[rows], events.time_cycles[rows]
     for number in np.unique(cpu):
-        mine = np.flatnonzero(cpu == number)
-        ends[mine[:-1]] = np.minimum(ends[mine[:-1]], start[mine[1:]])
+        of_cpu = np.flatnonzero(cpu == number)
+        ends[of_cpu[:-1]] = np.minimum(ends[of_cpu[:-1]], start[of_cpu[1:]])
     return rows, ends
 
 
@@ -367,18 +371,18 @@ def cpu_spans(
     value = np.where(idle, np.uint8(IDLE), process_values(trace)[trace.threads.process]).astype(np.uint8)
     # A thread trace names the threads of an LWP one by one: between them it has none to run.
     gap = IDLE if trace.release == Release.UNIXWARE else UNKNOWN
-    at, value, event, thread = lanes.cpu_states(
+    start, value, event, thread = lanes.cpu_states(
         *slices, events.cpu, events.time_cycles, events.thread, cpu, value, gap, window.end
     )
-    if not len(at):
+    if not len(start):
         return _call_spans(trace, cpu)
-    if at[0] > window.start:
-        from_dump = at[0] <= trace.dump_end_cycles
-        at = np.concatenate((np.array([window.start]), at))
+    if start[0] > window.start:
+        from_dump = start[0] <= trace.dump_end_cycles
+        start = np.concatenate((np.array([window.start]), start))
         value = np.concatenate((np.array([value[0] if from_dump else UNKNOWN], np.uint8), value))
         event = np.concatenate((np.array([NO_EVENT], np.uint32), event))
         thread = np.concatenate((thread[:1] if from_dump else np.zeros(1, thread.dtype), thread))
-    return LaneSpans(at, value, event, thread, max(window.end, int(at[-1]) + 1))
+    return LaneSpans(start, value, event, thread, max(window.end, int(start[-1]) + 1))
 
 
 def _call_spans(trace: Trace, cpu: int) -> LaneSpans:
@@ -387,17 +391,17 @@ def _call_spans(trace: Trace, cpu: int) -> LaneSpans:
     Only calls of unknown threads are sure to have had the CPU all the time: those that are linked never block.
     """
     events, window, calls = trace.events, trace.window, link_table(trace, LinkKind.CALL)
-    mine = np.flatnonzero((calls.certainty == Certainty.INFERRED) & (events.cpu[calls.from_row] == cpu))
-    if not len(mine):
+    inferred = np.flatnonzero((calls.certainty == Certainty.INFERRED) & (events.cpu[calls.from_row] == cpu))
+    if not len(inferred):
         return constant_lane(window, UNKNOWN)
-    at = np.empty(2 * len(mine) + 1, np.int64)
-    at[0] = window.start
-    at[1::2], at[2::2] = (events.time_cycles[rows[mine]] for rows in (calls.from_row, calls.to_row))
-    value = np.full(len(at), UNKNOWN, np.uint8)
+    start = np.empty(2 * len(inferred) + 1, np.int64)
+    start[0] = window.start
+    start[1::2], start[2::2] = (events.time_cycles[rows[inferred]] for rows in (calls.from_row, calls.to_row))
+    value = np.full(len(start), UNKNOWN, np.uint8)
     value[1::2] = KERNEL_CALL
-    event = np.full(len(at), NO_EVENT, np.uint32)
-    event[1::2] = calls.from_row[mine]
-    return touching(at, value, event, window.end)
+    event = np.full(len(start), NO_EVENT, np.uint32)
+    event[1::2] = calls.from_row[inferred]
+    return touching(start, value, event, window.end)
 
 
 def interrupt_spans(trace: Trace, cpu: int) -> LaneSpans | None:
@@ -466,8 +470,8 @@ def kind_spans(trace: Trace, cpu: int, who: LaneSpans, interrupts: LaneSpans | N
     in_call = np.searchsorted(calls.start, time, side="right") > np.searchsorted(calls.end, time, side="right")
     value[in_call & (value == USER)] = KERNEL_CALL
     if interrupts is not None:
-        at = np.searchsorted(interrupts.start_cycles, time, side="right") - 1
-        value[(at >= 0) & (interrupts.value[np.maximum(at, 0)] == INTERRUPT)] = INTERRUPT
+        covering = np.searchsorted(interrupts.start_cycles, time, side="right") - 1
+        value[(covering >= 0) & (interrupts.value[np.maximum(covering, 0)] == INTERRUPT)] = INTERRUPT
     begins = np.append(True, value[1:] != value[:-1])
     time, value = time[begins], value[begins]
     return touching(time, value, np.full(len(time), NO_EVENT, np.uint32), who.end_cycles)

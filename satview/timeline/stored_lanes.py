@@ -28,8 +28,8 @@ def lanes_of(timeline: Timeline, indices: Iterable[int]) -> tuple[list[dict[str,
         Values of each lane; arrays (n,) of the types in which lanes have them.
     """
     values, arrays = [], dict[str, NDArray[Any]]()
-    mine = (index for index in indices if timeline.infos[index].kind not in _NOT_STORED)
-    for index in sorted({index for index in mine if timeline.is_ready(index)}):
+    storable = (index for index in indices if timeline.infos[index].kind not in _NOT_STORED)
+    for index in sorted({index for index in storable if timeline.is_ready(index)}):
         lane, name = timeline.lane(index), f"lane.{index}"
         arrays[f"{name}.start"], arrays[f"{name}.value"] = np.asarray(lane.spans.start_cycles), lane.spans.value
         arrays[f"{name}.event"] = np.asarray(lane.spans.event)
@@ -78,8 +78,8 @@ def _lane(timeline: Timeline, entry: Mapping[str, Any], arrays: Mapping[str, NDA
     window = trace.window
     if end <= int(start[-1]) or int(entry["origin"]) != window.start or not 0 <= shift < 63:
         raise ValueError("a lane does not fit the trace")
-    first = ((window.length - 1) >> shift) + 1
-    if not lengths or lengths[0] != first or sum(lengths) != len(cells):
+    finest = ((window.length - 1) >> shift) + 1
+    if not lengths or lengths[0] != finest or sum(lengths) != len(cells):
         raise ValueError("levels of a lane do not fit")
     if any(after != (before + 1) // 2 for before, after in pairwise(lengths)):
         raise ValueError("levels of a lane do not fit")

@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 
 from satview.analysis.verdicts.evidence import _MOST_EVENTS, Evidence, counts_within, covered, groups, longest, named
-from satview.analysis.verdicts.find import _plugged, all_kinds, find_verdicts
+from satview.analysis.verdicts.find import _plugged, all_kinds, find_verdicts, on_axis
 from satview.analysis.verdicts.inversions import _priority, _remedy, _row_before
-from satview.analysis.verdicts.on_axis import on_axis
 from satview.analysis.verdicts.rule import Limits, Thresholds, rules
 from satview.analysis.verdicts.servers import _does
 from satview.analysis.verdicts.system import leaks

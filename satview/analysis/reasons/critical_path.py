@@ -95,12 +95,12 @@ class CriticalPath:
         """Return the cycles that the path spends per (thread, kind), the longest first; they add up to the window."""
         sums: dict[tuple[int, PieceKind], int] = defaultdict(int)
         key = self.on_thread * len(PieceKind) + self.kind
-        found, which = np.unique(key, return_inverse=True)
-        lengths = np.zeros(len(found), np.int64)
+        kinds, which = np.unique(key, return_inverse=True)
+        lengths = np.zeros(len(kinds), np.int64)
         np.add.at(lengths, which, self.end_cycles - self.start_cycles)
-        for at in np.argsort(-lengths, kind="stable").tolist():
-            thread, kind = divmod(int(found[at]), len(PieceKind))
-            sums[thread, PieceKind(kind)] = int(lengths[at])
+        for which_kind in np.argsort(-lengths, kind="stable").tolist():
+            thread, kind = divmod(int(kinds[which_kind]), len(PieceKind))
+            sums[thread, PieceKind(kind)] = int(lengths[which_kind])
         return dict(sums)
 
 
@@ -170,9 +170,9 @@ class _Walk:
         """Add the piece that ends at a moment; return where it begins."""
         frame = self.stack[-1]
         spans = self._spans_of(frame.thread)
-        at = spans.index_at(time - 1)
-        value, row = int(spans.value[at]), int(spans.event[at])
-        since = max(int(spans.start_cycles[at]), frame.floor)
+        position = spans.index_at(time - 1)
+        value, row = int(spans.value[position]), int(spans.event[position])
+        since = max(int(spans.start_cycles[position]), frame.floor)
         row = NO_ROW if row == NO_EVENT else row
         kind = {RUNNING: PieceKind.RUNNING, READY: PieceKind.READY, ABSENT: PieceKind.UNKNOWN, DEAD: PieceKind.UNKNOWN,
                 UNKNOWN: PieceKind.UNKNOWN}.get(value, PieceKind.WAITING)  # fmt: skip
@@ -206,19 +206,19 @@ class _Walk:
 
     def _end_of(self, row: int, time: int) -> tuple[int, Certainty]:
         """Return what ended the wait that an event begins, if it ended by a moment."""
-        mine = self.trace.states.of(self.stack[-1].thread)
-        after = int(np.searchsorted(mine, row, side="right"))
-        if after == len(mine) or int(self.trace.events.time_cycles[mine[after]]) > time:
+        own_states = self.trace.states.of(self.stack[-1].thread)
+        after = int(np.searchsorted(own_states, row, side="right"))
+        if after == len(own_states) or int(self.trace.events.time_cycles[own_states[after]]) > time:
             return NO_ROW, Certainty.EXACT
-        return self.causes.of_end(int(mine[after]))
+        return self.causes.of_end(int(own_states[after]))
 
     def _holder(self, row: int) -> tuple[int, Certainty]:
         """Return who holds what a wait is for, of one that nothing ends in the interval; -1 for nobody."""
-        found = blockers(self.trace)
+        blocked_by = blockers(self.trace)
         wait = wait_of(self.trace, self.stack[-1].thread, row)
         if wait < 0:
             return NO_ROW, Certainty.EXACT
-        return int(found.thread[wait]), Certainty(int(found.certainty[wait]) or Certainty.EXACT)
+        return int(blocked_by.thread[wait]), Certainty(int(blocked_by.certainty[wait]) or Certainty.EXACT)
 
     def _add(self, start: int, end: int, kind: PieceKind, value: int, row: int, cause: int = NO_ROW) -> int:
         frame = self.stack[-1]
@@ -244,10 +244,10 @@ class _Walk:
 
 def wait_of(trace: Trace, thread: int, row: int) -> int:
     """Return the row of `links.waits` that an event begins for a thread, -1 for none."""
-    found = blockers(trace).waits
-    first, last = np.searchsorted(found.thread, (thread, thread + 1))
-    at = int(first) + int(np.searchsorted(found.row[first:last], row))
-    return at if at < last and int(found.row[at]) == row else NO_ROW
+    every_wait = blockers(trace).waits
+    begin, stop = np.searchsorted(every_wait.thread, (thread, thread + 1))
+    position = int(begin) + int(np.searchsorted(every_wait.row[begin:stop], row))
+    return position if position < stop and int(every_wait.row[position]) == row else NO_ROW
 
 
 class PathWords:
@@ -281,7 +281,7 @@ class PathWords:
             if row < 0:
                 return "runs"
             cpu = int(self._trace.events.cpu[row])
-            start, end, on_cpu = (np.array([each]) for each in (*span, cpu))
+            start, end, on_cpu = (np.array([number]) for number in (*span, cpu))
             taken = self._evidence.interrupts(start, end, on_cpu, least=0)
             return f"runs on {self._trace.cpu_title(cpu)}{f'; {taken} of it' if taken else ''}"
         if kind is PieceKind.READY:
@@ -295,6 +295,6 @@ class PathWords:
         wait = wait_of(self._trace, thread, row)
         if wait < 0:
             return f"waits in {state}{by}"
-        found = blockers(self._trace)
-        words = waited_for(self._evidence, found, wait)
-        return f"waits in {state} for {words}{of_whom(self._evidence, found, wait)}{by}"
+        blocked_by = blockers(self._trace)
+        words = waited_for(self._evidence, blocked_by, wait)
+        return f"waits in {state} for {words}{of_whom(self._evidence, blocked_by, wait)}{by}"

@@ -77,9 +77,9 @@ def find_rounds(steps: Sequence[Hashable]) -> list[Rounds]:
     covered = np.zeros((_MOST_STEPS + 1, len(steps)), np.int64)
     for size in range(1, min(_MOST_STEPS, len(steps) // _LEAST_ROUNDS) + 1):
         differs = np.append(np.flatnonzero(number[:-size] != number[size:]), len(steps) - size)
-        at = np.arange(len(steps) - size)
-        rounds = (differs[np.searchsorted(differs, at)] - at) // size + 1
-        covered[size, : len(at)] = np.where(rounds >= _LEAST_ROUNDS, rounds * size, 0)
+        starts = np.arange(len(steps) - size)
+        rounds = (differs[np.searchsorted(differs, starts)] - starts) // size + 1
+        covered[size, : len(starts)] = np.where(rounds >= _LEAST_ROUNDS, rounds * size, 0)
     sizes, out = covered.argmax(axis=0).tolist(), list[Rounds]()
     step = 0
     while step < len(steps):
@@ -184,9 +184,9 @@ def chain_lines(trace: Trace, steps: Sequence[WhyStep]) -> list[ChainLine]:
     """
     process, lines, next_step = trace.threads.process, list[ChainLine](), 0
     for rounds in find_rounds([(int(process[step.thread]), step.value) for step in steps]):
-        lines += [ChainLine(at, steps[at].says) for at in range(next_step, rounds.folded.start)]
+        lines += [ChainLine(number, steps[number].says) for number in range(next_step, rounds.folded.start)]
         # A chain goes back in time: a round lasts from its last step to where the round before it began.
-        edges = [steps[at].at_cycles for at in range(rounds.folded.start, rounds.folded.stop + 1, rounds.size)]
+        edges = [steps[number].at_cycles for number in range(rounds.folded.start, rounds.folded.stop + 1, rounds.size)]
         length = [newer - older for newer, older in pairwise(edges)]
         worst, clock = max(range(len(length)), key=length.__getitem__), trace.clock
         what = f"the same {rounds.size} steps" if rounds.size > 1 else "the same step"
@@ -197,7 +197,7 @@ def chain_lines(trace: Trace, steps: Sequence[WhyStep]) -> list[ChainLine]:
             f"round took {format_duration(clock.duration_ns(length[worst]))} up to "
             f"{format_moment(edges[worst], clock, length[worst])}.", is_folded=True))  # fmt: skip
         next_step = rounds.folded.stop
-    return lines + [ChainLine(at, steps[at].says) for at in range(next_step, len(steps))]
+    return lines + [ChainLine(number, steps[number].says) for number in range(next_step, len(steps))]
 
 
 MOST_STEPS: Final = 32
@@ -208,7 +208,7 @@ _MOST_CPUS: Final = 4  # of which a sentence says who has them
 _NO_THREAD_THEN: Final = tuple(IN_NO_STATE)
 
 
-def why(trace: Trace, thread: int | str, at: int, steps: int = MOST_STEPS) -> tuple[WhyStep, ...]:
+def why(trace: Trace, thread: int | str, at_cycles: int, steps: int = MOST_STEPS) -> tuple[WhyStep, ...]:
     """Return why a thread is in its state at a moment, and step by step what that goes back to.
 
     From a thread that waits the next step leads to who holds what it waits for, at the same moment, or to the threads
@@ -219,8 +219,8 @@ def why(trace: Trace, thread: int | str, at: int, steps: int = MOST_STEPS) -> tu
     Args:
         trace: The events.
         thread: Row of the thread table, or what `thread_of` takes.
-        at: The moment in cycles of the trace's clock; `trace.clock.cycles(ns)`. The very moment at which the thread
-            begins to wait or becomes ready means all of that: its middle is looked at, since others are often
+        at_cycles: The moment in cycles of the trace's clock; `trace.clock.cycles(ns)`. The very moment at which the
+            thread begins to wait or becomes ready means all of that: its middle is looked at, since others are often
             still on their way to what they do for the rest of it.
         steps: Steps at most, from 1 on.
 
@@ -230,10 +230,10 @@ def why(trace: Trace, thread: int | str, at: int, steps: int = MOST_STEPS) -> tu
     row = thread_of(trace, thread) if isinstance(thread, str) else thread
     if not 0 < row < len(trace.threads):
         raise UsageError(f"there is no thread in row {row} of the thread table")
-    if not trace.window.contains(at):
+    if not trace.window.contains(at_cycles):
         raise UsageError("that moment is outside the trace")
     chain = _Chain(trace)
-    return tuple(chain.steps(row, chain.lasting(row, at), max(1, min(steps, MOST_STEPS))))
+    return tuple(chain.steps(row, chain.lasting(row, at_cycles), max(1, min(steps, MOST_STEPS))))
 
 
 class _Chain:
@@ -246,24 +246,24 @@ class _Chain:
         self.partitions = partition_names(trace) if has_partitions(trace) else None
         self.values = value_of_code(trace)
 
-    def lasting(self, thread: int, at: int) -> int:
+    def lasting(self, thread: int, at_cycles: int) -> int:
         """Return the middle of what a thread waits in or is ready for from a moment on; else the moment itself."""
         spans = thread_spans(self.trace, thread, self.values)
-        position = spans.index_at(at)
+        position = spans.index_at(at_cycles)
         value = int(spans.value[position])
-        if value in (RUNNING, *_NO_THREAD_THEN) or int(spans.start_cycles[position]) != at:
-            return at
+        if value in (RUNNING, *_NO_THREAD_THEN) or int(spans.start_cycles[position]) != at_cycles:
+            return at_cycles
         _, last = _same(spans, position)
-        return at + (_end(spans, last) - at) // 2
+        return at_cycles + (_end(spans, last) - at_cycles) // 2
 
-    def steps(self, thread: int, at: int, most: int) -> list[WhyStep]:
+    def steps(self, thread: int, at_cycles: int, most: int) -> list[WhyStep]:
         """Return the steps from a thread and moment on."""
         out: list[WhyStep] = []
         seen: set[tuple[int, int]] = set()
         while len(out) < most:
-            step = self.step(thread, at)
+            step = self.step(thread, at_cycles)
             out.append(step)
-            seen.add((thread, at))
+            seen.add((thread, at_cycles))
             if step.holder > 0:
                 thread = step.holder
             elif step.value == RECEIVE and step.waker > 0 and len(out) > 1:
@@ -271,59 +271,63 @@ class _Chain:
             elif step.may_receive:
                 # The last one is followed: it receives the message, or is the only one.
                 *others, thread = step.may_receive
-                out += [self.step(other, at) for other in others][: most - len(out)]
+                out += [self.step(other, at_cycles) for other in others][: most - len(out)]
             elif step.value in (RUNNING, READY) and step.waker > 0 and step.cause_row >= 0:
-                thread, at = step.waker, int(self.trace.events.time_cycles[step.cause_row])
+                thread, at_cycles = step.waker, int(self.trace.events.time_cycles[step.cause_row])
             else:
                 break
-            if (thread, at) in seen:
+            if (thread, at_cycles) in seen:
                 name = self.evidence.name(thread)
                 again = f"{name} waits for that in turn, which closes the circle: none of them goes on by itself."
                 out[-1] = replace(out[-1], says=f"{out[-1].says} {again}")
-            if (thread, at) in seen or self.evidence.is_idle[thread]:
+            if (thread, at_cycles) in seen or self.evidence.is_idle[thread]:
                 break
         return out
 
-    def step(self, thread: int, at: int) -> WhyStep:
+    def step(self, thread: int, at_cycles: int) -> WhyStep:
         """Return one step."""
         spans = thread_spans(self.trace, thread, self.values)
-        position = spans.index_at(at)
+        position = spans.index_at(at_cycles)
         value = int(spans.value[position])
-        first, last = _same(spans, position)
-        row = _row(spans, first)
-        step = WhyStep(thread, at, value, NAMES_BY_VALUE[value], int(spans.start_cycles[first]), _end(spans, last), row)
+        begin, last = _same(spans, position)
+        row = _row(spans, begin)
+        step = WhyStep(
+            thread, at_cycles, value, NAMES_BY_VALUE[value], int(spans.start_cycles[begin]), _end(spans, last), row
+        )
         if value in _NO_THREAD_THEN:
-            return replace(step, says=f"{self.evidence.name(thread)} {IN_NO_STATE[value]} at {self._moment(at, step)}.")
+            return replace(
+                step, says=f"{self.evidence.name(thread)} {IN_NO_STATE[value]} at {self._moment(at_cycles, step)}."
+            )
         if self.evidence.is_idle[thread]:
             return replace(step, says=f"{self.evidence.name(thread)} is an idle thread.")
         # Who receives again holds no message that it has to answer: another thread does.
-        serves, received = self._served(thread, at) if value != RECEIVE else (_NONE, _NONE)
+        serves, received = self._served(thread, at_cycles) if value != RECEIVE else (_NONE, _NONE)
         step = replace(step, priority=self._priority(_row(spans, position)), serves=serves, receive_row=received)
         if value == RUNNING:
-            return self._running(step, spans, first)
+            return self._running(step, spans, begin)
         if value == READY:
-            return self._ready(step, spans, first)
+            return self._ready(step, spans, begin)
         return self._waiting(step, _row(spans, position))
 
     def _waiting(self, step: WhyStep, row: int) -> WhyStep:
         """Return a step of a thread that waits: for what, who holds it, what ends it."""
-        found = blockers(self.trace)
-        at = np.flatnonzero((found.waits.row == row) & (found.waits.thread == step.thread))
+        blocked_by = blockers(self.trace)
+        fitting = np.flatnonzero((blocked_by.waits.row == row) & (blocked_by.waits.thread == step.thread))
         ends = (
             "the end of the trace"
             if step.until_cycles >= self.trace.window.end
             else self._moment(step.until_cycles, step)
         )
         begins = self._begins(step)
-        if not len(at):
+        if not len(fitting):
             return replace(step, says=f"{begins} to {ends}.")
-        wait = int(at[0])
-        words = waited_for(self.evidence, found, wait)
-        holder, sure = int(found.thread[wait]), Certainty(int(found.certainty[wait]) or Certainty.EXACT)
-        end = int(found.waits.end_row[wait])
+        wait = int(fitting[0])
+        words = waited_for(self.evidence, blocked_by, wait)
+        holder, sure = int(blocked_by.thread[wait]), Certainty(int(blocked_by.certainty[wait]) or Certainty.EXACT)
+        end = int(blocked_by.waits.end_row[wait])
         cause, _ = self.causes.of_end(end)
         by = f"; {self.causes.words(cause)} ends it" if cause >= 0 else ""
-        says = f"{begins} to {ends} for {words}{of_whom(self.evidence, found, wait)}{by}."
+        says = f"{begins} to {ends} for {words}{of_whom(self.evidence, blocked_by, wait)}{by}."
         servers: tuple[int, ...] = ()
         answers = self.causes.actor(cause) if cause >= 0 and step.value == REPLY else _NONE
         if holder > 0 and holder != answers and self._value(holder, step.at_cycles) == RECEIVE:
@@ -334,8 +338,8 @@ class _Chain:
                 servers = tuple(sorted(ways.ways or ways.guesses)[:_MOST_SERVERS])
                 names = " or ".join(self.evidence.name(thread) for thread in servers)
                 says = f"{says} That may be {names}." if servers else f"{says} No thread is left that could reply."
-        if step.value == SEND and holder <= 0 and found.pid[wait] > 0:
-            servers, count = self._servers(step, int(found.pid[wait]), row)
+        if step.value == SEND and holder <= 0 and blocked_by.pid[wait] > 0:
+            servers, count = self._servers(step, int(blocked_by.pid[wait]), row)
             if count > 1:
                 some = "" if count == len(servers) else f", {len(servers)} of which follow"
                 says = f"{says} Any of the {count} threads of the server may receive it{some}."
@@ -364,22 +368,22 @@ class _Chain:
             return tuple(alive[:_MOST_SERVERS]), len(alive)
         return tuple(alive[:-1][:_MOST_SERVERS] + alive[-1:]), len(alive)
 
-    def _value(self, thread: int, at: int) -> int:
+    def _value(self, thread: int, at_cycles: int) -> int:
         """Return the state of a thread at a moment, as lane value."""
         spans = thread_spans(self.trace, thread, self.values)
-        return int(spans.value[spans.index_at(at)])
+        return int(spans.value[spans.index_at(at_cycles)])
 
-    def _served(self, thread: int, at: int) -> tuple[int, int]:
+    def _served(self, thread: int, at_cycles: int) -> tuple[int, int]:
         """Return whose message a thread has received and not answered, and the receipt; the newest one, -1 for none.
 
         The client must be seen to wait for the reply: a send that did not block it is never over.
         """
         sent = transactions(self.trace)
-        bound = int(np.searchsorted(self.trace.events.time_cycles, at, side="right"))
-        mine = np.flatnonzero((sent.server == thread) & (sent.receive_row >= 0) & (sent.receive_row < bound)
+        bound = int(np.searchsorted(self.trace.events.time_cycles, at_cycles, side="right"))
+        received = np.flatnonzero((sent.server == thread) & (sent.receive_row >= 0) & (sent.receive_row < bound)
                               & ((sent.over_row < 0) | (sent.over_row >= bound)) & (sent.client > 0))  # fmt: skip
-        mine = mine[np.argsort(-sent.receive_row[mine], kind="stable")][:_MOST_SERVED].tolist()
-        newest = next((i for i in mine if self._value(int(sent.client[i]), at) == REPLY), None)
+        received = received[np.argsort(-sent.receive_row[received], kind="stable")][:_MOST_SERVED].tolist()
+        newest = next((i for i in received if self._value(int(sent.client[i]), at_cycles) == REPLY), None)
         if newest is None:
             return _NONE, _NONE
         receipt = sent.receive_row[newest : newest + 1]
@@ -387,18 +391,22 @@ class _Chain:
             return _NONE, _NONE
         return int(sent.client[newest]), int(receipt[0])
 
-    def _running(self, step: WhyStep, spans: LaneSpans, first: int) -> WhyStep:
+    def _running(self, step: WhyStep, spans: LaneSpans, position: int) -> WhyStep:
         """Return a step of a thread that runs: who ended its wait, and who had the CPU before."""
-        step, because = self._woken(step, spans, first)
-        ready = int(spans.start_cycles[_same(spans, first - 1)[0]]) if first and spans.value[first - 1] == READY else -1
+        step, because = self._woken(step, spans, position)
+        ready = (
+            int(spans.start_cycles[_same(spans, position - 1)[0]])
+            if position and spans.value[position - 1] == READY
+            else -1
+        )
         if ready >= 0 and step.ready_row >= 0 and ready != int(self.trace.events.time_cycles[step.ready_row]):
             because = f"{because}; it was ready since {self._moment(ready, step)}"
         before, took = self._before(step)
         return replace(step, before=before, says=f"{self._begins(step)}: {because}{took}.")
 
-    def _ready(self, step: WhyStep, spans: LaneSpans, first: int) -> WhyStep:
+    def _ready(self, step: WhyStep, spans: LaneSpans, position: int) -> WhyStep:
         """Return a step of a thread that is ready: who runs instead, then how it became ready."""
-        step, because = self._woken(step, spans, first)
+        step, because = self._woken(step, spans, position)
         (on_cpus, idle), instead = self._on_cpus(step), self._instead(step)
         has = [f"{self._named(row, priority, step)} has {self.trace.cpu_title(cpu)} since {self._moment(since, step)}"
                for cpu, row, priority, since in on_cpus[:_MOST_CPUS]]  # fmt: skip
@@ -418,18 +426,18 @@ class _Chain:
             keeps = "its runmask or the budget of its partition" if self.partitions is not None else "its runmask"
             says = f"{says}; only {keeps} can keep it from a CPU that is idle"
         says = f"{says}."
-        if first and spans.value[first - 1] == RUNNING:
-            got = _row(spans, first - 1)
+        if position and spans.value[position - 1] == RUNNING:
+            got = _row(spans, position - 1)
             cpu = f" {self.trace.cpu_title(int(self.trace.events.cpu[got]))}" if got >= 0 else " the CPU"
-            had = self.evidence.length(step.since_cycles - int(spans.start_cycles[first - 1]))
+            had = self.evidence.length(step.since_cycles - int(spans.start_cycles[position - 1]))
             says = f"{says} It lost{cpu} at {self._moment(step.since_cycles, step)}, after {had} on it; {because}."
         else:
             says = f"{says} {because[0].upper()}{because[1:]}."
         return replace(step, on_cpus=on_cpus, ran_instead=instead, says=says)
 
-    def _woken(self, step: WhyStep, spans: LaneSpans, first: int) -> tuple[WhyStep, str]:
+    def _woken(self, step: WhyStep, spans: LaneSpans, position: int) -> tuple[WhyStep, str]:
         """Return a step of a thread that runs or is ready with what ended its last wait, and that in words."""
-        waited = first - 1
+        waited = position - 1
         while waited >= 0 and spans.value[waited] in (RUNNING, READY):
             waited -= 1
         if waited < 0 or spans.value[waited] in (ABSENT, UNKNOWN):
@@ -455,10 +463,10 @@ class _Chain:
         inside = inside[are_beside(self.trace, events.thread[inside], step.thread)]
         is_idle = self.evidence.is_idle[events.thread[inside]]
         own = int(events.cpu[step.row]) if step.row >= 0 else _NONE
-        found = [(int(events.cpu[row]), int(events.thread[row]), self._priority(row), int(events.time_cycles[row]))
+        runners = [(int(events.cpu[row]), int(events.thread[row]), self._priority(row), int(events.time_cycles[row]))
                  for row in inside[~is_idle].tolist()]  # fmt: skip
-        found.sort(key=lambda each: (each[0] != own, each[2], each[0]))
-        return tuple(found), sorted(events.cpu[inside[is_idle]].tolist())
+        runners.sort(key=lambda runner: (runner[0] != own, runner[2], runner[0]))
+        return tuple(runners), sorted(events.cpu[inside[is_idle]].tolist())
 
     def _named(self, thread: int, priority: int, step: WhyStep) -> str:
         """Return a thread with its priority and partition at the moment of a step."""
@@ -479,8 +487,8 @@ class _Chain:
             return other, f"; it had {trace.cpu_title(cpu)} before, too"
         if self.evidence.is_idle[other]:
             return other, f"; {trace.cpu_title(cpu)} was idle"
-        mine = trace.states.of(other)
-        following = mine[np.searchsorted(mine, last, side="right") :]
+        own_states = trace.states.of(other)
+        following = own_states[np.searchsorted(own_states, last, side="right") :]
         after = int(following[0]) if len(following) else len(trace.events)
         end = {RUNNING: "", READY: " was preempted or gave it up"}
         value = int(trace.catalogue.state_value_of_code[trace.events.code[after]]) if after < step.row else RUNNING
@@ -498,9 +506,11 @@ class _Chain:
 
     def _last_of(self, thread: int, step: WhyStep) -> int:
         """Return the last event of a thread's state up to the moment that a step is about, -1 for none."""
-        mine = self.trace.states.of(thread)
-        position = int(np.searchsorted(self.trace.events.time_cycles[mine], max(step.at_cycles, step.since_cycles + 1)))
-        return int(mine[position - 1]) if position else _NONE
+        own_states = self.trace.states.of(thread)
+        position = int(
+            np.searchsorted(self.trace.events.time_cycles[own_states], max(step.at_cycles, step.since_cycles + 1))
+        )
+        return int(own_states[position - 1]) if position else _NONE
 
     def _priority(self, row: int) -> int:
         """Return the priority in an event of a thread's state, -1 if it is not wide; one event needs no table."""
@@ -543,12 +553,12 @@ def _same(spans: LaneSpans, position: int) -> tuple[int, int]:
     The opening dump may show a state twice, a change of priority too; a thread that begins to run twice has changed the
     CPU.
     """
-    value, first, last = int(spans.value[position]), position, position
-    while value != RUNNING and first > 0 and spans.value[first - 1] == value:
-        first -= 1
-    while value != RUNNING and last + 1 < len(spans) and spans.value[last + 1] == value:
-        last += 1
-    return first, last
+    value, earliest, latest = int(spans.value[position]), position, position
+    while value != RUNNING and earliest > 0 and spans.value[earliest - 1] == value:
+        earliest -= 1
+    while value != RUNNING and latest + 1 < len(spans) and spans.value[latest + 1] == value:
+        latest += 1
+    return earliest, latest
 
 
 def _end(spans: LaneSpans, position: int) -> int:

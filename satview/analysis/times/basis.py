@@ -120,11 +120,11 @@ class Basis:
     @cached_property
     def interrupts(self) -> tuple[TimeRanges, ...]:
         """When each CPU handled interrupts, as far as the trace shows."""
-        found = []
+        by_cpu = []
         for cpu in range(self.trace.cpu_count):
             spans = interrupt_spans(self.trace, cpu)
-            found.append(_handled(spans) if spans is not None else TimeRanges.none())
-        return tuple(found)
+            by_cpu.append(_handled(spans) if spans is not None else TimeRanges.none())
+        return tuple(by_cpu)
 
 
 def _runs_of(cpu: int, spans: LaneSpans) -> Runs:
@@ -143,20 +143,20 @@ def _with_value(runs: Runs, cpu: int, time: Cycles, logged: NDArray[np.int64]) -
     time, logged = time[keep], logged[keep]
     if not len(time):
         logged = np.array([NOT_LOGGED])
-    first, last = np.searchsorted(runs.cpu, (cpu, cpu + 1))
+    begin, stop = np.searchsorted(runs.cpu, (cpu, cpu + 1))
     far = np.iinfo(np.int64)
     # Before the first event too: the opening dump shows who ran from the start of the trace on.
     edges = np.concatenate(([far.min], time[1:], [far.max]))
-    rows, number, start, end = cut_at(runs.start[first:last], runs.end[first:last], edges)
-    rows = rows + first
+    rows, number, start, end = cut_at(runs.start[begin:stop], runs.end[begin:stop], edges)
+    rows = rows + begin
     values = np.where(runs.thread[rows] > 0, logged[number], NOT_LOGGED)
     return Runs(runs.cpu[rows], start, end, runs.thread[rows], runs.value[rows]), values
 
 
 def _handled(spans: LaneSpans) -> TimeRanges:
     end = np.append(spans.start_cycles[1:], spans.end_cycles)
-    mine = spans.value == INTERRUPT
-    return TimeRanges.of(spans.start_cycles[mine], end[mine])
+    is_handled = spans.value == INTERRUPT
+    return TimeRanges.of(spans.start_cycles[is_handled], end[is_handled])
 
 
 # What statistics are about: a trace, a range of time, the events that count, and what is not known of the range.
@@ -230,13 +230,13 @@ class Scope:
         Args:
             table: bool (32768,), codes.
         """
-        found = []
+        parts = []
         for part in self.chunks():
             fits = table[self.trace.events.code[part]]
             if self.passes is not None:
                 fits &= self.passes[part]
-            found.append(np.flatnonzero(fits) + part.start)
-        return np.concatenate(found) if found else np.empty(0, np.int64)
+            parts.append(np.flatnonzero(fits) + part.start)
+        return np.concatenate(parts) if parts else np.empty(0, np.int64)
 
     def cut(self, start: Cycles, end: Cycles) -> tuple[Cycles, Cycles]:
         """Return spans cut at the ends of the range; what is outside comes out empty."""
@@ -308,8 +308,10 @@ def largest_by(keys: Keys, values: Cycles, count: int) -> tuple[Cycles, Cycles]:
     """Return the largest value of each key and where it first is, int64 (count,); 0 and -1 for keys without one."""
     largest, position = np.zeros(count, np.int64), np.full(count, -1, np.int64)
     np.maximum.at(largest, keys, values)
-    found = np.flatnonzero(values == largest[keys])[::-1]  # backwards, so that the first of equals is written last
-    position[keys[found]] = found
+    largest_rows = np.flatnonzero(values == largest[keys])[
+        ::-1
+    ]  # backwards, so that the first of equals is written last
+    position[keys[largest_rows]] = largest_rows
     return largest, position
 
 

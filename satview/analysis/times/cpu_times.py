@@ -52,8 +52,8 @@ def measured_cpu(trace: Trace, window: TimeWindow) -> Cycles | None:
     out = np.full(len(trace.threads), -1, np.int64)
     values = value_of_code(trace)
     for number in np.flatnonzero(np.diff(edges) >= _FEWEST).tolist():
-        mine = slice(edges[number], edges[number + 1])
-        out[number] = _of_thread(trace, number, values, trace.events.time_cycles[rows[mine]], cpu[mine], window)
+        part = slice(edges[number], edges[number + 1])
+        out[number] = _of_thread(trace, number, values, trace.events.time_cycles[rows[part]], cpu[part], window)
     return out
 
 
@@ -66,8 +66,8 @@ def _of_thread(
     weight = np.where(spans.value == RUNNING, _RUNNING_COUNTS, 1.0)
     passed = np.append(0.0, np.cumsum(np.diff(knots) * weight))
 
-    def weighted(at: Cycles) -> NDArray[np.float64]:
-        return np.asarray(np.interp(at - start, knots, passed), np.float64)
+    def weighted(cycles: Cycles) -> NDArray[np.float64]:
+        return np.asarray(np.interp(cycles - start, knots, passed), np.float64)
 
     bounds = np.interp(weighted(np.array([window.start, window.end])), weighted(time), cpu - cpu[0])
     return round(float(bounds[1] - bounds[0]))
@@ -160,8 +160,8 @@ class Migrations:
 def cpu_times(scope: Scope) -> tuple[CpuTable, RunTimes]:
     """Return both tables."""
     scope.check()
-    if scope.is_whole and (found := walk(scope.trace)) is not None and found.cpus is not None:
-        return _of_walk(scope, found.cpus)
+    if scope.is_whole and (walked := walk(scope.trace)) is not None and walked.cpus is not None:
+        return _of_walk(scope, walked.cpus)
     times = cut_runs(scope)
     return _cpu_table(scope, times), _run_times(scope, times)
 
@@ -200,8 +200,8 @@ def cut_runs(scope: Scope) -> CutRuns:
     start, end = scope.cut(runs.start, runs.end)
     interrupted = np.zeros(len(start), np.int64)
     for cpu, handled in enumerate(scope.basis.interrupts):
-        mine = slice(*np.searchsorted(runs.cpu, (cpu, cpu + 1)))
-        interrupted[mine] = handled.within(start[mine], end[mine])
+        of_cpu = slice(*np.searchsorted(runs.cpu, (cpu, cpu + 1)))
+        interrupted[of_cpu] = handled.within(start[of_cpu], end[of_cpu])
     scope.check()
     net = end - start - interrupted
     goes_on = _goes_on(scope)
@@ -257,8 +257,8 @@ def _goes_on(scope: Scope) -> NDArray[np.bool_]:
     out = np.zeros(len(runs.cpu), np.bool_)
     for cpu in range(scope.trace.cpu_count if len(lost) else 0):
         missing = TimeRanges.of_rows(losses_of(lost, cpu))
-        at = np.flatnonzero((runs.cpu == cpu) & (runs.thread > 0))
-        before, after = at[:-1], at[1:]
+        own_runs = np.flatnonzero((runs.cpu == cpu) & (runs.thread > 0))
+        before, after = own_runs[:-1], own_runs[1:]
         out[after] = (runs.thread[before] == runs.thread[after]) & missing.meet(runs.end[before], runs.start[after])
     return out
 
@@ -294,8 +294,10 @@ def switches(runs: Runs) -> NDArray[np.bool_]:
         bool (runs,).
     """
     out = np.zeros(len(runs.cpu), np.bool_)
-    at = np.flatnonzero(runs.thread > 0)
-    out[at[1:]] = (runs.thread[at[1:]] != runs.thread[at[:-1]]) & (runs.cpu[at[1:]] == runs.cpu[at[:-1]])
+    known_runs = np.flatnonzero(runs.thread > 0)
+    out[known_runs[1:]] = (runs.thread[known_runs[1:]] != runs.thread[known_runs[:-1]]) & (
+        runs.cpu[known_runs[1:]] == runs.cpu[known_runs[:-1]]
+    )
     return out
 
 
@@ -322,13 +324,13 @@ def _busiest(
 
 def _run_times(scope: Scope, times: CutRuns) -> RunTimes:
     threads, runs, begins, is_known = len(scope.trace.threads), times.runs, times.begins, times.is_known
-    mine = runs.thread[is_known]
-    first = _first_in_range(times)
-    longest, longest_start = _longest(mine, times.start[is_known], times.end[is_known], threads)
+    thread = runs.thread[is_known]
+    is_first = _first_in_range(times)
+    longest, longest_start = _longest(thread, times.start[is_known], times.end[is_known], threads)
     return RunTimes(
-        sum_by(mine, times.net[is_known], threads),
-        sum_by(mine, times.interrupted[is_known], threads),
-        np.bincount(runs.thread[is_known & first], minlength=threads),
+        sum_by(thread, times.net[is_known], threads),
+        sum_by(thread, times.interrupted[is_known], threads),
+        np.bincount(runs.thread[is_known & is_first], minlength=threads),
         np.bincount(runs.thread[begins], minlength=threads),
         longest,
         longest_start,
@@ -338,9 +340,9 @@ def _run_times(scope: Scope, times: CutRuns) -> RunTimes:
 
 def _first_in_range(times: CutRuns) -> NDArray[np.bool_]:
     """Return which runs are not the rest of one that is in the range too."""
-    at = np.flatnonzero(times.runs.thread > 0)
+    known_runs = np.flatnonzero(times.runs.thread > 0)
     out = ~times.goes_on
-    out[at[1:]] |= (times.end <= times.start)[at[:-1]]
+    out[known_runs[1:]] |= (times.end <= times.start)[known_runs[:-1]]
     return out
 
 

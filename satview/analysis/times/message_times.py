@@ -73,7 +73,10 @@ class ThreadCounts:
 def event_counts(scope: Scope) -> tuple[EventKinds, ThreadCounts]:
     """Return both tables, from one walk over the events of the range."""
     events, threads = scope.trace.events, len(scope.trace.threads)
-    sums = count, first, last, by_thread = *np.zeros((3, CODE_COUNT), np.int64), np.zeros((threads, _ROLES), np.int64)
+    sums = count, earliest, latest, by_thread = (
+        *np.zeros((3, CODE_COUNT), np.int64),
+        np.zeros((threads, _ROLES), np.int64),
+    )
     for part in scope.chunks():
         code, thread = events.code[part], events.thread[part]
         if scope.passes is None:
@@ -83,7 +86,7 @@ def event_counts(scope: Scope) -> tuple[EventKinds, ThreadCounts]:
             _count(code[keep], thread[keep], keep + part.start, sums)
     seen = np.flatnonzero(count)
     return (
-        EventKinds(seen, count[seen], first[seen], last[seen]),
+        EventKinds(seen, count[seen], earliest[seen], latest[seen]),
         ThreadCounts(by_thread.sum(axis=1), *by_thread.T[1:]),
     )
 
@@ -99,12 +102,12 @@ def _count(
         row: int64 (n,), ascending.
         sums: As `statistics.event_counts`.
     """
-    count, first, last, by_thread = sums
+    count, earliest, latest, by_thread = sums
     here = np.bincount(code, minlength=CODE_COUNT)
     if np.any((here > 0) & (count == 0)):
         fresh = count[code] == 0
-        first[code[fresh][::-1]] = row[fresh][::-1]  # backwards, so that the earliest is written last
-    last[code] = row
+        earliest[code[fresh][::-1]] = row[fresh][::-1]  # backwards, so that the earliest is written last
+    latest[code] = row
     count += here
     of_roles = np.bincount(thread * np.intp(_ROLES) + _ROLE[code], minlength=by_thread.size)
     by_thread += of_roles.reshape(by_thread.shape)
@@ -135,19 +138,19 @@ class RunSums:
     first: _Ints
 
     @classmethod
-    def of(cls, runs: Runs, mine: NDArray[np.intp], start: Cycles, end: Cycles, time: Cycles, threads: int) -> RunSums:
+    def of(cls, runs: Runs, some: NDArray[np.intp], start: Cycles, end: Cycles, time: Cycles, threads: int) -> RunSums:
         """Sum up runs.
 
         Args:
             runs: All runs.
-            mine: Which of them count.
+            some: Which of them count.
             start: int64, when all runs begin, cycles; cut at a range if that is called for.
             end: int64, when they end.
             time: int64, ascending: every moment that will be queried about, and every start of a run.
             threads: Rows of the thread table.
         """
-        order = np.lexsort((start[mine], runs.thread[mine]))
-        thread, start, end = runs.thread[mine][order], start[mine][order], end[mine][order]
+        order = np.lexsort((start[some], runs.thread[some]))
+        thread, start, end = runs.thread[some][order], start[some][order], end[some][order]
         return cls(time, thread << 32 | np.searchsorted(time, start), end, np.append(0, np.cumsum(end - start)),
                    np.searchsorted(thread, np.arange(threads + 1)))  # fmt: skip
 
@@ -155,9 +158,9 @@ class RunSums:
         """Return how long each thread ran, int64 (threads,)."""
         return np.asarray(np.diff(self.before[self.first]))[:threads]
 
-    def between(self, thread: _Ints, first: _Ints, last: _Ints) -> Cycles:
+    def between(self, thread: _Ints, begin: _Ints, end: _Ints) -> Cycles:
         """Return how long threads ran between moments, cycles of the same shape."""
-        return self._up_to(thread, last) - self._up_to(thread, first)
+        return self._up_to(thread, end) - self._up_to(thread, begin)
 
     def _up_to(self, thread: _Ints, moment: _Ints) -> Cycles:
         position = np.searchsorted(self.key, thread << 32 | moment)
@@ -366,13 +369,13 @@ def _running(scope: Scope, enters: Rows, exits: Rows) -> Cycles:
     out = np.full(len(enters), -1, np.int64)
     thread = trace.events.thread[enters].astype(np.int64)
     known = np.flatnonzero((exits >= 0) & (thread > 0))
-    mine = np.flatnonzero((runs.thread > 0) & (runs.end > runs.start))
-    if not len(known) or not len(mine):
+    lasting = np.flatnonzero((runs.thread > 0) & (runs.end > runs.start))
+    if not len(known) or not len(lasting):
         return out
-    first, last = (trace.events.time_cycles[rows[known]] for rows in (enters, exits))
-    time = np.sort(np.concatenate((first, last, runs.start[mine])))
-    sums = RunSums.of(runs, mine, runs.start, runs.end, time, len(trace.threads))
-    out[known] = sums.between(thread[known], np.searchsorted(time, first), np.searchsorted(time, last))
+    begin, end = (trace.events.time_cycles[rows[known]] for rows in (enters, exits))
+    time = np.sort(np.concatenate((begin, end, runs.start[lasting])))
+    sums = RunSums.of(runs, lasting, runs.start, runs.end, time, len(trace.threads))
+    out[known] = sums.between(thread[known], np.searchsorted(time, begin), np.searchsorted(time, end))
     return out
 
 
@@ -380,11 +383,13 @@ def _errors(
     number: NDArray[np.int64], error: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], list[tuple[tuple[int, int], ...]]]:
     """Return how many calls of each number failed, and with which errors, of the calls that did."""
-    found: list[list[tuple[int, int]]] = [[] for _ in range(CALL_NUMBERS)]
+    by_number: list[list[tuple[int, int]]] = [[] for _ in range(CALL_NUMBERS)]
     pairs, counts = np.unique(number << 32 | error & 0xFFFFFFFF, return_counts=True)
     for pair, count in zip(pairs.tolist(), counts.tolist(), strict=True):
-        found[pair >> 32].append(((pair & 0xFFFFFFFF ^ 1 << 31) - (1 << 31), count))  # signed, as the details show it
-    ranked = [tuple(sorted(entries, key=lambda entry: -entry[1])) for entries in found]
+        by_number[pair >> 32].append(
+            ((pair & 0xFFFFFFFF ^ 1 << 31) - (1 << 31), count)
+        )  # signed, as the details show it
+    ranked = [tuple(sorted(entries, key=lambda entry: -entry[1])) for entries in by_number]
     return np.bincount(number, minlength=CALL_NUMBERS), ranked
 
 
@@ -399,27 +404,27 @@ def interrupts(scope: Scope) -> Interrupts:
 
 def interrupt_times(scope: Scope) -> InterruptTable:
     """Return the interrupts, added up."""
-    found = interrupts(scope)
-    vectors, number = np.unique(found.vector, return_inverse=True)
+    handled = interrupts(scope)
+    vectors, number = np.unique(handled.vector, return_inverse=True)
     number = number.astype(np.int64)
     count = len(vectors)
-    pairs = np.unique(number << 8 | scope.trace.events.cpu[found.row]) if count else np.empty(0, np.int64)
+    pairs = np.unique(number << 8 | scope.trace.events.cpu[handled.row]) if count else np.empty(0, np.int64)
     cpus = tuple(tuple((pairs[pairs >> 8 == i] & 0xFF).tolist()) for i in range(count))
     return InterruptTable(
         vectors,
         np.bincount(number, minlength=count),
-        Durations.of(number, found.cycles, found.row, count),
-        Durations.of(number, found.latency_cycles, found.row, count),
-        _first_of(number, found.row, count),
+        Durations.of(number, handled.cycles, handled.row, count),
+        Durations.of(number, handled.latency_cycles, handled.row, count),
+        _first_of(number, handled.row, count),
         cpus,
     )
 
 
 def _first_of(keys: NDArray[np.int64], rows: Rows, count: int) -> NDArray[np.int64]:
     """Return the first of the ascending rows of each key, -1 for keys without one."""
-    first = np.full(count, -1, np.int64)
-    first[keys[::-1]] = rows[::-1]
-    return first
+    earliest = np.full(count, -1, np.int64)
+    earliest[keys[::-1]] = rows[::-1]
+    return earliest
 
 
 # Whether a trace shows how large messages are.
@@ -496,14 +501,14 @@ def sent_messages(scope: Scope) -> Messages:
 def message_times(scope: Scope) -> MessageTable:
     """Return the messages that were sent within the range, added up."""
     events, payloads = scope.trace.events, scope.trace.payloads
-    found = sent_messages(scope)
-    sends = found.row
+    sent = sent_messages(scope)
+    sends = sent.row
     pids = payloads.column(sends, _PID_WORD).view(np.int32).astype(np.int64)
     keys, number = np.unique(events.thread[sends].astype(np.int64) << 32 | pids & 0xFFFFFFFF, return_inverse=True)
     number, count = number.astype(np.int64), len(keys)
-    sizes = found.size_bytes
-    first = np.zeros(count, np.int64)
-    first[number[::-1]] = sends[::-1]
+    sizes = sent.size_bytes
+    earliest = np.zeros(count, np.int64)
+    earliest[number[::-1]] = sends[::-1]
     known = sizes >= 0
     return MessageTable(
         keys >> 32,
@@ -511,19 +516,19 @@ def message_times(scope: Scope) -> MessageTable:
         np.bincount(number, minlength=count),
         np.bincount(number[known], minlength=count),
         sum_by(number[known], sizes[known], count),
-        Durations.of(number, found.send_blocked_cycles, sends, count),
-        Durations.of(number, found.reply_blocked_cycles, sends, count),
-        first,
+        Durations.of(number, sent.send_blocked_cycles, sends, count),
+        Durations.of(number, sent.reply_blocked_cycles, sends, count),
+        earliest,
     )
 
 
 def _blocked(scope: Scope, sends: Rows) -> tuple[Cycles, Cycles]:
     """Return how long the clients were in SEND and in REPLY for some messages; -1 = not at all, or not known."""
-    made = transactions(scope.trace)
-    first = made.blocked_row[np.searchsorted(made.send_row, sends)]
-    first[(first < 0) | (first >= scope.rows.stop)] = NO_EVENT
-    send, after = _in_state(scope, first, _SEND)
-    reply, _ = _in_state(scope, np.where(_is_into(scope, first, _SEND), after, first), _REPLY)
+    exchanges = transactions(scope.trace)
+    blocks = exchanges.blocked_row[np.searchsorted(exchanges.send_row, sends)]
+    blocks[(blocks < 0) | (blocks >= scope.rows.stop)] = NO_EVENT
+    send, after = _in_state(scope, blocks, _SEND)
+    reply, _ = _in_state(scope, np.where(_is_into(scope, blocks, _SEND), after, blocks), _REPLY)
     return send, reply
 
 
@@ -539,10 +544,10 @@ def _in_state(scope: Scope, changes: Rows, state: int) -> tuple[Cycles, Rows]:
 
     -1 and `NO_EVENT` for changes into other states, and where the end is not known.
     """
-    at = np.flatnonzero(_is_into(scope, changes, state))
+    entering = np.flatnonzero(_is_into(scope, changes, state))
     cycles, after = np.full(len(changes), -1, np.int64), np.full(len(changes), NO_EVENT, np.int64)
-    cycles[at], ends = scope.lengths(changes[at], LinkKind.STATE)
-    after[at] = np.where(ends < 0, NO_EVENT, ends)
+    cycles[entering], ends = scope.lengths(changes[entering], LinkKind.STATE)
+    after[entering] = np.where(ends < 0, NO_EVENT, ends)
     return cycles, after
 
 
@@ -559,14 +564,14 @@ def _sizes(scope: Scope, sends: Rows) -> NDArray[np.int64]:
     exits = exits[trace.payloads.word_counts(exits) > FAST_WORDS]
     key = events.thread[exits].astype(np.int64) << 32 | exits
     order = np.argsort(key)
-    found = np.flatnonzero(received >= 0)
-    requested = events.thread[received[found]].astype(np.int64) << 32 | received[found]
-    at = np.searchsorted(key[order], requested)
-    found, at = found[at < len(key)], at[at < len(key)]
-    exit_rows = exits[order[at]]
-    same = events.thread[exit_rows] == events.thread[received[found]]
-    found, exit_rows = found[same], exit_rows[same]
+    known_rows = np.flatnonzero(received >= 0)
+    requested = events.thread[received[known_rows]].astype(np.int64) << 32 | received[known_rows]
+    position = np.searchsorted(key[order], requested)
+    known_rows, position = known_rows[position < len(key)], position[position < len(key)]
+    exit_rows = exits[order[position]]
+    same = events.thread[exit_rows] == events.thread[received[known_rows]]
+    known_rows, exit_rows = known_rows[same], exit_rows[same]
     by_row = np.argsort(exit_rows)
     value, known = RowColumns(trace, scope.basis.derived, exit_rows[by_row]).argument(SIZE)
-    sizes[found[by_row]] = np.where(known, value, -1)
+    sizes[known_rows[by_row]] = np.where(known, value, -1)
     return sizes

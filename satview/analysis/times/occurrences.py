@@ -85,11 +85,11 @@ class Occurrences:
             count: How many at most.
             among: bool (n,), which may be returned; None = all.
         """
-        at = np.arange(len(self)) if among is None else np.flatnonzero(among)
-        if len(at) > count:  # a full sort of millions for twenty rows would be felt
-            least = np.partition(self.cycles[at], len(at) - count)[len(at) - count]
-            at = at[self.cycles[at] >= least]
-        return at[np.lexsort((self.start[at], -self.cycles[at]))][:count]
+        positions = np.arange(len(self)) if among is None else np.flatnonzero(among)
+        if len(positions) > count:  # a full sort of millions for twenty rows would be felt
+            least = np.partition(self.cycles[positions], len(positions) - count)[len(positions) - count]
+            positions = positions[self.cycles[positions] >= least]
+        return positions[np.lexsort((self.start[positions], -self.cycles[positions]))][:count]
 
 
 def measures(trace: Trace) -> tuple[Measure, ...]:
@@ -165,10 +165,10 @@ def histogram(duration_ns: NDArray[np.int64]) -> Histogram:
     width = float(position.max() - position.min())
     per_decade = next((count for count in _BINS_PER_DECADE if width * count <= _MOST_BINS), _BINS_PER_DECADE[-1])
     number = np.floor(position * per_decade).astype(np.int64)
-    first = int(number.min())
-    number -= first
+    lowest = int(number.min())
+    number -= lowest
     counts = np.bincount(number)
-    return Histogram((first + np.arange(len(counts) + 1)) / per_decade, counts, number)
+    return Histogram((lowest + np.arange(len(counts) + 1)) / per_decade, counts, number)
 
 
 def event_of(trace: Trace, start: int, thread: int) -> int:
@@ -179,9 +179,9 @@ def event_of(trace: Trace, start: int, thread: int) -> int:
         start: The moment, cycles.
         thread: Row of the thread table.
     """
-    first, last = (int(row) for row in np.searchsorted(trace.events.time_cycles, (start, start + 1)))
-    mine = np.flatnonzero(trace.events.thread[first:last] == thread)
-    return first + int(mine[-1]) if len(mine) else min(first, len(trace.events) - 1)
+    begin, stop = (int(row) for row in np.searchsorted(trace.events.time_cycles, (start, start + 1)))
+    own = np.flatnonzero(trace.events.thread[begin:stop] == thread)
+    return begin + int(own[-1]) if len(own) else min(begin, len(trace.events) - 1)
 
 
 def _calls(trace: Trace) -> list[str]:
@@ -202,8 +202,8 @@ def _known(
 ) -> Occurrences:
     """Return the occurrences of some threads; those of less than 0 cycles have no known duration."""
     if threads is not None:
-        mine = threads[np.maximum(thread, 0)]
-        cycles, start, thread, event = cycles[mine], start[mine], thread[mine], event[mine]
+        is_selected = threads[np.maximum(thread, 0)]
+        cycles, start, thread, event = cycles[is_selected], start[is_selected], thread[is_selected], event[is_selected]
     known = cycles >= 0
     return Occurrences(
         cycles[known], start[known], np.maximum(thread[known], 0), event[known], int(np.count_nonzero(~known))
@@ -223,47 +223,47 @@ def _links(scope: Scope, codes: Mask, kind: LinkKind, threads: Mask | None) -> O
 
 def _messages(scope: Scope, column: str, threads: Mask | None) -> Occurrences:
     """Return a leg of the messages sent in the window; a message is its client's and its server's."""
-    made, events = transactions(scope.trace), scope.trace.events
-    first, last = np.searchsorted(made.send_row, (scope.rows.start, scope.rows.stop))
-    part = slice(int(first), int(last))
-    client, server = np.maximum(made.client[part], 0), np.maximum(made.server[part], 0)
-    rows, cycles = made.send_row[part], getattr(made, column)[part]
+    exchanges, events = transactions(scope.trace), scope.trace.events
+    begin, stop = np.searchsorted(exchanges.send_row, (scope.rows.start, scope.rows.stop))
+    part = slice(int(begin), int(stop))
+    client, server = np.maximum(exchanges.client[part], 0), np.maximum(exchanges.server[part], 0)
+    rows, cycles = exchanges.send_row[part], getattr(exchanges, column)[part]
     if threads is not None:
-        mine = threads[client] | threads[server]
-        rows, cycles, client = rows[mine], cycles[mine], client[mine]
+        is_selected = threads[client] | threads[server]
+        rows, cycles, client = rows[is_selected], cycles[is_selected], client[is_selected]
     return _known(cycles, events.time_cycles[rows], client, rows, None)
 
 
 def _runs(scope: Scope, threads: Mask | None) -> Occurrences:
     """Return the runs of threads that are no idle threads, interrupts included, as `CpuTable.longest_run_cycles`."""
     runs, trace = scope.basis.runs, scope.trace
-    mine = np.flatnonzero((runs.value >= FIRST_PROCESS) & (runs.thread > 0) & _begin_in(scope, runs.start))
-    cpu, start, end, thread = runs.cpu[mine], runs.start[mine], runs.end[mine], runs.thread[mine]
+    begun = np.flatnonzero((runs.value >= FIRST_PROCESS) & (runs.thread > 0) & _begin_in(scope, runs.start))
+    cpu, start, end, thread = runs.cpu[begun], runs.start[begun], runs.end[begun], runs.thread[begun]
     cycles = np.where(runs_are_cut(trace, cpu, start, end), -1, end - start)
-    return _known(cycles, start, thread, np.full(len(mine), -1, np.int64), threads)
+    return _known(cycles, start, thread, np.full(len(begun), -1, np.int64), threads)
 
 
 def _activations(scope: Scope, is_period: bool, threads: Mask | None) -> Occurrences:
     """Return how long activations took that begin in the window, or the periods that end with them."""
-    found = activations(scope)
-    mine = np.flatnonzero(_begin_in(scope, found.start))
-    cycles = found.period_cycles if is_period else np.where(found.is_cut, -1, found.end - found.start)
+    spans = activations(scope)
+    begun = np.flatnonzero(_begin_in(scope, spans.start))
+    cycles = spans.period_cycles if is_period else np.where(spans.is_cut, -1, spans.end - spans.start)
     if is_period:  # the first of a thread ends none
-        mine = mine[np.append(False, found.thread[1:] == found.thread[:-1])[: len(found)][mine]]
-    start = found.start[mine] - np.maximum(cycles[mine], 0) if is_period else found.start[mine]
-    return _known(cycles[mine], start, found.thread[mine], np.full(len(mine), -1, np.int64), threads)
+        begun = begun[np.append(False, spans.thread[1:] == spans.thread[:-1])[: len(spans)][begun]]
+    start = spans.start[begun] - np.maximum(cycles[begun], 0) if is_period else spans.start[begun]
+    return _known(cycles[begun], start, spans.thread[begun], np.full(len(begun), -1, np.int64), threads)
 
 
 def _states(scope: Scope, value: int, threads: Mask | None) -> Occurrences:
     """Return the intervals in a state; one that ends where events are missing has no known end."""
     trace, parts = scope.trace, []
     for spans in state_spans(scope):
-        mine = np.flatnonzero((spans.value == value) & _begin_in(scope, spans.start))
+        begun = np.flatnonzero((spans.value == value) & _begin_in(scope, spans.start))
         parts.append(
             (
-                np.where(states_are_cut(trace, spans, mine), -1, spans.end[mine] - spans.start[mine]),
-                spans.start[mine],
-                spans.thread[mine].astype(np.int64),
+                np.where(states_are_cut(trace, spans, begun), -1, spans.end[begun] - spans.start[begun]),
+                spans.start[begun],
+                spans.thread[begun].astype(np.int64),
             )
         )
     none = np.empty(0, np.int64)

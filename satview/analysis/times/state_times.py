@@ -182,8 +182,8 @@ class StateTimes:
     def of_state(self, value: int, column: Cycles, threads: int) -> Cycles:
         """Return a column for one state, by thread: int64 (threads,), 0 for threads that were never in it."""
         out = np.zeros(threads, np.int64)
-        mine = self.value == value
-        out[self.thread[mine]] = column[mine]
+        is_of_value = self.value == value
+        out[self.thread[is_of_value]] = column[is_of_value]
         return out
 
 
@@ -209,9 +209,9 @@ def state_times(scope: Scope) -> StateTimes:
     """Return the times of all threads but row 0, which is nobody."""
     scope.check()
     is_plain = scope.is_whole and not len(contradicted_runs(scope.trace)[0])
-    if is_plain and (found := walk(scope.trace)) is not None:
-        count, total, longest, start = (found.states[name] for name in STATE_SUMS)
-        return StateTimes(found.thread, found.value, count, total, longest, start, found.preemptions)
+    if is_plain and (walked := walk(scope.trace)) is not None:
+        count, total, longest, start = (walked.states[name] for name in STATE_SUMS)
+        return StateTimes(walked.thread, walked.value, count, total, longest, start, walked.preemptions)
     parts = []
     preemptions = np.zeros(len(scope.trace.threads), np.int64)
     for spans in state_spans(scope):
@@ -248,12 +248,12 @@ def _blocks(scope: Scope) -> Iterator[StateSpans]:
     tables = np.stack((values, idle_values(values)))
     states, count = _index(scope), len(trace.threads)
     start = states.start
-    first = 1
-    while first < count:
-        last = int(np.searchsorted(start, start[first] + _BLOCK_ROWS, side="right")) - 1
-        last = min(max(last, first + 1), count)
-        yield _spans_of(scope, states, first, last, tables)
-        first = last
+    begin = 1
+    while begin < count:
+        stop = int(np.searchsorted(start, start[begin] + _BLOCK_ROWS, side="right")) - 1
+        stop = min(max(stop, begin + 1), count)
+        yield _spans_of(scope, states, begin, stop, tables)
+        begin = stop
 
 
 def _lanes(scope: Scope) -> Iterator[StateSpans]:
@@ -265,8 +265,8 @@ def _lanes(scope: Scope) -> Iterator[StateSpans]:
         spans = thread_spans(trace, thread, of_idle if scope.basis.is_idle[thread] else values)
         start, end = spans.start_cycles, np.append(spans.start_cycles[1:], spans.end_cycles)
         inside = slice(None)
-        if files is not None and (found := files.part_of_thread(thread)) is not None:
-            window = found[0].window
+        if files is not None and (part := files.part_of_thread(thread)) is not None:
+            window = part[0].window
             inside = slice(*np.searchsorted(start, (window.start, window.end)))
         value = spans.value[inside]
         yield StateSpans(np.full(len(value), thread), value, start[inside], end[inside], spans.event[inside])
@@ -293,12 +293,12 @@ def _positions(states: StateIndex, bound: int) -> NDArray[np.int64]:
     return np.asarray(states.start[:-1] + earlier[states.start[1:]] - earlier[states.start[:-1]])
 
 
-def _spans_of(scope: Scope, states: StateIndex, first: int, last: int, tables: NDArray[np.uint8]) -> StateSpans:
+def _spans_of(scope: Scope, states: StateIndex, begin: int, stop: int, tables: NDArray[np.uint8]) -> StateSpans:
     """Return the intervals of the threads from `first` to before `last`: as `timeline.per_thread`, many at a time."""
     trace = scope.trace
-    sizes = np.diff(states.start[first : last + 1])
-    rows = states.event[states.start[first] : states.start[last]]
-    thread = np.repeat(np.arange(first, last), sizes)
+    sizes = np.diff(states.start[begin : stop + 1])
+    rows = states.event[states.start[begin] : states.start[stop]]
+    thread = np.repeat(np.arange(begin, stop), sizes)
     code, time = trace.events.code[rows], trace.events.time_cycles[rows]
     value = tables[scope.basis.is_idle[thread].astype(np.intp), code]
     is_first = np.append(True, thread[1:] != thread[:-1])[: len(thread)]
@@ -308,18 +308,18 @@ def _spans_of(scope: Scope, states: StateIndex, first: int, last: int, tables: N
     before = _before(trace, heads, sizes[sizes > 0], time, code, value)
     in_dump = time[heads] <= trace.dump_end_cycles
     value[heads[in_dump]] = before[in_dump]  # the dump creates a thread again a moment before it shows its state
-    silent = np.setdiff1d(np.arange(first, last), thread[heads])
+    silent = np.setdiff1d(np.arange(begin, stop), thread[heads])
     end = np.append(time[1:], trace.window.end)[: len(time)]
     end[np.append(is_first[1:], True)[: len(end)]] = trace.window.end
     known_until = _known_until(scope.basis, time, end, np.repeat(time[heads], sizes[sizes > 0]))
-    at = np.flatnonzero(known_until < end)
+    unsure = np.flatnonzero(known_until < end)
     # More intervals: where events are missing, before the first event of a thread, and all of a thread without any.
     # Of two that go in at one position, that of the thread before comes first.
-    position, of = np.append(at + 1, heads), np.append(at, heads)
+    position, of = np.append(unsure + 1, heads), np.append(unsure, heads)
     thread = np.append(np.insert(thread, position, thread[of]), silent)
-    value = np.insert(value, position, np.append(np.full(len(at), UNKNOWN, np.uint8), before))
+    value = np.insert(value, position, np.append(np.full(len(unsure), UNKNOWN, np.uint8), before))
     value = np.append(value, np.full(len(silent), UNKNOWN, np.uint8))
-    start = np.insert(time, position, np.append(known_until[at], np.full(len(heads), trace.window.start)))
+    start = np.insert(time, position, np.append(known_until[unsure], np.full(len(heads), trace.window.start)))
     start = np.append(start, np.full(len(silent), trace.window.start))
     event = np.append(np.insert(rows, position, NO_EVENT), np.full(len(silent), NO_EVENT, np.uint32))
     # An event that only repeats the state, as the opening dump does, begins no interval.
@@ -339,8 +339,8 @@ def _known_until(basis: Basis, start: Cycles, end: Cycles, since: Cycles) -> Cyc
     is_long = basis.lost.end - basis.lost.start > 1
     if not is_long.any():
         return end
-    at = np.searchsorted(basis.lost.end[is_long], start + (start == since), side="right")
-    begin = np.append(basis.lost.start[is_long], np.iinfo(np.int64).max - 1)[at]
+    position = np.searchsorted(basis.lost.end[is_long], start + (start == since), side="right")
+    begin = np.append(basis.lost.start[is_long], np.iinfo(np.int64).max - 1)[position]
     return np.asarray(np.clip(np.maximum(begin, since) + 1, start, end))
 
 
@@ -371,15 +371,15 @@ def _added_up(scope: Scope, spans: StateSpans) -> tuple[Cycles, ...]:
     start, end = scope.cut(spans.start, spans.end)
     keep = np.flatnonzero(end > start)
     start, end = start[keep], end[keep]
-    first = int(spans.thread.min())  # threads without any change of state are last, whatever their number
-    key = (spans.thread[keep] - first) * VALUE_COUNT + spans.value[keep]
-    count = (int(spans.thread.max()) - first + 1) * VALUE_COUNT
+    lowest = int(spans.thread.min())  # threads without any change of state are last, whatever their number
+    key = (spans.thread[keep] - lowest) * VALUE_COUNT + spans.value[keep]
+    count = (int(spans.thread.max()) - lowest + 1) * VALUE_COUNT
     intervals = np.bincount(key, minlength=count)
     total = sum_by(key, end - start, count)
     longest, position = largest_by(key, end - start, count)
     seen = np.flatnonzero(total)
     return (
-        seen // VALUE_COUNT + first,
+        seen // VALUE_COUNT + lowest,
         seen % VALUE_COUNT,
         intervals[seen],
         total[seen],
@@ -437,18 +437,18 @@ def state_lengths(scope: Scope) -> StateLengths:
 # Which intervals the trace holds from their begin to their end.
 
 
-def states_are_cut(trace: Trace, spans: StateSpans, mine: NDArray[np.intp] | None = None) -> Mask:
+def states_are_cut(trace: Trace, spans: StateSpans, some: NDArray[np.intp] | None = None) -> Mask:
     """Return for which intervals in a state the trace does not hold both ends, bool (n,).
 
     Args:
         trace: The trace.
         spans: Intervals of threads.
-        mine: (n,), the intervals queried about; None = all.
+        some: (n,), the intervals queried about; None = all.
     """
-    mine = np.arange(len(spans.value)) if mine is None else mine
-    after = np.minimum(mine + 1, len(spans.value) - 1)
-    is_cut = _is_cut(trace, spans.start[mine], spans.end[mine])
-    return np.asarray(is_cut | (spans.thread[after] == spans.thread[mine]) & (spans.value[after] == UNKNOWN))
+    some = np.arange(len(spans.value)) if some is None else some
+    after = np.minimum(some + 1, len(spans.value) - 1)
+    is_cut = _is_cut(trace, spans.start[some], spans.end[some])
+    return np.asarray(is_cut | (spans.thread[after] == spans.thread[some]) & (spans.value[after] == UNKNOWN))
 
 
 def runs_are_cut(trace: Trace, cpu: NDArray[np.uint8], start: Cycles, end: Cycles) -> Mask:

@@ -83,8 +83,8 @@ class Evidence:
         trace = self.trace
         if trace.dump_end_cycles >= trace.window.start:
             return trace.window.start
-        _, first = np.unique(trace.events.cpu, return_index=True)
-        return int(trace.events.time_cycles[first].max())
+        _, earliest = np.unique(trace.events.cpu, return_index=True)
+        return int(trace.events.time_cycles[earliest].max())
 
     @cached_property
     def states(self) -> StateSpans:
@@ -96,17 +96,17 @@ class Evidence:
         """When threads were ready; not kept, as few rules need it."""
         return self.states.of_state(READY)
 
-    def runs_in(self, first: _Ints, last: _Ints) -> list[StateSpans]:
+    def runs_in(self, begin: _Ints, stop: _Ints) -> list[StateSpans]:
         """Return when threads ran, by CPU, then in time order, as far as any of some ranges meets that.
 
         Args:
-            first: int64 (n,), rows of the event table.
-            last: int64 (n,), rows behind `first`.
+            begin: int64 (n,), rows of the event table.
+            stop: int64 (n,), rows behind `begin`.
         """
-        ranges, at = TimeRanges.of(first, last), np.flatnonzero(self.states.value == RUNNING)
-        following = np.searchsorted(ranges.end, self.states.row[at], side="right")
-        met = np.append(ranges.start, np.iinfo(np.int64).max)[following] < self.states.end_row[at]
-        runs = self.states.at(at[met])
+        ranges, running = TimeRanges.of(begin, stop), np.flatnonzero(self.states.value == RUNNING)
+        following = np.searchsorted(ranges.end, self.states.row[running], side="right")
+        met = np.append(ranges.start, np.iinfo(np.int64).max)[following] < self.states.end_row[running]
+        runs = self.states.at(running[met])
         runs = runs.at(np.argsort(runs.row, kind="stable"))
         return [runs.at(positions) for _, positions in groups(self.trace.events.cpu[runs.row])]
 
@@ -161,21 +161,21 @@ class Evidence:
             span: Start and end in cycles.
         """
         rows = np.searchsorted(self.trace.events.time_cycles, span).astype(np.uint32)
-        first, last = np.searchsorted(self.slices[0], rows).astype(np.uint32)
+        begin, stop = np.searchsorted(self.slices[0], rows).astype(np.uint32)
         # The one that is under way when the span begins is the last before it on its CPU.
-        before = [mine[position - 1] for mine in self.slices_by_cpu.values()
-                  if (position := int(np.searchsorted(mine, first)))]  # fmt: skip
-        found = np.concatenate((np.array(before, np.intp), np.arange(first, last)))
-        return np.asarray(found[self.slices[1][found] > span[0]])
+        before = [of_cpu[position - 1] for of_cpu in self.slices_by_cpu.values()
+                  if (position := int(np.searchsorted(of_cpu, begin)))]  # fmt: skip
+        slices = np.concatenate((np.array(before, np.intp), np.arange(begin, stop)))
+        return np.asarray(slices[self.slices[1][slices] > span[0]])
 
     def end_rows(self, rows: Rows) -> _Ints:
         """Return rows with the number of events instead of `OPEN`, int64, same shape."""
         return end_rows(self.trace, rows)
 
-    def lengths(self, first: Rows, last: Rows) -> _Ints:
+    def lengths(self, begin: Rows, end: Rows) -> _Ints:
         """Return the cycles from events to others, int64 (n,); the number of events represents the end of the trace."""
-        lengths = self.times[last]
-        lengths -= self.times[first]
+        lengths = self.times[end]
+        lengths -= self.times[begin]
         return lengths
 
     # Words
@@ -186,8 +186,8 @@ class Evidence:
 
     def process_of(self, pid: int) -> str:
         """Return what a process is called by its pid."""
-        found = np.flatnonzero(self.trace.processes.pid == pid)
-        return self.trace.process_name(int(found[-1])) if len(found) else f"pid {pid}"
+        rows = np.flatnonzero(self.trace.processes.pid == pid)
+        return self.trace.process_name(int(rows[-1])) if len(rows) else f"pid {pid}"
 
     def length(self, cycles: int) -> str:
         """Return a length in cycles for people."""
@@ -250,10 +250,10 @@ class Evidence:
             int64 (k,) each: which span, which interrupt, cycles.
         """
         cpus, entry, ends, number = self._handled
-        first, last = (
+        begin, stop = (
             np.searchsorted(self.trace.events.time_cycles, moment).astype(np.int64) for moment in (start, end)
         )
-        span, which = overlaps(cpu, first, last, cpus, entry, ends)
+        span, which = overlaps(cpu, begin, stop, cpus, entry, ends)
         cycles = np.minimum(self.times[ends[which]], end[span]) - np.maximum(self.times[entry[which]], start[span])
         return span.astype(np.int64), number[which], cycles
 
@@ -267,7 +267,7 @@ class Evidence:
         total = np.bincount(which, cycles).astype(np.int64)
         if total.sum() < least:
             return ""
-        taken = [(int(kinds[at]), length) for at, length in _most_first(total)]
+        taken = [(int(kinds[kind]), length) for kind, length in _most_first(total)]
         return self.shares(taken, lambda number: f"interrupt 0x{number:x}")
 
     def interrupts_of_all(self, span: tuple[int, int], least: int) -> str:
@@ -307,9 +307,9 @@ class Evidence:
             return f"; it happened once before, at {earlier}" if earlier else "; it happens once more"
         return f"; it happens {others} more times{f', first at {earlier}' if earlier else ''}"
 
-    def span_of_wait(self, found: Waits, wait: int) -> tuple[int, int, int]:
+    def span_of_wait(self, waits: Waits, wait: int) -> tuple[int, int, int]:
         """Return start and end of a wait in cycles, and the event by which it begins."""
-        row, end = int(found.row[wait]), int(self.end_rows(found.end_row[[wait]])[0])
+        row, end = int(waits.row[wait]), int(self.end_rows(waits.end_row[[wait]])[0])
         return int(self.times[row]), int(self.times[end]), row
 
     def verdict(
@@ -333,16 +333,16 @@ class Evidence:
         rows = np.unique(np.asarray(evidence, np.int64))
         rows = rows[(rows >= 0) & (rows < len(self.trace.events))][:_MOST_EVENTS]
         start, end = self._cut(*span)
-        happens = sorted(Occurrence(*self._cut(first, last), int(row)) for first, last, row in occurrences)
+        happens = sorted(Occurrence(*self._cut(begin, stop), int(row)) for begin, stop, row in occurrences)
         return Verdict("", severity, start, end, tuple(int(t) for t in threads), tuple(objects),
                        tuple(rows.tolist()), *words, Certainty(int(certainty)),
                        tuple(happens) or (Occurrence(start, end),),
                        tuple((roles or {}).get(row, "") for row in rows.tolist()))  # fmt: skip
 
-    def _cut(self, first: int, last: int) -> tuple[int, int]:
+    def _cut(self, begin: int, end: int) -> tuple[int, int]:
         """Return the part of a span in cycles that is in the trace, at least one; windows may reach beyond it."""
-        start = max(int(first), self.trace.window.start)
-        return start, max(min(int(last), self.trace.window.end), start + 1)
+        start = max(int(begin), self.trace.window.start)
+        return start, max(min(int(end), self.trace.window.end), start + 1)
 
 
 def named(who: Sequence[tuple[int, int]]) -> list[int]:
@@ -358,7 +358,7 @@ def _named_count(who: Sequence[tuple[int, int]]) -> int:
 
 def _most_first(cycles: _Ints) -> list[tuple[int, int]]:
     """Return (position, cycles) of what is not 0, most first."""
-    return [(at, int(cycles[at])) for at in np.argsort(-cycles, kind="stable").tolist() if cycles[at] > 0]
+    return [(row, int(cycles[row])) for row in np.argsort(-cycles, kind="stable").tolist() if cycles[row] > 0]
 
 
 def may_cover(start: _Ints, end: _Ints, window: int, least: int) -> bool:
@@ -386,8 +386,8 @@ def covered(start: _Ints, end: _Ints, window: int) -> tuple[_Ints, _Ints]:
         int64 (2n,) each: where each window begins, ascending, and the sum. They begin with an interval or end with
         one: no other window covers more. None begins before the first interval, which may be when the trace begins.
     """
-    at = np.sort(np.concatenate((start, np.maximum(end - window, start.min()))))
-    return at, statistics.window_sums(np.sort(start), np.sort(end), at, window)
+    begins = np.sort(np.concatenate((start, np.maximum(end - window, start.min()))))
+    return begins, statistics.window_sums(np.sort(start), np.sort(end), begins, window)
 
 
 def counts_within(times: _Ints, window: int) -> _Ints:

@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from satview.analysis.needs import HOLDERS, INTERRUPTS, KERNEL, MESSAGES, PRIORITIES, STATES
 from satview.analysis.thread_names import threads_named
 from satview.analysis.verdicts.evidence import Evidence
-from satview.analysis.verdicts.on_axis import on_axis
 from satview.analysis.verdicts.rule import Limits, Rule, Thresholds, rules
 from satview.analysis.verdicts.thresholds import default_thresholds
 from satview.analysis.verdicts.verdict import Occurrence, Severity, Verdict
@@ -34,7 +33,7 @@ from satview.linkage.trace_links import reading_ahead
 from satview.linkage.transactions import are_made, calls_of_sends, forget_transactions
 from satview.linkage.waits import waits
 from satview.linkage.wake_ups import ended_waits, wake_ups
-from satview.store.axis import files_of
+from satview.store.axis import Part, files_of
 from satview.store.doubts import trusted_part
 from satview.store.trace import Trace
 
@@ -87,7 +86,7 @@ def find_verdicts(
         0 if MESSAGES in rule.needs else 1 if rule in without_links
         else 2 if rule is graph or STATES not in rule.needs else 3 + (PRIORITIES not in rule.needs)
     )))  # fmt: skip
-    found: dict[str, list[Verdict]] = {}
+    by_kind: dict[str, list[Verdict]] = {}
     with ExitStack() as words, _searching(waiting, evidence, limits, words.close, makes_links=makes_links) as beside:
         words.enter_context(reading_ahead(trace))
         for make in (messages, calls_of_sends, pulses) if makes_links else ():
@@ -100,12 +99,12 @@ def find_verdicts(
             rule = _next_of(waiting)
             if rule is None:
                 break
-            found[rule.kind] = _found(rule, evidence, limits)
+            by_kind[rule.kind] = _found(rule, evidence, limits)
             if MESSAGES in rule.needs and not keeps_transactions:
                 forget_transactions(trace)
             _give_back(evidence.trace)
-        found |= beside.result()
-        verdicts = [verdict for rule in requested for verdict in found[rule.kind]]
+        by_kind |= beside.result()
+        verdicts = [verdict for rule in requested for verdict in by_kind[rule.kind]]
         for plugin in plugins(PluginKind.VERDICT):
             if cancelled is not None and cancelled():
                 raise Cancelled
@@ -150,7 +149,7 @@ def _searching(
     is_over = Event()
 
     def search() -> dict[str, list[Verdict]]:
-        found: dict[str, list[Verdict]] = {}
+        by_kind: dict[str, list[Verdict]] = {}
         for make in (waits, ended_waits, forget_calls_of_events, wake_ups, blockers) if makes_links else ():
             if not is_over.is_set():
                 make(evidence.trace)
@@ -158,9 +157,9 @@ def _searching(
         if makes_links:
             linked()
         while not is_over.is_set() and (rule := _next_of(waiting)) is not None:
-            found[rule.kind] = _found(rule, evidence, limits)
+            by_kind[rule.kind] = _found(rule, evidence, limits)
             _give_back(evidence.trace)
-        return found
+        return by_kind
 
     beside = Begun(search, "satview-verdicts")
     try:
@@ -230,12 +229,12 @@ def kind_of(text: str) -> str:
         UsageError: There is none, or there are several.
     """
     kinds, requested = all_kinds(), "-".join(text.casefold().replace("_", " ").split())
-    found = [kinds[row] for row in named_by(requested, kinds)]
-    if len(found) != 1 or not requested:
+    matches = [kinds[row] for row in named_by(requested, kinds)]
+    if len(matches) != 1 or not requested:
         raise UsageError(
-            f"{text[:40]!r} is {'no' if not found else 'more than one'} kind of verdict; there are {', '.join(kinds)}"
+            f"{text[:40]!r} is {'no' if not matches else 'more than one'} kind of verdict; there are {', '.join(kinds)}"
         )
-    return found[0]
+    return matches[0]
 
 
 def _plugged(evidence: Evidence, name: str, rule: Callable[[Trace], list[Verdict]]) -> list[Verdict]:
@@ -246,16 +245,37 @@ def _plugged(evidence: Evidence, name: str, rule: Callable[[Trace], list[Verdict
         ValueError: A verdict speaks of events or threads that the trace does not have.
     """
     trace = evidence.trace
-    found = list(rule(trace))
-    for verdict in found:
+    plugged = list(rule(trace))
+    for verdict in plugged:
         if not isinstance(verdict, Verdict):
             raise TypeError(f"it returned {type(verdict).__name__}, no Verdict")
         if not all(0 <= row < len(trace.events) for row in verdict.evidence):
             raise ValueError("its evidence is no event of the trace")
         if not all(0 < row < len(trace.threads) for row in verdict.threads):
             raise ValueError("its threads are none of the trace")
-    return [replace(verdict, kind=name, occurrences=verdict.occurrences or (_only(verdict),)) for verdict in found]
+    return [replace(verdict, kind=name, occurrences=verdict.occurrences or (_only(verdict),)) for verdict in plugged]
 
 
 def _only(verdict: Verdict) -> Occurrence:
     return Occurrence(verdict.start_cycles, verdict.end_cycles, *verdict.evidence[:1])
+
+
+def on_axis(part: Part, verdict: Verdict) -> Verdict:
+    """Return a verdict about a file as one about the trace that it is a part of."""
+    return replace(
+        verdict,
+        start_cycles=_moment(part, verdict.start_cycles),
+        end_cycles=_moment(part, verdict.end_cycles),
+        threads=tuple(part.threads[list(verdict.threads)].tolist()),
+        evidence=tuple(part.rows[list(verdict.evidence)].tolist()),
+        occurrences=tuple(_occurrence(part, occurrence) for occurrence in verdict.occurrences),
+    )
+
+
+def _occurrence(part: Part, own: Occurrence) -> Occurrence:
+    row = int(part.rows[own.row]) if own.row >= 0 else own.row
+    return Occurrence(_moment(part, own.start_cycles), _moment(part, own.end_cycles), row)
+
+
+def _moment(part: Part, own: int) -> int:
+    return int(part.cycles(np.array([own]))[0])

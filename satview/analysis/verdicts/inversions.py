@@ -61,27 +61,29 @@ def inversions(evidence: Evidence, limits: Limits) -> list[Verdict]:
     Priorities are those of wide events of threads, as each entered its state; without them nothing is claimed.
     Source: formula 6 of the reference.
     """
-    found = blockers(evidence.trace)
-    at = np.flatnonzero(found.thread > 0)
-    waiting = found.waits
+    blocked_by = blockers(evidence.trace)
+    candidates = np.flatnonzero(blocked_by.thread > 0)
+    waiting = blocked_by.waits
     least = limits.cycles("least_us")
-    at = at[evidence.lengths(waiting.row[at], evidence.end_rows(waiting.end_row[at])) >= least]
-    high = np.zeros(len(found), np.int32)
-    high[at] = evidence.derived.priority(waiting.row[at])
-    at = at[high[at] > 0]
-    if not len(at):
+    candidates = candidates[
+        evidence.lengths(waiting.row[candidates], evidence.end_rows(waiting.end_row[candidates])) >= least
+    ]
+    high = np.zeros(len(blocked_by), np.int32)
+    high[candidates] = evidence.derived.priority(waiting.row[candidates])
+    candidates = candidates[high[candidates] > 0]
+    if not len(candidates):
         return []
     parts = []
-    end = evidence.end_rows(waiting.end_row[at])
-    chains = _Chains(at, found.thread[at].astype(np.int64), waiting.row[at].astype(np.int64), end, at,
-                     np.ones(len(at), np.int64))  # fmt: skip
+    end = evidence.end_rows(waiting.end_row[candidates])
+    low, begin = (column[candidates].astype(np.int64) for column in (blocked_by.thread, waiting.row))
+    chains = _Chains(candidates, low, begin, end, candidates, np.ones(len(candidates), np.int64))
     for _ in range(_MOST_STEPS):
         parts.append(_runs_in_between(evidence, chains, high, least))
-        chains = _longer(chains, found, at, end)
+        chains = _longer(chains, blocked_by, candidates, end)
         if not len(chains.wait):
             break
     columns = [np.concatenate([part[i] for part in parts]) for i in range(7)]
-    return _verdicts(evidence, found, columns, least)
+    return _verdicts(evidence, blocked_by, columns, least)
 
 
 def _runs_in_between(
@@ -89,70 +91,74 @@ def _runs_in_between(
 ) -> tuple[_Ints, ...]:  # fmt: skip
     """Return wait, last thread, last link, steps, run of the thread in between, its begin and end, one row per run."""
     ready = evidence.ready
-    mine, spans = overlaps(chains.thread, chains.first, chains.last, ready.thread, ready.row, ready.end_row)
-    first, last = np.maximum(chains.first[mine], ready.row[spans]), np.minimum(chains.last[mine], ready.end_row[spans])
-    low, top = evidence.derived.priority(ready.row[spans]), high[chains.wait[mine]]
+    chain_of, spans = overlaps(chains.thread, chains.first, chains.last, ready.thread, ready.row, ready.end_row)
+    begin, stop = (
+        np.maximum(chains.first[chain_of], ready.row[spans]),
+        np.minimum(chains.last[chain_of], ready.end_row[spans]),
+    )
+    low, top = evidence.derived.priority(ready.row[spans]), high[chains.wait[chain_of]]
     # The runs of threads in between may be short, as they are preempted too; together they must be long enough.
-    keep = np.flatnonzero((evidence.lengths(first, last) >= least // 8) & (low > 0))
-    mine, first, last, low, top = mine[keep], first[keep], last[keep], low[keep], top[keep]
+    keep = np.flatnonzero((evidence.lengths(begin, stop) >= least // 8) & (low > 0))
+    chain_of, begin, stop, low, top = chain_of[keep], begin[keep], stop[keep], low[keep], top[keep]
     out: list[tuple[_Ints, ...]] = []
-    for on_cpu in evidence.runs_in(first, last) if len(mine) else ():
-        zeros = np.zeros(len(mine), np.int64)
-        pair, run = overlaps(zeros, first, last, np.zeros(len(on_cpu), np.int64), on_cpu.row, on_cpu.end_row)
+    for on_cpu in evidence.runs_in(begin, stop) if len(chain_of) else ():
+        zeros = np.zeros(len(chain_of), np.int64)
+        pair, run = overlaps(zeros, begin, stop, np.zeros(len(on_cpu), np.int64), on_cpu.row, on_cpu.end_row)
         middle = evidence.derived.priority(on_cpu.row[run])
         is_between = (middle > low[pair]) & (middle < top[pair])
         pair, run = pair[is_between], run[is_between]
-        chain, row = mine[pair], on_cpu.row[run].astype(np.int64)
+        chain, row = chain_of[pair], on_cpu.row[run].astype(np.int64)
         out.append((chains.wait[chain], chains.thread[chain], chains.link[chain], chains.steps[chain], row,
-                    np.maximum(first[pair], row), np.minimum(last[pair], on_cpu.end_row[run])))  # fmt: skip
+                    np.maximum(begin[pair], row), np.minimum(stop[pair], on_cpu.end_row[run])))  # fmt: skip
     return tuple(np.concatenate([part[i] for part in out]) if out else np.empty(0, np.int64) for i in range(7))
 
 
-def _longer(chains: _Chains, found: Blockers, at: NDArray[np.intp], end: _Ints) -> _Chains:
+def _longer(chains: _Chains, blocked_by: Blockers, candidates: NDArray[np.intp], end: _Ints) -> _Chains:
     """Return the chains with one more step: what the last thread waits for meanwhile."""
-    waiting = found.waits
-    rows = waiting.row[at].astype(np.int64)
-    mine, spans = overlaps(chains.thread, chains.first, chains.last, waiting.thread[at], rows, end)
-    next_wait = at[spans]
+    waiting = blocked_by.waits
+    rows = waiting.row[candidates].astype(np.int64)
+    chain_of, spans = overlaps(chains.thread, chains.first, chains.last, waiting.thread[candidates], rows, end)
+    next_wait = candidates[spans]
     return _Chains(
-        chains.wait[mine], found.thread[next_wait].astype(np.int64), np.maximum(chains.first[mine], rows[spans]),
-        np.minimum(chains.last[mine], end[spans]), next_wait, chains.steps[mine] + 1,
+        chains.wait[chain_of], blocked_by.thread[next_wait].astype(np.int64),
+        np.maximum(chains.first[chain_of], rows[spans]), np.minimum(chains.last[chain_of], end[spans]), next_wait,
+        chains.steps[chain_of] + 1,
     )  # fmt: skip
 
 
-def _verdicts(evidence: Evidence, found: Blockers, columns: list[_Ints], least: int) -> list[Verdict]:
+def _verdicts(evidence: Evidence, blocked_by: Blockers, columns: list[_Ints], least: int) -> list[Verdict]:
     """Return one verdict for each pair of threads and object, about the wait in which it costs most."""
-    wait, low, link, steps, run, first, last = columns
-    begins, ends = evidence.times[first], evidence.times[last]
-    waiting, trace = found.waits, evidence.trace
+    wait, low, link, steps, run, begin_row, end_row = columns
+    begins, ends = evidence.times[begin_row], evidence.times[end_row]
+    waiting, trace = blocked_by.waits, evidence.trace
     thread, what = waiting.thread, waiting.object
     verdicts = []
     for (high_row, low_row, _), positions in groups(thread[wait], low, what[link]):
         # Several CPUs may run threads in between at a time: their time counts once.
-        waits = [positions[mine] for _, mine in groups(wait[positions])]  # in time order, being of one thread
-        ranges = [TimeRanges.of(begins[mine], ends[mine]) for mine in waits]
-        long = [(total, mine) for spans, mine in zip(ranges, waits, strict=True)
+        waits = [positions[parts] for _, parts in groups(wait[positions])]  # in time order, being of one thread
+        ranges = [TimeRanges.of(begins[parts], ends[parts]) for parts in waits]
+        long = [(total, parts) for spans, parts in zip(ranges, waits, strict=True)
                 if (total := int((spans.end - spans.start).sum())) >= least]  # fmt: skip
         if not long:
             continue
-        total, mine = max(long, key=lambda kept: kept[0])
-        begin = int(wait[mine[0]])
-        runs = run[mine]
+        total, parts = max(long, key=lambda kept: kept[0])
+        begin = int(wait[parts[0]])
+        runs = run[parts]
         middle = trace.events.thread[runs].astype(np.int64)
-        between = evidence.most_of(middle, ends[mine] - begins[mine])
+        between = evidence.most_of(middle, ends[parts] - begins[parts])
         start, stop = int(waiting.row[begin]), int(evidence.end_rows(waiting.end_row[[begin]])[0])
         span = int(evidence.times[start]), int(evidence.times[stop])
-        name, object_text = evidence.name, waited_for(evidence, found, begin)
+        name, object_text = evidence.name, waited_for(evidence, blocked_by, begin)
         ranked = partial(_ranked_by_run, evidence, runs, middle)
         is_one = len(between) == 1
         who = f"{ranked(between[0][0])} keeps" if is_one else f"{evidence.shares(between, ranked)} keep"
         cpus = trace.events.cpu[runs].astype(np.int64)
-        taken = evidence.interrupts(begins[mine], ends[mine], cpus, least=total // 100)
-        more = int(steps[mine[0]]) - 1
+        taken = evidence.interrupts(begins[parts], ends[parts], cpus, least=total // 100)
+        more = int(steps[parts[0]]) - 1
         chain = f" and so, {counted(more, 'step')} on, for {name(low_row)}" if more else ""
-        times = [evidence.span_of_wait(waiting, int(wait[each[0]])) for _, each in long]
+        times = [evidence.span_of_wait(waiting, int(wait[of_wait[0]])) for _, of_wait in long]
         again = evidence.again(times, span[0])
-        held = _row_before(evidence, low_row, int(first[mine[0]]))
+        held = _row_before(evidence, low_row, int(begin_row[parts[0]]))
         roles = {
             **dict.fromkeys(runs.tolist(), "preempts"),
             held: "holder, ready",
@@ -165,21 +171,21 @@ def _verdicts(evidence: Evidence, found: Blockers, columns: list[_Ints], least: 
             [object_text],
             [start, held, *runs.tolist(), stop],
             (f"{_ranked(evidence, high_row, start)} waits {evidence.length_from(*span)} for {object_text}"
-             f"{of_whom(evidence, found, begin)}"
+             f"{of_whom(evidence, blocked_by, begin)}"
              f"{chain}; "
              f"{who} {_ranked(evidence, low_row, held)} from running for {evidence.length(total)} of that"
              f"{f' ({taken} of it)' if taken else ''}{again}.",
-             _remedy(evidence, found, begin, int(link[mine[0]]), _priority(evidence, start))),
-            int(found.certainty[np.array([begin, *link[mine]])].min()), times, roles,
+             _remedy(evidence, blocked_by, begin, int(link[parts[0]]), _priority(evidence, start))),
+            int(blocked_by.certainty[np.array([begin, *link[parts]])].min()), times, roles,
         ))  # fmt: skip
     return verdicts
 
 
 def _row_before(evidence: Evidence, thread: int, row: int) -> int:
     """Return the last event of a thread's state up to an event, -1 for none."""
-    mine = evidence.trace.states.of(thread)
-    mine = mine[mine <= row]
-    return int(mine[-1]) if len(mine) else -1
+    states = evidence.trace.states.of(thread)
+    states = states[states <= row]
+    return int(states[-1]) if len(states) else -1
 
 
 def _ranked_by_run(evidence: Evidence, runs: _Ints, threads: _Ints, thread: int) -> str:
@@ -192,18 +198,18 @@ def _ranked(evidence: Evidence, thread: int, row: int) -> str:
     return f"{evidence.name(thread)} (priority {_priority(evidence, row)})"
 
 
-def _remedy(evidence: Evidence, found: Blockers, first: int, link: int, priority: int) -> str:
+def _remedy(evidence: Evidence, blocked_by: Blockers, start_wait: int, link: int, priority: int) -> str:
     """Return what would help against an inversion by what the last wait of its chain is for.
 
     Args:
         evidence: The trace.
-        found: Whom its waits are for.
-        first: The wait of the thread that waits first.
+        blocked_by: Whom its waits are for.
+        start_wait: The wait of the thread that waits first.
         link: The wait for the thread that others keep from running.
         priority: Of the thread that waits first.
     """
-    value, holder = int(found.waits.value[link]), evidence.name(int(found.thread[link]))
-    what = waited_for(evidence, found, link)
+    value, holder = int(blocked_by.waits.value[link]), evidence.name(int(blocked_by.thread[link]))
+    what = waited_for(evidence, blocked_by, link)
     if value == MUTEX:
         return (f"Look where {what} is made without priority inheritance (PTHREAD_PRIO_NONE), and give it the protocol "
                 f"PTHREAD_PRIO_INHERIT: {holder} then runs at priority {priority} while it holds it. Or give it a "
@@ -211,7 +217,7 @@ def _remedy(evidence: Evidence, found: Blockers, first: int, link: int, priority
     if value in RWLOCKS:
         return f"A read/write lock passes no priority on: use a mutex with PTHREAD_PRIO_INHERIT in place of {what}."
     if value in (SEND, REPLY):
-        servers = dict.fromkeys(evidence.name(int(found.thread[wait])) for wait in (first, link))
+        servers = dict.fromkeys(evidence.name(int(blocked_by.thread[wait])) for wait in (start_wait, link))
         return (f"Create the channels of {' and '.join(servers)} without _NTO_CHF_FIXED_PRIORITY, so that each server "
                 f"runs at the priority of its client ({priority}) while it serves; a thread that it hands a message "
                 "to needs that priority too.")  # fmt: skip

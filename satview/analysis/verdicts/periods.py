@@ -63,30 +63,32 @@ def _late_pulses(evidence: Evidence, limits: Limits) -> list[Verdict]:
         return []
     scoid, pid = comm_words(trace, sent)
     verdicts = []
-    for _, mine in groups(pid, scoid):
-        period = _period(evidence, limits, sent[mine])
-        late = evidence.lengths(sent[mine], received[mine])
+    for _, pulses_of_timer in groups(pid, scoid):
+        period = _period(evidence, limits, sent[pulses_of_timer])
+        late = evidence.lengths(sent[pulses_of_timer], received[pulses_of_timer])
         bad = np.flatnonzero(late >= period * limits.number("late_percent") / 100)
         if not period or not len(bad):
             continue
-        times = evidence.times[sent[mine]]
+        times = evidence.times[sent[pulses_of_timer]]
         worst = int(bad[np.argmax(late[bad])])
-        thread = int(trace.events.thread[received[mine[worst]]])
+        thread = int(trace.events.thread[received[pulses_of_timer[worst]]])
         start, lateness = int(times[worst]), evidence.length(int(late[worst]))
-        positions = [(int(times[i]), int(times[i] + late[i]), int(sent[mine[i]])) for i in bad.tolist()]
+        positions = [(int(times[i]), int(times[i] + late[i]), int(sent[pulses_of_timer[i]])) for i in bad.tolist()]
         again = evidence.again(positions, start)
         jitter = evidence.length(int(late.max() - late.min()))
-        certainty = max(table.certainty[mine[bad]].min(), Certainty.INFERRED)  # one timer's pulses queue in turn
+        certainty = max(
+            table.certainty[pulses_of_timer[bad]].min(), Certainty.INFERRED
+        )  # one timer's pulses queue in turn
         verdicts.append(evidence.verdict(
             Severity.WARNING, (start, start + int(late[worst])), [thread], [],
-            [*sent[mine[bad]].tolist(), *received[mine[bad]].tolist()],
+            [*sent[pulses_of_timer[bad]].tolist(), *received[pulses_of_timer[bad]].tolist()],
             (f"{evidence.name(thread)} has a period of {evidence.length(period)}, and does not receive the pulse of "
              f"{evidence.moment(start, late[worst])} until {lateness} later (jitter "
              f"{jitter}){again}.",
              _REMEDY),
             certainty, positions,
-            {**dict.fromkeys(sent[mine[bad]].tolist(), "period begins"),
-             **dict.fromkeys(received[mine[bad]].tolist(), "received late")},
+            {**dict.fromkeys(sent[pulses_of_timer[bad]].tolist(), "period begins"),
+             **dict.fromkeys(received[pulses_of_timer[bad]].tolist(), "received late")},
         ))  # fmt: skip
     return verdicts
 
@@ -97,8 +99,8 @@ def _late_sleepers(evidence: Evidence, limits: Limits) -> list[Verdict]:
     begins = np.flatnonzero((states.value[1:] == READY) & (states.value[:-1] == NANOSLEEP)
                             & (states.thread[1:] == states.thread[:-1])) + 1  # fmt: skip
     verdicts = []
-    for (thread,), mine in groups(states.thread[begins]):
-        due, end = states.row[begins[mine]], states.end_row[begins[mine]]
+    for (thread,), sleeps in groups(states.thread[begins]):
+        due, end = states.row[begins[sleeps]], states.end_row[begins[sleeps]]
         is_seen = evidence.times[due] >= evidence.all_cpus_cycles
         due, end = due[is_seen], end[is_seen]
         period = _period(evidence, limits, due) if len(due) > 2 * limits.number("least_count") else 0

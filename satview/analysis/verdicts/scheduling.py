@@ -53,16 +53,16 @@ def starvations(evidence: Evidence, limits: Limits) -> list[Verdict]:
     kept = []
     for thread in np.flatnonzero(np.bincount(ready.thread, end - begin) >= least).tolist():
         number = ready.thread.dtype.type(thread)  # of another type numpy would copy the column
-        mine = np.arange(*(np.searchsorted(ready.thread, number, side) for side in ("left", "right")))
-        if not may_cover(begin[mine], end[mine], window, least):
+        own = np.arange(*(np.searchsorted(ready.thread, number, side) for side in ("left", "right")))
+        if not may_cover(begin[own], end[own], window, least):
             continue
-        begins, waited = covered(begin[mine], end[mine], window)
+        begins, waited = covered(begin[own], end[own], window)
         bad = np.flatnonzero(waited >= least)
         if not len(bad):
             continue
-        happens = _times_of(episodes(begins[bad], window), ready.at(mine), begin[mine], end[mine])
+        happens = _times_of(episodes(begins[bad], window), ready.at(own), begin[own], end[own])
         span = happens[longest(happens)][:2]
-        inside = mine[(begin[mine] >= span[0]) & (end[mine] <= span[1])]
+        inside = own[(begin[own] >= span[0]) & (end[own] <= span[1])]
         lasts = f"{evidence.length(int((end - begin)[inside].sum()))} of {evidence.length_from(*span)}"
         kept.append(_Kept(thread, happens, ready.at(inside), Severity.WARNING, lasts,
                           f"is ready for {lasts} and gets next to no CPU"))  # fmt: skip
@@ -81,14 +81,14 @@ def _times_of(windows: TimeRanges, ready: StateSpans, begin: _Ints, end: _Ints) 
     spans = []
     for start, stop in zip(windows.start, windows.end, strict=True):
         met = np.flatnonzero((end > start) & (begin < stop))
-        first, last = 0, len(met) - 1
+        earliest, latest = 0, len(met) - 1
         # A moment in READY at the edge of a window, long before or after the rest, is no part of it.
         length, pause = (end - begin)[met], begin[met][1:] - end[met][:-1]
-        while first < last and length[first] < pause[first]:
-            first += 1
-        while last > first and length[last] < pause[last - 1]:
-            last -= 1
-        spans.append((int(begin[met[first]]), int(end[met[last]])))
+        while earliest < latest and length[earliest] < pause[earliest]:
+            earliest += 1
+        while latest > earliest and length[latest] < pause[latest - 1]:
+            latest -= 1
+        spans.append((int(begin[met[earliest]]), int(end[met[latest]])))
     ranges = TimeRanges.of_rows(np.array(spans, np.int64))
     first_rows = ready.row[np.searchsorted(begin, ranges.start)]
     return list(zip(ranges.start.tolist(), ranges.end.tolist(), first_rows.tolist(), strict=True))
@@ -110,15 +110,15 @@ def long_readies(evidence: Evidence, limits: Limits) -> list[Verdict]:
     cycles = end - begin
     starving = int(limits.of("starvation").cycles("window_ms")
                    * limits.of("starvation").number("ready_percent") / 100)  # fmt: skip
-    at = np.flatnonzero((cycles >= limits.cycles("least_ms")) & (cycles < starving))
+    long = np.flatnonzero((cycles >= limits.cycles("least_ms")) & (cycles < starving))
     kept = []
-    for thread, mine in groups_at(ready.thread, at):
-        positions = [(int(begin[i]), int(end[i]), int(ready.row[i])) for i in mine.tolist()]
+    for thread, own in groups_at(ready.thread, long):
+        positions = [(int(begin[i]), int(end[i]), int(ready.row[i])) for i in own.tolist()]
         which = longest(positions)
         span = positions[which][:2]
         severity = Severity.WARNING if span[1] - span[0] >= limits.cycles("serious_ms") else Severity.INFO
         moment, length = evidence.moment(span[0], span[1] - span[0]), evidence.length(span[1] - span[0])
-        kept.append(_Kept(thread, positions, ready.at(mine[which : which + 1]), severity,
+        kept.append(_Kept(thread, positions, ready.at(own[which : which + 1]), severity,
                           f"{length} from {moment}", f"is ready from {moment} and runs {length} later"))  # fmt: skip
     return _verdicts(evidence, kept, "do not run for long")
 
@@ -213,8 +213,8 @@ def _held_by(evidence: Evidence, kept: _Kept) -> int:
     if not has_partitions(evidence.trace):
         return -1
     row = kept.shown.row[:1]
-    mine, theirs = _priorities(evidence, kept.who, int(row[0]))
-    if not (0 < theirs < mine or kept.idle):
+    priority, rival_priority = _priorities(evidence, kept.who, int(row[0]))
+    if not (0 < rival_priority < priority or kept.idle):
         return -1
     return int(argument_under(evidence.trace, row, "partition", "partition_id")[0])
 
@@ -260,18 +260,18 @@ def _way_to_run(evidence: Evidence, thread: int, who: list[tuple[int, int]], row
         who: Those that ran, as of `ran_instead`.
         row: The event by which it became ready.
     """
-    mine, theirs = _priorities(evidence, who, row)
-    if not who or mine <= 0:
+    priority, rival_priority = _priorities(evidence, who, row)
+    if not who or priority <= 0:
         return "Compare its priority with that of the threads that ran, and look at the budget of its partition."
     name, rival = evidence.name(thread), evidence.name(who[0][0])
-    if theirs < mine:
-        return (f"{name} has the higher priority ({mine}, {rival} {theirs}), to no avail: look at the budget "
-                "of its partition (aps show) and at its runmask (pidin).")  # fmt: skip
-    if theirs == mine:
-        return (f"{rival} has the same priority ({mine}): let it wait at times, or run both with the policy SCHED_RR; "
-                f"a higher priority for {name} only moves the problem.")  # fmt: skip
-    return (f"Let {rival} (priority {theirs}) wait at times or run at less than {mine}; give {name} a higher priority "
-            "only if its work is more urgent.")  # fmt: skip
+    if rival_priority < priority:
+        return (f"{name} has the higher priority ({priority}, {rival} {rival_priority}), to no avail: look at the "
+                "budget of its partition (aps show) and at its runmask (pidin).")  # fmt: skip
+    if rival_priority == priority:
+        return (f"{rival} has the same priority ({priority}): let it wait at times, or run both with the policy "
+                f"SCHED_RR; a higher priority for {name} only moves the problem.")  # fmt: skip
+    return (f"Let {rival} (priority {rival_priority}) wait at times or run at less than {priority}; give {name} a "
+            "higher priority only if its work is more urgent.")  # fmt: skip
 
 
 def _priorities(evidence: Evidence, who: list[tuple[int, int]], row: int) -> tuple[int, int]:
@@ -282,12 +282,12 @@ def _priorities(evidence: Evidence, who: list[tuple[int, int]], row: int) -> tup
         who: Those that ran, as of `ran_instead`.
         row: The event by which it became ready.
     """
-    mine = int(evidence.derived.priority(np.array([row]))[0])
+    priority = int(evidence.derived.priority(np.array([row]))[0])
     if not who:
-        return mine, -1
+        return priority, -1
     runs = evidence.trace.states.of(who[0][0])
     later = min(int(np.searchsorted(runs, row)), len(runs) - 1)
-    return mine, int(evidence.derived.priority(runs[[later]])[0])
+    return priority, int(evidence.derived.priority(runs[[later]])[0])
 
 
 def _idle_cpus(evidence: Evidence, span: tuple[int, int], thread: int) -> str:
@@ -324,21 +324,21 @@ def busy_loops(evidence: Evidence, limits: Limits) -> list[Verdict]:
     is_awake = _IS_AWAKE[states.value]
     goes_on = (states.thread[1:] == states.thread[:-1]) & (states.end_row[:-1] == states.row[1:])
     goes_on &= is_awake[1:] & is_awake[:-1]
-    first = np.flatnonzero(is_awake & np.append(True, ~goes_on)).astype(np.uint32)
-    last = np.flatnonzero(is_awake & np.append(~goes_on, True)).astype(np.uint32)
+    begin = np.flatnonzero(is_awake & np.append(True, ~goes_on)).astype(np.uint32)
+    stop = np.flatnonzero(is_awake & np.append(~goes_on, True)).astype(np.uint32)
     # Intervals of one stretch touch: its length needs none of those in between.
-    total = evidence.lengths(states.row[first], states.end_row[last])
+    total = evidence.lengths(states.row[begin], states.end_row[stop])
     long = np.flatnonzero(total >= limits.cycles("least_ms"))
     ran = np.zeros(len(total), np.int64)
-    for at in long.tolist():
-        inside = states.at(np.arange(first[at], last[at] + 1)).of_state(RUNNING)
-        ran[at] = evidence.lengths(inside.row, inside.end_row).sum()
+    for stretch_row in long.tolist():
+        inside = states.at(np.arange(begin[stretch_row], stop[stretch_row] + 1)).of_state(RUNNING)
+        ran[stretch_row] = evidence.lengths(inside.row, inside.end_row).sum()
     long = long[ran[long] >= limits.number("used_percent") / 100 * total[long]]
     verdicts = []
-    for (thread,), mine in groups(states.thread[first[long]]):
-        worst = int(long[mine[np.argmax(total[long[mine]])]])
-        stretch = slice(first[worst], last[worst] + 1)
-        start, end = int(evidence.times[states.row[first[worst]]]), int(evidence.times[states.end_row[last[worst]]])
+    for (thread,), stretches in groups(states.thread[begin[long]]):
+        worst = int(long[stretches[np.argmax(total[long[stretches]])]])
+        stretch = slice(begin[worst], stop[worst] + 1)
+        start, end = int(evidence.times[states.row[begin[worst]]]), int(evidence.times[states.end_row[stop[worst]]])
         verdicts.append(evidence.verdict(
             Severity.INFO, (start, end), [thread], [], states.row[stretch],
             (f"{evidence.name(thread)} runs {evidence.length(int(ran[worst]))} of {evidence.length(end - start)} from "
@@ -370,17 +370,17 @@ def ping_pongs(evidence: Evidence, limits: Limits) -> list[Verdict]:
     for cpu, slices in evidence.slices_by_cpu.items():
         if cpu >= trace.cpu_count:  # of damaged slots
             continue
-        mine, end = rows[slices], ends[slices]
-        start, thread = trace.events.time_cycles[mine], trace.events.thread[mine].astype(np.int64)
+        slice_rows, end = rows[slices], ends[slices]
+        start, thread = trace.events.time_cycles[slice_rows], trace.events.thread[slice_rows].astype(np.int64)
         is_short = (end - start <= longest) & ~evidence.is_idle[thread] & (thread != 0)
         back = (
             is_short[:-2] & is_short[1:-1] & is_short[2:] & (thread[:-2] == thread[2:]) & (thread[1:-1] != thread[:-2])
         )
-        at = np.flatnonzero(back) + 1
-        at = at[is_whole_on(trace, cpu, mine[at - 1], mine[at + 1])]
-        low, high = np.minimum(thread[at], thread[at - 1]), np.maximum(thread[at], thread[at - 1])
+        backs = np.flatnonzero(back) + 1
+        backs = backs[is_whole_on(trace, cpu, slice_rows[backs - 1], slice_rows[backs + 1])]
+        low, high = np.minimum(thread[backs], thread[backs - 1]), np.maximum(thread[backs], thread[backs - 1])
         for pair, positions in groups(low, high):
-            moments = start[at[positions]]
+            moments = start[backs[positions]]
             count = counts_within(moments, window)
             bad = np.flatnonzero(count >= limits.number("least_count"))
             if not len(bad):
@@ -388,24 +388,24 @@ def ping_pongs(evidence: Evidence, limits: Limits) -> list[Verdict]:
             worst = int(bad[np.argmax(count[bad])])
             span = episodes(moments[bad], window)
             which = episode_of(span, moments[worst])
-            inside = at[positions[worst : worst + int(count[worst])]]
+            inside = backs[positions[worst : worst + int(count[worst])]]
             used = int((end - start)[inside].sum()) // len(inside)
             verdicts.append(evidence.verdict(
                 Severity.INFO, (int(span.start[which]), int(span.end[which])), list(pair),
-                [trace.cpu_title(cpu)], mine[inside],
+                [trace.cpu_title(cpu)], slice_rows[inside],
                 (f"{evidence.name(pair[0])} and {evidence.name(pair[1])} hand {trace.cpu_title(cpu)} to and fro "
                  f"{int(count[worst])} times within {evidence.length(window)} from "
                  f"{evidence.moment(int(moments[worst]), window)}, {evidence.length(used)} at a time.",
                  "Do more work at a time: put messages together, or let one of them wait for an event."),
-                occurrences=[(int(first), int(last), -1) for first, last in zip(span.start, span.end, strict=True)],
+                occurrences=[(int(begin), int(stop), -1) for begin, stop in zip(span.start, span.end, strict=True)],
             ))  # fmt: skip
     return verdicts
 
 
-def groups_at(key: NDArray[np.integer], at: NDArray[np.intp]) -> list[tuple[int, NDArray[np.intp]]]:
+def groups_at(key: NDArray[np.integer], some: NDArray[np.intp]) -> list[tuple[int, NDArray[np.intp]]]:
     """Return every key among some positions with the positions where it is.
 
     Returns:
         Keys, each with intp (n,), a part of the given positions.
     """
-    return [(number, at[mine]) for (number,), mine in groups(key[at])]
+    return [(number, some[members]) for (number,), members in groups(key[some])]

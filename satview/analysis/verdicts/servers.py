@@ -49,22 +49,24 @@ def saturations(evidence: Evidence, limits: Limits) -> list[Verdict]:
 
 
 def _passed_over(evidence: Evidence, limits: Limits) -> list[Verdict]:
-    trace, found = evidence.trace, blockers(evidence.trace)
-    waiting = found.waits
-    at = np.flatnonzero((waiting.value == SEND) & (found.pid > 0))
-    end = evidence.end_rows(waiting.end_row[at])
-    is_long = evidence.lengths(waiting.row[at], end) >= limits.cycles("passed_ms")
-    at, end = at[is_long], end[is_long]
+    trace, blocked_by = evidence.trace, blockers(evidence.trace)
+    waiting = blocked_by.waits
+    candidates = np.flatnonzero((waiting.value == SEND) & (blocked_by.pid > 0))
+    end = evidence.end_rows(waiting.end_row[candidates])
+    is_long = evidence.lengths(waiting.row[candidates], end) >= limits.cycles("passed_ms")
+    candidates, end = candidates[is_long], end[is_long]
     receipts = rows_of_codes(trace, messages.RECEIPT)
     receiver = trace.threads.pid[trace.events.thread[receipts]]
-    own = messages.messages(trace).ends_of(last_sends(trace, waiting.thread[at].astype(np.int64), waiting.row[at]))
-    is_received = (own > waiting.row[at]) & (own < end)  # by which its own wait in SEND ends
+    own = messages.messages(trace).ends_of(
+        last_sends(trace, waiting.thread[candidates].astype(np.int64), waiting.row[candidates])
+    )
+    is_received = (own > waiting.row[candidates]) & (own < end)  # by which its own wait in SEND ends
     verdicts = []
-    for (thread, pid), mine in groups(waiting.thread[at], found.pid[at]):
-        waits = at[mine].tolist()
+    for (thread, pid), members in groups(waiting.thread[candidates], blocked_by.pid[candidates]):
+        waits = candidates[members].tolist()
         rows = receipts[receiver == pid]
-        first, last = np.searchsorted(rows, waiting.row[waits]), np.searchsorted(rows, end[mine])
-        others = last - first - is_received[mine]
+        begin, before = np.searchsorted(rows, waiting.row[waits]), np.searchsorted(rows, end[members])
+        others = before - begin - is_received[members]
         bad = np.flatnonzero(others > 1).tolist()
         if not bad:
             continue
@@ -72,7 +74,7 @@ def _passed_over(evidence: Evidence, limits: Limits) -> list[Verdict]:
         which = longest(happens)
         start, stop, row = happens[which]
         name, count = evidence.process_of(pid), others[bad[which]]
-        servers = np.unique(trace.events.thread[rows[first[bad[which]] : last[bad[which]]]])
+        servers = np.unique(trace.events.thread[rows[begin[bad[which]] : before[bad[which]]]])
         again = evidence.again(happens, start)
         verdicts.append(evidence.verdict(
             Severity.WARNING, (start, stop), [thread, *servers.tolist()], [f"server {name}"], [row],
@@ -91,16 +93,18 @@ def _queues(evidence: Evidence, limits: Limits) -> list[Verdict]:
     least = int(window * limits.number("queued_percent") / 100)
     least_count = limits.number("least_count")
     queued, service = sent.queued_cycles, sent.service_cycles
-    at = np.flatnonzero((sent.server > 0) & (service >= 0) & (queued >= service)
+    queueing = np.flatnonzero((sent.server > 0) & (service >= 0) & (queued >= service)
                         & (queued >= limits.cycles("least_us")))  # fmt: skip
-    begin, end = evidence.times[sent.send_row[at]], evidence.times[sent.receive_row[at]]
+    begin, end = evidence.times[sent.send_row[queueing]], evidence.times[sent.receive_row[queueing]]
     verdicts = []
-    for (pid,), mine in groups(trace.threads.pid[sent.server[at]]):
-        first, last = begin[mine], end[mine]
-        if len(mine) < least_count:
+    for (pid,), members in groups(trace.threads.pid[sent.server[queueing]]):
+        sent_at, received_at = begin[members], end[members]
+        if len(members) < least_count:
             continue
-        begins, waited = covered(first, last, window)
-        count = np.searchsorted(np.sort(first), begins + window) - np.searchsorted(np.sort(last), begins, side="right")
+        begins, waited = covered(sent_at, received_at, window)
+        count = np.searchsorted(np.sort(sent_at), begins + window) - np.searchsorted(
+            np.sort(received_at), begins, side="right"
+        )
         bad = np.flatnonzero((waited >= least) & (count >= least_count))
         if not len(bad):
             continue
@@ -108,12 +112,12 @@ def _queues(evidence: Evidence, limits: Limits) -> list[Verdict]:
         positions = episodes(begins[bad], window)
         which = episode_of(positions, begins[worst])
         start, stop = int(positions.start[which]), int(positions.end[which])
-        inside = at[mine[(first < begins[worst] + window) & (last > begins[worst])]]
+        inside = queueing[members[(sent_at < begins[worst] + window) & (received_at > begins[worst])]]
         servers, clients = np.unique(sent.server[inside]), np.unique(sent.client[inside])
         clients = clients[clients > 0]
         name = evidence.process_of(pid)
-        each, needed = (evidence.length(int(np.median(cycles[inside]))) for cycles in (queued, service))
-        since, moment = max(start, int(first[last > start].min())), evidence.moment(int(begins[worst]), window)
+        queues, needed = (evidence.length(int(np.median(cycles[inside]))) for cycles in (queued, service))
+        since, moment = max(start, int(sent_at[received_at > start].min())), evidence.moment(int(begins[worst]), window)
         by = f"its {len(servers)} threads are in" if len(servers) > 1 else f"{evidence.name(int(servers[0]))} is in"
         does = _does(evidence, servers, (int(begins[worst]), int(begins[worst]) + window))
         meanwhile = f"; meanwhile {by} {does}" if does else ""
@@ -126,7 +130,7 @@ def _queues(evidence: Evidence, limits: Limits) -> list[Verdict]:
             (f"Since {evidence.moment(since, window)} messages queue for {name} longer than they are served, most of "
              f"all in the {evidence.length(window)} from {moment}: {int(count[worst])} messages of {len(clients)} "
              f"clients, "
-             f"of which one queues {each} and is served in {needed} (medians){meanwhile}.",
+             f"of which one queues {queues} and is served in {needed} (medians){meanwhile}.",
              f"{_no_sleep(does)}Give the server more threads, or let it keep messages and reply later instead of "
              "waiting itself."),
             int(sent.certainty[inside].min()),
@@ -179,20 +183,20 @@ def growing_queues(evidence: Evidence, limits: Limits) -> list[Verdict]:
     number, pid = comm_words(trace, rows)
     is_sent = trace.events.code[rows] != RECEIPT
     verdicts = []
-    for (to, _), mine in groups(pid.astype(np.int32), number):
-        depth = np.cumsum(np.where(is_sent[mine], 1, -1))
+    for (to, _), members in groups(pid.astype(np.int32), number):
+        depth = np.cumsum(np.where(is_sent[members], 1, -1))
         depth -= min(0, int(depth.min()))  # that many waited before the trace, or the loss
         waiting = int(depth[-1])
         empty = np.flatnonzero(depth == 0)
         since = int(empty[-1]) + 1 if len(empty) else 0
         if waiting < limits.number("least_count") or waiting < _STILL_GROWS * int(depth.max()):
             continue
-        start, end = int(evidence.times[rows[mine[since]]]), trace.window.end
+        start, end = int(evidence.times[rows[members[since]]]), trace.window.end
         if end - start < limits.cycles("least_ms"):
             continue
-        inside = mine[since:]
+        inside = members[since:]
         sent, received = rows[inside[is_sent[inside]]], rows[inside[~is_sent[inside]]]
-        last = rows[mine[~is_sent[mine]]][-1:]
+        last = rows[members[~is_sent[members]]][-1:]
         receivers = np.unique(trace.events.thread[received if len(received) else last].astype(np.int64))
         senders = [int(row) for row in np.unique(trace.events.thread[sent]) if row and not evidence.is_idle[row]]
         oldest = sent[-waiting:]

@@ -66,9 +66,9 @@ def floods(evidence: Evidence, limits: Limits) -> list[Verdict]:
     window = limits.cycles("window_ms")
     woken_by = _causes_of_slices(evidence) if trace.release is Release.QNX_8 and evidence.has_states else None
     verdicts = []
-    for (cpu, number), mine in groups(trace.events.cpu[rows], interrupt_numbers(trace)):
-        times = evidence.times[rows[mine]]
-        handled = _handled(evidence, rows[mine], ends_of_all[mine], woken_by)
+    for (cpu, number), members in groups(trace.events.cpu[rows], interrupt_numbers(trace)):
+        times = evidence.times[rows[members]]
+        handled = _handled(evidence, rows[members], ends_of_all[members], woken_by)
         if handled is not None:
             begins, weight = covered(handled.start, handled.end, window)
             bad = np.flatnonzero(weight * 100 >= window * limits.number("taken_percent"))
@@ -89,7 +89,7 @@ def floods(evidence: Evidence, limits: Limits) -> list[Verdict]:
             leading = np.searchsorted(handled.end, starts)
             starts, came = np.maximum(starts, handled.start[leading]), int(handled.came[leading[which]])
         span = int(starts[which]), min(int(positions.end[which]), trace.window.end)
-        inside = rows[mine[(times >= came) & (times < span[1])]]
+        inside = rows[members[(times >= came) & (times < span[1])]]
         cpu_title = trace.cpu_title(cpu)
         happens = [(int(begin), int(end), -1) for begin, end in zip(starts, positions.end, strict=True)]
         again = f", and so {counted(len(happens) - 1, 'more time')}" if len(happens) > 1 else ""
@@ -160,11 +160,11 @@ def _handled(
     before = np.searchsorted(rows, woken_by, side="right") - 1
     is_ours = (before >= 0) & (woken_by - rows[before].astype(np.int64) <= _PULSE_ROWS)  # of -1 nothing counts
     is_ours &= trace.events.cpu[woken_by] == trace.events.cpu[rows[0]]
-    at = np.flatnonzero(is_ours)
+    ours = np.flatnonzero(is_ours)
     slices, ends_of_slices = evidence.slices
-    runner = trace.events.thread[slices[at]].astype(np.int64)
-    came = evidence.times[rows[before[at]]]
-    return _Handled(came, evidence.times[slices[at]], ends_of_slices[at], runner, False) if len(at) else None
+    runner = trace.events.thread[slices[ours]].astype(np.int64)
+    came = evidence.times[rows[before[ours]]]
+    return _Handled(came, evidence.times[slices[ours]], ends_of_slices[ours], runner, False) if len(ours) else None
 
 
 def _causes_of_slices(evidence: Evidence) -> _Ints:
@@ -212,8 +212,8 @@ def restarted_calls(evidence: Evidence, limits: Limits) -> list[Verdict]:
     is_again &= is_whole(trace, calls, following)
     calls, number = calls[is_again], number[is_again]
     verdicts = []
-    for (who, _), mine in groups(trace.events.thread[calls], number):
-        rows = calls[mine]
+    for (who, _), members in groups(trace.events.thread[calls], number):
+        rows = calls[members]
         times = evidence.times[rows]
         count = counts_within(times, window)
         bad = np.flatnonzero(count >= least)
@@ -299,12 +299,12 @@ def leaks(evidence: Evidence, limits: Limits) -> list[Verdict]:
     least, spread = int(limits.number("least_count")), limits.cycles("spread_ms")
     verdicts = []
     for what, makes, gives in _LEAKS if trace.pairs is None else ():
-        made, given = _succeeded(evidence, entries_of(trace, makes)), entries_of(trace, gives)
-        rows = np.concatenate((made, given)).astype(np.int64)
+        created, given = _succeeded(evidence, entries_of(trace, makes)), entries_of(trace, gives)
+        rows = np.concatenate((created, given)).astype(np.int64)
         process = trace.threads.process[trace.events.thread[rows]].astype(np.int64)
-        for (who,), mine in groups(process):
-            order = mine[np.argsort(rows[mine])]
-            run = _longest_run(evidence, rows[order], order < len(made))
+        for (who,), members in groups(process):
+            order = members[np.argsort(rows[members])]
+            run = _longest_run(evidence, rows[order], order < len(created))
             if not who or len(run) < least or int(np.ptp(evidence.times[run])) < spread:
                 continue
             pause = trace.window.end - int(evidence.times[run[-1]])

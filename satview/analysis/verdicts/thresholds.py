@@ -61,8 +61,8 @@ def read_thresholds(path: Path | None, timing: Path | None = None) -> Thresholds
     """
     thresholds = default_thresholds()
     if path is not None:
-        text, found = read_toml(path, _MOST_BYTES, "write it as [deadlock] and then least_ms = 20")
-        thresholds = _over_defaults(path.name, text, found)
+        text, tables = read_toml(path, _MOST_BYTES, "write it as [deadlock] and then least_ms = 20")
+        thresholds = _over_defaults(path.name, text, tables)
     return thresholds if timing is None else replace(thresholds, timing=read_timing(timing))
 
 
@@ -78,11 +78,11 @@ def refuse_unsaid(kinds: Collection[str], thresholds: Thresholds) -> None:
             raise UsageError(f"{kind} needs a file of timing that says a {keys} (docs/late.md)")
 
 
-def _over_defaults(name: str, text: str, found: dict[str, object]) -> Thresholds:
+def _over_defaults(name: str, text: str, tables: dict[str, object]) -> Thresholds:
     values = {kind: dict(table) for kind, table in default_thresholds().values.items()}
     severities: dict[str, Severity] = {}
     threads: dict[str, tuple[str, ...]] = {}
-    for kind, table in found.items():
+    for kind, table in tables.items():
         if kind not in values:
             raise _refused(name, text, "", kind, f"there is no kind {kind[:40]!r}; there are {', '.join(values)}")
         if not isinstance(table, dict):

@@ -70,28 +70,29 @@ def deadlocks(evidence: Evidence, limits: Limits) -> list[Verdict]:
     for circle in (*sure, *maybe):
         is_guess = not stuck & set(circle)
         positions = [waits_of[thread].wait for thread in circle]
-        found = graph.blockers
-        start = int(max(evidence.times[found.waits.row[i]] for i in positions))
+        blocked_by = graph.blockers
+        start = int(max(evidence.times[blocked_by.waits.row[i]] for i in positions))
         end = evidence.trace.window.end
         if end - start < limits.cycles("least_ms"):
             continue
         certainty = Certainty.GUESS if is_guess else min(waits_of[thread].certainty for thread in circle)
-        objects = [waited_for(evidence, found, i) for i in positions]
+        objects = [waited_for(evidence, blocked_by, i) for i in positions]
         names = [evidence.name(thread) for thread in circle]
-        parts = [f"{name} waits for {what}{of_whom(evidence, found, i) or _unless_held(found, i)}"
+        parts = [f"{name} waits for {what}{of_whom(evidence, blocked_by, i) or _unless_held(blocked_by, i)}"
                  for name, what, i in zip(names, objects, positions, strict=True)]  # fmt: skip
-        rows = [int(column[i]) for i in positions for column in (found.waits.call_row, found.waits.row)]
+        rows = [int(column[i]) for i in positions for column in (blocked_by.waits.call_row, blocked_by.waits.row)]
         # Of a sure circle all are in it.
         others = {thread for thread in circle for thread in waits_of[thread].guesses} - set(circle)
         unless = f" unless {_some(evidence, others)} can end one of these waits," if others else ""
         verdicts.append(evidence.verdict(
-            _severity(found, positions, is_guess=certainty is Certainty.GUESS), (start, end), circle, objects, rows,
+            _severity(blocked_by, positions, is_guess=certainty is Certainty.GUESS), (start, end), circle, objects,
+            rows,
             (f"{', '.join(parts)}:{unless} none of them runs again from {evidence.moment(start, end - start)} to the "
              f"end of the trace, {evidence.length(end - start)}.",
-             _way_out({int(found.waits.value[i]) for i in positions}, objects)),
+             _way_out({int(blocked_by.waits.value[i]) for i in positions}, objects)),
             certainty,
-            roles={int(found.waits.call_row[i]): "asks" for i in positions}
-            | {int(found.waits.row[i]): "waits" for i in positions},
+            roles={int(blocked_by.waits.call_row[i]): "asks" for i in positions}
+            | {int(blocked_by.waits.row[i]): "waits" for i in positions},
         ))  # fmt: skip
     return verdicts
 
@@ -107,13 +108,13 @@ def _way_out(states: set[int], objects: list[str]) -> str:
     return f"Let all threads take {locks} in the same order."
 
 
-def _unless_held(found: Blockers, wait: int) -> str:
-    return ", whose holder no event shows" if found.waits.value[wait] == MUTEX else ""
+def _unless_held(blocked_by: Blockers, wait: int) -> str:
+    return ", whose holder no event shows" if blocked_by.waits.value[wait] == MUTEX else ""
 
 
-def _severity(found: Blockers, positions: list[int], *, is_guess: bool) -> Severity:
+def _severity(blocked_by: Blockers, positions: list[int], *, is_guess: bool) -> Severity:
     """Return how much a circle matters: who posts or signals is known only by what a thread did before."""
-    is_by_habit = any(int(found.waits.value[i]) in BY_HABIT for i in positions)
+    is_by_habit = any(int(blocked_by.waits.value[i]) in BY_HABIT for i in positions)
     return Severity.WARNING if is_guess or is_by_habit else Severity.ERROR
 
 
@@ -149,9 +150,9 @@ def waits_for_ever(evidence: Evidence, limits: Limits) -> list[Verdict]:
         return []
     graph, verdicts = evidence.wait_graph, []
     waiting, keepers = graph.blockers.waits, keeping_processes(evidence.trace)
-    at = np.flatnonzero(waiting.end_row == OPEN)
-    is_long = evidence.trace.window.end - evidence.times[waiting.row[at]] >= limits.cycles("least_ms")
-    for wait in at[is_long].tolist():
+    open_waits = np.flatnonzero(waiting.end_row == OPEN)
+    is_long = evidence.trace.window.end - evidence.times[waiting.row[open_waits]] >= limits.cycles("least_ms")
+    for wait in open_waits[is_long].tolist():
         reason = None if graph.has_timeout(wait) else _for_ever(evidence, graph, wait, keepers)
         if reason is None:
             continue
@@ -246,10 +247,10 @@ def lost_wakeups(evidence: Evidence, limits: Limits) -> list[Verdict]:
     trace = evidence.trace
     if not evidence.has_states or len(losses(trace)) or trace.dump_end_cycles < trace.window.start:
         return []
-    found = waits(trace)
-    at = np.flatnonzero((found.value == CONDVAR) & found.has_object)
-    is_long = evidence.trace.window.end - evidence.times[found.row[at]] >= limits.cycles("least_ms")
-    candidates = at[(found.end_row[at] == OPEN) & is_long]
+    every_wait = waits(trace)
+    for_condvars = np.flatnonzero((every_wait.value == CONDVAR) & every_wait.has_object)
+    is_long = evidence.trace.window.end - evidence.times[every_wait.row[for_condvars]] >= limits.cycles("least_ms")
+    candidates = for_condvars[(every_wait.end_row[for_condvars] == OPEN) & is_long]
     if not len(candidates):
         return []
     signals = entries_of(trace, "SYNC_CONDVAR_SIGNAL")
@@ -259,22 +260,28 @@ def lost_wakeups(evidence: Evidence, limits: Limits) -> list[Verdict]:
     giver, has_woken = process[trace.events.thread[signals]], wake_ups(trace).begun_by(signals) >= 0
     verdicts = []
     for i in candidates.tolist():
-        thread, where = int(found.thread[i]), int(found.object[i])
-        mine = np.flatnonzero((address == where) & (giver == process[thread]))
-        own = at[(found.object[at] == where) & (found.thread[at] == thread) & (found.end_row[at] != OPEN)]
-        if not len(mine) or has_woken[mine[-1]] or int(signals[mine[-1]]) > int(found.row[i]):
+        thread, where = int(every_wait.thread[i]), int(every_wait.object[i])
+        own_signals = np.flatnonzero((address == where) & (giver == process[thread]))
+        own = for_condvars[
+            (every_wait.object[for_condvars] == where)
+            & (every_wait.thread[for_condvars] == thread)
+            & (every_wait.end_row[for_condvars] != OPEN)
+        ]
+        if not len(own_signals) or has_woken[own_signals[-1]] or int(signals[own_signals[-1]]) > int(every_wait.row[i]):
             continue  # never signalled, or the last signal came through
-        last, lost = int(signals[mine[-1]]), signals[mine[~has_woken[mine]]]
-        if len(own) and last < int(found.end_row[own[-1]]):
+        last, lost = int(signals[own_signals[-1]]), signals[own_signals[~has_woken[own_signals]]]
+        if len(own) and last < int(every_wait.end_row[own[-1]]):
             continue  # it has waited since, and was woken
-        start = int(evidence.times[found.row[i]])
+        start = int(evidence.times[every_wait.row[i]])
         worked = _ran(evidence, thread, int(evidence.times[last]), start)
-        awake = zip(found.end_row[own].tolist(), found.row[[*own.tolist(), i][1:]].tolist(), strict=True)
+        awake = zip(every_wait.end_row[own].tolist(), every_wait.row[[*own.tolist(), i][1:]].tolist(), strict=True)
         usual = [
             _ran(evidence, thread, int(evidence.times[woken]), int(evidence.times[again])) for woken, again in awake
         ]
         has_worked = worked > (min(usual) / 2 if len(usual) > 1 else limits.cycles("work_us"))
-        others = np.flatnonzero((found.thread == thread) & (found.end_row > last) & (found.row < found.row[i]))
+        others = np.flatnonzero(
+            (every_wait.thread == thread) & (every_wait.end_row > last) & (every_wait.row < every_wait.row[i])
+        )
         if has_worked and (len(own) or len(others)):
             continue  # it had time to see what the signal was about, and to work on it
         what = object_text(evidence, "condition variable", thread, where)
@@ -282,7 +289,7 @@ def lost_wakeups(evidence: Evidence, limits: Limits) -> list[Verdict]:
         verdicts.append(evidence.verdict(
             Severity.WARNING if has_worked else Severity.ERROR, (start, trace.window.end),
             [thread, int(trace.events.thread[last])], [what],
-            [*lost.tolist(), int(found.row[i]), int(found.call_row[i])],
+            [*lost.tolist(), int(every_wait.row[i]), int(every_wait.call_row[i])],
             (f"{evidence.name(thread)} waits for {what} from {evidence.moment(start, trace.window.end - start)} to "
              f"the end of the trace, {evidence.length(trace.window.end - start)}; "
              f"{evidence.name(int(trace.events.thread[last]))} signalled "
@@ -290,8 +297,8 @@ def lost_wakeups(evidence: Evidence, limits: Limits) -> list[Verdict]:
              f"{evidence.name(thread)} ran {evidence.length(worked)} in between.",
              "Test the condition with the mutex locked, in a loop around the wait, and set it with the mutex locked."),
             Certainty.GUESS if has_worked else Certainty.INFERRED,
-            roles={**dict.fromkeys(lost.tolist(), "signals"), int(found.call_row[i]): "asks",
-                   int(found.row[i]): "waits"},
+            roles={**dict.fromkeys(lost.tolist(), "signals"), int(every_wait.call_row[i]): "asks",
+                   int(every_wait.row[i]): "waits"},
         ))  # fmt: skip
     return verdicts
 
@@ -329,13 +336,13 @@ def contentions(evidence: Evidence, limits: Limits) -> list[Verdict]:
 
 
 def _passed_over(evidence: Evidence, limits: Limits) -> list[Verdict]:
-    found, known = blockers(evidence.trace), mutexes(evidence.trace)
-    waiting, gives = found.waits, known.gives
-    at = np.flatnonzero(known.of_wait >= 0)
-    end = evidence.end_rows(waiting.end_row[at])
-    is_long = evidence.lengths(waiting.row[at], end) >= limits.cycles("passed_ms")
+    blocked_by, known = blockers(evidence.trace), mutexes(evidence.trace)
+    waiting, gives = blocked_by.waits, known.gives
+    for_mutexes = np.flatnonzero(known.of_wait >= 0)
+    end = evidence.end_rows(waiting.end_row[for_mutexes])
+    is_long = evidence.lengths(waiting.row[for_mutexes], end) >= limits.cycles("passed_ms")
     verdicts = []
-    for wait, stop in zip(at[is_long].tolist(), end[is_long].tolist(), strict=True):
+    for wait, stop in zip(for_mutexes[is_long].tolist(), end[is_long].tolist(), strict=True):
         row, thread = int(waiting.row[wait]), int(waiting.thread[wait])
         is_between = (gives.mutex == known.of_wait[wait]) & (gives.row > row) & (gives.row < stop)
         givers = gives.thread[is_between]
@@ -343,13 +350,13 @@ def _passed_over(evidence: Evidence, limits: Limits) -> list[Verdict]:
             continue
         others = _most_of(givers, np.ones(len(givers), np.int64))
         start, length = int(evidence.times[row]), int(evidence.times[stop] - evidence.times[row])
-        what, take = waited_for(evidence, found, wait), _take_row(evidence, found, wait)
-        roles = _roles(found, wait, take)
+        what, take = waited_for(evidence, blocked_by, wait), _take_row(evidence, blocked_by, wait)
+        roles = _roles(blocked_by, wait, take)
         verdicts.append(evidence.verdict(
             Severity.WARNING, (start, start + length), [thread, *others], [what], list(roles),
             (f"{evidence.name(thread)} waits {evidence.length_from(start, start + length)} for {what}, which "
              f"others have and give up {len(givers):,} times meanwhile: {_some(evidence, others, 'and')}"
-             f"{_taken(evidence, found, wait, take)}.",
+             f"{_taken(evidence, blocked_by, wait, take)}.",
              "A mutex goes to the thread of the highest priority that waits: hold it for less of the time."),
             Certainty.INFERRED, roles=roles,
         ))  # fmt: skip
@@ -357,31 +364,37 @@ def _passed_over(evidence: Evidence, limits: Limits) -> list[Verdict]:
 
 
 def _kept_holders(evidence: Evidence, limits: Limits) -> list[Verdict]:
-    found, least = blockers(evidence.trace), limits.cycles("kept_ms")
-    waiting, ready = found.waits, evidence.ready
+    blocked_by, least = blockers(evidence.trace), limits.cycles("kept_ms")
+    waiting, ready = blocked_by.waits, evidence.ready
     end = evidence.end_rows(waiting.end_row)
-    at = np.flatnonzero(waiting.value == MUTEX)
-    mine, spans = overlaps(found.thread[at], waiting.row[at].astype(np.int64), end[at],
+    for_mutexes = np.flatnonzero(waiting.value == MUTEX)
+    begin_row = waiting.row[for_mutexes].astype(np.int64)
+    wait_of, spans = overlaps(blocked_by.thread[for_mutexes], begin_row, end[for_mutexes],
                            ready.thread, ready.row, ready.end_row)  # fmt: skip
-    first, last = np.maximum(waiting.row[at[mine]], ready.row[spans]), np.minimum(end[at[mine]], ready.end_row[spans])
-    kept = np.bincount(mine, evidence.lengths(first, last), len(at)).astype(np.int64)
-    at, kept = at[kept >= least], kept[kept >= least]
+    begin, stop = (
+        np.maximum(waiting.row[for_mutexes[wait_of]], ready.row[spans]),
+        np.minimum(end[for_mutexes[wait_of]], ready.end_row[spans]),
+    )
+    kept = np.bincount(wait_of, evidence.lengths(begin, stop), len(for_mutexes)).astype(np.int64)
+    for_mutexes, kept = for_mutexes[kept >= least], kept[kept >= least]
     verdicts = []
-    for (thread, holder), group in groups(waiting.thread[at], found.thread[at]):
-        happens = [evidence.span_of_wait(waiting, i) for i in at[group].tolist()]
+    for (thread, holder), group in groups(waiting.thread[for_mutexes], blocked_by.thread[for_mutexes]):
+        happens = [evidence.span_of_wait(waiting, i) for i in for_mutexes[group].tolist()]
         which = longest(happens)
-        wait, span = int(at[group[which]]), happens[which][:2]
+        wait, span = int(for_mutexes[group[which]]), happens[which][:2]
         who = ran_instead(evidence, span, holder)
-        again, take = evidence.again(happens, span[0]), _take_row(evidence, found, wait)
-        roles = _roles(found, wait, take)
+        again, take = evidence.again(happens, span[0]), _take_row(evidence, blocked_by, wait)
+        roles = _roles(blocked_by, wait, take)
         verdicts.append(evidence.verdict(
-            Severity.WARNING, span, [thread, holder, *named(who)], [waited_for(evidence, found, wait)], list(roles),
+            Severity.WARNING, span, [thread, holder, *named(who)], [waited_for(evidence, blocked_by, wait)],
+            list(roles),
             (f"{evidence.name(thread)} waits {evidence.length_from(*span)} for "
-             f"{waited_for(evidence, found, wait)}{of_whom(evidence, found, wait)}, which could run and did not for "
+             f"{waited_for(evidence, blocked_by, wait)}{of_whom(evidence, blocked_by, wait)}, which could run and "
+             "did not for "
              f"{evidence.length(int(kept[group[which]]))} of that{instead(evidence, span, who)}{again}"
-             f"{_taken(evidence, found, wait, take)}: a priority inversion is possible, no event has priorities.",
+             f"{_taken(evidence, blocked_by, wait, take)}: a priority inversion is possible, no event has priorities.",
              "Capture wide events of the class THREAD to see the priorities; priority inheritance would help."),
-            int(found.certainty[wait]), happens, roles,
+            int(blocked_by.certainty[wait]), happens, roles,
         ))  # fmt: skip
     return verdicts
 
@@ -389,15 +402,18 @@ def _kept_holders(evidence: Evidence, limits: Limits) -> list[Verdict]:
 def _contended(evidence: Evidence, limits: Limits) -> list[Verdict]:
     trace = evidence.trace
     known, mutex = blockers(trace), mutexes(trace).of_wait
-    found = known.waits
+    every_wait = known.waits
     window = limits.cycles("window_ms")
     least = int(window * limits.number("waited_percent") / 100)
-    at = np.flatnonzero(mutex >= 0)
-    first, last = evidence.times[found.row[at]], evidence.times[evidence.end_rows(found.end_row[at])]
+    for_mutexes = np.flatnonzero(mutex >= 0)
+    asked, given = (
+        evidence.times[every_wait.row[for_mutexes]],
+        evidence.times[evidence.end_rows(every_wait.end_row[for_mutexes])],
+    )
     verdicts = []
-    for _, mine in groups(mutex[at]):
-        begin, end = first[mine], last[mine]
-        if len(mine) < limits.number("least_count"):
+    for _, members in groups(mutex[for_mutexes]):
+        begin, end = asked[members], given[members]
+        if len(members) < limits.number("least_count"):
             continue
         begins, waited = covered(begin, end, window)
         sorted_begin = np.sort(begin)
@@ -410,12 +426,12 @@ def _contended(evidence: Evidence, limits: Limits) -> list[Verdict]:
         which = episode_of(position, begins[worst])
         span = int(position.start[which]), int(position.end[which])
         is_inside = (begin < begins[worst] + window) & (end > begins[worst])
-        inside = at[mine[is_inside]]
-        threads = _most_of(found.thread[inside], (end - begin)[is_inside])
-        what = mutex_text(evidence, int(found.thread[inside[0]]), int(found.object[inside[0]]))
-        length = np.where(found.thread[inside] == threads[0], (end - begin)[is_inside], 0)
+        inside = for_mutexes[members[is_inside]]
+        threads = _most_of(every_wait.thread[inside], (end - begin)[is_inside])
+        what = mutex_text(evidence, int(every_wait.thread[inside[0]]), int(every_wait.object[inside[0]]))
+        length = np.where(every_wait.thread[inside] == threads[0], (end - begin)[is_inside], 0)
         longest = int(inside[np.argmax(length)])
-        first_ones = np.sort(found.row[inside])[:_MOST_OTHERS].tolist()
+        first_ones = np.sort(every_wait.row[inside])[:_MOST_OTHERS].tolist()
         take = _take_row(evidence, known, longest)
         roles = dict.fromkeys(first_ones, "waits") | _roles(known, longest, take)
         holders = np.unique(known.thread[inside])
@@ -425,25 +441,25 @@ def _contended(evidence: Evidence, limits: Limits) -> list[Verdict]:
             (f"{len(threads)} threads wait {int(count[worst])} times for {what} within {evidence.length(window)} from "
              f"{evidence.moment(int(begins[worst]), window)}, {evidence.length(int(waited[worst]))} in all"
              f"{f', while {held} hold it in turn' if held else ''}; {evidence.name(threads[0])} waits most, longest "
-             f"{evidence.length_from(*evidence.span_of_wait(found, longest)[:2])}"
+             f"{evidence.length_from(*evidence.span_of_wait(every_wait, longest)[:2])}"
              f"{_taken(evidence, known, longest, take)}.",
              "Hold the mutex for less time, above all never across a sleep or a message, or split what it guards; a "
              "reader/writer lock helps if most of them only read."),
-            occurrences=[(int(first), int(last), -1) for first, last in zip(position.start, position.end, strict=True)],
+            occurrences=[(int(start), int(end), -1) for start, end in zip(position.start, position.end, strict=True)],
             roles=roles,
         ))  # fmt: skip
     return verdicts
 
 
-def _roles(found: Blockers, wait: int, take: int | None) -> dict[int, str]:
+def _roles(blocked_by: Blockers, wait: int, take: int | None) -> dict[int, str]:
     """Return what events are in a wait for a mutex; those that the trace does not show have rows behind all others.
 
     Args:
-        found: Who each wait is for.
+        blocked_by: Who each wait is for.
         wait: Which of them.
         take: As `_take_row` returns it.
     """
-    waiting = found.waits
+    waiting = blocked_by.waits
     roles = {
         int(waiting.call_row[wait]): "asks",
         int(waiting.row[wait]): "waits",
@@ -452,32 +468,32 @@ def _roles(found: Blockers, wait: int, take: int | None) -> dict[int, str]:
     return roles | ({} if take is None else {take: "takes it"})
 
 
-def _taken(evidence: Evidence, found: Blockers, wait: int, take: int | None) -> str:
+def _taken(evidence: Evidence, blocked_by: Blockers, wait: int, take: int | None) -> str:
     """Return when the holder took the mutex that a wait is for, in words that follow; empty if that does not show."""
     if take is None:
         return ""
-    waiting = found.waits
+    waiting = blocked_by.waits
     before = evidence.times[min(waiting.call_row[wait], waiting.row[wait])] - evidence.times[take]
     start, end, _ = evidence.span_of_wait(waiting, wait)
     moment = evidence.moment(int(evidence.times[take]), end - start)
-    return (f"; {evidence.name(int(found.thread[wait]))} took it at {moment}, {evidence.length(before)} before "
+    return (f"; {evidence.name(int(blocked_by.thread[wait]))} took it at {moment}, {evidence.length(before)} before "
             f"{evidence.name(int(waiting.thread[wait]))} asked for it")  # fmt: skip
 
 
-def _take_row(evidence: Evidence, found: Blockers, wait: int) -> int | None:
+def _take_row(evidence: Evidence, blocked_by: Blockers, wait: int) -> int | None:
     """Return the event by which the holder had the mutex that a wait is for; None where the trace does not show it.
 
     That is the end of the holder's own wait for it, else of its call. One that nobody else held is locked without the
     kernel.
     """
-    table, gets, waiting = holds(evidence.trace), mutexes(evidence.trace).gets, found.waits
+    table, gets, waiting = holds(evidence.trace), mutexes(evidence.trace).gets, blocked_by.waits
     asks = int(min(waiting.call_row[wait], waiting.row[wait]))
-    at = np.flatnonzero((table.from_row < asks) & (table.to_row > asks))
-    call = np.searchsorted(gets.row, table.from_row[at])
-    is_it = (gets.thread[call] == found.thread[wait]) & (gets.mutex[call] == mutexes(evidence.trace).of_wait[wait])
+    held = np.flatnonzero((table.from_row < asks) & (table.to_row > asks))
+    call = np.searchsorted(gets.row, table.from_row[held])
+    is_it = (gets.thread[call] == blocked_by.thread[wait]) & (gets.mutex[call] == mutexes(evidence.trace).of_wait[wait])
     if not is_it.any():
         return None
-    get = table.from_row[at[is_it]][-1]
+    get = table.from_row[held[is_it]][-1]
     ends = waiting.end_row[(waiting.call_row == get) & (waiting.value == MUTEX)]
     take = int(ends[-1] if len(ends) else partners(evidence.trace)[get])
     return take if take < asks else None

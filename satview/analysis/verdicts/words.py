@@ -17,12 +17,12 @@ _OBJECTS: Final = {
 _RECEIVE: Final = STATE_BY_NAME["RECEIVE"].value
 
 
-def waited_for(evidence: Evidence, found: Blockers, wait: int) -> str:
+def waited_for(evidence: Evidence, blocked_by: Blockers, wait: int) -> str:
     """Return in words what a wait is for: a mutex, a reply, a process that shall receive, time to pass."""
-    waiting = found.waits
+    waiting = blocked_by.waits
     value, thread, target = int(waiting.value[wait]), int(waiting.thread[wait]), int(waiting.object[wait])
     if value == SEND:
-        pid = int(found.pid[wait])
+        pid = int(blocked_by.pid[wait])
         return f"{evidence.process_of(pid) if pid > 0 else 'a server'} to receive its message"
     if value == REPLY:
         return "the reply"
@@ -38,13 +38,13 @@ def waited_for(evidence: Evidence, found: Blockers, wait: int) -> str:
     return {"NANOSLEEP": "time to pass", "INTR": "an interrupt"}.get(name, f"what ends state {name}")
 
 
-def of_whom(evidence: Evidence, found: Blockers, wait: int) -> str:
+def of_whom(evidence: Evidence, blocked_by: Blockers, wait: int) -> str:
     """Return who holds what a wait is for, or serves it, in words that follow `waited_for`; empty if not known."""
-    thread = int(found.thread[wait])
+    thread = int(blocked_by.thread[wait])
     if thread <= 0:
         return ""
     links = {JOIN: " of", **dict.fromkeys((MUTEX, *RWLOCKS), ", held by")}
-    link = links.get(int(found.waits.value[wait]), " from")
+    link = links.get(int(blocked_by.waits.value[wait]), " from")
     return f"{link} {evidence.name(thread)}"
 
 

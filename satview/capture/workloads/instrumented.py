@@ -68,7 +68,7 @@ def _function(is_wide: bool, address: int, length_us: int, calls: Calls) -> Prog
 
 def _reader(kernel: Kernel) -> Program:
     """Map a file and touch it page by page; what goes wrong is noted."""
-    pid = next(each.pid for each in kernel.machine.processes.values() if each.name.endswith("reader"))
+    pid = next(process.pid for process in kernel.machine.processes.values() if process.name.endswith("reader"))
     for i in range(50):
         address = yield Mmap(0x10000, "/data/map.bin" if i % 2 else "")
         for page in range(3):

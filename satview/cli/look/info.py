@@ -11,7 +11,7 @@ from satview.base.errors import TraceFormatError
 from satview.base.process import BAD_USE, COST_DATA, FINE, say
 from satview.base.safe_text import visible_line
 from satview.base.time_text import format_duration, format_time, hex_cycles
-from satview.cli.shared.bold import bold
+from satview.cli.shared.console import bold
 from satview.cli.shared.files import InputFile, add_pidin, add_user_events
 from satview.cli.shared.progress import open_trace
 from satview.store.doubts import outside_record, outside_words, trusted_duration_ns, trusted_window

@@ -21,7 +21,7 @@ from satview.base.errors import UsageError
 from satview.base.process import COST_DATA, FINE, say
 from satview.base.safe_text import visible_line
 from satview.base.time_text import format_duration
-from satview.cli.shared.bold import bold
+from satview.cli.shared.console import bold
 from satview.cli.shared.files import InputFile, add_user_events
 from satview.cli.shared.progress import describe, open_trace, working, working_on
 from satview.cli.shared.ranges import add_range, range_of

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final
 from satview.base.memory import give_back
 from satview.base.process import say
 from satview.base.safe_text import visible_line
-from satview.cli.shared.bold import NO_TERMINALS
+from satview.cli.shared.console import NO_TERMINALS
 
 if TYPE_CHECKING:
     from satview.events.user_events import Descriptions

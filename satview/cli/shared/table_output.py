@@ -13,9 +13,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 from unicodedata import category, east_asian_width
 
+from rich.table import Table as TerminalTable
+
 from satview.answers.table import Column, Kind, Outcome, Table
 from satview.base.safe_text import visible_line
-from satview.cli.shared.bold import bold, dim
+from satview.cli.shared.console import bold, cell, dim, make_console
 from satview.cli.shared.progress import working
 
 FORMATS = ("table", "csv", "json")
@@ -126,11 +128,7 @@ def print_rows(heads: Sequence[str], rows: Sequence[Sequence[str]], is_right: Se
 
 def _fitted(heads: Sequence[str], texts: Sequence[Sequence[str]], is_right: Sequence[bool]) -> str:
     """Return a table that fits the terminal; what has no room is cut."""
-    from rich.table import Table  # brought in here: nothing else needs it
-
-    from satview.cli.shared.console import cell, make_console
-
-    shown = Table(box=None, pad_edge=False, header_style="bold")
+    shown = TerminalTable(box=None, pad_edge=False, header_style="bold")
     for head, right in zip(heads, is_right, strict=True):
         shown.add_column(cell(head), no_wrap=True, justify="right" if right else "left")
     for row in texts:

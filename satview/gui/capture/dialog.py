@@ -166,10 +166,10 @@ def _fixed_font(size: float) -> QFont:
 @lru_cache(64)
 def process_names(workload: str, release: Release) -> dict[str, tuple[int, ...]]:
     """Return process name, with and without its folder, to pids: those that are there when the logger starts."""
-    found = find(workload)
-    kernel = Kernel(target(release, found.cpus, ""), 1)
+    described = find(workload)
+    kernel = Kernel(target(release, described.cpus, ""), 1)
     try:
-        found.setup(kernel)
+        described.setup(kernel)
         names: dict[str, tuple[int, ...]] = {}
         for process in kernel.machine.processes.values():
             for name in {process.name, process.short_name}:

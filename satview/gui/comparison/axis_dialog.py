@@ -154,28 +154,28 @@ class AxisDialog(QDialog):
         super().closeEvent(event)  # type: ignore[arg-type]
 
     def _append(self, row: _Row) -> None:
-        at = self.table.rowCount()
-        self.table.insertRow(at)
-        name, offset = QTableWidgetItem(row.name), QTableWidgetItem(row.offset if at else "")
+        position = self.table.rowCount()
+        self.table.insertRow(position)
+        name, offset = QTableWidgetItem(row.name), QTableWidgetItem(row.offset if position else "")
         file = QTableWidgetItem(visible_line(row.path.name))
         file.setData(Qt.ItemDataRole.UserRole, str(row.path))
         file.setToolTip(tool_tip(str(row.path)))
         file.setFlags(Qt.ItemFlag.ItemIsEnabled | Qt.ItemFlag.ItemIsSelectable)
-        if not at:
+        if not position:
             offset.setFlags(Qt.ItemFlag.ItemIsSelectable)
         for column, item in ((_NAME, name), (_FILE, file), (_OFFSET, offset)):
-            self.table.setItem(at, column, item)
+            self.table.setItem(position, column, item)
 
     def _rows(self) -> list[_Row]:
-        found = []
+        entered = []
         for row in range(self.table.rowCount()):
             name, file, offset = (self.table.item(row, column) for column in (_NAME, _FILE, _OFFSET))
             assert name is not None
             assert file is not None
             assert offset is not None
             path = Path(str(file.data(Qt.ItemDataRole.UserRole)))
-            found.append(_Row(path, name.text().strip(), offset.text().strip()))
-        return found
+            entered.append(_Row(path, name.text().strip(), offset.text().strip()))
+        return entered
 
     @Slot()
     def _on_rows(self) -> None:

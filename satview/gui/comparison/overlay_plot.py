@@ -73,25 +73,25 @@ class OverlayPlot(QWidget):
         overlaid, theme = self._overlaid, self._theme
         if overlaid is None or not any(map(len, overlaid.sides)):
             return
-        made = histogram(np.concatenate(overlaid.sides))
-        edges, bins = made.edges_log10, len(made.counts)
-        split = np.split(made.bin, [len(overlaid.sides[0])])
-        first, second = (np.bincount(part, minlength=bins) / max(1, len(part)) for part in split)
-        self.shares = first, second
+        bars = histogram(np.concatenate(overlaid.sides))
+        edges, bins = bars.edges_log10, len(bars.counts)
+        split = np.split(bars.bin, [len(overlaid.sides[0])])
+        old, new = (np.bincount(part, minlength=bins) / max(1, len(part)) for part in split)
+        self.shares = old, new
         self.plot.addItem(
-            pg.BarGraphItem(x0=edges[:-1], x1=edges[1:], y0=0, height=first, brush=colour(theme.faint, 150),
+            pg.BarGraphItem(x0=edges[:-1], x1=edges[1:], y0=0, height=old, brush=colour(theme.faint, 150),
                             pen=pg.mkPen(colour(theme.base)))
         )  # fmt: skip
         # A histogram with an empty bin at either end, so that its outline comes down to the axis.
         width = float(edges[1] - edges[0])
         outline = np.concatenate(([edges[0] - width], edges, [edges[-1] + width]))
         self.plot.addItem(
-            pg.PlotCurveItem(outline, np.concatenate(([0.0], second, [0.0])), stepMode="center",
+            pg.PlotCurveItem(outline, np.concatenate(([0.0], new, [0.0])), stepMode="center",
                              pen=pg.mkPen(colour(theme.accent), width=_LINE_PX))
         )  # fmt: skip
         for side, (values, rgb) in enumerate(zip(overlaid.sides, (theme.dim, theme.accent), strict=True)):
             self._mark_median(side, values, rgb)
-        top = float(max(first.max(), second.max()))
+        top = float(max(old.max(), new.max()))
         margin = 0.04 * float(edges[-1] - edges[0]) + width
         self.plot.setLimits(xMin=float(edges[0]) - margin, xMax=float(edges[-1]) + margin)
         self.plot.setXRange(float(edges[0]) - width, float(edges[-1]) + width, padding=0.03)

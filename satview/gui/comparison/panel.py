@@ -162,12 +162,12 @@ class ComparisonPanel(AnswerPanel):
 
     def _positions(self) -> list[Positions]:
         second = self._comparison.second
-        found = [Positions(self._opened, self._navigation)]
+        positions = [Positions(self._opened, self._navigation)]
         if second is not None:
             if self._second is None or self._second[0] is not second:
                 self._second = second, Navigation(second, self)
-            found.append(Positions(*self._second))
-        return found
+            positions.append(Positions(*self._second))
+        return positions
 
     def _select_first(self) -> None:
         """Select what changed most, so that its durations show; where it is shows at a click."""
@@ -193,8 +193,8 @@ class ComparisonPanel(AnswerPanel):
         """Show changes in the order that was chosen, what the logger did last: it follows what was captured."""
         name, descending = self._order
         ordered = answer.sorted_by(name, descending) if name else answer
-        found = self._shown.found if self._shown is not None else ()
-        of_logger = [found[row].is_of_logger for row in ordered.positions.tolist()]
+        changes = self._shown.found if self._shown is not None else ()
+        of_logger = [changes[row].is_of_logger for row in ordered.positions.tolist()]
         ordered = ordered.at(ordered.positions[np.argsort(of_logger, kind="stable")])
         self.show_answer(ordered, name, is_descending=descending)
 
@@ -253,8 +253,8 @@ class ComparisonPanel(AnswerPanel):
 
     @Slot()
     def _on_overlaid(self) -> None:
-        found = self.overlaid.overlaid
-        if found is None or not any(map(len, found.sides)):
+        overlaid = self.overlaid.overlaid
+        if overlaid is None or not any(map(len, overlaid.sides)):
             self._no_plot.setText(self.overlaid.error or (
                 "Looking for durations\N{HORIZONTAL ELLIPSIS}" if self.overlaid.is_busy
                 else "A row shows the durations behind it" if not self.table.selectionModel().hasSelection()
@@ -267,5 +267,5 @@ class ComparisonPanel(AnswerPanel):
 
             self.plot = OverlayPlot(self._theme, self)
             self._plots.addWidget(self.plot)
-        self.plot.show_overlaid(found)
+        self.plot.show_overlaid(overlaid)
         self._plots.setCurrentWidget(self.plot)

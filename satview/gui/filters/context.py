@@ -29,8 +29,8 @@ def add_filter_menus(menu: QMenu, opened: OpenTrace, argument: str = "") -> None
         opened: The trace.
         argument: Name of the argument that was clicked: its entries are in the menu itself.
     """
-    found = proposals(opened)
-    clicked = [proposal for proposal in found if proposal.what == argument]
+    offered = proposals(opened)
+    clicked = [proposal for proposal in offered if proposal.what == argument]
     for title, pattern, effect in _GROUPS:
         for proposal in clicked[:1]:
             _add(menu, opened, f"{title} {_name(proposal)}", pattern.format(proposal.expression), effect)
@@ -38,9 +38,9 @@ def add_filter_menus(menu: QMenu, opened: OpenTrace, argument: str = "") -> None
         menu.addSeparator()
     for title, pattern, effect in _GROUPS:
         inner = menu.addMenu(title)
-        inner.setEnabled(bool(found))
-        for i, proposal in enumerate(found):
-            if i and proposal.is_argument and not found[i - 1].is_argument:
+        inner.setEnabled(bool(offered))
+        for i, proposal in enumerate(offered):
+            if i and proposal.is_argument and not offered[i - 1].is_argument:
                 inner.addSeparator()
             _add(inner, opened, _name(proposal), pattern.format(proposal.expression), effect)
 

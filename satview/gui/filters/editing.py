@@ -202,8 +202,8 @@ class ExpressionLine(QLineEdit):
         self._show_proposals()
 
     def _show_proposals(self) -> None:
-        found = completions(self.text(), self.cursorPosition(), self._trace.release, self._trace)
-        self.proposals.propose(found, QRect(self.cursorRect().left(), 0, 1, self.height()))
+        offered = completions(self.text(), self.cursorPosition(), self._trace.release, self._trace)
+        self.proposals.propose(offered, QRect(self.cursorRect().left(), 0, 1, self.height()))
 
     @Slot(object)
     def _on_taken(self, completion: object) -> None:
@@ -307,10 +307,10 @@ class ProposingEditor(QPlainTextEdit):
         if not is_request:
             super().keyPressEvent(event)
         if is_request or (event.text().strip() and event.text().isprintable()):
-            found, _ = self.completions()
+            offered, _ = self.completions()
             index = self.cursorRect()
             cursor_box = QRect(index.left() + self.left_px(), index.top(), 1, index.height() + 2)
-            self.proposals.propose(found, cursor_box)
+            self.proposals.propose(offered, cursor_box)
         else:
             self.proposals.hide()
 

@@ -153,8 +153,8 @@ class RuleEditor(ProposingEditor):
     def completions(self) -> tuple[list[Completion], int]:
         """Return what fits at the cursor of a rule."""
         cursor = self.textCursor()
-        found = list(rule_completions(cursor.block().text(), cursor.positionInBlock(), self._trace))[:_LIMIT]
-        return found, cursor.block().position()
+        offered = list(rule_completions(cursor.block().text(), cursor.positionInBlock(), self._trace))[:_LIMIT]
+        return offered, cursor.block().position()
 
     def left_px(self) -> int:
         """Return the width of the line numbers."""
@@ -216,8 +216,8 @@ def rule_completions(line: str, position: int, trace: Trace) -> Iterator[Complet
     condition = _CONDITION.search(before)
     if condition:
         start = condition.start(1)
-        for found in completions(condition.group(1), len(condition.group(1)), trace.release, trace):
-            yield Completion(found.text, found.start + start, found.end + start, found.help)
+        for proposal in completions(condition.group(1), len(condition.group(1)), trace.release, trace):
+            yield Completion(proposal.text, proposal.start + start, proposal.end + start, proposal.help)
         return
     words = before.split(" ")
     begun, known = words[-1], [word.upper() for word in words[:-1] if word]
@@ -329,9 +329,9 @@ def _share(part: float, whole: float) -> str:
 
 
 def _table(head: tuple[str, ...], rows: list[tuple[str, str, str, str]]) -> str:
-    first, *others = head
+    leftmost, *others = head
     heads = "".join(f"<th align='right'>{html_text(text)}</th>" for text in others)
-    lines = [f"<tr><th align='left'>{html_text(first)}</th>{heads}</tr>"]
+    lines = [f"<tr><th align='left'>{html_text(leftmost)}</th>{heads}</tr>"]
     for name, *values in rows:
         cells = "".join(f"<td align='right'>{html_text(value)}</td>" for value in values)
         lines.append(f"<tr><td>{html_text(name)}</td>{cells}</tr>")
@@ -508,9 +508,9 @@ class RulesTab(QWidget):
         self._hits.start(lambda is_cancelled, _report: evaluator.alone(is_cancelled, find))
 
     @Slot(object)
-    def _on_hits(self, found: object) -> None:
-        if isinstance(found, tuple):
-            marks, count = found
+    def _on_hits(self, hits: object) -> None:
+        if isinstance(hits, tuple):
+            marks, count = hits
             self._opened.marks.show_hits(marks)
             shown = "" if count <= _MOST_HITS else f"; the first {_MOST_HITS:,} are marked"
             self.message.say(f"Applied as filter {self.editing}. Triggers hit {counted(count, 'time')}{shown}.", "dim")

@@ -75,28 +75,28 @@ class DetailsPanel(Panel):
     def details(self) -> tuple[Details, ...]:
         """Return what is shown."""
         opened, selection = self._opened, self._opened.selection
-        found, links = [], opened.event_links.found
+        sections, links = [], opened.event_links.found
         span = selection.span if selection.span is not None and (selection.span.value or selection.span.text) else None
         link, connected = links.link, links.connected
         if span is not None and selection.lane is not None:
             waits = connected.waits_for if connected is not None and selection.event == span.event else None
-            found.append(span_details(opened.timeline, selection.lane, span, waits))
+            sections.append(span_details(opened.timeline, selection.lane, span, waits))
             if selection.event == span.event:  # the interval says it
                 link = None if link is not None and link.kind is LinkKind.STATE else link
                 connected = replace(connected, waits_for=None) if connected is not None else None
         if selection.event is not None:
             is_wide = opened.filters.is_wide.get(int(opened.trace.events.code[selection.event]))
             details = event_details(opened.trace, selection.event, link, is_wide, self._most, connected, links.names)
-            found.insert(len(found) if selection.is_interval else 0, details)
+            sections.insert(len(sections) if selection.is_interval else 0, details)
         highlighted = opened.highlight.shown
         if highlighted is not None and highlighted.link is not None:
-            found.insert(0, link_details(opened.trace, highlighted.link))
+            sections.insert(0, link_details(opened.trace, highlighted.link))
         elif highlighted is not None and highlighted.title:
-            found.insert(0, highlight_details(highlighted.title, highlighted.says))
+            sections.insert(0, highlight_details(highlighted.title, highlighted.says))
         of_range = self.range.details()
         if of_range is not None:
-            found.insert(0 if self._range_is_first else len(found), of_range)
-        return tuple(found)
+            sections.insert(0 if self._range_is_first else len(sections), of_range)
+        return tuple(sections)
 
     def as_text(self) -> str:
         """Return what is shown as plain text."""

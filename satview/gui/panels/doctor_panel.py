@@ -63,14 +63,14 @@ class DoctorPanel(AnswerPanel):
     @Slot()
     def _fill(self) -> None:
         search = self._opened.doctor
-        found = search.found
-        if found is None or search.error:
+        answers = search.found
+        if answers is None or search.error:
             self.statement.setText("")
             self.show_page(search.error or "Examining the trace\N{HORIZONTAL ELLIPSIS}")
-        elif found is not self._shown:
-            self._shown = found
-            self._show_in_order(found)
-            exact = exact_in(found)
+        elif answers is not self._shown:
+            self._shown = answers
+            self._show_in_order(answers)
+            exact = exact_in(answers)
             said = (exact[0].upper() + exact[1:], *notes(self._opened.trace))
             self.statement.setText(visible_line(" \N{MIDDLE DOT} ".join(said)))
             self.show_page("")

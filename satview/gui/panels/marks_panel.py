@@ -56,10 +56,10 @@ class MarksModel(QAbstractTableModel):
     @Slot()
     def refresh(self) -> None:
         """Show the current marks."""
-        found = tuple(mark for mark in self._opened.marks if self._has_words(mark))
-        if found != self.marks:
+        shown = tuple(mark for mark in self._opened.marks if self._has_words(mark))
+        if shown != self.marks:
             self.beginResetModel()
-            self.marks = found
+            self.marks = shown
             self.endResetModel()
 
     def rowCount(self, parent: Index = QModelIndex()) -> int:  # noqa: B008  -- Qt's own default

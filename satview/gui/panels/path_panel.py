@@ -69,8 +69,8 @@ class PathPanel(AnswerPanel):
     @property
     def exported(self) -> Table | None:
         """All pieces, whatever is folded."""
-        found = self._opened.path.found
-        return found.pieces if found is not None else None
+        answer = self._opened.path.found
+        return answer.pieces if answer is not None else None
 
     def _set_up(self) -> None:
         self.statement = PlainLabel(self)
@@ -91,28 +91,28 @@ class PathPanel(AnswerPanel):
     def _on_path(self) -> None:
         self._order = "", False
         search, trace = self._opened.path, self._opened.trace
-        found = search.found
-        self.sums.setVisible(found is not None)
-        if found is None:
+        answer = search.found
+        self.sums.setVisible(answer is not None)
+        if answer is None:
             self.statement.setText("")
             self.show_page(search.error or ("Finding the path\N{HORIZONTAL ELLIPSIS}" if search.is_busy else _HOW))
             return
-        window, clock = found.path.window, trace.clock
+        window, clock = answer.path.window, trace.clock
         self.statement.setText(visible_line(
-            f"{trace.thread_name(found.path.thread)}, {format_moment(window.start, clock)} to "
+            f"{trace.thread_name(answer.path.thread)}, {format_moment(window.start, clock)} to "
             f"{format_moment(window.end, clock)}: {format_duration(clock.duration_ns(window.length))} in "
-            f"{count_of_pieces(len(found.path))}"
+            f"{count_of_pieces(len(answer.path))}"
         ))  # fmt: skip
         self._fill()
-        self.totals.show(found.totals, "", is_descending=False)
+        self.totals.show(answer.totals, "", is_descending=False)
         for section, width_px in enumerate(_TOTAL_WIDTHS_PX):
             self.sums.setColumnWidth(section, width_px)
         self.sums.horizontalHeader().setSectionResizeMode(0, QHeaderView.ResizeMode.Stretch)
         self.show_page("")
 
     def _fill(self) -> None:
-        if (found := self._opened.path.found) is not None:
-            self._show_in_order(found.folded)
+        if (answer := self._opened.path.found) is not None:
+            self._show_in_order(answer.folded)
             self.table.resizeColumnToContents(0)
             self.table.setColumnWidth(0, min(max(self.table.columnWidth(0), _LEAST_NAME_PX), _WIDEST_NAME_PX))
 

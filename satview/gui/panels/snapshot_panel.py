@@ -52,8 +52,8 @@ class SnapshotPanel(AnswerPanel):
     @property
     def exported(self) -> Table | None:
         """All threads, whatever is folded."""
-        found = self.view.found
-        return found and found.at(np.concatenate([found.children(row) for row in range(len(found))]))
+        table = self.view.found
+        return table and table.at(np.concatenate([table.children(row) for row in range(len(table))]))
 
     def _rows_as_text(self) -> str:
         return self.exported.lines(range(len(self.exported))) if self.exported is not None else ""
@@ -88,17 +88,17 @@ class SnapshotPanel(AnswerPanel):
 
     def _fill(self) -> None:
         """Show the states; those that were unfolded are so again, at first those of few threads."""
-        found = self.view.found
-        if found is None:
+        table = self.view.found
+        if table is None:
             return
         if (before := self.model.answer) is not None:
             self._is_open |= {before.text(row, "state"): self.model.is_open(row) for row in range(len(before))
                               if not self.model.depth_at(row)}  # fmt: skip
         bar = self.table.verticalScrollBar()
-        position, self._shown = bar.value(), found
-        self._show_in_order(found)
+        position, self._shown = bar.value(), table
+        self._show_in_order(table)
         rows = self.model.answer
-        for row in reversed(range(len(found))):
+        for row in reversed(range(len(table))):
             if rows is not None and self._is_open.get(rows.text(row, "state"), rows.held(row, "count") <= _OPEN_UP_TO):
                 self.model.unfold(row)
         self._fit_columns()

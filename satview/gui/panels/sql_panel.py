@@ -210,12 +210,12 @@ class SqlPanel(Panel):
 
     def copied_text(self) -> str:
         """Return the selected rows as tab-separated text with a line of names."""
-        found = self.model.result
+        result = self.model.result
         selected = sorted({index.row() for index in self.table.selectionModel().selectedRows()})[:_COPY_LIMIT]
-        if found is None or not selected:
+        if result is None or not selected:
             return ""
-        lines = ["\t".join(cell_text(found.value(row, name)) for name in found.columns) for row in selected]
-        return "\n".join(["\t".join(map(visible_line, found.columns)), *lines])
+        lines = ["\t".join(cell_text(result.value(row, name)) for name in result.columns) for row in selected]
+        return "\n".join(["\t".join(map(visible_line, result.columns)), *lines])
 
     @Slot()
     def run(self) -> None:
@@ -288,8 +288,8 @@ class SqlPanel(Panel):
             self.run()
 
     @Slot(object)
-    def _on_done(self, found: object) -> None:
-        result = cast("Result", found)
+    def _on_done(self, answer: object) -> None:
+        result = cast("Result", answer)
         self.model.show(result)
         self.table.resizeColumnsToContents()
         self._take_drawing()
@@ -310,8 +310,8 @@ class SqlPanel(Panel):
 
     def _take_drawing(self) -> None:
         """Find what can be drawn of a new result, and offer its columns."""
-        found, before = self.model.result, self.value.currentText()
-        self._drawing = drawing_of(self._opened.trace, found) if found is not None else ""
+        result, before = self.model.result, self.value.currentText()
+        self._drawing = drawing_of(self._opened.trace, result) if result is not None else ""
         self.value.clear()
         if isinstance(self._drawing, Drawing):
             for name in self._drawing.values:
@@ -372,10 +372,10 @@ class SqlPanel(Panel):
 
     @Slot(int)
     def _go_to_row(self, row: int) -> None:
-        found, trace = self.model.result, self._opened.trace
-        if found is None or trace is not self._requested:
+        result, trace = self.model.result, self._opened.trace
+        if result is None or trace is not self._requested:
             return
-        event, window = event_of_row(trace, found, row), window_of_row(trace, found, row)
+        event, window = event_of_row(trace, result, row), window_of_row(trace, result, row)
         if event is not None:
             self._navigation.show_event(event)
         elif window is not None and window.length > 1:

@@ -57,29 +57,29 @@ class VerdictsPanel(AnswerPanel):
     @Slot()
     def _fill(self) -> None:
         search = self._opened.verdicts
-        found = search.found
+        answer = search.found
         self.missing.hide()
-        line = found.capture if found is not None else None
+        line = answer.capture if answer is not None else None
         self.capture.setVisible(line is not None)
         if line is not None:
             does = "Capture again in wide mode to see what this trace cannot show"
             self.capture.setToolTip(tool_tip(f"{does}:\n{line.command}"))
-        if found is None or search.error:
+        if answer is None or search.error:
             self.statement.setText("")
             self.show_page(search.error or "Looking for problems\N{HORIZONTAL ELLIPSIS}")
             return
-        table = found.table
+        table = answer.table
         self._show_in_order(table)
-        self.statement.setText(found.severities or found.summary)
+        self.statement.setText(answer.severities or answer.summary)
         self.missing.setText("\n".join(f"Not all: {visible_line(line)}." for line in table.missing))
         self.missing.setVisible(bool(table.missing and len(table)))
         self.show_page("" if len(table) else table.says_why_empty)
 
     @Slot()
     def _on_capture(self) -> None:
-        found = self._opened.verdicts.found
-        if found is not None and found.capture is not None:
-            self._opened.capture_requested.emit(found.capture.rules)
+        answer = self._opened.verdicts.found
+        if answer is not None and answer.capture is not None:
+            self._opened.capture_requested.emit(answer.capture.rules)
 
     def _show(self, row: int) -> None:
         super()._show(row)

@@ -43,13 +43,13 @@ class TimeAxis(pg.AxisItem):  # type: ignore[misc]  # pyqtgraph has no type hint
             return []
         window = TimeWindow(start, end)
         scale = TimeScale(window, int(size))
-        found = [
+        marks = [
             (tick.x / size * window.length + start - self.origin, tick.text)
             for tick in ticks(scale, self._opened.trace.clock)
         ]
-        found = [(x, text) for x, text in found if minVal <= x <= maxVal]
-        self._texts = {x: text for x, text in found if text}
-        return [(2, [x for x, text in found if text]), (1, [x for x, text in found if not text])]
+        marks = [(x, text) for x, text in marks if minVal <= x <= maxVal]
+        self._texts = {x: text for x, text in marks if text}
+        return [(2, [x for x, text in marks if text]), (1, [x for x, text in marks if not text])]
 
     def tickStrings(self, values: list[float], _scale: float, _spacing: float) -> list[str]:
         """Return what the ruler writes at its ticks."""

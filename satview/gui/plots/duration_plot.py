@@ -89,9 +89,9 @@ class DurationPlot(QWidget):
         self._plotted, self.bar = plotted, None
         self._draw()
         self._fill()
-        made = plotted.histogram
-        if made is not None:
-            edges, top = made.edges_log10, height(int(made.counts.max()))
+        bars = plotted.histogram
+        if bars is not None:
+            edges, top = bars.edges_log10, height(int(bars.counts.max()))
             margin = 0.04 * float(edges[-1] - edges[0])
             self.plot.setLimits(xMin=float(edges[0]) - margin, xMax=float(edges[-1]) + margin)
             self.plot.setXRange(float(edges[0]), float(edges[-1]), padding=0.03)
@@ -114,21 +114,21 @@ class DurationPlot(QWidget):
         plotted, theme = self._plotted, self._theme
         if plotted is None or plotted.histogram is None:
             return
-        made = plotted.histogram
-        tall = np.log10(made.counts + 1)
+        counted = plotted.histogram
+        tall = np.log10(counted.counts + 1)
         brushes = [colour(theme.accent)] * len(tall)
         if self.bar is not None:
             brushes = [colour(theme.accent, 255 if bar == self.bar else 90) for bar in range(len(tall))]
-        edges = made.edges_log10
+        edges = counted.edges_log10
         bars = pg.BarGraphItem(
             x0=edges[:-1], x1=edges[1:], y0=0, height=tall, brushes=brushes, pen=pg.mkPen(colour(theme.base))
         )
         self.plot.addItem(bars)
         for (name, duration_ns), rgb in zip(plotted.marks, (theme.dim,) * 4 + (theme.error,), strict=True):
-            at = math.log10(max(1, duration_ns))
-            side = 0.0 if at < edges[0] + 0.25 * (edges[-1] - edges[0]) else 1.0  # where the text has room
+            place = math.log10(max(1, duration_ns))
+            side = 0.0 if place < edges[0] + 0.25 * (edges[-1] - edges[0]) else 1.0  # where the text has room
             line = pg.InfiniteLine(
-                pos=at,
+                pos=place,
                 angle=90,
                 pen=pg.mkPen(colour(rgb), style=Qt.PenStyle.DashLine),
                 label=f"{name} {format_duration(duration_ns)}",
@@ -155,11 +155,11 @@ class DurationPlot(QWidget):
         plotted, trace = self._plotted, self._opened.trace
         if plotted is None or plotted.histogram is None:
             return
-        found, made = plotted.found, plotted.histogram
-        among = made.bin == self.bar if self.bar is not None else None
-        for row in found.longest(WORST, among).tolist():
-            start, thread = int(found.start[row]), int(found.thread[row])
-            event = int(found.event[row])
+        durations, bars = plotted.found, plotted.histogram
+        among = bars.bin == self.bar if self.bar is not None else None
+        for row in durations.longest(WORST, among).tolist():
+            start, thread = int(durations.start[row]), int(durations.thread[row])
+            event = int(durations.event[row])
             item = QTreeWidgetItem(
                 self.worst,
                 [
@@ -171,21 +171,21 @@ class DurationPlot(QWidget):
             item.setData(0, _EVENT, event if event >= 0 else event_of(trace, start, thread))
             item.setTextAlignment(0, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
         if self.bar is None:
-            self.head.setText(f"Longest {min(WORST, len(found))} of all {len(found):,}")
+            self.head.setText(f"Longest {min(WORST, len(durations))} of all {len(durations):,}")
         else:
-            count = int(made.counts[self.bar])
-            ends = (format_duration(round(10 ** float(edge)), 3) for edge in made.edges_log10[self.bar : self.bar + 2])
+            count = int(bars.counts[self.bar])
+            ends = (format_duration(round(10 ** float(edge)), 3) for edge in bars.edges_log10[self.bar : self.bar + 2])
             self.head.setText(f"Longest {min(WORST, count)} of {count:,} in {' to '.join(ends)}")
 
     def _on_click(self, click: pg.GraphicsScene.mouseEvents.MouseClickEvent) -> None:
         """List what the bar under the mouse counts; beside the bars, the longest of all."""
-        made = self._plotted.histogram if self._plotted is not None else None
+        bars = self._plotted.histogram if self._plotted is not None else None
         box = self.plot.getViewBox()
-        if made is None or click.button() != Qt.MouseButton.LeftButton:
+        if bars is None or click.button() != Qt.MouseButton.LeftButton:
             return
         if box.sceneBoundingRect().contains(click.scenePos()):
-            at = int(np.searchsorted(made.edges_log10, box.mapSceneToView(click.scenePos()).x(), side="right")) - 1
-            self.select_bar(at if 0 <= at < len(made.counts) and made.counts[at] else None)
+            number = int(np.searchsorted(bars.edges_log10, box.mapSceneToView(click.scenePos()).x(), side="right")) - 1
+            self.select_bar(number if 0 <= number < len(bars.counts) and bars.counts[number] else None)
 
     @Slot(QTreeWidgetItem, int)
     def _on_item(self, item: QTreeWidgetItem, _column: int = 0) -> None:

@@ -289,12 +289,12 @@ class PlotsPanel(Panel):
 
     def _fill_measures(self) -> None:
         """List what the trace has durations of; what is requested stays."""
-        found = measures(self._opened.trace)
+        offered = measures(self._opened.trace)
         self.measure.blockSignals(True)
         self.measure.clear()
-        for measure in found:
+        for measure in offered:
             self.measure.addItem(measure.title, measure)
-        keys = [measure.key for measure in found]
+        keys = [measure.key for measure in offered]
         self.measure.setCurrentIndex(keys.index(self.view.measure.key) if self.view.measure.key in keys else 0)
         self.measure.blockSignals(False)
 

@@ -140,11 +140,11 @@ class TimePlot(QWidget):
         assert edges is not None
         self.time_requested.emit((int(edges[number]) + int(edges[number + 1])) // 2)
 
-    def add_line(self, brush: QBrush, text: str, at: int) -> None:
+    def add_line(self, brush: QBrush, text: str, position: int) -> None:
         """Say in the legend what something is that is drawn."""
         line = QListWidgetItem(self._swatch(brush), text)
         line.setToolTip(tool_tip(text))
-        self.legend.insertItem(at, line)
+        self.legend.insertItem(position, line)
 
     def _end_with_lanes(self) -> None:
         """Leave what the scroll bar of the lanes takes; a panel that is not below the lanes is used to the end."""
@@ -168,9 +168,9 @@ class TimePlot(QWidget):
             return
         if box.sceneBoundingRect().contains(click.scenePos()):
             point = box.mapSceneToView(click.scenePos())
-            at = int(np.searchsorted(edges, self._axis.origin + math.floor(point.x()), side="right")) - 1
-            if 0 <= at < len(edges) - 1:
-                self.bin_clicked(at, point.y())
+            number = int(np.searchsorted(edges, self._axis.origin + math.floor(point.x()), side="right")) - 1
+            if 0 <= number < len(edges) - 1:
+                self.bin_clicked(number, point.y())
 
     def _swatch(self, brush: QBrush) -> QIcon:
         picture = QPixmap(_SWATCH_PX, _SWATCH_PX)
@@ -225,11 +225,11 @@ class CountPlot(TimePlot):
     def bin_clicked(self, number: int, height: float) -> None:
         """Go to the first event of the line that is nearest."""
         assert self._plotted is not None
-        made = self._plotted.divisions
-        has = np.flatnonzero(made.counts[:, number])
+        divisions = self._plotted.divisions
+        has = np.flatnonzero(divisions.counts[:, number])
         if len(has):
-            nearest = has[np.argmin(np.abs(made.counts[has, number] - height))]
-            self.event_requested.emit(int(made.first[nearest, number]))
+            nearest = has[np.argmin(np.abs(divisions.counts[has, number] - height))]
+            self.event_requested.emit(int(divisions.first[nearest, number]))
         else:
             super().bin_clicked(number, height)
 
@@ -298,12 +298,12 @@ class LoadPlot(TimePlot):
         rows = load.subjects.tolist()
         if load.by is LoadBy.PROCESS:
             value_of = self._opened.timeline.process_value
-            found = [state_colour(value_of(row), theme) if row > 0 else None for row in rows]
+            colours = [state_colour(value_of(row), theme) if row > 0 else None for row in rows]
             rest = [mixed(theme.base, theme.text, 0.35) if row == OTHERS else theme.faint for row in rows]
-            return [QBrush(colour(own if own is not None else other)) for own, other in zip(found, rest, strict=True)]
+            return [QBrush(colour(own if own is not None else other)) for own, other in zip(colours, rest, strict=True)]
         if load.by is LoadBy.THREAD:
             no_thread = {OTHERS: mixed(theme.base, theme.text, 0.35), NOBODY: theme.faint}
-            hues = [no_thread.get(row, process_colour(at, theme.palette)) for at, row in enumerate(rows)]
+            hues = [no_thread.get(row, process_colour(number, theme.palette)) for number, row in enumerate(rows)]
             return [QBrush(colour(rgb)) for rgb in hues]
         if load.by is LoadBy.PARTITION:
             hues = [process_colour(row, theme.palette) if row >= 0 else theme.faint for row in rows]
@@ -382,9 +382,9 @@ class ResultPlot(TimePlot):
         window = self._opened.viewport.window
         shown = np.flatnonzero((drawing.end_cycles >= window.start) & (drawing.start_cycles <= window.end))
         for group in range(len(drawing.groups)):
-            mine = shown[drawing.group[shown] == group]
-            if len(mine):
-                self.plot.addItem(self._item(drawing, mine, group))
+            of_group = shown[drawing.group[shown] == group]
+            if len(of_group):
+                self.plot.addItem(self._item(drawing, of_group, group))
 
     def _item(self, drawing: Drawing, rows: np.ndarray[Any, Any], group: int) -> Any:
         """Return what draws a group: never more than a bar per pixel, or points that can be seen apart."""
@@ -404,8 +404,8 @@ class ResultPlot(TimePlot):
         end = (drawing.end_cycles[rows] - origin).astype(np.float64)
         pixel = self._opened.viewport.window.length / max(1.0, self.plot.getViewBox().width())
         middle = len(drawing.groups) - group
-        first, last = _combined(start, np.maximum(end, start + pixel), pixel)
-        return pg.BarGraphItem(x0=first, x1=last, y0=middle - _BAR, y1=middle + _BAR, pen=None, brush=brush)
+        left, right = _combined(start, np.maximum(end, start + pixel), pixel)
+        return pg.BarGraphItem(x0=left, x1=right, y0=middle - _BAR, y1=middle + _BAR, pen=None, brush=brush)
 
     def _on_click(self, click: pg.GraphicsScene.mouseEvents.MouseClickEvent) -> None:
         """Request the row of the interval or point that is nearest."""
@@ -439,5 +439,5 @@ def _combined(start: np.ndarray[Any, Any], end: np.ndarray[Any, Any], gap: float
     """Return intervals, merged where less than a gap apart, so that a pixel has one bar at most."""
     order = np.argsort(start, kind="stable")
     start, latest = start[order], np.maximum.accumulate(end[order])
-    first = np.flatnonzero(np.append(True, start[1:] > latest[:-1] + gap))
-    return start[first], latest[np.append(first[1:] - 1, len(start) - 1)]
+    begins = np.flatnonzero(np.append(True, start[1:] > latest[:-1] + gap))
+    return start[begins], latest[np.append(begins[1:] - 1, len(start) - 1)]

@@ -162,8 +162,8 @@ class NoStates(QWidget):
 
 def _classes(trace: Trace) -> str:
     """Return in words what a trace has: the classes that people know by name."""
-    found = [name for number, name in _NAMES.items() if has_class(trace, number)]
-    return " and ".join([", ".join(found[:-1]), found[-1]] if len(found) > 1 else found)
+    names = [name for number, name in _NAMES.items() if has_class(trace, number)]
+    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
 
 
 def _capture_line(trace: Trace) -> CaptureLine | None:

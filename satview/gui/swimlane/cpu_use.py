@@ -52,8 +52,8 @@ class CpuUse:
 
     def window_of(self, pixel: int) -> TimeWindow:
         """Return the time that the mean at a pixel is over."""
-        first, end = max(0, pixel - self.reach_px), min(len(self.edges) - 1, pixel + self.reach_px + 1)
-        return TimeWindow(int(self.edges[first]), int(self.edges[end]))
+        begin, end = max(0, pixel - self.reach_px), min(len(self.edges) - 1, pixel + self.reach_px + 1)
+        return TimeWindow(int(self.edges[begin]), int(self.edges[end]))
 
 
 def knows_use(timeline: Timeline) -> bool:
@@ -85,9 +85,9 @@ def cpu_use(timeline: Timeline, window: TimeWindow, width_px: int, reach_px: int
     order = sorted(np.flatnonzero(totals).tolist(), key=lambda value: (_rank(value), -int(totals[value])))
     cycles = cycles[order]
     sums = np.concatenate((np.zeros((len(order), 1), np.int64), np.cumsum(cycles, axis=1)), axis=1)
-    first = np.maximum(np.arange(width_px) - reach_px, 0)
+    begin = np.maximum(np.arange(width_px) - reach_px, 0)
     end = np.minimum(np.arange(width_px) + reach_px + 1, width_px)
-    used = (sums[:, end] - sums[:, first]) / np.maximum(edges[end] - edges[first], 1)
+    used = (sums[:, end] - sums[:, begin]) / np.maximum(edges[end] - edges[begin], 1)
     around = _around(cycles.sum(axis=0) / np.maximum(np.diff(edges), 1), reach_px)
     return CpuUse(edges, reach_px, tuple(order), used, around.min(axis=1), around.max(axis=1), len(lanes))
 
@@ -110,8 +110,8 @@ def draw_use(pixels: NDArray[np.uint32], use: CpuUse, rows: tuple[int, int], the
     stack = np.zeros_like(pixels)
     draw_tops(stack, tops, IS_BUSY[list(use.values)], columns, np.array(colours, np.uint32), 0, rows)
     np.copyto(pixels, stack, where=stack != 0)
-    first, end = rows
-    row = np.clip(end - 1 - np.rint(least * (end - first)).astype(np.intp), first, end - 1)
+    begin, end = rows
+    row = np.clip(end - 1 - np.rint(least * (end - begin)).astype(np.intp), begin, end - 1)
     shows = np.flatnonzero(least > 0)
     pixels[row[shows], shows] = half_way(pixels[row[shows], shows], theme.base)
 

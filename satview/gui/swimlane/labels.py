@@ -96,10 +96,10 @@ class LaneDrag:
     def _end_of(self, index: int) -> int:
         """Return where a lane ends with all under it."""
         rows = self._lanes.rows
-        first = next(i for i, row in enumerate(rows) if row.unit == index)
-        last = rows[first]
-        for row in rows[first + 1 :]:
-            if row.depth <= rows[first].depth or row.y_px != last.y_px + last.height_px:
+        own = next(i for i, row in enumerate(rows) if row.unit == index)
+        last = rows[own]
+        for row in rows[own + 1 :]:
+            if row.depth <= rows[own].depth or row.y_px != last.y_px + last.height_px:
                 break
             last = row
         return last.y_px + last.height_px

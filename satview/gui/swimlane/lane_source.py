@@ -189,10 +189,10 @@ def with_filter(
         infos = [timeline.infos[lane] for lane in request.lanes]
         for start in range(part.start, part.stop, _ROWS_PER_STEP):
             block = slice(start, min(part.stop, start + _ROWS_PER_STEP))
-            found = shown.codes.take(events.code[block])
+            passes = shown.codes.take(events.code[block])
             if shown.events is not None:
-                found &= shown.events[block]
-            rows = (np.flatnonzero(found) + start).astype(np.uint32)
+                passes &= shown.events[block]
+            rows = (np.flatnonzero(passes) + start).astype(np.uint32)
             values[marks(timeline.trace, infos, rows, edges)] |= np.uint8(SEEN_EVENT)
     return values
 
@@ -247,13 +247,13 @@ def _build(
 ) -> None:
     """Build the lanes of a request, as long as some of them are not gone."""
     # Lanes of CPUs show as soon as they are there; all of them are requested, for the load over the whole trace.
-    first = timeline.cpu_lanes
-    others = frozenset(request.lanes).difference(first)
-    if not all(timeline.is_ready(lane) for lane in (*first, *others)):
+    cpu_lanes = timeline.cpu_lanes
+    others = frozenset(request.lanes).difference(cpu_lanes)
+    if not all(timeline.is_ready(lane) for lane in (*cpu_lanes, *others)):
         in_order = [lane for lane in request.lanes if lane in others]
         beside = Begun(partial(_make, timeline, in_order, lambda: is_cancelled() or are_gone(others)), "satview-lanes")
         try:
-            _make(timeline, first, is_cancelled)
+            _make(timeline, cpu_lanes, is_cancelled)
             report(0.5)
         finally:
             beside.wait()
@@ -308,5 +308,5 @@ def column_blocks(request: Request, event_count: int) -> list[tuple[slice, TimeW
     edges = pixel_edges(request.window, request.width_px)
     positions = [i * request.width_px // count for i in range(count + 1)]
     return [
-        (slice(first, last), TimeWindow(int(edges[first]), int(edges[last]))) for first, last in pairwise(positions)
+        (slice(begin, stop), TimeWindow(int(edges[begin]), int(edges[stop]))) for begin, stop in pairwise(positions)
     ]

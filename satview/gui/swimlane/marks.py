@@ -138,8 +138,8 @@ def _draw_legs(
         lane = opened.lane_of_thread(leg.thread)
         if lane is None or lane not in tops:
             continue
-        first, last = int(times[leg.from_row]), int(times[leg.to_row])
-        left, right, top = scale.x(first), scale.x(last), tops[lane] + 1.5
+        begin, end = int(times[leg.from_row]), int(times[leg.to_row])
+        left, right, top = scale.x(begin), scale.x(end), tops[lane] + 1.5
         left, right = max(left, -_BEYOND_PX), min(right, scale.width_px + _BEYOND_PX)
         if right < left:
             continue
@@ -149,7 +149,7 @@ def _draw_legs(
         painter.drawLines([QLineF(left, top, right, top), QLineF(left, top, left, top + _TICK_PX),
                            QLineF(right, top, right, top + _TICK_PX)])  # fmt: skip
         name = f"{visible_line(shown.title)}: " if shown.title and leg is shown.legs[0] else ""
-        text = f"{name}{leg.title} {format_duration(clock.duration_ns(last - first))}"
+        text = f"{name}{leg.title} {format_duration(clock.duration_ns(end - begin))}"
         names.append((text, QLineF(max(left, 0.0), top, min(right, scale.width_px), top)))
     return names
 
@@ -467,11 +467,11 @@ class ArrowLayer(QObject):
         ratio = painter.device().devicePixelRatio()
         is_down = groups.to_position > groups.from_position
         for kind, rgb in _arrow_colours(theme).items():
-            mine = shown[groups.arrows.kind[shown] == kind]
+            of_kind = shown[groups.arrows.kind[shown] == kind]
             parts, step_px = _tip(ratio, is_open=kind is ArrowKind.REPLY)
-            rects = np.repeat(boxes[mine, None], len(parts), axis=1)
+            rects = np.repeat(boxes[of_kind, None], len(parts), axis=1)
             rects[:, :, 0] += _PAD_PX + parts[:, 0]
-            rects[:, :, 1] += rects[:, :, 3] / 2 + np.where(is_down[mine, None], parts[:, 1], -parts[:, 1] - step_px)
+            rects[:, :, 1] += rects[:, :, 3] / 2 + np.where(is_down[of_kind, None], parts[:, 1], -parts[:, 1] - step_px)
             rects[:, :, 2], rects[:, :, 3] = parts[:, 2], step_px
             painter.setBrush(colour(rgb))
             fill_rects(painter, rects.reshape(-1, 4))
@@ -505,13 +505,13 @@ class ArrowLayer(QObject):
 
 def _apart(boxes: Sequence[Sequence[float]]) -> list[int]:
     """Return which of some boxes (left, top, width, height) do not overlap those that are returned before them."""
-    taken, found = list[tuple[float, float, float, float]](), list[int]()
+    taken, free = list[tuple[float, float, float, float]](), list[int]()
     for position, (left, top, width, height) in enumerate(boxes):
         right, bottom = left + width, top + height
         if not any(left < r and right > x and top < b and bottom > y for x, y, r, b in taken):
             taken.append((left, top, right, bottom))
-            found.append(position)
-    return found
+            free.append(position)
+    return free
 
 
 @lru_cache(maxsize=8)
@@ -556,8 +556,8 @@ def _cut(ends: NDArray[np.float64], height_px: int) -> NDArray[np.float64]:
     """Return lines cut a little above and below the picture: Qt is slow at what is far outside."""
     x1, y1, x2, y2 = ends.T
     down = np.where(y2 == y1, 1.0, y2 - y1)
-    first, last = ((np.clip(y, -_OUTSIDE_PX, height_px + _OUTSIDE_PX) - y1) / down for y in (y1, y2))
-    return np.stack((x1 + first * (x2 - x1), y1 + first * down, x1 + last * (x2 - x1), y1 + last * down), axis=1)
+    upper, lower = ((np.clip(y, -_OUTSIDE_PX, height_px + _OUTSIDE_PX) - y1) / down for y in (y1, y2))
+    return np.stack((x1 + upper * (x2 - x1), y1 + upper * down, x1 + lower * (x2 - x1), y1 + lower * down), axis=1)
 
 
 class _Shapes(NamedTuple):
@@ -599,10 +599,10 @@ def _draw_groups(painter: QPainter, groups: ArrowGroups, shapes: _Shapes, theme:
     many = groups.count >= _COUNT_FROM
     strength = _STRENGTH if len(groups) <= _FEW else _STRENGTH_DENSE
     for kind, rgb in _arrow_colours(theme).items():
-        mine = groups.arrows.kind == kind
+        of_kind = groups.arrows.kind == kind
         line = colour(mixed(rgb, theme.base, 1 - strength))
-        for found, width in ((mine & ~many, 1.0), (mine & many, 2.0)):
-            _draw_lines(painter, shapes, np.flatnonzero(found), QPen(line, width))
+        for selected, width in ((of_kind & ~many, 1.0), (of_kind & many, 2.0)):
+            _draw_lines(painter, shapes, np.flatnonzero(selected), QPen(line, width))
 
 
 def _arrow_colours(theme: Theme) -> dict[ArrowKind, int]:
@@ -630,10 +630,10 @@ def _draw_lines(painter: QPainter, shapes: _Shapes, positions: NDArray[np.intp],
 def _upright_rects(ends: NDArray[np.float64], width_px: float) -> NDArray[np.float64]:
     """Return upright lines as rectangles: left, top, width, height."""
     x1, y1, x2, y2 = ends.T
-    found = np.empty((len(ends), 4))
-    found[:, 0], found[:, 2] = np.rint((x1 + x2 - width_px) / 2), width_px
-    found[:, 1], found[:, 3] = np.minimum(y1, y2), np.abs(y2 - y1)
-    return found
+    rects = np.empty((len(ends), 4))
+    rects[:, 0], rects[:, 2] = np.rint((x1 + x2 - width_px) / 2), width_px
+    rects[:, 1], rects[:, 3] = np.minimum(y1, y2), np.abs(y2 - y1)
+    return rects
 
 
 def _said(groups: ArrowGroups) -> str:
@@ -721,20 +721,20 @@ def draw_path(
         scale: Of the picture.
         theme: Its colours.
     """
-    found = opened.path.found
-    if found is None:
+    answer = opened.path.found
+    if answer is None:
         return
     heights = {row.index: row.y_px - scroll_px + row.height_px * _Y for row in rows}
     painter.setRenderHint(QPainter.RenderHint.Antialiasing)
     last: QPointF | None = None
-    for piece in visible_pieces(found.path, scale):
-        y = _height(opened, int(found.path.on_thread[piece]), heights)
+    for piece in visible_pieces(answer.path, scale):
+        y = _height(opened, int(answer.path.on_thread[piece]), heights)
         if y is None:
             last = None
             continue
-        left, right = scale.x(int(found.path.start_cycles[piece])), scale.x(int(found.path.end_cycles[piece]))
+        left, right = scale.x(int(answer.path.start_cycles[piece])), scale.x(int(answer.path.end_cycles[piece]))
         points = [QPointF(max(left, -8.0), y), QPointF(min(right, scale.width_px + 8.0), y)]
-        kind = PieceKind(int(found.path.kind[piece]))
+        kind = PieceKind(int(answer.path.kind[piece]))
         if last is not None and last.y() != y:
             _line(painter, [last, points[0]], Qt.PenStyle.SolidLine, theme)
         style = Qt.PenStyle.SolidLine if kind in _SOLID else (
@@ -746,16 +746,16 @@ def draw_path(
 
 def visible_pieces(path: CriticalPath, scale: TimeScale) -> list[int]:
     """Return the pieces in the picture in time order; of those that begin in one pixel the longest."""
-    first = int(np.searchsorted(path.end_cycles, scale.window.start, side="right"))
-    last = int(np.searchsorted(path.start_cycles, scale.window.end))
-    if last - first <= 1:
-        return list(range(first, last))
-    start = np.maximum(path.start_cycles[first:last], scale.window.start)
-    length = path.end_cycles[first:last] - path.start_cycles[first:last]
+    begin = int(np.searchsorted(path.end_cycles, scale.window.start, side="right"))
+    stop = int(np.searchsorted(path.start_cycles, scale.window.end))
+    if stop - begin <= 1:
+        return list(range(begin, stop))
+    start = np.maximum(path.start_cycles[begin:stop], scale.window.start)
+    length = path.end_cycles[begin:stop] - path.start_cycles[begin:stop]
     pixel = ((start - scale.window.start) * (scale.width_px / scale.window.length)).astype(np.int64)
     order = np.lexsort((-length, pixel))
     keep = np.append(True, pixel[order][1:] != pixel[order][:-1])
-    return [first + int(position) for position in np.sort(order[keep])]
+    return [begin + int(position) for position in np.sort(order[keep])]
 
 
 def _height(opened: OpenTrace, thread: int, heights: dict[int, float]) -> float | None:

@@ -187,17 +187,17 @@ class NamedMarks(QObject):
     def _verdicts(self, lanes: Mapping[int, object], scale: TimeScale, theme: Theme) -> Iterator[NamedMark]:
         """Yield the cases of verdicts in the picture, the longest first, but for the one that is drawn in full."""
         opened = self._opened
-        found, shown = opened.verdicts.found, opened.highlight.shown
-        if found is not self._cases[0]:
-            self._cases = found, _Cases.of(opened, found)
-        if found is None:
+        answer, shown = opened.verdicts.found, opened.highlight.shown
+        if answer is not self._cases[0]:
+            self._cases = answer, _Cases.of(opened, answer)
+        if answer is None:
             return
         cases = self._cases[1]
         inside = (cases.end > scale.window.start) & (cases.start < scale.window.end)
         inside &= np.isin(cases.thread, self._seen(cases.threads, lanes))
         for case in np.flatnonzero(inside)[:_MOST].tolist():
             number, span = int(cases.verdict[case]), (int(cases.start[case]), int(cases.end[case]))
-            thread, verdict = int(cases.thread[case]), found.verdicts[number]
+            thread, verdict = int(cases.thread[case]), answer.verdicts[number]
             if shown is not None and shown.span == span and thread in shown.threads:
                 continue
             rgb = theme.tone(verdict.severity)
@@ -229,13 +229,13 @@ class _Cases:
     threads: tuple[int, ...]
 
     @classmethod
-    def of(cls, opened: OpenTrace, found: Verdicts | None) -> _Cases:
+    def of(cls, opened: OpenTrace, answer: Verdicts | None) -> _Cases:
         """Return the cases of verdicts."""
         threads = opened.trace.events.thread
         cases = [
             (case.start_cycles, case.end_cycles, (int(threads[case.row]) if case.row >= 0 else 0) or verdict.threads[0],
              number)
-            for number, verdict in enumerate(found.verdicts if found is not None else ()) if verdict.threads
+            for number, verdict in enumerate(answer.verdicts if answer is not None else ()) if verdict.threads
             for case in verdict.occurrences
         ]  # fmt: skip
         start, end, thread, number = np.array(cases, np.int64).reshape(-1, 4).T

@@ -235,16 +235,16 @@ class OverviewStrip(QWidget):
         Yields:
             A colour and bool (width_px,), the most severe last: over the others.
         """
-        found, theme, limits = self._opened.verdicts.found, self._theme, self._opened.viewport.limits
+        answer, theme, limits = self._opened.verdicts.found, self._theme, self._opened.viewport.limits
         times: dict[int, list[int]] = {}
-        for verdict in found.verdicts[::-1] if found is not None else ():
+        for verdict in answer.verdicts[::-1] if answer is not None else ():
             rgb = theme.tone(verdict.severity)
-            mine = times.setdefault(rgb, [])
-            for each in verdict.occurrences:
-                mine += each.start_cycles, each.end_cycles
+            of_colour = times.setdefault(rgb, [])
+            for occurrence in verdict.occurrences:
+                of_colour += occurrence.start_cycles, occurrence.end_cycles
         least_px = 2 * _WEDGE_PX * width_px / max(1, self.width())
-        for rgb, mine in times.items():
-            cycles = np.array(mine, np.int64).reshape(-1, 2) - limits.start
+        for rgb, of_colour in times.items():
+            cycles = np.array(of_colour, np.int64).reshape(-1, 2) - limits.start
             left, right = (cycles * (width_px / max(1, limits.length))).T
             steps = np.zeros(width_px + 1, np.int64)
             for sign, edge in ((1, left), (-1, np.maximum(right, left + least_px))):

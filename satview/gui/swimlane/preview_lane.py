@@ -73,8 +73,8 @@ def lane_pixels(cover: NDArray[np.float64], width: int, height: int, theme: Them
 
 @lru_cache(maxsize=4)
 def _colours(theme: Theme) -> NDArray[np.uint32]:
-    found = [state_colour(value, theme) for value in range(states.VALUE_COUNT)]
-    return np.array([(theme.base if rgb is None else rgb) | _OPAQUE for rgb in found], np.uint32)
+    colours = [state_colour(value, theme) for value in range(states.VALUE_COUNT)]
+    return np.array([(theme.base if rgb is None else rgb) | _OPAQUE for rgb in colours], np.uint32)
 
 
 def hatch(painter: QPainter, area: QRectF, theme: Theme) -> None:

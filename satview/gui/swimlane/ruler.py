@@ -59,13 +59,13 @@ class TextRow:
             Whether any of them fits.
         """
         gaps = self._gaps(max(left, self._area.left()), min(right, self._area.right()))
-        first, last = max(gaps, key=lambda gap: gap[1] - gap[0], default=(0.0, 0.0))
+        widest_start, widest_end = max(gaps, key=lambda gap: gap[1] - gap[0], default=(0.0, 0.0))
         behind = next(iter(self._gaps(max(right, self._area.left()), self._area.right())), (0.0, 0.0))
-        for start, end in ((first, last), behind):
+        for start, end in ((widest_start, widest_end), behind):
             for text in texts:
                 width = self._metrics.horizontalAdvance(text) + 2 * _GAP_PX
                 if width <= end - start:
-                    middle = (start + end) / 2 if (start, end) == (first, last) else start + width / 2
+                    middle = (start + end) / 2 if (start, end) == (widest_start, widest_end) else start + width / 2
                     self._write(text, middle - width / 2, width)
                     return True
         return False
@@ -85,14 +85,14 @@ class TextRow:
 
     def _gaps(self, left: float, right: float) -> list[tuple[float, float]]:
         """Return the free parts between two positions, from left to right."""
-        found, at = [], left
+        gaps, free_from = [], left
         for start, end in sorted(self._taken):
-            if start > at and min(start, right) > at:
-                found.append((at, min(start, right)))
-            at = max(at, end)
-        if at < right:
-            found.append((at, right))
-        return found
+            if start > free_from and min(start, right) > free_from:
+                gaps.append((free_from, min(start, right)))
+            free_from = max(free_from, end)
+        if free_from < right:
+            gaps.append((free_from, right))
+        return gaps
 
 
 HEIGHT_PX: Final = 40

@@ -69,7 +69,7 @@ def ticks(scale: TimeScale, clock: Clock) -> list[Tick]:
     step = step_ns(scale, clock)
     minor = small_step_ns(step)
     first_ns, last_ns = clock.ns(scale.window.start), clock.ns(scale.window.end)
-    found = []
+    marks = []
     unit = _unit(max(abs(first_ns), abs(last_ns)), step)
     for ns in range(first_ns // minor * minor, last_ns + minor, minor):
         # Not by whole cycles: at this depth a nanosecond is several of them, or a fraction of one.
@@ -79,8 +79,8 @@ def ticks(scale: TimeScale, clock: Clock) -> list[Tick]:
             / (scale.window.length * NS_PER_S)
         )
         if -200 <= x <= scale.width_px + 1:
-            found.append(Tick(x, tick_text(ns, step, unit) if ns % step == 0 else ""))
-    return found
+            marks.append(Tick(x, tick_text(ns, step, unit) if ns % step == 0 else ""))
+    return marks
 
 
 def small_step_ns(step: int) -> int:
@@ -114,12 +114,12 @@ def _unit(largest_ns: int, step: int) -> tuple[str, int]:
 TICK_ROW_PX: Final = 22
 
 
-def draw_ticks(painter: QPainter, found: list[Tick], width_px: int, font: QFont, theme: Theme) -> None:
+def draw_ticks(painter: QPainter, marks: list[Tick], width_px: int, font: QFont, theme: Theme) -> None:
     """Draw ticks that are on a line `TICK_ROW_PX` below the top, texts beside the long ones.
 
     Args:
         painter: Of a ruler.
-        found: The ticks.
+        marks: The ticks.
         width_px: Of the ruler; a text that would reach beyond is left out.
         font: Of the texts.
         theme: Colours.
@@ -128,12 +128,12 @@ def draw_ticks(painter: QPainter, found: list[Tick], width_px: int, font: QFont,
     painter.drawLines(
         [
             QLineF(round(tick.x) + 0.5, TICK_ROW_PX - (9 if tick.text else 4), round(tick.x) + 0.5, TICK_ROW_PX)
-            for tick in found
+            for tick in marks
         ]
     )
     painter.setFont(font)
     painter.setPen(colour(theme.dim))
     metrics = QFontMetricsF(font)
-    for tick in found:
+    for tick in marks:
         if tick.text and -1 <= tick.x <= width_px - metrics.horizontalAdvance(tick.text) - 6:
             painter.drawText(QPointF(round(tick.x) + 5, TICK_ROW_PX - 6), tick.text)

@@ -74,8 +74,8 @@ def draw_parts(
     parts = np.empty((len(rects), 10))  # the fields of QPainter.PixmapFragment
     parts[:, :2], parts[:, 2:6], parts[:, 6:8] = middles, rects, size
     parts[:, 8:] = 0, 1  # not turned, opaque
-    first = cast(QPainter.PixmapFragment, wrapInstance(parts.ctypes.data, QPainter.PixmapFragment))
-    painter.drawPixmapFragments(first, len(parts), pixmap)
+    fragments = cast(QPainter.PixmapFragment, wrapInstance(parts.ctypes.data, QPainter.PixmapFragment))
+    painter.drawPixmapFragments(fragments, len(parts), pixmap)
 
 
 # Texts drawn once and copied from then on: a tenth of the time that drawing them again takes.
@@ -197,11 +197,11 @@ class TextSheet:
         self._painter = None
 
     def _flush(self) -> None:
-        painter, found, parts = self._painter, self._found, self._placed
+        painter, single, parts = self._painter, self._found, self._placed
         self._found, self._placed = [], []
-        if painter is None or self._pixmap is None or not (found or parts):
+        if painter is None or self._pixmap is None or not (single or parts):
             return
-        placed = np.concatenate([*parts, np.array(found, np.intp).reshape(-1, 3)])
+        placed = np.concatenate([*parts, np.array(single, np.intp).reshape(-1, 3)])
         rects = np.array(self._rects)[placed[:, 2]]
         middles = (placed[:, :2] + rects[:, 2:] / 2) / self._ratio
         draw_parts(painter, middles, rects, 1 / self._ratio, self._pixmap)
@@ -311,14 +311,14 @@ class FittedTexts:
         if not self.has_room_after(parts[0], room_px) or len(parts) == 1:
             words = self.fit(parts[0], room_px)
             return [] if words is None else [(0.0, words)]
-        found, used_px = list[tuple[float, LaidText]](), 0.0
+        laid, used_px = list[tuple[float, LaidText]](), 0.0
         for part in parts:
-            words = self._whole_text(part)[0] if not found or len(part) <= _LONGEST else None
-            if words is None or (found and used_px + words.width_px > room_px - self._step_px):
+            words = self._whole_text(part)[0] if not laid or len(part) <= _LONGEST else None
+            if words is None or (laid and used_px + words.width_px > room_px - self._step_px):
                 break
-            found.append((used_px, words))
+            laid.append((used_px, words))
             used_px += words.width_px + self.width(_GAP)
-        return found
+        return laid
 
     def has_room_after(self, text: str, room_px: float) -> bool:
         """Return whether another text may have room behind one."""
@@ -430,7 +430,7 @@ def stack_texts(
         theme: Colours.
         hidden_values: Those without names.
     """
-    found, names = list[IntervalText](), dict[int, str]()
+    texts, names = list[IntervalText](), dict[int, str]()
     for row in rows:
         stack = stacks.get(row.index)
         if stack is None or timeline.infos[row.index].kind is not LaneKind.CPU or row.height_px < theme.px(14):
@@ -438,16 +438,16 @@ def stack_texts(
         heights = np.diff(stack.tops, axis=0, prepend=0)
         value = np.array(stack.values)[np.argmax(heights, axis=0)]
         value[(heights.max(axis=0) < _MOST_HEIGHT) | (value < states.FIRST_PROCESS)] = states.ABSENT
-        first = np.flatnonzero(np.append(True, value[1:] != value[:-1]))
-        last = np.append(first[1:], len(value))
-        left, right = (stack.columns[edges] * (scale.width_px / width_px) for edges in (first, last))
-        for run in np.flatnonzero((right - left >= NARROWEST_PX) & (value[first] != states.ABSENT)).tolist():
-            kind, names = int(value[first[run]]), names or names_of_values(timeline)
+        begins = np.flatnonzero(np.append(True, value[1:] != value[:-1]))
+        ends = np.append(begins[1:], len(value))
+        left, right = (stack.columns[edges] * (scale.width_px / width_px) for edges in (begins, ends))
+        for run in np.flatnonzero((right - left >= NARROWEST_PX) & (value[begins] != states.ABSENT)).tolist():
+            kind, names = int(value[begins[run]]), names or names_of_values(timeline)
             if kind in names and kind not in hidden_values and kind != states.QUIET_PROCESS:
-                start, end = int(stack.edges[first[run]]), int(stack.edges[last[run]])
-                found.append(IntervalText(row, float(left[run]), float(right[run]), start, end, names[kind],
+                start, end = int(stack.edges[begins[run]]), int(stack.edges[ends[run]])
+                texts.append(IntervalText(row, float(left[run]), float(right[run]), start, end, names[kind],
                                           _ink(kind, theme), NO_EVENT, behind=_behind(kind, theme)))  # fmt: skip
-    return found
+    return texts
 
 
 def _named(
@@ -467,7 +467,7 @@ def _named(
     # A moment before the window is nothing of it.
     keep &= (value != states.ABSENT) | (starts >= window.start) | is_counter
     of_lane = np.repeat(np.arange(len(lanes)), sizes)
-    found, names = list[IntervalText](), dict[tuple[int, int], str]()
+    texts, names = list[IntervalText](), dict[tuple[int, int], str]()
     keep = np.flatnonzero(keep)
     columns = (of_lane, np.concatenate([lane.positions for lane in lanes]), left, right, starts, ends, value, event)
     for which, position, left_px, right_px, start, end, kind, row_of_event in zip(
@@ -482,9 +482,9 @@ def _named(
             if (kind, thread) not in names:
                 names[kind, thread] = timeline.label_of(kind, thread)
             text = names[kind, thread]
-        found.append(IntervalText(lane.row, left_px, right_px, start, end, text, _ink(kind, theme), row_of_event,
+        texts.append(IntervalText(lane.row, left_px, right_px, start, end, text, _ink(kind, theme), row_of_event,
                                   lane.is_counter, _behind(kind, theme)))  # fmt: skip
-    return found
+    return texts
 
 
 class _Wide(NamedTuple):
@@ -505,12 +505,12 @@ class _Left(NamedTuple):
 
     def shows(self, value: NDArray[np.uint8], event: NDArray[np.uint32]) -> NDArray[np.bool_]:
         """Return which intervals may have one, by their values and the events that begin them."""
-        found = ~np.isin(value, list(self.values)) if self.values else np.ones(len(value), np.bool_)
+        is_shown = ~np.isin(value, list(self.values)) if self.values else np.ones(len(value), np.bool_)
         if self.shown is not None:
-            found &= (event >= len(self.shown)) | self.shown.take(event, mode="clip")
+            is_shown &= (event >= len(self.shown)) | self.shown.take(event, mode="clip")
         if self.dimmed is not None:
-            found &= (event < len(self.dimmed)) & ~self.dimmed.take(event, mode="clip")
-        return found
+            is_shown &= (event < len(self.dimmed)) & ~self.dimmed.take(event, mode="clip")
+        return is_shown
 
 
 def labelled(
@@ -525,12 +525,12 @@ def labelled(
     parts: list[tuple[str, ...]] = [(text.text,) for text in texts]
     for kind, offered in _LABELS_OF.items():
         is_named = kind is LaneKind.CPU or Label.STATE in labels
-        mine = [at for at, text in enumerate(texts) if infos[text.row.index].kind is kind]
+        of_kind = [number for number, text in enumerate(texts) if infos[text.row.index].kind is kind]
         if font is not None and is_named:
-            mine = [at for at in mine if font.has_room_after(texts[at].text, texts[at].room_px)]
-        more = opened.labels.texts([texts[at].event for at in mine], labels & offered)
-        for at, found in zip(mine, more, strict=True):
-            parts[at] = (parts[at] if is_named else ()) + found
+            of_kind = [number for number in of_kind if font.has_room_after(texts[number].text, texts[number].room_px)]
+        more = opened.labels.texts([texts[number].event for number in of_kind], labels & offered)
+        for number, labels_of_text in zip(of_kind, more, strict=True):
+            parts[number] = (parts[number] if is_named else ()) + labels_of_text
     return parts
 
 
@@ -543,10 +543,10 @@ def interval_starts(timeline: Timeline, lane: int, scale: TimeScale, width_px: i
     if not timeline.is_ready(lane):
         return None
     starts = timeline.lane(lane).spans.start_cycles
-    first, last = np.searchsorted(starts, (scale.window.start, scale.window.end))
-    if last - first == 0 or last - first > width_px // 6:
+    begin, stop = np.searchsorted(starts, (scale.window.start, scale.window.end))
+    if stop - begin == 0 or stop - begin > width_px // 6:
         return None
-    return (starts[first:last] - scale.window.start) * width_px // scale.window.length
+    return (starts[begin:stop] - scale.window.start) * width_px // scale.window.length
 
 
 def _wide_positions(spans: LaneSpans, values: NDArray[np.uint8], scale: TimeScale) -> NDArray[np.int64]:
@@ -636,12 +636,12 @@ def placed(
     """
     times, sizes, behind = list[tuple[int, int]](), list[tuple[float, float, float]](), list[int]()
     words, colours, half_px = list[LaidText](), list[int](), fonts.metrics.height() / 2
-    for text, each in zip(texts, parts, strict=True):
-        found = fonts.fit_parts(each, text.room_px) if each else []
+    for text, words_of_text in zip(texts, parts, strict=True):
+        laid_parts = fonts.fit_parts(words_of_text, text.room_px) if words_of_text else []
         top = text.row.y_px + text.row.height_px * _MIDDLE - half_px
-        for beside_px, laid in found:
+        for beside_px, laid in laid_parts:
             times.append((max(text.start_cycles, window.start), min(text.end_cycles, window.end)))
-            sizes.append((beside_px, found[-1][0] + found[-1][1].width_px, top))
+            sizes.append((beside_px, laid_parts[-1][0] + laid_parts[-1][1].width_px, top))
             behind.append(_NOTHING if text.behind is None else text.behind)
             words.append(laid)
             colours.append(inks[text.ink])
@@ -651,7 +651,7 @@ def placed(
 
 
 def draw_placed(
-    painter: QPainter, sheet: TextSheet, made: Sequence[PlacedTexts], other: Sequence[PlacedTexts],
+    painter: QPainter, sheet: TextSheet, placed: Sequence[PlacedTexts], other: Sequence[PlacedTexts],
     scale: TimeScale, scroll_px: int, line_px: float,
 ) -> None:  # fmt: skip
     """Draw texts on a frame.
@@ -659,20 +659,20 @@ def draw_placed(
     Args:
         painter: Of the swimlanes.
         sheet: Of their font.
-        made: Texts that are made for the frame.
+        placed: Texts that are made for the frame.
         other: Those that are made for another scale: they are left out where there is no room for them now.
         scale: Of the frame.
         scroll_px: How far the list of lanes is scrolled.
         line_px: How high a text is.
     """
-    blocks = [texts for texts in (*made, *other) if texts.words.texts]
+    blocks = [texts for texts in (*placed, *other) if texts.words.texts]
     if not blocks:
         return
-    start, end, beside, room, top, behind = (np.concatenate([texts[at] for texts in blocks]) for at in range(6))
+    start, end, beside, room, top, behind = (np.concatenate([texts[column] for texts in blocks]) for column in range(6))
     window, px_per_cycle = scale.window, scale.width_px / scale.window.length
     left = (np.maximum(start, window.start) - window.start) * px_per_cycle
     fits = np.ones(len(start), np.bool_)
-    fits[sum(len(texts.start) for texts in made) :] = False
+    fits[sum(len(texts.start) for texts in placed) :] = False
     if not fits.all():
         right = (np.minimum(end, window.end) - window.start) * px_per_cycle
         fits |= (right - left >= room + BESIDE_PX) & (start < window.end)
@@ -697,8 +697,8 @@ def _fill_behind(
     """Put a plain colour behind texts of which hatching would disturb."""
     for rgb in np.unique(behind).tolist():
         if rgb != _NOTHING:
-            mine = behind == rgb
-            sizes = room[mine] + 4, np.full(int(mine.sum()), line_px - 4)
+            of_colour = behind == rgb
+            sizes = room[of_colour] + 4, np.full(int(of_colour.sum()), line_px - 4)
             painter.setBrush(colour(rgb))
-            fill_rects(painter, np.stack((left[mine] - 2, top[mine] + 2, *sizes), axis=1))
+            fill_rects(painter, np.stack((left[of_colour] - 2, top[of_colour] + 2, *sizes), axis=1))
     painter.setBrush(Qt.BrushStyle.NoBrush)

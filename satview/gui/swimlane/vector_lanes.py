@@ -43,7 +43,7 @@ def rectangles(pixels: NDArray[np.uint32]) -> NDArray[np.int64] | None:
     return np.stack((left, begins[row], widths, heights[row], rows[row, left] & 0xFFFFFF), axis=1).astype(np.int64)
 
 
-def draw_rectangles(painter: QPainter, found: NDArray[np.int64], ratio: float) -> None:
+def draw_rectangles(painter: QPainter, rectangles: NDArray[np.int64], ratio: float) -> None:
     """Draw rectangles as `rectangles` gives them, in device pixels, `ratio` of them to a logical one."""
-    for left, top, width, height, rgb in found.tolist():
+    for left, top, width, height, rgb in rectangles.tolist():
         painter.fillRect(QRectF(left / ratio, top / ratio, width / ratio, height / ratio), colour(rgb))

@@ -334,8 +334,8 @@ class SwimlaneView(QWidget):
     def _draw_arrows(self, painter: QPainter, rows: tuple[LaneRow, ...], scale: TimeScale, *, may_wait: bool) -> bool:
         """Draw arrows; return whether they are those of this part of the trace."""
         lanes, top = self._opened.lanes, self.scroll_px
-        first, last = (lanes.position_at(height) for height in (top, top + self.height() - 1))
-        are_new = self.arrows.draw(painter, scale, (first, last), top, self._theme, may_wait=may_wait)
+        top_row, bottom_row = (lanes.position_at(height) for height in (top, top + self.height() - 1))
+        are_new = self.arrows.draw(painter, scale, (top_row, bottom_row), top, self._theme, may_wait=may_wait)
         if self.arrows.mode is not ArrowMode.OFF or self._opened.highlight.shown is not None:
             draw_arrows(painter, self._opened, rows, top, scale, self._theme)
         return are_new

@@ -145,8 +145,8 @@ def _save(window: MainWindow, path: Path, reading: Sequence[Path]) -> None:
 
 def _settings(request: ScreenshotRequest) -> dict[str, str | int]:
     """Return the settings that a picture needs; all others are as they come."""
-    found: dict[str, str | int] = {"window/theme": "light", **request.looks}
-    return found if request.is_cached else found | {"files/cache_mb": 0}
+    settings: dict[str, str | int] = {"window/theme": "light", **request.looks}
+    return settings if request.is_cached else settings | {"files/cache_mb": 0}
 
 
 def is_settled(window: object) -> bool:

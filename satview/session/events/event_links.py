@@ -129,9 +129,9 @@ class EventLinks(QObject):
         self.changed.emit()
 
     @Slot(object)
-    def _on_found(self, found: object) -> None:
-        if isinstance(found, FoundLinks):
-            self.found = found
+    def _on_found(self, answer: object) -> None:
+        if isinstance(answer, FoundLinks):
+            self.found = answer
             self.changed.emit()
 
 

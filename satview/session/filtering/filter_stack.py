@@ -185,14 +185,14 @@ class FilterEvaluator(PassEvaluator):
         """Return what a filter does to the trace."""
         trace, is_cancelled = self._trace, self._is_cancelled
         self.notices = []
-        found = self.result(state.stack)
+        result = self.result(state.stack)
         hides = [item for item in state.stack.passes if item.is_on and item.effect is Effect.HIDE]
         by_passes = None
         if state.stack.combination:
-            by_passes = found.hits
+            by_passes = result.hits
         elif hides:
-            by_passes = ~found.hidden
-        dimmed, marked, passing = found.dimmed, found.marked, by_passes
+            by_passes = ~result.hidden
+        dimmed, marked, passing = result.dimmed, result.marked, by_passes
         selected = len(trace.events)
         if state.chooses:
             checked = event_rows.event_mask(trace.events, EventMask(state.codes, state.threads), is_cancelled)
@@ -219,7 +219,7 @@ class FilterEvaluator(PassEvaluator):
             shown_marked,
             shown_dimmed if shown_marked is None else ~marked | dimmed,
             threads if by_passes is not None else None,
-            found.counts,
+            result.counts,
             selected,
             tuple(self.notices),
         )

@@ -74,9 +74,9 @@ class Priorities:
         if not len(self.keys):
             return none, none
         pairs = threads.astype(np.int64) << 32 | rows.astype(np.int64)
-        at = np.minimum(np.searchsorted(self.keys, pairs), len(self.keys) - 1)
-        known = self.keys[at] == pairs
-        return np.where(known, self.now[at], -1), np.where(known, self.own[at], -1)
+        position = np.minimum(np.searchsorted(self.keys, pairs), len(self.keys) - 1)
+        known = self.keys[position] == pairs
+        return np.where(known, self.now[position], -1), np.where(known, self.own[position], -1)
 
 
 def _changes(trace: Trace) -> _Ints:
@@ -87,11 +87,11 @@ def _changes(trace: Trace) -> _Ints:
     code = wire.code(wire.WireClass.KER_CALL, number)
     rows = rows_of_codes(trace, code, code | wire.KER_64BIT).astype(np.int64)
     (pid, _), (tid, knows_tid) = arguments(trace, rows, "pid", "tid")
-    mine = trace.events.thread[rows].astype(np.int64)
-    pid = np.where(pid > 0, pid, trace.threads.pid[mine])
-    tid = np.where(tid > 0, tid, trace.threads.tid[mine])
+    own = trace.events.thread[rows].astype(np.int64)
+    pid = np.where(pid > 0, pid, trace.threads.pid[own])
+    tid = np.where(tid > 0, tid, trace.threads.tid[own])
     named = thread_rows(trace, pid.astype(np.int32).view(np.uint32), tid.astype(np.uint32))
-    whose = np.where(knows_tid & (named != UNKNOWN_THREAD), named, mine)
+    whose = np.where(knows_tid & (named != UNKNOWN_THREAD), named, own)
     return np.asarray(whose << 32 | rows)
 
 
@@ -155,7 +155,7 @@ class IntervalLabels:
         for label in shown:
             self._find(label, rows)
         caches = [self._cache[label] for label in shown]
-        return [tuple(text for found in caches if (text := found.get(row, ""))) for row in rows]
+        return [tuple(text for cache in caches if (text := cache.get(row, ""))) for row in rows]
 
     def _find(self, label: Label, rows: Sequence[int]) -> None:
         cache = self._cache[label]
@@ -164,8 +164,8 @@ class IntervalLabels:
         missing = [row for row in rows if row not in cache]
         if not missing:
             return
-        found = np.array(missing, np.int64)
-        found = found[found < len(self._trace.events)]  # an interval may begin with no event
+        known_rows = np.array(missing, np.int64)
+        known_rows = known_rows[known_rows < len(self._trace.events)]  # an interval may begin with no event
         makers: dict[Label, Callable[[NDArray[np.int64]], list[str]]] = {
             Label.PRIORITY: self._priority_texts,
             Label.CPU: self._cpu_texts,
@@ -174,7 +174,7 @@ class IntervalLabels:
             Label.PARTITION: self._partition_texts,
         }
         cache.update(dict.fromkeys(missing, ""))
-        cache.update(zip(found.tolist(), makers[label](found), strict=True))
+        cache.update(zip(known_rows.tolist(), makers[label](known_rows), strict=True))
 
     def _values(self, rows: NDArray[np.int64]) -> NDArray[np.uint8]:
         return np.asarray(self._trace.catalogue.state_value_of_code[self._trace.events.code[rows]])
@@ -212,11 +212,11 @@ class IntervalLabels:
         if not len(self._calls):
             return texts
         thread = events.thread[rows].astype(np.int64)
-        at = np.searchsorted(self._calls, thread << 32 | rows) - 1
-        call = self._calls[np.maximum(at, 0)]
+        position = np.searchsorted(self._calls, thread << 32 | rows) - 1
+        call = self._calls[np.maximum(position, 0)]
         row = call & 0xFFFFFFFF
         waits = ~np.isin(self._values(rows), (RUNNING, READY))
-        waits &= (at >= 0) & (call >> 32 == thread) & (events.code[row] & _FORM == 0)
+        waits &= (position >= 0) & (call >> 32 == thread) & (events.code[row] & _FORM == 0)
         for i in np.flatnonzero(waits).tolist():
             texts[i] = trace.spec(int(row[i])).name
         return texts
@@ -232,9 +232,9 @@ class IntervalLabels:
         if not len(keys):
             return texts
         known, trace = blockers(self._trace), self._trace
-        at = np.minimum(np.searchsorted(keys, rows), len(keys) - 1)
-        for i in np.flatnonzero(keys[at] == rows).tolist():
-            wait = int(order[at[i]])
+        position = np.minimum(np.searchsorted(keys, rows), len(keys) - 1)
+        for i in np.flatnonzero(keys[position] == rows).tolist():
+            wait = int(order[position[i]])
             # In SEND nobody has received the message yet: its process may.
             thread, pid = int(known.thread[wait]), int(known.pid[wait])
             name = trace.thread_name(thread) if thread > 0 else self._process_name(pid) if pid > 0 else ""
@@ -242,8 +242,8 @@ class IntervalLabels:
         return texts
 
     def _process_name(self, pid: int) -> str:
-        found = np.flatnonzero(self._trace.processes.pid == pid)
-        return self._trace.process_name(int(found[-1])) if len(found) else f"pid {pid}"
+        rows = np.flatnonzero(self._trace.processes.pid == pid)
+        return self._trace.process_name(int(rows[-1])) if len(rows) else f"pid {pid}"
 
 
 def priority_text(now: int, own: int) -> str:

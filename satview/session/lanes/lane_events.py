@@ -47,8 +47,8 @@ def event_near(
         passing: bool, shape (events,), which events show; None = the codes alone say it.
     """
     times = timeline.trace.events.time_cycles
-    first, here, last = np.searchsorted(times, (cycles - within, cycles, cycles + within + 1)).tolist()
-    rows = np.arange(max(first, here - _LOOKED_AT), min(last, here + _LOOKED_AT))
+    begin, here, stop = np.searchsorted(times, (cycles - within, cycles, cycles + within + 1)).tolist()
+    rows = np.arange(max(begin, here - _LOOKED_AT), min(stop, here + _LOOKED_AT))
     rows = rows[is_marked(timeline.trace, timeline.infos[lane], rows) & codes[timeline.trace.events.code[rows]]]
     if passing is not None:
         rows = rows[passing[rows]]

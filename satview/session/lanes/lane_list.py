@@ -158,21 +158,21 @@ class LaneLayout:
         events = [index for index in tops if self._lanes.is_of_events(index)]
         apart = {*cpus, *events}
         others = [index for index in tops if index not in apart]
-        found = [*self._blocks("cpu", cpus, IDLE_CPUS, self._idle), Block("events", None, self._ordered(events))]
+        blocks = [*self._blocks("cpu", cpus, IDLE_CPUS, self._idle), Block("events", None, self._ordered(events))]
         if not self._now.groups:
-            return (*found, *self._blocks("process", others, QUIET, self._quiet))
+            return (*blocks, *self._blocks("process", others, QUIET, self._quiet))
         in_groups: set[int] = set()
         nests = False
         for group in self._now.groups:
             members = self._lanes.indices_of(group.members)
             nests = any(self._lanes.infos[index].kind is LaneKind.PROCESS for index in members)
-            found.append(Block(group.title, group, self._ordered(members), nests))
+            blocks.append(Block(group.title, group, self._ordered(members), nests))
             in_groups.update(members)
         units = others if nests else [unit for top in others for unit in self._units(top)]
         rest = [index for index in units if index not in in_groups]
         if rest:
-            found.append(Block("", LaneGroup(OTHERS, frozenset()), self._ordered(rest), nests))
-        return tuple(found)
+            blocks.append(Block("", LaneGroup(OTHERS, frozenset()), self._ordered(rest), nests))
+        return tuple(blocks)
 
     def _blocks(self, name: str, lanes: Sequence[int], title: str, folded: frozenset[int]) -> Iterator[Block]:
         """Yield lanes without a heading, then those that go under one, if any."""
@@ -432,9 +432,9 @@ class LaneList(QObject):
 
     def rows_between(self, top_px: int, bottom_px: int) -> tuple[LaneRow, ...]:
         """Return the rows that show between two heights."""
-        first = max(0, bisect_right(self._tops, top_px) - 1)
-        last = bisect_right(self._tops, bottom_px)
-        return tuple(row for row in self.rows[first:last] if row.y_px + row.height_px > top_px)
+        begin = max(0, bisect_right(self._tops, top_px) - 1)
+        stop = bisect_right(self._tops, bottom_px)
+        return tuple(row for row in self.rows[begin:stop] if row.y_px + row.height_px > top_px)
 
     def head_at(self, y_px: int) -> GroupHead | None:
         """Return the heading at a height, None elsewhere."""
@@ -485,9 +485,9 @@ class LaneList(QObject):
 
     def pin(self, index: int) -> None:
         """Pin a lane at the top, or let it go back to its position."""
-        mine, pinned = self._lane_index.keys[index], self._now.pinned
-        others = tuple(key for key in pinned if key != mine)
-        self._change("pinning", replace(self._now, pinned=others if mine in pinned else (*pinned, mine)))
+        own_key, pinned = self._lane_index.keys[index], self._now.pinned
+        others = tuple(key for key in pinned if key != own_key)
+        self._change("pinning", replace(self._now, pinned=others if own_key in pinned else (*pinned, own_key)))
 
     def hide(self, index: int) -> None:
         """Hide a lane and all under it."""
@@ -738,14 +738,14 @@ class LaneList(QObject):
 
     def _names_of(self, index: int) -> set[LaneKey]:
         """Return the keys of a lane and of what it is under."""
-        return {self._lane_index.keys[each] for each in (index, *self._above(index))}
+        return {self._lane_index.keys[lane] for lane in (index, *self._above(index))}
 
     def _above(self, index: int) -> list[int]:
         """Return what a lane is under, and what that is under."""
-        found = []
+        above = []
         while (index := self._infos[index].parent) >= 0:
-            found.append(index)
-        return found
+            above.append(index)
+        return above
 
     def _opens_at_first(self, index: int) -> bool:
         if self._lane_index.is_of_events(index):

@@ -55,17 +55,17 @@ class LaneOverlay:
         if shown is None:
             return
         for position, lane in enumerate(lanes):
-            found = self._sum(lane, "shown", shown, waits)
-            if found is None:
+            sums = self._sum(lane, "shown", shown, waits)
+            if sums is None:
                 continue
             spans = self._timeline.lane(lane).spans
-            first, last = _reach(spans, edges)
-            some = found[last] - found[first]
+            begin, stop = _reach(spans, edges)
+            some = sums[stop] - sums[begin]
             row = values[position]
-            partly = np.flatnonzero((some > 0) & (some < last - first))
-            row[(some == 0) & (last > first)] &= np.uint8(SEEN_EVENT)
-            at = np.searchsorted(found, found[first[partly]] + np.uint32(1)) - 1
-            value = spans.value[at]
+            partly = np.flatnonzero((some > 0) & (some < stop - begin))
+            row[(some == 0) & (stop > begin)] &= np.uint8(SEEN_EVENT)
+            nearest = np.searchsorted(sums, sums[begin[partly]] + np.uint32(1)) - 1
+            value = spans.value[nearest]
             value |= np.where(value == RUNNING, SEEN_RUNNING, 0).astype(np.uint8)
             row[partly] = value | (row[partly] & np.uint8(SEEN_EVENT))
 
@@ -119,9 +119,9 @@ class LaneOverlay:
                 return of if of is not None and not len(of.spans) else None
             remains = (sums[1:] != sums[:-1]) == (name == "shown")
             value = np.where(remains, of.spans.value, np.uint8(ABSENT))
-            made = Shares.of(replace(of.spans, value=value))
-            made.make_bins(self._timeline.trace.window)
-            self._shares[key] = made
+            shares = Shares.of(replace(of.spans, value=value))
+            shares.make_bins(self._timeline.trace.window)
+            self._shares[key] = shares
         return self._shares[key]
 
     def _pixels(
@@ -129,11 +129,11 @@ class LaneOverlay:
     ) -> Mask:
         answer = np.zeros((len(lanes), len(edges) - 1), np.bool_)
         for position, lane in enumerate(lanes):
-            found = self._sum(lane, name, events, waits)
-            if found is not None:
-                first, last = _reach(self._timeline.lane(lane).spans, edges)
-                some = found[last] - found[first]
-                answer[position] = some == last - first if every else some > 0
+            sums = self._sum(lane, name, events, waits)
+            if sums is not None:
+                begin, stop = _reach(self._timeline.lane(lane).spans, edges)
+                some = sums[stop] - sums[begin]
+                answer[position] = some == stop - begin if every else some > 0
         return answer
 
     def _sum(self, lane: int, name: str, events: Mask, waits: bool) -> NDArray[np.uint32] | None:
@@ -159,5 +159,5 @@ def _reach(spans: LaneSpans, edges: NDArray[np.int64]) -> tuple[NDArray[np.intp]
     """Return the first interval that reaches into each pixel and the one after the last; none before the lane."""
     begun = np.searchsorted(spans.start_cycles, edges[:-1], side="right")
     last = np.maximum(np.searchsorted(spans.start_cycles, edges[1:]), begun)
-    first = np.maximum(begun - 1, 0)
-    return np.where(last > 0, first, 0), last
+    begin = np.maximum(begun - 1, 0)
+    return np.where(last > 0, begin, 0), last

@@ -121,11 +121,11 @@ def sort_figures(basis: Basis, sort: SortBy, window: TimeWindow, is_cancelled: C
         highest = np.full(len(trace.processes), NOT_KNOWN, np.int64)
         np.maximum.at(highest, process, priority)
         return SortFigures(priority, highest)
-    found = Statistics(trace, window, basis=basis, cancelled=is_cancelled)
+    statistics = Statistics(trace, window, basis=basis, cancelled=is_cancelled)
     if sort is SortBy.CPU:
-        cycles = found.threads.cpu_cycles
+        cycles = statistics.threads.cpu_cycles
     else:
-        states = found.states
+        states = statistics.states
         counts = states.value == READY if sort is SortBy.READY else ~np.isin(states.value, _NO_WAIT)
         cycles = sum_by(states.thread[counts], states.total_cycles[counts], len(trace.threads))
     cycles = np.where(basis.is_idle, 0, cycles)

@@ -86,15 +86,15 @@ class TraceCache:
                 return None
             with path.open("rb") as file:
                 status = os.fstat(file.fileno())
-                first = file.read(_END_BYTES)
+                begin = file.read(_END_BYTES)
                 file.seek(max(0, status.st_size - _END_BYTES))
                 last = file.read(_END_BYTES)
         except OSError:
             return None
-        if not first.startswith(BEGIN):
+        if not begin.startswith(BEGIN):
             return None
         reported = f"{status.st_size} {status.st_mtime_ns} {_code_digest()}".encode()
-        return hashlib.sha256(b"".join(hashlib.sha256(part).digest() for part in (reported, first, last))).hexdigest()
+        return hashlib.sha256(b"".join(hashlib.sha256(part).digest() for part in (reported, begin, last))).hexdigest()
 
     def find(self, path: Path) -> LoadedTrace | None:
         """Return a file as it was decoded before, None if it was not or what the cache has of it is not whole."""
@@ -151,12 +151,12 @@ class TraceCache:
         """Delete files not used for longest until all have no more bytes than that."""
         if self._folder is None:
             return
-        found = []
+        stored = []
         for file in self._folder.glob(f"*{_SUFFIX}"):
             with suppress(OSError):
-                found.append((file.stat().st_mtime_ns, file.stat().st_size, file))
-        total = sum(size for _, size, _ in found)
-        for _, size, file in sorted(found):
+                stored.append((file.stat().st_mtime_ns, file.stat().st_size, file))
+        total = sum(size for _, size, _ in stored)
+        for _, size, file in sorted(stored):
             if total <= limit_bytes:
                 return
             with suppress(OSError):
@@ -191,13 +191,13 @@ def _code_digest() -> str:
     package = Path(__file__).parents[2]
     folders = ("events", "linkage", "formats/kev", "timeline", "session/loading", "session/lanes")
     parts = ("core", "base", "events", "store", *folders)
-    found = [np.__version__]
+    versions = [np.__version__]
     for folder in (package, *(package / part for part in parts), resource_path("events")):
         for file in sorted(folder.glob("*.*")):
             if file.suffix in (".py", ".c", ".h", ".toml"):
                 status = file.stat()
-                found.append(f"{file.name} {status.st_size} {status.st_mtime_ns}")
-    return hashlib.sha256("\n".join(found).encode()).hexdigest()
+                versions.append(f"{file.name} {status.st_size} {status.st_mtime_ns}")
+    return hashlib.sha256("\n".join(versions).encode()).hexdigest()
 
 
 class Prepare(NamedTuple):
@@ -326,8 +326,8 @@ def _cached(path: Path, cache_bytes: int) -> tuple[LoadedTrace | None, str]:
         return None, ""
 
     traces = TraceCache(cache_folder(), cache_bytes)
-    found = traces.find(path)
-    return found, "" if found is not None else traces.key(path) or ""
+    cached = traces.find(path)
+    return cached, "" if cached is not None else traces.key(path) or ""
 
 
 def _show_sample(

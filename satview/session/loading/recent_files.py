@@ -58,7 +58,7 @@ class RecentFiles(QObject):
         """Return what the file is to hold: what other windows have stored, with a file at the front."""
         others = self._files[1:] if content is None else _paths(content)
         self._files = [file, *(old for old in others if old != file)][: self._limit]
-        return [str(each) for each in self._files]
+        return [str(path) for path in self._files]
 
 
 def _checked(content: Any) -> Any:

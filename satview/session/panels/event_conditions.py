@@ -44,7 +44,7 @@ class Proposal:
 def proposals(opened: OpenTrace) -> tuple[Proposal, ...]:
     """Return conditions for the selection of now, the commonest first; every one fits the selected event."""
     trace, selection = opened.trace, opened.selection
-    found: list[Proposal] = []
+    offered: list[Proposal] = []
     event = selection.event
     thread = 0
     if selection.span is not None and selection.span.thread > 0:
@@ -53,18 +53,18 @@ def proposals(opened: OpenTrace) -> tuple[Proposal, ...]:
         info = opened.timeline.infos[selection.lane]
         thread = info.thread
         if not thread and info.process > 0 and event is None:
-            found.append(of_process(trace, info.process))
+            offered.append(of_process(trace, info.process))
     if event is not None:
         thread = int(trace.events.thread[event]) or thread
     if thread > 0:
-        found += of_thread(trace, thread)
+        offered += of_thread(trace, thread)
     if event is not None:
-        found += of_event(trace, event)
+        offered += of_event(trace, event)
     if selection.span is not None and selection.span.value in STATE_BY_VALUE:
         name = STATE_BY_VALUE[selection.span.value].name
         if validate(f"state == {name}", trace.release) is None:
-            found.append(Proposal("State", name, f"state == {name}"))
-    unique = {proposal.expression: proposal for proposal in reversed(found)}
+            offered.append(Proposal("State", name, f"state == {name}"))
+    unique = {proposal.expression: proposal for proposal in reversed(offered)}
     return tuple(reversed(unique.values()))
 
 

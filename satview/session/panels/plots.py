@@ -172,14 +172,14 @@ def plot_durations(
         Cancelled: A newer request came.
     """
     scope = scope_of(trace, window, None, basis, borrowed(is_cancelled))
-    found = occurrences(scope, measure.key, threads)
-    duration = trace.clock.durations_ns(found.cycles)
-    if not len(found):
-        return DurationsPlotted(measure, found, duration, None, (), scope.window, whose)
+    lengths = occurrences(scope, measure.key, threads)
+    duration = trace.clock.durations_ns(lengths.cycles)
+    if not len(lengths):
+        return DurationsPlotted(measure, lengths, duration, None, (), scope.window, whose)
     names = [f"p{share * 100:g}" for share in SHARES]
-    cycles = (*found.percentiles(), int(found.cycles.max()))
+    cycles = (*lengths.percentiles(), int(lengths.cycles.max()))
     marks = tuple((name, trace.clock.duration_ns(value)) for name, value in zip((*names, "max"), cycles, strict=True))
-    return DurationsPlotted(measure, found, duration, histogram(duration), marks, scope.window, whose,
+    return DurationsPlotted(measure, lengths, duration, histogram(duration), marks, scope.window, whose,
                             trust_in_durations(trace, _ANALYSES[measure.key.partition(":")[0]]))  # fmt: skip
 
 
@@ -199,8 +199,8 @@ def plot_counts(
         Cancelled: A newer request came.
     """
     if conditions:
-        found = [task_for(text, trace, evaluator)(is_cancelled, report) for text in conditions]
-        kinds = [rows for rows in found if isinstance(rows, np.ndarray)]
+        of_conditions = [task_for(text, trace, evaluator)(is_cancelled, report) for text in conditions]
+        kinds = [rows for rows in of_conditions if isinstance(rows, np.ndarray)]
         titles = conditions
     else:
         titles, kinds = _by_class(trace, window, is_cancelled)

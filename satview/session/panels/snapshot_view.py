@@ -86,18 +86,18 @@ class SnapshotView(WatchedAnswer):
     def _request(self) -> None:
         if not self._is_watched or self._cycles is None:
             return
-        trace, at = self._opened.trace, self._cycles
-        is_there = self.found is not None and self.found_cycles == at and self.found.trace is trace
-        if is_there or not trace.window.contains(at):
+        trace, moment_cycles = self._opened.trace, self._cycles
+        is_there = self.found is not None and self.found_cycles == moment_cycles and self.found.trace is trace
+        if is_there or not trace.window.contains(moment_cycles):
             self.changed.emit()
         else:
-            self._start(partial(_find, trace, at, self._opened.basis))
+            self._start(partial(_find, trace, moment_cycles, self._opened.basis))
 
     def _take(self, result: object) -> None:
         if isinstance(result, tuple):
             self.found_cycles, self.found = result
 
 
-def _find(trace: Trace, at: int, basis: Basis, is_cancelled: IsCancelled, _report: Report) -> object:
+def _find(trace: Trace, moment_cycles: int, basis: Basis, is_cancelled: IsCancelled, _report: Report) -> object:
     """Run in the task; holds the trace, no widget."""
-    return at, snapshot(trace, at, basis, is_cancelled, by_state=True)
+    return moment_cycles, snapshot(trace, moment_cycles, basis, is_cancelled, by_state=True)

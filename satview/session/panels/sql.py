@@ -56,27 +56,27 @@ def sql_completions(
     start = begun.start() if begun else position
     word, head = before[start:].lower(), before[:start]
     if owner := _OWNER.search(head):
-        found = _columns(_sources(text).get(owner[1].lower(), owner[1].lower()))
+        offered = _columns(_sources(text).get(owner[1].lower(), owner[1].lower()))
     elif _AFTER_SOURCE.search(head):
-        found = [*_tables(), *more()]
+        offered = [*_tables(), *more()]
     else:
         names = dict.fromkeys(_sources(text).values())
-        found = [pair for name in names for pair in _columns(name)]
-        found += [*_tables(), *more()] if word else []
-        found += [(keyword, "") for keyword in _KEYWORDS] if word else []
-    fits = {name: says for name, says in reversed(found) if name.lower().startswith(word) and name.lower() != word}
-    fitting = [name for name, _ in dict.fromkeys(found) if name in fits]
+        offered = [pair for name in names for pair in _columns(name)]
+        offered += [*_tables(), *more()] if word else []
+        offered += [(keyword, "") for keyword in _KEYWORDS] if word else []
+    fits = {name: says for name, says in reversed(offered) if name.lower().startswith(word) and name.lower() != word}
+    fitting = [name for name, _ in dict.fromkeys(offered) if name in fits]
     return [Completion(name, start, position, fits[name].replace("`", "")) for name in dict.fromkeys(fitting)][:_MOST]
 
 
 def _sources(text: str) -> dict[str, str]:
     """Return the tables and views that a query names, by their names and by the short ones that it gives them."""
-    found = {}
+    table_of = {}
     for name, alias in _ALIAS.findall(text):
-        found[name.lower()] = name.lower()
+        table_of[name.lower()] = name.lower()
         if alias and alias.lower() not in (word.split()[0] for word in _KEYWORDS):
-            found[alias.lower()] = name.lower()
-    return found
+            table_of[alias.lower()] = name.lower()
+    return table_of
 
 
 def _columns(name: str) -> list[tuple[str, str]]:

@@ -114,8 +114,8 @@ class Found:
                 passes[self._rows] = True
             self._kinds = int(np.count_nonzero(self._counts_by_code()))
             self._statistics = Statistics(trace, self._window, passes, self._basis, borrowed(self._should_stop))
-        found = self._statistics
-        table = statistics_table(key, found, self._threads)
+        statistics = self._statistics
+        table = statistics_table(key, statistics, self._threads)
         part = trace.rows_between(self._window)
         total = part.stop - part.start
         threads = len(trace.threads) - 1
@@ -123,13 +123,13 @@ class Found:
             table,
             self._window,
             self._follows,
-            total if found.passes is None else int(np.count_nonzero(found.passes[part])),
+            total if statistics.passes is None else int(np.count_nonzero(statistics.passes[part])),
             total,
             self._kinds,
             int(np.count_nonzero(trace.code_counts)),
             threads if self._threads is None else int(np.count_nonzero(self._threads[1:])),
             threads,
-            lost_words(trace, found.lost_cycles),
+            lost_words(trace, statistics.lost_cycles),
         )
 
     def _counts_by_code(self) -> NDArray[np.int64]:

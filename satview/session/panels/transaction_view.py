@@ -105,12 +105,12 @@ def _find(
 ) -> FoundRows:  # fmt: skip
     """Run in the task; holds the trace, no widget."""
     if isinstance(requested, TransactionFilter):
-        found = transaction_table(trace, requested)
+        rows = transaction_table(trace, requested)
     else:
-        found = latency_table(trace, requested)
-    table = latency_figures(trace, found) if mode is RowMode.FIGURES else found
+        rows = latency_table(trace, requested)
+    table = latency_figures(trace, rows) if mode is RowMode.FIGURES else rows
     name, descending = order
     if name or table.question.sort_name:
         table = table.sorted_by(name or table.question.sort_name, descending)
-    total = len(found) if mode is RowMode.FIGURES else found.total
+    total = len(rows) if mode is RowMode.FIGURES else rows.total
     return FoundRows(mode, requested.window, total, table)

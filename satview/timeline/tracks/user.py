@@ -49,17 +49,17 @@ def user_lanes(trace: Trace, rows: Rows, user: UserLanes) -> list[Found]:
         user: What is known of them.
     """
     numbers = trace.events.code[rows] & wire.EVENT_MASK
-    found, in_intervals = list[Found](), set[int]()
+    lanes, in_intervals = list[Found](), set[int]()
     for rule in (*user.rules, *pairs_by_name(user.events)):
         if rule.kind is UserRuleKind.INTERVAL and rule.number not in in_intervals:
             of_rule = _intervals(trace, rows, rule, user)
             if len(of_rule):
-                found.append(of_rule)
+                lanes.append(of_rule)
                 in_intervals |= {rule.number, rule.end_number}
     for number in np.unique(numbers).tolist():
         if number not in in_intervals:
-            found += [_lane(trace, mine, number, user, file) for file, mine in by_file(trace, rows[numbers == number])]
-    return found
+            lanes += [_lane(trace, own, number, user, file) for file, own in by_file(trace, rows[numbers == number])]
+    return lanes
 
 
 def _lane(trace: Trace, rows: Rows, number: int, user: UserLanes, file: str) -> Found:
@@ -82,12 +82,12 @@ def _lane(trace: Trace, rows: Rows, number: int, user: UserLanes, file: str) -> 
 
 
 def _intervals(trace: Trace, rows: Rows, rule: UserRule, user: UserLanes) -> Found:
-    first, last = interval_rows(trace, rows, rule.number, rule.end_number)
+    begin_rows, end_rows = interval_rows(trace, rows, rule.number, rule.end_number)
     event = user.events.get(rule.number)
     name = rule.name or (event.name if event is not None else "") or f"event {rule.number}"
-    time, owner = trace.events.time_cycles, trace.events.thread[first].astype(np.int64)
-    return Found(Owner.THREAD, owner, time[first], np.maximum(time[last], time[first] + 1), first,
-                 hues(np.full(len(first), rule.number)), name, f"{rule.number}-{rule.end_number}",
+    time, owner = trace.events.time_cycles, trace.events.thread[begin_rows].astype(np.int64)
+    return Found(Owner.THREAD, owner, time[begin_rows], np.maximum(time[end_rows], time[begin_rows] + 1), begin_rows,
+                 hues(np.full(len(begin_rows), rule.number)), name, f"{rule.number}-{rule.end_number}",
                  f"{rule.number}..{rule.end_number}", text=partial(_text, trace, event, name))  # fmt: skip
 
 
@@ -103,34 +103,34 @@ def interval_rows(trace: Trace, rows: Rows, number: int, end_number: int) -> tup
     Returns:
         uint32 (n,) each: rows of the events that begin and end them.
     """
-    mine = rows[np.isin(trace.events.code[rows] & wire.EVENT_MASK, (number, end_number))]
-    mine = mine[trace.events.thread[mine] != UNKNOWN_THREAD]
-    mine = mine[stable_order(trace.events.thread[mine])]
-    is_begin = trace.events.code[mine] & wire.EVENT_MASK == number
+    own = rows[np.isin(trace.events.code[rows] & wire.EVENT_MASK, (number, end_number))]
+    own = own[trace.events.thread[own] != UNKNOWN_THREAD]
+    own = own[stable_order(trace.events.thread[own])]
+    is_begin = trace.events.code[own] & wire.EVENT_MASK == number
     if number == end_number:  # the same event begins and ends it, alternately
-        of_thread = trace.events.thread[mine]
-        first = np.searchsorted(of_thread, of_thread)
-        is_begin = (np.arange(len(mine)) - first) % 2 == 0
-    thread = trace.events.thread[mine]
-    part = np.cumsum(np.append(False, thread[1:] != thread[:-1])[: len(mine)])
-    at, end = nested_pairs(np.where(is_begin, 1, -1).astype(np.int8), part)
-    whole = is_whole(trace, mine[at], mine[end])
-    return mine[at[whole]], mine[end[whole]]
+        of_thread = trace.events.thread[own]
+        begin_rows = np.searchsorted(of_thread, of_thread)
+        is_begin = (np.arange(len(own)) - begin_rows) % 2 == 0
+    thread = trace.events.thread[own]
+    part = np.cumsum(np.append(False, thread[1:] != thread[:-1])[: len(own)])
+    begin, end = nested_pairs(np.where(is_begin, 1, -1).astype(np.int8), part)
+    whole = is_whole(trace, own[begin], own[end])
+    return own[begin[whole]], own[end[whole]]
 
 
 def pairs_by_name(events: Mapping[int, UserEvent]) -> list[UserRule]:
     """Return rules for events that are called the same but for begin and end, enter and exit, start and stop."""
     by_name = {event.name.casefold(): event for event in events.values()}
-    found = []
+    rules = []
     for event in events.values():
         for begin, end in (("begin", "end"), ("enter", "exit"), ("entry", "exit"), ("start", "stop"), ("start", "end")):
             stem = event.name.casefold().removesuffix(begin)
             other = by_name.get(stem + end) if stem != event.name.casefold() else None
             if other is not None and stem:
                 name = event.name[: len(stem)].rstrip(" _-.:")
-                found.append(UserRule(event.number, UserRuleKind.INTERVAL, other.number, 0, name))
+                rules.append(UserRule(event.number, UserRuleKind.INTERVAL, other.number, 0, name))
                 break
-    return found
+    return rules
 
 
 def _counted(event: UserEvent | None, rule: UserRule | None) -> tuple[int, UserField] | None:
@@ -139,14 +139,14 @@ def _counted(event: UserEvent | None, rule: UserRule | None) -> tuple[int, UserF
         if rule.kind is UserRuleKind.MOMENT:
             return None
         if rule.label:
-            labels = [each.label for each in event.fields] if event is not None else []
+            labels = [field.label for field in event.fields] if event is not None else []
             return event.number_at(labels.index(rule.label)) if event is not None and rule.label in labels else None
         named = event.number_at(rule.field) if event is not None else None
         return named if named is not None else (4 * rule.field, _WORD)
     if event is None or len(event.fields) != 1:
         return None
-    found = event.number_at(0)  # an event with one number is a counter, unless it names values or an address
-    return found if found is not None and found[1].is_counter else None
+    counter = event.number_at(0)  # an event with one number is a counter, unless it names values or an address
+    return counter if counter is not None and counter[1].is_counter else None
 
 
 def _values(trace: Trace, rows: Rows, byte: int, form: UserField) -> NDArray[np.float64]:
@@ -167,7 +167,11 @@ def _text(trace: Trace, event: UserEvent | None, name_or_row: str | int, row: in
         return f"{name or event.name} {fields}".strip()
     if name:
         return name
-    texts = [each.text for each in trace.payloads.decode(row, _TEXT_WORDS).arguments if isinstance(each.value, str)]
+    texts = [
+        argument.text
+        for argument in trace.payloads.decode(row, _TEXT_WORDS).arguments
+        if isinstance(argument.value, str)
+    ]
     return " ".join(texts) or " ".join(f"{word:#x}" for word in trace.payloads.words(row)[:_WORDS_SHOWN].tolist())
 
 

@@ -216,11 +216,11 @@ class ConnectServerInfo(Call):
         coids = [coid for coid in sorted(process.connections) if coid >= self.coid]
         if not coids:
             raise QnxError(Errno.EINVAL, f"no connection from {self.coid:#x} on")
-        found = process.connections[coids[0]]
+        connection = process.connections[coids[0]]
         info = {
-            "info->pid": found.channel.process.pid,
-            "info->chid": found.channel.chid,
-            "info->scoid": found.scoid,
+            "info->pid": connection.channel.process.pid,
+            "info->chid": connection.channel.chid,
+            "info->scoid": connection.scoid,
             "info->coid": coids[0],
         }
         kernel.complete(thread, coids[0], coid=coids[0], **info)

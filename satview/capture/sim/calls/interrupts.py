@@ -205,9 +205,9 @@ class InterruptMask(_MaskCall):
         """
         kernel.enter(cpu, thread, self)
         source = kernel.sources.get(self.vector)
-        mine = [a for a in source.attachments if a.process is thread.process] if source is not None else []
-        if not mine:
+        own = [a for a in source.attachments if a.process is thread.process] if source is not None else []
+        if not own:
             raise QnxError(Errno.EINVAL, f"nothing attached to interrupt {self.vector}")
-        for attachment in mine:
+        for attachment in own:
             attachment.is_masked = True
         kernel.complete(thread, 1, mask_level=1)

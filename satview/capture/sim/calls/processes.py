@@ -390,12 +390,12 @@ def find_thread(kernel: KernelServices, thread: Thread, pid: int, tid: int) -> T
         QnxError: ESRCH; there is none, or it is dead.
     """
     process = kernel.processes.get(pid) if pid else thread.process
-    found = process.threads.get(tid) if process is not None and tid else thread if not pid else None
-    if process is not None and found is None and not tid:
-        found = next(iter(process.threads.values()), None)
-    if found is None or found.state == "DEAD":
+    thread_there = process.threads.get(tid) if process is not None and tid else thread if not pid else None
+    if process is not None and thread_there is None and not tid:
+        thread_there = next(iter(process.threads.values()), None)
+    if thread_there is None or thread_there.state == "DEAD":
         raise QnxError(Errno.ESRCH, f"no thread {tid} in process {pid}" if pid else f"no thread {tid}")
-    return found
+    return thread_there
 
 
 @dataclass(slots=True)

@@ -60,8 +60,8 @@ class EventLoop:
 
     def vary(self, cost: tuple[int, int]) -> int:
         """Return a length between the bounds (lowest, spread) in cycles."""
-        self._jitter_at = at = (self._jitter_at + 1) % _JITTER
-        return cost[0] + int(cost[1] * self._jitter[at])
+        self._jitter_at = position = (self._jitter_at + 1) % _JITTER
+        return cost[0] + int(cost[1] * self._jitter[position])
 
     def stamp(self) -> int:
         """Move the clock past one event and return its time; no two are equal.
@@ -70,9 +70,11 @@ class EventLoop:
         """
         if not self.nesting and self.events_due and self.events_due[0][0] <= self.now:
             self.poll_nested()
-        self._jitter_at = at = (self._jitter_at + 1) % _JITTER  # `vary`, without the call: this is the hottest line
+        self._jitter_at = position = (
+            self._jitter_at + 1
+        ) % _JITTER  # `vary`, without the call: this is the hottest line
         low, spread = self._event_cost
-        self.now += low + int(spread * self._jitter[at])
+        self.now += low + int(spread * self._jitter[position])
         return self.now
 
     def spend(self, ns: int) -> None:

@@ -196,8 +196,8 @@ class Truth:
 
     def forget(self) -> None:
         """Drop everything so far where it will not be read: a long capture needs no more memory than a short one."""
-        for each in fields(self):
-            value = getattr(self, each.name)
+        for column in fields(self):
+            value = getattr(self, column.name)
             if isinstance(value, list):
                 value.clear()
 
