@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import difflib
+import platform
 from collections.abc import Sequence
 from dataclasses import replace
+from importlib import metadata
 from pathlib import Path
 from typing import Final
 
@@ -189,9 +192,6 @@ def viewer_parser() -> argparse.ArgumentParser:
 
 def _version_lines() -> list[str]:
     """Return the version and what decides how the program works here."""
-    import platform  # both for this only: they bring the parsers of mails and of CSV
-    from importlib import metadata
-
     lines = [f"satview {__version__}", f"Python {platform.python_version()} on {platform.platform()}"]
     for name in ("PySide6-Essentials", "numpy", "pyqtgraph", "construct"):
         try:
@@ -210,7 +210,6 @@ def _refuse_misspelt(arguments: list[str]) -> None:
     word = arguments[0] if arguments else ""
     if not word or word.startswith("-") or Path(word).exists() or not word.replace("-", "").isalnum():
         return
-    import difflib  # on first use: most words are files
 
     near = difflib.get_close_matches(word.lower(), command_names(), 1)
     if near:

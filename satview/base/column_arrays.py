@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import mmap
 import os
+import tempfile
 import threading
 import weakref
 from collections.abc import Sequence
@@ -142,8 +143,6 @@ def _mapped(rows: int, dtype: np.dtype[Any]) -> NDArray[Any]:
 
 
 def _pages(size: int) -> mmap.mmap:
-    import tempfile  # on first use: few traces need files beside them
-
     with tempfile.TemporaryFile(buffering=0, dir=_ROOM.folder) as file:
         if hasattr(os, "posix_fallocate"):
             os.posix_fallocate(file.fileno(), 0, size)  # a full disk is an error here, not a dead process later

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -42,7 +43,6 @@ def timed(step: str, switch: str = "timing") -> Iterator[None]:
     if switch not in _on:
         yield
         return
-    import logging
 
     start_ns = time.perf_counter_ns()
     yield

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from importlib import import_module
+from importlib.metadata import PackageNotFoundError, requires
 from importlib.util import find_spec
 from typing import Any
 
@@ -30,8 +31,6 @@ def required(name: str) -> Any:
 
 def _with_versions(package: str) -> str:
     """Return a package with the versions that fit this satview, as pip takes it."""
-    from importlib.metadata import PackageNotFoundError, requires  # 6 ms that only a fault needs
-
     try:
         lines = requires("satview") or []
     except PackageNotFoundError:  # satview runs from a folder of sources

@@ -10,6 +10,7 @@ process, and by the variable of the environment in the processes that it starts.
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 import tomllib
@@ -18,6 +19,8 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
 from typing import Final
+
+from platformdirs import user_state_path
 
 from satview.base.errors import SatviewError, UsageError, WriteError
 from satview.base.new_file import write_file
@@ -130,10 +133,6 @@ def _real(path: Path) -> Path:
 
 def _record(owner: Path, outside: tuple[Path, ...]) -> Path:
     """Return the file that is there if a file may name these."""
-    import hashlib  # on first use, as for the settings
-
-    from platformdirs import user_state_path
-
     key = "\0".join(map(str, (_real(owner), *sorted(outside))))
     digest = hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest()[:32]
     return user_state_path("satview", appauthor=False) / "allowed" / digest

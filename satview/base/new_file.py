@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import hashlib
 import os
 import re
 import shutil
@@ -284,7 +285,6 @@ def _stem(name: str) -> str:
     raw = os.fsencode(name)
     if len(raw) <= _NAME_BYTES_MAX:
         return name
-    import hashlib  # rarely needed
 
     return f"{raw[:100].decode('utf-8', 'ignore')}~{hashlib.sha256(raw).hexdigest()[:16]}"
 

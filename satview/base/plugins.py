@@ -7,12 +7,14 @@ a session or a rule file can name one. `SATVIEW_PLUGINS=off` does without all of
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
+from importlib import metadata
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from satview.base.errors import Cancelled, SatviewError, one_line
@@ -136,8 +138,6 @@ def forget() -> None:
 
 
 def _log(level: str, text: str) -> None:
-    import logging  # on first use: most starts log nothing
-
     getattr(logging.getLogger(__name__), level)("%s", text)
 
 
@@ -167,7 +167,6 @@ def _may_have_any() -> bool:
 def _look(kind: PluginKind) -> tuple[Plugin, ...]:
     if not _may_have_any():
         return ()
-    from importlib import metadata  # on first use: brings a reader of e-mail, 20 ms
 
     try:
         entries = metadata.entry_points(group=kind.value)

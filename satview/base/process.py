@@ -7,10 +7,12 @@ import contextlib
 import errno
 import io
 import os
+import platform
 import select
 import signal
 import sys
 import threading
+import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
@@ -202,9 +204,6 @@ def internal_report(error: BaseException, doing: str, version: str) -> str:
         doing: The command line, or what the window did.
         version: Version of satview.
     """
-    import platform  # on first use, for the report
-    import traceback
-
     frames = "".join(traceback.format_exception(error, limit=-_FRAMES_MAX))
     numpy = getattr(sys.modules.get("numpy"), "__version__", "not loaded")
     qt = getattr(sys.modules.get("PySide6"), "__version__", "not loaded")

@@ -7,6 +7,7 @@ a picture, become a formula, or reach the terminal as a command.
 from __future__ import annotations
 
 import re
+from html import escape
 from typing import Final
 
 # Numbers of things in sentences.
@@ -55,8 +56,6 @@ def byte_text(raw: bytes) -> str:
 
 def html_text(text: str) -> str:
     """Return a text for rich text: no mark-up in it is carried out, line feeds become `<br>`."""
-    from html import escape  # on first use: brings the names of all characters
-
     return escape(visible(text)).replace("\n", "<br>")
 
 

@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
+import msgspec
+
 from satview.base.errors import SatviewError, WriteError
 from satview.base.new_file import sync_folder, write_file
 from satview.base.safe_text import visible_line
@@ -66,8 +68,6 @@ def as_declared(content: Any, kind: type[_Kind]) -> _Kind:
     Raises:
         DamagedFileError: It is something else; says where and what.
     """
-    import msgspec  # on first use: an empty window reads nothing that it checks
-
     try:
         return msgspec.convert(content, kind, dec_hook=_converted)
     except UnicodeEncodeError as error:  # of names and words only; paths may have any bytes

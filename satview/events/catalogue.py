@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from difflib import get_close_matches
 from functools import cache
 from threading import Lock
 from typing import Final, Protocol
@@ -133,7 +134,6 @@ class Catalogue:
     def suggest(self, name: str) -> tuple[str, ...]:
         """Return up to five known names near one that `find` does not know."""
         self.find("")
-        from difflib import get_close_matches  # on first use, for a mistake
 
         near = get_close_matches(name.strip().upper(), self._by_name, n=5, cutoff=0.6)
         return tuple(near)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from PySide6.QtCore import QBuffer, QIODevice, QMarginsF, QRect, QSize, QSizeF, Qt
 from PySide6.QtGui import QImage, QPageSize, QPainter, QPdfWriter, QPixmap
+from PySide6.QtSvg import QSvgGenerator
 
 from satview.base.errors import WriteError
 from satview.base.new_file import write_file
@@ -72,8 +73,6 @@ def save_drawing(
 
 
 def _svg(draw: Draw, size: QSize, title: str) -> bytes:
-    from PySide6.QtSvg import QSvgGenerator  # on first use: windows show without it
-
     buffer, generator = _buffer(), QSvgGenerator()
     generator.setOutputDevice(buffer)
     generator.setResolution(_DOTS_PER_INCH)  # else texts whose size is in points come out smaller than the others

@@ -7,6 +7,7 @@ code. `SATVIEW_INSTANCE=off` switches it off; a display without a user in front 
 from __future__ import annotations
 
 import getpass
+import hashlib
 import json
 import os
 import sys
@@ -15,6 +16,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from platformdirs import user_state_path
 from PySide6.QtCore import QObject, QTimer, Slot
 from PySide6.QtNetwork import QLocalServer, QLocalSocket
 
@@ -40,9 +42,6 @@ def instance_name() -> str | None:
         return None
     if not switch and os.environ.get("QT_QPA_PLATFORM", "").split(":")[0] in ("offscreen", "minimal", "vnc"):
         return None
-    import hashlib  # on first use, as for the settings
-
-    from platformdirs import user_state_path
 
     display = f"{switch} {os.environ.get('DISPLAY', '')} {os.environ.get('WAYLAND_DISPLAY', '')}"
     sign = hashlib.sha256(display.encode()).hexdigest()[:12]

@@ -9,6 +9,7 @@ from typing import Final
 from PySide6 import QtCore
 from PySide6.QtCore import QByteArray, QRectF, Qt
 from PySide6.QtGui import QColor, QGuiApplication, QIcon, QPainter, QPalette, QPixmap, QPixmapCache
+from PySide6.QtSvg import QSvgRenderer
 from PySide6.QtWidgets import QApplication, QWidget
 
 from satview.base.resources import resource_path
@@ -390,7 +391,6 @@ def _pixmap(drawing: str, size_px: int, ratio: int) -> QPixmap:
     known = QPixmap()
     if QPixmapCache.find(key, known):
         return known
-    from PySide6.QtSvg import QSvgRenderer  # on first use: windows show without it
 
     pixmap = QPixmap(size_px * ratio, size_px * ratio)
     pixmap.fill(Qt.GlobalColor.transparent)

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from platformdirs import user_state_path
+
 from satview.analysis.alignment import PS_PER_S, START, offsets_ps
 from satview.base.errors import UsageError
 from satview.base.time import NS_PER_S
@@ -71,8 +73,6 @@ def plan(request: AxisRequest, cancelled: Callable[[], bool] | None = None) -> l
 
 def users_axis(entries: Sequence[AxisEntry]) -> Path:
     """Return where the axis of some files is stored for this user; the offsets make no difference."""
-    from platformdirs import user_state_path  # on first use, as for the settings
-
     key = "\0".join(str(entry.path.absolute()) for entry in entries)
     name = "+".join(entry.name for entry in entries)[:_MOST_NAME]
     digest = hashlib.sha256(key.encode("utf-8", "surrogateescape")).hexdigest()[:12]

@@ -8,6 +8,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any, Final
 
+from platformdirs import user_config_path
 from PySide6.QtCore import QObject, Signal
 
 from satview.base.shared_file import DamagedFileError
@@ -729,8 +730,6 @@ def _unknown_in(content: Any) -> dict[str, Any]:
 
 def keys_file() -> Path:
     """Return where this user's keys are stored on this system."""
-    from platformdirs import user_config_path  # on first use, as for the settings
-
     return user_config_path("satview", appauthor=False) / "keys.json"
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from platformdirs import user_config_path
 from PySide6.QtCore import QObject, Signal
 
 from satview.base.shared_file import DamagedFileError
@@ -251,6 +252,4 @@ def _checked(content: Any) -> Any:
 
 def settings_file() -> Path:
     """Return where this user's settings are stored on this system."""
-    from platformdirs import user_config_path  # on first use: not needed by tests and screenshots
-
     return user_config_path("satview", appauthor=False) / "settings.json"

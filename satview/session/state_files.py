@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
+
+from platformdirs import user_config_path, user_state_path
 
 from satview.base.errors import UsageError, WriteError
 from satview.base.shared_file import DamagedFileError, parsed_json, read_shared
@@ -143,8 +146,6 @@ def sign_of(path: Path) -> TraceSign | None:
 
 
 def _digest(data: bytes) -> str:
-    import hashlib  # on first use: loads a library that no window waits for
-
     return hashlib.sha256(data).hexdigest()
 
 
@@ -163,14 +164,10 @@ def is_same(sign: TraceSign | None, path: Path) -> bool:
 
 def users_files() -> StateFiles:
     """Return where this user's files are on this system."""
-    from platformdirs import user_config_path, user_state_path  # on first use, as for the settings
-
     views = user_state_path("satview", appauthor=False) / "views"
     return StateFiles(views, user_config_path("satview", appauthor=False) / "sessions")
 
 
 def users_sessions() -> StateFiles:
     """Return where this user's sessions are, and keep nothing of what shows: for pictures."""
-    from platformdirs import user_config_path
-
     return StateFiles(None, user_config_path("satview", appauthor=False) / "sessions")

@@ -14,6 +14,7 @@ others, and gets a name like theirs with the first change.
 from __future__ import annotations
 
 import errno
+import hashlib
 import json
 import os
 import re
@@ -433,8 +434,6 @@ def _line(row: Any) -> str:
 
 
 def _digest(line: str) -> str:
-    import hashlib  # on first use: loads a library that no window waits for
-
     return hashlib.sha256(line.encode()).hexdigest()[:32]
 
 

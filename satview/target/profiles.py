@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Annotated, Final
 
 import msgspec
+from platformdirs import user_config_path
 
 from satview.base.errors import SatviewError, UsageError
 from satview.base.shared_file import DamagedFileError, as_declared, read_shared
@@ -118,8 +119,6 @@ def check_profile(profile: Profile) -> Profile:
 
 def targets_file() -> Path:
     """Return the user's file of targets, which need not exist."""
-    from platformdirs import user_config_path  # on first use, as for the settings
-
     return user_config_path("satview", appauthor=False) / "targets.toml"
 
 

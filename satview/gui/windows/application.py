@@ -21,6 +21,7 @@ from PySide6.QtCore import (
 )
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QApplication
+from shiboken6 import isValid
 
 from satview import __version__
 from satview.base.errors import SatviewError, SourceChangedError
@@ -378,8 +379,6 @@ def _is_dataset(path: Path) -> bool:
 
 
 def _is_alive(window: QObject) -> bool:
-    from shiboken6 import isValid  # on first use
-
     return bool(isValid(window))
 
 

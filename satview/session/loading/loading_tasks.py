@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
+from platformdirs import user_cache_path
 
 from satview.base import column_arrays
 from satview.base.array_file import read_arrays, write_arrays
@@ -45,7 +46,6 @@ def cache_folder() -> Path | None:
         return None
     if named:
         return Path(named)
-    from platformdirs import user_cache_path  # on first use, as for the settings
 
     return user_cache_path("satview", appauthor=False) / "traces"
 

@@ -6,6 +6,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
+from platformdirs import user_state_path
 from PySide6.QtCore import QObject, Signal
 
 from satview.base.shared_file import DamagedFileError
@@ -81,6 +82,4 @@ def _exists(file: Path) -> bool:
 
 def recent_files_file() -> Path:
     """Return where this user's list is stored on this system."""
-    from platformdirs import user_state_path  # on first use, as for the settings
-
     return user_state_path("satview", appauthor=False) / "recent.json"
