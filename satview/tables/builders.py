@@ -160,7 +160,7 @@ def wait(trace: Trace) -> Made:
     start, end_row = trace.events.time_cycles[waits.row], event_rows(waits.end_row)
     end = times_of(trace, end_row)
     return {
-        "thread": waits.thread,
+        "thread": waits.thread.astype(np.int64),
         "state": Texts(waits.value, NAMES_BY_VALUE),
         "start_cycles": start,
         "end_cycles": end,
@@ -169,8 +169,8 @@ def wait(trace: Trace) -> Made:
         "end_event": end_row,
         "call_event": event_rows(waits.call_row),
         "object": np.where(waits.has_object, waits.object, -1),
-        "blocker": found.thread,
-        "blocker_pid": found.pid,
+        "blocker": found.thread.astype(np.int64),
+        "blocker_pid": found.pid.astype(np.int64),
         "certainty": Texts(found.certainty, CERTAINTIES),
     }
 
