@@ -9,27 +9,22 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
-from pathlib import Path
+from dataclasses import dataclass, field, fields, replace
 from typing import Final
 
-import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.analysis.verdicts.periods import NANOSLEEP, regular_period
-from satview.analysis.verdicts.rule import Limits
-from satview.analysis.verdicts.thresholds import default_thresholds
+from satview.analysis.spans import Spans, described_pairs, spans
+from satview.analysis.timing import Timing, bound_cycles
 from satview.base.errors import UsageError
-from satview.base.named_files import read_toml
-from satview.base.shared_file import DamagedFileError, as_declared
-from satview.base.time_text import parse_length
 from satview.core import links
 from satview.events.states import DEAD, READY, RUNNING, STATE_BY_NAME
+from satview.filters.diagnostics import named_by
 from satview.filters.expressions.expression import select
 from satview.linkage import messages, pulses
 from satview.linkage.latencies import DEATH_PULSE
-from satview.linkage.rows import comm_words, rows_of_codes
+from satview.linkage.rows import comm_words, rows_of_codes, stable_order
 from satview.linkage.states import LANE_VALUES, first_that_fits, state_positions
 from satview.linkage.table import NO_EVENT, OPEN, Certainty
 from satview.linkage.transactions import transactions
@@ -41,36 +36,20 @@ from satview.store.trace import Trace
 LEAST_INSTANCES: Final = 3
 """What happens less often is no activity of its own."""
 MOST_ACTIVITIES: Final = 1000
-_MOST_BYTES: Final = 1 << 16
-_MOST_CYCLES: Final = 1 << 62
+CALLED: Final = frozenset(("call", "function"))
+"""Triggers of what a thread does within other work: it has no deadline of its own, and is told last."""
+_ENCLOSED: Final = CALLED | {"events"}
+LEAST_PERIODS: Final = 8
+"""How many periods are needed to learn one."""
+REGULAR_PERCENT: Final = 80
+"""So many of the periods must be as long as their median, within `TOLERANCE_PERCENT`."""
+TOLERANCE_PERCENT: Final = 5
+NANOSLEEP: Final = STATE_BY_NAME["NANOSLEEP"].value
+"""The state of threads that sleep."""
 _RECEIVE: Final = STATE_BY_NAME["RECEIVE"].value
 _INTR: Final = STATE_BY_NAME["INTR"].value
-_EXAMPLE: Final = 'write it as [control] and then deadline = "10 ms"'
 
 _Ints = NDArray[np.int64]
-
-
-class Timing(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What a user says of one activity.
-
-    Attributes:
-        start: Expression of the events that begin it; empty = it is one that is learned.
-        end: Expression of those that end it, the first one after each start; of the same thread, if all threads that
-            begin it also end it.
-        period: How often it is triggered, such as `10 ms`; empty = as learned.
-        deadline: How long it may take; empty = its period.
-        chain: Names of activities that follow each other, such as `camera > control`: it is no activity then.
-        reaction: How long the chain may take from what triggers its first activity to its first response.
-        age: How old the first activity's trigger may be when the last one is done.
-    """
-
-    start: str = ""
-    end: str = ""
-    period: str = ""
-    deadline: str = ""
-    chain: str = ""
-    reaction: str = ""
-    age: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +61,7 @@ class Activity:
         trigger: What begins it, in words.
         thread: Row of the thread that does it most often; 0 = not known.
         period_cycles: -1 = it does not come regularly.
+        is_period_said: A user's file says it; else it is learned.
         deadline_cycles: How long it may take; -1 = without a bound.
         deadline_from: `said`, `period`, or empty.
     """
@@ -90,6 +70,7 @@ class Activity:
     trigger: str
     thread: int
     period_cycles: int
+    is_period_said: bool
     deadline_cycles: int
     deadline_from: str
 
@@ -142,22 +123,34 @@ class Activities:
         activities: In no certain order.
         instances: All of them.
         left_out: How many activities were learned beyond `MOST_ACTIVITIES`, the rarest.
+        calls_left_out: How many kernel calls and functions of threads are none, as others take longer in all.
     """
 
     activities: tuple[Activity, ...]
     instances: Instances
     left_out: int
+    calls_left_out: int = 0
+
+    @property
+    def overrun_cycles(self) -> _Ints:
+        """How much longer than its deadline each instance is, int64; -1 if it is not, or that is not known."""
+        instances = self.instances
+        deadlines = np.array([activity.deadline_cycles for activity in self.activities], np.int64)
+        deadline = deadlines[instances.activity]
+        late = instances.response_cycles - deadline
+        return np.where((deadline > 0) & (late > 0) & instances.is_known, late, -1)
 
     def named(self, text: str) -> int:
         """Return the position of the activity that a name, or a part of the name of one alone, means.
+
+        Parts of names mean what two events enclose, which are called as their thread and more, if nothing else fits.
 
         Raises:
             UsageError: There is none, or there are several.
         """
         names = [activity.name for activity in self.activities]
-        if text in names:
-            return names.index(text)
-        fits = [number for number, name in enumerate(names) if text.casefold() in name.casefold()]
+        fits = [names.index(text)] if text in names else named_by(text, names)
+        fits = [number for number in fits if self.activities[number].trigger not in _ENCLOSED] or fits
         if len(fits) == 1:
             return fits[0]
         meant = ", ".join(names[number] for number in (fits or range(len(names)))[:8])
@@ -167,45 +160,12 @@ class Activities:
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """Instances of one kind of trigger, with the group that each is of: the activity to be."""
+    """Instances of one kind of trigger, with the group that each is of: the activity to be, and what that is called."""
 
     trigger: str
     group: _Ints
     instances: Instances
-
-
-def read_timing(path: Path) -> dict[str, Timing]:
-    """Return what a user's file says of activities, by name.
-
-    Raises:
-        UsageError: The file cannot be read or says something else than it should; says where.
-    """
-    _, content = read_toml(path, _MOST_BYTES, _EXAMPLE)
-    try:
-        timing = as_declared(content, dict[str, Timing])
-    except DamagedFileError as error:
-        raise UsageError(f"{path.name}: {error}; {_EXAMPLE}") from error
-    for name, said in timing.items():
-        if bool(said.start) != bool(said.end):
-            raise UsageError(f"{path.name}: [{name}] needs start and end, or neither for one that is learned")
-        is_chain = bool(said.chain)
-        if is_chain == bool(said.start or said.period or said.deadline) or bool(said.reaction or said.age) > is_chain:
-            raise UsageError(f"{path.name}: [{name}] needs start and end, period or deadline; or chain, with the "
-                             "bounds reaction and age")  # fmt: skip
-        lengths = {"period": said.period, "deadline": said.deadline, "reaction": said.reaction, "age": said.age}
-        for key, text in lengths.items():
-            try:
-                is_fine = not text or parse_length(text) > 0
-            except UsageError as error:
-                raise UsageError(f"{path.name}: [{name}] {key}: {error}") from error
-            if not is_fine:
-                raise UsageError(f"{path.name}: [{name}] {key} is not above 0")
-    return timing
-
-
-def bound_cycles(trace: Trace, text: str) -> int:
-    """Return a length of a file of timing in cycles, at least 1; one that no trace has is cut."""
-    return max(1, min(trace.clock.cycles_of(int(parse_length(text))), _MOST_CYCLES))
+    labels: Mapping[int, str] = field(default_factory=dict)
 
 
 def activities(trace: Trace, timing: Mapping[str, Timing] | None = None) -> Activities:
@@ -213,47 +173,67 @@ def activities(trace: Trace, timing: Mapping[str, Timing] | None = None) -> Acti
 
     Args:
         trace: The events.
-        timing: As of `read_timing`.
+        timing: As of `timing.read_timing`.
 
     Raises:
         UsageError: An expression is wrong, or no learned activity has the name.
     """
-    learned = trace.cached("analysis.activities", _learned)
+    learned = trace.cached(f"analysis.activities {described_pairs(trace)}", _learned)
     return _with_said(trace, learned, timing) if timing else learned
 
 
 def _learned(trace: Trace) -> Activities:
-    by_pulse = _common(_of_pulses(trace))
+    by_pulse = _of_pulses(trace)
     is_woken = np.zeros(len(trace.threads), np.bool_)  # a thread that is woken by pulses may sleep within its work
-    is_woken[by_pulse.instances.thread] = True
-    parts = [by_pulse, _common(_of_messages(trace))]
-    parts += [_common(_of_waits(trace, words, value, is_woken))
-              for words, value in (("sleep", NANOSLEEP), ("interrupt", _INTR))]  # fmt: skip
-    groups = []
-    for number, part in enumerate(parts):
-        _, group, size = np.unique(part.group, return_inverse=True, return_counts=True)
-        order = np.argsort(group, kind="stable")
-        groups += [(number, positions) for positions in np.split(order, np.cumsum(size)[:-1]) if len(positions)]
+    for positions in _groups(by_pulse):
+        is_woken[by_pulse.instances.thread[positions]] = True
+    enclosed = spans(trace)
+    parts = [by_pulse, _of_messages(trace)]
+    parts += [_of_waits(trace, words, value, is_woken) for words, value in (("sleep", NANOSLEEP), ("interrupt", _INTR))]
+    parts += [_of_spans(trace, kind) for kind in enclosed]
+    groups = [(part, positions) for part in parts for positions in _groups(part)]
     left_out = max(0, len(groups) - MOST_ACTIVITIES)
     if left_out:
         groups.sort(key=lambda group: -len(group[1]))
         del groups[MOST_ACTIVITIES:]
-    names = _names(trace, [(parts[number], positions) for number, positions in groups])
-    made, columns = [], []
-    for position, ((number, mine), name) in enumerate(zip(groups, names, strict=True)):
-        instances = parts[number].instances.at(mine)
-        instances = instances.at(np.argsort(instances.start_row, kind="stable"))
-        period = _period(trace, instances.start_row)
-        thread = _usual(instances.thread)
-        made.append(Activity(name, parts[number].trigger, thread, period, period, "period" if period > 0 else ""))
+    learned, columns = [], []
+    for position, ((part, positions), name) in enumerate(zip(groups, _names(trace, groups), strict=True)):
+        instances = part.instances.at(positions[np.argsort(part.instances.start_row[positions], kind="stable")])
+        period = regular_period(trace, instances.start_row) or -1
+        deadline = -1 if part.trigger in CALLED else period
+        learned.append(Activity(name, part.trigger, _usual(instances.thread), period, False, deadline,
+                                "period" if deadline > 0 else ""))  # fmt: skip
         instances.activity[:] = position
         columns.append(instances)
-    return Activities(tuple(made), _joined(columns), left_out)
+    return Activities(tuple(learned), _joined(columns), left_out, sum(kind.left_out for kind in enclosed))
 
 
-def _period(trace: Trace, rows: _Ints) -> int:
-    """Return the period with which events come, -1 if they do not come regularly."""
-    return regular_period(trace, Limits(default_thresholds(), "missed-period", trace.clock), rows) or -1
+def _groups(part: _Part) -> list[NDArray[np.intp]]:
+    """Return the positions of the instances of each group that are often enough to be an activity."""
+    _, group, size = np.unique(part.group, return_inverse=True, return_counts=True)
+    order = stable_order(group.reshape(-1))
+    return [own for own in np.split(order, np.cumsum(size)[:-1]) if len(own) >= LEAST_INSTANCES]
+
+
+def regular_period(
+    trace: Trace, rows: NDArray[np.integer], least: float = LEAST_PERIODS, regular_percent: float = REGULAR_PERCENT,
+    tolerance_percent: float = TOLERANCE_PERCENT,
+) -> int:  # fmt: skip
+    """Return the period in cycles with which some events come; 0 if they do not come regularly.
+
+    Args:
+        trace: The events.
+        rows: (n,), ascending.
+        least: So many periods are needed to learn it.
+        regular_percent: So many of the periods must be as long as the median of them ...
+        tolerance_percent: ... within this.
+    """
+    gaps = np.diff(trace.events.time_cycles[rows])[is_whole(trace, rows[:-1], rows[1:])]
+    if len(gaps) < least:
+        return 0
+    period = int(np.median(gaps))
+    is_regular = np.abs(gaps - period) <= period * tolerance_percent / 100
+    return period if np.count_nonzero(is_regular) >= len(gaps) * regular_percent / 100 else 0
 
 
 def _joined(parts: Sequence[Instances]) -> Instances:
@@ -274,7 +254,9 @@ def _names(trace: Trace, groups: Sequence[tuple[_Part, NDArray[np.intp]]]) -> li
     plain = []
     for part, positions in groups:
         thread = _usual(part.instances.thread[positions])
-        plain.append(trace.thread_name(thread) if thread else f"nobody ({part.trigger})")
+        label = part.labels.get(int(part.group[positions[0]]), "")
+        name = trace.thread_name(thread) if thread else f"nobody ({part.trigger})"
+        plain.append(f"{name}: {label}" if label else name)
     seen: dict[str, int] = {}
     out = []
     for name, (part, _) in zip(plain, groups, strict=True):
@@ -284,13 +266,6 @@ def _names(trace: Trace, groups: Sequence[tuple[_Part, NDArray[np.intp]]]) -> li
     return out
 
 
-def _common(part: _Part) -> _Part:
-    """Return what happens often enough to be an activity."""
-    _, group, size = np.unique(part.group, return_inverse=True, return_counts=True)
-    keep = np.flatnonzero(size[group.reshape(-1)] >= LEAST_INSTANCES)
-    return _Part(part.trigger, part.group[keep], part.instances.at(keep))
-
-
 def _part(
     trace: Trace, trigger: str, group: _Ints, thread: _Ints, start: _Ints, begin_cycles: _Ints, end: _Ints,
     is_exact: NDArray[np.bool_],
@@ -298,7 +273,9 @@ def _part(
     """Return the instances from events that begin them to events that end them, -1 where the trace has no end."""
     time, last = trace.events.time_cycles, len(trace.events) - 1
     is_open = end < 0
-    is_known = is_whole(trace, start, np.where(is_open, last, end)) & (thread > 0)
+    is_known = is_whole(trace, start, np.where(is_open, last, end))
+    if trigger != "said":  # of what two events say, nobody need know who does it
+        is_known &= thread > 0
     end_cycles = np.where(is_open, trace.window.end, time[end])
     begin_cycles = np.clip(begin_cycles, time[start], end_cycles)
     instances = Instances(np.zeros(len(start), np.int64), thread, time[start], begin_cycles, end_cycles, start, end,
@@ -402,6 +379,15 @@ def _of_waits(trace: Trace, trigger: str, value: int, is_woken: NDArray[np.bool_
     return _part(trace, trigger, thread, thread, start, trace.events.time_cycles[woken], end, is_exact)
 
 
+def _of_spans(trace: Trace, kind: Spans) -> _Part:
+    """Return what two events of one thread enclose."""
+    begin = kind.begin_row
+    thread, time = trace.events.thread[begin].astype(np.int64), trace.events.time_cycles[begin]
+    is_exact = np.ones(len(begin), np.bool_)
+    part = _part(trace, kind.trigger, kind.group, thread, begin, time, kind.end_row, is_exact)
+    return replace(part, labels=kind.labels)
+
+
 def _with_said(trace: Trace, learned: Activities, timing: Mapping[str, Timing]) -> Activities:
     made, columns = list(learned.activities), [learned.instances]
     for name, said in timing.items():
@@ -411,8 +397,8 @@ def _with_said(trace: Trace, learned: Activities, timing: Mapping[str, Timing]) 
             group = _said(trace, name, said)
             group.activity[:] = position = len(made)
             columns.append(group)
-            period = _period(trace, group.start_row)
-            made.append(Activity(name, "said", _usual(group.thread), period, -1, ""))
+            period = regular_period(trace, group.start_row) or -1
+            made.append(Activity(name, "said", _usual(group.thread), period, False, -1, ""))
         else:
             position = learned.named(name)
         activity = made[position]
@@ -423,8 +409,8 @@ def _with_said(trace: Trace, learned: Activities, timing: Mapping[str, Timing]) 
         elif period > 0:
             deadline, source = period, "period"
         made[position] = Activity(name if said.start else activity.name, activity.trigger, activity.thread, period,
-                                  deadline, source)  # fmt: skip
-    return Activities(tuple(made), _joined(columns), learned.left_out)
+                                  bool(said.period), deadline, source)  # fmt: skip
+    return replace(learned, activities=tuple(made), instances=_joined(columns))
 
 
 def _said(trace: Trace, name: str, said: Timing) -> Instances:
@@ -461,6 +447,7 @@ class ChainTimes:
         start_row: int64, the event that begins it.
         is_open: bool, it is not done when the trace ends.
         is_known: bool, no event is missing in between.
+        steps: int64 (n, activities of the chain), the instance of each that it goes through; -1 = it goes not so far.
     """
 
     start_cycles: _Ints
@@ -468,9 +455,15 @@ class ChainTimes:
     start_row: _Ints
     is_open: NDArray[np.bool_]
     is_known: NDArray[np.bool_]
+    steps: _Ints
 
     def __len__(self) -> int:
         return len(self.start_cycles)
+
+    @property
+    def length_cycles(self) -> _Ints:
+        """From start to end, int64 (n,)."""
+        return self.end_cycles - self.start_cycles
 
 
 def chain_of(found: Activities, text: str) -> tuple[int, ...]:
@@ -491,11 +484,13 @@ def reactions(trace: Trace, found: Activities, chain: Sequence[int]) -> ChainTim
     An activity goes on with what one before has done in the instance that the latter triggers, else in the first one
     that begins when the latter is done: as the AUTOSAR timing extensions define the reaction of an event chain.
     """
-    parts = _parts_of(found, chain)
-    first, position = parts[0], np.arange(len(parts[0]))
+    positions, parts = _parts_of(found, chain)
+    first, steps = parts[0], [np.arange(len(parts[0]))]
     for one, other in itertools.pairwise(parts):
-        position = _followed(position, _next_of(trace, one, other))
-    return _chain_times(trace, first, parts[-1].at(np.maximum(position, 0)) if len(parts[-1]) else first, position < 0)
+        steps.append(_followed(steps[-1], _next_of(trace, one, other)))
+    reached = steps[-1]
+    last = parts[-1].at(np.maximum(reached, 0)) if len(parts[-1]) else first
+    return _chain_times(trace, first, last, reached < 0, (positions, steps))
 
 
 def ages(trace: Trace, found: Activities, chain: Sequence[int]) -> ChainTimes:
@@ -504,25 +499,31 @@ def ages(trace: Trace, found: Activities, chain: Sequence[int]) -> ChainTimes:
     The input of an instance is that of the one before that triggers it, else of the last one that was done when it
     began. Instances that have none, as at the start of a trace, are left out.
     """
-    parts = _parts_of(found, chain)
-    last, position = parts[-1], np.arange(len(parts[-1]))
+    positions, parts = _parts_of(found, chain)
+    last, steps = parts[-1], [np.arange(len(parts[-1]))]
     for one, other in itertools.pairwise(reversed(parts)):
-        position = _followed(position, _input_of(trace, other, one))
-    at = np.flatnonzero((position >= 0) & ~last.is_open)
-    last = last.at(at)
-    return _chain_times(trace, parts[0].at(position[at]), last, np.zeros(len(at), np.bool_))
+        steps.insert(0, _followed(steps[0], _input_of(trace, other, one)))
+    at = np.flatnonzero((steps[0] >= 0) & ~last.is_open)
+    steps = [step[at] for step in steps]
+    return _chain_times(trace, parts[0].at(steps[0]), last.at(at), np.zeros(len(at), np.bool_), (positions, steps))
 
 
-def _parts_of(found: Activities, chain: Sequence[int]) -> list[Instances]:
-    return [found.instances.at(found.instances.activity == number) for number in chain]
+def _parts_of(found: Activities, chain: Sequence[int]) -> tuple[list[NDArray[np.intp]], list[Instances]]:
+    """Return which instances each activity of a chain has, and these."""
+    positions = [np.flatnonzero(found.instances.activity == number) for number in chain]
+    return positions, [found.instances.at(own) for own in positions]
 
 
-def _chain_times(trace: Trace, first: Instances, last: Instances, is_missing: NDArray[np.bool_]) -> ChainTimes:
+def _chain_times(
+    trace: Trace, first: Instances, last: Instances, is_missing: NDArray[np.bool_],
+    steps: tuple[list[NDArray[np.intp]], list[_Ints]],
+) -> ChainTimes:  # fmt: skip
     is_open = is_missing | last.is_open
     end_row = np.where(is_open, len(trace.events) - 1, last.end_row)
     end_cycles = np.where(is_open, trace.window.end, last.end_cycles)
     is_known = is_whole(trace, first.start_row, end_row) & first.is_known
-    return ChainTimes(first.start_cycles, end_cycles, first.start_row, is_open, is_known)
+    gone_through = np.stack([_followed(step, own) for own, step in zip(*steps, strict=True)], axis=1)
+    return ChainTimes(first.start_cycles, end_cycles, first.start_row, is_open, is_known, gone_through)
 
 
 def _followed(position: _Ints, following: _Ints) -> _Ints:

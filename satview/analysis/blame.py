@@ -7,23 +7,29 @@ wait begins: the holder of the lock, the server of the message. What these did m
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from enum import IntEnum
+from functools import partial
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from satview.analysis.partitions import has_partitions
+from satview.base.time_text import format_duration
 from satview.events import wire
-from satview.events.states import ABSENT, DEAD, INTERRUPT, READY, RUNNING, STATE_BY_NAME, UNKNOWN
+from satview.events.states import ABSENT, DEAD, INTERRUPT, READY, RUNNING, STATE_BY_NAME, STATE_BY_VALUE, UNKNOWN
+from satview.filters.derived_columns import TraceDerivedColumns
 from satview.linkage.actors import TIMER
 from satview.linkage.blockers import REPLY, RWLOCKS, SEND, blockers
 from satview.linkage.interrupts import nesting
 from satview.linkage.latencies import deliveries
 from satview.linkage.messages import messages
-from satview.linkage.mutexes import MUTEX
+from satview.linkage.mutexes import MUTEX, entries_of
 from satview.linkage.table import NO_EVENT, OPEN
 from satview.linkage.wake_ups import last_sends, wake_ups
+from satview.store.arguments import arguments
+from satview.store.axis import files_of
 from satview.store.losses import idle_threads
 from satview.store.time_ranges import cut_at
 from satview.store.trace import LOGGER, Trace
@@ -32,6 +38,9 @@ from satview.timeline.state_lanes import cpu_spans, interrupt_spans, run_slices,
 
 _Ints = NDArray[np.int64]
 _DEEPEST: Final = 64  # interrupts within interrupts that are told apart
+_IDLE: Final = -1  # instead of a thread that has a CPU
+_SWITCH_NS: Final = 50_000  # a CPU is given to another thread within this; who waits longer is kept from it
+_SET_RUNMASK: Final = 4  # command of ThreadCtl(): <sys/neutrino.h>, _NTO_TCTL_RUNMASK
 _NANOSLEEP: Final = STATE_BY_NAME["NANOSLEEP"].value
 _RECEIVE: Final = STATE_BY_NAME["RECEIVE"].value
 _INTR: Final = STATE_BY_NAME["INTR"].value
@@ -66,6 +75,36 @@ class Blame(IntEnum):
     """The trace does not show it: events are missing, or the thread does not exist."""
 
 
+class Kept(IntEnum):
+    """Why an idle CPU does not help a thread that is ready: in `Shares.value` of NO_CPU, PREEMPTED and TRACING."""
+
+    NOTHING = 0
+    """No CPU is idle, or not for longer than it takes to give it away."""
+    BUDGET = 1
+    """Its runmask allows the idle CPU, on which it runs next or which a call shows; and there are partitions."""
+    RUNMASK = 2
+    """It has set a runmask that forbids the idle CPU."""
+    RUNMASK_OR_BUDGET = 3
+    """No event shows its runmask, and there are partitions."""
+    UNLOGGED_RUNMASK = 4
+    """No event shows its runmask: it had that before the trace, or from who created it."""
+    UNKNOWN = 5
+    """Its runmask allows the idle CPU, and there are no partitions."""
+    SPENT = 6
+    """Its own CPU has a thread of lower priority: only the budget of a partition keeps a thread from that."""
+
+
+_KEPT_WORDS: Final = {
+    Kept.BUDGET: "{} is idle and allowed; perhaps the budget of its partition is used up",
+    Kept.RUNMASK: "{} is idle, which its runmask forbids",
+    Kept.RUNMASK_OR_BUDGET: "{} is idle; perhaps its runmask or the budget of its partition keeps it off",
+    Kept.UNLOGGED_RUNMASK: "{} is idle; perhaps its runmask keeps it off",
+    Kept.UNKNOWN: "{} is idle and allowed",
+    Kept.SPENT: "{} has a thread of lower priority, so the budget of its partition is used up",
+}
+_KEPT_BITS: Final = 3  # of the value; the number of the CPU is above
+
+
 BLAME_WORDS: Final = {
     Blame.OWN: "own work", Blame.EARLIER: "earlier work", Blame.INTERRUPT: "interrupt", Blame.PREEMPTED: "preempted",
     Blame.TRACING: "tracing", Blame.NO_CPU: "ready, CPU not taken", Blame.LOCK: "lock", Blame.MESSAGE: "message",
@@ -84,7 +123,7 @@ class Shares:
         thread: int64, row of the thread that the time is spent with: who has the CPU, holds the lock, serves the
             message, or ends the wait; 0 = nobody, or not known.
         value: int64, by kind: number of the interrupt, address of the lock (-1 = not known), process that the message
-            was sent to (-1), state of a wait as lane value; 0 for others.
+            was sent to (-1), state of a wait as lane value, `Kept` and above it the CPU that is idle; 0 for others.
         cycles: int64, above 0. Those of an interval without a parent add up to it, those of a part to that.
     """
 
@@ -97,6 +136,44 @@ class Shares:
 
     def __len__(self) -> int:
         return len(self.interval)
+
+
+def object_words(trace: Trace, kind: int, value: int) -> str:
+    """Return what a part is about: the interrupt, the lock, the state, or why an idle CPU does not help."""
+    if kind == Blame.INTERRUPT:
+        return f"interrupt 0x{value:x}"
+    if kind == Blame.LOCK:
+        return f"lock 0x{value & (1 << 64) - 1:x}" if value != -1 else ""
+    if kind in (Blame.NO_CPU, Blame.PREEMPTED, Blame.TRACING) and value:
+        return _KEPT_WORDS[Kept(value & (1 << _KEPT_BITS) - 1)].format(trace.cpu_title(value >> _KEPT_BITS))
+    return STATE_BY_VALUE[value].name if kind == Blame.WAIT and value in STATE_BY_VALUE else ""
+
+
+def part_words(trace: Trace, parts: Shares, row: int) -> str:
+    """Return in words how long a part is and with what it was spent: `4.100 ms ready while hog 1 ran`."""
+    kind, thread = Blame(int(parts.kind[row])), int(parts.thread[row])
+    whom = trace.thread_name(thread) if thread > 0 else ""
+    what = object_words(trace, kind, int(parts.value[row]))
+    words = {
+        Blame.INTERRUPT: what,
+        Blame.PREEMPTED: f"ready while {whom} ran" + (f" ({what})" if what else ""),
+        Blame.TRACING: f"ready while {whom} ran, which writes the trace",
+        Blame.LOCK: f"waiting for {what or 'a lock'}" + (f", held by {whom}" if whom else ""),
+        Blame.MESSAGE: "waiting for a reply" + (f" of {whom}" if whom else ""),
+        Blame.WAIT: f"waiting in state {what}" + (f", ended by {whom}" if whom else ""),
+        Blame.SLEEP: "sleeping",
+        Blame.NO_CPU: f"ready, while {what}" if what else "ready, with no other thread on its CPU",
+        Blame.UNKNOWN: "not known",
+        Blame.EARLIER: "work for something earlier",
+    }
+    inner = np.flatnonzero(parts.parent == row)
+    ran = int(parts.cycles[inner[parts.kind[inner] == Blame.OWN]].sum())
+    of_it = f" (which ran for {_length(trace, ran)} of it)" if ran else ""
+    return f"{_length(trace, int(parts.cycles[row]))} {words.get(kind, BLAME_WORDS[kind])}{of_it}"
+
+
+def _length(trace: Trace, cycles: int) -> str:
+    return format_duration(trace.clock.duration_ns(cycles))
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +193,14 @@ class _Pieces:
 
     def __len__(self) -> int:
         return len(self.of)
+
+    @property
+    def cycles(self) -> _Ints:
+        return self.end - self.start
+
+    @classmethod
+    def joined(cls, parts: list[_Pieces]) -> _Pieces:
+        return cls(*(np.concatenate([getattr(part, column.name) for part in parts]) for column in fields(cls)))
 
     def at(self, positions: NDArray[np.intp]) -> _Pieces:
         return _Pieces(*(getattr(self, column.name)[positions] for column in fields(self)))
@@ -200,21 +285,17 @@ def _in_order(parts: _Pieces, below: _Pieces) -> Shares:
 _Timeline = tuple[_Ints, _Ints, _Ints]
 
 
-def cpu_timelines(trace: Trace) -> tuple[_Timeline, ...]:
-    """Return who had each CPU when: edges (m + 1,), threads (m,), 0 = idle or unknown, and interrupts (m,), -1 = none.
+def cpu_timeline(trace: Trace, cpu: int) -> _Timeline:
+    """Return who had a CPU when: edges (m + 1,), threads (m,), interrupts (m,), -1 = none; cached with the trace.
 
-    Cached with the trace.
+    Threads are -1 where the CPU is idle, 0 where that is not known.
     """
-    return trace.cached("analysis.cpu_timelines", _every_timeline)
+    return trace.cached(f"analysis.cpu_timeline {cpu}", partial(_timeline, cpu=cpu))
 
 
-def _every_timeline(trace: Trace) -> tuple[_Timeline, ...]:
-    slices, is_idle = run_slices(trace), idle_threads(trace)
-    return tuple(_timeline(trace, cpu, cpu_spans(trace, cpu, slices, is_idle), is_idle)
-                 for cpu in range(trace.cpu_count))  # fmt: skip
-
-
-def _timeline(trace: Trace, cpu: int, lane: LaneSpans, is_idle: NDArray[np.bool_]) -> _Timeline:
+def _timeline(trace: Trace, cpu: int) -> _Timeline:
+    is_idle = idle_threads(trace)
+    lane = cpu_spans(trace, cpu, run_slices(trace), is_idle)
     handled, nested = interrupt_spans(trace, cpu), nesting(trace, cpu)
     moments = trace.events.time_cycles[nested.rows]
     starts = [lane.start_cycles, moments] + ([] if handled is None else [handled.start_cycles])
@@ -223,7 +304,7 @@ def _timeline(trace: Trace, cpu: int, lane: LaneSpans, is_idle: NDArray[np.bool_
     runner = np.zeros(len(edges), np.int64)
     if lane.thread is not None:
         runner = lane.thread[_last(lane.start_cycles, edges)].astype(np.int64)
-        runner[is_idle[runner]] = 0
+        runner[is_idle[runner]] = _IDLE
     number = np.full(len(edges), -1, np.int64)
     if handled is not None:
         is_handled = handled.value[_last(handled.start_cycles, edges)] == INTERRUPT
@@ -261,7 +342,7 @@ def _split(trace: Trace, thread: _Ints, start: _Ints, end: _Ints) -> _Pieces:
             parts.append(_pieces(mine, start[mine], end[mine], Blame.UNKNOWN))
     none = np.empty(0, np.int64)
     parts.append(_pieces(none, none, none, Blame.UNKNOWN))
-    return _Pieces(*(np.concatenate([getattr(part, column.name) for part in parts]) for column in fields(_Pieces)))
+    return _Pieces.joined(parts)
 
 
 def _pieces(of: _Ints, start: _Ints, end: _Ints, kind: _Ints | int, thread: _Ints | int = 0, value: _Ints | int = 0
@@ -284,11 +365,13 @@ def _of_thread(
     is_on_cpu = ~is_unknown & np.isin(value, (READY, RUNNING))
     for number in np.unique(cpu[is_on_cpu]).tolist():
         at = np.flatnonzero(is_on_cpu & (cpu == number))
-        lane, runner, interrupt = cpu_timelines(trace)[number]
+        lane, runner, interrupt = cpu_timeline(trace, number)
         piece, segment, begun, over = cut_at(start[at], end[at], lane)
         at = at[piece]
-        parts.append(_on_cpu(trace, thread, (of[at], begun, over), value[at] == RUNNING, runner[segment],
-                             interrupt[segment]))  # fmt: skip
+        pieces = _on_cpu(trace, thread, (of[at], begun, over), value[at] == RUNNING, runner[segment],
+                         interrupt[segment])  # fmt: skip
+        is_free = (pieces.kind == Blame.NO_CPU) & (runner[segment] == _IDLE)
+        parts.append(_kept_from_cpu(trace, thread, number, (pieces, event[at]), is_free))
     at = np.flatnonzero(~is_unknown & ~is_on_cpu)
     kind, who, what = _waits(trace, thread, value[at], event[at])
     parts.append(_pieces(of[at], start[at], end[at], kind, who, what))
@@ -316,6 +399,88 @@ def _on_cpu(
     return _pieces(
         times[0], times[1], times[2], kind, np.where(is_other, runner, 0), np.where(interrupt >= 0, interrupt, 0)
     )
+
+
+def _kept_from_cpu(
+    trace: Trace, thread: int, cpu: int, of_cpu: tuple[_Pieces, _Ints], is_free: NDArray[np.bool_]
+) -> _Pieces:
+    """Return pieces with what keeps the thread from its CPU, or from another one that is idle while somebody has that.
+
+    Args:
+        trace: The events.
+        thread: Whose pieces they are.
+        cpu: The CPU on which it runs, or runs next.
+        of_cpu: Pieces on that CPU, and the events that begin the states of the thread, int64.
+        is_free: bool, that CPU is idle.
+    """
+    pieces, events = of_cpu
+    least = trace.clock.cycles_of(_SWITCH_NS)
+    is_long, by_budget = pieces.cycles >= least, has_partitions(trace)
+    allowed = Kept.BUDGET if by_budget else Kept.UNKNOWN
+    pieces.value[is_free & is_long] = allowed | cpu << _KEPT_BITS
+    is_open = np.isin(pieces.kind, (Blame.PREEMPTED, Blame.TRACING)) & is_long
+    if by_budget and is_open.any():
+        at = np.flatnonzero(is_open)
+        at = at[_has_lower_priority(trace, cpu, pieces.start[at], events[at])]
+        pieces.value[at] = Kept.SPENT | cpu << _KEPT_BITS
+        is_open[at] = False
+    out, waiting = [pieces.at(np.flatnonzero(~is_open))], pieces.at(np.flatnonzero(is_open))
+    files = files_of(trace)
+    file = None if files is None else files.part_of_cpu(cpu)
+    first_cpu, cpus = (0, trace.cpu_count) if file is None else (file.first_cpu, file.trace.cpu_count)
+    for other in range(first_cpu, first_cpu + cpus):  # those of the same target
+        if other == cpu or not len(waiting):
+            continue
+        edges, is_idle = _idle_ranges(trace, other)
+        piece, segment, begun, over = cut_at(waiting.start, waiting.end, edges)
+        outside = waiting.cycles - np.bincount(piece, over - begun, len(waiting)).astype(np.int64)
+        if outside.any():  # the CPU is not known all the time
+            continue
+        waiting = replace(waiting.at(piece), start=begun, end=over)
+        is_kept = is_idle[segment] & (over - begun >= least)
+        kept = waiting.at(np.flatnonzero(is_kept))
+        allows = _allows(trace, thread, kept.start, other - first_cpu)
+        unlogged = Kept.RUNMASK_OR_BUDGET if by_budget else Kept.UNLOGGED_RUNMASK
+        reason = np.select([allows == 0, allows == 1], [Kept.RUNMASK, allowed], unlogged)
+        kept.value[:] = reason | other << _KEPT_BITS
+        out.append(kept)
+        waiting = waiting.at(np.flatnonzero(~is_kept))
+    return _Pieces.joined([*out, waiting])
+
+
+def _has_lower_priority(trace: Trace, cpu: int, moments: _Ints, ready: _Ints) -> NDArray[np.bool_]:
+    """Return whether a CPU has a thread of lower priority at some moments than one that certain events make ready."""
+    rows = run_slices(trace)[0]
+    rows = rows[trace.events.cpu[rows] == cpu]
+    run = rows[_last(trace.events.time_cycles[rows], moments)]
+    derived = TraceDerivedColumns(trace)
+    known = ready != NO_EVENT
+    mine, theirs = (derived.priority(np.where(known, events, 0).astype(np.uint32)) for events in (ready, run))
+    return np.asarray(known & (theirs > 0) & (theirs < mine))
+
+
+def _idle_ranges(trace: Trace, cpu: int) -> tuple[_Ints, NDArray[np.bool_]]:
+    """Return when a CPU is idle: edges (m + 1,), and whether it is between them (m,)."""
+    edges, runner, _ = cpu_timeline(trace, cpu)
+    is_idle = runner == _IDLE
+    begins = np.append(True, is_idle[1:] != is_idle[:-1])
+    return np.append(edges[:-1][begins], edges[-1]), is_idle[begins]
+
+
+def _allows(trace: Trace, thread: int, moments: _Ints, cpu: int) -> _Ints:
+    """Return whether the runmask that a thread has set allows a CPU of its target: 1 and 0, -1 = no event shows it."""
+    rows, mask = trace.cached("analysis.runmasks", _runmasks)
+    own = np.flatnonzero(trace.events.thread[rows] == thread)
+    last = np.searchsorted(trace.events.time_cycles[rows[own]], moments, side="right") - 1
+    return np.where(last >= 0, mask[own][last] >> cpu & 1, -1) if len(own) else np.full(len(moments), -1)
+
+
+def _runmasks(trace: Trace) -> tuple[_Ints, _Ints]:
+    """Return the calls by which threads set their runmask, and these."""
+    rows = entries_of(trace, "THREAD_CTL").astype(np.int64)
+    (command, has_command), (mask, has_mask) = arguments(trace, rows, "cmd", "data_p")
+    sets = has_command & has_mask & (command == _SET_RUNMASK)
+    return rows[sets], mask[sets]
 
 
 def writes_trace(trace: Trace) -> NDArray[np.bool_]:

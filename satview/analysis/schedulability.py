@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.analysis.activities import Activities, Instances
-from satview.analysis.blame import cpu_timelines
+from satview.analysis.blame import cpu_timeline
 from satview.analysis.needs import NO_LOSS, PRIORITIES, STATES
 from satview.analysis.partitions import has_partitions, logs_partitions
 from satview.analysis.times.basis import Basis, sum_by
@@ -314,7 +314,8 @@ class _Work:
     def _handlers(self) -> list[tuple[int, _Ints, int]]:
         """Return for each interrupt of each CPU when it is handled, and how long at most."""
         kinds = []
-        for cpu, (edges, _, number) in enumerate(cpu_timelines(self._trace)):
+        for cpu in range(self._trace.cpu_count):
+            edges, _, number = cpu_timeline(self._trace, cpu)
             for kind in np.unique(number[number >= 0]).tolist():
                 rows = np.flatnonzero(number == kind)
                 kinds.append((cpu, edges[rows], int((edges[rows + 1] - edges[rows]).max())))

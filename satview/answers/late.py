@@ -2,42 +2,56 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from satview.analysis.activities import (
+    CALLED,
     LEAST_INSTANCES,
     MOST_ACTIVITIES,
     Activities,
     ChainTimes,
-    Timing,
     activities,
     ages,
-    bound_cycles,
     chain_of,
     reactions,
 )
-from satview.analysis.blame import BLAME_WORDS, Blame, Shares, blame, writes_trace
+from satview.analysis.blame import BLAME_WORDS, Blame, Shares, cpu_timeline, part_words, writes_trace
 from satview.analysis.needs import MESSAGES, PULSES, STATES
-from satview.analysis.times.basis import Basis, percentiles_by, sum_by
+from satview.analysis.spans import MOST_CALLS
+from satview.analysis.times.basis import percentiles_by, sum_by
 from satview.analysis.times.occurrences import Histogram, histogram
+from satview.analysis.timing import Timing, bound_cycles
 from satview.answers.frames import Texts
+from satview.answers.late_comparison import (
+    MOST_COMPARED,
+    Compared,
+    Sample,
+    compared,
+    name_whom,
+    part_columns,
+    split,
+    thinned,
+)
 from satview.answers.table import Column, Kind, Known, Question, Table
+from satview.base.threads import Begun
 from satview.base.time_text import format_duration, format_moment
-from satview.events.states import STATE_BY_VALUE
+from satview.linkage.blockers import blockers
+from satview.linkage.rows import stable_order
+from satview.linkage.waits import waits
+from satview.linkage.wake_ups import wake_ups
 from satview.store.time_ranges import TimeRanges
 from satview.store.trace import Trace
+from satview.timeline.state_lanes import run_slices
 
 _Ints = NDArray[np.int64]
-_MOST_EVENTS: Final = 1 << 24  # in the instances that are split: bounds time and memory, whatever the trace
-_MOST_COMPARED: Final = 1000  # slow, and as many fast instances
+_LONG: Final = 1 << 20  # events: for fewer, another thread gains nothing
 _NAMED_PARTS: Final = 4  # in a sentence
-_SURE: Final = 4.0  # differences of so many standard errors
-_LIKELY: Final = 2.0
 _SQL_INSTANCES: Final = 100
 _SHARES: Final = (0.0, 0.5, 0.99, 1.0)
 _WORDS: Final = ", ".join(f"`{word}`" for word in BLAME_WORDS.values())
@@ -50,11 +64,6 @@ _REASONS: Final = {
 }
 
 
-def _name_whom(trace: Trace, whom: _Ints) -> dict[str, Callable[[int], str]]:
-    """Return what writes whom a part is with: nothing where that is nobody."""
-    return {"whom": lambda row: trace.thread_name(int(whom[row])) if whom[row] > 0 else ""}
-
-
 def _length(name: str, title: str, meaning: str) -> Column:
     return Column(name, Kind.DURATION, meaning, title, is_nullable=True, reasons=_REASONS)
 
@@ -65,8 +74,8 @@ ACTIVITIES: Final = Question(
     "What is done again and again, how long does it take, and is it in time?",
     (
         Column("activity", Kind.TEXT, "the thread that does it, or its name in a file of timing", "Activity"),
-        Column("trigger", Kind.TEXT, "what begins it: `pulse`, `message`, `sleep` (its end), `interrupt`, or `said`",
-               "Triggered by"),
+        Column("trigger", Kind.TEXT, "what begins it: `pulse`, `message`, `sleep` (its end), `interrupt`, `events` "
+               "(of a user), `function`, `call`, or `said`", "Triggered by"),
         Column("thread", Kind.THREAD, "the thread that does it most often"),
         Column("count", Kind.COUNT, "its instances", "Count"),
         Column("undecided", Kind.COUNT, "of these, those within which events are missing", "Unknown"),
@@ -91,7 +100,7 @@ ACTIVITIES: Final = Question(
     ),
     "misses",
     f"Nothing is done {LEAST_INSTANCES} times or more.",
-    note=f"what pulses, messages, interrupts or the end of a sleep begin {LEAST_INSTANCES} times or more",
+    note=f"what pulses, messages, interrupts, sleeps, user events or calls begin {LEAST_INSTANCES} times or more",
 )  # fmt: skip
 INSTANCES: Final = Question(
     "activity_instances",
@@ -153,27 +162,6 @@ CHAINS: Final = Question(
     "",
     "The file of timing names no chain.",
 )  # fmt: skip
-COMPARISON: Final = Question(
-    "slow_against_fast",
-    "Slow against fast",
-    "What do slow instances have that fast ones have not?",
-    (
-        Column("part", Kind.TEXT, "what the time was spent with", "Part"),
-        Column("whom", Kind.THREAD, "with whom", "Whom", is_nullable=True),
-        Column("what", Kind.TEXT, "which interrupt, lock, or state", "What"),
-        Column("explains", Kind.DURATION, "mean of the slow ones less that of the fast ones", "Explains"),
-        Column("share", Kind.SHARE, "of what slow ones take longer", "Share"),
-        Column("slow", Kind.DURATION, "mean of the slow ones", "Slow"),
-        Column("fast", Kind.DURATION, "mean of the fast ones", "Fast"),
-        Column("in_slow", Kind.COUNT, "slow ones that have any of it", "In slow"),
-        Column("in_fast", Kind.COUNT, "fast ones that have any of it", "In fast"),
-        Column("sure", Kind.TEXT, f"`sure`: the difference is {_SURE:g} standard errors or more; `likely`: "
-               f"{_LIKELY:g}; `unsure`: less", "Sure"),
-    ),
-    "",
-    "Slow and fast instances spend their time alike, or there are too few of them.",
-    note="the slowest tenth against the faster half; what the slow ones have less of is left out",
-)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,13 +187,6 @@ class Late:
         """The deadline of each activity, -1 = none."""
         return np.array([activity.deadline_cycles for activity in self.found.activities], np.int64)
 
-    def _overrun(self) -> _Ints:
-        """Return how much longer than its deadline each instance is, -1 if it is not, or that is not known."""
-        instances = self.found.instances
-        deadline = self._deadline[instances.activity]
-        late = instances.response_cycles - deadline
-        return np.where((deadline > 0) & (late > 0) & instances.is_known, late, -1)
-
     @property
     def _cannot_tell(self) -> str:
         more = f"the {self.found.left_out:,} rarest activities of more than {MOST_ACTIVITIES:,} are left out"
@@ -215,7 +196,7 @@ class Late:
         """Return positions of instances: the latest first, then the longest; those that are not known come last."""
         instances = self.found.instances
         at = np.arange(len(instances)) if activity is None else np.flatnonzero(instances.activity == activity)
-        overrun = self._overrun()[at]
+        overrun = self.found.overrun_cycles[at]
         order = np.lexsort((-instances.response_cycles[at], -overrun, ~instances.is_known[at]))
         return at[order][:count]
 
@@ -236,7 +217,8 @@ class Late:
         deadline = self._deadline
         ratio = longest / np.maximum(np.where(deadline > 0, deadline, median), 1)
         is_own = writes_trace(self.trace)[[activity.thread for activity in self.found.activities]]
-        return int(np.lexsort((-ratio, deadline <= 0, is_own))[0])
+        is_called = np.array([activity.trigger in CALLED for activity in self.found.activities])
+        return int(np.lexsort((-ratio, deadline <= 0, is_called, is_own))[0])
 
     def activities(self) -> Table:
         """Return the activities with their figures."""
@@ -249,9 +231,9 @@ class Late:
         shares = percentiles_by(number, response, count, _SHARES)
         none = size == undecided
         longest = np.full(count, -1, np.int64)
-        order = np.lexsort((-instances.start_cycles[known], response))
-        longest[number[order]] = instances.start_row[known][order]
-        deadline, overrun = self._deadline, self._overrun()
+        at = np.flatnonzero(response == shares[-1][number])[::-1]  # of equals the first
+        longest[number[at]] = instances.start_row[known][at]
+        deadline, overrun = self._deadline, self.found.overrun_cycles
         misses = np.bincount(instances.activity[overrun > 0], minlength=count)
         doubt = np.zeros(count, np.uint8)
         for is_so, value in ((~instances.is_exact, Known.INFERRED), (instances.is_open & known, Known.AT_LEAST),
@@ -262,6 +244,8 @@ class Late:
                   for name, share in zip(("min", "median", "p99", "max"), shares, strict=True)}  # fmt: skip
         has_bound = (deadline > 0) & ~none
         running, window = self._running(), max(1, trace.window.length)
+        calls = (f"{self.found.calls_left_out:,} kernel calls or functions of threads are left out, which take less "
+                 f"time in all than the {MOST_CALLS} of each that are listed")  # fmt: skip
         return Table(
             ACTIVITIES,
             trace,
@@ -285,21 +269,21 @@ class Late:
                 "event": longest,
             },
             known=dict.fromkeys(values, doubt),
-            cannot_tell="\n".join(filter(None, (self._cannot_tell, PULSES.advice(trace), MESSAGES.advice(trace)))),
+            cannot_tell="\n".join(filter(None, (self._cannot_tell, calls if self.found.calls_left_out else "",
+                                                PULSES.advice(trace), MESSAGES.advice(trace)))),
         )  # fmt: skip
 
     def _running(self) -> _Ints:
         """Return how long threads run within the instances of each activity, interrupts included, cycles."""
-        instances, runs = self.found.instances, Basis(self.trace).runs
-        order = np.argsort(runs.thread, kind="stable")
-        first = np.searchsorted(runs.thread[order], np.arange(len(self.trace.threads) + 1))
-        total = np.zeros(len(instances), np.int64)
-        by_thread = np.argsort(instances.thread, kind="stable")
-        edges = np.searchsorted(instances.thread[by_thread], np.arange(len(self.trace.threads) + 1))
+        instances, (rows, ends) = self.found.instances, run_slices(self.trace)
+        threads, starts = self.trace.events.thread[rows], self.trace.events.time_cycles[rows]
+        order, by_thread = stable_order(threads), stable_order(instances.thread)
+        numbers, total = np.arange(len(self.trace.threads) + 1), np.zeros(len(instances), np.int64)
+        first, edges = (np.searchsorted(column, numbers) for column in (threads[order], instances.thread[by_thread]))
         for thread in np.unique(instances.thread[instances.thread > 0]).tolist():
             mine = by_thread[edges[thread] : edges[thread + 1]]
             own = order[first[thread] : first[thread + 1]]
-            ran = TimeRanges.of(runs.start[own], runs.end[own])
+            ran = TimeRanges(starts[own], ends[own])
             total[mine] = ran.within(instances.begin_cycles[mine], instances.end_cycles[mine])
         return sum_by(instances.activity, total, len(self.found.activities))
 
@@ -307,7 +291,7 @@ class Late:
         """Return the instances of one activity or of all, the worst first."""
         instances, at = self.found.instances, self.worst(activity)
         shown = instances.at(at)
-        deadline, overrun = self._deadline[shown.activity], self._overrun()[at]
+        deadline, overrun = self._deadline[shown.activity], self.found.overrun_cycles[at]
         outcome = np.where(deadline > 0, np.where(overrun > 0, 1, 0), 2)
         outcome[shown.is_open & (overrun <= 0)] = 3
         outcome[~shown.is_known] = 4
@@ -349,7 +333,7 @@ class Late:
                            for text in (said.reaction, said.age)]  # fmt: skip
         figures, doubt = np.full((len(times), 6), -1, np.int64), np.zeros(len(times), np.uint8)
         for row, found in enumerate(times):
-            length, known = (found.end_cycles - found.start_cycles), np.flatnonzero(found.is_known)
+            length, known = found.length_cycles, np.flatnonzero(found.is_known)
             if len(known):
                 shares = percentiles_by(np.zeros(len(known), np.int64), length[known], 1, _SHARES)
                 longest = known[np.argmax(length[known])]
@@ -373,20 +357,28 @@ class Late:
             known=dict.fromkeys(("min", "median", "p99", "max"), doubt),
         )
 
-    def blamed(self, at: _Ints) -> tuple[_Ints, Shares]:
-        """Return the parts of some instances, and which these are: as many of the first ones as the bounds allow."""
-        trace, chosen = self.trace, self.found.instances.at(at)
-        first, last = (np.searchsorted(trace.events.time_cycles, times) for times in
-                       (chosen.start_cycles, chosen.end_cycles))  # fmt: skip
-        at = at[: max(1, int(np.searchsorted(np.cumsum(last - first), _MOST_EVENTS, side="right")))]
-        chosen = self.found.instances.at(at)
-        return at, blame(trace, chosen.thread, chosen.start_cycles, chosen.begin_cycles, chosen.end_cycles)
+    def explained(self, at: _Ints) -> tuple[Table, tuple[str, ...]]:
+        """Return the parts of some instances, in their order, and of each in words where most of its time went.
+
+        What holders and servers did is below its part. Of instances that are too long to be split there are no words.
+        """
+        count, parts = split(self.trace, self.found.instances.at(at))
+        bounds = np.searchsorted(parts.interval, np.arange(count + 1)).tolist()
+        says = (self._says(instance, parts, range(first, last)) for instance, first, last in
+                zip(at[:count].tolist(), bounds[:-1], bounds[1:], strict=True))  # fmt: skip
+        return self._blame_table(at, count, parts), tuple(says)
 
     def blame(self, at: _Ints) -> Table:
         """Return the parts of some instances, in their order; what holders and servers did is below its part."""
-        split, parts = self.blamed(at)
-        chosen = self.found.instances.at(split)
-        missing = f"only {len(split):,} of {len(at):,} instances are split: they are too long for more"
+        return self._blame_table(at, *split(self.trace, self.found.instances.at(at)))
+
+    def says(self, instance: int) -> str:
+        """Return in words how long an instance took and where most of its time went."""
+        return self.explained(np.array([instance]))[1][0]
+
+    def _blame_table(self, at: _Ints, count: int, parts: Shares) -> Table:
+        chosen = self.found.instances.at(at[:count])
+        missing = f"only {count:,} of {len(at):,} instances are split: they are too long for more"
         response = chosen.response_cycles[parts.interval]
         is_inner, holder = parts.parent >= 0, parts.thread[parts.parent] if len(parts) else parts.thread
         whom = np.where(is_inner & (parts.kind == Blame.OWN), holder, parts.thread)
@@ -396,159 +388,110 @@ class Late:
             {
                 "activity": Texts(chosen.activity[parts.interval].astype(np.uint32), self._names),
                 "start": chosen.start_cycles[parts.interval],
-                **self._parts(parts.kind, whom, parts.value),
+                **part_columns(self.trace, parts.kind, whom, parts.value),
                 "length": parts.cycles,
                 "share": parts.cycles / np.maximum(response, 1),
                 "depth": is_inner.astype(np.int64),
                 "event": chosen.start_row[parts.interval],
             },
-            texts=_name_whom(self.trace, whom),
+            texts=name_whom(self.trace, whom),
             parent=parts.parent,
             has_parts=True,
-            cannot_tell="\n".join(filter(None, (self._cannot_tell, missing if len(split) < len(at) else ""))),
+            cannot_tell="\n".join(filter(None, (self._cannot_tell, missing if count < len(at) else ""))),
         )
-
-    def _parts(self, kind: _Ints, thread: _Ints, value: _Ints) -> dict[str, Texts | _Ints]:
-        return {
-            "part": Texts(kind.astype(np.uint8), tuple(BLAME_WORDS.values())),
-            "whom": np.where(thread > 0, thread, -1),
-            "what": Texts.of([_what(*pair) for pair in zip(kind.tolist(), value.tolist(), strict=True)]),
-        }
 
     def slow_against_fast(self, activity: int) -> Table:
         """Return what the slowest tenth of an activity has that the faster half has not, by what it explains."""
-        instances = self.found.instances
-        at = np.flatnonzero((instances.activity == activity) & instances.is_known & ~instances.is_open)
-        at = at[np.argsort(-instances.response_cycles[at], kind="stable")]
-        slow = at[: min(max(1, len(at) // 10), _MOST_COMPARED)]
-        fast = at[len(at) - len(at) // 2 :][:_MOST_COMPARED]
-        if len(at) < 2 * LEAST_INSTANCES:
-            slow, fast = at[:0], at[:0]
-        split, parts = self.blamed(np.append(slow, fast))
-        slow_count, fast_count = len(slow), len(split) - len(slow)
-        top = np.flatnonzero(parts.parent < 0) if fast_count > 0 else np.empty(0, np.int64)
-        key = np.stack((parts.kind, parts.thread, parts.value))[:, top]
-        groups, which = np.unique(key, axis=1, return_inverse=True)
-        which, count, is_slow = which.reshape(-1), groups.shape[1], parts.interval[top] < slow_count
-        in_slow = _Sums.of(which[is_slow], parts.cycles[top[is_slow]], count, slow_count)
-        in_fast = _Sums.of(which[~is_slow], parts.cycles[top[~is_slow]], count, fast_count)
-        longer = in_slow.mean - in_fast.mean
-        order = np.argsort(-longer, kind="stable")
-        order = order[longer[order] > 0]
-        error = np.sqrt(in_slow.error + in_fast.error)
-        ratio = longer / np.maximum(error, 1)
-        sure = np.where(ratio >= _SURE, 0, np.where(ratio >= _LIKELY, 1, 2))
-        if slow_count < LEAST_INSTANCES:
-            sure[:] = 2  # one slow instance has no spread
-        response = instances.response_cycles
-        whole = response[slow].mean() - response[split[slow_count:]].mean() if fast_count > 0 else 1
-        missing = f"only {len(split):,} of {len(slow) + len(fast):,} instances are compared: others are too long"
-        kind, thread, value = (column[order] for column in groups)
-        return Table(
-            COMPARISON,
-            self.trace,
-            {
-                **self._parts(kind, thread, value),
-                "explains": longer[order],
-                "share": longer[order] / max(1.0, float(whole)),
-                "slow": in_slow.mean[order],
-                "fast": in_fast.mean[order],
-                "in_slow": in_slow.times[order],
-                "in_fast": in_fast.times[order],
-                "sure": Texts(sure[order].astype(np.uint8), ("sure", "likely", "unsure")),
-            },
-            cannot_tell="\n".join(filter(None, (
-                self._cannot_tell, missing if len(split) < len(slow) + len(fast) else ""))),
-            texts=_name_whom(self.trace, thread),
-            place="",
-        )  # fmt: skip
+        return self.compared(activity).times
 
-    def says(self, instance: int) -> str:
-        """Return in words how long an instance took and where most of its time went."""
-        trace, chosen = self.trace, self.found.instances.at(np.array([instance]))
-        activity = self.found.activities[int(chosen.activity[0])]
-        _, parts = self.blamed(np.array([instance]))
-        response, deadline = int(chosen.response_cycles[0]), activity.deadline_cycles
-        at_least = "at least " if chosen.is_open[0] else ""
+    def compared(self, activity: int, others: Sequence[Late] = (), against: Sequence[Late] = ()) -> Compared:
+        """Return what slow instances of an activity have that fast ones have not.
+
+        Args:
+            activity: The activity.
+            others: More traces: the slowest tenth of the instances of all is compared with the faster half of all.
+            against: Traces that are fast: all instances of all are compared with all of theirs; none = as above.
+
+        Raises:
+            UsageError: One of the other traces has no activity of that name.
+        """
+        name = self.found.activities[activity].name
+        group, fast_group = ([_Measured(one, one._done(name)) for one in some] for some in ((self, *others), against))
+        if against:
+            slow, fast = ([one.sample(thinned(np.arange(len(one.at)), MOST_COMPARED // len(some))) for one in some]
+                          for some in (group, fast_group))  # fmt: skip
+            note = "the instances of both, evenly chosen if there are many; what the first has less of is left out"
+            return compared(slow, fast, self._cannot_tell, note)
+        response = np.concatenate([one.response for one in group])
+        of = np.repeat(np.arange(len(group)), [len(one.at) for one in group])
+        position = np.concatenate([np.arange(len(one.at)) for one in group])
+        order = np.argsort(-response, kind="stable")
+        count = len(order) if len(order) >= 2 * LEAST_INSTANCES else 0
+        slow_order = order[: min(max(1, count // 10), MOST_COMPARED)] if count else order[:0]
+        fast_order = order[count - count // 2 : count][:MOST_COMPARED]
+        slow, fast = ([one.sample(position[chosen][of[chosen] == number]) for number, one in enumerate(group)]
+                      for chosen in (slow_order, fast_order))  # fmt: skip
+        return compared(slow, fast, self._cannot_tell)
+
+    def _done(self, name: str) -> _Ints:
+        """Return the instances of an activity that are known and done."""
+        instances = self.found.instances
+        number = self.found.named(name)
+        return np.flatnonzero((instances.activity == number) & instances.is_known & ~instances.is_open)
+
+    def _says(self, instance: int, parts: Shares, rows: range) -> str:
+        trace, instances = self.trace, self.found.instances
+        activity = self.found.activities[int(instances.activity[instance])]
+        response, deadline = int(instances.response_cycles[instance]), activity.deadline_cycles
+        at_least = "at least " if instances.is_open[instance] else ""
         late = ""
         if deadline > 0:
             word = "longer" if response > deadline else "less"
             late = f", {self._length(abs(response - deadline))} {word} than its deadline of {self._length(deadline)}"
-        top = np.flatnonzero(parts.parent < 0)
-        named = [self._says_part(parts, row) for row in top[:_NAMED_PARTS].tolist()]
+        top = [row for row in rows if parts.parent[row] < 0]
+        named = [part_words(trace, parts, row) for row in top[:_NAMED_PARTS]]
         if rest := int(parts.cycles[top[_NAMED_PARTS:]].sum()):
             named.append(f"{self._length(rest)} other things")
-        start = format_moment(int(chosen.start_cycles[0]), trace.clock)
+        start = format_moment(int(instances.start_cycles[instance]), trace.clock)
         return f"{activity.name} took {at_least}{self._length(response)} from {start}{late}: {', '.join(named)}."
 
     def _length(self, cycles: int) -> str:
         return format_duration(self.trace.clock.duration_ns(cycles))
 
-    def _says_part(self, parts: Shares, row: int) -> str:
-        kind, thread = Blame(int(parts.kind[row])), int(parts.thread[row])
-        whom = self.trace.thread_name(thread) if thread > 0 else ""
-        what = _what(kind, int(parts.value[row]))
-        words = {
-            Blame.INTERRUPT: what,
-            Blame.PREEMPTED: f"ready while {whom} ran",
-            Blame.TRACING: f"ready while {whom} ran, which writes the trace",
-            Blame.LOCK: f"waiting for {what or 'a lock'}" + (f", held by {whom}" if whom else ""),
-            Blame.MESSAGE: "waiting for a reply" + (f" of {whom}" if whom else ""),
-            Blame.WAIT: f"waiting in state {what}" + (f", ended by {whom}" if whom else ""),
-            Blame.SLEEP: "sleeping",
-            Blame.NO_CPU: "ready, with no other thread on its CPU",
-            Blame.UNKNOWN: "not known",
-            Blame.EARLIER: "work for something earlier",
-        }
-        inner = np.flatnonzero(parts.parent == row)
-        ran = int(parts.cycles[inner[parts.kind[inner] == Blame.OWN]].sum())
-        of_it = f" (which ran for {self._length(ran)} of it)" if ran else ""
-        return f"{self._length(int(parts.cycles[row]))} {words.get(kind, BLAME_WORDS[kind])}{of_it}"
-
 
 @dataclass(frozen=True, slots=True)
-class _Sums:
-    """What some instances have of each sort of part; every column has shape (sorts,).
+class _Measured:
+    """Instances of one activity of one trace, by their positions."""
 
-    Attributes:
-        times: int64, in how many instances it is.
-        mean: int64, cycles, rounded down; of those without it 0 counts.
-        error: float64, squared standard error of the mean.
-    """
+    late: Late
+    at: _Ints
 
-    times: _Ints
-    mean: _Ints
-    error: NDArray[np.float64]
+    @property
+    def response(self) -> _Ints:
+        return self.late.found.instances.response_cycles[self.at]
 
-    @classmethod
-    def of(cls, sort: _Ints, cycles: _Ints, sorts: int, count: int) -> _Sums:
-        """Add up parts of `count` instances; an instance has one of a sort at most."""
-        count = max(1, count)
-        total = sum_by(sort, cycles, sorts)
-        squares = np.bincount(sort, cycles.astype(np.float64) ** 2, sorts)
-        spread = np.maximum(squares / count - (total / count) ** 2, 0)
-        return cls(np.bincount(sort, minlength=sorts), total // count, spread / count)
+    def sample(self, chosen: _Ints) -> Sample:
+        return Sample(self.late.trace, self.late.found.instances.at(self.at[chosen]))
 
 
 def _jitter(number: _Ints, moments: _Ints, count: int) -> _Ints:
-    """Return the longest less the shortest time between neighbouring moments of each activity; -1 for fewer than 3."""
-    order = np.lexsort((moments, number))
-    number, moments = number[order], moments[order]
+    """Return the longest less the shortest time between neighbouring moments of each activity; -1 for fewer than 3.
+
+    Args:
+        number: int64 (n,), which activity, ascending.
+        moments: int64 (n,), cycles.
+        count: Of activities.
+    """
     is_same = number[1:] == number[:-1]
+    if np.any(np.diff(moments)[is_same] < 0):  # ends of instances that overlap
+        moments = moments[np.lexsort((moments, number))]
     gap, of = np.diff(moments)[is_same], number[1:][is_same]
-    least, most = np.full(count, np.iinfo(np.int64).max), np.full(count, -1, np.int64)
-    np.minimum.at(least, of, gap)
-    np.maximum.at(most, of, gap)
-    return np.where(np.bincount(of, minlength=count) >= 2, most - np.minimum(least, most), -1)
-
-
-def _what(kind: int, value: int) -> str:
-    """Return what a part is about: the number of the interrupt, the lock, or the state."""
-    if kind == Blame.INTERRUPT:
-        return f"interrupt 0x{value:x}"
-    if kind == Blame.LOCK:
-        return f"lock 0x{value & (1 << 64) - 1:x}" if value != -1 else ""
-    return STATE_BY_VALUE[value].name if kind == Blame.WAIT and value in STATE_BY_VALUE else ""
+    out = np.full(count, -1, np.int64)
+    first = np.flatnonzero(np.append(True, of[1:] != of[:-1])[: len(of)])
+    if len(first):
+        spread = np.maximum.reduceat(gap, first) - np.minimum.reduceat(gap, first)
+        out[of[first]] = np.where(np.diff(np.append(first, len(of))) >= 2, spread, -1)
+    return out
 
 
 def responses(found: Late, activity: int) -> Histogram | None:
@@ -570,12 +513,29 @@ def late(trace: Trace, timing: Mapping[str, Timing] | None = None) -> Late:
 
     Args:
         trace: The events.
-        timing: What a user says of activities, as of `analysis.activities.read_timing`.
+        timing: What a user says of activities, as of `analysis.timing.read_timing`.
 
     Raises:
         UsageError: An expression is wrong, or no learned activity has the name.
     """
-    return Late(trace, activities(trace, timing), timing or {})
+    beside = Begun(partial(_make_links, trace), "satview-late") if len(trace.events) >= _LONG else None
+    try:
+        found = activities(trace, timing)
+        if beside is not None:
+            for cpu in reversed(range(trace.cpu_count)):  # the other thread begins with the first one
+                cpu_timeline(trace, cpu)
+        return Late(trace, found, timing or {})
+    finally:
+        if beside is not None:
+            beside.wait()
+
+
+def _make_links(trace: Trace) -> None:
+    """Make on another processor what blame needs, and some of what activities do."""
+    for make in (waits, wake_ups, blockers):
+        make(trace)
+    for cpu in range(trace.cpu_count):
+        cpu_timeline(trace, cpu)
 
 
 def blame_table(trace: Trace) -> Table:

@@ -7,8 +7,9 @@ from typing import Final
 
 import numpy as np
 
-from satview.analysis.activities import Timing, activities, bound_cycles
+from satview.analysis.activities import activities
 from satview.analysis.schedulability import Bound, response_bounds
+from satview.analysis.timing import Timing, bound_cycles
 from satview.answers.frames import Texts
 from satview.answers.late import ACTIVITIES
 from satview.answers.table import Column, Kind, Question, Table

@@ -153,11 +153,13 @@ def undecided_table(trace: Trace, kinds: Collection[str] | None = None) -> Table
 
     Args:
         trace: The events.
-        kinds: Only these; None = all. Those of plug-ins say nothing of what they need.
+        kinds: Only these; None = all without a file of timing. Those of plug-ins say nothing of what they need.
     """
+    if kinds is None:
+        kinds = [kind for kind in rules() if default_thresholds().is_said(kind)]
     missing = [] if not len(trace.events) else [
         rule for kind, rule in rules().items()
-        if (kinds is None or kind in kinds) and any(need.reason(trace) for need in ANALYSES[kind].needs)]  # fmt: skip
+        if kind in kinds and any(need.reason(trace) for need in ANALYSES[kind].needs)]  # fmt: skip
     return Table(UNDECIDED, trace, {
         "kind": Texts.of([rule.kind for rule in missing]),
         "question": Texts.of([rule.question for rule in missing]),
@@ -216,7 +218,9 @@ def verdict_table(trace: Trace, verdicts: Sequence[Verdict], undecided: Table) -
 def _capture_again(trace: Trace, verdicts: Sequence[Verdict], undecided: Table) -> CaptureLine | None:
     kinds = dict.fromkeys(undecided.text(row, "kind") for row in range(len(undecided)))
     if not len(trace.events) or PRIORITIES.reason(trace):  # events are not wide: what is inferred may have been logged
-        kinds |= dict.fromkeys(verdict.kind for verdict in verdicts if verdict.proof)
+        # What goes through a chain, and where other work begins, is in no event of a kernel.
+        proven = {kind for kind, rule in rules().items() if not rule.timing}
+        kinds |= dict.fromkeys(verdict.kind for verdict in verdicts if verdict.proof and verdict.kind in proven)
     needs = dict.fromkeys(need for kind in kinds if kind in ANALYSES for need in ANALYSES[kind].all_needs)
     return capture_line(trace, needs, is_wide=True) if needs else None
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from satview.base.errors import UsageError
@@ -69,6 +69,14 @@ def nearest(word: str, known: Iterable[str], count: int = 3) -> tuple[str, ...]:
     return tuple(
         names[spelling] for spelling in difflib.get_close_matches(word[:64].upper(), names, n=count, cutoff=0.55)
     )
+
+
+def named_by(text: str, names: Sequence[str]) -> list[int]:
+    """Return which names a text means, whatever its case: those that it is, else those that it is a part of."""
+    requested, folded = text.casefold(), [name.casefold() for name in names]
+    return [row for row, name in enumerate(folded) if name == requested] or [
+        row for row, name in enumerate(folded) if requested in name
+    ]
 
 
 def did_you_mean(suggestions: Iterable[str]) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any, Final
@@ -14,8 +14,11 @@ from satview.analysis.doctor import may_be_more
 from satview.analysis.needs import STATES
 from satview.analysis.reasons.why import chain_lines, why
 from satview.analysis.statistics import Statistics
+from satview.analysis.timing import Timing
 from satview.analysis.verdicts.find import verdicts_of
-from satview.answers.late import late
+from satview.analysis.verdicts.verdict import Verdict
+from satview.answers.late import Late, late
+from satview.answers.table import Table
 from satview.answers.transactions import LEGS, transaction_table
 from satview.answers.verdicts import undecided_table
 from satview.base.errors import UsageError
@@ -177,7 +180,7 @@ def overview(trace: Trace) -> Details:
         Section("CPUs", _cpu_lines(statistics)),
         Section("Busiest threads", _thread_lines(statistics)),
         Section("Processes", _process_lines(statistics)),
-        Section("Done again and again: most missed first", _activity_lines(trace)),
+        Section("Done again and again: most missed first", _activity_lines(late(trace))),
         Section("Outside", tuple(Line("", words) for words in [outside_words(trace)] if words)),
         Section("Trust", _trust_lines(trace)),
     ]
@@ -222,9 +225,44 @@ def _thread_lines(statistics: Statistics, rows_shown: Sequence[int] | None = Non
     return tuple(lines)
 
 
-def _activity_lines(trace: Trace, thread: int | None = None) -> tuple[Line, ...]:
+def lateness(trace: Trace, activity: str = "", timing: Mapping[str, Timing] | None = None) -> Details:
+    """Return what is done again and again, and of one activity its worst instance and what slow ones have.
+
+    Args:
+        trace: The trace.
+        activity: Its name, or a part that only one has; empty = the one that is latest.
+        timing: What a file of timing says.
+
+    Raises:
+        UsageError: There is no such activity, or one of the file.
+    """
+    answer = late(trace, timing)
+    number = answer.found.named(activity) if activity else answer.most_telling()
+    chains = _rows(answer.chains(), "chain", "measure", "median", "max", "bound", "misses")
+    sections = [Section("Done again and again: most missed first", _activity_lines(answer)), Section("Chains", chains)]
+    if number is not None:
+        (parts, says), differences = answer.explained(answer.worst(number, 1)), answer.compared(number)
+        sections += [
+            Section("The worst instance", (Line("", says[0]),)),
+            Section("Where its time went", _rows(parts.unfolded(), "part", "whom", "what", "length", "share")),
+            Section("What slow instances have that fast ones have not",
+                    _rows(differences.times, "part", "whom", "what", "explains", "share", "sure")),
+            Section("What happens more often in slow ones",
+                    _rows(differences.causes, "cause", "what", "slow", "fast", "sure")),
+        ]  # fmt: skip
+    return Details(f"{trace.path.name}: late", "", "late", tuple(section for section in sections if section.lines))
+
+
+def _rows(shown: Table, name: str, *columns: str) -> tuple[Line, ...]:
+    """Return rows of a table as lines: a column that names them, then others, as far as they say something."""
+    lines = [Line(shown.text(row, name), ", ".join(f"{column} {text}" for column in columns
+                                                   if (text := shown.text(row, column))))
+             for row in range(min(len(shown), _MOST))]  # fmt: skip
+    return (*lines, Line("", f"and {len(shown) - _MOST:,} more")) if len(shown) > _MOST else tuple(lines)
+
+
+def _activity_lines(answer: Late, thread: int | None = None) -> tuple[Line, ...]:
     """Return activities with their longest instances, of one thread or of all, and where the time of the worst went."""
-    answer = late(trace)
     shown = answer.activities().sorted_by("misses")
     if thread is not None:
         shown = shown.rows(shown["thread"] == thread)
@@ -287,7 +325,7 @@ def _thread(trace: Trace, handle: Handle) -> Details:
         Section("Thread", tuple(lines)),
         Section("States: total, times, longest", _state_lines(trace, statistics, row)),
         Section("Waits: for whom, longest first", _wait_lines(trace, row)),
-        Section("Done again and again: most missed first", _activity_lines(trace, row)),
+        Section("Done again and again: most missed first", _activity_lines(late(trace), row)),
         Section("Verdicts", tuple(named[:_MOST])),
     ]
     return Details(f"{handle} {trace.thread_name(row)}", "", "thread", tuple(part for part in sections if part.lines))
@@ -375,7 +413,11 @@ def _why_lines(trace: Trace, event: int) -> tuple[Line, ...]:
 
 def _verdict(trace: Trace, handle: Handle) -> Details:
     verdicts = verdicts_of(trace)
-    verdict = verdicts[_within(handle, len(verdicts) + 1, 1) - 1]
+    return verdict_details(trace, verdicts[_within(handle, len(verdicts) + 1, 1) - 1], f"{handle} ")
+
+
+def verdict_details(trace: Trace, verdict: Verdict, handle: str = "") -> Details:
+    """Return what there is to say of a verdict; one that a file of timing leads to has no handle."""
     row = verdict.evidence[0] if verdict.evidence else -1
     location = location_of(trace, verdict.start_cycles, verdict.end_cycles, row)
     clock = trace.clock
@@ -395,7 +437,7 @@ def _verdict(trace: Trace, handle: Handle) -> Details:
         for number, time in enumerate(verdict.occurrences[:_MOST], 1)
     )
     sections = (Section("Verdict", tuple(lines)), Section("Evidence", evidence), Section("Times", locations))
-    return Details(f"{handle} {verdict.kind}", "", "verdict", tuple(part for part in sections if part.lines))
+    return Details(f"{handle}{verdict.kind}", "", "verdict", tuple(part for part in sections if part.lines))
 
 
 def _message(trace: Trace, handle: Handle) -> Details:

@@ -18,7 +18,10 @@ from threading import RLock
 from typing import Any, Final
 
 from satview.analysis.reasons.why import why
-from satview.analysis.verdicts.find import verdicts_of
+from satview.analysis.timing import read_timing
+from satview.analysis.verdicts.find import find_verdicts, verdicts_of
+from satview.analysis.verdicts.rule import rules
+from satview.analysis.verdicts.thresholds import read_thresholds
 from satview.base.child import screenshot
 from satview.base.errors import SatviewError, UsageError
 from satview.base.extras import required
@@ -28,7 +31,7 @@ from satview.base.safe_text import visible_line
 from satview.base.time_text import parse_moment_inside
 from satview.events.user_events import UserEvent
 from satview.formats.registry import open_trace
-from satview.look.answers import Subject, as_text, handle_of, look
+from satview.look.answers import Subject, as_text, handle_of, lateness, look, verdict_details
 from satview.session.events.event_text import why_details
 from satview.store.arguments import describe_events
 from satview.store.trace import Trace
@@ -109,14 +112,19 @@ class Answers:
         """
         return as_text(look(self.trace(trace), handle))
 
-    def verdicts(self, trace: str) -> str:
+    def verdicts(self, trace: str, timing: str = "") -> str:
         """Say what is wrong in a trace: deadlocks, priority inversions, starvation, slow servers, lost data.
 
         Args:
             trace: Name of the file.
+            timing: A file of timing, whose deadlines, periods and chains are checked too; empty for none.
         """
         opened = self.trace(trace)
         answers = [as_text(look(opened, f"v-{number}")) for number in range(1, len(verdicts_of(opened)) + 1)]
+        if timing:
+            limits = read_thresholds(None, self.path(timing))
+            kinds = [kind for kind, rule in rules().items() if rule.timing]
+            answers += [as_text(verdict_details(opened, verdict)) for verdict in find_verdicts(opened, limits, kinds)]
         return "\n\n".join(answers) or "nothing found; look says what the trace cannot show"
 
     def why(self, trace: str, thread: str, at: str) -> str:
@@ -130,6 +138,16 @@ class Answers:
         opened = self.trace(trace)
         cycles = parse_moment_inside(at, opened.time_axis)
         return as_text(why_details(opened, why(opened, _thread(thread), cycles)))
+
+    def late(self, trace: str, activity: str = "", timing: str = "") -> str:
+        """Say what is done again and again, its deadlines, where the time of the worst instance went, and why.
+
+        Args:
+            trace: Name of the file.
+            activity: Which one to explain: its name, or a part of it; empty for the one that is latest.
+            timing: A file of timing with deadlines, periods, chains and activities; empty for none.
+        """
+        return as_text(lateness(self.trace(trace), activity, read_timing(self.path(timing)) if timing else None))
 
     def tables(self) -> str:
         """List the tables that SQL knows, with their columns, and the views and macros."""
@@ -192,7 +210,8 @@ def make_server(roots: Sequence[Path], described: Mapping[int, UserEvent] | None
     reads = types.ToolAnnotations(
         read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False
     )
-    tools = (answers.traces, answers.look, answers.verdicts, answers.why, answers.tables, answers.sql, answers.picture)
+    tools = (answers.traces, answers.look, answers.verdicts, answers.why, answers.late, answers.tables, answers.sql,
+             answers.picture)  # fmt: skip
     for tool in tools:
         server.add_tool(
             _guarded(tool, answers), description=cleandoc(tool.__doc__ or ""), annotations=reads,

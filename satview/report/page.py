@@ -6,6 +6,7 @@ import math
 import tempfile
 from base64 import b64encode
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -17,8 +18,9 @@ from satview.analysis.load import LoadBy, load_over_time
 from satview.analysis.statistics import Statistics
 from satview.analysis.times.basis import Basis, Scope, scope_of
 from satview.analysis.times.occurrences import SHARES, Histogram, histogram, occurrences
-from satview.analysis.verdicts.find import find_verdicts
+from satview.analysis.verdicts.find import all_kinds, find_verdicts
 from satview.analysis.verdicts.rule import Thresholds
+from satview.analysis.verdicts.thresholds import default_thresholds
 from satview.analysis.verdicts.verdict import Verdict
 from satview.answers.late import late, responses
 from satview.answers.latencies import latency_figures, latency_table
@@ -232,11 +234,13 @@ def latencies(trace: Trace) -> str:
     return _answer(latency_figures(trace, latency_table(trace)))
 
 
-def lateness(trace: Trace) -> str:
+def lateness(trace: Trace, thresholds: Thresholds) -> str:
     """Return what is done again and again, and where the time of the worst instance of the most telling one went."""
-    found = late(trace)
+    found = late(trace, thresholds.timing)
     activity = found.most_telling()
     shown = _answer(found.activities().sorted_by("misses"), _COLUMNS["activities"])
+    if len(chains := found.chains()):
+        shown += f"<h3>Chains</h3>{_answer(chains)}"
     if activity is None:
         return shown
     worst, drawn, bars = found.worst(activity, 1), responses(found, activity), ""
@@ -246,8 +250,10 @@ def lateness(trace: Trace) -> str:
         bound = f"; the line is its deadline of {format_duration(deadline_ns)}" if deadline_ns else ""
         bars = (f"<h3>Responses of {html_text(told.name)}</h3>{histogram_bars(drawn, 'Responses', deadline_ns)}"
                 f"<p>How many took how long{bound}.</p>")  # fmt: skip
-    return (f"{shown}<p>{html_text(found.says(int(worst[0])))}</p>{_answer(found.blame(worst), _COLUMNS['blame'])}"
-            f"{bars}<h3>Slow against fast</h3>{_answer(found.slow_against_fast(activity))}")  # fmt: skip
+    differences, (parts, says) = found.compared(activity), found.explained(worst)
+    causes = f"<h3>More in slow ones</h3>{_answer(differences.causes)}" if len(differences.causes) else ""
+    return (f"{shown}<p>{html_text(says[0])}</p>{_answer(parts, _COLUMNS['blame'])}{bars}"
+            f"<h3>Slow against fast</h3>{_answer(differences.times)}{causes}")  # fmt: skip
 
 
 def losses(trace: Trace) -> str:
@@ -267,10 +273,11 @@ def losses(trace: Trace) -> str:
     return "".join(parts)
 
 
-def limits(trace: Trace) -> str:
+def limits(trace: Trace, thresholds: Thresholds) -> str:
     """Return what the trace cannot show, so that silence is not taken for health."""
     missing = may_be_more(trace)
-    rows = [(row["kind"], row["reason"]) for row in undecided_table(trace).records()]
+    kinds = [kind for kind in all_kinds() if thresholds.is_enabled(kind)]
+    rows = [(row["kind"], row["reason"]) for row in undecided_table(trace, kinds).records()]
     said = f"<p>There may be more than is listed: {html_text(missing)}.</p>" if missing else ""
     if not rows:
         return said or "<p>The trace has what every verdict needs.</p>"
@@ -336,8 +343,6 @@ _SECTIONS: Final[tuple[tuple[str, Callable[[Trace], str]], ...]] = (
     ("Threads", lambda trace: statistics(trace, "thread")),
     ("How long things take", waits),
     ("From interrupts and pulses to threads", latencies),
-    ("What is late", lateness),
-    ("What the trace cannot show", limits),
 )
 
 
@@ -361,8 +366,14 @@ def write_report(
         WriteError: The file cannot be written.
     """
     progress = report or (lambda _share: None)
-    verdicts = find_verdicts(trace, thresholds, progress=lambda share: progress(_VERDICTS_SHARE * share))
-    steps = (1 + len(verdicts[:pictures]) if pictures else 0) + len(_SECTIONS)
+    asked = thresholds or default_thresholds()
+    verdicts = find_verdicts(trace, asked, progress=lambda share: progress(_VERDICTS_SHARE * share))
+    sections: list[tuple[str, Callable[[Trace], str]]] = [
+        *_SECTIONS,
+        ("What is late", partial(lateness, thresholds=asked)),
+        ("What the trace cannot show", partial(limits, thresholds=asked)),
+    ]
+    steps = (1 + len(verdicts[:pictures]) if pictures else 0) + len(sections)
     shares = iter(_VERDICTS_SHARE + (1 - _VERDICTS_SHARE) * step / steps for step in range(1, steps + 1))
     with tempfile.TemporaryDirectory(prefix="satview-report-") as folder:
         whole = _picture(trace, Path(folder), [], "The whole trace") if pictures else ""
@@ -377,7 +388,7 @@ def write_report(
     parts = [("Trace", head(trace) + whole)]
     if len(trace.events):
         parts.append(("Verdicts", verdict_list(trace, verdicts, drawn)))
-        for title, make in _SECTIONS:
+        for title, make in sections:
             parts.append((title, make(trace)))
             progress(next(shares))
     parts.append(("Losses and problems", losses(trace)))

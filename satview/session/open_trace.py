@@ -13,11 +13,13 @@ from PySide6.QtCore import QObject, Signal, Slot
 
 from satview.analysis.needs import PRIORITIES
 from satview.analysis.times.basis import Basis
+from satview.analysis.verdicts.thresholds import read_thresholds
 from satview.answers.activity_lanes import ACTIVITIES, ActivityLanes
 from satview.answers.doctor import doctor
 from satview.answers.table import Table
 from satview.answers.verdicts import Verdicts
 from satview.answers.verdicts import find as find_verdicts
+from satview.base.errors import UsageError
 from satview.base.safe_text import visible_line
 from satview.base.time import TimeWindow
 from satview.events import wire
@@ -340,10 +342,11 @@ class OpenTrace(QObject):
     def time_activities(self, file: str) -> None:
         """Take deadlines and activities from a file of timing in place of those before; an empty name takes them away.
 
-        Whoever reads the file says what is wrong with it.
+        What it says is checked with all other verdicts. Whoever reads the file says what is wrong with it.
         """
         if file != self.timing_file:
             self.timing_file = file
+            self.verdicts.ask(partial(_verdicts_of, timing=self.trace.path.parent / file if file else None))
             self.class_loader.time_activities()
             self.timed.emit()
 
@@ -446,7 +449,12 @@ class OpenTrace(QObject):
         self.lanes.set_window(self.viewport.window)
 
 
-def _verdicts_of(trace: Trace, is_cancelled: IsCancelled) -> Verdicts:
+def _verdicts_of(trace: Trace, is_cancelled: IsCancelled, timing: Path | None = None) -> Verdicts:
+    if timing is not None and timing.is_file():  # a pipe would never end
+        try:
+            return find_verdicts(trace, read_thresholds(None, timing), cancelled=is_cancelled)
+        except UsageError:
+            pass  # what is wrong with the file is said where it was typed; everything else is checked all the same
     return find_verdicts(trace, cancelled=is_cancelled)
 
 

@@ -191,6 +191,14 @@ class TraceAnswer(Answer, Generic[Found]):
         if not self._is_of_this and not self.is_busy:
             self._start(partial(_answer, self._query, self._trace))
 
+    def ask(self, query: Query[Found]) -> None:
+        """Ask something else; the answer of before shows until the new one is there, if anybody has asked."""
+        is_asked = self.found is not None or self.is_busy
+        self._query = query
+        self.take(self._trace)
+        if is_asked:
+            self.start()
+
     def take(self, trace: Trace) -> None:
         """Query a refreshed trace from now on; the answer of before shows until the next `start`."""
         self._job.cancel()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 import numpy as np
@@ -14,8 +14,10 @@ from numpy.typing import NDArray
 from satview.analysis.activities import ChainTimes, activities, ages, chain_of, reactions
 from satview.analysis.needs import INTERRUPTS
 from satview.analysis.thread_names import names_of_process, names_of_thread, thread_of
+from satview.analysis.timing import Timing
 from satview.analysis.verdicts.find import all_kinds, find_verdicts, kind_of
 from satview.analysis.verdicts.rule import Thresholds
+from satview.analysis.verdicts.thresholds import default_thresholds, refuse_unsaid
 from satview.analysis.verdicts.verdict import Verdict
 from satview.answers.table import Known, Table
 from satview.answers.verdicts import undecided_table
@@ -57,12 +59,14 @@ class Kev:
         trace: The trace, with all that satview knows of it.
         names: What a project calls events: name to expression.
         claims: Of the test.
+        timing: What the project's file of timing says of activities and chains, by name.
         is_lenient: Claims that the trace cannot decide hold (`if_known`).
     """
 
     trace: OpenedTrace
     names: Mapping[str, str]
     claims: Claims
+    timing: Mapping[str, Timing] = field(default_factory=dict)
     is_lenient: bool = False
 
     @property
@@ -179,12 +183,12 @@ class Kev:
         """Return how long what is done again and again takes, from its trigger to its end (docs/late.md).
 
         Args:
-            name: As `satview late` shows it, or a part that only one has.
+            name: As `satview late` shows it, or a part that only one has; or one of the project's file of timing.
 
         Raises:
             UsageError: There is none, or there are several.
         """
-        learned = activities(self.trace)
+        learned = activities(self.trace, self.timing)
         which = learned.named(name)
         own = learned.instances.at(learned.instances.activity == which)
         is_done, goes_on = own.is_known & ~own.is_open, own.is_known & own.is_open
@@ -199,13 +203,15 @@ class Kev:
         """Return the times of activities that follow each other.
 
         Args:
-            names: Such as `camera > fusion > control`, each as `activity` takes it.
+            names: Such as `camera > fusion > control`, each as `activity` takes it; or the name of a chain of the
+                project's file of timing.
 
         Raises:
             UsageError: There are not two, or one of them is none.
         """
-        learned = activities(self.trace)
-        chain = chain_of(learned, names)
+        learned = activities(self.trace, self.timing)
+        said = self.timing.get(names)
+        chain = chain_of(learned, said.chain if said is not None and said.chain else names)
 
         def durations(times: ChainTimes, what: str) -> Durations:
             is_done, goes_on = times.is_known & ~times.is_open, times.is_known & times.is_open
@@ -286,15 +292,19 @@ class Kev:
 
         Args:
             kind: Such as `deadlock`, `Priority inversion`, or a part that only one has: `inversion`.
-            thresholds: When something is a verdict (`satview.read_thresholds`); None = the ones that come with satview.
+            thresholds: When something is a verdict (`satview.read_thresholds`); None = the ones that come with satview,
+                and the project's file of timing.
 
         Raises:
             KevFailure: There is one; or the trace does not have what it takes to know, unless `if_known` is asked.
-            UsageError: There is no such kind.
+            UsageError: There is no such kind, or it needs a file of timing.
         """
         __tracebackhide__ = True
-        kinds = [kind_of(kind)] if kind else list(all_kinds())
-        verdicts = find_verdicts(self.trace, thresholds, kinds)
+        limits = thresholds or replace(default_thresholds(), timing=self.timing)
+        if kind:
+            refuse_unsaid([kind_of(kind)], limits)
+        kinds = [one for one in ([kind_of(kind)] if kind else all_kinds()) if limits.is_enabled(one)]
+        verdicts = find_verdicts(self.trace, limits, kinds)
         if verdicts:
             raise self._verdict_failure(verdicts)
         undecided = [] if self.is_lenient else undecided_table(self.trace, kinds).records()

@@ -1,4 +1,4 @@
-"""The pytest plug-in: fixtures `kev`, `kev_file` and `kev_names`, baselines, and pictures of what fails.
+"""The pytest plug-in: fixtures `kev`, `kev_file`, `kev_names` and `kev_timing`, baselines, and pictures of what fails.
 
 pytest imports this file in every project that has satview installed. So it imports nothing of satview before a test
 uses `kev`, and takes no option that somebody else has.
@@ -39,6 +39,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--kev-pictures", metavar="DIR", help=f"where pictures of failures go (default: {_FOLDER}); `none` takes none"
     )
     parser.addini("kev_file", "the trace that the fixture `kev` opens, seen from the folder of this file")
+    parser.addini("kev_timing", "file of deadlines, periods and chains, seen from the folder of this file")
     parser.addini("kev_pictures", f"where pictures of failures go (default: {_FOLDER}); `none` takes none", default="")
 
 
@@ -86,6 +87,13 @@ def kev_names() -> Mapping[str, str]:
     return {}
 
 
+@pytest.fixture(scope="session")
+def kev_timing(pytestconfig: pytest.Config) -> Path | None:
+    """Return the file of timing of the setting `kev_timing`, None without one; for projects to override."""
+    setting = pytestconfig.getini("kev_timing")
+    return _seen_from(_settings_folder(pytestconfig), setting) if setting else None
+
+
 @pytest.fixture
 def kev_file(request: pytest.FixtureRequest) -> Path:
     """Return the trace of a test: of the marker `kev`, `--kev`, or the setting `kev_file`; for projects to override."""
@@ -96,21 +104,23 @@ def kev_file(request: pytest.FixtureRequest) -> Path:
     if option := config.getoption("kev"):
         return _seen_from(config.invocation_params.dir, option)
     if setting := config.getini("kev_file"):
-        return _seen_from(config.inipath.parent if config.inipath else config.rootpath, setting)
+        return _seen_from(_settings_folder(config), setting)
     pytest.fail(
         "no trace: give --kev FILE, the setting kev_file, @pytest.mark.kev(FILE), or a fixture kev_file", pytrace=False
     )
 
 
 @pytest.fixture
-def kev(request: pytest.FixtureRequest, kev_file: Path, kev_names: Mapping[str, str]) -> Kev:
+def kev(request: pytest.FixtureRequest, kev_file: Path, kev_names: Mapping[str, str], kev_timing: Path | None) -> Kev:
     """Return a trace to make claims about (docs/ci.md)."""
+    from satview.analysis.timing import read_timing
     from satview.testing.figure import Claims
     from satview.testing.kev import Kev
 
     config = request.config
     claims = request.node.stash[_claims] = Claims(request.node.nodeid, config.stash.get(_baseline, None))
-    return Kev(_trace(config, Path(kev_file)), kev_names, claims)
+    timing = {} if kev_timing is None else read_timing(Path(kev_timing))
+    return Kev(_trace(config, Path(kev_file)), kev_names, claims, timing)
 
 
 def pytest_assertrepr_compare(op: str, left: object, right: object) -> list[str] | None:
@@ -238,6 +248,10 @@ def _pictures_of(config: pytest.Config) -> Pictures:
         home = config.invocation_params.dir if option else config.rootpath
         config.stash[_pictures] = Pictures(None if name == "none" else _seen_from(home, name))
     return config.stash[_pictures]
+
+
+def _settings_folder(config: pytest.Config) -> Path:
+    return config.inipath.parent if config.inipath else config.rootpath
 
 
 def _seen_from(folder: Path, name: str | Path) -> Path:

@@ -7,10 +7,16 @@ from collections import Counter
 from itertools import pairwise
 from pathlib import Path
 
+import numpy as np
+import pytest
+
 from satview.analysis.activities import Instances, activities
-from satview.analysis.blame import Blame, blame
+from satview.analysis.blame import Blame, blame, object_words
+from satview.capture import run as capture
+from satview.capture.logger_options import LoggerOptions
 from satview.capture.sim.parts.truth import ThreadId, Wait
 from satview.events.spec import Release
+from satview.opened import open_trace
 from tests.capture.made import FAST, WIDE, Traced, damaged
 from tests.capture.made import traced as capture_of
 from tests.capture.truth_sums import TruthSums
@@ -19,6 +25,7 @@ from tests.helpers.extent import points
 from .test_statistics_truth import NAMES, RELEASES, workload
 
 _LOCKS = ("MUTEX", "RWLOCK_READ", "RWLOCK_WRITE")
+OVERLOADED = {"partition-starvation": ("telemetry", "render"), "partitions": ("devc-critical", "shell")}
 LEAST_FOUND = {"automotive": 50, "client-server": 20, "nested-servers": 15, "meeting-points": 20}
 Parts = Counter[tuple[Blame, ThreadId | None]]
 
@@ -134,3 +141,21 @@ def test_parts_add_up_where_events_are_missing(name: str, release: Release, ring
     assert total == found.response_cycles.tolist()
     lacks = {int(parts.interval[row]) for row in range(len(parts)) if parts.kind[row] == Blame.UNKNOWN}
     assert lacks >= {number for number in range(len(found)) if not found.is_known[number]}
+
+
+@pytest.mark.parametrize("name", ["partition-starvation", "partitions"])
+def test_only_threads_of_the_partition_that_is_overloaded_lack_its_budget(name: str, tmp_path: Path) -> None:
+    """Others, and the same one at other times, wait for equal or higher priorities alone."""
+    capture.run(capture.Capture(name, options=LoggerOptions(seconds=0.6, is_wide=True)), tmp_path / "overload.kev")
+    trace = open_trace(tmp_path / "overload.kev")
+    rounds = activities(trace).instances
+    rounds = rounds.at(rounds.is_known)
+    parts = blame(trace, rounds.thread, rounds.start_cycles, rounds.begin_cycles, rounds.end_cycles)
+    pairs = zip(parts.kind.tolist(), parts.value.tolist(), strict=True)
+    words = np.array([object_words(trace, *pair) for pair in pairs])
+    lacks = np.flatnonzero(np.char.find(words, "is used up") >= 0)
+    who_waits, who_runs = (
+        [trace.short_process_name(int(trace.threads.process[thread])) for thread in threads.tolist()]
+        for threads in (rounds.thread[parts.interval[lacks]], parts.thread[lacks])
+    )
+    assert {*zip(who_waits, who_runs, strict=True)} == {OVERLOADED[name]}

@@ -69,7 +69,7 @@ def test_a_whole_wide_capture_shows_everything_exactly(release, tmp_path):
                  "waits-for-ever"}),
     ("THREAD", {"cpu", "states", "ready", "migrations", "wake-ups", "holders", "priorities", "deadlock", "starvation",
                 "priority-inversion", "lost-wakeup", "ping-pong", "long-ready", "busy-loop", "lock-contention",
-                "waits-for-ever"}),
+                "waits-for-ever", "deadline", "period", "chain"}),
     ("COMM", {"messages", "message-sizes", "pulses", "periods", "server-saturation", "growing-queue"}),
     ("INT", {"interrupts", "interrupt-flood"}),
 ])  # fmt: skip
@@ -156,7 +156,8 @@ def test_a_threads_library_is_no_kernel():
     assert found["locks"] is Mark.EXACT
     assert found["states"] is Mark.EXACT
     assert diagnosis(trace, "messages").capture is None
-    assert set(undecided_table(trace)["kind"]) == {kind for kind in rules() if kind != "data-loss"}
+    asked = {kind for kind, rule in rules().items() if not rule.timing}
+    assert set(undecided_table(trace)["kind"]) == asked - {"data-loss"}
 
 
 def test_the_words_of_the_program_that_captured(tmp_path):

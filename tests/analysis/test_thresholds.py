@@ -38,6 +38,7 @@ lock-contention: window_ms 100, waited_percent 100, least_count 10, passed_ms 10
 long-ready: least_ms 60, serious_ms 150
 lost-wakeup: least_ms 100, work_us 100
 missed-period: least_count 8, regular_percent 80, tolerance_percent 5, late_percent 50
+period: tolerance_percent 10
 ping-pong: window_ms 20, slice_us 30, least_count 100
 priority-inversion: least_us 1000
 restarted-calls: window_ms 200, least_count 10
@@ -50,11 +51,12 @@ waits-for-ever: least_ms 100
 def test_the_numbers_that_ship():
     """What was measured with them (docs/verdicts.md) holds for these."""
     shipped = default_thresholds()
-    assert {kind for kind in rules() if not shipped.is_enabled(kind)} == set()
+    assert {kind for kind in rules() if not shipped.is_enabled(kind)} == {"deadline", "period", "chain"}
+    assert shipped.values["deadline"] == shipped.values["chain"] == {"enabled": 1}
     assert [
         f"{kind}: {', '.join(f'{name} {value:g}' for name, value in table.items() if name != 'enabled')}"
         for kind, table in shipped.values.items()
-        if kind != "data-loss"
+        if kind not in {"data-loss", "deadline", "chain"}
     ] == DEFAULTS.strip().splitlines()
     assert shipped.values["data-loss"] == {"enabled": 1}
     assert Thresholds({}).is_enabled("of a plug-in")
@@ -83,7 +85,7 @@ def test_a_table_may_have_all_that_there_is(tmp_path):
 
 
 @pytest.mark.parametrize(("text", "message"), [
-    ("[deadlok]\n", "line 1: there is no kind 'deadlok'; there are busy-loop, data-loss, deadlock, "),
+    ("[deadlok]\n", "line 1: there is no kind 'deadlok'; there are busy-loop, chain, data-loss, deadline, deadlock, "),
     ("# mine\n[leak]\nleast_count = 3\n[deadlock]\nleast_count = 2\n", "line 5: [deadlock] has no 'least_count'"),
     ("[deadlock]\nleast_ms = '20'\n", "line 2: least_ms is no number from 0 to 1000000000; write least_ms = 20"),
     ("[deadlock]\nleast_ms = true\n", "line 2: least_ms is not a number; write least_ms = 20"),

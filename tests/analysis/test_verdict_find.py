@@ -88,7 +88,7 @@ def test_kinds_by_their_names(text, kind, monkeypatch):
 
 
 @pytest.mark.parametrize(("text", "says"), [
-    ("lock", "'lock' is more than one kind of verdict; there are busy-loop, data-loss, deadlock"),
+    ("lock", "'lock' is more than one kind of verdict; there are busy-loop, chain, data-loss, deadline, deadlock"),
     ("", "'' is more than one kind of verdict; there are"),
     ("x" * 41, f"{'x' * 40!r} is no kind of verdict; there are busy-loop"),
 ])  # fmt: skip

@@ -189,7 +189,7 @@ def test_every_kind_has_a_rule_and_a_workload() -> None:
         "busy-loop",
         *(kind for pair in PAIRS for kind in pair.kinds),
     }
-    assert set(rules()) - shown == {"data-loss"}, "it has tests of its own"
+    assert set(rules()) - shown == {"data-loss", "deadline", "period", "chain"}, "they have tests of their own"
 
 
 PROGRAMS = {f"{pair.setup.__name__}{suffix}": (pair, not suffix) for pair in PAIRS for suffix in ("", "_twin")}

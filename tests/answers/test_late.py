@@ -7,13 +7,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from satview.analysis.activities import Timing, read_timing
+from satview.analysis.timing import Timing, read_timing
 from satview.answers.late import blame_table, late
 from satview.base.errors import UsageError
 from satview.events import wire
+from satview.opened import open_trace
+from satview.store.axis_file import AxisEntry, write_axis
 from satview.store.trace import Trace
 from tests.helpers.kev import TraceBuilder
-from tests.helpers.scene import rounds_of_a_loop
+from tests.helpers.scene import chained, rounds_of_a_loop
+
+THREAD_CTL = 52
 
 
 def looping(folder: Path, rounds: int = 40, slow: tuple[int, ...] = (10, 20, 30), *, is_cut: bool = False) -> Trace:
@@ -128,22 +132,6 @@ CAMERA = Timing("class == USER and number == 1", "class == USER and number == 2"
 CONTROL = Timing("class == USER and number == 3", "class == USER and number == 4")
 
 
-def chained(folder: Path, starts_by: int, starts: tuple[int, ...]) -> Trace:
-    """Return a camera that works from 1,000 k to 1,000 k + 400, and a control that needs 300 from its starts on.
-
-    Control's own thread, or that of the camera, logs that control starts.
-    """
-    moments = [(1_000 * k, 5, 1) for k in range(1, 6)] + [(1_000 * k + 400, 5, 2) for k in range(1, 6)]
-    moments += [(start, starts_by, 3) for start in starts] + [(start + 300, 6, 4) for start in starts]
-    build, running = TraceBuilder().time_event(0), 0
-    for time, pid, event in sorted(moments):
-        if pid != running:
-            build.state("RUNNING", time - 1, pid, 1)
-        build.event(wire.code(6, event), time)
-        running = pid
-    return build.event(wire.code(6, 9), 6_500).open(folder)
-
-
 def test_reaction_and_age_of_a_chain_that_samples(tmp_path: Path) -> None:
     """Control starts at 1,600, 3,600 and 5,600: it sees the images of 1,000, 3,000 and 5,000, with two lost between.
 
@@ -192,3 +180,60 @@ def test_a_pulse_that_queues_waits_for_earlier_work(tmp_path: Path) -> None:
     parts = [(row["part"], row["length_ns"]) for row in found.blame(np.array([2, 3])).records()]
     assert parts == [("own work", 11_850), ("preempted", 100), ("waking up", 50),
                      ("earlier work", 2_000), ("own work", 1_000)]  # fmt: skip
+
+
+def beside_an_idle_cpu(mask: int | None) -> TraceBuilder:
+    """Return a thread that is ready while another one has CPU 0 for 100,000; CPU 1 is idle for 80,000 of that."""
+    build = TraceBuilder(cpus=2).time_event(0).time_event(0, 1)
+    build.process_name(1, 5, "bin/control").process_name(2, 6, "bin/hog").process_name(3, 7, "bin/other")
+    build.state("RUNNING", 4, 1, 2, cpu=1).state("RUNNING", 10, 5, 1)
+    if mask is not None:
+        build.call(THREAD_CTL, 12, (4, mask)).exit(THREAD_CTL, 14)
+    build.state("NANOSLEEP", 20, 5, 1).state("RUNNING", 20, 6, 1)
+    for number in range(3):
+        woken = 1_000_000 * (number + 1)
+        build.state("READY", woken, 5, 1).state("RUNNING", woken + 80_000, 7, 1, cpu=1)
+        build.state("READY", woken + 100_000, 6, 1).state("RUNNING", woken + 100_000, 5, 1)
+        build.state("NANOSLEEP", woken + 101_000, 5, 1).state("RUNNING", woken + 101_000, 6, 1)
+        build.state("RECEIVE", woken + 110_000, 7, 1, cpu=1).state("RUNNING", woken + 110_000, 1, 2, cpu=1)
+    return build.event(wire.code(6, 1), 4_000_000)
+
+
+@pytest.mark.parametrize(
+    ("mask", "what"),
+    [
+        (0b01, "CPU 1 is idle, which its runmask forbids"),
+        (0b11, "CPU 1 is idle and allowed"),
+        (None, "CPU 1 is idle; perhaps its runmask keeps it off"),
+    ],
+)
+def test_a_thread_that_waits_beside_an_idle_cpu_says_why(mask: int | None, what: str, tmp_path: Path) -> None:
+    found = late(beside_an_idle_cpu(mask).open(tmp_path))
+    parts = found.blame(found.worst(found.found.named("control 1"), 1)).records()
+    assert [(row["part"], row["what"], row["length_ns"]) for row in parts] == [
+        ("preempted", what, 80_000), ("preempted", "", 20_000), ("own work", "", 1_000)]  # fmt: skip
+
+
+def test_an_idle_cpu_of_another_target_is_none_that_would_help(tmp_path: Path) -> None:
+    """CPU 0 of the axis is that of an idle target; the mask has bits of the second one's own CPUs."""
+    idle = TraceBuilder().time_event(0).state("RUNNING", 4, 1, 1).event(wire.code(6, 1), 4_000_000)
+    idle.write(tmp_path / "idle.kev")
+    beside_an_idle_cpu(0b11).write(tmp_path / "busy.kev")
+    write_axis(tmp_path / "two.sataxis", [AxisEntry(tmp_path / f"{name}.kev", name) for name in ("idle", "busy")])
+    found = late(open_trace(tmp_path / "two.sataxis"))
+    parts = found.blame(found.worst(found.found.named("control 1"), 1)).records()
+    assert (parts[0]["what"], parts[0]["length_ns"]) == ("busy CPU 1 is idle and allowed", 80_000)
+
+
+def test_a_cpu_that_is_free_and_allowed_is_named(tmp_path: Path) -> None:
+    """The CPU on which the thread runs next is idle for 60,000 after it is ready; that is no mere switch."""
+    build = TraceBuilder().time_event(0).process_name(1, 5, "bin/control").state("RUNNING", 10, 5, 1)
+    build.state("NANOSLEEP", 20, 5, 1).state("RUNNING", 20, 1, 1)
+    for number, waits in enumerate((60_000, 40_000, 40_000)):
+        woken = 1_000_000 * (number + 1)
+        build.state("READY", woken, 5, 1).state("RUNNING", woken + waits, 5, 1)
+        build.state("NANOSLEEP", woken + waits + 1_000, 5, 1).state("RUNNING", woken + waits + 1_000, 1, 1)
+    found = late(build.event(wire.code(6, 1), 4_000_000).open(tmp_path))
+    parts = [row for row in found.blame(found.worst()).records() if row["part"] == "ready, CPU not taken"]
+    assert [(row["what"], row["length_ns"]) for row in parts] == [
+        ("CPU 0 is idle and allowed", 60_000), ("", 40_000), ("", 40_000)]  # fmt: skip

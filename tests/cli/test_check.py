@@ -16,7 +16,7 @@ from satview.analysis.verdicts.rule import rules
 from satview.capture.logger_options import LoggerOptions
 from satview.capture.run import Capture, run
 from tests.helpers.kev import TraceBuilder
-from tests.helpers.scene import scene
+from tests.helpers.scene import rounds_of_a_loop, scene
 
 HOSTILE = "<x>=cmd()\x1b]0;x\x07[bold]a&\n\u202eb\x9b2J\uffff"
 WORDS = ["severity", "kind", "start_ns", "end_ns", "length_ns", "cases", "threads", "objects", "evidence", "says",
@@ -78,8 +78,9 @@ def test_junit_has_a_case_for_each_kind(check, deadlock):
     code, out, _ = check(deadlock, "--format", "junit")
     assert code == 3
     [suite] = ET.fromstring(out)
-    assert [case.get("name") for case in suite] == [str(kind) for kind in rules()]
-    assert (suite.get("tests"), suite.get("failures")) == (str(len(rules())), "1")
+    kinds = [kind for kind, rule in rules().items() if not rule.timing]
+    assert [case.get("name") for case in suite] == kinds
+    assert (suite.get("tests"), suite.get("failures")) == (str(len(kinds)), "1")
     assert [case.get("name") for case in suite if case.find("failure") is not None] == ["deadlock"]
     assert "held by" in suite.find("testcase[@name='deadlock']/failure").get("message")
     skipped = {case.get("name") for case in suite if case.find("skipped") is not None}
@@ -210,3 +211,17 @@ def test_only_what_happens_in_a_range(check, deadlock):
     assert start > 1_000
     assert check(deadlock, "--range", f"0..{start - 1_000}ns")[0] == 0
     assert json.loads(check(deadlock, "--range", f"{start}ns..", "--format", "json")[1])["verdicts"] == verdicts
+
+
+def test_a_file_of_timing_is_checked(check, tmp_path):
+    path = rounds_of_a_loop().write(tmp_path / "loop.kev")
+    (tmp_path / "timing.toml").write_text('[control]\ndeadline = "5us"\n')
+    code, out, _ = check(path, "-c", tmp_path / "timing.toml", "--kind", "deadline", "--format", "json")
+    [verdict] = json.loads(out)["verdicts"]
+    assert (code, verdict["kind"], verdict["cases"]) == (3, "deadline", 3)
+    assert check(path, "--kind", "deadline")[::2] == (
+        2, "satview: deadline needs a file of timing that says a deadline or period (docs/late.md)\n")  # fmt: skip
+    code, out, _ = check(path, "-c", tmp_path / "timing.toml", "--format", "junit")
+    cases = {case.get("name"): case for case in ET.fromstring(out).iter("testcase")}
+    assert cases["deadline"].find("failure") is not None
+    assert not {"chain", "period"} & {*cases}, "nothing is said of them"

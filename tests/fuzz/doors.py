@@ -270,8 +270,9 @@ _TEXTS: Final = (
     *("t-1", "t-2", "t-999", "p-1", "c-0", "e-0", "e-5", "e--1", "e-99999999999999999999", "v-1", "m-1", "m-0", "x-1"),
     *("t-", "1us", "#5", "#-1", "1e400s", "nan", "-5ms", "350.1 us", "x" * 5000, "\x1b[2J", "a\nb", "app", "2:1"),
 )
-_TOOLS: Final = {"traces": (), "look": ("trace", "handle"), "verdicts": ("trace",), "why": ("trace", "thread", "at"),
-                 "tables": (), "none": ("x",)}  # fmt: skip
+_TOOLS: Final = {"traces": (), "look": ("trace", "handle"), "verdicts": ("trace", "timing"), "tables": (),
+                 "why": ("trace", "thread", "at"), "late": ("trace", "activity", "timing"),
+                 "none": ("x",)}  # fmt: skip
 _VALUES: Final = (*_TEXTS, 5, -1, None, [], {}, 1.5, True)
 
 

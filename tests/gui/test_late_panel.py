@@ -121,6 +121,10 @@ def test_a_file_of_timing_is_obeyed_and_its_error_is_a_sentence(empty_window, lo
     assert texts(panel.activities, 0)["Misses"] == "3"
     assert texts(panel.instances, 0)["Outcome"] == "late"
     assert taken(panel.window().workspace).timing == "timing.toml"
+    opened = empty_window.workspace.opened
+    opened.verdicts.start()
+    qtbot.waitUntil(lambda: opened.verdicts.found is not None and not opened.verdicts.is_busy)
+    assert [verdict.kind for verdict in opened.verdicts.found.verdicts] == ["deadline"]
     looping.with_name("timing.toml").write_text('["control 1"]\ndeadline = "soon"\n')
     panel.reload()
     settle(panel, qtbot)

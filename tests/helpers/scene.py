@@ -15,6 +15,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from satview.events import wire
+from satview.store.trace import Trace
 from tests.helpers.kev import TraceBuilder
 
 CLIENT, SERVER = 2, 3
@@ -55,3 +56,19 @@ def rounds_of_a_loop(rounds: int = 40, slow: tuple[int, ...] = (10, 20, 30), *, 
             build.state("NANOSLEEP", runs + 1_000, 5, 1).state("RUNNING", runs + 1_000, 6, 1)
     last = 10_000 * rounds + (800 if is_cut else 6_000)
     return build.event(wire.code(6, 1), last)
+
+
+def chained(folder: Path, starts_by: int, starts: tuple[int, ...]) -> Trace:
+    """Return a camera that works from 1,000 k to 1,000 k + 400, and a control that needs 300 from its starts on.
+
+    Control's own thread, or that of the camera, logs that control starts.
+    """
+    moments = [(1_000 * k, 5, 1) for k in range(1, 6)] + [(1_000 * k + 400, 5, 2) for k in range(1, 6)]
+    moments += [(start, starts_by, 3) for start in starts] + [(start + 300, 6, 4) for start in starts]
+    build, running = TraceBuilder().time_event(0), 0
+    for time, pid, event in sorted(moments):
+        if pid != running:
+            build.state("RUNNING", time - 1, pid, 1)
+        build.event(wire.code(6, event), time)
+        running = pid
+    return build.event(wire.code(6, 9), 6_500).open(folder)

@@ -20,6 +20,7 @@ from satview.look import server
 from satview.store.axis_file import AxisEntry, write_axis
 from satview.tables.question import Limits
 from tests.helpers.kev import TraceBuilder
+from tests.helpers.scene import rounds_of_a_loop
 from tests.helpers.sql_values import query_at_work, sql_values
 
 mcp = pytest.importorskip("mcp")
@@ -54,7 +55,7 @@ def call(folder):
 
 def test_the_tools_only_read(call):
     tools, _ = call()
-    assert {tool.name for tool in tools} == {"traces", "look", "verdicts", "why", "tables", "sql", "picture"}
+    assert {tool.name for tool in tools} == {"traces", "look", "verdicts", "why", "late", "tables", "sql", "picture"}
     for tool in tools:
         assert tool.annotations.read_only_hint is True
         assert tool.annotations.open_world_hint is False
@@ -95,6 +96,21 @@ def test_answers(call):
     assert rows == "state,length_ns\nREADY,500\nMUTEX,5000"
     assert "ready_wait: How long each thread could run" in tables
     assert tables.startswith("event(event, time_cycles, time_ns")
+
+
+def test_what_is_late_and_what_a_file_of_timing_forbids(call, folder):
+    """Three rounds of 5,100 are longer than the deadline: of that 4,100 another thread runs."""
+    rounds_of_a_loop().write(folder / "loop.kev")
+    (folder / "timing.toml").write_text('[control]\ndeadline = "5us"\n')
+    asked = {"trace": "loop.kev", "timing": "timing.toml"}
+    _, answers = call(("late", asked), ("late", {**asked, "activity": "planner"}), ("verdicts", asked),
+                      ("late", {"trace": "loop.kev", "timing": "../secret.kev"}))  # fmt: skip
+    assert [is_error for is_error, _ in answers] == [False, True, False, True]
+    late, unknown, verdicts, _ = (content.text for _, content in answers)
+    assert "100 ns longer than its deadline of 5.000 µs: 4.100 µs ready while hog 1 ran" in late
+    assert "preempted  whom hog 1, explains 3.000 µs, share 100.0 %" in late
+    assert "names no activity; there are control 1" in unknown
+    assert verdicts.startswith("deadline\n")
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
+from tests.helpers.scene import rounds_of_a_loop
 from tests.testing.test_sentences import ticking
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -186,3 +187,15 @@ def test_the_sample_project(project):
         result = project("", str(sample), "-c", str(sample / "pytest.ini"), "--baseline", str(project.path / "b.json"))
         result.assert_outcomes(passed=7)
         result.stdout.fnmatch_lines([f"satview: *b.json: {properties}*"])
+
+
+def test_a_file_of_timing_names_activities(project):
+    """A thread waits 100 ns for the CPU, and three times 4,100."""
+    rounds_of_a_loop().write(project.path / "loop.kev")
+    (project.path / "timing.toml").write_text(
+        "[wait]\nstart = 'event == THREADY and pid == 5'\nend = 'event == THRUNNING and pid == 5'\n"
+    )
+    project.pytester.makeini("[pytest]\nkev_file = loop.kev\nkev_timing = timing.toml\nkev_pictures = none")
+    result = project("def test_it(kev):\n    assert kev.activity('wait').longest < 200\n")
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["E*longest of wait is 4.100 µs, not < 200 ns"])

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
+from satview.analysis.timing import Timing
 from satview.base.errors import UsageError
 from satview.events import wire
 from satview.opened import with_answers
@@ -334,3 +337,9 @@ def test_the_reaction_of_a_chain(tmp_path):
         path.age.deadline(3 * us)
     with pytest.raises(UsageError, match="no chain"):
         kev.chain("control")
+    said = replace(kev, timing={"path": Timing(chain="control > planner", reaction="3us")})
+    assert said.chain("path").reaction.longest == 3_500
+    with pytest.raises(KevFailure, match=r"The reaction of the chain path is 3\.500 µs"):
+        said.no_verdict("chain")
+    with pytest.raises(UsageError, match="chain needs a file of timing"):
+        kev.no_verdict("chain")

@@ -23,6 +23,7 @@ from satview.base.errors import Cancelled, UsageError
 from satview.base.memory import give_back
 from satview.base.plugins import PluginKind, plugins
 from satview.base.threads import Begun
+from satview.filters.diagnostics import named_by
 from satview.linkage.blockers import blockers
 from satview.linkage.calls import forget_calls_of_events
 from satview.linkage.messages import messages
@@ -61,7 +62,7 @@ def find_verdicts(
 
     Raises:
         Cancelled: Somebody said so.
-        UsageError: The thresholds name a thread that the trace does not have.
+        UsageError: The thresholds name a thread or an activity that the trace does not have.
     """
     if not len(trace.events):
         return ()
@@ -228,7 +229,7 @@ def kind_of(text: str) -> str:
         UsageError: There is none, or there are several.
     """
     kinds, requested = all_kinds(), "-".join(text.casefold().replace("_", " ").split())
-    matches = [kind for kind in kinds if requested == kind.casefold()] or [kind for kind in kinds if requested in kind]
+    matches = [kinds[row] for row in named_by(requested, kinds)]
     if len(matches) != 1 or not requested:
         raise UsageError(
             f"{text[:40]!r} is {'no' if not matches else 'more than one'} kind of verdict; there are {', '.join(kinds)}"

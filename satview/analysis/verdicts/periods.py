@@ -7,19 +7,23 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from satview.analysis.activities import (
+    LEAST_PERIODS,
+    NANOSLEEP,
+    REGULAR_PERCENT,
+    TOLERANCE_PERCENT,
+    regular_period,
+)
 from satview.analysis.needs import NO_DAMAGE, NO_LOSS, PERIODS, PULSES, STATES
 from satview.analysis.verdicts.evidence import Evidence, groups, longest, named
 from satview.analysis.verdicts.rule import Limits, verdict_rule
 from satview.analysis.verdicts.scheduling import instead, ran_instead
 from satview.analysis.verdicts.verdict import Severity, Verdict
-from satview.events.states import READY, STATE_BY_NAME
+from satview.events.states import READY
 from satview.linkage.pulses import pulses
 from satview.linkage.rows import comm_words
 from satview.linkage.table import Certainty
-from satview.linkage.whole import is_whole
-from satview.store.trace import Trace
 
-NANOSLEEP: Final = STATE_BY_NAME["NANOSLEEP"].value
 _REMEDY: Final = (
     "Do less work in a period, if it was still at that of the period before; give it a higher priority, if others ran."
 )
@@ -32,9 +36,9 @@ _REMEDY: Final = (
     needs=(PERIODS,),
     bounds=(PULSES, STATES, NO_DAMAGE, NO_LOSS),
     thresholds={
-        "least_count": (8, "so many periods are needed to learn the period"),
-        "regular_percent": (80, "of the periods, so many must be as long as the learned one ..."),
-        "tolerance_percent": (5, "... within this"),
+        "least_count": (LEAST_PERIODS, "so many periods are needed to learn the period"),
+        "regular_percent": (REGULAR_PERCENT, "of the periods, so many must be as long as the learned one ..."),
+        "tolerance_percent": (TOLERANCE_PERCENT, "... within this"),
         "late_percent": (50, "of the period: the work begins at least so much later than it should"),
     },
     proof="A user event where the work of a period begins, or the timers' own events (class KER_CALL), tell "
@@ -60,7 +64,7 @@ def _late_pulses(evidence: Evidence, limits: Limits) -> list[Verdict]:
     scoid, pid = comm_words(trace, sent)
     verdicts = []
     for _, pulses_of_timer in groups(pid, scoid):
-        period = regular_period(trace, limits, sent[pulses_of_timer])
+        period = _period(evidence, limits, sent[pulses_of_timer])
         late = evidence.lengths(sent[pulses_of_timer], received[pulses_of_timer])
         bad = np.flatnonzero(late >= period * limits.number("late_percent") / 100)
         if not period or not len(bad):
@@ -99,7 +103,7 @@ def _late_sleepers(evidence: Evidence, limits: Limits) -> list[Verdict]:
         due, end = states.row[begins[sleeps]], states.end_row[begins[sleeps]]
         is_seen = evidence.times[due] >= evidence.all_cpus_cycles
         due, end = due[is_seen], end[is_seen]
-        period = regular_period(evidence.trace, limits, due) if len(due) > 2 * limits.number("least_count") else 0
+        period = _period(evidence, limits, due) if len(due) > 2 * limits.number("least_count") else 0
         late = evidence.lengths(due, end)
         bad = np.flatnonzero(late >= period * limits.number("late_percent") / 100)
         if not period or not len(bad):
@@ -120,18 +124,7 @@ def _late_sleepers(evidence: Evidence, limits: Limits) -> list[Verdict]:
     return verdicts
 
 
-def regular_period(trace: Trace, limits: Limits, rows: NDArray[np.integer]) -> int:
-    """Return the period in cycles with which some events come, ascending rows; 0 if they do not come regularly.
-
-    Args:
-        trace: The events.
-        limits: Those of `missed-period`: how regular is regular.
-        rows: (n,).
-    """
-    least = limits.number("least_count")
-    gaps = np.diff(trace.events.time_cycles[rows])[is_whole(trace, rows[:-1], rows[1:])]
-    if len(gaps) < least:
-        return 0
-    period = int(np.median(gaps))
-    is_regular = np.abs(gaps - period) <= period * limits.number("tolerance_percent") / 100
-    return period if np.count_nonzero(is_regular) >= len(gaps) * limits.number("regular_percent") / 100 else 0
+def _period(evidence: Evidence, limits: Limits, rows: NDArray[np.integer]) -> int:
+    """Return the period with which events come, by the thresholds of a user; 0 if they do not come regularly."""
+    return regular_period(evidence.trace, rows, limits.number("least_count"), limits.number("regular_percent"),
+                          limits.number("tolerance_percent"))  # fmt: skip

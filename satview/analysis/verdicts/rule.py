@@ -15,6 +15,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from satview.analysis.needs import KERNEL, NO_DAMAGE, NO_LOSS, Need
+from satview.analysis.timing import Timing
 from satview.analysis.verdicts.verdict import Severity, Verdict
 from satview.base.time import Clock
 from satview.base.time_text import UNITS_NS
@@ -35,11 +36,13 @@ class Thresholds:
         values: The numbers; switches (`enabled`) are 0 or 1.
         severities: What every verdict of a kind counts as; of other kinds the rule says it.
         threads: Names of threads by kind: only verdicts count that one of these is in; of other kinds all.
+        timing: What a file of timing says of activities and chains, by name.
     """
 
     values: dict[str, dict[str, float]]
     severities: dict[str, Severity] = field(default_factory=dict)
     threads: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    timing: Mapping[str, Timing] = field(default_factory=dict)
 
     def number(self, kind: str, name: str) -> float:
         """Return a count, or a share in percent."""
@@ -51,7 +54,12 @@ class Thresholds:
 
     def is_enabled(self, kind: str) -> bool:
         """Return whether verdicts of a kind are requested; those of plug-ins, which have no thresholds, always are."""
-        return kind not in self.values or bool(self.values[kind][ENABLED])
+        return kind not in self.values or (bool(self.values[kind][ENABLED]) and self.is_said(kind))
+
+    def is_said(self, kind: str) -> bool:
+        """Return whether the file of timing says what a kind needs to know; most need nothing of it."""
+        keys = rules()[kind].timing if kind in rules() else ()
+        return not keys or any(getattr(said, key) for said in self.timing.values() for key in keys)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +84,11 @@ class Limits:
         """Return a count, at least 1, or a share in percent."""
         number = self.thresholds.number(self.kind, name)
         return max(1.0, number) if name.endswith("_count") else number
+
+    @property
+    def timing(self) -> Mapping[str, Timing]:
+        """What a file of timing says of activities and chains, by name."""
+        return self.thresholds.timing
 
     def of(self, kind: str) -> Limits:
         """Return the thresholds of another kind."""
@@ -112,6 +125,7 @@ class Rule:
         bounds: Without any of these there may be more than is found.
         thresholds: By name; the end of a name is its unit: `_ms`, `_us`, `_percent`, `_count`.
         proof: One sentence: what would prove a verdict that rests on what is inferred; empty if none does.
+        timing: What of `Timing` it is about: it is looked for if a file of timing says any of these; empty = always.
     """
 
     kind: str
@@ -122,6 +136,7 @@ class Rule:
     bounds: tuple[Need, ...]
     thresholds: Mapping[str, Threshold]
     proof: str
+    timing: tuple[str, ...] = ()
 
     @property
     def title(self) -> str:
@@ -138,6 +153,7 @@ def verdict_rule(
     bounds: tuple[Need, ...] = (NO_DAMAGE, NO_LOSS),
     thresholds: Mapping[str, tuple[float, str]] | None = None,
     proof: str = "",
+    timing: tuple[str, ...] = (),
 ) -> Callable[[Search], Search]:
     """Make a function the rule of a kind of verdict.
 
@@ -149,12 +165,15 @@ def verdict_rule(
         bounds: As of `Rule`.
         thresholds: By name the default, and what it means.
         proof: As of `Rule`.
+        timing: As of `Rule`.
     """
     all_needs = (KERNEL, *needs) if needs else ()
     numbers = {name: Threshold(float(default), text) for name, (default, text) in (thresholds or {}).items()}
 
     def register(search: Search) -> Search:
-        _RULES[kind] = Rule(kind, meaning, question, search, all_needs, bounds, MappingProxyType(numbers), proof)
+        _RULES[kind] = Rule(
+            kind, meaning, question, search, all_needs, bounds, MappingProxyType(numbers), proof, timing
+        )
         return search
 
     return register

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Final
 
+from satview.analysis.timing import read_timing
 from satview.analysis.verdicts.rule import ENABLED, SEVERITY, THREADS, Thresholds, rules
 from satview.analysis.verdicts.verdict import Severity
 from satview.base.errors import UsageError
@@ -43,20 +46,36 @@ def thresholds_text() -> str:
     return "\n".join(parts)
 
 
-def read_thresholds(path: Path) -> Thresholds:
+def read_thresholds(path: Path | None, timing: Path | None = None) -> Thresholds:
     """Return the thresholds of a user's file over those that ship with satview.
 
-    The file is TOML and nothing in it is ever run.
+    The files are TOML and nothing in them is ever run.
 
     Args:
-        path: The file; it may have some tables only, and some names of them.
+        path: The file; it may have some tables only, and some names of them. None = those that ship with satview.
+        timing: A file of timing (docs/late.md), for the verdicts on deadlines, periods and chains; None = none.
 
     Raises:
         UsageError: The file cannot be read, is no TOML, or has a name or value that is none; says file, line and what
             to write.
     """
-    text, tables = read_toml(path, _MOST_BYTES, "write it as [deadlock] and then least_ms = 20")
-    return _over_defaults(path.name, text, tables)
+    thresholds = default_thresholds()
+    if path is not None:
+        text, tables = read_toml(path, _MOST_BYTES, "write it as [deadlock] and then least_ms = 20")
+        thresholds = _over_defaults(path.name, text, tables)
+    return thresholds if timing is None else replace(thresholds, timing=read_timing(timing))
+
+
+def refuse_unsaid(kinds: Collection[str], thresholds: Thresholds) -> None:
+    """Refuse kinds that are asked for by name and need a file of timing: nothing would ever be found.
+
+    Raises:
+        UsageError: There is one.
+    """
+    for kind in kinds:
+        if not thresholds.is_said(kind):
+            keys = " or ".join(rules()[kind].timing)
+            raise UsageError(f"{kind} needs a file of timing that says a {keys} (docs/late.md)")
 
 
 def _over_defaults(name: str, text: str, tables: dict[str, object]) -> Thresholds:

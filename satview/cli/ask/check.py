@@ -8,7 +8,7 @@ from typing import Any, Final
 from xml.etree import ElementTree as ET
 
 from satview.analysis.verdicts.find import all_kinds, kind_of
-from satview.analysis.verdicts.thresholds import default_thresholds, read_thresholds, thresholds_text
+from satview.analysis.verdicts.thresholds import read_thresholds, refuse_unsaid, thresholds_text
 from satview.answers.verdicts import Verdicts, find
 from satview.base.errors import UsageError
 from satview.base.process import COST_DATA, FINE
@@ -46,6 +46,7 @@ def add_parser(subparsers: Any) -> None:
     add("file", metavar="FILE", type=InputFile, nargs="?", help="a .kev file or a traceprinter listing")
     add("--show-rules", action="store_true", help="print satview's thresholds as a --rules file and exit")
     add("-r", "--rules", type=InputFile, metavar="FILE", help="TOML file with thresholds that replace satview's own")
+    add("-c", "--timing", metavar="FILE.toml", type=Path, help="deadlines, periods and chains to check (docs/late.md)")
     add(
         "--kind",
         action="append",
@@ -87,7 +88,8 @@ def run(args: argparse.Namespace) -> int:
         return FINE
     if args.file is None:
         raise UsageError("no trace is given: satview check FILE")
-    thresholds = read_thresholds(Path(args.rules)) if args.rules is not None else default_thresholds()
+    thresholds = read_thresholds(Path(args.rules) if args.rules is not None else None, args.timing)
+    refuse_unsaid(args.kind or (), thresholds)
     kinds = [kind for kind in all_kinds() if not args.kind or kind in args.kind]
     trace = open_trace(args.file, args.user_events, args.pidin, says_outside=False)
     window = range_of(args.range, trace)

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from satview.analysis.activities import Timing, read_timing
 from satview.analysis.schedulability import ASSUMPTIONS
+from satview.analysis.timing import Timing, read_timing
 from satview.answers.late import late
 from satview.answers.schedulability import schedulability
+from satview.answers.table import Table
 from satview.base.errors import UsageError
 from satview.base.process import COST_DATA, FINE
 from satview.base.safe_text import counted, visible_line
@@ -21,7 +22,8 @@ from satview.cli.shared.progress import open_trace, working, working_on
 from satview.cli.shared.table_output import FORMATS, print_table
 from satview.store.trace import Trace
 
-_TABLES = ("activities", "chains", "instances", "blame", "slow-against-fast")
+_TABLES = ("activities", "chains", "instances", "blame", "slow-against-fast", "more-in-slow")
+_MOST_FILES = 64
 _EPILOG = """\
 Activities are learned: what pulses, messages, interrupts or the end of a sleep begin at least 3 times. What comes
 regularly has a period, which is its deadline unless a file of timing says another. Without ACTIVITY the one that is
@@ -29,6 +31,8 @@ latest is explained, else the one that comes closest to its deadline. The parts 
 A file of timing is TOML: [NAME] with deadline = "8 ms", and period. A NAME that is not learned needs start and
 end, expressions of the events that begin and end it. chain = "camera > fusion > control" is a chain of activities,
 with the bounds reaction (from a stimulus to the first response) and age (of the input of an output).
+--against compares all instances with those of other traces, in which the work is fast; --with looks for the slowest
+tenth in several traces, and compares it with the faster half of all. Names are matched.
 An instance that is unfinished at the end of the trace is counted up to there and shown as "at least".
 Exit status: 0 success, 1 data was lost to problems in the trace, 2 not a trace, or wrong usage.
 """
@@ -47,6 +51,9 @@ def add_parser(subparsers: Any) -> None:
     add("file", metavar="FILE", type=InputFile, help="a .kev file or a traceprinter listing")
     add("activity", metavar="ACTIVITY", nargs="?", default="", help="explain this one: its name, or a part of it")
     add("-c", "--timing", metavar="FILE.toml", type=Path, help="deadlines, periods, and activities of your own")
+    add("--against", metavar="FILE", nargs="+", type=InputFile, help="compare with these traces, in which it is fast")
+    add("--with", dest="others", metavar="FILE", nargs="+", type=InputFile,
+        help="look for the slowest instances of it in these traces too")  # fmt: skip
     add("-n", type=int, default=1, metavar="N", help="split the N worst instances (default %(default)s)")
     add(
         "--schedulability",
@@ -67,47 +74,59 @@ def run(args: argparse.Namespace) -> int:
     """
     if args.n < 1:
         raise UsageError(f"-n {args.n} is not a number of instances")
+    if len(others := [*(args.against or ()), *(args.others or ())]) > _MOST_FILES:
+        raise UsageError(f"{len(others)} traces are too many to compare at once; {_MOST_FILES} at most")
     timing = read_timing(args.timing) if args.timing is not None else None
     trace = open_trace(args.file, args.user_events)
     if args.schedulability:
         _print_bounds(args, trace, timing)
         return COST_DATA if trace.problems.cost_data else FINE
+    traces = [[open_trace(path, args.user_events) for path in paths or ()] for paths in (args.others, args.against)]
     with working(working_on("looking for what is late in", trace.path)):
-        found = late(trace, timing)
-        activity = found.found.named(args.activity) if args.activity else found.most_telling()
+        answers = late(trace, timing)
+        activity = answers.found.named(args.activity) if args.activity else answers.most_telling()
         is_asked = bool(args.activity) and activity is not None
-        worst = found.worst(activity, args.n) if activity is not None else np.empty(0, np.int64)
-        shown = found.activities()
-        made = {"activities": shown.at(np.array([activity])) if is_asked else shown.sorted_by("misses"),
-                "chains": found.chains(),
-                "instances": found.instances(activity if is_asked else None),
-                "blame": found.blame(worst).unfolded()}  # fmt: skip
+        worst = answers.worst(activity, args.n) if activity is not None else np.empty(0, np.int64)
+        shown = answers.activities()
+        parts, says = answers.explained(worst)
+        tables = {"activities": shown.at(np.array([activity])) if is_asked else shown.sorted_by("misses"),
+                  "chains": answers.chains(),
+                  "instances": answers.instances(activity if is_asked else None),
+                  "blame": parts.unfolded()}  # fmt: skip
         if activity is not None:
-            made["slow-against-fast"] = found.slow_against_fast(activity)
+            differences = answers.compared(activity, *([late(other, timing) for other in some] for some in traces))
+            tables |= {"slow-against-fast": differences.times, "more-in-slow": differences.causes}
+    _print(args, trace, tables, says)
+    return COST_DATA if any(one.problems.cost_data for one in (trace, *traces[0], *traces[1])) else FINE
+
+
+def _print(args: argparse.Namespace, trace: Trace, tables: Mapping[str, Table], says: Sequence[str]) -> None:
     if args.table or args.format == "csv":
         name = args.table or "activities"
-        if name in made:
-            print_table(made[name], args.format, name.replace("-", "_"))
-    elif args.format == "json":
-        more = {name.replace("-", "_"): table.records() for name, table in made.items() if name != "activities"}
-        print_table(made["activities"], "json", "activities", more=more)
-    else:
-        sizes = counted(len(made["activities"]), "kind"), counted(len(made["instances"]), "instance")
-        head = [f"{trace.path.name}: {sizes[0]} of work, {sizes[1]}"]
-        print_table(made["activities"], "table", "activities", head)
-        if len(made["chains"]):
-            print_table(made["chains"], "table", "chains")
-        for instance in worst.tolist():
-            print(f"\n{visible_line(found.says(instance))}")
-        if activity is not None:
-            for name in ("blame", "slow-against-fast"):
-                print_table(made[name], "table", name)
-    return COST_DATA if trace.problems.cost_data else FINE
+        if name in tables:
+            print_table(tables[name], args.format, name.replace("-", "_"))
+        return
+    if args.format == "json":
+        more = {name.replace("-", "_"): table.records() for name, table in tables.items() if name != "activities"}
+        print_table(tables["activities"], "json", "activities", more=more)
+        return
+    sizes = counted(len(tables["activities"]), "kind"), counted(len(tables["instances"]), "instance")
+    head = [f"{trace.path.name}: {sizes[0]} of work, {sizes[1]}"]
+    print_table(tables["activities"], "table", "activities", head)
+    if len(tables["chains"]):
+        print_table(tables["chains"], "table", "chains")
+    for words in says:
+        print(f"\n{visible_line(words)}")
+    for name in ("blame", "slow-against-fast", "more-in-slow"):
+        if "slow-against-fast" in tables and (name != "more-in-slow" or len(tables[name])):
+            print_table(tables[name], "table", name)
 
 
 def _print_bounds(args: argparse.Namespace, trace: Trace, timing: Mapping[str, Timing] | None) -> None:
-    if args.table:
-        raise UsageError("--schedulability is a table of its own: leave out --table")
+    if args.table or args.against or args.others:
+        raise UsageError(
+            "--schedulability is a table of its own, of one trace: leave out --table, --against and --with"
+        )
     with working(working_on("analysing the responses of", trace.path)):
         bounds = schedulability(trace, timing, args.activity)
     print_table(bounds, args.format, "schedulability", more={"assumptions": list(ASSUMPTIONS)})

@@ -39,6 +39,7 @@ def add_parser(subparsers: Any) -> None:
         metavar="FILE",
         help="TOML file with thresholds that replace satview's own",
     )
+    add("-c", "--timing", metavar="FILE.toml", type=Path, help="deadlines, periods and chains (docs/late.md)")
     add(
         "--pictures", type=int, default=4, metavar="N", help="draw at most N verdicts; 0 for none (default %(default)s)"
     )
@@ -63,7 +64,7 @@ def run(args: argparse.Namespace) -> int:
     from satview.analysis.verdicts.thresholds import read_thresholds  # brings numpy; --help needs none
     from satview.report.page import write_report
 
-    thresholds = None if args.rules is None else read_thresholds(Path(args.rules))
+    thresholds = read_thresholds(None if args.rules is None else Path(args.rules), args.timing)
     with working(working_on("writing a report about", trace.path)) as report:
         count = write_report(trace, args.output, thresholds, args.pictures, report)
     (say if is_standard_output(args.output) else print)(f"{args.output}: {counted(count, 'verdict')}")

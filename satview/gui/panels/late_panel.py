@@ -22,7 +22,8 @@ from PySide6.QtWidgets import (
 )
 
 from satview.answers.activity_lanes import ACTIVITIES as ACTIVITY_LANES
-from satview.answers.late import ACTIVITIES, BLAME, CHAINS, COMPARISON, INSTANCES, Late
+from satview.answers.late import ACTIVITIES, BLAME, CHAINS, INSTANCES, Late
+from satview.answers.late_comparison import COMPARISON
 from satview.answers.table import Table
 from satview.base.safe_text import counted, tool_tip, visible_line
 from satview.base.time import TimeWindow

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from PySide6.QtCore import QObject, Signal, Slot
 
-from satview.analysis.activities import Timing, read_timing
+from satview.analysis.timing import Timing, read_timing
 from satview.answers.activity_lanes import ACTIVITIES, ActivityLanes
 from satview.base.errors import SourceChangedError, UsageError
 from satview.events.user_events import Descriptions, UserEvent, parse_rules

@@ -163,7 +163,7 @@ def _explain(
     positions = same.positions if same is not None else asked.worst(activity)
     instances = same.instances if same is not None else asked.instances(activity)
     chosen = positions[row : row + 1]
-    blame, says = asked.blame(chosen), asked.says(int(chosen[0]))
+    blame, (says,) = asked.explained(chosen)
     if is_cancelled():
         raise Cancelled
     comparison = same.comparison if same is not None else asked.slow_against_fast(activity)

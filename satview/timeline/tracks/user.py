@@ -50,9 +50,9 @@ def user_lanes(trace: Trace, rows: Rows, user: UserLanes) -> list[Found]:
     """
     numbers = trace.events.code[rows] & wire.EVENT_MASK
     lanes, in_intervals = list[Found](), set[int]()
-    for rule in (*user.rules, *_pairs_by_name(user)):
+    for rule in (*user.rules, *pairs_by_name(user.events)):
         if rule.kind is UserRuleKind.INTERVAL and rule.number not in in_intervals:
-            of_rule = _intervals(trace, rows, numbers, rule, user)
+            of_rule = _intervals(trace, rows, rule, user)
             if len(of_rule):
                 lanes.append(of_rule)
                 in_intervals |= {rule.number, rule.end_number}
@@ -81,21 +81,8 @@ def _lane(trace: Trace, rows: Rows, number: int, user: UserLanes, file: str) -> 
                  subtitle, values, text)  # fmt: skip
 
 
-def _intervals(trace: Trace, rows: Rows, numbers: NDArray[np.integer], rule: UserRule, user: UserLanes) -> Found:
-    """Return the intervals from one event to another of the same thread; nested ones are on lanes of their own."""
-    own = rows[np.isin(numbers, (rule.number, rule.end_number))]
-    own = own[trace.events.thread[own] != UNKNOWN_THREAD]
-    own = own[stable_order(trace.events.thread[own])]
-    is_begin = trace.events.code[own] & wire.EVENT_MASK == rule.number
-    if rule.number == rule.end_number:  # the same event begins and ends it, alternately
-        of_thread = trace.events.thread[own]
-        begin_rows = np.searchsorted(of_thread, of_thread)
-        is_begin = (np.arange(len(own)) - begin_rows) % 2 == 0
-    thread = trace.events.thread[own]
-    part = np.cumsum(np.append(False, thread[1:] != thread[:-1])[: len(own)])
-    begin, end = nested_pairs(np.where(is_begin, 1, -1).astype(np.int8), part)
-    whole = is_whole(trace, own[begin], own[end])
-    begin_rows, end_rows = own[begin[whole]], own[end[whole]]
+def _intervals(trace: Trace, rows: Rows, rule: UserRule, user: UserLanes) -> Found:
+    begin_rows, end_rows = interval_rows(trace, rows, rule.number, rule.end_number)
     event = user.events.get(rule.number)
     name = rule.name or (event.name if event is not None else "") or f"event {rule.number}"
     time, owner = trace.events.time_cycles, trace.events.thread[begin_rows].astype(np.int64)
@@ -104,11 +91,38 @@ def _intervals(trace: Trace, rows: Rows, numbers: NDArray[np.integer], rule: Use
                  f"{rule.number}..{rule.end_number}", text=partial(_text, trace, event, name))  # fmt: skip
 
 
-def _pairs_by_name(user: UserLanes) -> list[UserRule]:
+def interval_rows(trace: Trace, rows: Rows, number: int, end_number: int) -> tuple[Rows, Rows]:
+    """Return the intervals from one event to another of the same thread; nested ones are on lanes of their own.
+
+    Args:
+        trace: The events.
+        rows: Rows of its user events, ascending.
+        number: Of the events that begin them.
+        end_number: Of those that end them.
+
+    Returns:
+        uint32 (n,) each: rows of the events that begin and end them.
+    """
+    own = rows[np.isin(trace.events.code[rows] & wire.EVENT_MASK, (number, end_number))]
+    own = own[trace.events.thread[own] != UNKNOWN_THREAD]
+    own = own[stable_order(trace.events.thread[own])]
+    is_begin = trace.events.code[own] & wire.EVENT_MASK == number
+    if number == end_number:  # the same event begins and ends it, alternately
+        of_thread = trace.events.thread[own]
+        begin_rows = np.searchsorted(of_thread, of_thread)
+        is_begin = (np.arange(len(own)) - begin_rows) % 2 == 0
+    thread = trace.events.thread[own]
+    part = np.cumsum(np.append(False, thread[1:] != thread[:-1])[: len(own)])
+    begin, end = nested_pairs(np.where(is_begin, 1, -1).astype(np.int8), part)
+    whole = is_whole(trace, own[begin], own[end])
+    return own[begin[whole]], own[end[whole]]
+
+
+def pairs_by_name(events: Mapping[int, UserEvent]) -> list[UserRule]:
     """Return rules for events that are called the same but for begin and end, enter and exit, start and stop."""
-    by_name = {event.name.casefold(): event for event in user.events.values()}
+    by_name = {event.name.casefold(): event for event in events.values()}
     rules = []
-    for event in user.events.values():
+    for event in events.values():
         for begin, end in (("begin", "end"), ("enter", "exit"), ("entry", "exit"), ("start", "stop"), ("start", "end")):
             stem = event.name.casefold().removesuffix(begin)
             other = by_name.get(stem + end) if stem != event.name.casefold() else None

@@ -1,0 +1,361 @@
+"""What slow instances of an activity have that fast ones have not: of one trace, of two, or of many.
+
+Compared are means over instances. How sure a difference is says the spread of the instances: it is that many standard
+errors. Threads, calls and servers of different traces are matched by name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from satview.analysis.activities import LEAST_INSTANCES, Instances
+from satview.analysis.blame import BLAME_WORDS, Blame, Shares, blame, object_words
+from satview.analysis.times.basis import sum_by
+from satview.answers.frames import Texts
+from satview.answers.table import Column, Kind, Question, Table
+from satview.events import wire
+from satview.linkage.rows import rows_of_class, rows_of_codes
+from satview.linkage.transactions import transactions
+from satview.store.trace import Trace
+from satview.timeline.lane_classes import LANE_CLASS_BY_NAME
+from satview.timeline.state_lanes import run_slices
+
+_Ints = NDArray[np.int64]
+MOST_COMPARED: Final = 1000
+"""Slow instances, and as many fast ones."""
+_MOST_EVENTS: Final = 1 << 24  # in the instances that are split: bounds time and memory, whatever the trace
+_MOST_CAUSES: Final = 100
+_SURE: Final = 4.0  # differences of so many standard errors
+_LIKELY: Final = 2.0
+_HOW_SURE: Final = ("sure", "likely", "unsure")
+_SURE_COLUMN: Final = Column("sure", Kind.TEXT, f"`sure`: the difference is {_SURE:g} standard errors or more; "
+                             f"`likely`: {_LIKELY:g}; `unsure`: less", "Sure")  # fmt: skip
+_WHOM: Final = Column("whom", Kind.THREAD, "with whom", "Whom", is_nullable=True)
+COMPARISON: Final = Question(
+    "slow_against_fast",
+    "Slow against fast",
+    "What do slow instances have that fast ones have not?",
+    (
+        Column("part", Kind.TEXT, "what the time was spent with", "Part"),
+        _WHOM,
+        Column("what", Kind.TEXT, "which interrupt, lock, or state", "What"),
+        Column("explains", Kind.DURATION, "mean of the slow ones less that of the fast ones", "Explains"),
+        Column("share", Kind.SHARE, "of what slow ones take longer", "Share"),
+        Column("slow", Kind.DURATION, "mean of the slow ones", "Slow"),
+        Column("fast", Kind.DURATION, "mean of the fast ones", "Fast"),
+        Column("in_slow", Kind.COUNT, "slow ones that have any of it", "In slow"),
+        Column("in_fast", Kind.COUNT, "fast ones that have any of it", "In fast"),
+        _SURE_COLUMN,
+    ),
+    "",
+    "Slow and fast instances spend their time alike, or there are too few of them.",
+    note="the slowest tenth against the faster half; what the slow ones have less of is left out",
+)  # fmt: skip
+CAUSES: Final = Question(
+    "more_in_slow",
+    "More in slow ones",
+    "What happens more often in slow instances than in fast ones?",
+    (
+        Column("cause", Kind.TEXT, "`CPU moved`: the thread runs on another CPU than before; `call`: of the kernel; "
+               "`message`: sent to a server; `page fault`", "Happens"),
+        Column("what", Kind.TEXT, "which call or server", "What"),
+        Column("slow", Kind.FIGURE, "how often in a slow one, on average", "Slow"),
+        Column("fast", Kind.FIGURE, "how often in a fast one, on average", "Fast"),
+        Column("in_slow", Kind.COUNT, "slow ones that have any", "In slow"),
+        Column("in_fast", Kind.COUNT, "fast ones that have any", "In fast"),
+        _SURE_COLUMN,
+    ),
+    "",
+    "Nothing happens more often in slow instances, or there are too few of them.",
+    note="what the thread itself does, and only what is likely or sure; it takes time of the parts above",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """Some instances of one trace.
+
+    Attributes:
+        trace: The events.
+        instances: Those to be compared.
+    """
+
+    trace: Trace
+    instances: Instances
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """What slow instances have that fast ones have not.
+
+    Attributes:
+        times: What they spend more time with.
+        causes: What happens more often in them.
+    """
+
+    times: Table
+    causes: Table
+
+
+def split(trace: Trace, instances: Instances) -> tuple[int, Shares]:
+    """Return the parts of some instances, of as many of the first ones as the bounds allow, and how many these are."""
+    begin, over = (np.searchsorted(trace.events.time_cycles, times) for times in
+                   (instances.start_cycles, instances.end_cycles))  # fmt: skip
+    count = max(1, int(np.searchsorted(np.cumsum(over - begin), _MOST_EVENTS, side="right")))
+    chosen = instances.at(np.arange(min(count, len(instances))))
+    return len(chosen), blame(trace, chosen.thread, chosen.start_cycles, chosen.begin_cycles, chosen.end_cycles)
+
+
+def thinned(positions: _Ints, most: int = MOST_COMPARED) -> _Ints:
+    """Return some of many positions, evenly: all where there are no more."""
+    return positions[np.unique(np.linspace(0, len(positions) - 1, min(most, len(positions))).astype(np.int64))]
+
+
+def part_columns(trace: Trace, kind: _Ints, thread: _Ints, value: _Ints) -> dict[str, Texts | _Ints]:
+    """Return the columns that say what parts were spent with."""
+    return {
+        "part": Texts(kind.astype(np.uint8), tuple(BLAME_WORDS.values())),
+        "whom": np.where(thread > 0, thread, -1),
+        "what": Texts.of([object_words(trace, *pair) for pair in zip(kind.tolist(), value.tolist(), strict=True)]),
+    }
+
+
+def name_whom(trace: Trace, whom: _Ints) -> dict[str, Callable[[int], str]]:
+    """Return what writes whom a part is with: nothing where that is nobody."""
+    return {"whom": lambda row: trace.thread_name(int(whom[row])) if whom[row] > 0 else ""}
+
+
+@dataclass(slots=True)
+class _Pool:
+    """Instances of several traces, slow ones or fast ones, with what they have.
+
+    Attributes:
+        names: Numbers of what traces call alike, for both pools.
+        is_by_name: Threads are numbers of `names`, as there are several traces; else rows.
+    """
+
+    names: dict[str, int]
+    is_by_name: bool
+    count: int = 0
+    left_out: int = 0
+    responses: list[_Ints] = field(default_factory=list)
+    interval: list[_Ints] = field(default_factory=list)
+    key: list[_Ints] = field(default_factory=list)  # kind, thread, value
+    cycles: list[_Ints] = field(default_factory=list)
+    instance: list[_Ints] = field(default_factory=list)
+    happens: list[_Ints] = field(default_factory=list)
+
+    def add(self, sample: Sample) -> None:
+        if not len(sample.instances):
+            return
+        count, parts = split(sample.trace, sample.instances)
+        chosen = sample.instances.at(np.arange(count))
+        self.left_out += len(sample.instances) - count
+        top = np.flatnonzero(parts.parent < 0)
+        kind, thread, value = parts.kind[top], parts.thread[top], parts.value[top]
+        if self.is_by_name:
+            thread = self._numbers(thread, lambda row: sample.trace.thread_name(row) if row > 0 else "")
+            value = np.where(np.isin(kind, (Blame.LOCK, Blame.MESSAGE)), -1, value)  # addresses and pids of one run
+        self.interval.append(parts.interval[top] + self.count)
+        self.key.append(np.stack((kind, thread, value)))
+        self.cycles.append(parts.cycles[top])
+        self.responses.append(chosen.response_cycles)
+        for rows, what in _happenings(sample.trace, np.unique(chosen.thread)):
+            instance, position = _within(sample.trace, chosen, rows)
+            self.instance.append(instance + self.count)
+            self.happens.append(self._numbers(what[0][position], what[1]))
+        self.count += count
+
+    def _numbers(self, values: _Ints, name: Callable[[int], str]) -> _Ints:
+        """Return the number of the name of each of some values; 0 is the empty name."""
+        kinds, which = np.unique(values, return_inverse=True)
+        numbers = [self.names.setdefault(name(kind), len(self.names)) for kind in kinds.tolist()]
+        return np.array(numbers, np.int64)[which.reshape(-1)]
+
+
+def _happenings(trace: Trace, threads: _Ints) -> list[tuple[_Ints, tuple[_Ints, Callable[[int], str]]]]:
+    """Return rows of events of some threads that may make work slow, with what they are: numbers, and their names."""
+    is_wanted = np.zeros(len(trace.threads), np.bool_)
+    is_wanted[threads] = True
+
+    def of_threads(rows: NDArray[np.integer]) -> _Ints:
+        return np.asarray(rows[is_wanted[trace.events.thread[rows]]], np.int64)
+
+    runs = of_threads(run_slices(trace)[0])
+    runs = runs[np.argsort(trace.events.thread[runs], kind="stable")]
+    thread, cpu = trace.events.thread[runs], trace.events.cpu[runs]
+    moves = runs[1:][(thread[1:] == thread[:-1]) & (cpu[1:] != cpu[:-1])]
+    calls = of_threads(rows_of_class(trace, wire.WireClass.KER_CALL))
+    code = trace.events.code[calls].astype(np.int64)
+    calls, code = calls[code & _CALL_FORM == 0], code[code & _CALL_FORM == 0]
+    sent = transactions(trace)
+    own = np.flatnonzero((sent.client > 0) & is_wanted[np.maximum(sent.client, 0)] & (sent.server_pid > 0))
+    faults = of_threads(rows_of_codes(trace, *LANE_CLASS_BY_NAME["faults"].codes))
+    pids = dict(zip(trace.processes.pid.tolist(), range(len(trace.processes)), strict=True))
+    nothing = np.zeros
+    return [
+        (moves, (nothing(len(moves), np.int64), lambda _: "CPU moved\n")),
+        (calls, (code, lambda code: f"call\n{trace.catalogue.name(code)}")),
+        (sent.send_row[own], (sent.server_pid[own], lambda pid: f"message\n{trace.short_process_name(pids[pid])}"
+                               if pid in pids else f"message\npid {pid}")),
+        (faults, (nothing(len(faults), np.int64), lambda _: "page fault\n")),
+    ]  # fmt: skip
+
+
+_CALL_FORM: Final = 0x180  # 0 = entry
+
+
+def _within(trace: Trace, instances: Instances, rows: _Ints) -> tuple[_Ints, _Ints]:
+    """Return which events of its thread are within each instance: positions of instances, and of the events."""
+    key = trace.events.thread[rows].astype(np.int64) << 32 | rows
+    order = np.argsort(key, kind="stable")
+    begin = np.searchsorted(trace.events.time_cycles, instances.begin_cycles)
+    last = np.where(instances.end_row < 0, len(trace.events), instances.end_row)
+    low, high = (np.searchsorted(key[order], instances.thread << 32 | edge) for edge in (begin, last))
+    count = np.maximum(high - low, 0)
+    instance = np.repeat(np.arange(len(instances)), count)
+    inside = np.arange(len(instance)) - np.repeat(np.cumsum(count) - count, count)
+    return instance, order[np.repeat(low, count) + inside]
+
+
+def compared(slow: Sequence[Sample], fast: Sequence[Sample], cannot_tell: str = "", note: str = "") -> Compared:
+    """Return what slow instances have that fast ones have not.
+
+    Args:
+        slow: The slow ones, by trace; the first one's trace is that of the tables.
+        fast: The fast ones, by trace.
+        cannot_tell: What else the tables say they cannot tell.
+        note: Which instances are compared; empty = the slowest tenth against the faster half.
+    """
+    trace = slow[0].trace
+    is_by_name = any(sample.trace is not trace for sample in (*slow, *fast))
+    names = {"": 0}
+    pools = _Pool(names, is_by_name), _Pool(names, is_by_name)
+    for pool, samples in zip(pools, (slow, fast), strict=True):
+        for sample in samples:
+            pool.add(sample)
+    left_out = sum(pool.left_out for pool in pools)
+    wanted = sum(len(sample.instances) for sample in (*slow, *fast))
+    if left_out:
+        missing = f"only {wanted - left_out:,} of {wanted:,} instances are compared: others are too long"
+        cannot_tell = "\n".join(filter(None, (cannot_tell, missing)))
+    return Compared(_times(trace, pools, cannot_tell, note), _causes(trace, pools, note))
+
+
+def _times(trace: Trace, pools: tuple[_Pool, _Pool], cannot_tell: str, note: str) -> Table:
+    none = np.empty(0, np.int64)
+    key = np.concatenate([np.empty((3, 0), np.int64), *pools[0].key, *pools[1].key], axis=1)
+    groups, which = np.unique(key, axis=1, return_inverse=True)
+    which, count = which.reshape(-1), groups.shape[1]
+    parts = [(np.concatenate([none, *pool.interval]), np.concatenate([none, *pool.cycles])) for pool in pools]
+    edge = len(parts[0][0])
+    in_slow, in_fast = (_Sums.of(sort, *part, count, pool.count) for sort, part, pool in
+                        zip((which[:edge], which[edge:]), parts, pools, strict=True))  # fmt: skip
+    longer = in_slow.mean - in_fast.mean
+    order = np.argsort(-longer, kind="stable")
+    order = order[longer[order] >= 1]
+    if not all(pool.count for pool in pools):
+        order = order[:0]
+    error = np.maximum(np.sqrt(in_slow.error + in_fast.error), 1)
+    responses = [np.concatenate([none, *pool.responses]) for pool in pools]
+    whole = responses[0].mean() - responses[1].mean() if all(map(len, responses)) else 1.0
+    kind, thread, value = (column[order] for column in groups)
+    columns = part_columns(trace, kind, thread, value)
+    question, texts = COMPARISON, name_whom(trace, thread)
+    if pools[0].is_by_name:
+        names, texts = list(pools[0].names), {}
+        columns["whom"] = Texts.of([names[number] for number in thread.tolist()])
+        text = replace(_WHOM, kind=Kind.TEXT, is_nullable=False)
+        question = replace(question, columns=tuple(text if one is _WHOM else one for one in question.columns))
+    if note:
+        question = replace(question, note=note)
+    return Table(
+        question,
+        trace,
+        {
+            **columns,
+            "explains": longer[order].astype(np.int64),
+            "share": longer[order] / max(1.0, float(whole)),
+            "slow": in_slow.mean[order].astype(np.int64),
+            "fast": in_fast.mean[order].astype(np.int64),
+            "in_slow": in_slow.times[order],
+            "in_fast": in_fast.times[order],
+            "sure": _how_sure(longer[order] / error[order], pools[0].count),
+        },
+        cannot_tell=cannot_tell,
+        texts=texts,
+        place="",
+    )
+
+
+def _causes(trace: Trace, pools: tuple[_Pool, _Pool], note: str) -> Table:
+    names, none = list(pools[0].names), np.empty(0, np.int64)
+    sums = []
+    for pool in pools:
+        sort, instance = (np.concatenate([none, *columns]) for columns in (pool.happens, pool.instance))
+        sums.append(_Sums.of(sort, instance, np.ones(len(sort), np.int64), len(names), pool.count))
+    in_slow, in_fast = sums
+    more = in_slow.mean - in_fast.mean
+    # One instance more or less is no difference that is sure: the least error of a mean.
+    error = np.maximum(np.sqrt(in_slow.error + in_fast.error), 1 / max(1, pools[0].count))
+    ratio = more / error
+    order = np.lexsort((-more, -np.minimum(ratio, _SURE)))
+    order = order[(ratio[order] >= _LIKELY) & (pools[0].count >= LEAST_INSTANCES) & (pools[1].count > 0)]
+    left_out, order = max(0, len(order) - _MOST_CAUSES), order[:_MOST_CAUSES]
+    cause, what = zip(*(names[number].partition("\n")[::2] for number in order.tolist()), strict=True) if len(
+        order) else ((), ())  # fmt: skip
+    slow, fast = in_slow.mean[order], in_fast.mean[order]
+    return Table(
+        replace(CAUSES, note=f"{note}; {CAUSES.note}") if note else CAUSES,
+        trace,
+        {
+            "cause": Texts.of(list(cause)),
+            "what": Texts.of(list(what)),
+            "slow": slow,
+            "fast": fast,
+            "in_slow": in_slow.times[order],
+            "in_fast": in_fast.times[order],
+            "sure": _how_sure(ratio[order], pools[0].count),
+        },
+        cannot_tell=f"{left_out:,} more are left out, that are less sure" if left_out else "",
+        texts={"slow": lambda row: f"{slow[row]:.2f}", "fast": lambda row: f"{fast[row]:.2f}"},
+        place="",
+    )
+
+
+def _how_sure(ratio: NDArray[np.float64], slow_count: int) -> Texts:
+    sure = np.where(ratio >= _SURE, 0, np.where(ratio >= _LIKELY, 1, 2)).astype(np.uint8)
+    if slow_count < LEAST_INSTANCES:
+        sure[:] = 2  # one slow instance has no spread
+    return Texts(sure, _HOW_SURE)
+
+
+@dataclass(frozen=True, slots=True)
+class _Sums:
+    """What some instances have of each sort of thing; every column has shape (sorts,).
+
+    Attributes:
+        times: int64, in how many instances it is.
+        mean: float64; of those without it 0 counts.
+        error: float64, squared standard error of the mean.
+    """
+
+    times: _Ints
+    mean: NDArray[np.float64]
+    error: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, sort: _Ints, instance: _Ints, amount: _Ints, sorts: int, count: int) -> _Sums:
+        """Add up what `count` instances have of each sort."""
+        count = max(1, count)
+        pairs, which = np.unique(sort * count + instance, return_inverse=True)
+        sort, amount = pairs // count, sum_by(which.reshape(-1), amount, len(pairs))
+        mean = sum_by(sort, amount, sorts) / count
+        squares = np.bincount(sort, amount.astype(np.float64) ** 2, sorts)
+        spread = np.maximum(squares / count - mean**2, 0)
+        return cls(np.bincount(sort, minlength=sorts), mean, spread / count)
