@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -64,6 +65,7 @@ class States:
             self._plots,
             self._sql,
             self._answers,
+            self._late,
         ):
             yield from states()
             self.filters.show_all()
@@ -239,6 +241,32 @@ class States:
         self._raise("events")
         yield "arrows", self.window
         self.window.registry["view.arrows_selection"].run()
+
+    def _late(self) -> Iterator[tuple[str, QWidget]]:
+        opened = self.views.opened
+        with tempfile.TemporaryDirectory() as folder:
+            timing = Path(folder) / "timing.toml"
+            timing.write_text('["control-10ms"]\ndeadline = "1 ms"\n["plan-50ms"]\ndeadline = "50 ms"\n')
+            opened.time_activities(str(timing))
+            opened.lanes.show_classes(frozenset({"activities"}))
+            self._raise("details")
+            self._raise("late")
+            panel = self.views.panels["late"]
+            while panel.instance_view.found is None or panel.instance_view.is_busy or opened.class_loader.is_busy:
+                self.app.processEvents()
+            panel.timing.setText(timing.name)
+            panel.instances.tabs.setCurrentIndex(1)
+            worst = panel.instance_view.found
+            instance = worst.late.found.instances.at(worst.positions[:1])
+            opened.viewport.fit(TimeWindow(int(instance.start_cycles[0]), int(instance.end_cycles[0])), 1.5)
+            bar = next(lane for lane in opened.timeline.lanes_of_class("activities")
+                       if "control-10ms" in opened.timeline.infos[lane].title)  # fmt: skip
+            opened.timeline.lane(bar)
+            opened.select_at(bar, int(instance.start_cycles[0]))
+            self.views.area.view.reveal_lane(bar)
+            yield "late", self.window
+        opened.time_activities("")
+        opened.lanes.show_classes(frozenset())
 
     def _begins_an_exchange(self, row: int) -> bool:
         """Return whether an event is a call that the dense sample answers by two messages within a few microseconds."""

@@ -25,6 +25,7 @@ from satview.analysis.blame import BLAME_WORDS, Blame, Shares, cpu_timeline, par
 from satview.analysis.needs import MESSAGES, PULSES, STATES
 from satview.analysis.spans import MOST_CALLS
 from satview.analysis.times.basis import percentiles_by, sum_by
+from satview.analysis.times.occurrences import Histogram, histogram
 from satview.analysis.timing import Timing, bound_cycles
 from satview.answers.frames import Texts
 from satview.answers.late_comparison import (
@@ -491,6 +492,20 @@ def _jitter(number: _Ints, moments: _Ints, count: int) -> _Ints:
         spread = np.maximum.reduceat(gap, first) - np.minimum.reduceat(gap, first)
         out[of[first]] = np.where(np.diff(np.append(first, len(of))) >= 2, spread, -1)
     return out
+
+
+def responses(found: Late, activity: int) -> Histogram | None:
+    """Return the histogram of the responses of an activity, divided at its deadline; None if none is known.
+
+    Its durations are those of `Late.worst`, but for the last of these, which are not known.
+    """
+    instances = found.found.instances.at(found.worst(activity))
+    instances = instances.at(instances.is_known)
+    if not len(instances):
+        return None
+    clock, deadline = found.trace.clock, found.found.activities[activity].deadline_cycles
+    is_late = instances.response_cycles > deadline if deadline > 0 else None
+    return histogram(clock.durations_ns(instances.response_cycles), is_late, clock.duration_ns(max(deadline, 0)))
 
 
 def late(trace: Trace, timing: Mapping[str, Timing] | None = None) -> Late:

@@ -57,11 +57,11 @@ static int64_t place(const satview_clock_state *clock, const uint32_t *stamp, co
 {
     int64_t *reference = clock->reference;
     for (; i < end; i++) {
-        uint8_t here = cpu[i] & CPU_MASK;
-        int64_t before = reference[here], time = unwrapped(before, stamp[i]);
-        if (time >= clock->limit[here])
+        uint8_t number = cpu[i] & CPU_MASK;
+        int64_t before = reference[number], time = unwrapped(before, stamp[i]);
+        if (time >= clock->limit[number])
             break;
-        reference[here] = time > before ? time : before;
+        reference[number] = time > before ? time : before;
         out[i] = time;
     }
     return i;
@@ -90,7 +90,7 @@ static int64_t satview_clock(const uint32_t *stamp, const uint8_t *cpu, int64_t 
         set_reference(&clock, c, reference[c]);
     while (i < count) {
         int64_t end = count, before = i, value = -1, had;
-        int here;
+        int number;
         while (k < times && time_row[k] < i)
             k++;
         while (b < shareds && shared[b] < i)
@@ -110,26 +110,26 @@ static int64_t satview_clock(const uint32_t *stamp, const uint8_t *cpu, int64_t 
         }
         if (clock.entries + 3 > log_room)
             return REFUSED;
-        here = cpu[i] & CPU_MASK;
-        had = reference[here];
+        number = cpu[i] & CPU_MASK;
+        had = reference[number];
         if (k < times && time_row[k] == i)
             value = time_value[k];
         if (value >= 0) {
             /* Without a reference the segment before this TIME has no event; one of another CPU tells so. */
-            note_crossing(&clock, here);
+            note_crossing(&clock, number);
             note(&clock, LOG_TIME, i, had == UNSET ? latest : had, had != UNSET);
-            set_reference(&clock, here, value);
+            set_reference(&clock, number, value);
         } else if (had == UNSET) {
             note(&clock, LOG_SEED, i, 0, 0);
-            set_reference(&clock, here, latest);
+            set_reference(&clock, number, latest);
         }
-        out[i] = latest = unwrapped(reference[here], stamp[i]);
-        if (value < 0 && latest > reference[here]) {
+        out[i] = latest = unwrapped(reference[number], stamp[i]);
+        if (value < 0 && latest > reference[number]) {
             /* The stamp of a TIME is read after the counter: it does not move the reference. */
-            reference[here] = latest;
-            if (latest >= clock.limit[here]) {
-                clock.beyond[here] = i;
-                clock.limit[here] = INT64_MAX;
+            reference[number] = latest;
+            if (latest >= clock.limit[number]) {
+                clock.beyond[number] = i;
+                clock.limit[number] = INT64_MAX;
             }
         }
         i++;

@@ -36,61 +36,61 @@ EXPORT const char *satview_takes(int64_t i) { return i >= 0 && i < PASS_COUNT ? 
 
 static int is_letter(char c) { return c >= 'a' && c <= 'z'; }
 
-static int64_t read_number(const char **at)
+static int64_t read_number(const char **text)
 {
     int64_t number = 0;
-    for (; **at >= '0' && **at <= '9'; (*at)++)
-        number = 10 * number + (**at - '0');
+    for (; **text >= '0' && **text <= '9'; (*text)++)
+        number = 10 * number + (**text - '0');
     return number;
 }
 
 /* Return whether an argument is of one of the types of an item, and move on to what is behind them. */
-static int is_of_kind(const satview_argument *in, const char **at)
+static int is_of_kind(const satview_argument *in, const char **item)
 {
     static const char *const NAMES[KINDS] = {"", "n", "u1", "u2", "u4", "u8", "i1", "i4", "i8", "f8"};
     int fits = 0, may_be_absent = 0;
-    for (const char *name = *at;; name = *at + 1) {
+    for (const char *name = *item;; name = *item + 1) {
         int64_t size = name[0] == 'n' ? 1 : 2;
         fits |= in->kind > ABSENT && in->kind < KINDS && !strncmp(NAMES[in->kind], name, (size_t)size) &&
                 NAMES[in->kind][size] == '\0';
-        *at = name + size;
-        if (**at == '?') {
+        *item = name + size;
+        if (**item == '?') {
             may_be_absent = 1;
-            (*at)++;
+            (*item)++;
         }
-        if (**at != '|')
+        if (**item != '|')
             break;
     }
     return fits || (may_be_absent && in->kind == ABSENT);
 }
 
 /* Return whether an array has as many elements as an item says; letters that stand for nothing yet stand for that. */
-static int is_of_length(const satview_argument *in, const char **at, int64_t *sizes)
+static int is_of_length(const satview_argument *in, const char **item, int64_t *sizes)
 {
     int64_t factor, more = 0, least, *unknown = NULL;
     int at_least = 0;
-    if (**at != ':')
+    if (**item != ':')
         return 1;
-    (*at)++;
-    if (**at == '*') {
-        (*at)++;
+    (*item)++;
+    if (**item == '*') {
+        (*item)++;
         return 1;
     }
-    if (**at == '>') {
+    if (**item == '>') {
         at_least = 1;
-        (*at)++;
+        (*item)++;
     }
-    factor = **at >= '0' && **at <= '9' ? read_number(at) : 1;
-    for (; is_letter(**at); (*at)++) {
-        int64_t *size = sizes + (**at - 'a');
+    factor = **item >= '0' && **item <= '9' ? read_number(item) : 1;
+    for (; is_letter(**item); (*item)++) {
+        int64_t *size = sizes + (**item - 'a');
         if (*size < 0 && !unknown)
             unknown = size;
         else
             factor *= *size;
     }
-    if (**at == '+') {
-        (*at)++;
-        more = read_number(at);
+    if (**item == '+') {
+        (*item)++;
+        more = read_number(item);
     }
     if (in->kind == ABSENT)
         return 1;
@@ -112,22 +112,22 @@ static int is_of_length(const satview_argument *in, const char **at, int64_t *si
 EXPORT int64_t satview_call(int64_t i, const satview_argument *in, int64_t count)
 {
     int64_t sizes[26], k = 0;
-    const char *at;
+    const char *item;
     if (i < 0 || i >= PASS_COUNT)
         return REFUSED;
     for (int letter = 0; letter < 26; letter++)
         sizes[letter] = -1;
-    for (at = PASSES[i]->takes; *at; k++) {
+    for (item = PASSES[i]->takes; *item; k++) {
         if (k >= count)
             return REFUSED + OTHER_COUNT;
-        if (!is_of_kind(in + k, &at))
+        if (!is_of_kind(in + k, &item))
             return REFUSED + 2 * k + OTHER_KIND;
-        if (in[k].kind == NUMBER_KIND && *at == ':') {
-            sizes[at[1] - 'a'] = in[k].count;
-            at += 2;
-        } else if (!is_of_length(in + k, &at, sizes))
+        if (in[k].kind == NUMBER_KIND && *item == ':') {
+            sizes[item[1] - 'a'] = in[k].count;
+            item += 2;
+        } else if (!is_of_length(in + k, &item, sizes))
             return REFUSED + 2 * k + OTHER_LENGTH;
-        at += *at == ' ';
+        item += *item == ' ';
     }
     return k == count ? PASSES[i]->run(in) : REFUSED + OTHER_COUNT;
 }

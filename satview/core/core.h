@@ -89,23 +89,23 @@ static inline int is_linked(const uint32_t *slot)
            (kind == COMBINE_BEGIN || kind == COMBINE_CONTINUE);
 }
 
-/* Return where among ascending numbers the first one is that is not less than `mine`, looking from `at` on. */
+/* Return where among ascending numbers the first one is that is not less than `least`, looking from `guess` on. */
 #define NEAR_POSITION(name, type)                                                                                      \
-    static inline int64_t name(const type *number, int64_t count, int64_t at, type mine)                               \
+    static inline int64_t name(const type *number, int64_t count, int64_t guess, type least)                           \
     {                                                                                                                  \
         int64_t low, high, step = 1;                                                                                   \
-        if (at < count && number[at] < mine) { /* in (low, high] */                                                    \
-            low = at;                                                                                                  \
-            high = at + 1;                                                                                             \
-            while (high < count && number[high] < mine) {                                                              \
+        if (guess < count && number[guess] < least) { /* in (low, high] */                                             \
+            low = guess;                                                                                               \
+            high = guess + 1;                                                                                          \
+            while (high < count && number[high] < least) {                                                             \
                 low = high;                                                                                            \
                 high = high + step < count ? high + step : count;                                                      \
                 step *= 2;                                                                                             \
             }                                                                                                          \
         } else {                                                                                                       \
-            high = at;                                                                                                 \
-            low = at - 1;                                                                                              \
-            while (low >= 0 && number[low] >= mine) {                                                                  \
+            high = guess;                                                                                              \
+            low = guess - 1;                                                                                           \
+            while (low >= 0 && number[low] >= least) {                                                                 \
                 high = low;                                                                                            \
                 low = low - step >= 0 ? low - step : -1;                                                               \
                 step *= 2;                                                                                             \
@@ -113,7 +113,7 @@ static inline int is_linked(const uint32_t *slot)
         }                                                                                                              \
         while (high - low > 1) {                                                                                       \
             int64_t middle = low + (high - low) / 2;                                                                   \
-            if (number[middle] < mine)                                                                                 \
+            if (number[middle] < least)                                                                                \
                 low = middle;                                                                                          \
             else                                                                                                       \
                 high = middle;                                                                                         \

@@ -94,7 +94,7 @@ static int64_t satview_whole_spans(const uint32_t *index, int64_t indexed, const
     for (int64_t thread = 0; thread < threads; thread++) {
         if (start[thread] < 0 || start[thread + 1] > indexed)
             return REFUSED;
-        int64_t first = count, last_cpu = -1;
+        int64_t first_span = count, last_cpu = -1;
         for (int64_t k = left_out[thread] ? start[thread + 1] : start[thread]; k < start[thread + 1]; k++) {
             int64_t row = index[k];
             if (row >= events)
@@ -102,7 +102,7 @@ static int64_t satview_whole_spans(const uint32_t *index, int64_t indexed, const
             int64_t now = value[code[row] & CODE_MASK], end = ends[k] == open ? events : ends[k];
             if (ends[k] == none || !wanted[now])
                 continue;
-            int goes_on = count > first && out_value[count - 1] == now && out_end[count - 1] == row &&
+            int goes_on = count > first_span && out_value[count - 1] == now && out_end[count - 1] == row &&
                           (now != running || last_cpu == cpu[row]);
             last_cpu = cpu[row];
             if (goes_on) {
@@ -116,7 +116,7 @@ static int64_t satview_whole_spans(const uint32_t *index, int64_t indexed, const
             out_end[count] = (uint32_t)end;
             count++;
         }
-        of_thread[thread] = count - first;
+        of_thread[thread] = count - first_span;
     }
     return count;
 }
@@ -139,7 +139,7 @@ static int64_t satview_cpu_states(const uint32_t *rows, const int64_t *ends, int
                                   int64_t *out_time, uint8_t *out_value, uint32_t *out_event, uint16_t *out_narrow,
                                   uint32_t *out_wide, int64_t room)
 {
-    int64_t found = 0, free_from = INT64_MAX;
+    int64_t intervals = 0, free_from = INT64_MAX;
     for (int64_t i = 0; i <= count; i++) {
         int64_t begin = end;
         if (i < count) {
@@ -150,37 +150,38 @@ static int64_t satview_cpu_states(const uint32_t *rows, const int64_t *ends, int
             begin = time[rows[i]];
         }
         if (free_from < begin) {
-            found -= found && out_time[found - 1] == free_from; /* of those that begin in one cycle the last counts */
-            if (found >= room)
+            /* Of those that begin in one cycle the last counts. */
+            intervals -= intervals && out_time[intervals - 1] == free_from;
+            if (intervals >= room)
                 return REFUSED;
-            out_time[found] = free_from;
-            out_value[found] = (uint8_t)gap;
-            out_event[found] = UINT32_MAX;
+            out_time[intervals] = free_from;
+            out_value[intervals] = (uint8_t)gap;
+            out_event[intervals] = UINT32_MAX;
             if (out_narrow)
-                out_narrow[found] = 0;
+                out_narrow[intervals] = 0;
             else
-                out_wide[found] = 0;
-            found++;
+                out_wide[intervals] = 0;
+            intervals++;
         }
         if (i < count) {
             int64_t thread = narrow ? narrow[rows[i]] : wide[rows[i]];
             if (thread >= threads)
                 return REFUSED;
-            found -= found && out_time[found - 1] == begin;
-            if (found >= room)
+            intervals -= intervals && out_time[intervals - 1] == begin;
+            if (intervals >= room)
                 return REFUSED;
-            out_time[found] = begin;
-            out_value[found] = value[thread];
-            out_event[found] = rows[i];
+            out_time[intervals] = begin;
+            out_value[intervals] = value[thread];
+            out_event[intervals] = rows[i];
             if (out_narrow)
-                out_narrow[found] = (uint16_t)thread;
+                out_narrow[intervals] = (uint16_t)thread;
             else
-                out_wide[found] = (uint32_t)thread;
-            found++;
+                out_wide[intervals] = (uint32_t)thread;
+            intervals++;
             free_from = ends[i];
         }
     }
-    return found;
+    return intervals;
 }
 
 PASS(cpu_states,
@@ -227,62 +228,62 @@ static int is_earlier(struct head head, struct head other)
 static void settle(struct head *heap, int64_t size)
 {
     struct head top = heap[0];
-    int64_t at = 0;
-    for (int64_t child = 1; child < size; child = 2 * at + 1) {
+    int64_t hole = 0;
+    for (int64_t child = 1; child < size; child = 2 * hole + 1) {
         child += child + 1 < size && is_earlier(heap[child + 1], heap[child]);
         if (!is_earlier(heap[child], top))
             break;
-        heap[at] = heap[child];
-        at = child;
+        heap[hole] = heap[child];
+        hole = child;
     }
-    heap[at] = top;
+    heap[hole] = top;
 }
 
 /*
  * Write what a process does: the kind that counts for most among those of its threads.
  *
- * time, value, event: of the lanes of its threads, one lane after the other, each in the order of time; first: where
- * each begins, and one more; at, room: for one and for two numbers of each lane; kind: of every value 0 (absent) to 4,
- * the more the more it counts; shown: the value of each kind.
+ * time, value, event: of the lanes of its threads, one lane after the other, each in the order of time; lane_starts:
+ * where each begins, and one more; next, room: for one and for two numbers of each lane; kind: of every value 0
+ * (absent) to 4, the more the more it counts; shown: the value of each kind.
  *
  * Returns how many intervals there are, REFUSED if the lanes are not within the columns.
  */
 static int64_t satview_process_states(const int64_t *time, const uint8_t *value, const uint32_t *event, int64_t count,
-                                      const int64_t *first, int64_t lanes, int64_t *at, int64_t *room,
+                                      const int64_t *lane_starts, int64_t lanes, int64_t *next, int64_t *room,
                                       const uint8_t *kind, const uint8_t *shown, int64_t *out_time, uint8_t *out_value,
                                       uint32_t *out_event)
 {
     struct head *heap = (struct head *)room;
-    int64_t threads[5] = {0}, found = 0, size = 0;
+    int64_t threads[5] = {0}, intervals = 0, size = 0;
     int last = -1;
-    if (lanes < 0 || first[0] < 0 || first[lanes] > count)
+    if (lanes < 0 || lane_starts[0] < 0 || lane_starts[lanes] > count)
         return REFUSED;
     for (int k = 0; k < 256; k++)
         if (kind[k] > 4)
             return REFUSED;
     for (int64_t lane = 0; lane < lanes; lane++)
-        if (first[lane + 1] < first[lane])
+        if (lane_starts[lane + 1] < lane_starts[lane])
             return REFUSED;
     for (int64_t lane = 0; lane < lanes; lane++) {
-        struct head mine = {0, lane};
+        struct head entry = {0, lane};
         int64_t place = size;
-        at[lane] = first[lane];
-        if (at[lane] == first[lane + 1])
+        next[lane] = lane_starts[lane];
+        if (next[lane] == lane_starts[lane + 1])
             continue;
-        mine.time = time[at[lane]];
+        entry.time = time[next[lane]];
         size++; /* from below: the new one rises to where it belongs */
-        for (; place && is_earlier(mine, heap[(place - 1) / 2]); place = (place - 1) / 2)
+        for (; place && is_earlier(entry, heap[(place - 1) / 2]); place = (place - 1) / 2)
             heap[place] = heap[(place - 1) / 2];
-        heap[place] = mine;
+        heap[place] = entry;
     }
     while (size) {
-        int64_t lane = heap[0].lane, i = at[lane]++, now = heap[0].time;
+        int64_t lane = heap[0].lane, i = next[lane]++, now = heap[0].time;
         int most = 4;
-        if (i > first[lane])
+        if (i > lane_starts[lane])
             threads[kind[value[i - 1]]]--;
         threads[kind[value[i]]]++;
-        if (at[lane] < first[lane + 1])
-            heap[0].time = time[at[lane]];
+        if (next[lane] < lane_starts[lane + 1])
+            heap[0].time = time[next[lane]];
         else
             heap[0] = heap[--size];
         settle(heap, size);
@@ -293,11 +294,11 @@ static int64_t satview_process_states(const int64_t *time, const uint8_t *value,
         if (shown[most] == last)
             continue;
         last = shown[most];
-        out_time[found] = now;
-        out_value[found] = shown[most];
-        out_event[found++] = event[i];
+        out_time[intervals] = now;
+        out_value[intervals] = shown[most];
+        out_event[intervals++] = event[i];
     }
-    return found;
+    return intervals;
 }
 
 PASS(process_states,

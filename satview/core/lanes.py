@@ -119,7 +119,7 @@ def thread_states(
 
 
 def process_states(
-    time: NDArray[np.int64], value: NDArray[np.uint8], event: NDArray[np.uint32], first: NDArray[np.int64],
+    time: NDArray[np.int64], value: NDArray[np.uint8], event: NDArray[np.uint32], lane_starts: NDArray[np.int64],
     kind: NDArray[np.uint8], shown: Sequence[int],
 ) -> tuple[NDArray[np.int64], NDArray[np.uint8], NDArray[np.uint32]]:  # fmt: skip
     """Return when a process did something else, what, and by which event: the kind that counts for most at a time.
@@ -128,13 +128,13 @@ def process_states(
         time: int64 (n,), of its threads' lanes, one lane after the other, each ascending.
         value: uint8 (n,), lane values.
         event: uint32 (n,).
-        first: int64 (lanes + 1,), where each lane begins.
+        lane_starts: int64 (lanes + 1,), where each lane begins.
         kind: uint8 (256,), of every value 0 to 4, the more the more it counts.
         shown: Lane value of each of the five kinds.
     """
-    count, lanes = len(time), len(first) - 1
+    count, lanes = len(time), len(lane_starts) - 1
     columns = np.empty(count, np.int64), np.empty(count, np.uint8), np.empty(count, np.uint32)
     scratch = np.empty(lanes, np.int64), np.empty(2 * lanes, np.int64)
-    size = call("process_states", time, value, event, first, *scratch, kind, np.array(shown, np.uint8), *columns)
+    size = call("process_states", time, value, event, lane_starts, *scratch, kind, np.array(shown, np.uint8), *columns)
     start, values, events = columns
     return start[:size].copy(), values[:size].copy(), events[:size].copy()

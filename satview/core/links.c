@@ -19,14 +19,14 @@ enum {
  * Losses are not looked at.
  *
  * thread: one of thread16 and thread32 is given. last_of: room for every thread. stays: which calls never block.
- * entry: the call, NO_EVENT for none. first, last: pairs of known threads from the front, of threads that nobody knows
+ * entry: the call, NO_EVENT for none. begins, ends: pairs of known threads from the front, of threads that nobody knows
  * from the back. counts: [0] pairs of known threads, [1] of unknown ones.
  *
  * Returns 0; REFUSED if there is not room enough, or a thread is not in the table.
  */
 static int64_t satview_calls(const uint16_t *code, const uint8_t *cpu, const uint16_t *thread16,
                              const uint32_t *thread32, int64_t count, const uint8_t *traits, const uint8_t *stays,
-                             uint32_t *last_of, int64_t threads, uint32_t *entry, uint32_t *first, uint32_t *last,
+                             uint32_t *last_of, int64_t threads, uint32_t *entry, uint32_t *begins, uint32_t *ends,
                              int64_t room, int64_t *counts)
 {
     uint32_t open[CPU_NUMBERS], newest[CPU_NUMBERS], nobody_at[CALL_NUMBER + 1];
@@ -41,25 +41,25 @@ static int64_t satview_calls(const uint16_t *code, const uint8_t *cpu, const uin
     for (int64_t i = 0; i < threads; i++)
         last_of[i] = NO_EVENT;
     for (int64_t i = 0; i < count; i++) {
-        uint8_t here = cpu[i], trait = traits[code[i] & CODE_MASK];
+        uint8_t number = cpu[i], trait = traits[code[i] & CODE_MASK];
         uint32_t thread, before;
-        entry[i] = open[here];
+        entry[i] = open[number];
         if (!trait)
             continue;
         thread = thread16 ? thread16[i] : thread32[i];
         if (thread >= threads)
             return REFUSED;
         if (trait & IS_TURN)
-            open[here] = newest[here] != NO_EVENT && traits[code[newest[here]] & CODE_MASK] & IS_ENTRY &&
-                                 thread == (thread16 ? thread16[newest[here]] : thread32[newest[here]])
-                             ? newest[here]
-                             : NO_EVENT;
+            open[number] = newest[number] != NO_EVENT && traits[code[newest[number]] & CODE_MASK] & IS_ENTRY &&
+                                   thread == (thread16 ? thread16[newest[number]] : thread32[newest[number]])
+                               ? newest[number]
+                               : NO_EVENT;
         if (trait & IS_RUNNING)
-            is_clean[here] = 0;
+            is_clean[number] = 0;
         if (!(trait & IS_CALL))
             continue;
         /* Of a known thread its last event of any call; else the last one on the CPU, if that is of nobody too. */
-        before = thread ? last_of[thread] : is_clean[here] ? newest[here] : NO_EVENT;
+        before = thread ? last_of[thread] : is_clean[number] ? newest[number] : NO_EVENT;
         if (trait & IS_END && before != NO_EVENT && traits[code[before] & CODE_MASK] & IS_ENTRY &&
             ((code[before] ^ code[i]) & CALL_NUMBER) == 0) {
             uint32_t other = nobody_at[code[i] & CALL_NUMBER];
@@ -68,17 +68,17 @@ static int64_t satview_calls(const uint16_t *code, const uint8_t *cpu, const uin
             if (!thread) {
                 if (stays[code[i] & CALL_NUMBER]) {
                     unknown++;
-                    first[room - unknown] = before;
-                    last[room - unknown] = (uint32_t)i;
+                    begins[room - unknown] = before;
+                    ends[room - unknown] = (uint32_t)i;
                 }
             } else if (other == NO_EVENT || other < before) {
-                first[known] = before;
-                last[known++] = (uint32_t)i;
+                begins[known] = before;
+                ends[known++] = (uint32_t)i;
             }
         }
-        newest[here] = (uint32_t)i;
-        open[here] = trait & IS_ENTRY ? (uint32_t)i : NO_EVENT;
-        is_clean[here] = !thread;
+        newest[number] = (uint32_t)i;
+        open[number] = trait & IS_ENTRY ? (uint32_t)i : NO_EVENT;
+        is_clean[number] = !thread;
         if (thread)
             last_of[thread] = (uint32_t)i;
         else
@@ -231,17 +231,17 @@ static int64_t satview_states(const uint16_t *code, const uint16_t *thread16, co
     }
     for (int64_t i = 0; i < count; i++) {
         uint32_t thread = thread16 ? thread16[i] : thread32[i];
-        int64_t at;
+        int64_t place;
         ends[i] = NO_EVENT;
         if (thread >= threads)
             return -1;
-        at = fill[thread];
-        if (at >= start[thread + 1] || index[at] != i)
+        place = fill[thread];
+        if (place >= start[thread + 1] || index[place] != i)
             continue;
-        value[at] = value_of_code[code[i] & CODE_MASK];
-        if (at > start[thread] && value[at - 1] != nothing)
-            ends[index[at - 1]] = (uint32_t)i;
-        fill[thread] = at + 1;
+        value[place] = value_of_code[code[i] & CODE_MASK];
+        if (place > start[thread] && value[place - 1] != nothing)
+            ends[index[place - 1]] = (uint32_t)i;
+        fill[thread] = place + 1;
     }
     for (int64_t t = 0; t < threads; t++) {
         if (fill[t] != start[t + 1])
@@ -274,13 +274,13 @@ static int64_t satview_state_positions(const uint32_t *index, int64_t indexed, c
         fill[t] = start[t];
     }
     for (int64_t k = 0; k < requests; k++) {
-        int64_t at;
+        int64_t place;
         if (thread[k] < 0 || thread[k] >= threads)
             return REFUSED;
-        at = fill[thread[k]];
-        while (at < start[thread[k] + 1] && index[at] < rows[k])
-            at++;
-        out[k] = fill[thread[k]] = at;
+        place = fill[thread[k]];
+        while (place < start[thread[k] + 1] && index[place] < rows[k])
+            place++;
+        out[k] = fill[thread[k]] = place;
     }
     return 0;
 }
@@ -362,11 +362,11 @@ static int64_t satview_previous_same(const int64_t *number, int64_t count, uint3
         return REFUSED;
     mask = ((uint64_t)1 << bits) - 1;
     for (int64_t i = 0; i < count; i++) {
-        uint64_t at = ((uint64_t)number[i] * 0x9E3779B97F4A7C15u) >> (64 - bits);
-        while (positions[at] != NO_EVENT && number[positions[at]] != number[i])
-            at = (at + 1) & mask;
-        out[i] = positions[at] == NO_EVENT ? -1 : (int64_t)positions[at];
-        positions[at] = (uint32_t)i;
+        uint64_t place = ((uint64_t)number[i] * 0x9E3779B97F4A7C15u) >> (64 - bits);
+        while (positions[place] != NO_EVENT && number[positions[place]] != number[i])
+            place = (place + 1) & mask;
+        out[i] = positions[place] == NO_EVENT ? -1 : (int64_t)positions[place];
+        positions[place] = (uint32_t)i;
     }
     return 0;
 }
@@ -376,12 +376,12 @@ PASS(previous_same, "i8:n u4:p n i8:n", I8(0), COUNT(0), U4(1), COUNT(1), NUMBER
 /*
  * Write for every number which of the different ones it is, by first appearance.
  *
- * positions: as for satview_previous_same. first: room for the positions of the different ones.
+ * positions: as for satview_previous_same. first_rows: room for the positions of the different ones.
  *
  * Returns how many different ones there are; REFUSED if there is not room enough.
  */
 static int64_t satview_numbered(const int64_t *number, int64_t count, uint32_t *positions, int64_t room, int64_t bits,
-                                uint32_t *first, int64_t *out)
+                                uint32_t *first_rows, int64_t *out)
 {
     uint64_t mask;
     int64_t kinds = 0;
@@ -389,14 +389,14 @@ static int64_t satview_numbered(const int64_t *number, int64_t count, uint32_t *
         return REFUSED;
     mask = ((uint64_t)1 << bits) - 1;
     for (int64_t i = 0; i < count; i++) {
-        uint64_t at = ((uint64_t)number[i] * 0x9E3779B97F4A7C15u) >> (64 - bits);
-        while (positions[at] != NO_EVENT && number[first[positions[at]]] != number[i])
-            at = (at + 1) & mask;
-        if (positions[at] == NO_EVENT) {
-            first[kinds] = (uint32_t)i;
-            positions[at] = (uint32_t)kinds++;
+        uint64_t place = ((uint64_t)number[i] * 0x9E3779B97F4A7C15u) >> (64 - bits);
+        while (positions[place] != NO_EVENT && number[first_rows[positions[place]]] != number[i])
+            place = (place + 1) & mask;
+        if (positions[place] == NO_EVENT) {
+            first_rows[kinds] = (uint32_t)i;
+            positions[place] = (uint32_t)kinds++;
         }
-        out[i] = positions[at];
+        out[i] = positions[place];
     }
     return kinds;
 }
@@ -412,9 +412,9 @@ NEAR_POSITION(near_position, uint32_t)
 static int64_t satview_positions(const uint32_t *number, int64_t count, const uint32_t *requested, int64_t requests,
                                  int64_t *out)
 {
-    int64_t at = 0;
+    int64_t position = 0;
     for (int64_t k = 0; k < requests; k++)
-        out[k] = at = near_position(number, count, at, requested[k]);
+        out[k] = position = near_position(number, count, position, requested[k]);
     return 0;
 }
 
@@ -424,9 +424,9 @@ PASS(positions, "u4:n u4:r i8:r", U4(0), COUNT(0), U4(1), COUNT(1), I8(2))
 static int64_t satview_key_positions(const int64_t *number, int64_t count, const int64_t *requested, int64_t requests,
                                      int64_t *out)
 {
-    int64_t at = 0;
+    int64_t position = 0;
     for (int64_t k = 0; k < requests; k++)
-        out[k] = at = near_key(number, count, at, requested[k]);
+        out[k] = position = near_key(number, count, position, requested[k]);
     return 0;
 }
 
@@ -438,41 +438,41 @@ PASS(key_positions, "i8:n i8:r i8:r", I8(0), COUNT(0), I8(1), COUNT(1), I8(2))
  * between two exits without an entry. Exits without an entry count for nothing else.
  *
  * step: of every code 1 for entries of interrupts, 2 for those of handlers, -1 and -2 for their exits, 0 for others.
- * rows: ascending. below, newest: room for every row. first, last: pairs.
+ * rows: ascending. below, newest: room for every row. entries, exits: pairs.
  *
  * Returns how many pairs there are; REFUSED if there is no such event.
  */
 static int64_t satview_nested(const uint16_t *code, const uint8_t *cpu, int64_t count, const int8_t *step,
                               const uint32_t *rows, int64_t requests, uint32_t *below, uint32_t *newest,
-                              uint32_t *first, uint32_t *last)
+                              uint32_t *entries, uint32_t *exits)
 {
     uint32_t interrupt_of[CPU_NUMBERS]; /* which each CPU is in; below it is the one that it interrupts */
     uint32_t outside[CPU_NUMBERS];      /* the newest open handler outside of interrupts; `newest` has those inside */
-    int64_t found = 0;
+    int64_t pairs = 0;
     for (int c = 0; c < CPU_NUMBERS; c++)
         interrupt_of[c] = outside[c] = NO_EVENT;
     for (int64_t k = 0; k < requests; k++) {
-        int8_t mine;
+        int8_t way;
         uint32_t *interrupt, *handler, *open;
         if (rows[k] >= count)
             return REFUSED;
-        mine = step[code[rows[k]] & CODE_MASK];
+        way = step[code[rows[k]] & CODE_MASK];
         interrupt = &interrupt_of[cpu[rows[k]]];
         handler = *interrupt == NO_EVENT ? &outside[cpu[rows[k]]] : &newest[*interrupt];
-        open = mine == 1 || mine == -1 ? interrupt : handler;
-        if (mine > 0) {
+        open = way == 1 || way == -1 ? interrupt : handler;
+        if (way > 0) {
             below[k] = *open;
             newest[k] = NO_EVENT;
             *open = (uint32_t)k;
-        } else if (mine < 0 && *open != NO_EVENT) {
-            first[found] = rows[*open];
-            last[found++] = rows[k];
+        } else if (way < 0 && *open != NO_EVENT) {
+            entries[pairs] = rows[*open];
+            exits[pairs++] = rows[k];
             *open = below[*open];
-        } else if (mine == -1) {
+        } else if (way == -1) {
             *handler = NO_EVENT;
         }
     }
-    return found;
+    return pairs;
 }
 
 PASS(nested,
@@ -492,17 +492,17 @@ static int64_t satview_calls_of(const uint32_t *entry, const uint16_t *thread16,
                                 uint32_t *out)
 {
     for (int64_t k = 0; k < requests; k++) {
-        uint32_t mine;
+        uint32_t call;
         if (rows[k] >= count)
             return REFUSED;
-        mine = entry[rows[k]];
-        if (mine != NO_EVENT) {
-            if (mine >= count)
+        call = entry[rows[k]];
+        if (call != NO_EVENT) {
+            if (call >= count)
                 return REFUSED;
-            if (own[k] == 0 || (int64_t)(thread16 ? thread16[mine] : thread32[mine]) != own[k])
-                mine = NO_EVENT;
+            if (own[k] == 0 || (int64_t)(thread16 ? thread16[call] : thread32[call]) != own[k])
+                call = NO_EVENT;
         }
-        out[k] = mine;
+        out[k] = call;
     }
     return 0;
 }

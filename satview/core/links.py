@@ -54,10 +54,10 @@ def calls(
     """
     thread = np.ascontiguousarray(thread)
     entry, last_of = np.empty(len(code), np.uint32), np.empty(thread_count, np.uint32)
-    first, last, counts = np.empty(room, np.uint32), np.empty(room, np.uint32), np.zeros(2, np.int64)
-    call("calls", code, cpu, thread, traits, stays, last_of, entry, first, last, counts)
+    begins, ends, counts = np.empty(room, np.uint32), np.empty(room, np.uint32), np.zeros(2, np.int64)
+    call("calls", code, cpu, thread, traits, stays, last_of, entry, begins, ends, counts)
     known, unknown = counts.tolist()
-    return Calls(entry, (first[:known], last[:known]), (first[room - unknown :], last[room - unknown :]))
+    return Calls(entry, (begins[:known], ends[:known]), (begins[room - unknown :], ends[room - unknown :]))
 
 
 def last_before(
@@ -264,8 +264,8 @@ def numbered(number: NDArray[np.int64]) -> tuple[int, NDArray[np.int64]]:
     """
     bits = (2 * len(number) + 1).bit_length()
     number, out = np.ascontiguousarray(number), np.empty(len(number), np.int64)
-    positions, first = np.full(1 << bits, 0xFFFFFFFF, np.uint32), np.empty(len(number), np.uint32)
-    kinds = call("numbered", number, positions, bits, first, out)
+    positions, first_rows = np.full(1 << bits, 0xFFFFFFFF, np.uint32), np.empty(len(number), np.uint32)
+    kinds = call("numbered", number, positions, bits, first_rows, out)
     return kinds, out
 
 
@@ -307,9 +307,9 @@ def nested(
             exits, 0 for others.
         rows: uint32 (k,), ascending.
     """
-    below, newest, first, last = (np.empty(len(rows), np.uint32) for _ in range(4))
-    pairs = call("nested", code, cpu, step, rows, below, newest, first, last)
-    return first[:pairs], last[:pairs]
+    below, newest, entries, exits = (np.empty(len(rows), np.uint32) for _ in range(4))
+    pairs = call("nested", code, cpu, step, rows, below, newest, entries, exits)
+    return entries[:pairs], exits[:pairs]
 
 
 def calls_of(

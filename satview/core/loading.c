@@ -85,16 +85,16 @@ static int64_t usable(const uint32_t *slots, int64_t count, uint32_t buffer_code
     /* A BUFFER takes the time of the event after it, so the two stay together; and so do zero slots in a row. */
     code = slots[4 * before] & CODE_MASK;
     if (code == 0 || code == buffer_code) {
-        int64_t first = -1, i;
+        int64_t keep_from = -1, i;
         for (i = before; i >= low; i--) {
             if (slots[4 * i] >= TAIL)
                 continue;
             if (slots[4 * i] != 0 && (slots[4 * i] & CODE_MASK) != buffer_code)
                 break;
-            first = i;
+            keep_from = i;
         }
-        if (first > 0 && (i >= low || low == 0)) /* at 0 nothing would be done; orphans may be in front of them */
-            cut = first;
+        if (keep_from > 0 && (i >= low || low == 0)) /* at 0 nothing would be done; orphans may be in front of them */
+            cut = keep_from;
     }
     return cut ? cut : count;
 }
@@ -132,7 +132,7 @@ static void note_odd(const satview_chunk *in, int64_t i, int64_t events)
 static int64_t find_events(const satview_chunk *in, int64_t i, int64_t end, int64_t events)
 {
     const uint32_t *slot = in->slots + 4 * i;
-    uint32_t *restrict at = in->at, before = i ? slot[-4] : 0, stamp_before = i ? slot[-3] : 0;
+    uint32_t *restrict first_slots = in->at, before = i ? slot[-4] : 0, stamp_before = i ? slot[-3] : 0;
 #if defined(__GNUC__)
 #pragma GCC unroll 4
 #endif
@@ -142,7 +142,7 @@ static int64_t find_events(const satview_chunk *in, int64_t i, int64_t end, int6
         /* Tails follow what is open and is theirs, others do not. */
         if ((is_open(before) ^ tail) | (differs & -tail) || header == 0)
             note_odd(in, i, events);
-        at[events] = (uint32_t)i;
+        first_slots[events] = (uint32_t)i;
         events += header - 1 < TAIL - 1; /* neither a tail nor zeros */
         before = header;
         stamp_before = stamp;
@@ -162,7 +162,7 @@ static void note_trait(const satview_chunk *in, uint8_t trait, int64_t event)
 /* Write what the first slots of some events say. */
 static void describe(const satview_chunk *in, int64_t from, int64_t events)
 {
-    const uint32_t *restrict slots = in->slots, *restrict at = in->at;
+    const uint32_t *restrict slots = in->slots, *restrict first_slots = in->at;
     const uint8_t *restrict traits = in->traits;
     uint32_t *restrict stamp = in->stamp, *restrict state_row = in->state_row;
     uint16_t *restrict codes = in->code;
@@ -171,7 +171,7 @@ static void describe(const satview_chunk *in, int64_t from, int64_t events)
     int64_t subjects = in->counts[SUBJECTS], states = in->counts[STATES];
     uint32_t row = (uint32_t)in->first_row;
     for (int64_t e = from; e < events; e++) {
-        const uint32_t *slot = slots + 4 * (int64_t)at[e];
+        const uint32_t *slot = slots + 4 * (int64_t)first_slots[e];
         uint32_t header = slot[0], code = header & CODE_MASK;
         uint8_t trait = traits[code];
         codes[e] = (uint16_t)code;
@@ -203,15 +203,15 @@ static void measure(const satview_chunk *in, int64_t length)
         in->size[i] -= in->at[i] < in->zero[k];
     }
     for (int64_t r = 0; r < runs; r++) {
-        int64_t first = in->run_at[r], event = in->run_before[r];
+        int64_t begin = in->run_at[r], event = in->run_before[r];
         int64_t end = event + 1 < events ? in->at[event + 1] : length;
         if (r + 1 < runs && in->run_at[r + 1] < end)
             end = in->run_at[r + 1];
-        while (z < zeros && in->zero[z] < first)
+        while (z < zeros && in->zero[z] < begin)
             z++;
         if (z < zeros && in->zero[z] < end)
             end = in->zero[z];
-        in->run_size[r] = (uint32_t)(end - first);
+        in->run_size[r] = (uint32_t)(end - begin);
         in->run_closes[r] = in->slots[4 * (end - 1)] >> KIND_SHIFT == COMBINE_END;
         if (event >= 0)
             in->size[event] -= in->run_size[r];
@@ -222,12 +222,12 @@ static void measure(const satview_chunk *in, int64_t length)
 static void write_columns(const satview_chunk *in)
 {
     int64_t events = in->counts[EVENTS];
-    uint32_t longest = 0, first = (uint32_t)in->first_slot;
+    uint32_t longest = 0, base = (uint32_t)in->first_slot;
     for (int64_t i = 0; i < events; i++)
         longest = in->size[i] > longest ? in->size[i] : longest;
     if (in->slot_narrow)
         for (int64_t i = 0; i < events; i++)
-            in->slot_narrow[i] = first + in->at[i];
+            in->slot_narrow[i] = base + in->at[i];
     else
         for (int64_t i = 0; i < events; i++)
             in->slot_wide[i] = (uint64_t)in->first_slot + in->at[i];
@@ -365,10 +365,10 @@ static inline int64_t own(const uint8_t *cpu, const uint8_t *trait, int64_t from
                           uint32_t *wide)
 {
     for (int64_t i = from; i < count; i++) {
-        uint8_t here = cpu[i] & CPU_MASK;
+        uint8_t number = cpu[i] & CPU_MASK;
         uint32_t is_subject = trait[i] & IS_SUBJECT;
-        uint32_t mine = thread[s], current = now[here], owner = is_subject ? mine : current;
-        now[here] = trait[i] & IS_RUNNING ? owner : current;
+        uint32_t subject = thread[s], current = now[number], owner = is_subject ? subject : current;
+        now[number] = trait[i] & IS_RUNNING ? owner : current;
         s += is_subject & (uint32_t)(s < last);
         if (narrow)
             narrow[i] = (uint16_t)owner;
@@ -416,12 +416,12 @@ PASS(owners,
  * Sum up words so that every flipped bit and every exchange of two words changes the sum: each word is multiplied by an
  * odd number that tells its position, modulo 2^64.
  *
- * words: count of 8 bytes. first: position of the first one, for sums of parts.
+ * words: count of 8 bytes. first_word: position of the first one, for sums of parts.
  */
-static int64_t satview_word_sum(const void *words, int64_t count, uint64_t first, uint64_t *out)
+static int64_t satview_word_sum(const void *words, int64_t count, uint64_t first_word, uint64_t *out)
 {
     const unsigned char *bytes = words;
-    uint64_t sum[4] = {0, 0, 0, 0}, factor = 2 * first + 1, word;
+    uint64_t sum[4] = {0, 0, 0, 0}, factor = 2 * first_word + 1, word;
     int64_t i = 0;
     for (; i + 4 <= count; i += 4, factor += 8)
         for (int k = 0; k < 4; k++) {
@@ -440,37 +440,38 @@ PASS(word_sum, "u8:n n u8:1", U8(0), COUNT(0), (uint64_t)NUMBER(1), U8(2))
 /*
  * Read words 0 and 1, or 2 and 3, of some slots of a file, those near each other by one read.
  *
- * at: ascending numbers of slots below `slots`; slot 0 is at `offset`. half: 0 or 1. scratch: room for `scratch_slots`
- * slots. out: two words of each, as they are in the file.
+ * slot_numbers: ascending numbers of slots below `slots`; slot 0 is at `offset`. half: 0 or 1. scratch: room for
+ * `scratch_slots` slots. out: two words of each, as they are in the file.
  *
  * Returns how many of them were read: fewer where the file has lost bytes or cannot be read, and 0 on Windows.
  */
-static int64_t satview_take_halves(int64_t file, int64_t offset, const int64_t *at, int64_t count, int64_t slots,
-                                   int64_t half, int64_t gap, uint64_t *scratch, int64_t scratch_slots, uint64_t *out)
+static int64_t satview_take_halves(int64_t file, int64_t offset, const int64_t *slot_numbers, int64_t count,
+                                   int64_t slots, int64_t half, int64_t gap, uint64_t *scratch, int64_t scratch_slots,
+                                   uint64_t *out)
 {
     int64_t i = 0;
 #if !defined(_WIN32)
     while (i < count) {
-        int64_t first = at[i], last = first, end = i + 1, needed, done = 0;
-        if (first < 0 || first >= slots || scratch_slots < 1)
+        int64_t begin = slot_numbers[i], last = begin, end = i + 1, needed, done = 0;
+        if (begin < 0 || begin >= slots || scratch_slots < 1)
             return i;
-        while (end < count && at[end] >= last && at[end] - last <= gap && at[end] - first < scratch_slots &&
-               at[end] < slots)
-            last = at[end++];
-        needed = (last - first + 1) * 16;
+        while (end < count && slot_numbers[end] >= last && slot_numbers[end] - last <= gap &&
+               slot_numbers[end] - begin < scratch_slots && slot_numbers[end] < slots)
+            last = slot_numbers[end++];
+        needed = (last - begin + 1) * 16;
         while (done < needed) {
             ssize_t more = pread((int)file, (char *)scratch + done, (size_t)(needed - done),
-                                 (off_t)(offset + first * 16 + done));
+                                 (off_t)(offset + begin * 16 + done));
             if (more <= 0)
                 return i;
             done += more;
         }
         for (; i < end; i++)
-            out[i] = scratch[2 * (at[i] - first) + (half & 1)];
+            out[i] = scratch[2 * (slot_numbers[i] - begin) + (half & 1)];
     }
 #else
-    (void)file, (void)offset, (void)at, (void)count, (void)slots, (void)half, (void)gap, (void)scratch, (void)scratch_slots;
-    (void)out;
+    (void)file, (void)offset, (void)slot_numbers, (void)count, (void)slots, (void)half, (void)gap, (void)scratch;
+    (void)scratch_slots, (void)out;
 #endif
     return i;
 }

@@ -156,15 +156,15 @@ def rows_by_thread(
     return start
 
 
-def word_sum(words: NDArray[np.uint64], first: int) -> int:
+def word_sum(words: NDArray[np.uint64], first_word: int) -> int:
     """Return the sum of words, each times an odd number that shows its position, modulo 2^64.
 
     Args:
         words: uint64 (n,).
-        first: Position of the first one.
+        first_word: Position of the first one.
     """
     out = np.empty(1, np.uint64)
-    call("word_sum", words, first, out)
+    call("word_sum", words, first_word, out)
     return int(out[0])
 
 
@@ -231,23 +231,23 @@ def cheapest_path(
 
 
 def take_halves(
-    file: int, offset: int, at: NDArray[np.int64], slots: int, half: int, gap: int, most_slots: int
+    file: int, offset: int, slot_numbers: NDArray[np.int64], slots: int, half: int, gap: int, most_slots: int
 ) -> NDArray[np.uint64] | None:
     """Return words 0 and 1, or 2 and 3, of some slots of a file as one number each, None if not all can be read.
 
     Args:
         file: Descriptor.
         offset: Byte offset of slot 0.
-        at: int64 (n,), ascending.
+        slot_numbers: int64 (n,), ascending.
         slots: Slots of the file.
         half: 0 or 1.
         gap: Slots nobody requested that cost no more to read than another call.
         most_slots: Slots of one read at most.
     """
-    out, scratch = np.empty(len(at), np.uint64), np.empty((most_slots, 2), np.uint64)
-    at = np.ascontiguousarray(at, np.int64)
-    done = call("take_halves", file, offset, at, slots, half, gap, scratch, out)
-    return out if done == len(at) else None
+    out, scratch = np.empty(len(slot_numbers), np.uint64), np.empty((most_slots, 2), np.uint64)
+    slot_numbers = np.ascontiguousarray(slot_numbers, np.int64)
+    done = call("take_halves", file, offset, slot_numbers, slots, half, gap, scratch, out)
+    return out if done == len(slot_numbers) else None
 
 
 def protobuf_fields(

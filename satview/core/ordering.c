@@ -28,9 +28,9 @@ static int64_t satview_time_order(const int64_t *time, int64_t count, int64_t *o
         for (int64_t i = 0; i < count; i++)
             positions[((uint64_t)time[i] - (uint64_t)least) >> shift & (RADIX - 1)]++;
         for (int k = 0; k < RADIX; k++) {
-            int64_t mine = positions[k];
+            int64_t size = positions[k];
             positions[k] = sum;
-            sum += mine;
+            sum += size;
         }
         for (int64_t i = 0; i < count; i++)
             to[positions[((uint64_t)time[from[i]] - (uint64_t)least) >> shift & (RADIX - 1)]++] = from[i];
@@ -46,7 +46,7 @@ PASS(time_order, "i8:n i8:n i8:n", I8(0), COUNT(0), I8(1), I8(2))
  */
 static int64_t satview_disordered(const int64_t *time, int64_t count, int64_t *least, int64_t room, int64_t *out)
 {
-    int64_t after[ORDER_BLOCK + 1], latest = INT64_MIN, found = 0, blocks = (count + ORDER_BLOCK - 1) / ORDER_BLOCK;
+    int64_t after[ORDER_BLOCK + 1], latest = INT64_MIN, rows = 0, blocks = (count + ORDER_BLOCK - 1) / ORDER_BLOCK;
     if (blocks > room)
         return REFUSED;
     for (int64_t block = blocks - 1, earliest = INT64_MAX; block >= 0; block--) {
@@ -56,18 +56,18 @@ static int64_t satview_disordered(const int64_t *time, int64_t count, int64_t *l
             earliest = time[i] < earliest ? time[i] : earliest;
     }
     for (int64_t block = 0; block < blocks; block++) {
-        int64_t first = block * ORDER_BLOCK, size = first + ORDER_BLOCK < count ? ORDER_BLOCK : count - first;
+        int64_t begin = block * ORDER_BLOCK, size = begin + ORDER_BLOCK < count ? ORDER_BLOCK : count - begin;
         after[size] = least[block];
         for (int64_t i = size - 1; i >= 0; i--)
-            after[i] = time[first + i] < after[i + 1] ? time[first + i] : after[i + 1];
+            after[i] = time[begin + i] < after[i + 1] ? time[begin + i] : after[i + 1];
         for (int64_t i = 0; i < size; i++) {
-            int64_t now = time[first + i];
-            out[found] = first + i;
-            found += (now < latest) | (now > after[i + 1]);
+            int64_t now = time[begin + i];
+            out[rows] = begin + i;
+            rows += (now < latest) | (now > after[i + 1]);
             latest = now > latest ? now : latest;
         }
     }
-    return found;
+    return rows;
 }
 
 PASS(disordered, "i8:n i8:b i8:n", I8(0), COUNT(0), I8(1), COUNT(1), I8(2))
@@ -100,17 +100,17 @@ static void play(struct next *winner, struct next *other)
 static int64_t satview_merged(const int64_t *time, const uint8_t *cpu, int64_t events, const int64_t *rows,
                               int64_t count, int64_t *spare, int64_t *out)
 {
-    int64_t first[CPU_NUMBERS + 1] = {0}, fill[CPU_NUMBERS], latest[CPU_NUMBERS], size = 0, leaves = 1;
+    int64_t starts[CPU_NUMBERS + 1] = {0}, fill[CPU_NUMBERS], latest[CPU_NUMBERS], size = 0, leaves = 1;
     const int64_t *next[CPU_NUMBERS], *end[CPU_NUMBERS];
     struct next won[2 * CPU_NUMBERS], loser[CPU_NUMBERS], winner;
     for (int64_t i = 0; i < count; i++) {
         if (rows[i] < 0 || rows[i] >= events)
             return REFUSED;
-        first[cpu[rows[i]] + 1]++;
+        starts[cpu[rows[i]] + 1]++;
     }
     for (int number = 0; number < CPU_NUMBERS; number++) {
-        first[number + 1] += first[number];
-        fill[number] = first[number];
+        starts[number + 1] += starts[number];
+        fill[number] = starts[number];
         latest[number] = INT64_MIN;
     }
     for (int64_t i = 0; i < count; i++) {
@@ -121,17 +121,17 @@ static int64_t satview_merged(const int64_t *time, const uint8_t *cpu, int64_t e
         spare[fill[number]++] = rows[i];
     }
     for (int number = 0; number < CPU_NUMBERS; number++)
-        if (first[number] < first[number + 1]) {
-            next[size] = spare + first[number];
-            end[size++] = spare + first[number + 1];
+        if (starts[number] < starts[number + 1]) {
+            next[size] = spare + starts[number];
+            end[size++] = spare + starts[number + 1];
         }
     while (leaves < size)
         leaves *= 2;
     for (int64_t leaf = 0; leaf < leaves; leaf++) {
-        struct next mine = {INT64_MAX, INT64_MAX, leaf}; /* behind all that a CPU has logged */
+        struct next entry = {INT64_MAX, INT64_MAX, leaf}; /* behind all that a CPU has logged */
         if (leaf < size)
-            mine.row = *next[leaf]++, mine.time = time[mine.row];
-        won[leaves + leaf] = mine;
+            entry.row = *next[leaf]++, entry.time = time[entry.row];
+        won[leaves + leaf] = entry;
     }
     for (int64_t pair = leaves - 1; pair > 0; pair--) {
         won[pair] = won[2 * pair];
@@ -160,25 +160,25 @@ static int64_t satview_merged(const int64_t *time, const uint8_t *cpu, int64_t e
 PASS(merged, "i8:n u1:n i8:r i8:r i8:r", I8(0), U1(1), COUNT(0), I8(2), COUNT(2), I8(3), I8(4))
 
 /*
- * Write where each row of a range goes that takes another order. rows: which row comes to each position from first on,
- * a permutation of these. narrow or wide: the new row of each event.
+ * Write where each row of a range goes that takes another order. rows: which row comes to each position from first_row
+ * on, a permutation of these. narrow or wide: the new row of each event.
  *
  * Returns how far a row goes at most; REFUSED if one is not in the range.
  */
-static int64_t satview_went(const int64_t *rows, int64_t count, int64_t first, uint32_t *narrow, uint64_t *wide,
+static int64_t satview_went(const int64_t *rows, int64_t count, int64_t first_row, uint32_t *narrow, uint64_t *wide,
                             int64_t events)
 {
     int64_t reach = 0;
-    if (first < 0 || count > events - first)
+    if (first_row < 0 || count > events - first_row)
         return REFUSED;
     for (int64_t i = 0; i < count; i++) {
-        int64_t far = rows[i] - first - i;
-        if (rows[i] < first || rows[i] - first >= count)
+        int64_t far = rows[i] - first_row - i;
+        if (rows[i] < first_row || rows[i] - first_row >= count)
             return REFUSED;
         if (narrow)
-            narrow[rows[i]] = (uint32_t)(first + i);
+            narrow[rows[i]] = (uint32_t)(first_row + i);
         else
-            wide[rows[i]] = (uint64_t)(first + i);
+            wide[rows[i]] = (uint64_t)(first_row + i);
         far = far < 0 ? -far : far;
         reach = far > reach ? far : reach;
     }
@@ -189,18 +189,18 @@ PASS(went, "i8:r n u4|u8:n", I8(0), COUNT(0), NUMBER(1), U4(2), U8(2), COUNT(2))
 
 /* Move a block at a time: what it overwrites, and what was overwritten before within reach, is kept beside it. */
 #define MOVED(NAME, TYPE)                                                                                              \
-    static int64_t NAME(TYPE *column, const int64_t *rows, int64_t first, int64_t count, int64_t at, int64_t end,      \
-                        TYPE *kept, int64_t reach, int64_t block)                                                      \
+    static int64_t NAME(TYPE *column, const int64_t *rows, int64_t first_row, int64_t count, int64_t part_begin,       \
+                        int64_t end, TYPE *kept, int64_t reach, int64_t block)                                         \
     {                                                                                                                  \
-        for (int64_t begin = at; begin < end; begin += block) {                                                        \
+        for (int64_t begin = part_begin; begin < end; begin += block) {                                                \
             int64_t size = end - begin < block ? end - begin : block;                                                  \
-            TYPE *mine = column + begin;                                                                               \
-            memcpy(kept + reach, mine, (size_t)size * sizeof *kept);                                                   \
+            TYPE *moved = column + begin;                                                                              \
+            memcpy(kept + reach, moved, (size_t)size * sizeof *kept);                                                  \
             for (int64_t i = 0; i < size; i++) {                                                                       \
-                int64_t from = rows[i + begin - at] - first - begin;                                                   \
+                int64_t from = rows[i + begin - part_begin] - first_row - begin;                                       \
                 if (from < -reach || from < -begin || from >= count - begin)                                           \
                     return REFUSED;                                                                                    \
-                mine[i] = from < size ? kept[reach + from] : mine[from];                                               \
+                moved[i] = from < size ? kept[reach + from] : moved[from];                                             \
             }                                                                                                          \
             memmove(kept, kept + size, (size_t)reach * sizeof *kept);                                                  \
         }                                                                                                              \
@@ -215,26 +215,27 @@ MOVED(moved_longs, uint64_t)
 /*
  * Put the next part of a column into another order, in its place.
  *
- * column: of elements of width bytes, count of them, the first of which is row first; rows: which comes to each
- * position of the part, from at to end, counted from the first; reach: how far one moves at most; kept: room for
+ * column: of elements of width bytes, count of them, the first of which is row first_row; rows: which comes to each
+ * position of the part, from begin to end, counted from the first; reach: how far one moves at most; kept: room for
  * reach + block elements, the first ones of which are those of the column that were before the part, as the call for
  * the part before leaves them. Returns 0; REFUSED if a row is not there, or moves farther.
  */
 static int64_t satview_moved(uint8_t *column, int64_t bytes, int64_t width, const int64_t *rows, int64_t part,
-                             int64_t first, int64_t at, int64_t reach, int64_t block, uint8_t *kept, int64_t kept_bytes)
+                             int64_t first_row, int64_t begin, int64_t reach, int64_t block, uint8_t *kept,
+                             int64_t kept_bytes)
 {
-    int64_t count = width > 0 ? bytes / width : 0, end = at + part;
-    if (at < 0 || end > count || reach < 0 || block < 1 || (reach + block) * width > kept_bytes)
+    int64_t count = width > 0 ? bytes / width : 0, end = begin + part;
+    if (begin < 0 || end > count || reach < 0 || block < 1 || (reach + block) * width > kept_bytes)
         return REFUSED;
     switch (width) {
     case 1:
-        return moved_bytes(column, rows, first, count, at, end, kept, reach, block);
+        return moved_bytes(column, rows, first_row, count, begin, end, kept, reach, block);
     case 2:
-        return moved_pairs((uint16_t *)column, rows, first, count, at, end, (uint16_t *)kept, reach, block);
+        return moved_pairs((uint16_t *)column, rows, first_row, count, begin, end, (uint16_t *)kept, reach, block);
     case 4:
-        return moved_words((uint32_t *)column, rows, first, count, at, end, (uint32_t *)kept, reach, block);
+        return moved_words((uint32_t *)column, rows, first_row, count, begin, end, (uint32_t *)kept, reach, block);
     case 8:
-        return moved_longs((uint64_t *)column, rows, first, count, at, end, (uint64_t *)kept, reach, block);
+        return moved_longs((uint64_t *)column, rows, first_row, count, begin, end, (uint64_t *)kept, reach, block);
     }
     return REFUSED;
 }
@@ -260,17 +261,17 @@ static int64_t size_of(int64_t number)
 static int64_t satview_far_rows(const int64_t *time, int64_t events, const int64_t *rows, int64_t count, int64_t near,
                                 int64_t *out)
 {
-    int64_t found = 0;
+    int64_t far = 0;
     for (int64_t i = 0; i < count; i++) {
         int64_t row = rows[i], before, after;
         if (row < 1 || row >= events - 1)
             return REFUSED;
         before = distance(time[row], time[row - 1]);
         after = distance(time[row], time[row + 1]);
-        out[found] = row;
-        found += (int)(size_of(before) > near) & (int)(size_of(after) > near) & (int)((before > 0) == (after > 0));
+        out[far] = row;
+        far += (int)(size_of(before) > near) & (int)(size_of(after) > near) & (int)((before > 0) == (after > 0));
     }
-    return found;
+    return far;
 }
 
 PASS(far_rows, "i8:n i8:r n i8:r", I8(0), COUNT(0), I8(1), COUNT(1), NUMBER(2), I8(3))

@@ -49,25 +49,25 @@ def merged(time: NDArray[np.int64], cpu: NDArray[np.uint8], rows: NDArray[np.int
 
 
 def move(
-    columns: Sequence[NDArray[Any]], first: int, rows: NDArray[np.int64], went: NDArray[np.unsignedinteger]
+    columns: Sequence[NDArray[Any]], first_row: int, rows: NDArray[np.int64], went: NDArray[np.unsignedinteger]
 ) -> bool:
     """Put a range of columns into another order, in its place; return False if none was moved: rows go too far for it.
 
     Args:
         columns: (events,) each, of elements of 1, 2, 4 or 8 bytes, changed.
-        first: Row at which the range begins.
+        first_row: Row at which the range begins.
         rows: int64 (n,), which row comes to each position of the range; a permutation of its rows.
         went: uint32 or uint64 (events,), is given the new row of each in the range.
     """
-    count, reach = len(rows), call("went", rows, first, went)
+    count, reach = len(rows), call("went", rows, first_row, went)
     if reach > count // _LEAST_PARTS:
         return False
     kept = [np.empty((reach + _MOVED_BLOCK) * column.itemsize, np.uint8) for column in columns]
-    data = [(column[first:].view(np.uint8), column.itemsize) for column in columns]
-    for at in range(0, count, _MOVED_ROWS):  # the rows of all columns at once, while the cache has them
-        part = rows[at : at + _MOVED_ROWS]
+    data = [(column[first_row:].view(np.uint8), column.itemsize) for column in columns]
+    for block_start in range(0, count, _MOVED_ROWS):  # the rows of all columns at once, while the cache has them
+        part = rows[block_start : block_start + _MOVED_ROWS]
         for (column, width), room in zip(data, kept, strict=True):
-            call("moved", column, width, part, first, at, reach, _MOVED_BLOCK, room)
+            call("moved", column, width, part, first_row, block_start, reach, _MOVED_BLOCK, room)
     return True
 
 

@@ -71,17 +71,17 @@ static int64_t satview_event_cells(const satview_cells *in)
     int64_t marked[MARK_BLOCK], others[MARK_BLOCK]; /* others: those that are no interrupts */
     if (!is_sound(in))
         return REFUSED;
-    for (int64_t first = 0; first < in->count; first += MARK_BLOCK) {
-        int64_t end = first + MARK_BLOCK < in->count ? first + MARK_BLOCK : in->count, found = 0, found_others = 0;
-        for (int64_t i = first; i < end; i++) {
+    for (int64_t begin = 0; begin < in->count; begin += MARK_BLOCK) {
+        int64_t end = begin + MARK_BLOCK < in->count ? begin + MARK_BLOCK : in->count, marks = 0, no_interrupts = 0;
+        for (int64_t i = begin; i < end; i++) {
             int is_mark = in->marks[in->code[i] & CODE_MASK] != 0;
-            marked[found] = others[found_others] = i;
-            found += is_mark;
-            found_others += is_mark && (in->code[i] & CODE_MASK) >> in->class_shift != in->int_class;
+            marked[marks] = others[no_interrupts] = i;
+            marks += is_mark;
+            no_interrupts += is_mark && (in->code[i] & CODE_MASK) >> in->class_shift != in->int_class;
         }
         for (int k = 0; k < 3; k++) {
             const int64_t *rows = k == DAMAGED_THREADS ? marked : others;
-            int64_t count = k == DAMAGED_THREADS ? found : found_others;
+            int64_t count = k == DAMAGED_THREADS ? marks : no_interrupts;
             for (int64_t j = 0; in->by_thread[k] && j < count; j++) {
                 int64_t thread = in->narrow ? in->narrow[rows[j]] : in->wide[rows[j]];
                 mark_cell(in, thread < in->threads ? in->by_thread[k][thread] : -1, rows[j]);
@@ -89,11 +89,11 @@ static int64_t satview_event_cells(const satview_cells *in)
         }
         for (int k = 0; k < 2; k++) {
             const int64_t *rows = k == DAMAGED_CPUS ? marked : others;
-            int64_t count = k == DAMAGED_CPUS ? found : found_others;
+            int64_t count = k == DAMAGED_CPUS ? marks : no_interrupts;
             for (int64_t j = 0; in->by_cpu[k] && j < count; j++)
                 mark_cell(in, in->by_cpu[k][in->cpu[rows[j]]], rows[j]);
         }
-        for (int64_t j = 0; in->by_interrupt && j < found; j++) {
+        for (int64_t j = 0; in->by_interrupt && j < marks; j++) {
             int is_interrupt = (in->code[marked[j]] & CODE_MASK) >> in->class_shift == in->int_class;
             mark_cell(in, is_interrupt ? in->by_interrupt[in->cpu[marked[j]]] : -1, marked[j]);
         }
@@ -226,14 +226,14 @@ static int64_t satview_levels(const int64_t *start, const uint8_t *value, int64_
         if (written + cells > room)
             return REFUSED;
         for (int64_t cell = 0; cell < cells; cell++) {
-            const int64_t *mine = cover + cell * kinds;
+            const int64_t *times = cover + cell * kinds;
             int64_t best = 0, most = 0;
             uint32_t runs = 0;
             for (int64_t kind = 0; kind < kinds; kind++) { /* without a guess: they follow each other at random */
-                int64_t here = mine[kind];
-                best = here > most ? kind : best;
-                most = here > most ? here : most;
-                runs |= (uint32_t)(here > 0) & (busy[kind] != 0);
+                int64_t cycles = times[kind];
+                best = cycles > most ? kind : best;
+                most = cycles > most ? cycles : most;
+                runs |= (uint32_t)(cycles > 0) & (busy[kind] != 0);
             }
             out[written++] = (uint8_t)(value_of[best] | (seen[cell] ? SEEN_EVENT : 0) | (runs ? SEEN_RUNNING : 0));
         }
@@ -272,17 +272,17 @@ static int64_t satview_share_index(const int64_t *start, const uint8_t *value, i
     if (every < 1 || kinds < 1 || kinds > VALUES)
         return REFUSED;
     for (int64_t i = 0; i < count; i++) {
-        uint8_t mine = value[i] & (VALUES - 1);
+        uint8_t now = value[i] & (VALUES - 1);
         if (i % every == 0) {
             if (written + kinds > room)
                 return REFUSED;
             for (int64_t kind = 0; kind < kinds; kind++)
                 out[written++] = sums[kind];
         }
-        if (kind_of[mine] < 0 || kind_of[mine] >= kinds)
+        if (kind_of[now] < 0 || kind_of[now] >= kinds)
             return REFUSED;
         if (i + 1 < count)
-            sums[kind_of[mine]] += (start[i + 1] - start[i]) * weight[mine];
+            sums[kind_of[now]] += (start[i + 1] - start[i]) * weight[now];
     }
     return written == room ? written : REFUSED;
 }
@@ -389,9 +389,9 @@ static int64_t satview_stack_tops(const int64_t *cycles, int64_t kinds, int64_t 
     for (int64_t begin = 0; begin < bins; begin += BLOCK) {
         int64_t size = bins - begin < BLOCK ? bins - begin : BLOCK, sum[BLOCK] = {0};
         for (int64_t k = 0; k < count; k++) {
-            const int64_t *mine = cycles + begin * kinds + order[k];
+            const int64_t *cycles_of_kind = cycles + begin * kinds + order[k];
             for (int64_t b = 0; b < size; b++) {
-                sum[b] += mine[b * kinds];
+                sum[b] += cycles_of_kind[b * kinds];
                 out[k * bins + begin + b] = (double)sum[b] / (double)length[begin + b];
             }
         }
@@ -417,7 +417,7 @@ static int64_t satview_draw_stack(const double *tops, int64_t kinds, int64_t bin
     enum { BLOCK = 256 }; /* bins whose levels are in the cache; rows of them are written one after the other */
     int32_t level[VALUES][BLOCK], until[BLOCK]; /* until: the row up to which a bin has the kind that it has */
     uint8_t kind[BLOCK];
-    int64_t first = top > 0 ? top : 0, last = bottom < height ? bottom : height, size = bottom - top;
+    int64_t first_row = top > 0 ? top : 0, end_row = bottom < height ? bottom : height, size = bottom - top;
     if (kinds < 1 || kinds > VALUES || size > INT32_MAX / 2)
         return REFUSED;
     for (int64_t b = 0; b < bins; b++)
@@ -429,16 +429,16 @@ static int64_t satview_draw_stack(const double *tops, int64_t kinds, int64_t bin
         int64_t raised[BLOCK];
         double largest[BLOCK] = {0}, ran[BLOCK] = {0};
         for (int64_t k = 0; k < kinds; k++) {
-            const double *mine = tops + k * bins + begin, *below = k ? mine - bins : NULL;
+            const double *own_tops = tops + k * bins + begin, *below = k ? own_tops - bins : NULL;
             for (int64_t b = 0; b < count; b++) {
-                double high = mine[b] < 2 ? mine[b] : 2;
+                double high = own_tops[b] < 2 ? own_tops[b] : 2;
                 level[k][b] = high > 0 ? (int32_t)(high * (double)size + 0.5) : 0;
             }
             if (!is_busy[k])
                 continue;
             most = k;
             for (int64_t b = 0; b < count; b++) {
-                double share = mine[b] - (below ? below[b] : 0);
+                double share = own_tops[b] - (below ? below[b] : 0);
                 if (ran[b] == 0 || share > largest[b]) {
                     largest[b] = share;
                     raised[b] = k;
@@ -454,23 +454,23 @@ static int64_t satview_draw_stack(const double *tops, int64_t kinds, int64_t bin
         /* From the lowest row up: each is the one below it but for bins where another kind begins. */
         memset(kind, 0, sizeof kind);
         memset(until, 0, sizeof until);
-        for (int64_t row = last - 1; row >= first; row--) {
+        for (int64_t row = end_row - 1; row >= first_row; row--) {
             uint32_t *line = pixels + row * width;
-            int32_t here = (int32_t)(bottom - row);
-            if (row < last - 1)
+            int32_t height_of_row = (int32_t)(bottom - row);
+            if (row < end_row - 1)
                 memcpy(line + column[0], line + width + column[0], (size_t)(column[count] - column[0]) * sizeof *line);
             for (int64_t b = 0; b < count; b++) {
                 int64_t k = kind[b];
-                uint32_t mine;
-                if (until[b] >= here)
+                uint32_t colour;
+                if (until[b] >= height_of_row)
                     continue;
-                while (k < kinds && level[k][b] < here)
+                while (k < kinds && level[k][b] < height_of_row)
                     k++;
                 kind[b] = (uint8_t)k;
                 until[b] = k < kinds ? level[k][b] : INT32_MAX;
-                mine = k < kinds ? colours[k] : background;
+                colour = k < kinds ? colours[k] : background;
                 for (int64_t x = column[b]; x < column[b + 1]; x++)
-                    line[x] = mine;
+                    line[x] = colour;
             }
         }
     }

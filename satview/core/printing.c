@@ -9,30 +9,30 @@ enum { COUNT_OF_ENTRY = 0, VARIANT_OF_ENTRY = 1, FORM_OF_ENTRY = 2, NEXT_OF_ENTR
 /*
  * Write the form of every event; stop at the first whose kind is in no entry, and return its position.
  *
- * first: of every code its first entry, -1 = none. entries: payload words, variant, form, next entry.
+ * first_entry: of every code its first entry, -1 = none. entries: payload words, variant, form, next entry.
  */
 static int64_t satview_forms(const uint32_t *header, int64_t events, const int64_t *start, const int64_t *row,
-                             int64_t count, const int32_t *variant, const int32_t *first, const int32_t *entries,
+                             int64_t count, const int32_t *variant, const int32_t *first_entry, const int32_t *entries,
                              int64_t entry_count, int64_t from, int32_t *form)
 {
     if (from < 0)
         return REFUSED;
     for (int64_t i = from; i < count; i++) {
         int64_t words;
-        int32_t at;
+        int32_t number;
         if (row[i] < 0 || row[i] >= events)
             return REFUSED;
         words = start[row[i] + 1] - start[row[i]];
-        at = first[header[row[i]] & CODE_MASK];
-        while (at >= 0 && at < entry_count) {
-            const int32_t *entry = entries + (int64_t)ENTRY * at;
+        number = first_entry[header[row[i]] & CODE_MASK];
+        while (number >= 0 && number < entry_count) {
+            const int32_t *entry = entries + (int64_t)ENTRY * number;
             if (entry[COUNT_OF_ENTRY] == words && entry[VARIANT_OF_ENTRY] == variant[i])
                 break;
-            at = entry[NEXT_OF_ENTRY];
+            number = entry[NEXT_OF_ENTRY];
         }
-        if (at < 0 || at >= entry_count)
+        if (number < 0 || number >= entry_count)
             return i;
-        form[i] = entries[(int64_t)ENTRY * at + FORM_OF_ENTRY];
+        form[i] = entries[(int64_t)ENTRY * number + FORM_OF_ENTRY];
     }
     return count;
 }
@@ -132,9 +132,9 @@ static const uint8_t *digits_before(uint8_t *end, uint64_t value, int is_hexadec
 static uint8_t *put_number(uint8_t *out, uint64_t value, int is_negative, const satview_field *field)
 {
     uint8_t digits[24];
-    const uint8_t *end = digits + sizeof digits, *at = digits_before(digits + sizeof digits, value,
+    const uint8_t *end = digits + sizeof digits, *digit = digits_before(digits + sizeof digits, value,
                                                                      field->flags & HEXADECIMAL);
-    int64_t missing = field->width - (end - at) - is_negative;
+    int64_t missing = field->width - (end - digit) - is_negative;
     if (!(field->flags & ZEROS))
         for (; missing > 0; missing--)
             *out++ = ' ';
@@ -142,8 +142,8 @@ static uint8_t *put_number(uint8_t *out, uint64_t value, int is_negative, const 
         *out++ = '-';
     for (; missing > 0; missing--)
         *out++ = '0';
-    while (at < end)
-        *out++ = *at++;
+    while (digit < end)
+        *out++ = *digit++;
     return out;
 }
 
@@ -281,14 +281,14 @@ static int64_t text_bytes(const satview_lines *in, int64_t i)
  */
 static int64_t satview_print(const satview_lines *in, int64_t from)
 {
-    int64_t at = *in->used;
-    if (from < 0 || at < 0 || at > in->room)
+    int64_t used = *in->used;
+    if (from < 0 || used < 0 || used > in->room)
         return REFUSED;
     for (int64_t i = from; i < in->count; i++) {
         int32_t form = in->form[i];
         if (form >= 0) {
             int64_t begin, size, bytes;
-            uint8_t *out = in->out + at;
+            uint8_t *out = in->out + used;
             if (form >= in->forms || in->first[form + 1] > in->field_count || in->row[i] < 0 ||
                 in->row[i] >= in->events)
                 return REFUSED;
@@ -297,16 +297,16 @@ static int64_t satview_print(const satview_lines *in, int64_t from)
             bytes = in->has_text[form] ? text_bytes(in, i) : 0;
             if (bytes < 0 || begin < 0 || size < 0 || begin + size > in->word_count)
                 return REFUSED;
-            if (in->room - at < in->bound[form] + bytes + in->separator_bytes + BLOCK)
+            if (in->room - used < in->bound[form] + bytes + in->separator_bytes + BLOCK)
                 return i;
             memcpy(out, in->separator, (size_t)in->separator_bytes);
             out += in->separator_bytes;
             for (int64_t k = in->first[form]; k < in->first[form + 1]; k++)
                 if (!(out = put_field(out, in, i, in->fields + k, in->words + begin, size)))
                     return REFUSED;
-            at = out - in->out;
+            used = out - in->out;
         }
-        in->end[i] = *in->used = at;
+        in->end[i] = *in->used = used;
     }
     return in->count;
 }

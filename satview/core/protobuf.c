@@ -16,15 +16,15 @@
  *
  * Returns how many rows there are; beyond `capacity` none is written.
  */
-static int read_varint(const uint8_t *data, int64_t *at, int64_t end, uint64_t *value)
+static int read_varint(const uint8_t *data, int64_t *offset, int64_t end, uint64_t *value)
 {
-    uint64_t found = 0;
-    for (int shift = 0; shift < 70 && *at < end; shift += 7) {
-        uint8_t byte = data[(*at)++];
+    uint64_t number = 0;
+    for (int shift = 0; shift < 70 && *offset < end; shift += 7) {
+        uint8_t byte = data[(*offset)++];
         if (shift < 64)
-            found |= (uint64_t)(byte & 0x7F) << shift;
+            number |= (uint64_t)(byte & 0x7F) << shift;
         if (!(byte & 0x80)) {
-            *value = found;
+            *value = number;
             return 1;
         }
     }
@@ -37,41 +37,41 @@ static int64_t satview_protobuf(const uint8_t *data, int64_t size, const int64_t
 {
     int64_t rows = 0;
     for (int64_t m = 0; m < messages; m++) {
-        int64_t at = begin[m], stop = end[m] < size ? end[m] : size;
-        is_bad[m] = at < 0 || end[m] > size;
-        if (at < 0)
+        int64_t offset = begin[m], stop = end[m] < size ? end[m] : size;
+        is_bad[m] = offset < 0 || end[m] > size;
+        if (offset < 0)
             continue;
-        while (at < stop) {
-            uint64_t tag, found = 0;
+        while (offset < stop) {
+            uint64_t tag, content = 0;
             int64_t bytes = -1;
             int kind;
-            if (!read_varint(data, &at, stop, &tag) || tag >> 3 == 0 || tag >> 32) {
+            if (!read_varint(data, &offset, stop, &tag) || tag >> 3 == 0 || tag >> 32) {
                 is_bad[m] = 1;
                 break;
             }
             kind = (int)(tag & 7);
             if (kind == 0) {
-                if (!read_varint(data, &at, stop, &found)) {
+                if (!read_varint(data, &offset, stop, &content)) {
                     is_bad[m] = 1;
                     break;
                 }
             } else if (kind == 1 || kind == 5) {
                 int wide = kind == 1 ? 8 : 4;
-                if (stop - at < wide) {
+                if (stop - offset < wide) {
                     is_bad[m] = 1;
                     break;
                 }
                 for (int i = 0; i < wide; i++)
-                    found |= (uint64_t)data[at + i] << 8 * i;
-                at += wide;
+                    content |= (uint64_t)data[offset + i] << 8 * i;
+                offset += wide;
             } else if (kind == 2) {
-                if (!read_varint(data, &at, stop, &found) || found > (uint64_t)(stop - at)) {
+                if (!read_varint(data, &offset, stop, &content) || content > (uint64_t)(stop - offset)) {
                     is_bad[m] = 1;
                     break;
                 }
-                bytes = (int64_t)found;
-                found = (uint64_t)at;
-                at += bytes;
+                bytes = (int64_t)content;
+                content = (uint64_t)offset;
+                offset += bytes;
             } else {
                 is_bad[m] = 1;
                 break;
@@ -79,7 +79,7 @@ static int64_t satview_protobuf(const uint8_t *data, int64_t size, const int64_t
             if (rows < capacity) {
                 message[rows] = m;
                 number[rows] = (int64_t)(tag >> 3);
-                value[rows] = (int64_t)found;
+                value[rows] = (int64_t)content;
                 length[rows] = bytes;
             }
             rows++;

@@ -105,9 +105,9 @@ static int64_t minus(int64_t a, int64_t b)
     return (int64_t)((uint64_t)a - (uint64_t)b);
 }
 
-static int64_t handled_until(const struct cpu *on, int64_t at)
+static int64_t handled_until(const struct cpu *on, int64_t now)
 {
-    return plus(on->handled, on->depth ? minus(at, on->entered) : 0);
+    return plus(on->handled, on->depth ? minus(now, on->entered) : 0);
 }
 
 /* Add up the run of a CPU that ends where the next begins. */
@@ -145,21 +145,21 @@ static void end_run(const struct scheduling *of, int64_t number, struct cpu *on)
 }
 
 /* Return whether events are missing between two moments. */
-static int is_lossy(const struct scheduling *of, int64_t first, int64_t last)
+static int is_lossy(const struct scheduling *of, int64_t since, int64_t until)
 {
-    int64_t before = of->losses ? near_key(of->lost, of->losses, of->losses / 2, last) : 0;
-    return before && of->found[before - 1] > first;
+    int64_t before = of->losses ? near_key(of->lost, of->losses, of->losses / 2, until) : 0;
+    return before && of->found[before - 1] > since;
 }
 
 /* Count a run that begins, and whether its thread comes from another CPU. */
 static void begin_run(const struct scheduling *of, int64_t number, struct cpu *on)
 {
     int64_t thread = on->run.thread;
-    struct thread *mine;
+    struct thread *state;
     int is_rest;
     if (thread < 0)
         return;
-    mine = of->now + thread;
+    state = of->now + thread;
     if (of->of_cpu[number].first_start < 0)
         of->of_cpu[number].first_start = on->run.start;
     /* Where events are missing it may be the rest of the run before: RUNNING shows new priorities too. */
@@ -173,8 +173,8 @@ static void begin_run(const struct scheduling *of, int64_t number, struct cpu *o
     on->last = thread;
     if (of->is_idle[thread])
         return;
-    of->runs[thread].migrations += !is_rest && mine->last_cpu >= 0 && mine->last_cpu != number;
-    mine->last_cpu = number;
+    of->runs[thread].migrations += !is_rest && state->last_cpu >= 0 && state->last_cpu != number;
+    state->last_cpu = number;
 }
 
 /* Let what a CPU is with since its last change become its run, if that is another one. */
@@ -188,41 +188,42 @@ static void settle(const struct scheduling *of, int64_t number, struct cpu *on)
 }
 
 /* Note that a CPU is with another thread, or with NOBODY. */
-static void change(const struct scheduling *of, int64_t number, struct cpu *cpus, int64_t thread, int64_t at)
+static void change(const struct scheduling *of, int64_t number, struct cpu *cpus, int64_t thread, int64_t now)
 {
     struct cpu *on = cpus + number;
     if (number >= of->cpus)
         return;
-    if (at > on->next.start)
+    if (now > on->next.start)
         settle(of, number, on);
     on->next.thread = thread;
-    on->next.start = at;
-    on->next.handled = handled_until(on, at);
+    on->next.start = now;
+    on->next.handled = handled_until(on, now);
 }
 
 /* Note on which CPU a thread runs from one of its events on, if on any. */
-static void place(const struct scheduling *of, struct cpu *cpus, int64_t thread, int64_t number, int64_t at, int is_run)
+static void place(const struct scheduling *of, struct cpu *cpus, int64_t thread, int64_t number, int64_t now,
+                  int is_run)
 {
-    struct thread *mine = of->now + thread;
-    int64_t was = mine->on;
+    struct thread *state = of->now + thread;
+    int64_t was = state->on;
     if (was >= 0 && cpus[was].thread == thread) {
-        change(of, was, cpus, NOBODY, at);
+        change(of, was, cpus, NOBODY, now);
         cpus[was].thread = NOBODY;
     }
-    mine->on = is_run ? number : NOBODY;
+    state->on = is_run ? number : NOBODY;
     if (!is_run)
         return;
     if (was != number && thread && !of->is_idle[thread]) {
         int64_t other = cpus[number].worked;
         of->known[0]++;
         of->known[1] += other && other != thread && of->now[other].on == number &&
-                        !is_lossy(of, cpus[number].began, at);
+                        !is_lossy(of, cpus[number].began, now);
         cpus[number].worked = thread;
-        cpus[number].began = at;
+        cpus[number].began = now;
     }
     if (number < of->cpus)
         of->of_cpu[number].events++;
-    change(of, number, cpus, thread, at);
+    change(of, number, cpus, thread, now);
     cpus[number].thread = thread;
 }
 
@@ -232,23 +233,23 @@ static void place(const struct scheduling *of, struct cpu *cpus, int64_t thread,
  */
 static int take_dump(const struct scheduling *of, struct cpu *cpus)
 {
-    int64_t first[CPU_NUMBERS];
+    int64_t first_time[CPU_NUMBERS];
     for (int number = 0; number < CPU_NUMBERS; number++)
-        first[number] = INT64_MAX;
+        first_time[number] = INT64_MAX;
     for (int64_t i = 0; i < of->events && of->time[i] <= of->dump_end; i++) {
-        int64_t own = of->cpu[i], at = of->time[i], thread = of->narrow ? of->narrow[i] : of->wide[i];
+        int64_t own = of->cpu[i], now = of->time[i], thread = of->narrow ? of->narrow[i] : of->wide[i];
         int kind = of->kind[of->code[i] & CODE_MASK];
         if (!(kind & IS_STATE))
             continue;
         if (thread >= of->threads)
             return -1;
         for (int64_t number = 0; number < of->cpus; number++)
-            if (first[number] == at && cpus[number].next.thread == thread)
+            if (first_time[number] == now && cpus[number].next.thread == thread)
                 cpus[number].next.thread = NOBODY;
         if (!(kind & IS_RUN))
             continue;
-        first[own] = first[own] < at ? first[own] : at;
-        if (first[own] == at)
+        first_time[own] = first_time[own] < now ? first_time[own] : now;
+        if (first_time[own] == now)
             cpus[own].next.thread = thread;
     }
     for (int64_t number = 0; number < of->cpus; number++)
@@ -257,85 +258,85 @@ static int take_dump(const struct scheduling *of, struct cpu *cpus)
     return 0;
 }
 
-static void step_interrupt(struct cpu *on, int kind, int64_t at)
+static void step_interrupt(struct cpu *on, int kind, int64_t now)
 {
     if (kind & IS_ENTRY) {
         on->is_entered = 1;
         if (!on->depth++)
-            on->entered = at;
+            on->entered = now;
     } else if (!on->is_entered) {
-        on->clear = at;
+        on->clear = now;
     } else if (on->depth && !--on->depth) {
-        on->handled = plus(on->handled, minus(at, on->entered));
+        on->handled = plus(on->handled, minus(now, on->entered));
     }
 }
 
 /* Add up the state of a thread that ends. */
 static void end_state(const struct scheduling *of, int64_t thread, int64_t end)
 {
-    const struct thread *mine = of->now + thread;
-    struct state_sum *sum = of->states + thread * of->values + mine->now;
+    const struct thread *state = of->now + thread;
+    struct state_sum *sum = of->states + thread * of->values + state->now;
     int64_t length;
-    if (end <= mine->since)
+    if (end <= state->since)
         return;
-    length = minus(end, mine->since);
+    length = minus(end, state->since);
     sum->count++;
     sum->total = plus(sum->total, length);
     if (length > sum->longest) {
         sum->longest = length;
-        sum->longest_start = mine->since;
+        sum->longest_start = state->since;
     }
 }
 
 /* From where events are missing to its next one, at `end`, the state of a thread is not known. */
 static void doubt(const struct scheduling *of, int64_t thread, int64_t end)
 {
-    struct thread *mine = of->now + thread;
+    struct thread *state = of->now + thread;
     /* What its first event shows is never doubted at once. */
-    int64_t heard = plus(mine->last, mine->last == mine->first), at, since;
+    int64_t heard = plus(state->last, state->last == state->first), from, since;
     int64_t gap = near_key(of->back, of->gaps, of->gaps / 2, plus(heard, 1));
-    if (gap == of->gaps || mine->now == of->unknown)
+    if (gap == of->gaps || state->now == of->unknown)
         return;
-    since = plus(of->gone[gap] > mine->first ? of->gone[gap] : mine->first, 1);
-    at = since > mine->last ? since : mine->last;
-    if (at >= end)
+    since = plus(of->gone[gap] > state->first ? of->gone[gap] : state->first, 1);
+    from = since > state->last ? since : state->last;
+    if (from >= end)
         return;
-    end_state(of, thread, at);
-    mine->now = of->unknown;
-    mine->since = at;
+    end_state(of, thread, from);
+    state->now = of->unknown;
+    state->since = from;
 }
 
 /* Take the state that an event of a thread shows. Returns 0; -1 if there is no such value. */
-static int change_state(const struct scheduling *of, int64_t thread, int64_t code, int64_t at)
+static int change_state(const struct scheduling *of, int64_t thread, int64_t code, int64_t now)
 {
-    struct thread *mine = of->now + thread;
+    struct thread *state = of->now + thread;
     int64_t value = of->value[(of->is_idle[thread] ? CODE_MASK + 1 : 0) + (code & CODE_MASK)];
-    int64_t number = mine->events++;
-    if (value == of->dead && mine->before == of->destroyed)
+    int64_t number = state->events++;
+    if (value == of->dead && state->before == of->destroyed)
         value = of->absent; /* right behind its destruction a thread is nothing any more */
     if (value >= of->values)
         return -1;
     if (number == 0) {
-        mine->first = at;
-        mine->is_created = code == of->created && at <= of->dump_end;
-        if (at <= of->dump_end)
-            mine->now = value; /* it was so before */
+        state->first = now;
+        state->is_created = code == of->created && now <= of->dump_end;
+        if (now <= of->dump_end)
+            state->now = value; /* it was so before */
         else if (code == of->created)
-            mine->now = of->absent;
+            state->now = of->absent;
     } else {
-        if (number == 1 && mine->is_created)
-            mine->now = value; /* the dump creates a thread again a moment before it shows its state */
+        if (number == 1 && state->is_created)
+            state->now = value; /* the dump creates a thread again a moment before it shows its state */
         if (of->gaps)
-            doubt(of, thread, at);
+            doubt(of, thread, now);
     }
-    mine->before = code;
-    mine->last = at;
-    if (value == mine->now)
+    state->before = code;
+    state->last = now;
+    if (value == state->now)
         return 0;
-    end_state(of, thread, at);
-    of->runs[thread].preemptions += value == of->ready && mine->now == of->running;
-    mine->now = value;
-    mine->since = at;
+    end_state(of, thread, now);
+    of->runs[thread].preemptions += value == of->ready && state->now == of->running;
+    state->now = value;
+    state->since = now;
     return 0;
 }
 

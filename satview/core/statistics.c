@@ -19,30 +19,30 @@ static int64_t satview_nesting(const uint16_t *code, const uint8_t *cpu, const i
                                const int64_t *lost, int64_t losses, uint32_t *out_rows, int64_t *out_part,
                                int8_t *out_step, int64_t *out_depth, uint8_t *out_stray)
 {
-    int64_t found = 0, part = 0, depth = 0;
+    int64_t rows_out = 0, part = 0, depth = 0;
     int is_first = 1;
     for (int64_t k = 0; k < requests; k++) {
-        int8_t mine;
+        int8_t change;
         if (rows[k] >= events)
             return REFUSED;
-        mine = step[code[rows[k]] & CODE_MASK];
-        if (cpu[rows[k]] != number || !mine)
+        change = step[code[rows[k]] & CODE_MASK];
+        if (cpu[rows[k]] != number || !change)
             continue;
         while (part < losses && lost[part] <= time[rows[k]]) {
             part++;
             depth = 0;
             is_first = 1;
         }
-        if (mine > 0)
+        if (change > 0)
             is_first = 0;
-        depth = depth + mine > 0 ? depth + mine : 0;
-        out_rows[found] = rows[k];
-        out_part[found] = part;
-        out_step[found] = mine;
-        out_depth[found] = depth;
-        out_stray[found++] = (uint8_t)is_first;
+        depth = depth + change > 0 ? depth + change : 0;
+        out_rows[rows_out] = rows[k];
+        out_part[rows_out] = part;
+        out_step[rows_out] = change;
+        out_depth[rows_out] = depth;
+        out_stray[rows_out++] = (uint8_t)is_first;
     }
-    return found;
+    return rows_out;
 }
 
 PASS(nesting,
@@ -74,48 +74,48 @@ static int64_t satview_window_sums(const int64_t *edges, int64_t count, const in
 PASS(window_sums, "i8:n i8:w n n i8:w", I8(0), COUNT(0), I8(1), COUNT(1), NUMBER(2), NUMBER(3) != 0, I8(4))
 
 /* Write the numbers of all ranges, one range after the other; REFUSED if there is not room for exactly these. */
-static int64_t satview_ranges(const int64_t *first, const int64_t *size, int64_t count, int64_t *out, int64_t room)
+static int64_t satview_ranges(const int64_t *starts, const int64_t *size, int64_t count, int64_t *out, int64_t room)
 {
     int64_t written = 0;
     for (int64_t k = 0; k < count; k++) {
         if (size[k] < 0 || size[k] > room - written)
             return REFUSED;
         for (int64_t i = 0; i < size[k]; i++)
-            out[written++] = first[k] + i;
+            out[written++] = starts[k] + i;
     }
     return written == room ? written : REFUSED;
 }
 
 PASS(ranges, "i8:n i8:n i8:*", I8(0), I8(1), COUNT(0), I8(2), COUNT(2))
 
-/* Return how much the ranges cover before a moment; *at: where the last look-up ended. */
+/* Return how much the ranges cover before a moment; *position: where the last look-up ended. */
 static uint64_t covered_before(const int64_t *start, const int64_t *end, const uint64_t *total, int64_t ranges,
-                               int64_t moment, int64_t *at)
+                               int64_t moment, int64_t *position)
 {
     uint64_t beyond;
-    *at = moment == INT64_MAX ? ranges : near_key(start, ranges, *at, moment + 1);
-    if (!*at)
+    *position = moment == INT64_MAX ? ranges : near_key(start, ranges, *position, moment + 1);
+    if (!*position)
         return 0;
-    beyond = end[*at - 1] > moment ? (uint64_t)end[*at - 1] - (uint64_t)moment : 0;
-    return total[*at] - beyond;
+    beyond = end[*position - 1] > moment ? (uint64_t)end[*position - 1] - (uint64_t)moment : 0;
+    return total[*position] - beyond;
 }
 
 /*
  * Write how much of each interval some ranges cover.
  *
- * start, end: of the ranges, ascending, none touching the next; total: room for ranges + 1; first, last: of the
+ * start, end: of the ranges, ascending, none touching the next; total: room for ranges + 1; begins, ends: of the
  * intervals, in any order; near each other is fast.
  */
 static int64_t satview_covered(const int64_t *start, const int64_t *end, int64_t ranges, uint64_t *total,
-                               const int64_t *first, const int64_t *last, int64_t count, int64_t *out)
+                               const int64_t *begins, const int64_t *ends, int64_t count, int64_t *out)
 {
-    int64_t at = 0, behind = 0;
+    int64_t begin_position = 0, end_position = 0;
     total[0] = 0;
     for (int64_t k = 0; k < ranges; k++)
         total[k + 1] = total[k] + ((uint64_t)end[k] - (uint64_t)start[k]);
     for (int64_t i = 0; i < count; i++)
-        out[i] = (int64_t)(covered_before(start, end, total, ranges, last[i], &behind) -
-                           covered_before(start, end, total, ranges, first[i], &at));
+        out[i] = (int64_t)(covered_before(start, end, total, ranges, ends[i], &end_position) -
+                           covered_before(start, end, total, ranges, begins[i], &begin_position));
     return 0;
 }
 
@@ -125,22 +125,22 @@ PASS(covered, "i8:g i8:g u8:g+1 i8:n i8:n i8:n", I8(0), I8(1), COUNT(0), U8(2), 
  * Count the events of every code, note the first and the last of each, and count those of each thread by their role.
  *
  * narrow, wide: thread of each event, one of the two; from: the number of the first event; role: of every code, below
- * roles; counts, first, last: by code, of the events before; by_thread: by thread and role.
+ * roles; counts, first_row, last_row: by code, of the events before; by_thread: by thread and role.
  *
  * Returns 0; REFUSED if there is no such thread or role.
  */
 static int64_t satview_event_counts(const uint16_t *code, const uint16_t *narrow, const uint32_t *wide, int64_t count,
                                     int64_t from, const uint8_t *role, int64_t roles, int64_t threads,
-                                    int64_t *counts, int64_t *first, int64_t *last, int64_t *by_thread)
+                                    int64_t *counts, int64_t *first_row, int64_t *last_row, int64_t *by_thread)
 {
     for (int64_t i = 0; i < count; i++) {
-        int64_t mine = code[i] & CODE_MASK, thread = narrow ? narrow[i] : wide[i];
-        if (thread >= threads || role[mine] >= roles)
+        int64_t number = code[i] & CODE_MASK, thread = narrow ? narrow[i] : wide[i];
+        if (thread >= threads || role[number] >= roles)
             return REFUSED;
-        if (!counts[mine]++)
-            first[mine] = from + i;
-        last[mine] = from + i;
-        by_thread[thread * roles + role[mine]]++;
+        if (!counts[number]++)
+            first_row[number] = from + i;
+        last_row[number] = from + i;
+        by_thread[thread * roles + role[number]]++;
     }
     return 0;
 }

@@ -58,19 +58,19 @@ def nesting(
 
 
 def covered(
-    start: NDArray[np.int64], end: NDArray[np.int64], first: NDArray[np.int64], last: NDArray[np.int64]
+    start: NDArray[np.int64], end: NDArray[np.int64], interval_start: NDArray[np.int64], interval_end: NDArray[np.int64]
 ) -> NDArray[np.int64]:
     """Return how much of each interval some ranges cover, int64 (n,).
 
     Args:
         start: int64 (ranges,), cycles, ascending.
         end: int64 (ranges,); none touches the next start.
-        first: int64 (n,), where the intervals begin.
-        last: int64 (n,), where they end.
+        interval_start: int64 (n,), where the intervals begin.
+        interval_end: int64 (n,), where they end.
     """
-    start, end, first, last = map(np.ascontiguousarray, (start, end, first, last))
-    out = np.empty(len(first), np.int64)
-    call("covered", start, end, np.empty(len(start) + 1, np.uint64), first, last, out)
+    start, end, interval_start, interval_end = map(np.ascontiguousarray, (start, end, interval_start, interval_end))
+    out = np.empty(len(interval_start), np.int64)
+    call("covered", start, end, np.empty(len(start) + 1, np.uint64), interval_start, interval_end, out)
     return out
 
 
@@ -104,9 +104,9 @@ def event_counts(
         sums: Of the events before, added to: int64 (32768,), how many, the first and the last row of every code, and
             int64 (threads, roles).
     """
-    counts, first, last, by_thread = sums
+    counts, first_row, last_row, by_thread = sums
     threads, roles = by_thread.shape
-    call("event_counts", code, thread, start, role, roles, threads, counts, first, last, by_thread)
+    call("event_counts", code, thread, start, role, roles, threads, counts, first_row, last_row, by_thread)
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,13 +198,13 @@ def scheduling(
     )  # fmt: skip
     for table, names in ((sums.runs, RUN_SUMS), (sums.cpus, CPU_SUMS)):
         table[:, [name.endswith("_start") for name in names]] = -1  # without one
-    cut, lost, found = map(np.ascontiguousarray, (missing.cut, missing.lost, missing.found))
-    gone, back = lost[found - lost > 1], found[found - lost > 1]
+    cut, lost, found_again = map(np.ascontiguousarray, (missing.cut, missing.lost, missing.found))
+    gone, back = lost[found_again - lost > 1], found_again[found_again - lost > 1]
     now = np.empty((threads, _THREAD_WORDS), np.int64)
     is_other = call(
         "scheduling", *map(np.ascontiguousarray, (code, thread, cpu, time, rules.kind, rules.value, idle)),
-        *(getattr(rules, name) for name in _RULES), cpus, cut, lost, found, gone, back, now, sums.states, sums.runs,
-        sums.cpus, sums.busy, sums.known,
+        *(getattr(rules, name) for name in _RULES), cpus, cut, lost, found_again, gone, back, now, sums.states,
+        sums.runs, sums.cpus, sums.busy, sums.known,
     )  # fmt: skip
     if is_other:
         return None

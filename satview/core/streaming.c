@@ -32,7 +32,7 @@ static int64_t satview_stream_groups(const satview_groups *in)
     for (int64_t i = 0; i < in->slot_count;) {
         const uint32_t *slot = slots + 4 * i;
         uint32_t kind = slot[0] >> KIND_SHIFT, end = kind;
-        int64_t first = i;
+        int64_t begin = i;
         int is_begin = kind < COMBINE_CONTINUE && slot[0] != 0;
         for (i++; i < in->slot_count && slots[4 * i] >= TAIL && is_linked(slots + 4 * i); i++)
             end = slots[4 * i] >> KIND_SHIFT;
@@ -40,15 +40,15 @@ static int64_t satview_stream_groups(const satview_groups *in)
             in->code[events] = slot[0] & CODE_MASK;
             in->cpu[events] = slot[0] >> CPU_SHIFT & CPU_MASK;
             in->stamp[events] = slot[1];
-            in->first[events++] = first;
+            in->first[events++] = begin;
         }
-        in->at[groups] = first;
+        in->at[groups] = begin;
         in->event[groups] = events - 1;
-        in->is_whole[groups] = is_begin && (kind == 0 || end == COMBINE_END) && i - first <= in->most_slots;
+        in->is_whole[groups] = is_begin && (kind == 0 || end == COMBINE_END) && i - begin <= in->most_slots;
         if (kind == COMBINE_BEGIN)
             in->begun[begun++] = groups;
         if (slot[0] == 0) {
-            zero = zeros++ ? zero : first;
+            zero = zeros++ ? zero : begin;
         } else if (!in->is_whole[groups])
             in->other[others++] = groups;
         groups++;
@@ -72,18 +72,18 @@ PASS(stream_groups,
 /*
  * Write which of some groups have a key (CPU, class, event; stamp) that is among ascending ones; return how many.
  */
-static int64_t satview_with_keys(const uint32_t *slots, int64_t slot_count, const int64_t *at, int64_t groups,
+static int64_t satview_with_keys(const uint32_t *slots, int64_t slot_count, const int64_t *first_slots, int64_t groups,
                                  const int64_t *group, int64_t count,
                                  const uint64_t *keys, int64_t key_count, int64_t *out)
 {
-    int64_t found = 0;
+    int64_t matches = 0;
     for (int64_t i = 0; i < count; i++) {
         const uint32_t *slot;
         uint64_t key;
         int64_t low = 0, high = key_count;
-        if (group[i] < 0 || group[i] >= groups || at[group[i]] < 0 || at[group[i]] >= slot_count)
+        if (group[i] < 0 || group[i] >= groups || first_slots[group[i]] < 0 || first_slots[group[i]] >= slot_count)
             return REFUSED;
-        slot = slots + 4 * at[group[i]];
+        slot = slots + 4 * first_slots[group[i]];
         key = (uint64_t)slot[1] << 32 | (slot[0] & KEY_MASK);
         while (low < high) {
             int64_t middle = (low + high) / 2;
@@ -93,9 +93,9 @@ static int64_t satview_with_keys(const uint32_t *slots, int64_t slot_count, cons
                 high = middle;
         }
         if (low < key_count && keys[low] == key)
-            out[found++] = group[i];
+            out[matches++] = group[i];
     }
-    return found;
+    return matches;
 }
 
 PASS(with_keys,

@@ -63,11 +63,11 @@ def groups(slots: NDArray[np.uint32], most_slots: int) -> Groups:
 
 
 def with_keys(
-    slots: NDArray[np.uint32], at: NDArray[np.int64], group: NDArray[np.int64], keys: NDArray[np.uint64]
+    slots: NDArray[np.uint32], first_slots: NDArray[np.int64], group: NDArray[np.int64], keys: NDArray[np.uint64]
 ) -> NDArray[np.int64]:
     """Return which of some groups have a key that is among ascending ones, int64 (k,)."""
     out = np.empty(len(group), np.int64)
-    return out[: call("with_keys", slots, at, group, keys, out)]
+    return out[: call("with_keys", slots, first_slots, group, keys, out)]
 
 
 class Columns(NamedTuple):
@@ -93,18 +93,18 @@ class Columns(NamedTuple):
 
 
 def deliver(
-    slots: NDArray[np.uint32], found: Groups, time: NDArray[np.int64], thread: NDArray[np.uint32], done: Columns
+    slots: NDArray[np.uint32], chunk_groups: Groups, time: NDArray[np.int64], thread: NDArray[np.uint32], done: Columns
 ) -> Columns:
     """Return the whole events of a chunk and those that tails have ended, in the order of their last slots.
 
     Args:
         slots: uint32 (n, 4).
-        found: Its groups.
+        chunk_groups: Its groups.
         time: int64 (e,), of events that begin in the chunk.
         thread: uint32 (e,).
         done: Events that tails have ended.
     """
-    count = int(np.count_nonzero(found.is_whole)) + len(done.header)
+    count = int(np.count_nonzero(chunk_groups.is_whole)) + len(done.header)
     size = 2 * len(slots) + len(done.words)
     columns = Columns(
         np.empty(count, np.uint32), np.empty(count, np.uint32), np.empty(count, np.int64), np.empty(count, np.uint32),
@@ -112,5 +112,5 @@ def deliver(
     )  # fmt: skip
     time, thread = np.ascontiguousarray(time, np.int64), np.ascontiguousarray(thread, np.uint32)
     before = (done.last, done.header, done.stamp, done.time, done.thread, done.start, done.words)
-    call("deliver", slots, found.at, found.is_whole, found.event, time, thread, *before, *columns)
+    call("deliver", slots, chunk_groups.at, chunk_groups.is_whole, chunk_groups.event, time, thread, *before, *columns)
     return columns._replace(words=columns.words[: int(columns.start[-1])])

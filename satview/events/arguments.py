@@ -52,8 +52,8 @@ def _kernel_lists(name: Name, release: Release) -> Lists:
     if release == Release.QNX_6:
         return rows.marked_lists(name.file, "lists_6").get(name.key, UNKNOWN_LISTS)
     key = f"{name.key}/64" if name.is_64bit else name.key
-    if release == Release.QNX_8 and (found := rows.lists(name.file, "lists_8").get(key)):
-        return found
+    if release == Release.QNX_8 and (lists_8 := rows.lists(name.file, "lists_8").get(key)):
+        return lists_8
     guide = rows.lists(name.file, "lists")
     if key in guide:
         return guide[key]

@@ -80,10 +80,10 @@ class Catalogue:
     def spec(self, code: int) -> EventSpec:
         """Return what is known of a code; codes that no table names get a spec with `is_known` False."""
         code &= wire.CODE_MASK
-        found = self._specs.get(code)
-        if found is None:
-            found = self._specs[code] = self._make_spec(code)
-        return found
+        spec = self._specs.get(code)
+        if spec is None:
+            spec = self._specs[code] = self._make_spec(code)
+        return spec
 
     def codes(self) -> tuple[int, ...]:
         """Return all codes that a table of the release names, ascending."""
@@ -128,8 +128,8 @@ class Catalogue:
         if not self._by_label:
             self._by_label = self._index_labels()
         # Events that a listing taught may be called `EVENT 5` in other classes than that of user events.
-        found, key = self.find(name), name.strip().upper()
-        return tuple(sorted({*found, *self._by_name.get(key, ()), *self._by_label.get(key, ())}))
+        codes, key = self.find(name), name.strip().upper()
+        return tuple(sorted({*codes, *self._by_name.get(key, ()), *self._by_label.get(key, ())}))
 
     def suggest(self, name: str) -> tuple[str, ...]:
         """Return up to five known names near one that `find` does not know."""
@@ -155,10 +155,10 @@ class Catalogue:
         row = {spec.name: index for index, spec in enumerate(self.classes)}
         table = np.zeros(wire.CODE_COUNT, dtype=np.uint8)
         for number in range(wire.CLASS_MASK + 1):
-            first = wire.code(number, 0)
+            first_code = wire.code(number, 0)
             for event in naming.class_starts(number):
-                code = first + event
-                table[code : first + wire.EVENT_MASK + 1] = row[naming.class_of_unnamed(code, self.release)]
+                code = first_code + event
+                table[code : first_code + wire.EVENT_MASK + 1] = row[naming.class_of_unnamed(code, self.release)]
         for code, known in self._names.items():
             table[code] = row[known.class_name]
         table.setflags(write=False)
@@ -327,10 +327,10 @@ def _errno() -> dict[int, str]:
 
 def release_of(sys_release: str) -> Release | None:
     """Return the release behind TRACE_SYS_RELEASE: `6.4.1` is 6.x, `7.1.0` is 7.x; None if it is no known one."""
-    found = re.match(r"\s*([0-9]{1,4})\.([0-9]{1,4})(?![0-9])", sys_release)
-    if not found:
+    version = re.match(r"\s*([0-9]{1,4})\.([0-9]{1,4})(?![0-9])", sys_release)
+    if not version:
         return None
-    major, minor = int(found[1]), int(found[2])
+    major, minor = int(version[1]), int(version[2])
     if major == 6:
         return Release.QNX_6_6 if minor >= 6 else Release.QNX_6
     return {7: Release.QNX_7, 8: Release.QNX_8}.get(major)

@@ -47,12 +47,12 @@ class PlainClass:
 @cache
 def plain_classes() -> tuple[PlainClass, ...]:
     """Return the classes whose events differ by number alone, in table order."""
-    made = []
+    classes = []
     for line in rows.lines("classes", "plain"):
         name, internal, external, since, light, dark, title = line.split(None, 6)
         spec = ClassSpec(name, title, int(external), int(internal), (int(light, 16), int(dark, 16)))
-        made.append(PlainClass(name, int(internal), int(external), Release(since), spec))
-    return tuple(made)
+        classes.append(PlainClass(name, int(internal), int(external), Release(since), spec))
+    return tuple(classes)
 
 
 @cache
@@ -76,29 +76,29 @@ def undefined_classes() -> tuple[ClassSpec, ...]:
 @cache
 def mark_colours(class_name: str) -> tuple[int, int]:
     """Return the colours 0xRRGGBB of marks of a printed class, in the light and in the dark theme."""
-    found = (spec for spec in printed_classes() if spec.name == class_name)
-    return next(found, ClassSpec(class_name, "", None, 0)).mark_colours
+    specs = (spec for spec in printed_classes() if spec.name == class_name)
+    return next(specs, ClassSpec(class_name, "", None, 0)).mark_colours
 
 
 @cache
 def external_classes(release: Release) -> dict[str, int]:
     """Return the classes that TraceEvent() and the traceparser library know, without prefix, and their numbers."""
-    found = {
+    numbers = {
         name: int(number)
-        for number, name, first, last in rows.columns("classes", "external")
-        if _is_from(Release(first), release) and _is_from(release, Release(last))
+        for number, name, since, until in rows.columns("classes", "external")
+        if _is_from(Release(since), release) and _is_from(release, Release(until))
     }
-    return found | {plain.name: plain.external for plain in plain_classes() if plain.is_in(release)}
+    return numbers | {plain.name: plain.external for plain in plain_classes() if plain.is_in(release)}
 
 
 @cache
 def internal_classes(release: Release) -> dict[str, int]:
     """Return the classes of the header word and their numbers."""
-    found = {name: int(number) for number, name in rows.columns("classes", "internal")}
-    return found | {plain.name: plain.internal for plain in plain_classes() if plain.is_in(release)}
+    numbers = {name: int(number) for number, name in rows.columns("classes", "internal")}
+    return numbers | {plain.name: plain.internal for plain in plain_classes() if plain.is_in(release)}
 
 
-def _is_from(first: Release, release: Release) -> bool:
+def _is_from(since: Release, release: Release) -> bool:
     if release not in rows.RELEASE_ORDER:
         return False  # UnixWare has classes of its own
-    return rows.RELEASE_ORDER.index(first) <= rows.RELEASE_ORDER.index(release)
+    return rows.RELEASE_ORDER.index(since) <= rows.RELEASE_ORDER.index(release)

@@ -19,23 +19,23 @@ class CombinedCatalogue(Catalogue):
     An event that both have, by class and name, keeps the code of the first release.
     """
 
-    def __init__(self, first: Catalogue) -> None:
+    def __init__(self, base: Catalogue) -> None:
         """Begin with one release.
 
         Args:
-            first: Whose codes stay as they are.
+            base: Whose codes stay as they are.
         """
-        super().__init__(first.release)
-        self._first = first
-        if first.learned:  # events that a listing showed
-            self._names, self.classes, self._codes = dict(first._names), first.classes, first.codes()
+        super().__init__(base.release)
+        self._base = base
+        if base.learned:  # events that a listing showed
+            self._names, self.classes, self._codes = dict(base._names), base.classes, base.codes()
         self._more: dict[int, tuple[Catalogue, int]] = {}
         self._added: dict[tuple[Release, int], int] = {}
-        self._code_of = {self._key(first, code): code for code in first.codes()}
-        self._used = set(first.codes())
+        self._code_of = {self._key(base, code): code for code in base.codes()}
+        self._used = set(base.codes())
         self._free = self._codes_to_give()
-        self.class_index_of_code = first.class_index_of_code.copy()
-        self.state_value_of_code = first.state_value_of_code.copy()
+        self.class_index_of_code = base.class_index_of_code.copy()
+        self.state_value_of_code = base.state_value_of_code.copy()
 
     def take(self, other: Catalogue, logged: NDArray[np.integer]) -> NDArray[np.uint16]:
         """Return the code here of every code of another release, uint16 (32768,); those that are not logged are 0.
@@ -48,7 +48,7 @@ class CombinedCatalogue(Catalogue):
             ValueError: There is no code left.
         """
         table = np.zeros(wire.CODE_COUNT, np.uint16)
-        if other is self._first:
+        if other is self._base:
             table[:] = np.arange(wire.CODE_COUNT)
             return table
         for code in logged.tolist():
@@ -65,8 +65,8 @@ class CombinedCatalogue(Catalogue):
 
     def spec(self, code: int) -> EventSpec:
         """Return what is known of a code, by the release that it is from."""
-        if (found := self._more.get(code)) is not None:
-            return replace(found[0].spec(found[1]), code=code)
+        if (origin := self._more.get(code)) is not None:
+            return replace(origin[0].spec(origin[1]), code=code)
         return super().spec(code)
 
     def codes(self) -> tuple[int, ...]:
@@ -75,8 +75,8 @@ class CombinedCatalogue(Catalogue):
 
     def name(self, code: int) -> str:
         """Return the name of a code."""
-        if (found := self._more.get(code)) is not None:
-            return found[0].name(found[1])
+        if (origin := self._more.get(code)) is not None:
+            return origin[0].name(origin[1])
         return super().name(code)
 
     def find(self, name: str) -> tuple[int, ...]:
@@ -98,12 +98,12 @@ class CombinedCatalogue(Catalogue):
 
     def _add(self, other: Catalogue, own: int) -> int:
         # Its own code where that is free: what looks for a class of events by its number finds it.
-        code = own if own not in self._used else next((each for each in self._free if each not in self._used), None)
+        code = own if own not in self._used else next((spare for spare in self._free if spare not in self._used), None)
         if code is None:
             raise ValueError("no code is left")
         self._used.add(code)
         spec = other.classes[int(other.class_index_of_code[own])]
-        names = [each.name for each in self.classes]
+        names = [kind.name for kind in self.classes]
         if spec.name not in names:
             self.classes = (*self.classes, spec)
             names.append(spec.name)

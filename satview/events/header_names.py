@@ -51,29 +51,29 @@ _BIT_CLASSES: Final = ("PROCESS", "THREAD", "VTHREAD")
 def header_names(release: Release) -> dict[str, int]:
     """Return every name of a release and its number; `_NTO_TRACE_THRUNNING` is a bit up to 7.x, a number in 8.0."""
     known = naming.names(release)
-    found = {
+    numbers = {
         name.symbol: wire.event_of(code)
         for code, name in known.items()
         if name.symbol.startswith(PREFIX) and name.class_name not in _BIT_CLASSES
     }
-    found |= {
+    numbers |= {
         name.symbol: wire.event_of(code)
         for code, name in known.items()
         if name.class_name == "KER_CALL" and not name.is_64bit
     }
     for state, number in naming.state_numbers(release).items():
-        found[f"{PREFIX}{naming.thread_name(state)}"] = number if release == Release.QNX_8 else 1 << number
+        numbers[f"{PREFIX}{naming.thread_name(state)}"] = number if release == Release.QNX_8 else 1 << number
         if release != Release.QNX_8:
-            found[f"{PREFIX}V{naming.thread_name(state)}"] = 1 << number
-    found |= {f"{PREFIX}{name}": 1 << bit for bit, name in enumerate(_PROCESS)}
+            numbers[f"{PREFIX}V{naming.thread_name(state)}"] = 1 << number
+    numbers |= {f"{PREFIX}{name}": 1 << bit for bit, name in enumerate(_PROCESS)}
     classes = external_classes(release)
-    found |= {f"{PREFIX}{name}": number for name, number in classes.items()}
-    found |= {f"{PREFIX}{name}": classes[meant] for name, meant in _ALIASES.items() if meant in classes}
-    found |= {f"{PREFIX}{name}": number for name, number in (*_BOUNDS.items(), *_FEATURES.items())}
-    found |= {f"{PREFIX}POWER_{name}": bit for table in _FLAG_TABLES for bit, name in flag_names(table).items()}
-    found[f"{PREFIX}POWER_CPUMASK"] = _POWER_MASK
-    found |= {mode.symbol: mode.word for mode in Mode}
-    return found | _NEUTRINO
+    numbers |= {f"{PREFIX}{name}": number for name, number in classes.items()}
+    numbers |= {f"{PREFIX}{name}": classes[meant] for name, meant in _ALIASES.items() if meant in classes}
+    numbers |= {f"{PREFIX}{name}": number for name, number in (*_BOUNDS.items(), *_FEATURES.items())}
+    numbers |= {f"{PREFIX}POWER_{name}": bit for table in _FLAG_TABLES for bit, name in flag_names(table).items()}
+    numbers[f"{PREFIX}POWER_CPUMASK"] = _POWER_MASK
+    numbers |= {mode.symbol: mode.word for mode in Mode}
+    return numbers | _NEUTRINO
 
 
 def number_of(name: str, release: Release) -> int | None:

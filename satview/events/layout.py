@@ -232,24 +232,24 @@ def _candidates(spec: EventSpec, release: Release, count: int) -> Iterator[tuple
 def _laid_out(form: str, fields: Sequence[Field], count: int, release: Release) -> Layout:
     """Return the parts of a list as far as they have words."""
     parts: list[Part] = []
-    at = texts = 0
+    word = texts = 0
     for field in fields:
-        if field.show in _OPEN and at >= count:
+        if field.show in _OPEN and word >= count:
             break  # MMAP of no file ends before its name
         if field.show is Show.STRING:
-            parts.append(Part(field.name, at, 0, field.show, field.is_sure, texts))
+            parts.append(Part(field.name, word, 0, field.show, field.is_sure, texts))
             texts += 1
         elif field.show is Show.STRUCT:
-            size = SIGEVENT_WORDS if release is Release.QNX_6 and count >= at + SIGEVENT_WORDS else 0
-            parts.append(Part(field.name, at, size, field.show))
-            at += size
+            size = SIGEVENT_WORDS if release is Release.QNX_6 and count >= word + SIGEVENT_WORDS else 0
+            parts.append(Part(field.name, word, size, field.show))
+            word += size
             break
-        elif at + field.words > count:
+        elif word + field.words > count:
             break
         else:
-            parts.append(Part(field.name, at, field.words, field.show, field.is_sure))
-            at += field.words
-    return Layout(form, tuple(parts), count if texts else at)
+            parts.append(Part(field.name, word, field.words, field.show, field.is_sure))
+            word += field.words
+    return Layout(form, tuple(parts), count if texts else word)
 
 
 @lru_cache(maxsize=1 << 14)
@@ -270,17 +270,17 @@ def named_parts(layout: Layout) -> tuple[Part, ...]:
     A sigevent of 6.x is its members, `sigevent.notify` and so on; of other structures no member is known.
     """
     names = iter(part_names(layout))
-    found: list[Part] = []
+    named: list[Part] = []
     for part in (*layout.parts, *layout.described):
         name = next(names)
         if part.show is not Show.STRUCT:
-            found.append(part if part.name == name else replace(part, name=name))
+            named.append(part if part.name == name else replace(part, name=name))
         elif part.words:
-            found += (
+            named += (
                 Part(f"{name}.{member}", part.word + word, 1, Show.DEC if size else Show.HEX, byte=byte, size=size)
                 for member, word, byte, size in _SIGEVENT
             )
-    return tuple(found)
+    return tuple(named)
 
 
 def text_name(part: Part, parts: Sequence[Part]) -> str:
@@ -369,8 +369,8 @@ def _known_arguments(release: Release, code: int) -> tuple[Part, ...]:
     layouts = [layout_of(release, code, count) for count in sorted(counts)]
     if variants.is_exit(code) and spec.class_name == "KER_EXIT":
         layouts.append(_failed(variants.FAILED))
-    found = {part.name: part for layout in reversed(layouts) for part in reversed(named_parts(layout))}
-    return tuple(reversed(found.values()))
+    parts = {part.name: part for layout in reversed(layouts) for part in reversed(named_parts(layout))}
+    return tuple(reversed(parts.values()))
 
 
 def argument_names(release: Release, taught: Taught | None = None) -> dict[str, tuple[int, ...]]:
@@ -406,20 +406,21 @@ def codes_of_argument(release: Release, name: str, taught: Taught | None = None)
 @lru_cache(maxsize=32)
 def _argument_names(release: Release, learned: int | Taught) -> dict[str, tuple[int, ...]]:
     book = catalogue(release)
-    found: dict[str, list[int]] = {}
+    codes_of_name: dict[str, list[int]] = {}
     # Any kernel call can fail, those without a name too.
     exits = (code for code in range(CODE_COUNT) if variants.is_exit(code))
     taught = learned if isinstance(learned, Taught) else None
     more = taught.parts if taught is not None else [code for of, code in list(_LEARNED.by_code) if of is release]
     for code in sorted({*book.codes(), *exits, *more}):
         for part in arguments_of(release, code, taught):
-            found.setdefault(part.name, []).append(code)
-    for name in [name for name in found if name.endswith("[0]") or f"{name}[1]" in found]:
-        found.setdefault(name.removesuffix("[0]") if name.endswith("[0]") else f"{name}[0]", [])
+            codes_of_name.setdefault(part.name, []).append(code)
+    for name in [name for name in codes_of_name if name.endswith("[0]") or f"{name}[1]" in codes_of_name]:
+        codes_of_name.setdefault(name.removesuffix("[0]") if name.endswith("[0]") else f"{name}[0]", [])
     alike: dict[str, list[int]] = {}
-    for name, codes in found.items():  # lists spell an argument differently; each spelling is understood everywhere
+    # Lists spell an argument differently; each spelling is understood everywhere.
+    for name, codes in codes_of_name.items():
         alike.setdefault(one_spelling(name), []).extend(codes)
-    return {name: tuple(sorted(set(alike[one_spelling(name)]))) for name in found}
+    return {name: tuple(sorted(set(alike[one_spelling(name)]))) for name in codes_of_name}
 
 
 # ---- lists that listings show ------------------------------------------------------------------------------------
@@ -470,8 +471,8 @@ def describe_layout(release: Release, code: int, count: int, variant: int, event
     """
     layout = layout_of(release, code, count, variant)
     is_wide = not variants.is_user(code) and count > _USER_WORDS
-    found = _learn(release, code, replace(layout, described=tuple(_described(event, 4 * count, is_wide))))
-    return variant if found is None else found
+    learned_variant = _learn(release, code, replace(layout, described=tuple(_described(event, 4 * count, is_wide))))
+    return variant if learned_variant is None else learned_variant
 
 
 def note_description(release: Release, event: UserEvent) -> None:
@@ -535,8 +536,8 @@ def learned_lists() -> int:
 
 
 def _listed(variant: int) -> Layout:
-    at = variant - variants.LISTED
-    return _LEARNED.layouts[at] if at < len(_LEARNED.layouts) else Layout("raw", (), 0)
+    position = variant - variants.LISTED
+    return _LEARNED.layouts[position] if position < len(_LEARNED.layouts) else Layout("raw", (), 0)
 
 
 # ---- payloads to be written --------------------------------------------------------------------------------------
@@ -587,6 +588,6 @@ def printed_layout(release: Release, code: int, count: int, variant: int = BY_CO
         layout = _laid_out("", fast, count, release)
     elif wide and (is_open(wide) or count == word_count(wide) + word_count(wide) % 2):
         layout = _laid_out("", wide, count, release)
-    elif (found := layout_of(release, code, count, variant)).parts:
-        layout = found
+    elif (known := layout_of(release, code, count, variant)).parts:
+        layout = known
     return layout

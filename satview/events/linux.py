@@ -66,14 +66,14 @@ def classes() -> tuple[ClassSpec, ...]:
 @cache
 def names() -> dict[int, Name]:
     """Return the name of every code that the tables know."""
-    found = {
+    name_of_code = {
         code: Name(_STATES, states.STATE_BY_VALUE[value].name, "sched_switch", _FILE, states.STATE_BY_VALUE[value].name)
         for value, code in state_codes().items()
     }
-    found[GONE] = Name(_STATES, "UNKNOWN", "sched_switch", _FILE, "UNKNOWN")
-    found[wire.THREAD_CREATE] = Name(_STATES, "CREATE", "sched_process_fork", _FILE, "CREATE")
-    found[wire.THREAD_DESTROY] = Name(_STATES, "DESTROY", "sched_process_exit", _FILE, "DESTROY")
-    return found | {code: Name(_POINTS, name, name, _FILE, name) for name, code in point_codes().items()}
+    name_of_code[GONE] = Name(_STATES, "UNKNOWN", "sched_switch", _FILE, "UNKNOWN")
+    name_of_code[wire.THREAD_CREATE] = Name(_STATES, "CREATE", "sched_process_fork", _FILE, "CREATE")
+    name_of_code[wire.THREAD_DESTROY] = Name(_STATES, "DESTROY", "sched_process_exit", _FILE, "DESTROY")
+    return name_of_code | {code: Name(_POINTS, name, name, _FILE, name) for name, code in point_codes().items()}
 
 
 def class_indices() -> NDArray[np.uint8]:
@@ -100,8 +100,8 @@ def fields_of(code: int) -> tuple[Field, ...]:
     table = rows.lists(_FILE, "lists")
     if known is None:
         return ()
-    found = table.get(known.key, table["*"] if known.class_name == _STATES else (None, None))
-    return found[0] or ()
+    stored = table.get(known.key, table["*"] if known.class_name == _STATES else (None, None))
+    return stored[0] or ()
 
 
 def spec(code: int, class_name: str) -> EventSpec:

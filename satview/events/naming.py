@@ -108,14 +108,14 @@ def state_numbers(release: Release) -> dict[str, int]:
 @cache
 def names(release: Release) -> dict[int, Name]:
     """Return every code that a table of the release names; user events, whose names are numbers, are included."""
-    found = _kernel_calls(release) | _threads(release) | _tables(release)
+    name_of_code = _kernel_calls(release) | _threads(release) | _tables(release)
     for event in range(wire.EVENT_MASK + 1):
-        found[wire.code(WireClass.USER, event)] = Name("USREVENT", f"EVENT {event}", "", "user", "EVENT")
-    found[wire.code(WireClass.EMPTY, 0)] = Name("EMPTY", "EMPTY", "_NTO_TRACE_EMPTY", "", "")
+        name_of_code[wire.code(WireClass.USER, event)] = Name("USREVENT", f"EVENT {event}", "", "user", "EVENT")
+    name_of_code[wire.code(WireClass.EMPTY, 0)] = Name("EMPTY", "EMPTY", "_NTO_TRACE_EMPTY", "", "")
     if release == Release.QNX_6:
         for event in STRAY_SYSTEM_EVENTS:
-            found[wire.code(STRAY_SYSTEM_CLASS, event)] = found[wire.code(WireClass.SYSTEM, event)]
-    return found
+            name_of_code[wire.code(STRAY_SYSTEM_CLASS, event)] = name_of_code[wire.code(WireClass.SYSTEM, event)]
+    return name_of_code
 
 
 def class_of_unnamed(code: int, release: Release) -> str:

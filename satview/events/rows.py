@@ -48,23 +48,23 @@ def columns(file: str, key: str) -> Iterator[list[str]]:
 
 def texts(file: str, key: str) -> dict[str, tuple[str, ...]]:
     """Return a block of `NAME NAME ...: text` rows as the texts of each name, in order."""
-    found: dict[str, tuple[str, ...]] = {}
+    texts_of_name: dict[str, tuple[str, ...]] = {}
     for line in lines(file, key):
         names, _, text = line.partition(": ")
         for name in names.split():
-            found[name] = (*found.get(name, ()), text)
-    return found
+            texts_of_name[name] = (*texts_of_name.get(name, ()), text)
+    return texts_of_name
 
 
 def admits(releases: str, release: Release) -> bool:
     """Return whether `all`, `6.x`, `7.x-` (from there on) or `-7.x` (up to there) includes a release."""
     if releases == "all":
         return True
-    here = RELEASE_ORDER.index(release)
+    rank = RELEASE_ORDER.index(release)
     if releases.endswith("-"):
-        return here >= RELEASE_ORDER.index(Release(releases[:-1]))
+        return rank >= RELEASE_ORDER.index(Release(releases[:-1]))
     if releases.startswith("-"):
-        return here <= RELEASE_ORDER.index(Release(releases[1:]))
+        return rank <= RELEASE_ORDER.index(Release(releases[1:]))
     return release == releases
 
 
@@ -89,34 +89,34 @@ def fields(text: str) -> tuple[Field, ...] | None:
 @cache
 def lists(file: str, key: str) -> dict[str, Lists]:
     """Return a block of `NAME: fast | wide` rows, by name."""
-    found: dict[str, Lists] = {}
+    lists_of_name: dict[str, Lists] = {}
     for line in lines(file, key):
         name, _, rest = line.partition(": ")
         fast, bar, wide = rest.partition(" | ")
-        found[name] = (fields(fast), fields(wide if bar else fast))
-    return found
+        lists_of_name[name] = (fields(fast), fields(wide if bar else fast))
+    return lists_of_name
 
 
 @cache
 def marked_lists(file: str, key: str) -> dict[str, Lists]:
     """Return a block of `NAME words words: list` rows in which `*` marks the members of the fast set, by name."""
-    found: dict[str, Lists] = {}
+    lists_of_name: dict[str, Lists] = {}
     for line in lines(file, key):
         head, _, rest = line.partition(": ")
         parts = rest.split(", ")
         fast = tuple(field(part[:-1]) for part in parts if part.endswith("*"))
-        found[head.split()[0]] = (fast, tuple(field(part.removesuffix("*")) for part in parts))
-    return found
+        lists_of_name[head.split()[0]] = (fast, tuple(field(part.removesuffix("*")) for part in parts))
+    return lists_of_name
 
 
 @cache
 def word_counts(file: str, key: str) -> dict[str, tuple[int | None, int | None]]:
     """Return the payload words in fast and wide mode that the rows of `marked_lists` state; None = not fixed."""
-    found: dict[str, tuple[int | None, int | None]] = {}
+    counts_of_name: dict[str, tuple[int | None, int | None]] = {}
     for line in lines(file, key):
         name, fast, wide = line.partition(":")[0].split()
-        found[name] = (None if fast == "-" else int(fast), None if wide == "-" else int(wide))
-    return found
+        counts_of_name[name] = (None if fast == "-" else int(fast), None if wide == "-" else int(wide))
+    return counts_of_name
 
 
 def numbers(file: str, key: str) -> dict[int, str]:

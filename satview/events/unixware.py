@@ -61,7 +61,7 @@ def interfaces() -> dict[str, tuple[int, int]]:
 @cache
 def argument_lists() -> dict[str, tuple[Field, ...]]:
     """Return the arguments of every record, by interface and `which`: `mutex_lock 2`."""
-    return {key: found[0] or () for key, found in rows.lists(_FILE, "lists").items()}
+    return {key: fast_and_wide[0] or () for key, fast_and_wide in rows.lists(_FILE, "lists").items()}
 
 
 @cache
@@ -102,15 +102,15 @@ def classes() -> tuple[ClassSpec, ...]:
 def names() -> dict[int, Name]:
     """Return the name of every code that the tables know."""
     of_category = {number: word for word, number in categories().items()}
-    found = {}
+    name_of_code = {}
     for key in argument_lists():
         interface, _, which = key.rpartition(" ")
         category = of_category[interfaces()[interface][0]]
         shown = interface if which == "0" else key
         name = Name(category, shown, interface, _FILE, key)
         for code in _codes(interface, int(which)):
-            found[code] = name
-    return found
+            name_of_code[code] = name
+    return name_of_code
 
 
 def _codes(interface: str, which: int) -> list[int]:

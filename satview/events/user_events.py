@@ -128,15 +128,17 @@ class UserField:
         """Return the values in the bytes of this field as text; `numbers` as of `ValueText.fits`."""
         if self.count == 0 or self.base == "c":
             return visible_line(raw.split(b"\0")[0].decode("utf-8", "replace"))
-        values = (raw[at : at + self.size] for at in range(0, min(len(raw), _MOST_VALUES * self.size), self.size))
+        values = (
+            raw[start : start + self.size] for start in range(0, min(len(raw), _MOST_VALUES * self.size), self.size)
+        )
         more = "" if self.count <= _MOST_VALUES else f" and {self.count - _MOST_VALUES} more"
-        return ",".join(self._one(self.number(each, byte_order), numbers or {}) for each in values) + more
+        return ",".join(self._one(self.number(value, byte_order), numbers or {}) for value in values) + more
 
     def _one(self, value: int, numbers: Mapping[str, int]) -> str:
         if value in self.names:
             return visible_line(self.names[value])
         shown = f"{value:#{self.base}}" if self.base in ("x", "o", "b") else f"{value}"
-        texts = [visible_line(each.text) for each in self.texts if each.fits(value, numbers)]
+        texts = [visible_line(value_text.text) for value_text in self.texts if value_text.fits(value, numbers)]
         return " ".join(([shown] if self.shows_number or not texts else []) + texts)
 
 
@@ -167,12 +169,12 @@ class UserEvent:
         Args:
             is_wide: It is a wide event of another class than USER.
         """
-        found, byte = list[tuple[UserField, int]](), 0
-        for each in self.fields:
-            byte = each.offsets[is_wide] if each.offsets is not None else byte
-            found.append((each, byte))
-            byte = -1 if byte < 0 or each.count == 0 else byte + each.size * each.count
-        return found
+        fields, byte = list[tuple[UserField, int]](), 0
+        for user_field in self.fields:
+            byte = user_field.offsets[is_wide] if user_field.offsets is not None else byte
+            fields.append((user_field, byte))
+            byte = -1 if byte < 0 or user_field.count == 0 else byte + user_field.size * user_field.count
+        return fields
 
     def number_at(self, index: int) -> tuple[int, UserField] | None:
         """Return at which byte a field begins, and the field; None if it is no number, or where it is differs."""
@@ -187,7 +189,7 @@ class UserEvent:
 
     def values(self, raw: bytes, byte_order: str) -> list[tuple[str, str]]:
         """Return label and value of every field of a payload, as far as it goes."""
-        return [(each.label, text) for each, _, _, text in self.shown(raw, byte_order)]
+        return [(user_field.label, text) for user_field, _, _, text in self.shown(raw, byte_order)]
 
     def shown(self, raw: bytes, byte_order: str, *, is_wide: bool = False) -> list[tuple[UserField, int, bytes, str]]:
         """Return every field of a payload, as far as it goes: the field, its first byte, its bytes, its value as text.
@@ -197,18 +199,24 @@ class UserEvent:
             byte_order: `little` or `big`.
             is_wide: As of `placed`.
         """
-        found, behind = list[tuple[UserField, int, bytes]](), 0
-        for each, start in self.placed(is_wide=is_wide):
+        present, behind = list[tuple[UserField, int, bytes]](), 0
+        for user_field, start in self.placed(is_wide=is_wide):
             byte = start if start >= 0 else behind
-            length = each.size * each.count
-            if each.count == 0:
+            length = user_field.size * user_field.count
+            if user_field.count == 0:
                 end = raw.find(b"\0", byte)
                 length = (len(raw) if end < 0 else end + 1) - byte
             behind = byte + max(length, 0)
             if byte < len(raw) and 0 < length <= len(raw) - byte:  # else the event is shorter than its description
-                found.append((each, byte, raw[byte : byte + length]))
-        numbers = {each.label: each.number(data, byte_order) for each, _, data in found if each.is_number}
-        return [(each, byte, data, each.text(data, byte_order, numbers)) for each, byte, data in found]
+                present.append((user_field, byte, raw[byte : byte + length]))
+        numbers = {
+            user_field.label: user_field.number(data, byte_order)
+            for user_field, _, data in present
+            if user_field.is_number
+        }
+        return [
+            (user_field, byte, data, user_field.text(data, byte_order, numbers)) for user_field, byte, data in present
+        ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,17 +250,17 @@ def parse_rules(text: str) -> tuple[UserRule, ...]:
 
 
 def _rule(text: str) -> UserRule:
-    found = _RULE.fullmatch(text)
-    kind = next((kind for kind in UserRuleKind if found is not None and kind == found[4]), None)
-    if found is None or kind is None:
+    parts = _RULE.fullmatch(text)
+    kind = next((kind for kind in UserRuleKind if parts is not None and kind == parts[4]), None)
+    if parts is None or kind is None:
         raise UsageError(f"{text!r:.60} is no rule for user events; write 7 counter queue, 41..42 interval request, "
                          "or 9 moment")  # fmt: skip
-    label = found[2] if found[2] and not found[2].isdecimal() else ""
-    number, field_number, end = (int(group or -1) for group in (found[1], found[2] if not label else "", found[3]))
+    label = parts[2] if parts[2] and not parts[2].isdecimal() else ""
+    number, field_number, end = (int(group or -1) for group in (parts[1], parts[2] if not label else "", parts[3]))
     if max(number, end) > _LAST:
         raise UsageError(f"{text!r:.60}: numbers of user events are 0 to {_LAST}")
     if (kind is UserRuleKind.INTERVAL) != (end >= 0):
         raise UsageError(f"{text!r:.60}: an interval has two events, 41..42; what is no interval has one")
     if field_number > _LAST:
         raise UsageError(f"{text!r:.60}: there is no word {field_number} in a payload")
-    return UserRule(number, kind, end, max(field_number, 0), found[5].strip(), label)
+    return UserRule(number, kind, end, max(field_number, 0), parts[5].strip(), label)

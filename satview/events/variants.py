@@ -107,10 +107,10 @@ def _failure(release: Release, code: int, words: Sequence[int]) -> int:
 
 def error_of(release: Release, code: int, words: Sequence[int]) -> int | None:
     """Return the error of a kernel call, signed, from its exit; None if it did not fail or none can be reported."""
-    at = ERRNO_WORD.get(variant_of(release, code, words))
-    if at is None:
+    errno_word = ERRNO_WORD.get(variant_of(release, code, words))
+    if errno_word is None:
         return None
-    return words[at] - (1 << 32) if words[at] >> 31 else words[at]
+    return words[errno_word] - (1 << 32) if words[errno_word] >> 31 else words[errno_word]
 
 
 # Payload word number n of the events at some positions: `word(positions, n)`, uint32.
@@ -131,16 +131,16 @@ def variants(
     Returns:
         uint8 (n,).
     """
-    found = np.zeros(len(code), np.uint8)
+    variant = np.zeros(len(code), np.uint8)
     kinds = _kinds(release).take(code)
     exits = np.flatnonzero((kinds == _EXIT) & (count >= 2))
     if len(exits):
         exits = exits[word(exits, 0) == MINUS_ONE]
-        found[exits] = _failures(release, code[exits], count[exits], lambda at, n: word(exits[at], n))
-    for at in np.flatnonzero((kinds == _COUNTED) & (count > 2)).tolist():  # TraceEvent() calls are rare
-        most = len(catalogue(release).spec(int(code[at])).wide or ())
-        found[at] = _counted(int(word(np.array([at]), 0)[0]) >> 28, int(count[at]), most)
-    return found
+        variant[exits] = _failures(release, code[exits], count[exits], lambda positions, n: word(exits[positions], n))
+    for position in np.flatnonzero((kinds == _COUNTED) & (count > 2)).tolist():  # TraceEvent() calls are rare
+        most = len(catalogue(release).spec(int(code[position])).wide or ())
+        variant[position] = _counted(int(word(np.array([position]), 0)[0]) >> 28, int(count[position]), most)
+    return variant
 
 
 def _failures(
@@ -150,12 +150,12 @@ def _failures(
     is_short, second = count == 2, word(np.arange(len(code)), 1)
     is_failed = is_short & (~is_64bit | (second <= LAST_ERRNO))
     is_long = is_first_64bit & (second == MINUS_ONE) & ~is_failed
-    found = np.select([is_failed, is_long, is_short], [FAILED, FAILED_UNKNOWN, DOUBTFUL], BY_COUNT)
+    variant = np.select([is_failed, is_long, is_short], [FAILED, FAILED_UNKNOWN, DOUBTFUL], BY_COUNT)
     four = np.flatnonzero(is_long & (count == 4))
     if len(four):
         third = word(four, 2)
-        found[four[(third >= 1) & (third <= LAST_ERRNO)]] = FAILED_64
-    return found.astype(np.uint8)
+        variant[four[(third >= 1) & (third <= LAST_ERRNO)]] = FAILED_64
+    return variant.astype(np.uint8)
 
 
 def is_user(code: int) -> bool:
@@ -187,13 +187,13 @@ def user_texts(data: NDArray[np.uint8]) -> NDArray[np.bool_]:
     if data.shape[1] < _SHORTEST_TEXT or not len(data):
         return np.zeros(len(data), np.bool_)
     kinds = text_kinds(data)
-    found: NDArray[np.bool_] = kinds == IS_ASCII
+    is_user_text: NDArray[np.bool_] = kinds == IS_ASCII
     beyond_ascii = np.flatnonzero(kinds == MAY_BE_UTF8)
     if len(beyond_ascii):
         number, of = same_rows(data[beyond_ascii])
         is_text = [user_text(payload.tobytes()) is not None for payload in data[beyond_ascii[of]]]
-        found[beyond_ascii] = np.array(is_text, np.bool_)[number]
-    return found
+        is_user_text[beyond_ascii] = np.array(is_text, np.bool_)[number]
+    return is_user_text
 
 
 def has_letters(payload: bytes) -> bool:

@@ -26,9 +26,9 @@ def split64(value: int, byte_order: str) -> tuple[int, int]:
     return (low, high) if byte_order == "little" else (high, low)
 
 
-def join64(first: Halves, second: Halves, byte_order: str) -> Halves:
+def join64(word_0: Halves, word_1: Halves, byte_order: str) -> Halves:
     """Return the 64-bit value of two words in payload order: numbers, or columns of 64-bit integers."""
-    low, high = (first, second) if byte_order == "little" else (second, first)
+    low, high = (word_0, word_1) if byte_order == "little" else (word_1, word_0)
     result: Halves = low | cast(Any, high) << 32  # the type of a shifted column differs between versions of numpy
     return result
 
@@ -38,7 +38,7 @@ def text_words(text: bytes, byte_order: str) -> list[int]:
     raw = text + b"\0"
     raw += bytes(-len(raw) % 4)
     order = cast(Literal["little", "big"], byte_order)
-    return [int.from_bytes(raw[at : at + 4], order) for at in range(0, len(raw), 4)]
+    return [int.from_bytes(raw[start : start + 4], order) for start in range(0, len(raw), 4)]
 
 
 def name_bytes(text: str) -> bytes:

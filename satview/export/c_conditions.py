@@ -42,7 +42,7 @@ def comment(text: str, indent: str = "") -> list[str]:
     """
     shown = "".join(char if " " <= char <= "~" else f"<{ord(char):x}>" for char in text[:_COMMENT_LIMIT])
     shown += " ..." if len(text) > _COMMENT_LIMIT else ""
-    shown = _MARKS.sub(lambda found: found.group() + " ", shown)
+    shown = _MARKS.sub(lambda mark: mark.group() + " ", shown)
     # Cutting makes no new marks: every piece has a blank on both sides.
     return [f"{indent}/* {shown[i : i + _LINE]} */" for i in range(0, len(shown), _LINE)]
 
@@ -98,7 +98,7 @@ def offset_rows(release: Release, codes: Iterable[int], find: Find) -> list[str]
             alike[-1] = (alike[-1][0], code, rows)
         elif rows:
             alike.append((code, code, rows))
-    return [f"{{0x{first:x}, 0x{last:x}, {row}}}" for first, last, rows in alike for row in rows]
+    return [f"{{0x{low:x}, 0x{high:x}, {row}}}" for low, high, rows in alike for row in rows]
 
 
 def _rows_of(release: Release, code: int, find: Find) -> Iterator[str]:
@@ -129,7 +129,7 @@ def code_ranges(table: NDArray[np.bool_]) -> list[str]:
     """Return the first and the last code of every range that is set in a table of codes, as rows for C."""
     edges = np.flatnonzero(np.diff(np.concatenate(([0], table.view(np.int8), [0]))))
     pairs = zip(edges[::2].tolist(), (edges[1::2] - 1).tolist(), strict=True)
-    return [f"{{0x{first:x}, 0x{last:x}}}" for first, last in pairs]
+    return [f"{{0x{low:x}, 0x{high:x}}}" for low, high in pairs]
 
 
 def variant_tables(release: Release) -> list[str]:

@@ -81,14 +81,14 @@ def parts() -> Mapping[str, Part]:
 
 def ordered(requested: Iterable[str]) -> list[str]:
     """Return the names of parts with all that they need, in an order that C accepts."""
-    found: set[str] = set()
+    needed: set[str] = set()
     open_ = list(requested)
     while open_:
         name = open_.pop()
-        if name not in found:
-            found.add(name)
+        if name not in needed:
+            needed.add(name)
             open_ += parts()[name].needs
-    return [name for name in parts() if name in found]
+    return [name for name in parts() if name in needed]
 
 
 # What is around the functions of an exported program: its first lines, and main().
@@ -243,8 +243,8 @@ def event_symbol(external: ExternalClass, event: int, release: Release) -> str:
     known = names(release)
     if not has_event_masks(external, release):
         codes = internal_codes(external, event, release) if external not in INT_CLASSES else ()
-        found = [known[code].symbol for code in codes if code in known and known[code].symbol]
-        return found[0] if found else str(event)
+        symbols_of_event = [known[code].symbol for code in codes if code in known and known[code].symbol]
+        return symbols_of_event[0] if symbols_of_event else str(event)
     symbols, rest = [], event
     for code, name in known.items():
         address = external_of(code, release)
@@ -495,9 +495,9 @@ class _Program:
     def _take_faults(self, expression: Expression | None = None) -> list[Diagnostic]:
         """Return the faults of a condition that any capture has, or all that are left; each is returned once."""
         lines = {rule.line for rule in self._built.rules if expression is None or rule.condition == expression.text}
-        found = [fault for fault in self._open_faults if expression is None or fault.line in lines]
-        self._open_faults = [fault for fault in self._open_faults if fault not in found]
-        return found
+        faults = [fault for fault in self._open_faults if expression is None or fault.line in lines]
+        self._open_faults = [fault for fault in self._open_faults if fault not in faults]
+        return faults
 
     def _faults_of(self, expression: Expression, condition: Condition) -> list[Diagnostic]:
         """Return what only C cannot do."""
@@ -558,13 +558,13 @@ class _Program:
 def _conditions(handler: DynamicRule) -> tuple[Expression, ...] | None:
     """Return the conditions of a dynamic rule; None if it is more than conditions."""
     parts = handler.parts if isinstance(handler, AllOf) else (handler,)
-    found = tuple(part for part in parts if isinstance(part, Expression))
-    return found if len(found) == len(parts) else None
+    expressions = tuple(part for part in parts if isinstance(part, Expression))
+    return expressions if len(expressions) == len(parts) else None
 
 
 def _everything(state: RuleSet) -> RuleSet:
     """Return a rule set of the same release with everything on, to see which events a handler can get."""
-    found = RuleSet(state.release)
-    for external in sorted(found.known):
-        found.add_class(external)
-    return found
+    all_on = RuleSet(state.release)
+    for external in sorted(all_on.known):
+        all_on.add_class(external)
+    return all_on

@@ -231,30 +231,30 @@ class EventFormat:
 def arguments_form(form: Form, spec: EventSpec) -> Form:
     """Return a form of the layouts from 7.x on without its class and event columns; interrupts have no name there."""
     text = form.template[_CLASS_COLUMN:]
-    found = _NAME.match(text)
-    name, rest = (found[0], text[max(_EVENT_COLUMN, found.end()) :]) if found else ("", text)
+    head = _NAME.match(text)
+    name, rest = (head[0], text[max(_EVENT_COLUMN, head.end()) :]) if head else ("", text)
     if not rest.startswith((" ", "\n")):
         rest = f" {rest}"
     return replace(form, template=rest, names=(spec.class_name, name), event=wire.event_of(spec.code))
 
 
 def _fields(text: str) -> Iterator[_Field]:
-    at = 0
-    while at < len(text):
-        found = _SPEC.match(text, at) if text[at] == "%" else None
-        if found is None:
-            if text[at] == "%":
-                raise UsageError(f"-p: {text[at : at + 8]!a} is no conversion; there are %c %C %e %t %Z %z %%")
-            end = text.find("%", at)
+    start = 0
+    while start < len(text):
+        spec = _SPEC.match(text, start) if text[start] == "%" else None
+        if spec is None:
+            if text[start] == "%":
+                raise UsageError(f"-p: {text[start : start + 8]!a} is no conversion; there are %c %C %e %t %Z %z %%")
+            end = text.find("%", start)
             end = len(text) if end < 0 else end
-            yield _Field("", text[at:end])
-            at = end
+            yield _Field("", text[start:end])
+            start = end
             continue
-        if found[4] not in _FIELDS:
-            raise UsageError(f"-p: %{found[4]} is no conversion; there are %c %C %e %t %Z %z %%")
-        precision = int(found[3]) if found[3] is not None else None
-        yield _Field(found[4], "", found[1], int(found[2] or 0), precision)
-        at = found.end()
+        if spec[4] not in _FIELDS:
+            raise UsageError(f"-p: %{spec[4]} is no conversion; there are %c %C %e %t %Z %z %%")
+        precision = int(spec[3]) if spec[3] is not None else None
+        yield _Field(spec[4], "", spec[1], int(spec[2] or 0), precision)
+        start = spec.end()
 
 
 def _number(field: _Field) -> str:
@@ -263,7 +263,7 @@ def _number(field: _Field) -> str:
     return f"%{field.flags}{field.width or ''}{precision}{'x' if field.letter == 'c' else 'd'}"
 
 
-_Made = tuple[Batch, NDArray[np.int64], Callable[[], Lines]]  # events, which of them are printed, their lines
+_Pending = tuple[Batch, NDArray[np.int64], Callable[[], Lines]]  # events, which of them are printed, their lines
 
 TIMES = ("cycles", "full", "ns", "wall")
 
@@ -386,12 +386,12 @@ def _date(second: int) -> str:
         return f"{second}"
 
 
-def _one_ahead(made: Iterator[_Made]) -> Iterator[_Made]:
+def _one_ahead(batches: Iterator[_Pending]) -> Iterator[_Pending]:
     """Yield what is made, each while the next one is read: by the core, which needs no lock of the interpreter."""
-    before: _Made | None = None
+    before: _Pending | None = None
     with ThreadPoolExecutor(1, "satview-lines") as pool:  # a thread for each would start later than it could print
         try:
-            for batch, rows, make in made:
+            for batch, rows, make in batches:
                 last, before = before, (batch, rows, pool.submit(make).result)
                 if last is not None:
                     yield last
@@ -462,15 +462,15 @@ class Printer:
     def _batches(
         self, selector: Selector, after: Callable[[Batch], None] | None
     ) -> Iterator[tuple[Batch, NDArray[np.int64], Lines]]:
-        made = self._made(selector)
-        for batch, rows, make in _one_ahead(made) if self.is_ahead else made:
+        batches = self._pending(selector)
+        for batch, rows, make in _one_ahead(batches) if self.is_ahead else batches:
             lines = make()
             self.printed += lines.printed
             yield batch, rows, lines
             if after is not None:
                 after(batch)
 
-    def _made(self, selector: Selector) -> Iterator[_Made]:
+    def _pending(self, selector: Selector) -> Iterator[_Pending]:
         """Yield the events, which of them are printed, and what makes their lines."""
         start_cycles: int | None = None
         job = CoreLines(self.source, self.rows)
@@ -490,6 +490,6 @@ class Printer:
         texts = slot_lines(batch.slots, self.source.byte_order)
         for slot in batch.stray_tails.tolist():
             texts[slot] += stray_line(int(batch.slots[slot, 0]))
-        for slot, line in zip(batch.last_slot[rows].tolist(), lines.each(), strict=True):
+        for slot, line in zip(batch.last_slot[rows].tolist(), lines.split(), strict=True):
             texts[slot] += line.decode("utf-8", "surrogateescape")
         return texts

@@ -37,15 +37,15 @@ class Group:
     words: NDArray[np.uint32]
     byte_order: str
 
-    def raw(self, first: int, count: int) -> NDArray[np.uint8]:
+    def raw(self, start: int, count: int) -> NDArray[np.uint8]:
         """Return payload words as the target's bytes, shape (m, 4 * count)."""
         dtype = "<u4" if self.byte_order == "little" else ">u4"
-        part = np.ascontiguousarray(self.words[:, first : first + count]).astype(dtype)
+        part = np.ascontiguousarray(self.words[:, start : start + count]).astype(dtype)
         return part.view(np.uint8).reshape(len(part), 4 * count)
 
-    def wide(self, first: int) -> NDArray[np.uint64]:
+    def wide(self, start: int) -> NDArray[np.uint64]:
         """Return two words as 64-bit values, shape (m,)."""
-        halves = self.words[:, first : first + 2].astype(np.uint64)
+        halves = self.words[:, start : start + 2].astype(np.uint64)
         return join64(halves[:, 0], halves[:, 1], self.byte_order)
 
 

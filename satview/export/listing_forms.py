@@ -156,17 +156,17 @@ def _listed(spec: EventSpec, count: int, style: Style, layout: Layout | None) ->
         pairs = [(f"word {index}", "0x%08x", (columns.unsigned(index),)) for index in range(count)]
         return Form(
             head + "".join(f" {name}:{template}" for name, template, _ in pairs) + "\n",
-            tuple(column for _, _, found in pairs for column in found),
+            tuple(column for _, _, filled in pairs for column in filled),
         )
     is_long = count > 2 or (spec.class_name, spec.name) == ("SYSTEM", "APS_NAME")
     is_state = spec.class_name == "THREAD" and spec.name not in ("THCREATE", "THDESTROY")
     one_line = style.is_one_line or not is_long or is_state or (not style.is_old and spec.class_name in _ONE_LINE_7)
-    template, found = head, []
+    template, all_columns = head, []
     for name, value, filled in _values_of(spec, layout, style):
         template += f" {name}:{value}" if one_line else f"\n{name.rjust(26)}:{value}"
-        found += filled
+        all_columns += filled
     end = " \n" if is_state and count == 2 and style.is_old and not style.is_first else "\n"
-    return Form(template + end, tuple(found))
+    return Form(template + end, tuple(all_columns))
 
 
 def _listed_user(spec: EventSpec, layout: Layout, style: Style) -> Form:
@@ -187,26 +187,26 @@ def _listed_user(spec: EventSpec, layout: Layout, style: Style) -> Form:
 
 def _values_of(spec: EventSpec, layout: Layout, style: Style) -> list[tuple[str, str, list[Column]]]:
     """Return (name, template, columns) of every argument of a printed layout; names escaped."""
-    found = []
+    arguments = []
     for index, part in enumerate(layout.parts):
         name = part.name.replace("%", "%%")
         if part.is_text:
-            found.append((name, part.template or "%s", [columns.texts(part, is_vendor=style.is_vendor)]))
+            arguments.append((name, part.template or "%s", [columns.texts(part, is_vendor=style.is_vendor)]))
         elif part.show is Show.STRUCT:
             break
         elif part.show is Show.MSG:
-            found.append((name, *_message(part.word, layout.message_words(index), style)))
+            arguments.append((name, *_message(part.word, layout.message_words(index), style)))
         elif part.show is not Show.MSG_MORE:
             learned = part.template or style.notations.get((spec.class_name, spec.name, part.name))
-            found.append((name, *(_learned(part, learned) if learned else _number(part, style))))
-    return found
+            arguments.append((name, *(_learned(part, learned) if learned else _number(part, style))))
+    return arguments
 
 
-def _message(at: int, words: int, style: Style) -> tuple[str, list[Column]]:
+def _message(start: int, words: int, style: Style) -> tuple[str, list[Column]]:
     word = columns.swapped if style.is_vendor and style.byte_order == "big" else columns.unsigned
     numbers = " ".join(["0x%08x"] * words)
-    text = columns.message(at, words, has_line_feeds=not style.is_first)
-    return f'"%s" ({numbers})', [text, *(word(at + index) for index in range(words))]
+    text = columns.message(start, words, has_line_feeds=not style.is_first)
+    return f'"%s" ({numbers})', [text, *(word(start + index) for index in range(words))]
 
 
 def _learned(part: Part, template: str) -> tuple[str, list[Column]]:

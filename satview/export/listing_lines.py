@@ -107,7 +107,7 @@ class Lines:
     ends: NDArray[np.int64]
     printed: int
 
-    def each(self) -> list[bytes]:
+    def split(self) -> list[bytes]:
         """Return them one by one."""
         ends, text = self.ends.tolist(), bytes(self.text)
         return [text[before:end] for before, end in zip([0, *ends], ends, strict=False)]
@@ -120,17 +120,17 @@ def _counts(batch: Batch, rows: NDArray[np.int64]) -> NDArray[np.int64]:
 def _variants(
     source: Source, batch: Batch, rows: NDArray[np.int64], counts: NDArray[np.int64], *, minus_one_fails: bool = False
 ) -> NDArray[np.int32]:
-    found = variants(
-        source.release, batch.code[rows], counts, lambda at, word: batch.words[batch.start[rows[at]] + word]
+    variant = variants(
+        source.release, batch.code[rows], counts, lambda which, word: batch.words[batch.start[rows[which]] + word]
     ).astype(np.int32)
     if minus_one_fails:
-        found[(batch.words[batch.start[rows]] == MINUS_ONE) & EXITS.take(batch.code[rows])] = FAILED_FOR_VENDOR
+        variant[(batch.words[batch.start[rows]] == MINUS_ONE) & EXITS.take(batch.code[rows])] = FAILED_FOR_VENDOR
     slots, listed = source.listed
     if not len(slots):
-        return found
+        return variant
     last = batch.first_slot + batch.last_slot[rows]
-    at = np.minimum(np.searchsorted(slots, last), len(slots) - 1)
-    return np.where(slots[at] == last, listed[at], found)
+    position = np.minimum(np.searchsorted(slots, last), len(slots) - 1)
+    return np.where(slots[position] == last, listed[position], variant)
 
 
 def _group(source: Source, batch: Batch, rows: NDArray[np.int64], count: int) -> Group:
@@ -178,7 +178,7 @@ class CoreLines:
         """Return what makes the text of some events of a batch; the core does, without the interpreter's lock."""
         form = self._form_numbers(batch, rows)
         heads = self._rows.heads(batch, rows)
-        texts, base = self._made(batch, rows, form, heads)
+        texts, base = self._python_texts(batch, rows, form, heads)
         values, head_texts = _head_table(heads, len(rows))
         printed = self._printer.begin(printing.Job(
             batch.start, batch.words, self._source.byte_order == "big", rows, form, values,
@@ -189,10 +189,10 @@ class CoreLines:
 
     def _form_numbers(self, batch: Batch, rows: NDArray[np.int64]) -> NDArray[np.int32]:
         counts, form, done = _counts(batch, rows), np.empty(len(rows), np.int32), 0
-        found = _variants(self._source, batch, rows, counts, minus_one_fails=self._rows.minus_one_fails)
+        row_variants = _variants(self._source, batch, rows, counts, minus_one_fails=self._rows.minus_one_fails)
         header = np.ascontiguousarray(batch.header)
-        while (done := self._forms.find(header, batch.start, rows, found, form, done)) < len(rows):
-            code, count, variant = int(header[rows[done]]) & wire.CODE_MASK, int(counts[done]), int(found[done])
+        while (done := self._forms.find(header, batch.start, rows, row_variants, form, done)) < len(rows):
+            code, count, variant = int(header[rows[done]]) & wire.CODE_MASK, int(counts[done]), int(row_variants[done])
             self._forms.assign(code, count, variant, self._add(code, count, variant))
         return form
 
@@ -208,11 +208,11 @@ class CoreLines:
             self._texts[number] = _Texts(count, form.columns, begin + form.template)
             return number
         number = self._forms.add(pieces)
-        if made := tuple(column for column in form.columns if column.field is None):
-            self._texts[number] = _Texts(count, made)
+        if text_columns := tuple(column for column in form.columns if column.field is None):
+            self._texts[number] = _Texts(count, text_columns)
         return number
 
-    def _made(
+    def _python_texts(
         self, batch: Batch, rows: NDArray[np.int64], form: NDArray[np.int32], heads: list[Head]
     ) -> tuple[list[bytes], NDArray[np.int64]]:
         """Return the texts that Python makes, and int64 (rows,), the number of the first one of each line."""
@@ -225,12 +225,14 @@ class CoreLines:
         lines = np.flatnonzero(has_texts[form] & (form >= 0))
         order = lines[np.argsort(form[lines], kind="stable")]
         for members in np.split(order, np.flatnonzero(np.diff(form[order])) + 1) if len(order) else []:
-            made = self._texts[int(form[members[0]])]
-            group = _group(self._source, batch, rows[members], made.count)
-            if made.template is not None:
-                columns = [_filled(made.template, made.columns, [head.of(members) for head in heads], group)]
+            form_texts = self._texts[int(form[members[0]])]
+            group = _group(self._source, batch, rows[members], form_texts.count)
+            if form_texts.template is not None:
+                columns = [
+                    _filled(form_texts.template, form_texts.columns, [head.of(members) for head in heads], group)
+                ]
             else:
-                columns = [[_encoded(text) for text in column(group)] for column in made.columns]
+                columns = [[_encoded(text) for text in column(group)] for column in form_texts.columns]
             base[members] = len(texts) + len(columns) * np.arange(len(members))
             texts += chain.from_iterable(zip(*columns, strict=True))
         return texts, base
@@ -254,31 +256,31 @@ def _head_table(heads: list[Head], count: int) -> tuple[NDArray[np.int64], print
 def _pieces(begin: str, form: Form) -> list[bytes | Field] | None:
     """Return the literals and fields of a line; None if the core cannot print one of its conversions."""
     pieces: list[bytes | Field] = []
-    literal, numbers, made = "", 0, 0
+    literal, numbers, text_count = "", 0, 0
     template, heads = begin + form.template, _conversions(begin)
-    at = 0
-    for found in _CONVERSION.finditer(template):
-        literal += template[at : found.start()]
-        at = found.end()
-        if found[0] == "%%":
+    position = 0
+    for conversion in _CONVERSION.finditer(template):
+        literal += template[position : conversion.start()]
+        position = conversion.end()
+        if conversion[0] == "%%":
             literal += "%"
             continue
-        if found[3] is None:
+        if conversion[3] is None:
             return None
         column = None if numbers < heads else form.columns[numbers - heads]
         if column is None:
-            field = Field(printing.HEAD_TEXT if found[3] == "s" else printing.HEAD, numbers)
+            field = Field(printing.HEAD_TEXT if conversion[3] == "s" else printing.HEAD, numbers)
         elif column.field is None:
-            field, made = Field(printing.TEXT, made), made + 1
+            field, text_count = Field(printing.TEXT, text_count), text_count + 1
         else:
             field = column.field
         is_text = field.kind in (printing.TEXT, printing.HEAD_TEXT, printing.MESSAGE)
-        if is_text != (found[3] == "s") or (is_text and found[2]):
+        if is_text != (conversion[3] == "s") or (is_text and conversion[2]):
             return None
         numbers += 1
-        pieces += [_encoded(literal), field if is_text else _shown(field, found)]
+        pieces += [_encoded(literal), field if is_text else _shown(field, conversion)]
         literal = ""
-    return [*pieces, _encoded(literal + template[at:])]
+    return [*pieces, _encoded(literal + template[position:])]
 
 
 def _shown(field: Field, conversion: re.Match[str]) -> Field:
@@ -288,7 +290,7 @@ def _shown(field: Field, conversion: re.Match[str]) -> Field:
 
 
 def _conversions(template: str) -> int:
-    return sum(found[0] != "%%" for found in _CONVERSION.finditer(template))
+    return sum(conversion[0] != "%%" for conversion in _CONVERSION.finditer(template))
 
 
 # Events as rows for other programs: CSV, JSON, JSON lines. The same lists and columns as the text listing.
@@ -356,13 +358,15 @@ class RecordRows:
     def form(self, spec: EventSpec, count: int, variant: int) -> Form | None:
         """Return class, event and arguments of a kind as a template."""
         pairs = [*self._pairs(spec, count, variant), *self._described(spec.code, count)]
-        found = tuple(column for _, _, filled in pairs for column in filled)
+        all_columns = tuple(column for _, _, filled in pairs for column in filled)
         if self.format == "csv":
             arguments = " ".join(f"{name}={template}" for name, template, _ in pairs)
-            return Form(f'{spec.class_name},{spec.name},"{arguments}"\n', found)
+            return Form(f'{spec.class_name},{spec.name},"{arguments}"\n', all_columns)
         arguments = ", ".join(f"{_quoted(name)}: {template}" for name, template, _ in _named_apart(pairs))
         end = "\n" if self.format == "jsonl" else ""
-        return Form(f'"class": "{spec.class_name}", "event": "{spec.name}", "arguments": {{{arguments}}}}}{end}', found)
+        return Form(
+            f'"class": "{spec.class_name}", "event": "{spec.name}", "arguments": {{{arguments}}}}}{end}', all_columns
+        )
 
     def _pairs(self, spec: EventSpec, count: int, variant: int) -> list[Pair]:
         if variant in FAILURES:
@@ -374,10 +378,10 @@ class RecordRows:
 
     def _described(self, code: int, count: int) -> Iterator[Pair]:
         event = self.described.get(code)
-        for index, each in enumerate(event.fields if event is not None else ()):
+        for index, user_field in enumerate(event.fields if event is not None else ()):
             assert event is not None
             column = self._escaped(columns.fields_column(event, count, index))
-            yield each.label or f"field {index}", self._text(), [column]
+            yield user_field.label or f"field {index}", self._text(), [column]
 
     def _failed(self, count: int, errno_word: int | None) -> list[Pair]:
         returned: Pair = ("ret_val", "-1", [])
@@ -410,11 +414,11 @@ class RecordRows:
         digits = "0x%016x" if part.words == 2 else "0x%08x"
         return part.name, digits if self.format == "csv" else f'"{digits}"', [columns.number(part)]
 
-    def _words(self, name: str, first: int, count: int) -> list[Pair]:
-        return [self._hexadecimal(Part(f"{name}{index}", index, 1, Show.HEX)) for index in range(first, count)]
+    def _words(self, name: str, start: int, count: int) -> list[Pair]:
+        return [self._hexadecimal(Part(f"{name}{index}", index, 1, Show.HEX)) for index in range(start, count)]
 
-    def _raw(self, first: int, count: int) -> list[Pair]:
-        return self._words("word ", first, count)
+    def _raw(self, start: int, count: int) -> list[Pair]:
+        return self._words("word ", start, count)
 
     def _user(self, count: int) -> list[Pair]:
         words = self._words("d", 0, count)

@@ -65,8 +65,8 @@ class Selected:
         if not len(self.slots):
             return np.empty(0, np.int64)
         slots = batch.first_slot + batch.last_slot
-        found = np.minimum(np.searchsorted(self.slots, slots), len(self.slots) - 1)
-        return np.flatnonzero(self.slots[found] == slots)
+        position = np.minimum(np.searchsorted(self.slots, slots), len(self.slots) - 1)
+        return np.flatnonzero(self.slots[position] == slots)
 
     def by_position(self, batch: Batch) -> NDArray[np.int64]:
         """Return which events of a batch are selected, int64 (k,), in the order of `rows`."""
@@ -225,10 +225,10 @@ class ListColumns:
 
     def of(self, positions: NDArray[np.int64]) -> list[Head]:
         """Return the columns of `TEMPLATE` for positions among the rows."""
-        at, events = self._rows[positions], self._trace.events
-        cycles, thread = events.time_cycles[at], events.thread[at]
+        rows, events = self._rows[positions], self._trace.events
+        cycles, thread = events.time_cycles[rows], events.thread[rows]
         owners, pid, names, tid = self._of_thread
-        columns = [at + 1, self._trace.clock.ns_array(cycles), cycles, self._delta[positions], events.cpu[at]]
+        columns = [rows + 1, self._trace.clock.ns_array(cycles), cycles, self._delta[positions], events.cpu[rows]]
         return [*map(Head, columns), Head(thread, owners), Head(pid[thread]), Head(thread, names), Head(tid[thread])]
 
 

@@ -215,7 +215,7 @@ def _tracks(part: Part) -> Iterator[Block]:
     process = nested(3, message(number(1, pid), text_of(6, processes, "label")))
     yield _descriptors(message(number(1, uuid_of(_PROCESS, rows)), process))
     rows = np.arange(len(threads), dtype=np.int64)
-    whose = [f"thread {each >> 32}:{each & 0xFFFFFFFF}" for each in thread_numbers(trace).tolist()]
+    whose = [f"thread {identity >> 32}:{identity & 0xFFFFFFFF}" for identity in thread_numbers(trace).tolist()]
     yield _descriptors(message(
         number(1, uuid_of(_THREAD, rows)), text_of(2, threads, "label"),
         number(5, uuid_of(_PROCESS, trace.threads.process.astype(np.int64))), text(14, rows, whose),
@@ -280,15 +280,16 @@ def _states(part: Part) -> Iterator[Block]:
     """Yield the states of threads by their QNX names, with what they wait for; a thread that runs has no slice."""
     states, waits = table(part.trace, "state"), table(part.trace, "wait")
     names = texts(states, "state")
-    at = np.flatnonzero(
+    shown = np.flatnonzero(
         np.isin(names.code, [state.value for state in STATE_BY_NAME.values() if state.name != "RUNNING"])
     )
-    event = states["event"][at]
-    slices = Slices(uuid_of(_STATE, states["thread"][at]), states["start_cycles"][at], states["end_cycles"][at], event,
-                    Texts(names.code[at], names.texts), _none(len(at)))  # fmt: skip
+    event = states["event"][shown]
+    slices = Slices(uuid_of(_STATE, states["thread"][shown]), states["start_cycles"][shown],
+                    states["end_cycles"][shown], event, Texts(names.code[shown], names.texts),
+                    _none(len(shown)))  # fmt: skip
     order = np.argsort(waits["event"], kind="stable")
     position = np.minimum(np.searchsorted(waits["event"][order], event), max(len(order) - 1, 0))
-    row = order[position] if len(order) else _none(len(at)) - 1
+    row = order[position] if len(order) else _none(len(shown)) - 1
     row = np.where((event >= 0) & (row >= 0) & (waits["event"][row] == event), row, -1) if len(order) else row
     yield from slice_packets(part, slices, "state", _waited_for(part, row))
 
@@ -320,7 +321,7 @@ def _calls(part: Part) -> Iterator[Block]:
     calls = table(part.trace, "call")
     start, end, thread = calls["start_cycles"], calls["end_cycles"], calls["thread"]
     code, which = np.unique(texts(calls, "name").code, return_inverse=True)
-    names = Texts(which.astype(np.uint32), tuple(texts(calls, "name").texts[each] for each in code.tolist()))
+    names = Texts(which.astype(np.uint32), tuple(texts(calls, "name").texts[call_code] for call_code in code.tolist()))
     is_known = end >= 0
     cpu = calls["cpu"].astype(np.int64)
     slices = Slices(np.where(thread > 0, uuid_of(_THREAD, thread), uuid_of(_CPU_CALL, cpu)), start,
@@ -332,18 +333,18 @@ def _calls(part: Part) -> Iterator[Block]:
     yield from slice_packets(part, own, "kernel call")
     of_thread = np.flatnonzero(thread > 0)
     yield from slice_packets(
-        part, slices.taken(of_thread), "kernel call", tuple(each.taken(of_thread) for each in arguments)
+        part, slices.taken(of_thread), "kernel call", tuple(argument.taken(of_thread) for argument in arguments)
     )
 
 
 def _interrupts(part: Part) -> Iterator[Block]:
     """Yield interrupts; those of 8.0, which have no exit, are moments."""
-    found = table(part.trace, "interrupt")
-    start, end = found["start_cycles"], found["end_cycles"]
-    vector, which = np.unique(found["vector"], return_inverse=True)
-    names = Texts(which.astype(np.uint32), tuple(f"interrupt {each:#x}" for each in vector.tolist()))
-    slices = Slices(uuid_of(_INTERRUPT, found["cpu"].astype(np.int64)), start, np.where(end >= 0, end, start),
-                    found["event"], names, _none(len(start)))  # fmt: skip
+    handled = table(part.trace, "interrupt")
+    start, end = handled["start_cycles"], handled["end_cycles"]
+    vector, which = np.unique(handled["vector"], return_inverse=True)
+    names = Texts(which.astype(np.uint32), tuple(f"interrupt {interrupt:#x}" for interrupt in vector.tolist()))
+    slices = Slices(uuid_of(_INTERRUPT, handled["cpu"].astype(np.int64)), start, np.where(end >= 0, end, start),
+                    handled["event"], names, _none(len(start)))  # fmt: skip
     yield from slice_packets(part, slices, "interrupt", (_marked(end >= 0),))
 
 
@@ -376,15 +377,15 @@ def _messages(part: Part) -> Iterator[Block]:
     yield from tracks
     arguments = (Arguments("outcome", texts(sent, "outcome")), Arguments("certainty", texts(sent, "certainty")),
                  Arguments("type", sent["message_type"]), Arguments("bytes", sent["size_bytes"]))  # fmt: skip
-    yield from slice_packets(part, slices, "message", tuple(each.taken(order) for each in arguments))
-    at = np.flatnonzero(received & (server > 0)) if count else _none(0)
-    receive = time[sent["receive_event"][at]]
-    is_over = sent["reply_event"][at] >= 0
-    reply = np.where(is_over, time[sent["reply_event"][at]], receive)
-    of = Texts(np.maximum(client[at], 0), tuple(f"for {name}" for name in names))
-    slices = Slices(uuid_of(_SERVICE, server[at]), receive, reply, sent["receive_event"][at], of, flow[at])
+    yield from slice_packets(part, slices, "message", tuple(argument.taken(order) for argument in arguments))
+    served = np.flatnonzero(received & (server > 0)) if count else _none(0)
+    receive = time[sent["receive_event"][served]]
+    is_over = sent["reply_event"][served] >= 0
+    reply = np.where(is_over, time[sent["reply_event"][served]], receive)
+    of = Texts(np.maximum(client[served], 0), tuple(f"for {name}" for name in names))
+    slices = Slices(uuid_of(_SERVICE, server[served]), receive, reply, sent["receive_event"][served], of, flow[served])
     order = np.lexsort((receive, slices.track))
-    slices, tracks = _uncrossed(slices, _OWN_SERVICE, "Serves", uuid_of(_THREAD, server[at]))
+    slices, tracks = _uncrossed(slices, _OWN_SERVICE, "Serves", uuid_of(_THREAD, server[served]))
     yield from tracks
     yield from slice_packets(part, slices, "message", (_marked(is_over).taken(order),))
 
@@ -422,11 +423,11 @@ def _pulses(part: Part) -> Iterator[Block]:
     )
     yield from slice_packets(part, slices, "pulse", (Arguments("event", texts(sent, "name")),
                                                      Arguments("scoid", sent["scoid"])))  # fmt: skip
-    at = np.flatnonzero(is_received)
-    when = time[receive[at]]
-    of = Texts(np.maximum(thread[at], 0), tuple(f"pulse of {name}" for name in _thread_names(trace)))
+    arrived = np.flatnonzero(is_received)
+    when = time[receive[arrived]]
+    of = Texts(np.maximum(thread[arrived], 0), tuple(f"pulse of {name}" for name in _thread_names(trace)))
     yield from slice_packets(
-        part, Slices(uuid_of(_PULSE, receiver[at]), when, when, receive[at], of, flow[at]), "pulse"
+        part, Slices(uuid_of(_PULSE, receiver[arrived]), when, when, receive[arrived], of, flow[arrived]), "pulse"
     )
 
 
@@ -450,16 +451,16 @@ def _lanes(part: Part) -> Iterator[Block]:
     for lane_class in LANE_CLASSES:
         if lane_class.name == "calls":
             continue
-        for found in finder_of(lane_class)(part.trace, lane_class, UserLanes()):
-            for track in tracks_of(lane_class, found):
+        for spans in finder_of(lane_class)(part.trace, lane_class, UserLanes()):
+            for track in tracks_of(lane_class, spans):
                 if track.is_whole:
                     continue
                 uuid += 1
-                kind = above.get(found.owner_kind)
+                kind = above.get(spans.owner_kind)
                 title = (
-                    found.title
-                    if found.owner_kind is not Owner.CPU
-                    else f"{part.trace.cpu_title(track.owner)} {found.title}"
+                    spans.title
+                    if spans.owner_kind is not Owner.CPU
+                    else f"{part.trace.cpu_title(track.owner)} {spans.title}"
                 )
                 parent = np.array([0 if kind is None else int(uuid_of(kind, track.owner))])
                 yield from _lane(part, track, np.array([uuid]), title, parent, named)
@@ -474,23 +475,27 @@ def _names_of(part: Part, track: Track, event: Ints) -> Texts:
 def _event_names(trace: Trace, event: Ints) -> Texts:
     """Return the names of events, without their arguments."""
     code, which = np.unique(trace.events.code[event], return_inverse=True)
-    return Texts(which.astype(np.uint32), tuple(trace.catalogue.name(each) for each in code.tolist()))
+    return Texts(which.astype(np.uint32), tuple(trace.catalogue.name(event_code) for event_code in code.tolist()))
 
 
 def _lane(part: Part, track: Track, uuid: Ints, title: str, parent: Ints, named: int) -> Iterator[Block]:
-    found, event = track.found, track.found.event.astype(np.int64)
+    spans, event = track.found, track.found.event.astype(np.int64)
     track_of = np.full(len(event), uuid[0])
-    if found.number is not None:
+    if spans.number is not None:
         name = text(2, _none(1), [title])
         yield _descriptors(message(number(1, uuid), name, number(5, parent).where(parent > 0),
                                    nested(8, number(4, np.ones(1, np.int64)))))  # fmt: skip
-        at = np.flatnonzero(part.shows(found.start, found.end, event))
-        yield from counter_packets(part, track_of[at], found.start[at], found.number[at])
+        shown = np.flatnonzero(part.shows(spans.start, spans.end, event))
+        yield from counter_packets(part, track_of[shown], spans.start[shown], spans.number[shown])
         return
     yield _named(uuid, title, parent)
-    at = np.flatnonzero(part.shows(found.start, found.end, event))
-    names = _names_of(part, track, event[at]) if named + len(at) <= _MOST_TEXTS else _event_names(part.trace, event[at])
-    slices = Slices(track_of[at], found.start[at], found.end[at], event[at], names, _none(len(at)))
+    shown = np.flatnonzero(part.shows(spans.start, spans.end, event))
+    names = (
+        _names_of(part, track, event[shown])
+        if named + len(shown) <= _MOST_TEXTS
+        else _event_names(part.trace, event[shown])
+    )
+    slices = Slices(track_of[shown], spans.start[shown], spans.end[shown], event[shown], names, _none(len(shown)))
     yield from slice_packets(part, slices, track.lane_class.name)
 
 
@@ -507,30 +512,30 @@ def _other_events(part: Part) -> Iterator[Block]:
         kind = class_of[trace.catalogue.class_index_of_code[number_of]]
         if kind in _AS_SLICES or (kind == "COMM" and name.startswith(_COMM_AS_SLICES)):
             is_other[number_of] = False
-    at = np.flatnonzero(is_other[events.code])
-    names = _event_names(trace, at)
-    time = events.time_cycles[at]
-    yield from slice_packets(part, Slices(uuid_of(_OTHER, events.cpu[at].astype(np.int64)), time, time, at, names,
-                                          _none(len(at))), "event")  # fmt: skip
+    others = np.flatnonzero(is_other[events.code])
+    names = _event_names(trace, others)
+    time = events.time_cycles[others]
+    slices = Slices(uuid_of(_OTHER, events.cpu[others].astype(np.int64)), time, time, others, names, _none(len(others)))
+    yield from slice_packets(part, slices, "event")
 
 
 def _verdicts(part: Part) -> Iterator[Block]:
     """Yield what is wrong in the trace: its name, its sentence and advice."""
-    found = table(part.trace, "verdict")
-    rows = np.arange(len(found), dtype=np.int64)
-    start, end, event = (found[name].astype(np.int64) for name in ("start_cycles", "end_cycles", "event"))
-    slices = Slices(uuid_of(_VERDICT, rows), start, end, event, texts(found, "kind"), _none(len(rows)))
+    verdicts = table(part.trace, "verdict")
+    rows = np.arange(len(verdicts), dtype=np.int64)
+    start, end, event = (verdicts[name].astype(np.int64) for name in ("start_cycles", "end_cycles", "event"))
+    slices = Slices(uuid_of(_VERDICT, rows), start, end, event, texts(verdicts, "kind"), _none(len(rows)))
     yield _named(uuid_of(_VERDICT, rows), "Verdicts")
-    arguments = tuple(Arguments(name, texts(found, name)) for name in ("says", "remedy", "severity", "certainty"))
+    arguments = tuple(Arguments(name, texts(verdicts, name)) for name in ("says", "remedy", "severity", "certainty"))
     yield from slice_packets(part, slices, "verdict", arguments)
 
 
 def _marks(part: Part) -> Iterator[Block]:
     """Yield marks and notes; no filter hides them."""
-    found = table(part.trace, "mark")
-    rows = np.arange(len(found), dtype=np.int64)
-    start, end = found["start_cycles"], found["end_cycles"]
-    slices = Slices(uuid_of(_MARK, rows), start, end, rows * 0 - 1, texts(found, "text"), _none(len(rows)))
+    marks = table(part.trace, "mark")
+    rows = np.arange(len(marks), dtype=np.int64)
+    start, end = marks["start_cycles"], marks["end_cycles"]
+    slices = Slices(uuid_of(_MARK, rows), start, end, rows * 0 - 1, texts(marks, "text"), _none(len(rows)))
     yield _named(uuid_of(_MARK, rows), "Marks")
     yield from slice_packets(Part(part.trace, part.window), slices, "mark")
 

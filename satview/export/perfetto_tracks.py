@@ -234,15 +234,15 @@ def sequenced(*fields: Block) -> Block:
     return message(*fields, number(10, np.full(len(fields[0]), _SEQUENCE)))
 
 
-def text_of(field: int, found: Table, name: str, rows: NDArray[Any] | slice = slice(None)) -> Block:
+def text_of(field: int, columns: Table, name: str, rows: NDArray[Any] | slice = slice(None)) -> Block:
     """Return a field with a column of texts of a table."""
-    values = texts(found, name)
+    values = texts(columns, name)
     return text(field, values.code[rows], values.texts)
 
 
-def texts(found: Table, name: str) -> Texts:
+def texts(columns: Table, name: str) -> Texts:
     """Return a column of texts of a table."""
-    values = found.column_values(name)
+    values = columns.column_values(name)
     assert isinstance(values, Texts)
     return values
 
@@ -267,31 +267,31 @@ def slice_packets(part: Part, slices: Slices, category: str, arguments: tuple[Ar
     # Of what begins at one moment the longest is outside; what began last ends first.
     order = np.lexsort((np.where(at_end, -row, row), np.where(at_end, -length, -length), ~at_end, time))
     for rows in in_chunks(len(order)):
-        at = order[rows]
-        part_of, kinds = row[at], kind[at]
+        in_time = order[rows]
+        part_of, kinds = row[in_time], kind[in_time]
         begins = kinds != _END
         flow = slices.flow[part_of]
         fields = [
             number(9, kinds),
             number(11, slices.track[part_of]),
-            text(22, np.zeros(len(at), np.int64), [category]).where(begins),
+            text(22, np.zeros(len(in_time), np.int64), [category]).where(begins),
             text(23, slices.name.code[part_of], slices.name.texts).where(begins),
             *(argument.taken(part_of).block().where(begins) for argument in arguments),
             fixed64(47, flow).where(begins & (flow > 0)),
         ]
-        yield track_events(time[at], message(*fields))
+        yield track_events(time[in_time], message(*fields))
 
 
 def counter_packets(part: Part, track: Ints, cycles: Ints, values: NDArray[np.float64]) -> Iterator[Block]:
     """Yield what counters show from some times on, (n,) each; without what is not known (NaN) or stays the same."""
     same = np.append(False, (values[1:] == values[:-1]) & (track[1:] == track[:-1]))[: len(values)]
-    at = np.flatnonzero(~np.isnan(values) & ~same)
-    time = part.ns(cycles[at])
-    for rows in in_chunks(len(at)):
-        number_of = values[at[rows]].astype("<f8").view(np.int64)
+    changes = np.flatnonzero(~np.isnan(values) & ~same)
+    time = part.ns(cycles[changes])
+    for rows in in_chunks(len(changes)):
+        number_of = values[changes[rows]].astype("<f8").view(np.int64)
         yield track_events(
             time[rows],
-            message(number(9, np.full(len(number_of), _COUNTER)), number(11, track[at[rows]]),
+            message(number(9, np.full(len(number_of), _COUNTER)), number(11, track[changes[rows]]),
                     fixed64(44, number_of)),
         )  # fmt: skip
 
@@ -361,9 +361,9 @@ def thread_numbers(trace: Trace) -> Ints:
     pid, tid = trace.threads.pid.astype(np.int64), trace.threads.tid.astype(np.int64)
     pid[0], tid[0] = NOBODY_PID, 0
     numbers = pid << 32 | tid & 0xFFFFFFFF
-    _, first = np.unique(numbers, return_index=True)
+    _, first_rows = np.unique(numbers, return_index=True)
     again = np.ones(len(numbers), np.bool_)
-    again[first] = False
+    again[first_rows] = False
     numbers[again] = pid[again] << 32 | FIRST_TID + np.flatnonzero(again)
     return numbers
 
@@ -464,11 +464,11 @@ def _changes(part: Part) -> _Changes:
     state[is_first & (codes == ABSENT)] = _NONE
     # A run goes on where states are not known in between: the CPU says who had it.
     keep = (state != _RUNNING) & (states["length_cycles"] > 0)
-    at = np.flatnonzero(keep)
-    at = at[~_is_within_run(part, states["thread"][at], states["start_cycles"][at])]
-    nothing = np.full(len(at), -1, np.int64)
-    of_states = _Changes(states["thread"][at], states["start_cycles"][at], state[at], nothing, nothing * 0,
-                         states["event"][at])  # fmt: skip
+    shown = np.flatnonzero(keep)
+    shown = shown[~_is_within_run(part, states["thread"][shown], states["start_cycles"][shown])]
+    nothing = np.full(len(shown), -1, np.int64)
+    of_states = _Changes(states["thread"][shown], states["start_cycles"][shown], state[shown], nothing, nothing * 0,
+                         states["event"][shown])  # fmt: skip
     count = len(runs)
     of_runs = _Changes(runs["thread"], runs["start_cycles"], np.full(count, _RUNNING), runs["cpu"].astype(np.int64),
                        np.maximum(runs["priority"], 0), runs["event"])  # fmt: skip
@@ -545,9 +545,9 @@ def _packets(trace: Trace, changes: _Changes) -> _Packets:
     thread, cycles, state, cpu = changes.thread, changes.cycles, changes.state, changes.cpu
     before, had = _of_row_before(thread, state, _NONE), _of_row_before(thread, cpu, -1)
 
-    def of(at: NDArray[np.intp], rank: int, value: int, on: Ints, who: Ints | None = None) -> _Packets:
-        zero = np.zeros(len(at), np.int64)
-        return _Packets(thread[at] if who is None else who, cycles[at], zero + rank, zero + value, on, zero)
+    def of(selected: NDArray[np.intp], rank: int, value: int, on: Ints, who: Ints | None = None) -> _Packets:
+        zero = np.zeros(len(selected), np.int64)
+        return _Packets(thread[selected] if who is None else who, cycles[selected], zero + rank, zero + value, on, zero)
 
     waits = np.flatnonzero((state > 0) & (state != _RUNNING))
     leaves = _Packets(thread[waits], cycles[waits], np.zeros(len(waits), np.int64), state[waits],
@@ -585,9 +585,9 @@ def _free_cpus(trace: Trace, cycles: Ints) -> Ints:
     """Return for some times a CPU on which nobody is known to run; one more than there are where all are busy."""
     runs, free = table(trace, "run"), np.full(len(cycles), trace.cpu_count, np.int64)
     for cpu in range(trace.cpu_count - 1, -1, -1):
-        mine = np.flatnonzero(runs["cpu"] == cpu)
-        last = np.searchsorted(runs["start_cycles"][mine], cycles, "right") - 1
+        of_cpu = np.flatnonzero(runs["cpu"] == cpu)
+        last = np.searchsorted(runs["start_cycles"][of_cpu], cycles, "right") - 1
         is_busy = last >= 0
-        is_busy[is_busy] = runs["end_cycles"][mine][last[is_busy]] > cycles[is_busy]
+        is_busy[is_busy] = runs["end_cycles"][of_cpu][last[is_busy]] > cycles[is_busy]
         free[~is_busy] = cpu
     return free

@@ -115,9 +115,9 @@ def opening_state(trace: Trace, row: int, *, with_all_names: bool = False) -> Op
         with_all_names: Threads that show no state before it are named too.
     """
     last = state_before(trace, row)
-    first = int(trace.events.time_cycles[row]) if row < len(trace.events) else trace.window.end
+    start_cycles = int(trace.events.time_cycles[row]) if row < len(trace.events) else trace.window.end
     alive = np.flatnonzero((last >= 0) & ~_gone(trace, row, last))
-    known = alive[_still_true(trace, last[alive], first)]
+    known = alive[_still_true(trace, last[alive], start_cycles)]
     dump = _Dump(trace)
     for process in _processes(trace, row, alive):
         dump.process(process)
@@ -128,14 +128,17 @@ def opening_state(trace: Trace, row: int, *, with_all_names: bool = False) -> Op
                 dump.name(thread)
     switches = _last_switches(trace, row)
     doubtful = np.isin(trace.events.thread[switches], np.setdiff1d(alive, known))
-    switches = switches[_still_true(trace, switches, first) & ~doubtful]
-    if any(dump.owners.get(int(trace.events.cpu[at])) != int(trace.events.thread[at]) for at in switches.tolist()):
+    switches = switches[_still_true(trace, switches, start_cycles) & ~doubtful]
+    if any(
+        dump.owners.get(int(trace.events.cpu[switch])) != int(trace.events.thread[switch])
+        for switch in switches.tolist()
+    ):
         running = last[known][trace.events.code[last[known]] == THREAD_RUNNING]
         rows = np.unique(np.concatenate((switches, last[trace.events.thread[switches]], running)))
         # In the order in which they happened, so that the last one of each CPU and of each thread counts again.
         for event in rows.tolist():
             dump.state(event)
-    return dump.opening(first, known)
+    return dump.opening(start_cycles, known)
 
 
 def _still_true(trace: Trace, rows: NDArray[np.int64], now_cycles: int) -> NDArray[np.bool_]:
@@ -364,11 +367,11 @@ class _Layout:
     def _find_losses(self, trace: Trace, rows: NDArray[np.uint32], opening_count: int, lost: NDArray[np.int64]) -> None:
         """Write down before which records the capture lost buffers, and how many; such a gap stays visible."""
         gaps = np.flatnonzero(trace.buffers.lost_before)
-        at = np.searchsorted(trace.events.slot[rows], trace.buffers.slot[gaps])
+        before = np.searchsorted(trace.events.slot[rows], trace.buffers.slot[gaps])
         opened = int(self._records.time[opening_count - 1]) if opening_count else _NEVER
         # A gap before everything that is written, or after it, is no gap of the new file.
-        inside = ((at > 0) | (trace.buffers.time_cycles[gaps] > opened)) & (at < len(rows))
-        np.add.at(lost, opening_count + at[inside], trace.buffers.lost_before[gaps[inside]].astype(np.int64))
+        inside = ((before > 0) | (trace.buffers.time_cycles[gaps] > opened)) & (before < len(rows))
+        np.add.at(lost, opening_count + before[inside], trace.buffers.lost_before[gaps[inside]].astype(np.int64))
 
     def _find_losses_of_cpus(
         self, trace: Trace, rows: NDArray[np.uint32], opening_count: int, lost: NDArray[np.int64]
@@ -382,17 +385,17 @@ class _Layout:
         for cpu in np.unique(reported[:, 2]).tolist():
             ends = reported[reported[:, 2] == cpu, 1]
             own = opening_count + np.flatnonzero(self._ring[opening_count:] == cpu)
-            at, number = np.searchsorted(time[own], ends), np.ones(len(ends), np.int64)
-            mine = np.flatnonzero(buffers.cpu == cpu)
-            mine = mine[np.argsort(buffers.time_cycles[mine], kind="stable")]
-            index = np.searchsorted(buffers.time_cycles[mine], ends)
-            by_buffer = np.flatnonzero(np.append(buffers.time_cycles[mine], _NEVER)[index] == ends)
-            following = mine[index[by_buffer]]
+            position, number = np.searchsorted(time[own], ends), np.ones(len(ends), np.int64)
+            of_cpu = np.flatnonzero(buffers.cpu == cpu)
+            of_cpu = of_cpu[np.argsort(buffers.time_cycles[of_cpu], kind="stable")]
+            index = np.searchsorted(buffers.time_cycles[of_cpu], ends)
+            by_buffer = np.flatnonzero(np.append(buffers.time_cycles[of_cpu], _NEVER)[index] == ends)
+            following = of_cpu[index[by_buffer]]
             # Nobody counted the buffers that are missing at first: one or more.
             number[by_buffer] = np.maximum(buffers.lost_before[following], 1)
-            at[by_buffer] = np.searchsorted(trace.events.slot[rows[own - opening_count]], buffers.slot[following])
-            inside = at < len(own)
-            np.add.at(lost, own[at[inside]], number[inside])
+            position[by_buffer] = np.searchsorted(trace.events.slot[rows[own - opening_count]], buffers.slot[following])
+            inside = position < len(own)
+            np.add.at(lost, own[position[inside]], number[inside])
             if not inside.all():
                 self._lost_behind[cpu] = int(number[~inside].sum())
 
@@ -418,10 +421,10 @@ class _Layout:
         forced = np.append(np.flatnonzero(changes | (lost > 0)), n)
         starts = [0]
         while True:
-            at = starts[-1]
-            used = int(ends[at - 1]) if at else 0
-            following = max(int(np.searchsorted(ends, used + room, side="right")), at + 1)
-            following = min(following, int(forced[np.searchsorted(forced, at, side="right")]) if at < n else n)
+            start = starts[-1]
+            used = int(ends[start - 1]) if start else 0
+            following = max(int(np.searchsorted(ends, used + room, side="right")), start + 1)
+            following = min(following, int(forced[np.searchsorted(forced, start, side="right")]) if start < n else n)
             if following >= n:
                 return np.array(starts)
             starts.append(following)
@@ -440,25 +443,25 @@ class _Layout:
 
     def block(self, start: int, end: int) -> NDArray[np.uint32]:
         """Return the slots of some records, uint32 (n, 4), BUFFER and TIME filled in, the records' own still zero."""
-        first = int(self.position[start] - self.before[start])
-        slots = np.zeros((int(self.position[end - 1] + self._records.count[end - 1]) - first, 4), np.uint32)
+        first_slot = int(self.position[start] - self.before[start])
+        slots = np.zeros((int(self.position[end - 1] + self._records.count[end - 1]) - first_slot, 4), np.uint32)
         part = slice(start, end)
         time, cpu = self._records.time[part], self._records.cpu[part].astype(np.uint32)
-        at = self.position[part] - first
+        position = self.position[part] - first_slot
         timed = np.flatnonzero(self._needs_time[part])
-        index = at[timed] - 1
+        index = position[timed] - 1
         slots[index, 0] = CONTROL_TIME | cpu[timed] << CPU_SHIFT
         slots[index, 1] = slots[index, 3] = time[timed] & 0xFFFFFFFF
         slots[index, 2] = time[timed] >> 32
-        self._mark_buffers(slots, start, end, first)
+        self._mark_buffers(slots, start, end, first_slot)
         return slots
 
-    def _mark_buffers(self, slots: NDArray[np.uint32], start: int, end: int, first: int) -> None:
+    def _mark_buffers(self, slots: NDArray[np.uint32], start: int, end: int, first_slot: int) -> None:
         if not self._has_buffers:
             return
         selected = slice(*np.searchsorted(self._starts, (start, end)).tolist())
         record = self._starts[selected]
-        index = self.position[record] - self._needs_time[record] - 1 - first
+        index = self.position[record] - self._needs_time[record] - 1 - first_slot
         cpu = (self._ring if self.has_ends else self._records.cpu)[record].astype(np.uint32)
         stamp = (self._records.time[record] & 0xFFFFFFFF).astype(np.uint32)
         slots[index, 0] = CONTROL_BUFFER | cpu << CPU_SHIFT
@@ -490,13 +493,13 @@ class _Layout:
         for cpu, number in self._lost_behind.items():
             own = np.flatnonzero(self._ring[self._starts] == cpu)
             sequence = (int(self._sequence[own[-1]]) if len(own) else 0) + 1 + number
-            at, stamp = cpu << CPU_SHIFT, time & 0xFFFFFFFF
+            cpu_bits, stamp = cpu << CPU_SHIFT, time & 0xFFFFFFFF
             parts.append(
                 np.array(
                     [
-                        [CONTROL_BUFFER | at, stamp, sequence & 0xFFFFFFFF, 3 if len(own) else 0],
-                        [CONTROL_TIME | at, stamp, time >> 32, stamp],
-                        [CONTROL_BUFFER_END | at, stamp, BUFFER_END_COOKIE, BUFFER_END_COOKIE],
+                        [CONTROL_BUFFER | cpu_bits, stamp, sequence & 0xFFFFFFFF, 3 if len(own) else 0],
+                        [CONTROL_TIME | cpu_bits, stamp, time >> 32, stamp],
+                        [CONTROL_BUFFER_END | cpu_bits, stamp, BUFFER_END_COOKIE, BUFFER_END_COOKIE],
                     ],
                     np.uint32,
                 )
@@ -509,8 +512,8 @@ def _rings(trace: Trace, rows: NDArray[np.uint32]) -> NDArray[np.uint8]:
     buffers = trace.buffers
     if trace.release is not Release.QNX_8 or not len(buffers):
         return np.zeros(len(rows), np.uint8)
-    at = np.searchsorted(buffers.slot, trace.events.slot[rows], side="right") - 1
-    return buffers.cpu[np.maximum(at, 0)]
+    buffer = np.searchsorted(buffers.slot, trace.events.slot[rows], side="right") - 1
+    return buffers.cpu[np.maximum(buffer, 0)]
 
 
 def _fill(
@@ -523,21 +526,21 @@ def _fill(
     trace: Trace,
 ) -> None:
     """Write the slots of the records `start` to `end` into a block."""
-    first = int(layout.position[start] - layout.before[start])
+    first_slot = int(layout.position[start] - layout.before[start])
     dump = len(opening)
     if start < dump:
         stop = min(end, dump)
         sizes = opening.slot_count[start:stop]
         source = int(opening.slot_count[:start].sum())
-        slots[numbers_of(layout.position[start:stop] - first, sizes)] = opening.slots[
+        slots[numbers_of(layout.position[start:stop] - first_slot, sizes)] = opening.slots[
             source : source + int(sizes.sum())
         ]
     if end > dump:
         begin = max(start, dump)
-        _fill_rows(slots, layout.position[begin:end] - first, rows[begin - dump : end - dump], trace)
+        _fill_rows(slots, layout.position[begin:end] - first_slot, rows[begin - dump : end - dump], trace)
 
 
-def _fill_rows(slots: NDArray[np.uint32], at: NDArray[np.int64], rows: NDArray[np.uint32], trace: Trace) -> None:
+def _fill_rows(slots: NDArray[np.uint32], positions: NDArray[np.int64], rows: NDArray[np.uint32], trace: Trace) -> None:
     events, payloads = trace.events, trace.payloads
     count = events.slot_count[rows].astype(np.int64)
     header = events.code[rows].astype(np.uint32) | events.cpu[rows].astype(np.uint32) << CPU_SHIFT
@@ -548,7 +551,7 @@ def _fill_rows(slots: NDArray[np.uint32], at: NDArray[np.int64], rows: NDArray[n
     open_ = np.arange(len(rows))
     step = 0
     while len(open_):
-        index = at[open_] + step
+        index = positions[open_] + step
         is_last = step == count[open_] - 1
         kind = np.where(is_last & ~is_cut[open_], Struct.COMBINE_END, Struct.COMBINE_CONTINUE)
         if step == 0:
@@ -680,8 +683,8 @@ def _add_context(trace: Trace, keep: Bools, rows: slice, opening: Opening) -> No
         inside = slice(part.start + rows.start, part.stop + rows.start)
         keep[inside] |= names[code[inside]]
     keep[switches] = True
-    first = _first_states(trace, rows)
-    keep[first[~np.isin(trace.events.thread[first], opening.threads)]] = True
+    first_states = _first_states(trace, rows)
+    keep[first_states[~np.isin(trace.events.thread[first_states], opening.threads)]] = True
 
 
 def _switches_needed(trace: Trace, keep: Bools, rows: slice) -> NDArray[np.uint32]:
@@ -706,8 +709,8 @@ def _first_states(trace: Trace, rows: slice) -> NDArray[np.uint32]:
     """Return each thread's first state event in the window."""
     states, threads = state_rows(trace)
     inside = (states >= rows.start) & (states < rows.stop)
-    _, first = np.unique(threads[inside], return_index=True)
-    return np.asarray(states[inside][first])
+    _, first_positions = np.unique(threads[inside], return_index=True)
+    return np.asarray(states[inside][first_positions])
 
 
 def header_pairs(trace: Trace) -> tuple[tuple[str, str], ...]:

@@ -32,35 +32,35 @@ Report = Callable[[float], None]  # takes the share that is done, 0 to 1
 Writer = Callable[..., None]  # takes a table of Arrow, a stream, and optionally a `Report`
 
 
-def _parts(found: pa.Table, report: Report | None) -> Iterator[pa.Table]:
+def _parts(arrow: pa.Table, report: Report | None) -> Iterator[pa.Table]:
     """Yield a table in parts of `ROWS_AT_ONCE` rows, an empty one as one part; report after each."""
-    for start in range(0, max(found.num_rows, 1), ROWS_AT_ONCE):
-        yield found.slice(start, ROWS_AT_ONCE)
+    for start in range(0, max(arrow.num_rows, 1), ROWS_AT_ONCE):
+        yield arrow.slice(start, ROWS_AT_ONCE)
         if report is not None:
-            report(min(1.0, (start + ROWS_AT_ONCE) / max(found.num_rows, 1)))
+            report(min(1.0, (start + ROWS_AT_ONCE) / max(arrow.num_rows, 1)))
 
 
-def write_parquet(found: pa.Table, stream: BinaryIO, report: Report | None = None) -> None:
+def write_parquet(arrow: pa.Table, stream: BinaryIO, report: Report | None = None) -> None:
     """Write a table as Parquet: times as differences, texts as numbers, all of it by zstd.
 
     Args:
-        found: The table.
+        arrow: The table.
         stream: Takes the bytes.
         report: Called after each part of the rows.
     """
     parquet = required("pyarrow.parquet")
-    numbers = [field.name for field in found.schema if _is_wide_number(field.type)]
-    others = [field.name for field in found.schema if not _is_wide_number(field.type)]
+    numbers = [field.name for field in arrow.schema if _is_wide_number(field.type)]
+    others = [field.name for field in arrow.schema if not _is_wide_number(field.type)]
     with parquet.ParquetWriter(
         stream,
-        found.schema,
+        arrow.schema,
         compression="zstd",
         compression_level=_LEVEL,
         use_dictionary=others or False,
         column_encoding=dict.fromkeys(numbers, "DELTA_BINARY_PACKED") or None,
         write_statistics=True,
     ) as writer:
-        for part in _parts(found, report):
+        for part in _parts(arrow, report):
             writer.write_table(part, ROWS_AT_ONCE)
 
 
@@ -69,30 +69,30 @@ def _is_wide_number(kind: Any) -> bool:
     return bool(types.is_int64(kind) or types.is_uint32(kind) or types.is_int32(kind))
 
 
-def write_arrow(found: pa.Table, stream: BinaryIO, report: Report | None = None) -> None:
+def write_arrow(arrow: pa.Table, stream: BinaryIO, report: Report | None = None) -> None:
     """Write a table as a file of Arrow (Feather, version 2), compressed by zstd."""
     ipc = required("pyarrow.ipc")
-    with ipc.new_file(stream, found.schema, options=ipc.IpcWriteOptions(compression="zstd")) as writer:
-        for part in _parts(found, report):
+    with ipc.new_file(stream, arrow.schema, options=ipc.IpcWriteOptions(compression="zstd")) as writer:
+        for part in _parts(arrow, report):
             writer.write_table(part, ROWS_AT_ONCE)
 
 
-def write_csv(found: pa.Table, stream: BinaryIO, report: Report | None = None) -> None:
+def write_csv(arrow: pa.Table, stream: BinaryIO, report: Report | None = None) -> None:
     """Write a table as CSV; null is empty, no text is a formula for a spreadsheet, and lists are as in SQL."""
     csv = required("pyarrow.csv")
-    safe = _with_texts(_flat(found), csv_text)
+    safe = _with_texts(_flat(arrow), csv_text)
     options = csv.WriteOptions(include_header=True, quoting_style="needed")
     with csv.CSVWriter(stream, safe.schema, write_options=options) as writer:
         for part in _parts(safe, report):
             writer.write_table(part)
 
 
-def write_json_lines(found: pa.Table, stream: BinaryIO, report: Report | None = None) -> None:
+def write_json_lines(arrow: pa.Table, stream: BinaryIO, report: Report | None = None) -> None:
     """Write a table as JSON, one object a line; columns that are null are in it."""
     duckdb, compute = required("duckdb"), required("pyarrow.compute")
     connection = duckdb.connect()  # makes text of millions of rows at once
     try:
-        for part in _parts(found, report):
+        for part in _parts(arrow, report):
             connection.register("part", part)
             texts = connection.sql("SELECT to_json(part)::VARCHAR AS line FROM part")
             for batch in arrow_reader(texts):
@@ -115,36 +115,36 @@ def text_bytes(texts: Any) -> memoryview:
     compute = required("pyarrow.compute")
     offsets = texts.buffers()[1]
     width = 8 if str(texts.type).startswith("large") else 4
-    first = texts.offset * width
-    begin = int.from_bytes(memoryview(offsets)[first : first + width], "little")
+    start = texts.offset * width
+    begin = int.from_bytes(memoryview(offsets)[start : start + width], "little")
     size = compute.sum(compute.binary_length(texts)).as_py() or 0
     return memoryview(texts.buffers()[2])[begin : begin + size] if size else memoryview(b"")
 
 
-def _flat(found: pa.Table) -> pa.Table:
+def _flat(arrow: pa.Table) -> pa.Table:
     """Return a table in which what CSV has no form for is text: lists, structs, maps, bytes, days beyond 9999."""
     types = required("pyarrow").types
-    for position, field in enumerate(found.schema):
-        column = found.column(position)
+    for position, field in enumerate(arrow.schema):
+        column = arrow.column(position)
         if types.is_nested(field.type) or types.is_binary(field.type) or beyond_python(column):
-            found = found.set_column(position, field.name, texts_of(column))
-    return found
+            arrow = arrow.set_column(position, field.name, texts_of(column))
+    return arrow
 
 
-def _with_texts(found: pa.Table, change: Callable[[str], str]) -> pa.Table:
+def _with_texts(arrow: pa.Table, change: Callable[[str], str]) -> pa.Table:
     """Return a table with its texts changed; of equal ones only one is looked at."""
     pyarrow = required("pyarrow")
-    for position, field in enumerate(found.schema):
+    for position, field in enumerate(arrow.schema):
         if not (pyarrow.types.is_dictionary(field.type) or pyarrow.types.is_string(field.type)):
             continue
-        column = found.column(position).combine_chunks()
+        column = arrow.column(position).combine_chunks()
         coded = column if pyarrow.types.is_dictionary(field.type) else column.dictionary_encode()
         for array in coded.chunks if hasattr(coded, "chunks") else [coded]:
             texts = pyarrow.array([None if text is None else change(text) for text in array.dictionary.to_pylist()],
                                   pyarrow.string())  # fmt: skip
             changed = texts.take(array.indices) if len(texts) else pyarrow.nulls(len(array), pyarrow.string())
-            found = found.set_column(position, field.name, changed)
-    return found
+            arrow = arrow.set_column(position, field.name, changed)
+    return arrow
 
 
 WRITERS: Final[dict[str, Writer]] = {
@@ -187,10 +187,10 @@ def write_table(
         UsageError: There is no such table or format, a package is missing, or the file cannot be written.
     """
     write = writer_for(kind)
-    found = arrow_of(trace, name, rows)
+    arrow = arrow_of(trace, name, rows)
     with NewFile(path, reading=source_files(trace.path), streams=True) as file:
-        write(found, file.stream, report)
-    return int(found.num_rows)
+        write(arrow, file.stream, report)
+    return int(arrow.num_rows)
 
 
 def write_folder(
@@ -207,10 +207,10 @@ def write_folder(
     write, count = writer_for(kind), 0
     with new_folder(path) as folder:
         for number, name in enumerate(names):
-            found = arrow_of(trace, name, rows)
+            arrow = arrow_of(trace, name, rows)
             with NewFile(folder / f"{name}.{kind}") as file:
-                write(found, file.stream)
-            count += found.num_rows
+                write(arrow, file.stream)
+            count += arrow.num_rows
             if report is not None:
                 report((number + 1) / len(names))
     return count
@@ -227,19 +227,19 @@ def write_by_class(
         UsageError: As `write_folder`.
     """
     write, count = writer_for(kind), 0
-    found = arrow_of(trace, "event", rows).drop_columns(["class"])
+    arrow = arrow_of(trace, "event", rows).drop_columns(["class"])
     index = trace.catalogue.class_index_of_code.take(trace.events.code)
     index = index if rows is None else index[rows]
     with new_folder(path) as folder:
         for number in np.unique(index).tolist():
-            part = found.take(required("pyarrow").array(np.flatnonzero(index == number)))
+            part = arrow.take(required("pyarrow").array(np.flatnonzero(index == number)))
             home = folder / f"class={trace.catalogue.classes[number].name.replace(' ', '_')}"
             home.mkdir()
             with NewFile(home / f"event.{kind}") as file:
                 write(part, file.stream)
             count += part.num_rows
             if report is not None:
-                report(count / found.num_rows)
+                report(count / arrow.num_rows)
     return count
 
 
@@ -254,11 +254,11 @@ def arrow_of(trace: Trace, name: str, rows: NDArray[np.bool_] | None = None) -> 
     Raises:
         UsageError: There is no such table.
     """
-    found = _arrow_of(trace, name, rows)
-    for position, field in enumerate(found.schema):
+    arrow = _arrow_of(trace, name, rows)
+    for position, field in enumerate(arrow.schema):
         if required("pyarrow").types.is_dictionary(field.type):
-            found = found.set_column(position, field.name, _with_used_texts(found.column(position).combine_chunks()))
-    return found.replace_schema_metadata(_metadata(trace, name))
+            arrow = arrow.set_column(position, field.name, _with_used_texts(arrow.column(position).combine_chunks()))
+    return arrow.replace_schema_metadata(_metadata(trace, name))
 
 
 def _arrow_of(trace: Trace, name: str, rows: NDArray[np.bool_] | None) -> pa.Table:
@@ -267,8 +267,8 @@ def _arrow_of(trace: Trace, name: str, rows: NDArray[np.bool_] | None) -> pa.Tab
         return argument_table(trace, name, selected).arrow()
     if name == "argument" and selected is not None:
         return table_of(trace, name, argument_made(trace, selected)).arrow()
-    found = table(trace, name).arrow()
-    return found if rows is None else found.filter(required("pyarrow").array(rows))
+    columns = table(trace, name).arrow()
+    return columns if rows is None else columns.filter(required("pyarrow").array(rows))
 
 
 def _with_used_texts(column: Any) -> Any:

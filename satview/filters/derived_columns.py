@@ -101,13 +101,13 @@ class TraceDerivedColumns:
         if not len(keys):
             return np.full(len(rows), UNKNOWN, np.int64)
         thread = self._trace.events.thread[rows].astype(np.int64)
-        at = np.searchsorted(keys, thread << 32 | rows.astype(np.int64), side="right") - 1
-        known = (at >= 0) & (keys[at] >> 32 == thread) & (thread != 0)
+        position = np.searchsorted(keys, thread << 32 | rows.astype(np.int64), side="right") - 1
+        known = (position >= 0) & (keys[position] >> 32 == thread) & (thread != 0)
         # Up to 6.5 the creation of a thread has no priority; the state that it enters at once has.
-        first = np.flatnonzero(~known & (thread != 0) & (self._trace.events.code[rows] == THREAD_CREATE))
-        at[first] = np.minimum(at[first] + 1, len(keys) - 1)
-        known[first] = keys[at[first]] >> 32 == thread[first]
-        return np.where(known, values[at], UNKNOWN)
+        created = np.flatnonzero(~known & (thread != 0) & (self._trace.events.code[rows] == THREAD_CREATE))
+        position[created] = np.minimum(position[created] + 1, len(keys) - 1)
+        known[created] = keys[position[created]] >> 32 == thread[created]
+        return np.where(known, values[position], UNKNOWN)
 
     def _own_priorities(self, rows: _Rows) -> NDArray[np.int64] | None:
         """Return what events log themselves, if all of them are wide states of threads: without the whole table."""
@@ -162,7 +162,7 @@ def _has_priorities(trace: Trace) -> bool:
     """Look until the first event that shows one."""
     events, states = trace.events, trace.states.event
     some = states[:: max(len(states) // _SOME, 1)]  # of all threads: the first may be idle ones, of priority 0
-    for rows in (some, *(states[at : at + _BLOCK] for at in range(0, len(states), _BLOCK))):
+    for rows in (some, *(states[start : start + _BLOCK] for start in range(0, len(states), _BLOCK))):
         wide = rows[(events.slot_count[rows] >= 2) & (events.thread[rows] != 0)]
         if trace.payloads.column(wide, _PRIORITY_WORD).any():
             return True

@@ -66,7 +66,9 @@ def nearest(word: str, known: Iterable[str], count: int = 3) -> tuple[str, ...]:
     """Return the known names closest to a misspelt one, nearest first; case does not matter."""
     names = {name.upper(): name for name in known}
     # A word from a stranger's file may be a megabyte long; no name is.
-    return tuple(names[found] for found in difflib.get_close_matches(word[:64].upper(), names, n=count, cutoff=0.55))
+    return tuple(
+        names[spelling] for spelling in difflib.get_close_matches(word[:64].upper(), names, n=count, cutoff=0.55)
+    )
 
 
 def named_by(text: str, names: Sequence[str]) -> list[int]:

@@ -24,12 +24,12 @@ LABEL: Final = re.compile(r"(?P<name>.+)\[(?P<numbered>[0-9]{1,10})\]|pid (?P<pi
 
 def process_names(trace: Trace) -> dict[str, tuple[int, ...]]:
     """Return the pids behind every process name of a trace, with and without its folders."""
-    found: dict[str, list[int]] = {}
+    pids_of_name: dict[str, list[int]] = {}
     for pid, name in zip(trace.processes.pid.tolist(), trace.processes.names, strict=True):
         for spelling in {name, name.rsplit("/", 1)[-1]} if name and pid > 0 else ():
-            if pid not in found.setdefault(spelling, []):
-                found[spelling].append(pid)
-    return {name: tuple(pids) for name, pids in found.items()}
+            if pid not in pids_of_name.setdefault(spelling, []):
+                pids_of_name[spelling].append(pid)
+    return {name: tuple(pids) for name, pids in pids_of_name.items()}
 
 
 CHUNK_ROWS: Final = 1 << 16  # measured best between 2^16 and 2^17: scratch stays in the second-level cache
@@ -147,22 +147,22 @@ def rows(events: EventTable, mask: EventMask, cancelled: Callable[[], bool] | No
     Raises:
         Cancelled: `cancelled()` said so.
     """
-    found = []
+    fitting = []
     test = mask.test(events)
     for part in chunks(len(events)):
         if cancelled is not None and cancelled():
             raise Cancelled("the filter was stopped")
-        found.append(_numbered(np.flatnonzero(test(part)), part.start))
-    return np.concatenate(found) if found else np.empty(0, np.uint32)
+        fitting.append(_numbered(np.flatnonzero(test(part)), part.start))
+    return np.concatenate(fitting) if fitting else np.empty(0, np.uint32)
 
 
 def rows_of(passes: Bools) -> NDArray[np.uint32]:
     """Return the rows of a mask, uint32, ascending; the 8-byte row numbers of the whole trace are never made."""
-    found = [_numbered(np.flatnonzero(passes[part]), part.start) for part in chunks(len(passes))]
-    return np.concatenate(found) if found else np.empty(0, np.uint32)
+    fitting = [_numbered(np.flatnonzero(passes[part]), part.start) for part in chunks(len(passes))]
+    return np.concatenate(fitting) if fitting else np.empty(0, np.uint32)
 
 
 def _numbered(positions: NDArray[np.intp], start: int) -> NDArray[np.uint32]:
-    found = positions.astype(np.uint32)
-    found += np.uint32(start)
-    return found
+    numbers = positions.astype(np.uint32)
+    numbers += np.uint32(start)
+    return numbers

@@ -123,17 +123,17 @@ class Binary:
 
     def place(self, address: int) -> tuple[str, int, str, int] | None:
         """Return what is at an address: function, bytes behind its beginning, source file, line; None = nothing."""
-        at = int(np.searchsorted(self._start, np.uint64(address), side="right")) - 1 if 0 <= address < 1 << 64 else -1
-        if at < 0 or address >= int(self._end[at]):
+        row = int(np.searchsorted(self._start, np.uint64(address), side="right")) - 1 if 0 <= address < 1 << 64 else -1
+        if row < 0 or address >= int(self._end[row]):
             return None
-        begin = int(self._name_at[at])
+        begin = int(self._name_at[row])
         end = self._names.find(b"\0", begin)
         name = self._names[begin : end if end >= 0 else None].decode("utf-8", "replace")
         try:
             file, line = self._line(address)
         except _FAULTS:  # a damaged table of lines: the function is known all the same
             file, line = "", 0
-        return name, address - int(self._start[at]), file, line
+        return name, address - int(self._start[row]), file, line
 
     def _line(self, address: int) -> tuple[str, int]:
         unit = self._unit_of(address)
@@ -142,8 +142,8 @@ class Binary:
         if unit.cu_offset not in self._lines:
             self._lines[unit.cu_offset] = self._lines_of(unit)
         starts, lines = self._lines[unit.cu_offset]
-        at = int(np.searchsorted(starts, np.uint64(address), side="right")) - 1
-        return lines[at] if at >= 0 else ("", 0)
+        row = int(np.searchsorted(starts, np.uint64(address), side="right")) - 1
+        return lines[row] if row >= 0 else ("", 0)
 
     @cached_property
     def _dwarf(self) -> Any:

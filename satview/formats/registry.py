@@ -121,19 +121,19 @@ def _best(path: Path) -> _Opener:
     if not path.is_file():
         raise TraceFormatError(path, None, "this is neither a file nor a directory", "copy it into a file first")
     with path.open("rb") as file:
-        first = file.read(_SAMPLE_BYTES)
-    if not first:
+        first_bytes = file.read(_SAMPLE_BYTES)
+    if not first_bytes:
         raise TraceFormatError(
             path, 0, "the file is empty", "the capture wrote nothing; look at tracelogger's messages"
         )
     best, entry = 0, FORMATS[0]
     for candidate in FORMATS:
-        sure = import_module(candidate.module).score(first, path)
+        sure = import_module(candidate.module).score(first_bytes, path)
         if sure > best:
             best, entry = sure, candidate
         if best >= _CERTAIN:
             break  # the readers left are not even imported
-    if best < _CERTAIN and (other := _plugged(first, path, best)) is not None:
+    if best < _CERTAIN and (other := _plugged(first_bytes, path, best)) is not None:
         return other
     if best <= 0:
         raise TraceFormatError(
@@ -145,14 +145,14 @@ def _best(path: Path) -> _Opener:
     return cast(_Opener, getattr(import_module(entry.module), entry.opener))
 
 
-def _plugged(first: bytes, path: Path, best: int) -> _Opener | None:
+def _plugged(first_bytes: bytes, path: Path, best: int) -> _Opener | None:
     """Return the opener of the plug-in that is surer of a file than the readers here, None if none is."""
-    found: Plugin | None = None
-    for each in plugins(PluginKind.READER):
-        sure = each.run(lambda reader: int(reader.score(first, path)), 0)
+    surest: Plugin | None = None
+    for plugin in plugins(PluginKind.READER):
+        sure = plugin.run(lambda reader: int(reader.score(first_bytes, path)), 0)
         if sure > best:
-            best, found = sure, each
-    return None if found is None else partial(_open_plugged, found)
+            best, surest = sure, plugin
+    return None if surest is None else partial(_open_plugged, surest)
 
 
 def _open_plugged(plugin: Plugin, path: Path, progress: Progress | None, cancelled: CancelCheck | None) -> Trace:

@@ -118,31 +118,31 @@ def source_of(file: BinaryIO, path: Path) -> Source:
     Raises:
         TraceFormatError: It is no trace, or its header is damaged.
     """
-    first = _read(file, _SAMPLE)
-    if is_packed(first):
-        file = unpacked_stream(first, file, path)
-        first = _read(file, _SAMPLE)
-    if not first:
+    first_bytes = _read(file, _SAMPLE)
+    if is_packed(first_bytes):
+        file = unpacked_stream(first_bytes, file, path)
+        first_bytes = _read(file, _SAMPLE)
+    if not first_bytes:
         raise TraceFormatError(path, 0, "it is empty", "the capture wrote nothing; look at tracelogger's messages")
-    if first.startswith(BEGIN) or BEGIN.startswith(first):
-        return _kev(file, path, first)
-    if traceprinter.score(first, path) > 0:
-        return _listing(file, path, first)
-    if qst.score(first, path) == _CERTAIN:
+    if first_bytes.startswith(BEGIN) or BEGIN.startswith(first_bytes):
+        return _kev(file, path, first_bytes)
+    if traceprinter.score(first_bytes, path) > 0:
+        return _listing(file, path, first_bytes)
+    if qst.score(first_bytes, path) == _CERTAIN:
         raise TraceFormatError(
             path,
             0,
             "the buffers of a QST file are not in time order, so it cannot be read as it comes",
             "unpack it, or write it to a file first",
         )
-    if linux.score(first, path) > 0:
+    if linux.score(first_bytes, path) > 0:
         raise TraceFormatError(
             path,
             0,
             "a trace of Linux is not printed in the vendor's layout",
             "list its events with `satview export FILE -o events.csv --format list`",
         )
-    if unixware.score(first, path) > 0:
+    if unixware.score(first_bytes, path) > 0:
         raise TraceFormatError(
             path,
             0,
@@ -201,11 +201,11 @@ def _kev(file: BinaryIO, path: Path, data: bytes) -> Source:
 
 
 def _qst(path: Path) -> Source:
-    found = one_pass(path)
-    start = found.start
+    slots_in_order = one_pass(path)
+    start = slots_in_order.start
     release = choose_release(start.header, None, start.problems)
     rate = choose_rate(start.header, None, start.problems)
-    events = EventStream(found.blocks(), start.problems, 0, release, found.times)
+    events = EventStream(slots_in_order.blocks(), start.problems, 0, release, slots_in_order.times)
     return Source(
         path, "qst", start.header, b"", None, start.contents.byte_order, release, rate, events, start.problems
     )
@@ -220,9 +220,9 @@ def _read_at_most(file: BinaryIO, size: int) -> bytes:
     return b"".join(parts)
 
 
-def _listing(file: BinaryIO, path: Path, first: bytes) -> Source:
+def _listing(file: BinaryIO, path: Path, first_bytes: bytes) -> Source:
     problems = Problems()
-    chained = io.BufferedReader(_Chained(first, file))
+    chained = io.BufferedReader(_Chained(first_bytes, file))
     listing = read_listing(chained, problems)
     if not len(listing.slots):
         raise TraceFormatError(
@@ -272,8 +272,8 @@ class _TraceFile(io.FileIO):
 class _Chained(io.RawIOBase):
     """The bytes read for a look at the kind of file, then the rest of it."""
 
-    def __init__(self, first: bytes, file: BinaryIO) -> None:
-        self._first = first
+    def __init__(self, first_bytes: bytes, file: BinaryIO) -> None:
+        self._first = first_bytes
         self._file = file
 
     def readable(self) -> bool:

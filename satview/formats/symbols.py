@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from satview.base.errors import UsageError
 from satview.events.wire import KER_64BIT, WireClass, code
+from satview.formats.elf import Binary
 from satview.linkage.rows import rows_of_codes
 from satview.store.losses import KERNEL_PID
 from satview.store.trace import Trace
@@ -171,8 +172,6 @@ def _opened(path: Path, notes: list[str]) -> Binary | None:
 @lru_cache(_MOST_OPEN)
 def _read_once(path: Path, _size: int, _written_ns: int) -> Binary:
     """Return a program; a file that grows asks for the same ones time and again."""
-    from satview.formats.elf import Binary  # brings pyelftools, which few windows need
-
     return Binary(path)
 
 
@@ -205,7 +204,7 @@ def _best(paths: Mapping[str, list[Path]], name: str, notes: list[str]) -> Path 
 
     def alike(path: Path) -> int:
         pairs = zip(reversed(parts[:-1]), reversed(path.parts[:-1]), strict=False)
-        return next((at for at, (one, other) in enumerate(pairs) if one != other), len(parts) - 1)
+        return next((depth for depth, (one, other) in enumerate(pairs) if one != other), len(parts) - 1)
 
     best = [path for path in candidates if alike(path) == max(map(alike, candidates))]
     if len(best) > 1:

@@ -116,8 +116,8 @@ def _listed_rows(trace: Trace, slots: NDArray[np.int64], variants: NDArray[np.in
     """Return the rows of the events with these last slots, ascending, and their variants."""
     last = trace.last_slots()
     order = np.argsort(last, kind="stable")
-    at = np.minimum(np.searchsorted(last[order], slots), max(0, len(last) - 1))
-    is_there = last[order][at] == slots if len(last) else np.zeros(len(slots), np.bool_)
-    rows = order[at[is_there]] if len(last) else slots
+    position = np.minimum(np.searchsorted(last[order], slots), max(0, len(last) - 1))
+    is_there = last[order][position] == slots if len(last) else np.zeros(len(slots), np.bool_)
+    rows = order[position[is_there]] if len(last) else slots
     by_row = np.argsort(rows, kind="stable")
     return rows[by_row].astype(np.int64), variants[is_there][by_row]

@@ -36,16 +36,16 @@ RATIO_MAX: Final = 100
 _FREE_BYTES: Final = 256 << 20
 
 
-def is_packed(first: bytes) -> bool:
+def is_packed(first_bytes: bytes) -> bool:
     """Show by the first bytes whether a file is compressed by gzip or zstd."""
-    return first.startswith((_GZIP, _ZSTD))
+    return first_bytes.startswith((_GZIP, _ZSTD))
 
 
 class _Counting(io.RawIOBase):
     """Passes bytes on and counts them."""
 
-    def __init__(self, first: bytes, file: BinaryIO) -> None:
-        self._first, self._file = first, file
+    def __init__(self, first_bytes: bytes, file: BinaryIO) -> None:
+        self._first, self._file = first_bytes, file
         self.count = 0
 
     def readable(self) -> bool:
@@ -131,24 +131,24 @@ class _Bounded(io.RawIOBase):
         return len(data)
 
 
-def unpacked_stream(first: bytes, file: BinaryIO, path: Path) -> BinaryIO:
+def unpacked_stream(first_bytes: bytes, file: BinaryIO, path: Path) -> BinaryIO:
     """Return the bytes of a file, unpacked if they are compressed.
 
     Args:
-        first: What has been read of it already, 4 bytes or more unless it is shorter.
+        first_bytes: What has been read of it already, 4 bytes or more unless it is shorter.
         file: The rest.
         path: For messages.
 
     Raises:
         TraceFormatError: While reading: it is damaged, or unpacks to more than a trace can.
     """
-    packed = _Counting(first, file)
-    if first.startswith(_GZIP):
+    packed = _Counting(first_bytes, file)
+    if first_bytes.startswith(_GZIP):
         import gzip  # on first use
 
         unpacked = gzip.GzipFile(fileobj=packed, mode="rb")
         return io.BufferedReader(_Bounded(unpacked, packed, path, (EOFError, OSError, zlib.error)), _BLOCK)
-    if first.startswith(_ZSTD):
+    if first_bytes.startswith(_ZSTD):
         frames, fault = _zstd(packed)
         return io.BufferedReader(_Bounded(frames, packed, path, (EOFError, fault)), _BLOCK)
     return io.BufferedReader(packed, _BLOCK)
@@ -170,15 +170,15 @@ def zstd_block(data: bytes, size: int) -> bytes:
         ValueError: It is damaged, or unpacks to more.
     """
     frames, fault = _zstd(_Counting(b"", io.BytesIO(data)))
-    found = bytearray()
+    content = bytearray()
     try:
-        while len(found) <= size and (more := frames.read(_BLOCK)):
-            found += more
+        while len(content) <= size and (more := frames.read(_BLOCK)):
+            content += more
     except (fault, EOFError) as error:
         raise ValueError(str(error)) from error
-    if len(found) > size:
+    if len(content) > size:
         raise ValueError("it unpacks to more than it announces")
-    return bytes(found)
+    return bytes(content)
 
 
 def opened_plain(path: Path, open_plain: Callable[[Path], Trace], cancelled: Callable[[], bool] | None = None) -> Trace:
@@ -218,11 +218,11 @@ def _plain_file(file: BinaryIO, path: Path, cancelled: Callable[[], bool] | None
     """Unpack into a file of its own, which goes at the end of the block; a mapping of it lives on."""
     folder = Path(tempfile.mkdtemp(prefix="satview-"))
     try:
-        first = file.read(4)
+        first_bytes = file.read(4)
         name = "standard input" if str(path) == "-" else path.stem or path.name
         plain = folder / name
         with NewFile(plain) as out:
-            stream = unpacked_stream(first, file, path)
+            stream = unpacked_stream(first_bytes, file, path)
             while data := stream.read(_BLOCK):
                 if cancelled is not None and cancelled():
                     raise Cancelled("unpacking was stopped")

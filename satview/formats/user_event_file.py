@@ -143,7 +143,7 @@ class _Reader:
             if above is not None and element.class_number >= 0:
                 above.codes.append(element.event.code)
         elif element.tag == "datakey":
-            fields = tuple(self._with_texts(each, element.texts) for each in element.fields)
+            fields = tuple(self._with_texts(user_field, element.texts) for user_field in element.fields)
             self._refuse_unused(element)
             for code in dict.fromkeys(element.codes):
                 self._add(self.events[code], fields)
@@ -165,9 +165,11 @@ class _Reader:
         fields = (*event.fields, *fields)
         if len(fields) > _MOST_FIELDS:
             raise self._fault(f"an event of {len(fields)} fields; at most {_MOST_FIELDS} are possible")
-        if sum(each.count for each in fields) > _MOST_PARTS:
+        if sum(user_field.count for user_field in fields) > _MOST_PARTS:
             raise self._fault(f"an event of more than {_MOST_PARTS} values")
-        self._values += sum(each.count for each in fields[len(event.fields) if event.code in self.events else 0 :])
+        self._values += sum(
+            user_field.count for user_field in fields[len(event.fields) if event.code in self.events else 0 :]
+        )
         if self._values > _MOST_VALUES:
             raise self._fault(f"the events have more than {_MOST_VALUES:,} values, more than any trace has use for")
         self.events[event.code] = replace(event, fields=fields)
@@ -176,22 +178,22 @@ class _Reader:
 
     def _placed(self, values: dict[str, str]) -> list[UserField]:
         """Return the fields of a datakey; the first one has its offsets."""
-        found = list(self._formatted(_first(values, ("format", "sformat"))))
-        if not found:
+        fields = list(self._formatted(_first(values, ("format", "sformat"))))
+        if not fields:
             raise self._fault('a datakey without a format; write format="%4ux label"')
         offsets = tuple(self._whole(values, (name,), 0) for name in ("offset", "wide_offset"))
         if not all(0 <= offset <= _MOST_OFFSET for offset in offsets):
             raise self._fault(f"an offset of {max(offsets, key=abs)} bytes; 0 to {_MOST_OFFSET} are possible")
-        found[0] = replace(found[0], offsets=(offsets[0], offsets[1]))
+        fields[0] = replace(fields[0], offsets=(offsets[0], offsets[1]))
         shows = _first(values, ("show_masked_value",)).casefold() not in ("false", "0", "no")
-        return [replace(each, shows_number=shows) for each in found]
+        return [replace(user_field, shows_number=shows) for user_field in fields]
 
     def _take_texts(self, element: _Element, above: _Element) -> None:
         """Hand the texts of an element, and of those in it, to the one that it is in."""
         values, tag = element.values, element.tag
         if tag == "condition":
             when = self._condition(values)
-            above.texts += [(label, replace(each, when=when)) for label, each in element.texts]
+            above.texts += [(label, replace(text, when=when)) for label, text in element.texts]
             if element.texts or not values.get("string"):
                 return
         elif tag not in ("enum", "bitmask"):
@@ -208,11 +210,11 @@ class _Reader:
         return values.get("name", ""), self._whole(values, ("mask",), -1), self._whole(values, ("value",))
 
     def _with_texts(self, own: UserField, texts: list[tuple[str, ValueText]]) -> UserField:
-        return replace(own, texts=tuple(each for label, each in texts if label == own.label))
+        return replace(own, texts=tuple(text for label, text in texts if label == own.label))
 
     def _refuse_unused(self, element: _Element) -> None:
         """Note texts of fields that the format does not have, and a datakey of no events."""
-        labels = {each.label for each in element.fields}
+        labels = {user_field.label for user_field in element.fields}
         for label in dict.fromkeys(label for label, _ in element.texts if label not in labels):
             self._say(f"there is no field {label[:40]!r} in the format, so that its texts are not used")
         if not element.codes:
@@ -230,12 +232,12 @@ class _Reader:
     # ---- before 8.0 ----------------------------------------------------------------------------------------------
 
     def _class_of(self, values: dict[str, str], number: int) -> int:
-        found = _first(values, ("class", "id", "code")).strip()
+        text = _first(values, ("class", "id", "code")).strip()
         try:
-            own = int(found[:20], 0)
+            own = int(text[:20], 0)
             return own if 0 <= own <= CLASS_MASK else -1
         except ValueError:
-            name = (found or _first(values, _NAME_NAMES)).casefold()
+            name = (text or _first(values, _NAME_NAMES)).casefold()
             return int(WireClass.USER) if "us" in name[:2] else number if not name else -1
 
     def _event(self, values: dict[str, str], class_number: int) -> UserEvent:
@@ -243,10 +245,10 @@ class _Reader:
         if not 0 <= number <= _LAST:
             raise self._fault(f"event {number}: numbers of events are 0 to {_LAST}")
         name, fields = _first(values, _NAME_NAMES), self._formatted(_first(values, ("sformat", "format")))
-        found = UserEvent(number, name[:200], fields, class_number)
-        if class_number >= 0 and self._is_in_datakey() and (before := self.events.get(found.code)) is not None:
-            found = replace(before, name=found.name or before.name, fields=(*before.fields, *fields))
-        return found
+        event = UserEvent(number, name[:200], fields, class_number)
+        if class_number >= 0 and self._is_in_datakey() and (before := self.events.get(event.code)) is not None:
+            event = replace(before, name=event.name or before.name, fields=(*before.fields, *fields))
+        return event
 
     def _formatted(self, text: str) -> tuple[UserField, ...]:
         """Return the fields of a format such as `%4u1d depth %1u0c name`."""
@@ -272,11 +274,11 @@ class _Reader:
         is_signed = kind is not None and kind[2] is not None and not kind[1]
         is_signed |= _first(values, ("signed",)).casefold() in ("1", "true", "yes", "s", "signed")
         base = _first(values, ("base", "display", "format"))[:1] or ("c" if kind is not None and kind[3] else "d")
-        made = self._checked(
+        user_field = self._checked(
             _first(values, _NAME_NAMES) or element.text.strip(), size, is_signed,
             _first(values, ("count",)) or ("0" if is_text else "1"), base
         )  # fmt: skip
-        return replace(made, names=dict(element.names))
+        return replace(user_field, names=dict(element.names))
 
     def _checked(self, label: str, size: int, is_signed: bool, count: str, base: str) -> UserField:
         if size not in SIZES:
@@ -293,13 +295,13 @@ class _Reader:
         return is_value and bool(_first(element.values, ("value", "id")))
 
     def _whole(self, values: dict[str, str], names: tuple[str, ...], default: int | None = None) -> int:
-        found = _first(values, names).strip()
-        if not found and default is not None:
+        text = _first(values, names).strip()
+        if not text and default is not None:
             return default
         try:
-            return int(found[:20], 0)
+            return int(text[:20], 0)
         except ValueError:
-            raise self._fault(f"{names[0]}={found!r:.30} is no number") from None
+            raise self._fault(f"{names[0]}={text!r:.30} is no number") from None
 
 
 def _first(values: dict[str, str], names: tuple[str, ...]) -> str:

@@ -73,28 +73,28 @@ def last_of_usual(
         uint32 (n,), rows of entries, `NO_EVENT` for none; and bool (n,): there is only one since then.
     """
     entries = interrupt_rows(trace)
-    found = last_of_codes(trace, _INTERRUPTS, rows)
-    found[(found != NO_EVENT) & (found < since)] = NO_EVENT
-    at = np.flatnonzero(found != NO_EVENT)
+    interrupt = last_of_codes(trace, _INTERRUPTS, rows)
+    interrupt[(interrupt != NO_EVENT) & (interrupt < since)] = NO_EVENT
+    preceded = np.flatnonzero(interrupt != NO_EVENT)
     is_only = np.zeros(len(rows), np.bool_)
-    before = last_of_codes(trace, _INTERRUPTS, found[at])
-    is_only[at] = (before == NO_EVENT) | (before < since[at])
-    if not len(at):
-        return found, is_only
+    before = last_of_codes(trace, _INTERRUPTS, interrupt[preceded])
+    is_only[preceded] = (before == NO_EVENT) | (before < since[preceded])
+    if not len(preceded):
+        return interrupt, is_only
     vector, count = trace.cached("links.vectors", _vectors)
-    own = vector[positions(entries, found[at])]
-    usual = _most_frequent(group[at], own, count)
+    own = vector[positions(entries, interrupt[preceded])]
+    usual = _most_frequent(group[preceded], own, count)
     other = np.flatnonzero(usual != own)
     cpu = trace.events.cpu
     key = cpu[entries] * np.int64(count) + vector
     order = stable_order(key)
     key = key[order] << 32 | entries[order]
-    at, source = at[other], cpu[rows[at[other]]] * np.int64(count) + usual[other]
-    position = positions(key, source << 32 | rows[at]) - 1
+    preceded, source = preceded[other], cpu[rows[preceded[other]]] * np.int64(count) + usual[other]
+    position = positions(key, source << 32 | rows[preceded]) - 1
     last = key[np.maximum(position, 0)]
-    found[at] = np.where((position >= 0) & (last >> 32 == source), last & 0xFFFFFFFF, NO_EVENT)
-    found[(found != NO_EVENT) & (found < since)] = NO_EVENT
-    return found, is_only
+    interrupt[preceded] = np.where((position >= 0) & (last >> 32 == source), last & 0xFFFFFFFF, NO_EVENT)
+    interrupt[(interrupt != NO_EVENT) & (interrupt < since)] = NO_EVENT
+    return interrupt, is_only
 
 
 def _vectors(trace: Trace) -> tuple[NDArray[np.intp], int]:
@@ -119,17 +119,17 @@ def _most_frequent(group: NDArray[np.int64], number: NDArray[np.intp], count: in
     return np.asarray((kinds[is_last] % count)[which])
 
 
-def quiet_between(trace: Trace, first: NDArray[np.uint32], last: NDArray[np.uint32]) -> NDArray[np.bool_]:
+def quiet_between(trace: Trace, begin: NDArray[np.uint32], end: NDArray[np.uint32]) -> NDArray[np.bool_]:
     """Return for pairs of events of one CPU whether that CPU logs nothing but interrupts in between.
 
     Args:
         trace: The events.
-        first: uint32 (n,), rows.
-        last: uint32 (n,), rows behind them, on the same CPUs.
+        begin: uint32 (n,), rows.
+        end: uint32 (n,), rows behind them, on the same CPUs.
     """
-    if not len(last):
+    if not len(end):
         return np.ones(0, np.bool_)
     table = np.ones(wire.CODE_COUNT, np.bool_)
     table[np.arange(wire.CODE_COUNT) >> wire.CLASS_SHIFT == wire.WireClass.INT] = False
     table[np.arange(wire.CODE_COUNT) >> wire.CLASS_SHIFT == wire.WireClass.CONTROL] = False
-    return np.asarray(last_in_table(trace, table, last) == first)
+    return np.asarray(last_in_table(trace, table, end) == begin)

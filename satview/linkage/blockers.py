@@ -45,8 +45,8 @@ def owners_within(trace: Trace, word: _Ints, pid: _Ints) -> _Ints:
     for tid, part, mask in ((high, low, 0xFFFF), (low, high, 0x7FFF)):
         who = thread_rows(trace, pid.astype(np.uint32), tid.astype(np.uint32))
         logged.append(np.where((part == pid & mask) & (tid > 0), who, 0))
-    first, second = logged
-    return np.where((first > 0) & (second > 0) & (first != second), -1, np.where(first > 0, first, second))
+    by_high, by_low = logged
+    return np.where((by_high > 0) & (by_low > 0) & (by_high != by_low), -1, np.where(by_high > 0, by_high, by_low))
 
 
 def owners_anywhere(trace: Trace, word: _Ints) -> _Ints:
@@ -64,10 +64,10 @@ def owners_anywhere(trace: Trace, word: _Ints) -> _Ints:
     codes = np.concatenate((tid[who] << 16 | pid[who] & 0xFFFF, (pid[who] & 0x7FFF) << 16 | tid[who]))
     order = np.argsort(codes, kind="stable")
     codes, thread = codes[order], np.tile(who, 2)[order]
-    first, last = np.searchsorted(codes, word), np.searchsorted(codes, word, side="right")
+    start, stop = np.searchsorted(codes, word), np.searchsorted(codes, word, side="right")
     out = np.full(len(word), -1, np.int64)
-    fits = np.flatnonzero(last == first + 1)
-    out[fits] = thread[first[fits]]
+    fits = np.flatnonzero(stop == start + 1)
+    out[fits] = thread[start[fits]]
     return out
 
 
@@ -80,11 +80,11 @@ def owner_of(trace: Trace, word: int, pid: int) -> tuple[int, Certainty] | None:
         pid: Process of the thread that uses the mutex.
     """
     words = np.array([word & OWNER_MASK], np.int64)
-    mine = int(owners_within(trace, words, np.array([pid], np.int64))[0])
-    if mine > UNKNOWN_THREAD:
-        return mine, Certainty.EXACT
-    other = int(owners_anywhere(trace, words)[0])
-    return (other, Certainty.INFERRED) if other > UNKNOWN_THREAD else None
+    in_process = int(owners_within(trace, words, np.array([pid], np.int64))[0])
+    if in_process > UNKNOWN_THREAD:
+        return in_process, Certainty.EXACT
+    elsewhere = int(owners_anywhere(trace, words)[0])
+    return (elsewhere, Certainty.INFERRED) if elsewhere > UNKNOWN_THREAD else None
 
 
 SEND: Final = STATE_BY_NAME["SEND"].value
@@ -131,125 +131,129 @@ def blockers(trace: Trace) -> Blockers:
 
 
 def _blockers(trace: Trace) -> Blockers:
-    found = waits(trace)
-    thread, pid = np.full(len(found), -1, np.int32), np.full(len(found), -1, np.int32)
-    certainty = np.zeros(len(found), np.uint8)
+    all_waits = waits(trace)
+    thread, pid = np.full(len(all_waits), -1, np.int32), np.full(len(all_waits), -1, np.int32)
+    certainty = np.zeros(len(all_waits), np.uint8)
 
-    def assign(at: NDArray[np.intp], who: _Ints, how: Certainty) -> None:
+    def assign(position: NDArray[np.intp], who: _Ints, how: Certainty) -> None:
         """Take threads for waits that have none yet; -1 for none."""
-        fits = (who > UNKNOWN_THREAD) & (thread[at] < 0)
-        at, who = at[fits], who[fits]
-        thread[at], pid[at], certainty[at] = who, trace.threads.pid[who], how
+        fits = (who > UNKNOWN_THREAD) & (thread[position] < 0)
+        position, who = position[fits], who[fits]
+        thread[position], pid[position], certainty[position] = who, trace.threads.pid[who], how
 
-    at, server, to = _of_messages(trace, found)
+    wait, server, to = _of_messages(trace, all_waits)
     known = to > 0
-    pid[at[known]], certainty[at[known]] = to[known], Certainty.EXACT
-    assign(at, server, Certainty.EXACT)
-    at = np.flatnonzero((found.value == JOIN) & found.has_object)
-    mine = trace.threads.pid[found.thread[at]].view(np.uint32)
-    assign(at, thread_rows(trace, mine, found.object[at].astype(np.uint32)), Certainty.EXACT)
-    at = np.flatnonzero((found.value == MUTEX) & found.has_object)
-    word, is_known = _owner_words(trace, found, at)
-    assign(at, _owners(trace, found, at, word, is_known), Certainty.EXACT)
-    assign(at, _owners_elsewhere(trace, found, at, word, is_known), Certainty.INFERRED)
-    assign(at, _next_to_give(trace, at), Certainty.INFERRED)
+    pid[wait[known]], certainty[wait[known]] = to[known], Certainty.EXACT
+    assign(wait, server, Certainty.EXACT)
+    wait = np.flatnonzero((all_waits.value == JOIN) & all_waits.has_object)
+    own_pid = trace.threads.pid[all_waits.thread[wait]].view(np.uint32)
+    assign(wait, thread_rows(trace, own_pid, all_waits.object[wait].astype(np.uint32)), Certainty.EXACT)
+    wait = np.flatnonzero((all_waits.value == MUTEX) & all_waits.has_object)
+    word, is_known = _owner_words(trace, all_waits, wait)
+    assign(wait, _owners(trace, all_waits, wait, word, is_known), Certainty.EXACT)
+    assign(wait, _owners_elsewhere(trace, all_waits, wait, word, is_known), Certainty.INFERRED)
+    assign(wait, _next_to_give(trace, wait), Certainty.INFERRED)
     for states in ((MUTEX,), RWLOCKS):
-        at = np.flatnonzero(np.isin(found.value, states) & found.has_object & (found.end_row != OPEN))
-        assign(at, _who_let_in(trace, found, at), Certainty.INFERRED)
-    return Blockers(found, thread, pid, certainty)
+        wait = np.flatnonzero(np.isin(all_waits.value, states) & all_waits.has_object & (all_waits.end_row != OPEN))
+        assign(wait, _who_let_in(trace, all_waits, wait), Certainty.INFERRED)
+    return Blockers(all_waits, thread, pid, certainty)
 
 
-def _of_messages(trace: Trace, found: Waits) -> tuple[NDArray[np.intp], _Ints, _Ints]:
+def _of_messages(trace: Trace, all_waits: Waits) -> tuple[NDArray[np.intp], _Ints, _Ints]:
     """Return waits for messages, thread that has received each (in SEND nobody, -1), process it was sent to (or -1)."""
-    at = np.flatnonzero((found.value == SEND) | (found.value == REPLY))
-    sent = last_sends(trace, found.thread[at], found.row[at])
+    wait = np.flatnonzero((all_waits.value == SEND) | (all_waits.value == REPLY))
+    sent = last_sends(trace, all_waits.thread[wait], all_waits.row[wait])
     # The send is part of the call that the thread waits in.
-    fits = (sent != NO_EVENT) & (found.call_row[at] != NO_EVENT) & (sent > found.call_row[at])
-    at, sent = at[fits], sent[fits]
-    whole = is_whole(trace, sent, found.row[at])
-    at, sent = at[whole], sent[whole]
+    fits = (sent != NO_EVENT) & (all_waits.call_row[wait] != NO_EVENT) & (sent > all_waits.call_row[wait])
+    wait, sent = wait[fits], sent[fits]
+    whole = is_whole(trace, sent, all_waits.row[wait])
+    wait, sent = wait[whole], sent[whole]
     to = comm_words(trace, sent)[1].view(np.int32).astype(np.int64)
     received = messages(trace).ends_of(sent)
-    server = np.full(len(at), -1, np.int64)
-    known = (received != NO_EVENT) & (found.value[at] == REPLY)
+    server = np.full(len(wait), -1, np.int64)
+    known = (received != NO_EVENT) & (all_waits.value[wait] == REPLY)
     server[known] = trace.events.thread[received[known]]
-    return at, server, to
+    return wait, server, to
 
 
-def _owner_words(trace: Trace, found: Waits, at: NDArray[np.intp]) -> tuple[_Ints, NDArray[np.bool_]]:
+def _owner_words(trace: Trace, all_waits: Waits, wait: NDArray[np.intp]) -> tuple[_Ints, NDArray[np.bool_]]:
     """Return the words of mutexes that threads wait for without bit 31, and whether they are known."""
-    word, known = argument(trace, found.call_row[at], "owner")
-    known &= found.first_row[at] == found.row[at]  # within SYNC_CONDVAR_WAIT it is the word of another object
+    word, known = argument(trace, all_waits.call_row[wait], "owner")
+    # Within SYNC_CONDVAR_WAIT it is the word of another object.
+    known &= all_waits.first_row[wait] == all_waits.row[wait]
     return word & OWNER_MASK, known
 
 
-def _owners(trace: Trace, found: Waits, at: NDArray[np.intp], word: _Ints, known: NDArray[np.bool_]) -> _Ints:
+def _owners(trace: Trace, all_waits: Waits, wait: NDArray[np.intp], word: _Ints, known: NDArray[np.bool_]) -> _Ints:
     """Return the threads that the words of mutexes name as owners in the process that waits, -1 for none."""
-    who = owners_within(trace, word, trace.threads.pid[found.thread[at]].astype(np.int64))
+    who = owners_within(trace, word, trace.threads.pid[all_waits.thread[wait]].astype(np.int64))
     return np.where(known, who, 0)
 
 
-def _owners_elsewhere(trace: Trace, found: Waits, at: NDArray[np.intp], word: _Ints, known: NDArray[np.bool_]) -> _Ints:
+def _owners_elsewhere(
+    trace: Trace, all_waits: Waits, wait: NDArray[np.intp], word: _Ints, known: NDArray[np.bool_]
+) -> _Ints:
     """Return the threads of any process that the words of mutexes fit, -1 where that is none or several."""
     out = np.where(known, owners_anywhere(trace, word), -1)
-    out[out == found.thread[at]] = -1
+    out[out == all_waits.thread[wait]] = -1
     return out
 
 
-def _next_to_give(trace: Trace, at: NDArray[np.intp]) -> _Ints:
+def _next_to_give(trace: Trace, wait: NDArray[np.intp]) -> _Ints:
     """Return for waits for a mutex the thread that gives it up next while they last, -1 for none."""
-    found, known = waits(trace), mutexes(trace)
+    all_waits, known = waits(trace), mutexes(trace)
     gives = known.gives
     order = stable_order(gives.mutex + 1)
     key = (gives.mutex[order] << 32 | gives.row[order])[np.searchsorted(gives.mutex[order], 0) :]
     order = order[len(order) - len(key) :]
-    out = np.full(len(at), -1, np.int64)
-    mutex = known.of_wait[at].astype(np.int64)
-    position = np.searchsorted(key, mutex << 32 | found.row[at])
+    out = np.full(len(wait), -1, np.int64)
+    mutex = known.of_wait[wait].astype(np.int64)
+    position = np.searchsorted(key, mutex << 32 | all_waits.row[wait])
     fits = np.flatnonzero((position < len(key)) & (mutex >= 0))
-    give = order[position[fits]]
-    is_mine = gives.mutex[give] == mutex[fits]
-    is_mine &= (found.end_row[at[fits]] == OPEN) | (gives.row[give] < found.end_row[at[fits]])
-    is_mine &= gives.thread[give] != found.thread[at[fits]]
+    waiting, give = wait[fits], order[position[fits]]
+    gives_next = gives.mutex[give] == mutex[fits]
+    gives_next &= (all_waits.end_row[waiting] == OPEN) | (gives.row[give] < all_waits.end_row[waiting])
+    gives_next &= gives.thread[give] != all_waits.thread[waiting]
     # A wait for a condition of which the mutex is not known may have given it up before.
     unclear = gives.row[gives.mutex < 0]
     process = trace.threads.process
-    owner, unclear_owner = process[found.thread[at[fits]]].astype(np.int64), process[gives.thread[gives.mutex < 0]]
+    owner, unclear_owner = process[all_waits.thread[waiting]].astype(np.int64), process[gives.thread[gives.mutex < 0]]
     rows = np.sort(unclear_owner.astype(np.int64) << 32 | unclear)
-    is_mine &= (np.searchsorted(rows, owner << 32 | found.row[at[fits]])
+    gives_next &= (np.searchsorted(rows, owner << 32 | all_waits.row[waiting])
                 == np.searchsorted(rows, owner << 32 | gives.row[give]))  # fmt: skip
-    is_mine &= ~known.may_be_given(found.row[at[fits]].astype(np.int64), gives.row[give].astype(np.int64))
-    out[fits[is_mine]] = gives.thread[give[is_mine]]
+    gives_next &= ~known.may_be_given(all_waits.row[waiting].astype(np.int64), gives.row[give].astype(np.int64))
+    out[fits[gives_next]] = gives.thread[give[gives_next]]
     return out
 
 
-def _who_let_in(trace: Trace, found: Waits, at: NDArray[np.intp]) -> _Ints:
+def _who_let_in(trace: Trace, all_waits: Waits, wait: NDArray[np.intp]) -> _Ints:
     """Return for waits for a lock the thread that held it and whose call ended the wait, -1 for none.
 
     Only a thread that holds the lock can let others in, from another process too. One that itself got a lock by a wait
     that ended during this one may not have held it as this one began.
     """
-    out = np.full(len(at), -1, np.int64)
-    if not len(at):
+    out = np.full(len(wait), -1, np.int64)
+    if not len(wait):
         return out
     woken = wake_ups(trace)
-    link = woken.ended_by(found.end_row[at])
+    link = woken.ended_by(all_waits.end_row[wait])
     known = np.flatnonzero(link >= 0)
     cause = woken.from_row[link[known]]
     is_lock = np.isin(cause, entries_of(trace, "SYNC_RWLOCK", "SYNC_MUTEX_UNLOCK"))
     known, cause = known[is_lock], cause[is_lock]
     who = trace.events.thread[cause].astype(np.int64)
     # The newest wait of that thread for the same lock before its call.
-    order = np.lexsort((found.row[at], found.thread[at]))
-    key = found.thread[at][order].astype(np.int64) << 32 | found.end_row[at][order]
+    order = np.lexsort((all_waits.row[wait], all_waits.thread[wait]))
+    key = all_waits.thread[wait][order].astype(np.int64) << 32 | all_waits.end_row[wait][order]
     position = np.searchsorted(key, who << 32 | cause) - 1
-    before = at[order[np.maximum(position, 0)]]
-    waited = (position >= 0) & (found.thread[before] == who) & (found.end_row[before] > found.row[at[known]])
+    before = wait[order[np.maximum(position, 0)]]
+    waited = (position >= 0) & (all_waits.thread[before] == who)
+    waited &= all_waits.end_row[before] > all_waits.row[wait[known]]
     out[known[~waited]] = who[~waited]
     return out
 
 
-def holders_at(trace: Trace, found: Blockers, wait: _Ints, bound: int) -> tuple[_Ints, _Ints]:
+def holders_at(trace: Trace, all_blockers: Blockers, wait: _Ints, bound: int) -> tuple[_Ints, _Ints]:
     """Return who holds what threads wait for in state MUTEX just before an event.
 
     Who held it as the wait began, unless that thread has given it up since: then who got it in the kernel meanwhile. A
@@ -257,24 +261,24 @@ def holders_at(trace: Trace, found: Blockers, wait: _Ints, bound: int) -> tuple[
 
     Args:
         trace: The events.
-        found: Whom its waits are for.
-        wait: int64 (n,), rows of `found`, all in that state.
+        all_blockers: Whom its waits are for.
+        wait: int64 (n,), rows of `all_blockers`, all in that state.
         bound: Row of the event table, or their number.
 
     Returns:
         int64 (n,), rows of the thread table, -1 where it is not known; and int64 (n,), `Certainty`, 0 for those.
     """
     known = mutexes(trace)
-    holder, certainty = found.thread[wait].astype(np.int64), found.certainty[wait].astype(np.int64)
+    holder, certainty = all_blockers.thread[wait].astype(np.int64), all_blockers.certainty[wait].astype(np.int64)
     has_given = _have_given(
-        known, holder, known.of_wait[wait].astype(np.int64), found.waits.row[wait].astype(np.int64), bound
+        known, holder, known.of_wait[wait].astype(np.int64), all_blockers.waits.row[wait].astype(np.int64), bound
     )
     holder[has_given], certainty[has_given] = -1, 0
-    mutex, thread, how = _held(trace, found, known, bound)
+    mutex, thread, how = _held(trace, all_blockers, known, bound)
     for i in np.flatnonzero((holder < 0) & (known.of_wait[wait] >= 0)).tolist():
-        mine = np.flatnonzero((mutex == known.of_wait[wait[i]]) & (thread != found.waits.thread[wait[i]]))
-        if len(mine) == 1:
-            holder[i], certainty[i] = thread[mine[0]], how[mine[0]]
+        candidates = np.flatnonzero((mutex == known.of_wait[wait[i]]) & (thread != all_blockers.waits.thread[wait[i]]))
+        if len(candidates) == 1:
+            holder[i], certainty[i] = thread[candidates[0]], how[candidates[0]]
     return holder, certainty
 
 
@@ -289,11 +293,11 @@ def _have_given(known: Mutexes, holder: _Ints, mutex: _Ints, row: _Ints, bound: 
     return out
 
 
-def _held(trace: Trace, found: Blockers, known: Mutexes, bound: int) -> tuple[_Ints, _Ints, _Ints]:
+def _held(trace: Trace, all_blockers: Blockers, known: Mutexes, bound: int) -> tuple[_Ints, _Ints, _Ints]:
     """Return the mutexes that threads got by waiting and have at the bound: mutex, thread and certainty of each."""
-    table, waiting = holds(trace), found.waits
-    at = np.flatnonzero((table.from_row < bound) & (table.to_row >= bound))
+    table, waiting = holds(trace), all_blockers.waits
+    held = np.flatnonzero((table.from_row < bound) & (table.to_row >= bound))
     over = waiting.call_row[(waiting.value == MUTEX) & (waiting.end_row < bound)]
-    at = at[np.isin(table.from_row[at], over)]
-    position = np.searchsorted(known.gets.row, table.from_row[at])
-    return known.gets.mutex[position], known.gets.thread[position], table.certainty[at].astype(np.int64)
+    held = held[np.isin(table.from_row[held], over)]
+    position = np.searchsorted(known.gets.row, table.from_row[held])
+    return known.gets.mutex[position], known.gets.thread[position], table.certainty[held].astype(np.int64)

@@ -38,12 +38,12 @@ def calls(trace: Trace) -> tuple[tuple[_Rows, _Rows], tuple[_Rows, _Rows]]:
     if not len(losses(trace)):
         return known, unknown
     sure = is_whole(trace, *known)
-    first, last = unknown
-    is_sure = np.ones(len(first), np.bool_)
-    for cpu in np.unique(trace.events.cpu[first]).tolist():
-        mine = trace.events.cpu[first] == cpu
-        is_sure[mine] = is_whole_on(trace, cpu, first[mine], last[mine])
-    return (known[0][sure], known[1][sure]), (first[is_sure], last[is_sure])
+    enter, leave = unknown
+    is_sure = np.ones(len(enter), np.bool_)
+    for cpu in np.unique(trace.events.cpu[enter]).tolist():
+        of_cpu = trace.events.cpu[enter] == cpu
+        is_sure[of_cpu] = is_whole_on(trace, cpu, enter[of_cpu], leave[of_cpu])
+    return (known[0][sure], known[1][sure]), (enter[is_sure], leave[is_sure])
 
 
 def _call_ends(trace: Trace) -> tuple[tuple[_Rows, _Rows], tuple[_Rows, _Rows]]:
@@ -121,12 +121,12 @@ def _ends_of(
     if trace.pairs is not None or trace.axis is not None or are_made(trace):
         return partners(trace)[entries]
     out = np.full(len(entries), NO_EVENT, np.uint32)
-    for first, last in pairs_of(trace) if len(entries) else ():
-        for start in range(0, len(first), _AT_ONCE):
+    for enter, leave in pairs_of(trace) if len(entries) else ():
+        for start in range(0, len(enter), _AT_ONCE):
             some = slice(start, start + _AT_ONCE)
-            position = positions(entries, first[some])
-            is_requested = entries.take(position, mode="clip") == first[some]
-            out[position[is_requested]] = last[some][is_requested]
+            position = positions(entries, enter[some])
+            is_requested = entries.take(position, mode="clip") == enter[some]
+            out[position[is_requested]] = leave[some][is_requested]
     return out
 
 

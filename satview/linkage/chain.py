@@ -152,24 +152,24 @@ def causes(trace: Trace, event: int) -> tuple[Step, ...]:
         trace: The events.
         event: Row of the event table.
     """
-    found, row = [], np.array([event], np.uint32)
+    steps, row = [], np.array([event], np.uint32)
     for kind, (_, relation) in _RELATIONS.items():
         table = link_table(trace, kind)
-        at = int(table.ended_by(row)[0])
-        if at >= 0:
-            link = table[at]
-            found.append(Step(relation, link.from_row, link.certainty))
+        position = int(table.ended_by(row)[0])
+        if position >= 0:
+            link = table[position]
+            steps.append(Step(relation, link.from_row, link.certainty))
     value = int(trace.catalogue.state_value_of_code[trace.events.code[event]])
     if value == RUNNING:
         before = _state_before(trace, event)
         if before >= 0 and trace.catalogue.state_value_of_code[trace.events.code[before]] == READY:
-            found.append(Step(Relation.WAS_READY, before, Certainty.EXACT))
-    is_delivered = any(step.relation is Relation.DELIVERED_BY for step in found)
+            steps.append(Step(Relation.WAS_READY, before, Certainty.EXACT))
+    is_delivered = any(step.relation is Relation.DELIVERED_BY for step in steps)
     if not is_delivered and int(trace.events.code[event]) >> wire.CLASS_SHIFT == wire.WireClass.COMM:
         call = int(actors.open_calls(trace, row)[0])
         if call != NO_EVENT:
-            found.append(Step(Relation.WITHIN, call, Certainty.EXACT))
-    return tuple(found)
+            steps.append(Step(Relation.WITHIN, call, Certainty.EXACT))
+    return tuple(steps)
 
 
 def effects(trace: Trace, event: int) -> tuple[Step, ...]:
@@ -179,24 +179,24 @@ def effects(trace: Trace, event: int) -> tuple[Step, ...]:
         trace: The events.
         event: Row of the event table.
     """
-    found, row = [], np.array([event], np.uint32)
+    steps, row = [], np.array([event], np.uint32)
     code = int(trace.events.code[event])
     if code >> wire.CLASS_SHIFT == wire.WireClass.KER_CALL:
-        found += [Step(Relation.SENDS, sent, Certainty.EXACT) for sent in _sent_within(trace, event)]
+        steps += [Step(Relation.SENDS, sent, Certainty.EXACT) for sent in _sent_within(trace, event)]
     for kind, (relation, _) in _RELATIONS.items():
         table = link_table(trace, kind)
-        first, end = np.searchsorted(table.from_row, (event, event + 1)).tolist()
-        for at in range(first, min(end, first + _MOST_EFFECTS)):
-            link = table[at]
-            if link.to_row != OPEN and not any(step.row == link.to_row for step in found):
-                found.append(Step(relation, link.to_row, link.certainty))
+        start, end = np.searchsorted(table.from_row, (event, event + 1)).tolist()
+        for position in range(start, min(end, start + _MOST_EFFECTS)):
+            link = table[position]
+            if link.to_row != OPEN and not any(step.row == link.to_row for step in steps):
+                steps.append(Step(relation, link.to_row, link.certainty))
     value = int(trace.catalogue.state_value_of_code[code])
     end_row = int(state_ends(trace)[row][0])
     if value == READY and end_row not in (NO_EVENT, OPEN):
-        found.append(Step(Relation.RUNS, end_row, Certainty.EXACT))
+        steps.append(Step(Relation.RUNS, end_row, Certainty.EXACT))
     elif value not in (READY, RUNNING) and end_row not in (NO_EVENT, OPEN):
-        found.append(Step(Relation.ENDS, end_row, Certainty.EXACT))
-    return tuple(found)
+        steps.append(Step(Relation.ENDS, end_row, Certainty.EXACT))
+    return tuple(steps)
 
 
 def way(trace: Trace, event: int, most: int = 12) -> tuple[Hop, ...]:
@@ -227,12 +227,12 @@ def waits_for(trace: Trace, event: int) -> WaitsFor | None:
     """
     known = blockers(trace)
     waits = known.waits
-    at = np.flatnonzero(waits.row == event)
-    if not len(at):
-        at = np.flatnonzero(waits.call_row == event)[-1:]
-    if not len(at):
+    candidates = np.flatnonzero(waits.row == event)
+    if not len(candidates):
+        candidates = np.flatnonzero(waits.call_row == event)[-1:]
+    if not len(candidates):
         return None
-    position = int(at[0])
+    position = int(candidates[0])
     certainty = int(known.certainty[position])
     return WaitsFor(
         int(waits.value[position]), int(known.thread[position]), int(known.pid[position]),
@@ -250,7 +250,7 @@ def _state_before(trace: Trace, event: int) -> int:
 def _sent_within(trace: Trace, call: int) -> list[int]:
     """Return the events of class COMM that a kernel call logged."""
     rows = rows_of_class(trace, wire.WireClass.COMM)
-    first = int(np.searchsorted(rows, call))
-    near = rows[first : first + _EVENTS_IN_A_CALL]
+    start = int(np.searchsorted(rows, call))
+    near = rows[start : start + _EVENTS_IN_A_CALL]
     near = near[trace.events.cpu[near] == trace.events.cpu[call]]
     return [int(row) for row in near[actors.open_calls(trace, near) == call]]

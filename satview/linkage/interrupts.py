@@ -88,10 +88,10 @@ def _on_every_cpu(trace: Trace, makers: Iterable[_Maker]) -> tuple[_Rows, _Rows]
     for cpu, rows in by_cpu(trace, rows_of_class(trace, wire.WireClass.INT)):
         kind = _kinds(trace, rows)
         for maker in makers:
-            first, last = maker(trace, cpu, rows, kind)
-            sure = is_whole_on(trace, cpu, first, last)
-            enters.append(first[sure])
-            exits.append(last[sure])
+            enter, leave = maker(trace, cpu, rows, kind)
+            sure = is_whole_on(trace, cpu, enter, leave)
+            enters.append(enter[sure])
+            exits.append(leave[sure])
     return np.concatenate(enters), np.concatenate(exits)
 
 
@@ -109,14 +109,14 @@ def _steps(kind: NDArray[np.integer], entries: tuple[int, ...], leave: int) -> N
 def _entries_and_exits(trace: Trace, cpu: int, rows: _Rows, kind: _Kinds) -> tuple[_Rows, _Positions, NDArray[np.int8]]:
     """Return rows, part and step, as `Nesting` has them, of the events of class INT of a CPU."""
     step = _steps(kind, _ENTRIES, _EXIT)
-    at = np.flatnonzero(step)
-    return rows[at], part_of(trace, cpu, rows[at]), step[at]
+    borders = np.flatnonzero(step)
+    return rows[borders], part_of(trace, cpu, rows[borders]), step[borders]
 
 
 def _interrupts(trace: Trace, cpu: int, rows: _Rows, kind: _Kinds) -> tuple[_Rows, _Rows]:
     rows, part, step = _entries_and_exits(trace, cpu, rows, kind)
-    first, last = nested_pairs(step, part)
-    return rows[first], rows[last]
+    enter, leave = nested_pairs(step, part)
+    return rows[enter], rows[leave]
 
 
 def _handlers(trace: Trace, cpu: int, rows: _Rows, kind: _Kinds) -> tuple[_Rows, _Rows]:
@@ -128,18 +128,18 @@ def _handlers(trace: Trace, cpu: int, rows: _Rows, kind: _Kinds) -> tuple[_Rows,
     # At one depth an interrupt's handlers are between its entry and the next entry there. An exit without entry ends
     # an interrupt too: what was handled before belongs to that.
     is_border = (of_interrupt > 0) | ((of_interrupt < 0) & (np.append(0, depth[:-1]) == 0))
-    at = np.flatnonzero(is_border | (of_handler != 0))
+    borders = np.flatnonzero(is_border | (of_handler != 0))
     deepest = int(depth.max(initial=0)) + 1
-    level = part[at] * deepest + depth[at]
-    at = at[stable_order(level)]
-    level = part[at] * deepest + depth[at]
-    interrupt = np.cumsum(is_border[at] | np.append(True, level[1:] != level[:-1])[: len(at)])
-    at, interrupt = at[of_handler[at] != 0], interrupt[of_handler[at] != 0]
-    first, last = nested_pairs(of_handler[at], interrupt)
-    return rows[at[first]], rows[at[last]]
+    level = part[borders] * deepest + depth[borders]
+    borders = borders[stable_order(level)]
+    level = part[borders] * deepest + depth[borders]
+    interrupt = np.cumsum(is_border[borders] | np.append(True, level[1:] != level[:-1])[: len(borders)])
+    steps, interrupt = borders[of_handler[borders] != 0], interrupt[of_handler[borders] != 0]
+    enter, leave = nested_pairs(of_handler[steps], interrupt)
+    return rows[steps[enter]], rows[steps[leave]]
 
 
 def _dispatches(_trace: Trace, _cpu: int, rows: _Rows, kind: _Kinds) -> tuple[_Rows, _Rows]:
     is_entry = np.isin(kind, (*_ENTRIES, _DELIVERY))
-    at = np.flatnonzero(is_entry[:-1] & np.isin(kind[1:], _HANDLER_ENTRIES))
-    return rows[at], rows[at + 1]
+    entry = np.flatnonzero(is_entry[:-1] & np.isin(kind[1:], _HANDLER_ENTRIES))
+    return rows[entry], rows[entry + 1]

@@ -21,14 +21,14 @@ from satview.linkage.transactions import Transactions, transactions
 from satview.linkage.waits import Waits
 from satview.store.axis import FileAxis, Joiner, Part, concatenated, scaled
 
-_Found = NDArray[Any]
+_Column = NDArray[Any]
 _ROWS: Final = frozenset({"row"})
 _THREADS: Final = frozenset({"thread", "client", "server"})
 _PIDS: Final = frozenset({"pid", "server_pid"})
 _MOMENTS: Final = frozenset({"start", "end"})
 
 
-def _column(part: Part, name: str, own: _Found) -> _Found:
+def _column(part: Part, name: str, own: _Column) -> _Column:
     """Return a column of a file's table as it is on the axis; what the column holds follows from its name."""
     if name in _ROWS or name.endswith("_row"):
         return part.axis_rows(own)
@@ -43,100 +43,102 @@ def _column(part: Part, name: str, own: _Found) -> _Found:
     return own
 
 
-def _columns(axis: FileAxis, found: Sequence[Any], names: Sequence[str]) -> dict[str, _Found]:
+def _columns(axis: FileAxis, per_file: Sequence[Any], names: Sequence[str]) -> dict[str, _Column]:
     return {
         name: concatenated([_column(part, name, getattr(own, name))
-                            for part, own in zip(axis.parts, found, strict=True)])
+                            for part, own in zip(axis.parts, per_file, strict=True)])
         for name in names
     }  # fmt: skip
 
 
 def _names(kind: type) -> list[str]:
-    return [each.name for each in fields(kind)]
+    return [field.name for field in fields(kind)]
 
 
-def _event_column(axis: FileAxis, found: list[NDArray[np.uint32]]) -> NDArray[np.uint32]:
+def _event_column(axis: FileAxis, per_file: list[NDArray[np.uint32]]) -> NDArray[np.uint32]:
     """Return a column over all events that holds rows of events."""
     out = np.full(len(axis.part_of), NO_EVENT, np.uint32)
-    for part, own in zip(axis.parts, found, strict=True):
+    for part, own in zip(axis.parts, per_file, strict=True):
         out[part.rows] = part.axis_rows(own)
     return out
 
 
-def _rows(axis: FileAxis, found: list[NDArray[np.uint32]]) -> NDArray[np.uint32]:
-    return np.sort(concatenated([part.axis_rows(own) for part, own in zip(axis.parts, found, strict=True)]))
+def _rows(axis: FileAxis, per_file: list[NDArray[np.uint32]]) -> NDArray[np.uint32]:
+    return np.sort(concatenated([part.axis_rows(own) for part, own in zip(axis.parts, per_file, strict=True)]))
 
 
-def _table(axis: FileAxis, found: list[LinkTable]) -> LinkTable:
-    columns = _columns(axis, found, ("from_row", "to_row", "certainty"))
-    return LinkTable.of(found[0].kind, (columns["from_row"], columns["to_row"], columns["certainty"]))
+def _table(axis: FileAxis, per_file: list[LinkTable]) -> LinkTable:
+    columns = _columns(axis, per_file, ("from_row", "to_row", "certainty"))
+    return LinkTable.of(per_file[0].kind, (columns["from_row"], columns["to_row"], columns["certainty"]))
 
 
-def _waits(axis: FileAxis, found: list[Waits]) -> Waits:
-    return Waits(**_columns(axis, found, _names(Waits)))  # by thread: those of a later file have larger rows
+def _waits(axis: FileAxis, per_file: list[Waits]) -> Waits:
+    return Waits(**_columns(axis, per_file, _names(Waits)))  # by thread: those of a later file have larger rows
 
 
-def _blockers(axis: FileAxis, found: list[Blockers]) -> Blockers:
-    columns = _columns(axis, found, ("thread", "pid", "certainty"))
-    return Blockers(_waits(axis, [each.waits for each in found]), **columns)
+def _blockers(axis: FileAxis, per_file: list[Blockers]) -> Blockers:
+    columns = _columns(axis, per_file, ("thread", "pid", "certainty"))
+    return Blockers(_waits(axis, [table.waits for table in per_file]), **columns)
 
 
-def _mutexes(axis: FileAxis, found: list[Mutexes]) -> Mutexes:
-    first, starts = 0, []
-    for each in found:
-        starts.append(first)
-        first += 1 + max(int(column.max(initial=-1)) for column in (each.gets.mutex, each.gives.mutex, each.of_wait))
+def _mutexes(axis: FileAxis, per_file: list[Mutexes]) -> Mutexes:
+    next_number, starts = 0, []
+    for table in per_file:
+        starts.append(next_number)
+        next_number += 1 + max(
+            int(column.max(initial=-1)) for column in (table.gets.mutex, table.gives.mutex, table.of_wait)
+        )
 
-    def numbered(column: _Found, number: int) -> _Found:
+    def numbered(column: _Column, number: int) -> _Column:
         return np.where(column >= 0, column + starts[number], column)
 
-    def calls(of_each: list[MutexCalls]) -> MutexCalls:
-        columns = _columns(axis, of_each, ("row", "thread"))
-        mutex = concatenated([numbered(each.mutex, number) for number, each in enumerate(of_each)])
+    def calls(calls_per_file: list[MutexCalls]) -> MutexCalls:
+        columns = _columns(axis, calls_per_file, ("row", "thread"))
+        mutex = concatenated([numbered(file_calls.mutex, number) for number, file_calls in enumerate(calls_per_file)])
         order = np.argsort(columns["row"], kind="stable")
         return MutexCalls(columns["row"][order], columns["thread"][order], mutex[order])
 
-    of_wait = concatenated([numbered(each.of_wait, number) for number, each in enumerate(found)])
-    return Mutexes(calls([each.gets for each in found]), calls([each.gives for each in found]), of_wait)
+    of_wait = concatenated([numbered(table.of_wait, number) for number, table in enumerate(per_file)])
+    return Mutexes(calls([table.gets for table in per_file]), calls([table.gives for table in per_file]), of_wait)
 
 
-def _transactions(axis: FileAxis, found: list[Transactions]) -> Transactions:
-    columns = _columns(axis, found, _names(Transactions))
-    columns["parent"] = _numbered([each.parent for each in found], _positions(axis, found))
+def _transactions(axis: FileAxis, per_file: list[Transactions]) -> Transactions:
+    columns = _columns(axis, per_file, _names(Transactions))
+    columns["parent"] = _numbered([table.parent for table in per_file], _positions(axis, per_file))
     order = np.argsort(columns["send_row"], kind="stable")
     return Transactions(**{name: column[order] for name, column in columns.items()})
 
 
-def _services(axis: FileAxis, found: list[Services], sent: list[Transactions]) -> Services:
-    columns = _columns(axis, found, _names(Services))
-    columns["transaction"] = _numbered([each.transaction for each in found], _positions(axis, sent))
+def _services(axis: FileAxis, per_file: list[Services], sent: list[Transactions]) -> Services:
+    columns = _columns(axis, per_file, _names(Services))
+    columns["transaction"] = _numbered([table.transaction for table in per_file], _positions(axis, sent))
     return Services(**columns)  # by client
 
 
-def _positions(axis: FileAxis, found: list[Transactions]) -> list[NDArray[np.int64]]:
+def _positions(axis: FileAxis, per_file: list[Transactions]) -> list[NDArray[np.int64]]:
     """Return of the transactions of each file which ones they are of all, int64."""
-    sends = _columns(axis, found, ("send_row",))["send_row"]
+    sends = _columns(axis, per_file, ("send_row",))["send_row"]
     position = np.empty(len(sends), np.int64)
     position[np.argsort(sends, kind="stable")] = np.arange(len(sends))
-    return np.split(position, np.cumsum([len(each) for each in found])[:-1])
+    return np.split(position, np.cumsum([len(table) for table in per_file])[:-1])
 
 
-def _numbered(own: list[_Found], positions: list[NDArray[np.int64]]) -> _Found:
+def _numbered(own: list[_Column], positions: list[NDArray[np.int64]]) -> _Column:
     return concatenated([
         np.where(column >= 0, position[column], column) if len(position) else column
         for column, position in zip(own, positions, strict=True)
     ])  # fmt: skip
 
 
-def _latencies(axis: FileAxis, found: list[Latencies]) -> Latencies:
-    columns = _columns(axis, found, _names(Latencies))
-    first = np.where(columns["cause_row"] >= 0, columns["cause_row"], columns["pulse_row"])
-    order = np.lexsort((columns["pulse_row"], columns["ready_row"], first))
+def _latencies(axis: FileAxis, per_file: list[Latencies]) -> Latencies:
+    columns = _columns(axis, per_file, _names(Latencies))
+    cause_or_pulse = np.where(columns["cause_row"] >= 0, columns["cause_row"], columns["pulse_row"])
+    order = np.lexsort((columns["pulse_row"], columns["ready_row"], cause_or_pulse))
     return Latencies(**{name: column[order] for name, column in columns.items()})
 
 
-def _services_of(axis: FileAxis, found: list[Services]) -> Services:
-    return _services(axis, found, [transactions(part.trace) for part in axis.parts])
+def _services_of(axis: FileAxis, per_file: list[Services]) -> Services:
+    return _services(axis, per_file, [transactions(part.trace) for part in axis.parts])
 
 
 JOINERS: Final[dict[str, Joiner]] = {

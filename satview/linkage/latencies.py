@@ -64,8 +64,8 @@ def _deliveries(trace: Trace) -> Pairs:
     to = pid.astype(np.int64) << 32 | scoid
     # What an interrupt delivers is sent before the CPU begins something else: one before that is not its source.
     since = actors.last_switch(trace, rows[free])
-    found, _ = actors.last_of_usual(trace, rows[free], to, np.where(since == NO_EVENT, np.uint32(0), since))
-    cause[free], certainty[free] = found, Certainty.INFERRED
+    interrupt, _ = actors.last_of_usual(trace, rows[free], to, np.where(since == NO_EVENT, np.uint32(0), since))
+    cause[free], certainty[free] = interrupt, Certainty.INFERRED
     return _known(trace, cause, rows, certainty)
 
 
@@ -79,11 +79,10 @@ def _creations(trace: Trace) -> Pairs:
     numbers = call_numbers(trace.release)
     call[number == numbers["TRACE_EVENT"]] = NO_EVENT  # the dump of another START
     number[call == NO_EVENT] = -1
-    made = np.flatnonzero(events.code[rows] == wire.THREAD_CREATE)
+    with_call = np.flatnonzero((events.code[rows] == wire.THREAD_CREATE) & (call != NO_EVENT))
     is_own = np.zeros(len(rows), np.bool_)
-    by = events.thread[call[made[call[made] != NO_EVENT]]]
-    at = made[call[made] != NO_EVENT]
-    is_own[at] = (process[by] == process[events.thread[rows[at]]]) & (by != UNKNOWN_THREAD)
+    by = events.thread[call[with_call]]
+    is_own[with_call] = (process[by] == process[events.thread[rows[with_call]]]) & (by != UNKNOWN_THREAD)
     is_own &= number == numbers["THREAD_CREATE"]
     return _known(trace, call, rows, np.where(is_own, np.uint8(Certainty.EXACT), np.uint8(Certainty.INFERRED)))
 
@@ -91,9 +90,9 @@ def _creations(trace: Trace) -> Pairs:
 def _known(
     trace: Trace, cause: NDArray[np.uint32], rows: NDArray[np.uint32], certainty: NDArray[np.uint8],
 ) -> Pairs:  # fmt: skip
-    at = np.flatnonzero(cause != NO_EVENT)
-    at = at[is_whole(trace, cause[at], rows[at])]
-    return pairs_of(cause[at], rows[at], certainty[at])
+    caused = np.flatnonzero(cause != NO_EVENT)
+    caused = caused[is_whole(trace, cause[caused], rows[caused])]
+    return pairs_of(cause[caused], rows[caused], certainty[caused])
 
 
 _Ints = NDArray[np.int64]
@@ -170,16 +169,16 @@ def latencies(trace: Trace) -> Latencies:
 
 
 def _latencies(trace: Trace) -> Latencies:
-    found = _join(_of_pulses(trace), _of_waits(trace))
-    found["running_row"] = _running(trace, found["ready_row"])
-    found["number"] = _numbers(trace, found["cause_row"])
-    _add_handlers(trace, found)
-    first = np.where(found["cause_row"] >= 0, found["cause_row"], found["pulse_row"])
-    order = np.lexsort((found["pulse_row"], found["ready_row"], first))
-    found = {name: column[order] for name, column in found.items()}
-    legs = _legs(trace, [found[name] for name in _MOMENTS])
-    certainty = found.pop("certainty").astype(np.uint8)
-    return Latencies(**found, **legs, certainty=certainty)
+    columns = _join(_of_pulses(trace), _of_waits(trace))
+    columns["running_row"] = _running(trace, columns["ready_row"])
+    columns["number"] = _numbers(trace, columns["cause_row"])
+    _add_handlers(trace, columns)
+    cause_or_pulse = np.where(columns["cause_row"] >= 0, columns["cause_row"], columns["pulse_row"])
+    order = np.lexsort((columns["pulse_row"], columns["ready_row"], cause_or_pulse))
+    columns = {name: column[order] for name, column in columns.items()}
+    legs = _legs(trace, [columns[name] for name in _MOMENTS])
+    certainty = columns.pop("certainty").astype(np.uint8)
+    return Latencies(**columns, **legs, certainty=certainty)
 
 
 def _join(*parts: dict[str, _Ints]) -> dict[str, _Ints]:
@@ -205,14 +204,14 @@ def _of_pulses(trace: Trace) -> dict[str, _Ints]:
 
 def _of_waits(trace: Trace) -> dict[str, _Ints]:
     """Return cause and wake-up of every InterruptWait() whose end has a known cause."""
-    found = waits(trace)
-    at = np.flatnonzero(found.value == _INTR)
+    all_waits = waits(trace)
+    wait = np.flatnonzero(all_waits.value == _INTR)
     table = wake_ups(trace)
-    link = table.ended_by(found.end_row[at])
-    at, link = at[link >= 0], link[link >= 0]
-    none = np.full(len(at), -1, np.int64)
-    return _columns(table.from_row[link].astype(np.int64), none, found.end_row[at].astype(np.int64), none.copy(),
-                    found.thread[at].astype(np.int64), table.certainty[link].astype(np.int64))  # fmt: skip
+    link = table.ended_by(all_waits.end_row[wait])
+    wait, link = wait[link >= 0], link[link >= 0]
+    none = np.full(len(wait), -1, np.int64)
+    return _columns(table.from_row[link].astype(np.int64), none, all_waits.end_row[wait].astype(np.int64), none.copy(),
+                    all_waits.thread[wait].astype(np.int64), table.certainty[link].astype(np.int64))  # fmt: skip
 
 
 def _columns(cause: _Ints, pulse: _Ints, ready: _Ints, received: _Ints, thread: _Ints, sure: _Ints) -> dict[str, _Ints]:
@@ -251,40 +250,40 @@ def _running(trace: Trace, ready: _Ints) -> _Ints:
 
 def _numbers(trace: Trace, cause: _Ints) -> _Ints:
     """Return the numbers of the interrupts among causes, -1 for others."""
-    out, at = np.full(len(cause), -1, np.int64), np.flatnonzero(cause >= 0)
-    at = at[trace.events.code[cause[at]] >> wire.CLASS_SHIFT == wire.WireClass.INT]
-    out[at] = trace.payloads.column(cause[at], 0)
+    out, of_interrupt = np.full(len(cause), -1, np.int64), np.flatnonzero(cause >= 0)
+    of_interrupt = of_interrupt[trace.events.code[cause[of_interrupt]] >> wire.CLASS_SHIFT == wire.WireClass.INT]
+    out[of_interrupt] = trace.payloads.column(cause[of_interrupt], 0)
     return out
 
 
-def _add_handlers(trace: Trace, found: dict[str, _Ints]) -> None:
+def _add_handlers(trace: Trace, columns: dict[str, _Ints]) -> None:
     """Add entry and exit of the handler whose event each consequence of an interrupt is; lower the certainty to it.
 
     Of the handlers of the interrupt those count that return an event. Of several it is the one of the process that is
     answered; where that leaves several still, none is named.
     """
-    cause = found["cause_row"]
+    cause = columns["cause_row"]
     enter, leave = (np.full(len(cause), -1, np.int64) for _ in range(2))
-    found["handler_row"], found["handler_exit_row"] = enter, leave
+    columns["handler_row"], columns["handler_exit_row"] = enter, leave
     entries, exits, pid, source = _handlers(trace)
-    at = np.flatnonzero(found["number"] >= 0)
-    if not len(entries) or not len(at):
+    latency = np.flatnonzero(columns["number"] >= 0)
+    if not len(entries) or not len(latency):
         return
     sources, number = np.unique(source, return_inverse=True)
     order = np.argsort(number << 32 | entries)
     key = (number << 32 | entries)[order]
-    mine = trace.events.cpu[cause[at]].astype(np.int64) << 32 | found["number"][at]
-    which = np.minimum(np.searchsorted(sources, mine), len(sources) - 1)
-    at, which = at[sources[which] == mine], which[sources[which] == mine]
-    effect = np.where(found["pulse_row"] >= 0, found["pulse_row"], found["ready_row"])[at]
-    over = partners(trace)[cause[at]].astype(np.int64)
+    own_source = trace.events.cpu[cause[latency]].astype(np.int64) << 32 | columns["number"][latency]
+    which = np.minimum(np.searchsorted(sources, own_source), len(sources) - 1)
+    latency, which = latency[sources[which] == own_source], which[sources[which] == own_source]
+    effect = np.where(columns["pulse_row"] >= 0, columns["pulse_row"], columns["ready_row"])[latency]
+    over = partners(trace)[cause[latency]].astype(np.int64)
     over = np.minimum(np.where(over == NO_EVENT, effect, over), effect)
-    first, last = (np.searchsorted(key, which << 32 | moment) for moment in (cause[at], over))
-    selected = _only(first, last, pid[order], _answered(trace, found, at))
+    start, stop = (np.searchsorted(key, which << 32 | moment) for moment in (cause[latency], over))
+    selected = _only(start, stop, pid[order], _answered(trace, columns, latency))
     known = selected >= 0
-    at, selected = at[known], order[selected[known]]
-    enter[at], leave[at] = entries[selected], exits[selected]
-    found["certainty"][at] = np.minimum(found["certainty"][at], Certainty.INFERRED)
+    latency, selected = latency[known], order[selected[known]]
+    enter[latency], leave[latency] = entries[selected], exits[selected]
+    columns["certainty"][latency] = np.minimum(columns["certainty"][latency], Certainty.INFERRED)
 
 
 def _handlers(trace: Trace) -> tuple[_Ints, _Ints, _Ints, _Ints]:
@@ -293,8 +292,8 @@ def _handlers(trace: Trace) -> tuple[_Ints, _Ints, _Ints, _Ints]:
     returned = np.zeros(len(exits), np.bool_)
     counts = trace.payloads.word_counts(exits)
     for word in range(1, int(counts.max(initial=0))):  # the event behind the number; all zero is none in any layout
-        at = np.flatnonzero(counts > word)
-        returned[at] |= trace.payloads.column(exits[at], word) != 0
+        longer = np.flatnonzero(counts > word)
+        returned[longer] |= trace.payloads.column(exits[longer], word) != 0
     keep = np.flatnonzero(returned | (counts < 2))
     enters, exits = enters[keep], exits[keep]
     pid, _ = argument(trace, enters, "pid")
@@ -304,24 +303,24 @@ def _handlers(trace: Trace) -> tuple[_Ints, _Ints, _Ints, _Ints]:
     return enters.astype(np.int64), exits.astype(np.int64), pid, source
 
 
-def _answered(trace: Trace, found: dict[str, _Ints], at: NDArray[np.intp]) -> _Ints:
+def _answered(trace: Trace, columns: dict[str, _Ints], latency: NDArray[np.intp]) -> _Ints:
     """Return the process that a pulse is sent to, or whose thread is made ready, int64 (n,)."""
-    pulse, thread = found["pulse_row"][at], found["thread"][at]
+    pulse, thread = columns["pulse_row"][latency], columns["thread"][latency]
     pid = trace.threads.pid[np.maximum(thread, 0)].astype(np.int64)
     is_pulse = pulse >= 0
     pid[is_pulse] = comm_words(trace, pulse[is_pulse])[1].view(np.int32)
     return pid
 
 
-def _only(first: NDArray[np.intp], last: NDArray[np.intp], pid: _Ints, requested: _Ints) -> NDArray[np.int64]:
-    """Return the only position from `first` up to `last`, or the only one there with the pid requested; -1 for none."""
-    count = last - first
-    selected = np.where(count == 1, first, -1)
-    fits = np.zeros(len(first), np.int64)
+def _only(start: NDArray[np.intp], stop: NDArray[np.intp], pid: _Ints, requested: _Ints) -> NDArray[np.int64]:
+    """Return the only position from `start` up to `stop`, or the only one there with the pid requested; -1 for none."""
+    count = stop - start
+    selected = np.where(count == 1, start, -1)
+    fits = np.zeros(len(start), np.int64)
     several = np.flatnonzero(count > 1)
     for step in range(int(count.max(initial=0))):  # over the handlers of one interrupt: a handful
-        several = several[first[several] + step < last[several]]
-        position = first[several] + step
+        several = several[start[several] + step < stop[several]]
+        position = start[several] + step
         is_it = pid[position] == requested[several]
         selected[several[is_it]] = position[is_it]
         fits[several] += is_it

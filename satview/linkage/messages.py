@@ -75,9 +75,9 @@ def _answers_by_client(trace: Trace) -> tuple[NDArray[np.uint32], NDArray[np.uin
     order = np.argsort(rows, kind="stable")
     is_send, rows, client = order < len(sends), rows[order], client[order]
     before = links.previous_same(client)
-    at = np.flatnonzero(~is_send & (client != UNKNOWN_THREAD) & (before >= 0))
-    at = at[is_send[before[at]]]
-    begin, end = rows[before[at]], rows[at]
+    answer = np.flatnonzero(~is_send & (client != UNKNOWN_THREAD) & (before >= 0))
+    answer = answer[is_send[before[answer]]]
+    begin, end = rows[before[answer]], rows[answer]
     sure = is_whole(trace, begin, end)
     return begin[sure], end[sure]
 
@@ -102,11 +102,11 @@ def _answers_by_number(trace: Trace) -> tuple[NDArray[np.uint32], NDArray[np.uin
     rcvid = np.concatenate((comm_words(trace, receipts)[0].astype(np.int64), number & 0xFFFFFFFF))
     order = np.argsort(rows, kind="stable")
     is_receipt, before = order < len(receipts), links.previous_same(rcvid[order])
-    at = np.flatnonzero(~is_receipt & (before >= 0))
-    at = at[is_receipt[before[at]]]
-    earlier = before[before[at]]
-    at = at[(earlier < 0) | ~is_receipt[earlier]]  # else two messages with that number are open
-    begin, end = sends[order[before[at]]], rows[order[at]]
+    answer = np.flatnonzero(~is_receipt & (before >= 0))
+    answer = answer[is_receipt[before[answer]]]
+    earlier = before[before[answer]]
+    answer = answer[(earlier < 0) | ~is_receipt[earlier]]  # else two messages with that number are open
+    begin, end = sends[order[before[answer]]], rows[order[answer]]
     sure = is_whole(trace, begin, end)
     return begin[sure], end[sure]
 
@@ -119,9 +119,9 @@ def _messages(trace: Trace) -> Pairs:
     rcvid, pid = comm_words(trace, rows)
     key = receiver_keys(trace, rows, is_receipt, rcvid, pid)
     before = links.previous_same(key)
-    at = np.flatnonzero(is_receipt & (key >= 0) & (before >= 0))
-    at = at[~is_receipt[before[at]]]
-    sends, receipts = rows[before[at]], rows[at]
+    receipt = np.flatnonzero(is_receipt & (key >= 0) & (before >= 0))
+    receipt = receipt[~is_receipt[before[receipt]]]
+    sends, receipts = rows[before[receipt]], rows[receipt]
     sure = is_whole(trace, sends, receipts)
     return pairs_of(sends[sure], receipts[sure])
 
@@ -161,10 +161,10 @@ def _replies(trace: Trace) -> Pairs:
 def _round_trips(trace: Trace) -> Pairs:
     sends = sends_of(trace)
     entry = open_calls(trace, sends)
-    at = np.flatnonzero(entry != NO_EVENT)
-    enters, mine, thread = entry[at], sends[at], trace.events.thread
-    at = np.flatnonzero((thread[enters] == thread[mine]) & (thread[mine] != UNKNOWN_THREAD))
-    enters, mine = enters[at], mine[at]
+    within_call = np.flatnonzero(entry != NO_EVENT)
+    enters, sent, thread = entry[within_call], sends[within_call], trace.events.thread
+    same_thread = np.flatnonzero((thread[enters] == thread[sent]) & (thread[sent] != UNKNOWN_THREAD))
+    enters, sent = enters[same_thread], sent[same_thread]
     ends = partners(trace)[enters]
-    found = (ends != NO_EVENT) & (ends > mine)
-    return pairs_of(mine[found], ends[found])
+    comes_back = (ends != NO_EVENT) & (ends > sent)
+    return pairs_of(sent[comes_back], ends[comes_back])

@@ -93,22 +93,23 @@ def entries_of(trace: Trace, *names: str) -> NDArray[np.uint32]:
 def _mutexes(trace: Trace) -> Mutexes:
     locks = succeeded(trace, entries_of(trace, "SYNC_MUTEX_LOCK"))
     unlocks = succeeded(trace, entries_of(trace, "SYNC_MUTEX_UNLOCK"), is_open_fine=True)
-    found = waits(trace)
+    all_waits = waits(trace)
     pauses = entries_of(trace, "SYNC_CONDVAR_WAIT")
-    in_pause = found.call == call_numbers(trace.release).get("SYNC_CONDVAR_WAIT", -1)
-    pauses = pauses[np.isin(pauses, found.call_row[in_pause])]  # one that is refused does not touch the mutex
+    in_pause = all_waits.call == call_numbers(trace.release).get("SYNC_CONDVAR_WAIT", -1)
+    pauses = pauses[np.isin(pauses, all_waits.call_row[in_pause])]  # one that is refused does not touch the mutex
     parts = [argument(trace, locks, "sync_p"), argument(trace, unlocks, "sync_p"), argument(trace, pauses, "mutex_p")]
-    waiting = np.flatnonzero((found.value == MUTEX) & found.has_object)
-    address = np.concatenate([*(part[0] for part in parts), found.object[waiting]])
+    waiting = np.flatnonzero((all_waits.value == MUTEX) & all_waits.has_object)
+    address = np.concatenate([*(part[0] for part in parts), all_waits.object[waiting]])
     known = np.concatenate([*(part[1] for part in parts), np.ones(len(waiting), np.bool_)])
-    thread = np.concatenate((*(trace.events.thread[rows] for rows in (locks, unlocks, pauses)), found.thread[waiting]))
+    callers = (trace.events.thread[rows] for rows in (locks, unlocks, pauses))
+    thread = np.concatenate((*callers, all_waits.thread[waiting]))
     process = trace.threads.process[thread].astype(np.int64)
     addresses, which = links.numbered(address)
     number = links.numbered(process * addresses + which)[1]
     number[~known | (address == 0) | (thread == UNKNOWN_THREAD)] = -1
     ends = np.cumsum([len(locks), len(unlocks), len(pauses)])
     of_lock, of_unlock, of_pause, of_waiting = np.split(number, ends)
-    of_wait = np.full(len(found), -1, np.int32)
+    of_wait = np.full(len(all_waits), -1, np.int32)
     of_wait[waiting] = of_waiting
     return Mutexes(_together(trace, (locks, pauses), (of_lock, of_pause)),
                    _together(trace, (unlocks, pauses), (of_unlock, of_pause)), of_wait)  # fmt: skip
@@ -133,9 +134,9 @@ def succeeded(trace: Trace, entries: NDArray[np.uint32], is_open_fine: bool = Fa
     exits = exits_of(trace, entries)
     has_exit = exits != NO_EVENT
     good = np.full(len(entries), is_open_fine) & ~has_exit
-    at = np.flatnonzero(has_exit)
-    is_exit = trace.events.code[exits[at]] & (wire.KER_EXIT_OFFSET | wire.KER_INT_OFFSET) == wire.KER_EXIT_OFFSET
-    good[at] = is_exit & ~np.isin(variants_of(trace, exits[at]), FAILURES)
+    with_exit = np.flatnonzero(has_exit)
+    is_exit = trace.events.code[exits[with_exit]] & (wire.KER_EXIT_OFFSET | wire.KER_INT_OFFSET) == wire.KER_EXIT_OFFSET
+    good[with_exit] = is_exit & ~np.isin(variants_of(trace, exits[with_exit]), FAILURES)
     return np.asarray(entries[good])
 
 
@@ -151,9 +152,9 @@ def _holds(trace: Trace) -> Pairs:
     order = np.argsort(row * 2 + is_get, kind="stable")  # a wait for a condition gives up first, then gets
     row, is_get, thread, mutex = row[order], is_get[order], thread[order], mutex[order]
     before = links.previous_same(mutex * len(trace.threads) + thread)
-    at = np.flatnonzero(~is_get & (mutex >= 0) & (before >= 0))
-    at = at[is_get[before[at]]]
-    begin, end, number, who = row[before[at]], row[at], mutex[at], thread[at]
+    give = np.flatnonzero(~is_get & (mutex >= 0) & (before >= 0))
+    give = give[is_get[before[give]]]
+    begin, end, number, who = row[before[give]], row[give], mutex[give], thread[give]
     # A wait for a condition may give up this mutex, if the event does not show which.
     unclear = np.sort((gives.thread << 32 | gives.row)[gives.mutex < 0])
     clear = np.searchsorted(unclear, who << 32 | begin, side="right") == np.searchsorted(unclear, who << 32 | end)
@@ -166,16 +167,16 @@ def _holds(trace: Trace) -> Pairs:
 def _is_held(trace: Trace, known: Mutexes, begin: _Ints, end: _Ints, mutex: _Ints) -> NDArray[np.bool_]:
     """Return for holds whether threads wait for the mutex all the time from when the call that got it is over."""
     since = partners(trace)[begin].astype(np.int64)
-    found, at = waits(trace), np.flatnonzero(known.of_wait >= 0)
-    ended = at[found.end_row[at] != OPEN]
-    row = np.concatenate((found.row[at], found.end_row[ended])).astype(np.int64)
-    number = known.of_wait[np.concatenate((at, ended))].astype(np.int64)
-    step = np.where(np.arange(len(row)) < len(at), 1, -1)
+    all_waits, wait = waits(trace), np.flatnonzero(known.of_wait >= 0)
+    ended = wait[all_waits.end_row[wait] != OPEN]
+    row = np.concatenate((all_waits.row[wait], all_waits.end_row[ended])).astype(np.int64)
+    number = known.of_wait[np.concatenate((wait, ended))].astype(np.int64)
+    step = np.where(np.arange(len(row)) < len(wait), 1, -1)
     order = np.lexsort((row, number))
     key = number[order] << 32 | row[order]
     depth = np.cumsum(step[order])
-    first = np.searchsorted(number[order], number[order])
-    depth -= depth[first] - step[order][first]
+    group_start = np.searchsorted(number[order], number[order])
+    depth -= depth[group_start] - step[order][group_start]
     none_left = np.append(0, np.cumsum(depth == 0))
     start, stop = np.searchsorted(key, mutex << 32 | since), np.searchsorted(key, mutex << 32 | end)
     requested = (start > 0) & (since != NO_EVENT)

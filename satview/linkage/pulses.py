@@ -52,19 +52,19 @@ def _pulses(trace: Trace) -> Pairs:
     is_left[send], is_left[len(sends) + receipt] = False, False
     is_left &= key >= 0
     queued = _queued(trace, rows[is_left], key[is_left], is_receipt[is_left], anchors, key[send])
-    first = np.concatenate((direct[0], queued[0]))
-    last = np.concatenate((direct[1], queued[1]))
+    sent = np.concatenate((direct[0], queued[0]))
+    received = np.concatenate((direct[1], queued[1]))
     certainty = np.concatenate((direct[2], queued[2]))
-    sure = is_whole(trace, first, last)
-    return first[sure], last[sure], certainty[sure]
+    sure = is_whole(trace, sent, received)
+    return sent[sure], received[sure], certainty[sure]
 
 
 def _waiting(trace: Trace) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
     """Return the events by which threads enter RECEIVE and those that end it, both of the same threads, whole ones."""
-    at = np.flatnonzero(state_values(trace) == RECEIVE)
-    ends = following(trace, at)
-    at, ends = at[ends != OPEN], ends[ends != OPEN]
-    begins = trace.states.event[at]
+    receiving = np.flatnonzero(state_values(trace) == RECEIVE)
+    ends = following(trace, receiving)
+    receiving, ends = receiving[ends != OPEN], ends[ends != OPEN]
+    begins = trace.states.event[receiving]
     sure = is_whole(trace, begins, ends)
     return begins[sure], ends[sure]
 
@@ -80,19 +80,19 @@ def _handed_over(
     """
     events, (begins, ends) = trace.events, waiting
     pulse = last_of_codes(trace, SENDS, ends)
-    at = np.flatnonzero((pulse != NO_EVENT) & (pulse > begins))
-    begins, ends, pulse = begins[at], ends[at], pulse[at]
+    within_wait = np.flatnonzero((pulse != NO_EVENT) & (pulse > begins))
+    begins, ends, pulse = begins[within_wait], ends[within_wait], pulse[within_wait]
     owner = events.thread[receipts].astype(np.int64)
     order = np.argsort(owner << 32 | receipts)
     sorted_key = (owner << 32 | receipts)[order]
     position = np.searchsorted(sorted_key, events.thread[ends].astype(np.int64) << 32 | ends)
-    at = np.flatnonzero(position < len(order))
-    at = at[owner[order[position[at]]] == events.thread[ends[at]]]
-    receipt = order[position[at]]
-    sent = np.searchsorted(sends, pulse[at])
+    followed = np.flatnonzero(position < len(order))
+    followed = followed[owner[order[position[followed]]] == events.thread[ends[followed]]]
+    receipt = order[position[followed]]
+    sent = np.searchsorted(sends, pulse[followed])
     # Another wait that begins before the receipt means that this one ended without a pulse.
     fits = send_key[sent] == receipt_key[receipt]
-    sent, receipt, ends = sent[fits], receipt[fits], ends[at][fits]
+    sent, receipt, ends = sent[fits], receipt[fits], ends[followed][fits]
     sent, receipt = _last_of(receipt, sent, ends)
     _, once = np.unique(sent, return_index=True)
     return sent[once], receipt[once]
@@ -136,10 +136,10 @@ def _queued(
     part = np.cumsum(is_new | is_lossy | is_anchor)
     is_known = np.zeros(int(part[-1]) + 1, np.bool_)
     is_known[part[is_anchor]] = True
-    first, last, is_single = _first_in_first_out(step, part)
-    exact = is_single & is_known[part[first]]
+    entered, left, is_single = _first_in_first_out(step, part)
+    exact = is_single & is_known[part[entered]]
     certainty = np.where(exact, np.uint8(Certainty.EXACT), np.uint8(Certainty.GUESS))
-    return pairs_of(row[first], row[last], certainty)
+    return pairs_of(row[entered], row[left], certainty)
 
 
 def _first_in_first_out(
@@ -162,9 +162,9 @@ def _first_in_first_out(
     rank_out = np.arange(len(exits)) - np.searchsorted(exits, starts[exits])
     requested = part[exits] * len(step) + rank_out
     position = np.searchsorted(part[entries] * len(step) + rank_in, requested)
-    first, last = entries[position], exits
+    entered, left = entries[position], exits
     # From when the queue is empty until it is empty again: how deep was it at most?
     epoch = np.cumsum((is_in & (before == 0)) | np.append(True, part[1:] != part[:-1]))
     deepest = np.zeros(int(epoch[-1]) + 1, np.int64)
     np.maximum.at(deepest, epoch, depth)
-    return first, last, deepest[epoch[first]] == 1
+    return entered, left, deepest[epoch[entered]] == 1

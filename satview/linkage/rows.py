@@ -66,18 +66,18 @@ def comm_words(trace: Trace, rows: NDArray[np.integer]) -> tuple[NDArray[np.uint
         trace: The events.
         rows: (n,), rows of the event table, all of that class.
     """
-    first, second = trace.cached("links.comm_words", _comm_words)
+    word_0, word_1 = trace.cached("links.comm_words", _comm_words)
     every = rows_of_class(trace, WireClass.COMM)
     if len(rows) == len(every) and np.array_equal(rows, every):
-        return first, second
+        return word_0, word_1
     position = positions(every, rows)
-    return first[position], second[position]
+    return word_0[position], word_1[position]
 
 
 def _comm_words(trace: Trace) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
     rows = rows_of_class(trace, WireClass.COMM)
-    first, second = trace.payloads.pair(rows, 0)
-    return np.ascontiguousarray(first), np.ascontiguousarray(second)
+    word_0, word_1 = trace.payloads.pair(rows, 0)
+    return np.ascontiguousarray(word_0), np.ascontiguousarray(word_1)
 
 
 def positions(among: NDArray[np.integer], numbers: NDArray[np.integer]) -> NDArray[np.intp]:
@@ -133,10 +133,10 @@ def last_before(trace: Trace, candidates: RowsByCpu, rows: NDArray[np.integer]) 
     if not len(candidates) or not len(rows):
         return out
     needed = trace.events.cpu[rows]
-    for number, mine in candidates:
-        at = np.flatnonzero(needed == number)
-        position = np.searchsorted(mine, rows[at].astype(np.uint32))
-        out[at[position > 0]] = mine[position[position > 0] - 1]
+    for cpu, rows_of_cpu in candidates:
+        requests = np.flatnonzero(needed == cpu)
+        position = np.searchsorted(rows_of_cpu, rows[requests].astype(np.uint32))
+        out[requests[position > 0]] = rows_of_cpu[position[position > 0] - 1]
     return out
 
 
@@ -185,9 +185,9 @@ def in_time_order(
     if np.all(rows[1:] >= rows[:-1]):
         return of(rows)
     order = np.argsort(rows, kind="stable")  # fast, as rows mostly come by thread, each of which ascends
-    found = np.empty(len(rows), np.uint32)
-    found[order] = of(rows[order])
-    return found
+    answers = np.empty(len(rows), np.uint32)
+    answers[order] = of(rows[order])
+    return answers
 
 
 def thread_rows(trace: Trace, pids: NDArray[np.uint32], tids: NDArray[np.uint32]) -> NDArray[np.int64]:
@@ -195,8 +195,8 @@ def thread_rows(trace: Trace, pids: NDArray[np.uint32], tids: NDArray[np.uint32]
     keys = trace.threads.pid.astype(np.int64) << 32 | trace.threads.tid.astype(np.int64) & 0xFFFFFFFF
     order = np.argsort(keys)
     needed = pids.view(np.int32).astype(np.int64) << 32 | tids.astype(np.int64)
-    at = np.minimum(np.searchsorted(keys[order], needed), len(keys) - 1)
-    return np.where(keys[order][at] == needed, order[at], 0)
+    position = np.minimum(np.searchsorted(keys[order], needed), len(keys) - 1)
+    return np.where(keys[order][position] == needed, order[position], 0)
 
 
 def depth_within(step: NDArray[np.integer], part: NDArray[np.intp]) -> NDArray[np.int64]:
@@ -209,10 +209,10 @@ def depth_within(step: NDArray[np.integer], part: NDArray[np.intp]) -> NDArray[n
     if not len(step):
         return np.empty(0, np.int64)
     raw = np.cumsum(step, dtype=np.int64)
-    first = np.flatnonzero(np.concatenate(([True], part[1:] != part[:-1])))
-    sizes = np.diff(first, append=len(step))
-    raw -= np.repeat(np.concatenate(([0], raw))[first], sizes)
-    lift = np.repeat(np.arange(len(first)), sizes) * 4 * len(step)
+    starts = np.flatnonzero(np.concatenate(([True], part[1:] != part[:-1])))
+    sizes = np.diff(starts, append=len(step))
+    raw -= np.repeat(np.concatenate(([0], raw))[starts], sizes)
+    lift = np.repeat(np.arange(len(starts)), sizes) * 4 * len(step)
     lowest = np.minimum.accumulate(np.minimum(raw, 0) - lift) + lift
     return np.asarray(raw - np.minimum(lowest, 0), np.int64)
 
@@ -228,5 +228,5 @@ def nested_pairs(step: NDArray[np.int8], part: NDArray[np.intp]) -> tuple[NDArra
     key = part * (int(level.max(initial=0)) + 1) + level
     order = stable_order(key)
     key, is_entry = key[order], step[order] > 0
-    at = np.flatnonzero(is_entry[:-1] & ~is_entry[1:] & (key[:-1] == key[1:]))
-    return order[at], order[at + 1]
+    pair_starts = np.flatnonzero(is_entry[:-1] & ~is_entry[1:] & (key[:-1] == key[1:]))
+    return order[pair_starts], order[pair_starts + 1]

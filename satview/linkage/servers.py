@@ -63,23 +63,24 @@ def services(trace: Trace) -> Services:
 
 def _services(trace: Trace) -> Services:
     sent, time = transactions(trace), np.append(trace.events.time_cycles, trace.window.end)
-    at = np.flatnonzero((sent.server > 0) & (sent.client > 0) & (sent.server != sent.client))
-    start = time[np.where(_finds_receiver(trace, sent, at), sent.send_row[at], sent.receive_row[at])]
-    end = time[sent.over_row[at]]  # -1 is the end of the trace
-    unsure = np.flatnonzero(sent.over_row[at] < 0)
-    end[unsure] = np.minimum(end[unsure], _next_loss(trace, time[sent.receive_row[at[unsure]]]))
-    end = np.minimum(end, time[_next(sent.client, sent.send_row, sent.client[at], sent.send_row[at])])
+    transaction = np.flatnonzero((sent.server > 0) & (sent.client > 0) & (sent.server != sent.client))
+    client, server = sent.client[transaction], sent.server[transaction]
+    send_row, receive_row = sent.send_row[transaction], sent.receive_row[transaction]
+    start = time[np.where(_finds_receiver(trace, sent, transaction), send_row, receive_row)]
+    end = time[sent.over_row[transaction]]  # -1 is the end of the trace
+    unsure = np.flatnonzero(sent.over_row[transaction] < 0)
+    end[unsure] = np.minimum(end[unsure], _next_loss(trace, time[receive_row[unsure]]))
+    end = np.minimum(end, time[_next(sent.client, sent.send_row, client, send_row)])
     ended = rows_of_codes(trace, wire.THREAD_DESTROY).astype(np.int64)
-    end = np.minimum(end, time[_next(trace.events.thread[ended], ended, sent.server[at], sent.receive_row[at])])
+    end = np.minimum(end, time[_next(trace.events.thread[ended], ended, server, receive_row)])
     keep = np.flatnonzero(end > start)
-    keep = keep[np.lexsort((start[keep], sent.client[at[keep]]))]
-    at = at[keep]
-    return Services(at.astype(np.int64), sent.client[at], sent.server[at], start[keep], end[keep])
+    keep = keep[np.lexsort((start[keep], client[keep]))]
+    return Services(transaction[keep].astype(np.int64), client[keep], server[keep], start[keep], end[keep])
 
 
-def _finds_receiver(trace: Trace, sent: Transactions, at: NDArray[np.intp]) -> NDArray[np.bool_]:
+def _finds_receiver(trace: Trace, sent: Transactions, transaction: NDArray[np.intp]) -> NDArray[np.bool_]:
     """Return for transactions whether the server waited in RECEIVE at the send: then the client is in REPLY at once."""
-    row = sent.blocked_row[at]
+    row = sent.blocked_row[transaction]
     out = row >= 0
     out[out] = trace.catalogue.state_value_of_code[trace.events.code[row[out]]] == REPLY
     return np.asarray(out)
@@ -97,8 +98,8 @@ def _next(
     """Return for each thread and row the next one of some rows that belong to threads; -1 for none."""
     key = np.sort(threads.astype(np.int64) << 32 | rows)
     position = np.searchsorted(key, thread << 32 | row, side="right")
-    found = np.append(key, -1)[position]
-    return np.where(found >> 32 == thread, found & 0xFFFFFFFF, -1)
+    next_key = np.append(key, -1)[position]
+    return np.where(next_key >> 32 == thread, next_key & 0xFFFFFFFF, -1)
 
 
 _NUMBER_BITS: Final = 32
@@ -174,18 +175,19 @@ def server_of(trace: Trace, process: int, coid: int, event: int) -> Server | Non
     """
     known = connections(trace)
     key = process << _NUMBER_BITS | coid & 0xFFFFFFFF
-    first, end = np.searchsorted(known.key, (key, key + 1)).tolist()
-    if first == end:
+    start, end = np.searchsorted(known.key, (key, key + 1)).tolist()
+    if start == end:
         return None
-    at = first + int(np.searchsorted(known.row[first:end], event, side="right")) - 1
-    is_before = at >= first
-    at = max(at, first)
-    row = int(known.row[at])
+    position = start + int(np.searchsorted(known.row[start:end], event, side="right")) - 1
+    is_before = position >= start
+    position = max(position, start)
+    row = int(known.row[position])
     if is_before:
         sure = bool(is_whole(trace, np.array([row]), np.array([event]))[0])
     else:  # the message that the call itself sends
         sure = int(open_calls(trace, np.array([row], np.uint32))[0]) == event
-    return Server(int(known.server_pid[at]), int(known.chid[at]), row, Certainty.EXACT if sure else Certainty.INFERRED)
+    certainty = Certainty.EXACT if sure else Certainty.INFERRED
+    return Server(int(known.server_pid[position]), int(known.chid[position]), row, certainty)
 
 
 def creation_of(trace: Trace, process: int, chid: int, event: int) -> int:
@@ -198,8 +200,8 @@ def creation_of(trace: Trace, process: int, chid: int, event: int) -> int:
         event: Row of the event table.
     """
     key, row, _ = trace.cached("links.channels", _channels_created)
-    at = _last_of(key, row, process << _NUMBER_BITS | chid & 0xFFFFFFFF, event - 1)
-    return int(row[at]) if at >= 0 else -1
+    position = _last_of(key, row, process << _NUMBER_BITS | chid & 0xFFFFFFFF, event - 1)
+    return int(row[position]) if position >= 0 else -1
 
 
 def client_of(trace: Trace, process: int, rcvid: int, event: int) -> int:
@@ -223,9 +225,9 @@ def client_of(trace: Trace, process: int, rcvid: int, event: int) -> int:
 
 def _last_of(key: _Ints, row: NDArray[np.integer], requested: int, event: int) -> int:
     """Return the position of the last row of a key up to an event, -1 for none; keys ascend, and rows within each."""
-    first, end = np.searchsorted(key, (requested, requested + 1)).tolist()
-    at = first + int(np.searchsorted(row[first:end], event, side="right")) - 1
-    return at if at >= first else -1
+    start, end = np.searchsorted(key, (requested, requested + 1)).tolist()
+    position = start + int(np.searchsorted(row[start:end], event, side="right")) - 1
+    return position if position >= start else -1
 
 
 _ByNumber = tuple[_Ints, NDArray[np.uint32], NDArray[np.uint32]]
@@ -287,9 +289,10 @@ def _sent(trace: Trace) -> tuple[_Ints, _Ints, _Ints, _Ints, _Ints]:
     sends = sends_of(trace)
     entry = open_calls(trace, sends)
     thread = trace.events.thread
-    at = np.flatnonzero(entry != NO_EVENT)
-    at = at[(thread[entry[at]] == thread[sends[at]]) & (thread[sends[at]] != UNKNOWN_THREAD)]
-    sends, entry = sends[at], entry[at]
+    within_call = np.flatnonzero(entry != NO_EVENT)
+    sends, entry = sends[within_call], entry[within_call]
+    same_thread = (thread[entry] == thread[sends]) & (thread[sends] != UNKNOWN_THREAD)
+    sends, entry = sends[same_thread], entry[same_thread]
     coid, known = argument(trace, entry, "coid")
     pid = comm_words(trace, sends)[1].view(np.int32).astype(np.int64)
     known &= pid > 0  # a send that failed, or to another node
@@ -302,11 +305,11 @@ def _channels(trace: Trace, sends: NDArray[np.uint32]) -> _Ints:
     """Return the channels on which messages were received, -1 where the trace does not show."""
     receipts = messages(trace).ends_of(sends)
     out = np.full(len(sends), -1, np.int64)
-    at = np.flatnonzero(receipts != NO_EVENT)
-    calls = _calls_before(trace, receipts[at])
-    at, calls = at[calls != NO_EVENT], calls[calls != NO_EVENT]
+    received = np.flatnonzero(receipts != NO_EVENT)
+    calls = _calls_before(trace, receipts[received])
+    received, calls = received[calls != NO_EVENT], calls[calls != NO_EVENT]
     chid, known = argument(trace, calls, "chid")
-    out[at[known]] = chid[known]
+    out[received[known]] = chid[known]
     return out
 
 
@@ -320,9 +323,9 @@ def _calls_before(trace: Trace, rows: NDArray[np.uint32]) -> NDArray[np.uint32]:
     key = thread[calls].astype(np.int64) << 32 | calls
     key.sort()
     position = np.searchsorted(key, thread[rows].astype(np.int64) << 32 | rows) - 1
-    found = key[np.maximum(position, 0)]  # a receipt has a send, which has a call
-    out = (found & 0xFFFFFFFF).astype(np.uint32)
-    fits = (position >= 0) & (found >> 32 == thread[rows]) & (thread[rows] != UNKNOWN_THREAD)
+    candidate = key[np.maximum(position, 0)]  # a receipt has a send, which has a call
+    out = (candidate & 0xFFFFFFFF).astype(np.uint32)
+    fits = (position >= 0) & (candidate >> 32 == thread[rows]) & (thread[rows] != UNKNOWN_THREAD)
     out[~fits] = NO_EVENT
     ends = np.flatnonzero(fits)
     ends = ends[trace.events.code[out[ends]] & _FORM != 0]

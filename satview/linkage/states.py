@@ -44,37 +44,38 @@ def _state_values(trace: Trace) -> NDArray[np.uint8]:
 
 def _state_ends(trace: Trace) -> NDArray[np.uint32]:
     events, states = trace.events, trace.states
-    found = links.states(events.code, events.thread, states.event, states.start,
-                         trace.catalogue.state_value_of_code, NOT_A_STATE)  # fmt: skip
-    if found is not None and not len(losses(trace)):
-        return found[1]
+    values_and_ends = links.states(
+        events.code, events.thread, states.event, states.start, trace.catalogue.state_value_of_code, NOT_A_STATE
+    )
+    if values_and_ends is not None and not len(losses(trace)):
+        return values_and_ends[1]
     ends, is_known = whole_states(trace)
-    if found is not None:
-        found[1][states.event[~is_known]] = NO_EVENT
-        return found[1]
+    if values_and_ends is not None:
+        values_and_ends[1][states.event[~is_known]] = NO_EVENT
+        return values_and_ends[1]
     column = np.full(len(events), NO_EVENT, np.uint32)
     column[states.event[is_known]] = ends[is_known]
     return column
 
 
-def following(trace: Trace, at: NDArray[np.intp] | None = None) -> NDArray[np.uint32]:
+def following(trace: Trace, entries: NDArray[np.intp] | None = None) -> NDArray[np.uint32]:
     """Return for entries of `Trace.states.event` the thread's next one, `OPEN` for its last, uint32.
 
     Whether events are missing in between is not looked at.
 
     Args:
         trace: The events.
-        at: (n,), which entries, ascending; None = all.
+        entries: (n,), which ones, ascending; None = all.
     """
     states = trace.states
     last = states.start[1:][np.diff(states.start) > 0] - 1
-    if at is None:
+    if entries is None:
         out = np.append(states.event[1:], np.uint32(OPEN))[: len(states.event)]
         out[last] = OPEN
         return out
-    out = states.event.take(at + 1, mode="clip")
-    position = np.searchsorted(at, last)
-    is_requested = at.take(position, mode="clip") == last if len(at) else np.zeros(len(last), np.bool_)
+    out = states.event.take(entries + 1, mode="clip")
+    position = np.searchsorted(entries, last)
+    is_requested = entries.take(position, mode="clip") == last if len(entries) else np.zeros(len(last), np.bool_)
     out[position[is_requested]] = OPEN
     return out
 
@@ -92,9 +93,9 @@ def whole_states(trace: Trace) -> tuple[NDArray[np.uint32], NDArray[np.bool_]]:
     is_known = value != NOT_A_STATE
     for cpu in np.unique(losses(trace)[:, 2]).tolist():
         is_elsewhere = (value == RUNNING) & (cpu != EVERY_CPU) & (events.cpu[rows] != cpu)
-        at = np.flatnonzero(is_known & ~is_elsewhere)
-        first, last = rows[at], np.minimum(ends[at], np.uint32(len(events) - 1))
-        is_known[at] = is_whole(trace, first, last) if cpu == EVERY_CPU else is_whole_on(trace, cpu, first, last)
+        complete = np.flatnonzero(is_known & ~is_elsewhere)
+        begin, end = rows[complete], np.minimum(ends[complete], np.uint32(len(events) - 1))
+        is_known[complete] = is_whole(trace, begin, end) if cpu == EVERY_CPU else is_whole_on(trace, cpu, begin, end)
     return ends, is_known
 
 

@@ -141,8 +141,8 @@ class LinkTable:
 
     def all_begun_by(self, row: int) -> slice:
         """Return the positions of all links that one event begins; an empty slice for none. O(log n)."""
-        first, last = np.searchsorted(self.from_row, np.array([row, row + 1], np.int64))
-        return slice(int(first), int(last))
+        start, stop = np.searchsorted(self.from_row, np.array([row, row + 1], np.int64))
+        return slice(int(start), int(stop))
 
     def ended_by(self, rows: Rows) -> NDArray[np.intp]:
         """Return which link each event ends: a position in the columns, -1 for none, same shape. O(log n) for each."""
@@ -154,9 +154,9 @@ class LinkTable:
 
         Of the kinds in `BRANCHING` the first one.
         """
-        at = self.begun_by(rows)
+        link = self.begun_by(rows)
         out = np.full(len(rows), NO_EVENT, np.uint32)
-        out[at >= 0] = self.to_row[at[at >= 0]]
+        out[link >= 0] = self.to_row[link[link >= 0]]
         return out
 
     def cycles(self, time_cycles: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -181,9 +181,9 @@ def _find(keys: NDArray[np.uint32], number: NDArray[np.uint32] | None, rows: Row
     """Return the positions of rows among ascending keys, or the numbers of these; -1 for rows that are none."""
     if not len(keys):
         return np.full(len(rows), -1, np.intp)
-    at = links.positions(keys, rows.astype(np.uint32, copy=False))
-    is_other = keys.take(at, mode="clip") != rows
-    positions = at if number is None else number.take(at, mode="clip").astype(np.intp)
+    key_position = links.positions(keys, rows.astype(np.uint32, copy=False))
+    is_other = keys.take(key_position, mode="clip") != rows
+    positions = key_position if number is None else number.take(key_position, mode="clip").astype(np.intp)
     positions[is_other] = -1
     return positions
 
@@ -191,8 +191,8 @@ def _find(keys: NDArray[np.uint32], number: NDArray[np.uint32] | None, rows: Row
 def pairs_of(from_row: Rows, to_row: Rows, certainty: NDArray[np.integer] | Certainty = Certainty.EXACT) -> Pairs:
     """Return links as `LinkTable.of` takes them; one certainty represents all."""
     column = np.full(len(from_row), certainty, np.uint8) if isinstance(certainty, Certainty) else certainty
-    first, last = from_row.astype(np.uint32, copy=False), to_row.astype(np.uint32, copy=False)
-    return first, last, column.astype(np.uint8, copy=False)
+    sources, targets = from_row.astype(np.uint32, copy=False), to_row.astype(np.uint32, copy=False)
+    return sources, targets, column.astype(np.uint8, copy=False)
 
 
 def no_pairs() -> Pairs:

@@ -116,12 +116,12 @@ def _codes(kind: LinkKind, has_pairs: bool) -> NDArray[np.bool_]:
     is_interrupt = (codes >> wire.CLASS_SHIFT == wire.WireClass.INT) & (not has_pairs)
     if kind is LinkKind.CALL:
         is_call = codes >> wire.CLASS_SHIFT == wire.WireClass.KER_CALL
-        found = ~is_interrupt & (is_call | has_pairs)
+        is_end = ~is_interrupt & (is_call | has_pairs)
     else:
         is_handler = np.isin(codes & wire.EVENT_MASK, _HANDLER_EVENTS)
-        found = is_interrupt & (is_handler == (kind is LinkKind.HANDLER))
-    found.setflags(write=False)
-    return np.asarray(found)
+        is_end = is_interrupt & (is_handler == (kind is LinkKind.HANDLER))
+    is_end.setflags(write=False)
+    return np.asarray(is_end)
 
 
 def _certainty(trace: Trace, kind: LinkKind, rows: Rows) -> NDArray[np.uint8]:

@@ -97,8 +97,8 @@ def _transactions(trace: Trace) -> Transactions:
     replied = np.full(len(sends), -1, np.int64)
     certainty = np.full(len(sends), Certainty.EXACT, np.uint8)
     requested, answer, how = answers(trace)
-    at = np.searchsorted(sends, requested)
-    replied[at], certainty[at] = answer, how
+    position = np.searchsorted(sends, requested)
+    replied[position], certainty[position] = answer, how
     blocked, free, done = _client_states(trace, sends)
     server = np.full(len(sends), -1, np.int64)
     known = received >= 0
@@ -106,10 +106,10 @@ def _transactions(trace: Trace) -> Transactions:
     server[server == 0] = -1
     client, time = events.thread[sends].astype(np.int64), events.time_cycles
 
-    def length(first: _Ints, last: _Ints) -> _Ints:
+    def length(start: _Ints, end: _Ints) -> _Ints:
         out = np.full(len(sends), -1, np.int64)
-        both = np.flatnonzero((first >= 0) & (last >= first))
-        out[both] = time[last[both]] - time[first[both]]
+        both = np.flatnonzero((start >= 0) & (end >= start))
+        out[both] = time[end[both]] - time[start[both]]
         return out
 
     sent = sends.astype(np.int64)
@@ -148,16 +148,16 @@ def _client_states(trace: Trace, sends: NDArray[np.uint32]) -> tuple[_Ints, _Int
     value = state_values(trace)
     client = trace.events.thread[sends].astype(np.int64)
     begins = state_positions(trace, sends, client)
-    found = []
+    moments = []
     for table in (_IS_STATE, ~_IS_WAIT, IS_RUN):
         row = first_that_fits(trace, begins, client, table)
         known = np.flatnonzero(row >= 0)
         row[known[~is_whole(trace, sends[known], row[known])]] = -1
-        found.append(row)
-    first, free, runs = found
-    blocks = first >= 0
+        moments.append(row)
+    blocked, free, runs = moments
+    blocks = blocked >= 0
     blocks[blocks] = _IS_WAIT[value[begins[blocks]]]
-    return np.where(blocks, first, -1), np.where(blocks, free, -1), np.where(blocks, runs, -1)
+    return np.where(blocks, blocked, -1), np.where(blocks, free, -1), np.where(blocks, runs, -1)
 
 
 def calls_of_sends(trace: Trace) -> NDArray[np.uint32]:
@@ -177,9 +177,9 @@ def _types(trace: Trace, sends: NDArray[np.uint32]) -> _Ints:
     """Return the first words of messages from the entries of the calls that sent them; -1 where these do not show."""
     types = np.full(len(sends), -1, np.int64)
     entry = calls_of_sends(trace)
-    at = np.flatnonzero(entry != NO_EVENT)
-    value, known = argument(trace, entry[at], "msg[0]")
-    types[at[known]] = value[known]
+    with_entry = np.flatnonzero(entry != NO_EVENT)
+    value, known = argument(trace, entry[with_entry], "msg[0]")
+    types[with_entry[known]] = value[known]
     return types
 
 
@@ -194,17 +194,17 @@ def _parents(trace: Trace, sent: _Ints, client: _Ints, server: _Ints, received: 
     served = served[np.lexsort((received[served], server[served]))]
     key = server[served] << 32 | received[served]
     position = positions(key, client << 32 | sent) - 1
-    at = np.arange(len(sent))
+    child = np.arange(len(sent))
     for _ in range(_MOST_STEPS):
-        at = at[position[at] >= 0]
-        at = at[server[served[position[at]]] == client[at]]
-        candidate = served[position[at]]
-        whole = is_whole(trace, received[candidate], sent[at])
-        at, candidate = at[whole], candidate[whole]
-        if not len(at):
+        child = child[position[child] >= 0]
+        child = child[server[served[position[child]]] == client[child]]
+        candidate = served[position[child]]
+        whole = is_whole(trace, received[candidate], sent[child])
+        child, candidate = child[whole], candidate[whole]
+        if not len(child):
             break
-        is_open = over[candidate] > sent[at]
-        parent[at[is_open]] = candidate[is_open]
-        at = at[~is_open]
-        position[at] -= 1
+        is_open = over[candidate] > sent[child]
+        parent[child[is_open]] = candidate[is_open]
+        child = child[~is_open]
+        position[child] -= 1
     return parent

@@ -74,17 +74,17 @@ def waits(trace: Trace) -> Waits:
 
 def _waits(trace: Trace) -> Waits:
     value = state_values(trace)
-    at, end = _whole_waits(trace)
-    row = trace.states.event[at]
-    thread = np.repeat(np.arange(len(trace.threads)), np.diff(np.searchsorted(at, trace.states.start)))
+    whole, end = _whole_waits(trace)
+    row = trace.states.event[whole]
+    thread = np.repeat(np.arange(len(trace.threads)), np.diff(np.searchsorted(whole, trace.states.start)))
     goes_on = np.append(False, (end[:-1] == row[1:]) & (thread[1:] == thread[:-1]))[: len(row)]
-    first = row[np.maximum.accumulate(np.where(goes_on, np.uint32(0), np.arange(len(row), dtype=np.uint32)))]
-    call_row = calls_of(trace, first, thread)
+    first_row = row[np.maximum.accumulate(np.where(goes_on, np.uint32(0), np.arange(len(row), dtype=np.uint32)))]
+    call_row = calls_of(trace, first_row, thread)
     call = number_of(trace, call_row)
-    found, known = _objects(trace, value[at], call_row, call)
-    end_value = value.take(at + 1, mode="clip")
+    objects, known = _objects(trace, value[whole], call_row, call)
+    end_value = value.take(whole + 1, mode="clip")
     end_value[end == OPEN] = NOT_A_STATE
-    return Waits(thread.astype(np.int32), value[at], row, end, end_value, first, call_row, call, found, known)
+    return Waits(thread.astype(np.int32), value[whole], row, end, end_value, first_row, call_row, call, objects, known)
 
 
 def _whole_waits(trace: Trace) -> tuple[NDArray[np.intp], NDArray[np.uint32]]:
@@ -93,8 +93,8 @@ def _whole_waits(trace: Trace) -> tuple[NDArray[np.intp], NDArray[np.uint32]]:
     is_wait = _IS_WAIT[state_values(trace)] & is_whole_state
     if trace.pairs is not None:  # the format shows itself what threads wait for
         is_wait[:] = False
-    at = np.flatnonzero(is_wait)
-    return at, ends[at]
+    whole = np.flatnonzero(is_wait)
+    return whole, ends[whole]
 
 
 def calls_of(trace: Trace, rows: NDArray[np.uint32], thread: NDArray[np.int64]) -> NDArray[np.uint32]:
@@ -110,8 +110,8 @@ def calls_of(trace: Trace, rows: NDArray[np.uint32], thread: NDArray[np.int64]) 
     """
     entry = links.calls_of(scanned(trace).entry, trace.events.thread, rows, thread)
     if len(losses(trace)):
-        at = np.flatnonzero(entry != NO_EVENT)
-        entry[at[~is_whole(trace, entry[at], rows[at])]] = NO_EVENT
+        within_call = np.flatnonzero(entry != NO_EVENT)
+        entry[within_call[~is_whole(trace, entry[within_call], rows[within_call])]] = NO_EVENT
     return entry
 
 
@@ -139,21 +139,21 @@ def objects_of(trace: Trace, entries: Rows, call: NDArray[np.int16], names: dict
     """
     values, known = np.zeros(len(entries), np.int64), np.zeros(len(entries), np.bool_)
     numbers, has_call = call_numbers(trace.release), np.flatnonzero(call >= 0)
-    mine = call[has_call]
+    call_number = call[has_call]
     for name in sorted(set(names.values())):
         requested = np.zeros(wire.KER_EXIT_OFFSET, np.bool_)
         requested[[numbers[spelt] for spelt, argued in names.items() if argued == name and spelt in numbers]] = True
-        at = has_call[requested[mine]]
-        if len(at):
-            values[at], known[at] = argument(trace, entries[at], name)
+        requested_calls = has_call[requested[call_number]]
+        if len(requested_calls):
+            values[requested_calls], known[requested_calls] = argument(trace, entries[requested_calls], name)
     return values, known
 
 
 def _objects(
     trace: Trace, value: NDArray[np.uint8], call_row: NDArray[np.uint32], call: NDArray[np.int16],
 ) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:  # fmt: skip
-    found, known = objects_of(trace, call_row, call, _OBJECTS)
+    objects, known = objects_of(trace, call_row, call, _OBJECTS)
     retaking = np.flatnonzero((value == _MUTEX) & (call == call_numbers(trace.release).get("SYNC_CONDVAR_WAIT", -2)))
     if len(retaking):
-        found[retaking], known[retaking] = argument(trace, call_row[retaking], "mutex_p")
-    return found, known
+        objects[retaking], known[retaking] = argument(trace, call_row[retaking], "mutex_p")
+    return objects, known

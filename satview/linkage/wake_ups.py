@@ -112,21 +112,22 @@ def _linux_pairs(trace: Trace) -> Pairs:
     """Return the wake-ups of a trace of Linux: the last one that names a thread before it is ready, in its wait."""
     code, thread = trace.events.code, trace.events.thread
     causes = np.flatnonzero(code == linux.point_codes()[linux.WAKING])
-    at = trace.states.event
-    can_run = np.isin(trace.catalogue.state_value_of_code[code[at]], (READY, RUNNING))
-    is_first = np.append(True, thread[at[1:]] != thread[at[:-1]])[: len(at)]
-    before = np.where(is_first, -1, np.append(-1, at[:-1].astype(np.int64))[: len(at)])
-    ends_wait = can_run & (is_first | ~np.append(False, can_run[:-1])[: len(at)])
-    effects, before = at[ends_wait].astype(np.int64), before[ends_wait]
+    state_events = trace.states.event
+    can_run = np.isin(trace.catalogue.state_value_of_code[code[state_events]], (READY, RUNNING))
+    is_first = np.append(True, thread[state_events[1:]] != thread[state_events[:-1]])[: len(state_events)]
+    before = np.where(is_first, -1, np.append(-1, state_events[:-1].astype(np.int64))[: len(state_events)])
+    ends_wait = can_run & (is_first | ~np.append(False, can_run[:-1])[: len(state_events)])
+    effects, before = state_events[ends_wait].astype(np.int64), before[ends_wait]
     woken, number = trace.payloads.column(causes, 0), trace.payloads.column(effects, 0)
     known, rank = np.unique(woken, return_inverse=True)
     if not len(known):
         return no_pairs()
-    mine = np.minimum(np.searchsorted(known, number), len(known) - 1)
+    index = np.minimum(np.searchsorted(known, number), len(known) - 1)
     order = np.argsort(rank.astype(np.int64) << 32 | causes, kind="stable")
-    last = np.searchsorted((rank.astype(np.int64) << 32 | causes)[order], mine.astype(np.int64) << 32 | effects) - 1
+    key = (rank.astype(np.int64) << 32 | causes)[order]
+    last = np.searchsorted(key, index.astype(np.int64) << 32 | effects) - 1
     cause = causes[order[np.maximum(last, 0)]]
-    fits = (last >= 0) & (known[mine] == number) & (rank[order[np.maximum(last, 0)]] == mine) & (cause > before)
+    fits = (last >= 0) & (known[index] == number) & (rank[order[np.maximum(last, 0)]] == index) & (cause > before)
     return pairs_of(cause[fits], effects[fits])
 
 
@@ -143,13 +144,13 @@ class _WakeUps:
     def __init__(self, trace: Trace) -> None:
         self.trace = trace
         self.waits: Waits = waits(trace)
-        self.at, call = ended_waits(trace)
-        self.row = self.waits.end_row[self.at]
-        self.begin = self.waits.row[self.at]
-        self.value = self.waits.value[self.at]
-        self.thread = self.waits.thread[self.at].astype(np.int64)
-        self.cause = np.full(len(self.at), NO_EVENT, np.uint32)
-        self.certainty = np.zeros(len(self.at), np.uint8)
+        self.wait, call = ended_waits(trace)
+        self.row = self.waits.end_row[self.wait]
+        self.begin = self.waits.row[self.wait]
+        self.value = self.waits.value[self.wait]
+        self.thread = self.waits.thread[self.wait].astype(np.int64)
+        self.cause = np.full(len(self.wait), NO_EVENT, np.uint32)
+        self.certainty = np.zeros(len(self.wait), np.uint8)
         self.numbers = call_numbers(trace.release)
         self.call = call.copy()
         own = np.flatnonzero(self.call != NO_EVENT)
@@ -158,7 +159,7 @@ class _WakeUps:
 
     def causes(self) -> Pairs:
         """Return the cause of every wake-up (`NO_EVENT` for none), the wake-up, and how sure that is."""
-        if len(self.at):
+        if len(self.wait):
             self._replies()
             self._receipts()
             self._objects()
@@ -169,70 +170,70 @@ class _WakeUps:
             self._interrupts()
         return self.cause, self.row, self.certainty
 
-    def _offer(self, at: NDArray[np.intp], rows: NDArray[np.uint32], certainty: Certainty) -> None:
+    def _offer(self, wakeups: NDArray[np.intp], rows: NDArray[np.uint32], certainty: Certainty) -> None:
         """Take causes for wake-ups that have none yet."""
-        is_new = (self.cause[at] == NO_EVENT) & (rows != NO_EVENT)
-        self.cause[at[is_new]] = rows[is_new]
-        self.certainty[at[is_new]] = certainty
+        is_new = (self.cause[wakeups] == NO_EVENT) & (rows != NO_EVENT)
+        self.cause[wakeups[is_new]] = rows[is_new]
+        self.certainty[wakeups[is_new]] = certainty
 
     def _in(self, *states: str) -> NDArray[np.intp]:
         """Return the wake-ups from some states that have no cause yet."""
         return np.flatnonzero(_of_states(states)[self.value] & (self.cause == NO_EVENT))
 
-    def _called(self, at: NDArray[np.intp], names: tuple[str, ...]) -> NDArray[np.intp]:
+    def _called(self, wakeups: NDArray[np.intp], names: tuple[str, ...]) -> NDArray[np.intp]:
         """Return those wake-ups that happen within one of some calls."""
         numbers = [self.numbers[name] for name in names if name in self.numbers]
-        return at[np.isin(self.call_number[at], numbers)]
+        return wakeups[np.isin(self.call_number[wakeups], numbers)]
 
-    def _last_naming(self, rows: NDArray[np.uint32], thread: NDArray[np.int64], at: NDArray[np.intp]) -> NDArray[
-        np.uint32
-    ]:  # fmt: skip
+    def _last_naming(
+        self, rows: NDArray[np.uint32], thread: NDArray[np.int64], wakeups: NDArray[np.intp]
+    ) -> NDArray[np.uint32]:
         """Return for wake-ups the last of some events that name the thread, within its wait; `NO_EVENT` for none."""
-        out = links.last_of_number(rows, thread, self.row[at], self.thread[at], len(self.trace.threads))
-        out[out <= self.waits.first_row[self.at[at]]] = NO_EVENT
+        out = links.last_of_number(rows, thread, self.row[wakeups], self.thread[wakeups], len(self.trace.threads))
+        out[out <= self.waits.first_row[self.wait[wakeups]]] = NO_EVENT
         return out
 
     def _replies(self) -> None:
-        trace, at = self.trace, self._in("SEND", "REPLY")
+        trace, wakeups = self.trace, self._in("SEND", "REPLY")
         given = rows_of_codes(trace, messages.REPLY, messages.ERROR)
-        if len(at) and len(given):
+        if len(wakeups) and len(given):
             tid, pid = comm_words(trace, given)
-            self._offer(at, self._last_naming(given, thread_rows(trace, pid, tid), at), Certainty.EXACT)
+            self._offer(wakeups, self._last_naming(given, thread_rows(trace, pid, tid), wakeups), Certainty.EXACT)
 
     def _receipts(self) -> None:
         """The message or pulse that the thread receives next is what woke it, if it was the last one sent there."""
-        trace, at = self.trace, self._in("RECEIVE")
-        if not len(at):
+        trace, wakeups = self.trace, self._in("RECEIVE")
+        if not len(wakeups):
             return
         received = rows_of_codes(trace, messages.RECEIPT, pulses.RECEIPT)
         thread = trace.events.thread[received].astype(np.int64)
-        receipt = links.next_of_number(received, thread, self.row[at], self.thread[at], len(trace.threads))
-        at, receipt = at[receipt != NO_EVENT], receipt[receipt != NO_EVENT]
-        last = last_of_codes(trace, (messages.SEND, *pulses.SENDS), self.row[at])
+        receipt = links.next_of_number(received, thread, self.row[wakeups], self.thread[wakeups], len(trace.threads))
+        wakeups, receipt = wakeups[receipt != NO_EVENT], receipt[receipt != NO_EVENT]
+        last = last_of_codes(trace, (messages.SEND, *pulses.SENDS), self.row[wakeups])
         for table in (messages.messages(trace), pulses.pulses(trace)):
             link = table.ended_by(receipt)
             known = np.flatnonzero(link >= 0)
             begun = table.from_row[link[known]]
-            is_it = (begun == last[known]) & (begun > self.begin[at[known]])
+            is_it = (begun == last[known]) & (begun > self.begin[wakeups[known]])
             exact = table.certainty[link[known]] == Certainty.EXACT
-            self._offer(at[known[is_it & exact]], begun[is_it & exact], Certainty.EXACT)
-            self._offer(at[known[is_it & ~exact]], begun[is_it & ~exact], Certainty.INFERRED)
+            self._offer(wakeups[known[is_it & exact]], begun[is_it & exact], Certainty.EXACT)
+            self._offer(wakeups[known[is_it & ~exact]], begun[is_it & ~exact], Certainty.INFERRED)
 
     def _objects(self) -> None:
         for state, calls in _ENDS_BY_OBJECT.items():
-            at = self._called(self._in(state), tuple(calls))
-            if not len(at):
+            wakeups = self._called(self._in(state), tuple(calls))
+            if not len(wakeups):
                 continue
-            mine = self.at[at]
-            given, known = objects_of(self.trace, self.call[at], self.call_number[at], calls)
-            known &= self.waits.has_object[mine]
+            wait = self.wait[wakeups]
+            given, known = objects_of(self.trace, self.call[wakeups], self.call_number[wakeups], calls)
+            known &= self.waits.has_object[wait]
             process = self.trace.threads.process
-            by = self.trace.events.thread[self.call[at]]
-            is_here = process[by] == process[self.thread[at]]
-            is_same = (given == self.waits.object[mine]) & is_here
-            self._offer(at[known & is_same], self.call[at][known & is_same], Certainty.EXACT)
+            by = self.trace.events.thread[self.call[wakeups]]
+            is_here = process[by] == process[self.thread[wakeups]]
+            is_same = (given == self.waits.object[wait]) & is_here
+            self._offer(wakeups[known & is_same], self.call[wakeups][known & is_same], Certainty.EXACT)
             # An object in shared memory has another address in each process; no call ends waits for two of them.
-            self._offer(at[~known | ~is_here], self.call[at][~known | ~is_here], Certainty.INFERRED)
+            self._offer(wakeups[~known | ~is_here], self.call[wakeups][~known | ~is_here], Certainty.INFERRED)
 
     def _timers(self) -> None:
         trace = self.trace
@@ -241,104 +242,106 @@ class _WakeUps:
             return
         (pid, _), (tid, _), (ident, _) = arguments(trace, expired, "pid", "tid", "timer_id")
         thread = thread_rows(trace, pid.astype(np.uint32), tid.astype(np.uint32))
-        at = np.flatnonzero((self.cause == NO_EVENT) & ~_of_states(_UNLIMITED)[self.value])
+        wakeups = np.flatnonzero((self.cause == NO_EVENT) & ~_of_states(_UNLIMITED)[self.value])
         is_timeout = ident == _NO_TIMER
-        self._offer(at, self._last_naming(expired[is_timeout], thread[is_timeout], at), Certainty.EXACT)
-        at = self._in("INTR")
-        last = self._last_naming(expired[~is_timeout], thread[~is_timeout], at)
+        self._offer(wakeups, self._last_naming(expired[is_timeout], thread[is_timeout], wakeups), Certainty.EXACT)
+        wakeups = self._in("INTR")
+        last = self._last_naming(expired[~is_timeout], thread[~is_timeout], wakeups)
         known = np.flatnonzero(last != NO_EVENT)
-        known = known[actors.quiet_between(trace, last[known], self.row[at[known]])]
-        self._offer(at[known], last[known], Certainty.INFERRED)
+        known = known[actors.quiet_between(trace, last[known], self.row[wakeups[known]])]
+        self._offer(wakeups[known], last[known], Certainty.INFERRED)
 
     def _ends_of_threads(self) -> None:
         """A thread ends: who joins it goes on, and who waits for its reply, or for its process to receive, fails."""
         trace, threads = self.trace, self.trace.threads
         ended = rows_of_codes(trace, wire.THREAD_DESTROY)
-        at = self._in("JOIN", "SEND", "REPLY")
-        if not len(ended) or not len(at):
+        wakeups = self._in("JOIN", "SEND", "REPLY")
+        if not len(ended) or not len(wakeups):
             return
-        last = last_of_codes(trace, (wire.THREAD_DESTROY,), self.row[at])
-        keep = np.flatnonzero((last != NO_EVENT) & (last > self.begin[at]))
-        at, last = at[keep], last[keep]
+        last = last_of_codes(trace, (wire.THREAD_DESTROY,), self.row[wakeups])
+        keep = np.flatnonzero((last != NO_EVENT) & (last > self.begin[wakeups]))
+        wakeups, last = wakeups[keep], last[keep]
         dead = trace.events.thread[last].astype(np.int64)
-        joiners = np.flatnonzero((self.value[at] == STATE_BY_NAME["JOIN"].value) & (
-            ~self.waits.has_object[self.at[at]] | (self.waits.object[self.at[at]] == threads.tid[dead])))  # fmt: skip
-        joiners = joiners[threads.pid[dead[joiners]] == threads.pid[self.thread[at[joiners]]]]
-        self._offer(at[joiners], last[joiners], Certainty.EXACT)
-        sent = last_sends(trace, self.thread[at], self.row[at])
-        known = np.flatnonzero((sent != NO_EVENT) & (self.value[at] != STATE_BY_NAME["JOIN"].value))
+        wait, is_join = self.wait[wakeups], self.value[wakeups] == STATE_BY_NAME["JOIN"].value
+        joiners = np.flatnonzero(is_join & (
+            ~self.waits.has_object[wait] | (self.waits.object[wait] == threads.tid[dead])))  # fmt: skip
+        joiners = joiners[threads.pid[dead[joiners]] == threads.pid[self.thread[wakeups[joiners]]]]
+        self._offer(wakeups[joiners], last[joiners], Certainty.EXACT)
+        sent = last_sends(trace, self.thread[wakeups], self.row[wakeups])
+        known = np.flatnonzero((sent != NO_EVENT) & ~is_join)
         received = messages.messages(trace).ends_of(sent[known])
         to = comm_words(trace, sent[known])[1].view(np.int32)
         is_server = received != NO_EVENT
         is_server[is_server] = trace.events.thread[received[is_server]] == dead[known[is_server]]
         is_process = (received == NO_EVENT) & (to == threads.pid[dead[known]])
-        self._offer(at[known[is_server]], last[known[is_server]], Certainty.EXACT)
-        self._offer(at[known[is_process]], last[known[is_process]], Certainty.INFERRED)
+        self._offer(wakeups[known[is_server]], last[known[is_server]], Certainty.EXACT)
+        self._offer(wakeups[known[is_process]], last[known[is_process]], Certainty.INFERRED)
 
     def _signals(self) -> None:
-        trace, at = self.trace, np.flatnonzero(self.cause == NO_EVENT)
+        trace, wakeups = self.trace, np.flatnonzero(self.cause == NO_EVENT)
         sent = rows_of_codes(trace, _SIGNAL)
         if not len(sent):
             return
-        last = last_of_codes(trace, (_SIGNAL,), self.row[at])
-        keep = np.flatnonzero((last != NO_EVENT) & (last > self.begin[at]))
-        at, last = at[keep], last[keep]
+        last = last_of_codes(trace, (_SIGNAL,), self.row[wakeups])
+        keep = np.flatnonzero((last != NO_EVENT) & (last > self.begin[wakeups]))
+        wakeups, last = wakeups[keep], last[keep]
         # A signal that ends a process wakes one thread after the other; no call and no other thread comes between.
-        call = actors.last_switch(trace, self.row[at])
+        call = actors.last_switch(trace, self.row[wakeups])
         fits = (call == NO_EVENT) | (call < last)
         came = interrupt_rows(trace)
-        came = came[np.maximum(np.searchsorted(came, self.row[at]) - 1, 0)] if len(came) else last
-        is_interrupt = (self.value[at] == STATE_BY_NAME["INTR"].value) & (came > last) & (came < self.row[at])
+        came = came[np.maximum(np.searchsorted(came, self.row[wakeups]) - 1, 0)] if len(came) else last
+        is_interrupt = (self.value[wakeups] == STATE_BY_NAME["INTR"].value) & (came > last) & (came < self.row[wakeups])
         fits &= ~is_interrupt
-        self._offer(at[fits], last[fits], Certainty.INFERRED)
+        self._offer(wakeups[fits], last[fits], Certainty.INFERRED)
 
     def _outside(self) -> None:
         comm = np.arange(wire.CODE_COUNT) >> wire.CLASS_SHIFT == wire.WireClass.COMM
         without = {} if self.trace.code_counts[comm].any() else _ENDS_WITHOUT_COMM
         for state, names in (*_ENDS_FROM_OUTSIDE.items(), *without.items()):
-            at = self._in(state) if state else np.flatnonzero(self.cause == NO_EVENT)
-            at = self._called(at, names)
-            self._offer(at, self.call[at], Certainty.INFERRED)
+            wakeups = self._in(state) if state else np.flatnonzero(self.cause == NO_EVENT)
+            wakeups = self._called(wakeups, names)
+            self._offer(wakeups, self.call[wakeups], Certainty.INFERRED)
 
     def _interrupts(self) -> None:
         """An interrupt ends InterruptWait(); that of the clock ends sleep and timeouts, if it alone can be seen."""
         trace = self.trace
-        at = self._in("INTR")
-        at = at[self.call[at] == NO_EVENT]
-        self._offer(at, self._attached(at), Certainty.EXACT)
-        at = at[self.cause[at] == NO_EVENT]
-        found, is_only = actors.last_of_usual(trace, self.row[at], self.thread[at], self.begin[at])
-        self._offer(at[is_only], found[is_only], Certainty.EXACT)
-        self._offer(at, found, Certainty.INFERRED)
+        wakeups = self._in("INTR")
+        wakeups = wakeups[self.call[wakeups] == NO_EVENT]
+        self._offer(wakeups, self._attached(wakeups), Certainty.EXACT)
+        wakeups = wakeups[self.cause[wakeups] == NO_EVENT]
+        interrupt, is_only = actors.last_of_usual(trace, self.row[wakeups], self.thread[wakeups], self.begin[wakeups])
+        self._offer(wakeups[is_only], interrupt[is_only], Certainty.EXACT)
+        self._offer(wakeups, interrupt, Certainty.INFERRED)
         if trace.code_counts[actors.TIMER]:
             return
-        at = self._in("NANOSLEEP", *_LIMITED)
-        at = at[self.call[at] == NO_EVENT]
-        found, _ = actors.last_of_usual(trace, self.row[at], np.zeros(len(at), np.int64), self.begin[at])
-        self._offer(at, found, Certainty.INFERRED)
+        wakeups = self._in("NANOSLEEP", *_LIMITED)
+        wakeups = wakeups[self.call[wakeups] == NO_EVENT]
+        one_group = np.zeros(len(wakeups), np.int64)
+        interrupt, _ = actors.last_of_usual(trace, self.row[wakeups], one_group, self.begin[wakeups])
+        self._offer(wakeups, interrupt, Certainty.INFERRED)
 
-    def _attached(self, at: NDArray[np.intp]) -> NDArray[np.uint32]:
+    def _attached(self, wakeups: NDArray[np.intp]) -> NDArray[np.uint32]:
         """Return for wake-ups the last interrupt in the wait that the thread attached or unmasked; `NO_EVENT` for none.
 
         Up to 7.x, and of threads of which the trace shows one number only: from 8.0 on events of interrupts have an id.
         """
-        trace, out = self.trace, np.full(len(at), NO_EVENT, np.uint32)
+        trace, out = self.trace, np.full(len(wakeups), NO_EVENT, np.uint32)
         calls = entries_of(trace, "INTERRUPT_ATTACH", "INTERRUPT_UNMASK")
-        if trace.release is Release.QNX_8 or not len(calls) or not len(at):
+        if trace.release is Release.QNX_8 or not len(calls) or not len(wakeups):
             return out
         number, known = argument(trace, calls, "intr")
         by, number = trace.events.thread[calls[known]], number[known] & 0xFFFFFFFF
         entries = interrupt_rows(trace)
         vector = actors.interrupt_numbers(trace)
-        for thread in np.unique(self.thread[at]).tolist():
+        for thread in np.unique(self.thread[wakeups]).tolist():
             own = np.unique(number[by == thread])
             if len(own) == 1:
-                mine = np.flatnonzero(self.thread[at] == thread)
+                of_thread = np.flatnonzero(self.thread[wakeups] == thread)
                 came = entries[vector == own[0]]
-                last = np.searchsorted(came, self.row[at[mine]]) - 1
-                cause = came[np.maximum(last, 0)] if len(came) else np.full(len(mine), NO_EVENT, np.uint32)
-                fits = (last >= 0) & (cause > self.begin[at[mine]])
-                out[mine[fits]] = cause[fits]
+                last = np.searchsorted(came, self.row[wakeups[of_thread]]) - 1
+                cause = came[np.maximum(last, 0)] if len(came) else np.full(len(of_thread), NO_EVENT, np.uint32)
+                fits = (last >= 0) & (cause > self.begin[wakeups[of_thread]])
+                out[of_thread[fits]] = cause[fits]
         return out
 
 
@@ -353,10 +356,10 @@ def last_sends(trace: Trace, thread: NDArray[np.integer], rows: NDArray[np.uint3
     out = np.full(len(rows), NO_EVENT, np.uint32)
     key = trace.cached("links.sends_by_thread", _sends_by_thread)
     position = positions(key, thread.astype(np.int64) << 32 | rows) - 1
-    found = np.flatnonzero(position >= 0)
-    last = key[position[found]]
-    fits = last >> 32 == thread[found]
-    out[found[fits]] = (last[fits] & 0xFFFFFFFF).astype(np.uint32)
+    preceded = np.flatnonzero(position >= 0)
+    last = key[position[preceded]]
+    fits = last >> 32 == thread[preceded]
+    out[preceded[fits]] = (last[fits] & 0xFFFFFFFF).astype(np.uint32)
     return out
 
 

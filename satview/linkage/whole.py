@@ -12,25 +12,25 @@ from satview.store.time_ranges import TimeRanges
 from satview.store.trace import Trace
 
 
-def is_whole(trace: Trace, first: Rows, last: Rows) -> NDArray[np.bool_]:
+def is_whole(trace: Trace, begin: Rows, end: Rows) -> NDArray[np.bool_]:
     """Return for pairs of events whether no event of any CPU is missing in between, bool of the same shape."""
     axis = files_of(trace)
     if axis is None:
-        return _is_clear(trace, first, last, TimeRanges.of_rows(losses(trace)))
-    out = np.zeros(len(first), np.bool_)
-    for part, at, own in axis.split(first):  # pairs of events of two files are never whole
-        both = axis.part_of[last[at]] == axis.part_of[first[at]]
-        out[at[both]] = is_whole(part.trace, own[both], axis.own_row[last[at[both]]])
+        return _is_clear(trace, begin, end, TimeRanges.of_rows(losses(trace)))
+    out = np.zeros(len(begin), np.bool_)
+    for part, positions, own in axis.split(begin):  # pairs of events of two files are never whole
+        both = axis.part_of[end[positions]] == axis.part_of[begin[positions]]
+        out[positions[both]] = is_whole(part.trace, own[both], axis.own_row[end[positions[both]]])
     return out
 
 
-def is_whole_on(trace: Trace, cpu: int, first: Rows, last: Rows) -> NDArray[np.bool_]:
+def is_whole_on(trace: Trace, cpu: int, begin: Rows, end: Rows) -> NDArray[np.bool_]:
     """Return the same of the events of one CPU.
 
     Returns:
         bool (n,).
     """
-    return _is_clear(trace, first, last, TimeRanges.of_rows(losses_of(losses(trace), cpu)))
+    return _is_clear(trace, begin, end, TimeRanges.of_rows(losses_of(losses(trace), cpu)))
 
 
 def part_of(trace: Trace, cpu: int, rows: Rows) -> NDArray[np.intp]:
@@ -45,8 +45,8 @@ def part_of(trace: Trace, cpu: int, rows: Rows) -> NDArray[np.intp]:
     return np.searchsorted(lost.end, trace.events.time_cycles[rows], side="right")
 
 
-def _is_clear(trace: Trace, first: Rows, last: Rows, lost: TimeRanges) -> NDArray[np.bool_]:
+def _is_clear(trace: Trace, begin: Rows, end: Rows, lost: TimeRanges) -> NDArray[np.bool_]:
     if not len(lost.start):
-        return np.ones(len(first), np.bool_)
+        return np.ones(len(begin), np.bool_)
     times = trace.events.time_cycles
-    return ~lost.meet(times[first], times[last])
+    return ~lost.meet(times[begin], times[end])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import tempfile
 from base64 import b64encode
 from collections.abc import Callable, Iterable, Sequence
@@ -16,12 +17,12 @@ from satview.analysis.doctor import may_be_more
 from satview.analysis.load import LoadBy, load_over_time
 from satview.analysis.statistics import Statistics
 from satview.analysis.times.basis import Basis, Scope, scope_of
-from satview.analysis.times.occurrences import SHARES, histogram, occurrences
+from satview.analysis.times.occurrences import SHARES, Histogram, histogram, occurrences
 from satview.analysis.verdicts.find import all_kinds, find_verdicts
 from satview.analysis.verdicts.rule import Thresholds
 from satview.analysis.verdicts.thresholds import default_thresholds
 from satview.analysis.verdicts.verdict import Verdict
-from satview.answers.late import late
+from satview.answers.late import late, responses
 from satview.answers.latencies import latency_figures, latency_table
 from satview.answers.statistics import TABLES
 from satview.answers.table import Table
@@ -77,25 +78,31 @@ def stacked_areas(
     return _drawn(parts, "CPU load over time")
 
 
-def histogram_bars(edges_log10: NDArray[np.float64], counts: NDArray[np.int64], title: str) -> str:
+def histogram_bars(drawn: Histogram, title: str, bound_ns: int = 0) -> str:
     """Return a histogram of lengths of time, logarithmic in both directions.
 
     Args:
-        edges_log10: float64 (bins + 1,), logarithms of nanoseconds.
-        counts: int64 (bins,).
+        drawn: The lengths.
         title: What it is of, for those who cannot see it.
+        bound_ns: A line is there, and bars beyond are red; 0 = nowhere.
     """
-    lowest, highest = float(edges_log10[0]), float(edges_log10[-1])
+    edges_log10, counts = drawn.edges_log10, drawn.counts
+    bound = math.log10(bound_ns) if bound_ns else float(edges_log10[0])
+    lowest, highest = min(float(edges_log10[0]), bound), max(float(edges_log10[-1]), bound)
     x = (edges_log10 - lowest) / max(highest - lowest, 1e-9) * WIDTH
     tall = np.where(counts > 0, np.log10(np.maximum(counts, 1) * 2) / np.log10(max(int(counts.max()) * 2, 2)), 0)
     parts = [
-        f'<rect class="bar" x="{left:.1f}" y="{HEIGHT * (1 - height):.1f}" width="{max(right - left - 1, 1):.1f}" '
-        f'height="{HEIGHT * height:.1f}"><title>{count:,}</title></rect>'
-        for left, right, height, count in zip(x[:-1], x[1:], tall, counts.tolist(), strict=True) if count
+        f'<rect class="{"bar" if bar < drawn.first_beyond else "late"}" x="{left:.1f}" y="{HEIGHT * (1 - height):.1f}" '
+        f'width="{max(right - left - 1, 1):.1f}" height="{HEIGHT * height:.1f}"><title>{count:,}</title></rect>'
+        for bar, (left, right, height, count) in enumerate(zip(x[:-1], x[1:], tall, counts.tolist(), strict=True))
+        if count
     ]  # fmt: skip
     decades = np.arange(np.ceil(lowest), np.floor(highest) + 1)
     parts += [_tick((decade - lowest) / max(highest - lowest, 1e-9) * WIDTH, format_duration(round(10**decade)))
               for decade in decades.tolist()]  # fmt: skip
+    if bound_ns:
+        left = (bound - lowest) / max(highest - lowest, 1e-9) * WIDTH
+        parts.append(f'<line class="bound" x1="{left:.1f}" x2="{left:.1f}" y1="0" y2="{HEIGHT}"/>')
     return _drawn(parts, title)
 
 
@@ -209,7 +216,7 @@ def waits(trace: Trace) -> str:
         longest = location_of(trace, start, start + int(waits_of_key.cycles[longest_row]))
         said = ", ".join(f"{name} {format_duration(value)}" for name, value in marks)
         parts.append(
-            f"<h3>{title}</h3>{histogram_bars(drawn.edges_log10, drawn.counts, title)}"
+            f"<h3>{title}</h3>{histogram_bars(drawn, title)}"
             f"<p>{len(waits_of_key):,} of them: {said}. The longest takes {format_duration(int(ns[longest_row]))} "
             f"{html_text(str(longest))}.</p>{_command(longest.command)}"
         )
@@ -236,11 +243,17 @@ def lateness(trace: Trace, thresholds: Thresholds) -> str:
         shown += f"<h3>Chains</h3>{_answer(chains)}"
     if activity is None:
         return shown
-    worst = found.worst(activity, 1)
+    worst, drawn, bars = found.worst(activity, 1), responses(found, activity), ""
+    if drawn is not None:
+        told = found.found.activities[activity]
+        deadline_ns = trace.clock.duration_ns(max(told.deadline_cycles, 0))
+        bound = f"; the line is its deadline of {format_duration(deadline_ns)}" if deadline_ns else ""
+        bars = (f"<h3>Responses of {html_text(told.name)}</h3>{histogram_bars(drawn, 'Responses', deadline_ns)}"
+                f"<p>How many took how long{bound}.</p>")  # fmt: skip
     differences, (parts, says) = found.compared(activity), found.explained(worst)
     causes = f"<h3>More in slow ones</h3>{_answer(differences.causes)}" if len(differences.causes) else ""
     return (f"{shown}<p>{html_text(says[0])}</p>{_answer(parts, _COLUMNS['blame'])}"
-            f"<h3>Slow against fast</h3>{_answer(differences.times)}{causes}")  # fmt: skip
+            f"{bars}<h3>Slow against fast</h3>{_answer(differences.times)}{causes}")  # fmt: skip
 
 
 def losses(trace: Trace) -> str:

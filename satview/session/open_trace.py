@@ -13,7 +13,8 @@ from PySide6.QtCore import QObject, Signal, Slot
 
 from satview.analysis.needs import PRIORITIES
 from satview.analysis.times.basis import Basis
-from satview.analysis.verdicts.thresholds import read_thresholds
+from satview.analysis.verdicts.thresholds import default_thresholds
+from satview.answers.activity_lanes import ACTIVITIES, ActivityLanes
 from satview.answers.doctor import doctor
 from satview.answers.table import Table
 from satview.answers.verdicts import Verdicts
@@ -29,7 +30,7 @@ from satview.session.events.event_links import EventLinks
 from satview.session.filtering.filter_stack import EditHistory, FilterStack
 from satview.session.filtering.search import Search
 from satview.session.highlight import Highlight, Highlighted, LegendHighlight, Selection, of_row
-from satview.session.lanes.class_loader import ClassLoader, descriptions_of
+from satview.session.lanes.class_loader import ClassLoader, descriptions_of, timing_of
 from satview.session.lanes.label_source import LabelSource
 from satview.session.lanes.lane_arrangement import GroupBy, LaneArrangement, SortBy, labels_in
 from satview.session.lanes.lane_list import LaneList
@@ -71,11 +72,13 @@ class OpenTrace(QObject):
 
         descriptions: What a file says of events.
         user_file: That file; empty = none.
+        timing_file: File of timing, relative to the trace; empty = none.
         symbols_folder: Folder of programs that name addresses; empty = none.
         pidin_file: Text of pidin that names processes and threads, or is being read; empty = none.
 
     Signals:
         described: There are other descriptions, or names of addresses.
+        timed: There is another file of timing.
         named: Programs were read that name addresses, or a text that names processes, or could not be; a sentence.
         names_requested: The names of processes in a text of pidin are requested: the file.
         capture_requested: A new capture with some rules is requested: the rules as text.
@@ -84,6 +87,7 @@ class OpenTrace(QObject):
     """
 
     described = Signal()
+    timed = Signal()
     named = Signal(str)
     names_requested = Signal(str)
     capture_requested = Signal(str)
@@ -114,7 +118,7 @@ class OpenTrace(QObject):
         self._basis: Basis | None = None
         self.others: list[OpenTrace] = []
         self.preview: Preview | None = None
-        self.descriptions, self.user_file = Descriptions(), ""
+        self.descriptions, self.user_file, self.timing_file = Descriptions(), "", ""
         self._take(trace, timeline, events_per_thread(trace) if events_of_thread is None else events_of_thread)
         self.edits = EditHistory(self)
         self.viewport = Viewport(with_margin(trace.window), self, trace.window.end)
@@ -143,8 +147,9 @@ class OpenTrace(QObject):
             classes_in(settings.text("swimlane/lane_classes")),
         )
         self.class_loader = ClassLoader(
-            lambda: self.timeline, self._requested_classes, lambda: self.descriptions.user, settings, self
-        )
+            lambda: self.timeline, self._requested_classes, lambda: self.descriptions.user, lambda: self.timing_file,
+            settings, self,
+        )  # fmt: skip
         self.class_loader.loaded.connect(self._on_classes)
         self.lanes.classes_requested.connect(self.class_loader.load)
         self.class_loader.load()
@@ -321,10 +326,6 @@ class OpenTrace(QObject):
             labels = labels_in(settings.text("swimlane/labels"))
         return replace(arrangement, classes=classes, labels=labels)
 
-    def check_timing(self, timing: Path | None) -> None:
-        """Check what a file of timing says too: its deadlines, periods and chains; None = no file."""
-        self.verdicts.ask(partial(_verdicts_of, timing=timing))
-
     def describe(self, file: str) -> None:
         """Take descriptions of events from a file in place of those before; an empty name takes them away.
 
@@ -337,6 +338,17 @@ class OpenTrace(QObject):
         self.filters.evaluator.forget()
         self.filters.recompute()
         self.described.emit()
+
+    def time_activities(self, file: str) -> None:
+        """Take deadlines and activities from a file of timing in place of those before; an empty name takes them away.
+
+        Whoever reads the file says what is wrong with it.
+        """
+        if file != self.timing_file:
+            self.timing_file = file
+            self.class_loader.time_activities()
+            self.verdicts.ask(partial(_verdicts_of, timing_file=file))
+            self.timed.emit()
 
     def name_addresses(self, folder: str) -> None:
         """Name addresses by the programs of a folder, in a task: `named` says how it ended."""
@@ -407,6 +419,7 @@ class OpenTrace(QObject):
 
     def _take(self, trace: Trace, timeline: Timeline, events_of_thread: NDArray[np.int64]) -> None:
         trace.payloads.tolerate_loss()
+        timeline.offer_finder(ACTIVITIES, ActivityLanes())
         self._basis = None
         self.trace, self.timeline, self.events_of_thread = trace, timeline, events_of_thread
         self._lane_of_thread = {info.thread: info.index for info in timeline.infos if info.kind is LaneKind.THREAD}
@@ -436,12 +449,12 @@ class OpenTrace(QObject):
         self.lanes.set_window(self.viewport.window)
 
 
-def _verdicts_of(trace: Trace, is_cancelled: IsCancelled, timing: Path | None = None) -> Verdicts:
-    if timing is not None and timing.is_file():  # a pipe would never end
-        try:
-            return find_verdicts(trace, read_thresholds(None, timing), cancelled=is_cancelled)
-        except UsageError:
-            pass  # what is wrong with the file is said where it was typed; everything else is checked all the same
+def _verdicts_of(trace: Trace, is_cancelled: IsCancelled, timing_file: str = "") -> Verdicts:
+    try:
+        if timing := timing_of(trace, timing_file):
+            return find_verdicts(trace, replace(default_thresholds(), timing=timing), cancelled=is_cancelled)
+    except UsageError:
+        pass  # what is wrong with the file is said where it was typed; everything else is checked all the same
     return find_verdicts(trace, cancelled=is_cancelled)
 
 

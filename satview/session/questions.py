@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Generic, TypeVar, cast
 
 from PySide6.QtCore import QObject, QTimer, Signal, Slot
 
+from satview.analysis.reasons.critical_path import critical_path
 from satview.analysis.reasons.why import WhyStep, why
+from satview.answers.path import path_answer
 from satview.base.errors import SatviewError
 from satview.base.time import TimeWindow
 from satview.session.tasks import IsCancelled, Report, Task, TaskFunction
@@ -153,9 +155,6 @@ class PathSearch(Answer):
 
 def _find_path(trace: Trace, thread: int, window: TimeWindow, is_cancelled: IsCancelled, _report: Report) -> PathAnswer:
     """Run in the task; holds the trace, no widget."""
-    from satview.analysis.reasons.critical_path import critical_path  # on first use: no picture waits for it
-    from satview.answers.path import path_answer
-
     return path_answer(trace, critical_path(trace, thread, window), is_cancelled)
 
 

@@ -11,6 +11,7 @@ from PySide6.QtCore import QObject, Slot
 
 from satview.analysis.statistics import Statistics
 from satview.analysis.times.basis import Basis
+from satview.answers.statistics import TABLES
 from satview.answers.table import SUBJECT
 from satview.answers.table import Table as Answer
 from satview.base.memory import borrowed
@@ -192,8 +193,6 @@ def summarize(
     Raises:
         Cancelled: Another range is requested.
     """
-    from satview.answers.statistics import TABLES
-
     statistics = Statistics(trace, window, None, basis, borrowed(is_cancelled))
     states, threads, events = (TABLES[key](statistics, None) for key in ("state-total", "thread", "event"))
     return RangeSummary(trace, window, states, threads, events)

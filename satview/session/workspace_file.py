@@ -328,6 +328,7 @@ class WorkspaceState:
         user_events: File with descriptions of events; empty = none.
         symbols: Folder of programs that name addresses; empty = none.
         pidin: Text of pidin that names processes and threads; empty = none.
+        timing: File of timing, relative to the trace; empty = none.
     """
 
     trace: TraceSign | None = None
@@ -341,6 +342,7 @@ class WorkspaceState:
     user_events: Text | None = None
     symbols: Text | None = None
     pidin: Text | None = None
+    timing: Text | None = None
 
 
 # States of windows as JSON files, and back. Every value is checked when it is read, and reading runs no code.

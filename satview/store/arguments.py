@@ -199,35 +199,34 @@ def arguments(trace: Trace, rows: Rows, *names: str) -> list[tuple[NDArray[np.in
     """
     if (axis := files_of(trace)) is not None:
         return _arguments_of_files(axis, rows, names)
-    found = [(np.zeros(len(rows), np.int64), np.zeros(len(rows), np.bool_)) for _ in names]
+    columns = [(np.zeros(len(rows), np.int64), np.zeros(len(rows), np.bool_)) for _ in names]
     # What is worked out of a part stays in the processor's cache; of rows in disorder each part reads all the file.
     is_ascending = bool(np.all(rows[1:] >= rows[:-1]))
     size = _BLOCK_ROWS if is_ascending else max(1, len(rows))
     for begin in range(0, len(rows), size):
         block = slice(begin, begin + size)
         words = _Words(trace, rows[block])
-        for name, (values, known) in zip(names, found, strict=True):
-            for at, part in argument_offsets(trace, rows[block], name):
+        for name, (values, known) in zip(names, columns, strict=True):
+            for positions, part in argument_offsets(trace, rows[block], name):
                 if part is not None and part.words:
-                    values[block][at], known[block][at] = _gathered(trace, words, at, part), True
-    return found
+                    values[block][positions], known[block][positions] = _gathered(trace, words, positions, part), True
+    return columns
 
 
 def _arguments_of_files(
     axis: FileAxis, rows: Rows, names: tuple[str, ...]
 ) -> list[tuple[NDArray[np.int64], NDArray[np.bool_]]]:
     """Return the same of a trace of several files: each has its own release; pids and partitions are the axis's."""
-    found = [(np.zeros(len(rows), np.int64), np.zeros(len(rows), np.bool_)) for _ in names]
-    for part, at, own in axis.split(rows):
-        for (values, known), name, (mine, is_mine) in zip(
-            found, names, arguments(part.trace, own, *names), strict=True
-        ):
-            known[at] = is_mine
+    columns = [(np.zeros(len(rows), np.int64), np.zeros(len(rows), np.bool_)) for _ in names]
+    for part, positions, own in axis.split(rows):
+        columns_of_file = arguments(part.trace, own, *names)
+        for (values, known), name, (of_file, is_known) in zip(columns, names, columns_of_file, strict=True):
+            known[positions] = is_known
             if is_pid(name):
-                values[at] = part.axis_pids(mine)
+                values[positions] = part.axis_pids(of_file)
             else:
-                values[at] = part.axis_partitions(mine) if is_partition(name) else mine
-    return found
+                values[positions] = part.axis_partitions(of_file) if is_partition(name) else of_file
+    return columns
 
 
 class _Words:
@@ -235,15 +234,15 @@ class _Words:
 
     def __init__(self, trace: Trace, rows: Rows) -> None:
         self._payloads, self._rows = trace.payloads, rows
-        self._at: NDArray[np.intp] = np.empty(0, np.intp)
+        self._positions: NDArray[np.intp] = np.empty(0, np.intp)
         self._step = -1
         self._pair: tuple[NDArray[np.uint32], NDArray[np.uint32]] | None = None
 
-    def of(self, at: NDArray[np.intp], word: int) -> NDArray[np.uint32]:
+    def of(self, positions: NDArray[np.intp], word: int) -> NDArray[np.uint32]:
         """Return a word of the events at some positions, uint32 (len(at),)."""
-        if self._pair is None or self._step != word // 2 or not np.array_equal(self._at, at):
-            self._at, self._step = at, word // 2
-            self._pair = self._payloads.pair(self._rows[at], 2 * self._step)
+        if self._pair is None or self._step != word // 2 or not np.array_equal(self._positions, positions):
+            self._positions, self._step = positions, word // 2
+            self._pair = self._payloads.pair(self._rows[positions], 2 * self._step)
         return self._pair[word % 2]
 
 
@@ -257,8 +256,8 @@ def argument_under(trace: Trace, rows: Rows, *names: str) -> NDArray[np.int64]:
     """
     values = np.full(len(rows), -1, np.int64)
     for name in names:
-        found, known = argument(trace, rows, name)
-        values[known] = found[known]
+        numbers, known = argument(trace, rows, name)
+        values[known] = numbers[known]
     return values
 
 
@@ -272,44 +271,44 @@ def variants_of(trace: Trace, rows: Rows, counts: NDArray[np.int64] | None = Non
     """
     if (axis := files_of(trace)) is not None:
         out = np.zeros(len(rows), np.int32)
-        for part, at, own in axis.split(rows):
-            out[at] = variants_of(part.trace, own)
+        for part, positions, own in axis.split(rows):
+            out[positions] = variants_of(part.trace, own)
         return out
     payloads, code = trace.payloads, trace.events.code[rows]
     counts = payloads.word_counts(rows) if counts is None else counts
-    found = variants(trace.release, code, counts, lambda selected, word: payloads.column(rows[selected], word))
-    return _with_payload(trace, rows, counts, found, code)
+    variant = variants(trace.release, code, counts, lambda selected, word: payloads.column(rows[selected], word))
+    return _with_payload(trace, rows, counts, variant, code)
 
 
 def _with_payload(
-    trace: Trace, rows: Rows, counts: NDArray[np.int64], found: NDArray[np.uint8], code: NDArray[np.uint16],
+    trace: Trace, rows: Rows, counts: NDArray[np.int64], variants_so_far: NDArray[np.uint8], code: NDArray[np.uint16],
     block: _Block | None = None,
 ) -> NDArray[np.integer]:  # fmt: skip
     """Return variants with those that more than the first words show: texts of user events, and lines of listings."""
     users = np.flatnonzero(_IS_USER.take(code))
     users = users[counts[users] > 2]
     for count in distinct(counts[users])[0].tolist():
-        at = users[counts[users] == count]
-        for first, data in _payload_bytes(trace, rows, at, count, block):
-            found[at[first : first + len(data)][user_texts(data)]] = TEXT
+        of_count = users[counts[users] == count]
+        for start, data in _payload_bytes(trace, rows, of_count, count, block):
+            variants_so_far[of_count[start : start + len(data)][user_texts(data)]] = TEXT
     if trace.listed is None:
-        return found
+        return variants_so_far
     listed, variant = trace.listed
-    at = np.minimum(np.searchsorted(listed, rows), len(listed) - 1)
-    return np.where(listed[at] == rows, variant[at], found)
+    position = np.minimum(np.searchsorted(listed, rows), len(listed) - 1)
+    return np.where(listed[position] == rows, variant[position], variants_so_far)
 
 
 def describe_events(trace: Trace, events: Mapping[int, UserEvent]) -> None:
     """Take descriptions of events, by code, in place of those before: their fields are arguments from now on."""
     axis = files_of(trace)
-    for each in [trace] if axis is None else [part.trace for part in axis.parts]:
-        each.payloads.described.clear()
-        each.payloads.described.update(events)
+    for file_trace in [trace] if axis is None else [part.trace for part in axis.parts]:
+        file_trace.payloads.described.clear()
+        file_trace.payloads.described.update(events)
         for event in events.values():
-            note_description(each.release, event)
-        each.cached(_DESCRIBED, _nothing_yet).append(len(events))
+            note_description(file_trace.release, event)
+        file_trace.cached(_DESCRIBED, _nothing_yet).append(len(events))
         if events:
-            taught(each)  # the names are known from now on
+            taught(file_trace)  # the names are known from now on
     if axis is not None:
         trace.cached(_DESCRIBED, _nothing_yet).append(len(events))
 
@@ -360,42 +359,45 @@ def _taught(trace: Trace) -> Taught:
 
 def misfits(trace: Trace) -> list[str]:
     """Return which descriptions do not fit the events that they are for; a sentence for each kind of event."""
-    axis, found = files_of(trace), list[str]()
-    for each in [trace] if axis is None else [part.trace for part in axis.parts]:
-        for code, event in each.payloads.described.items():
-            rows = np.flatnonzero(each.events.code == code) if each.code_counts[code] else np.empty(0, np.intp)
-            counts = each.payloads.word_counts(rows)
+    axis, sentences = files_of(trace), list[str]()
+    for file_trace in [trace] if axis is None else [part.trace for part in axis.parts]:
+        for code, event in file_trace.payloads.described.items():
+            is_logged = bool(file_trace.code_counts[code])
+            rows = np.flatnonzero(file_trace.events.code == code) if is_logged else np.empty(0, np.intp)
+            counts = file_trace.payloads.word_counts(rows)
             is_wide = ~_IS_USER[code] & (counts > _FAST_WORDS)
             for wide in np.unique(is_wide).tolist():
                 sizes = 4 * counts[is_wide == wide]
                 for field, start in event.placed(is_wide=wide):
                     needed = start + max(field.size * field.count, 1)
                     if start >= 0 and (short := int(np.count_nonzero(sizes < needed))):
-                        name = f"{each.catalogue.class_name(code)} {each.catalogue.name(code)}"
-                        found.append(
+                        name = f"{file_trace.catalogue.class_name(code)} {file_trace.catalogue.name(code)}"
+                        sentences.append(
                             f"{name}: {short:,} of {len(sizes):,} events end before {visible_line(field.label)!r}"
                         )
                         break
-    return found
+    return sentences
 
 
 def _with_descriptions(
-    trace: Trace, rows: Rows, counts: NDArray[np.int64], found: NDArray[np.integer]
+    trace: Trace, rows: Rows, counts: NDArray[np.int64], variant_of: NDArray[np.integer]
 ) -> NDArray[np.integer]:
     """Return variants with those of payloads that a file describes."""
     events = dict(trace.payloads.described)
     if not events:
-        return found
+        return variant_of
     codes = trace.events.code[rows]
-    at = np.flatnonzero(np.isin(codes, list(events)))
-    if not len(at):
-        return found
-    out = found.astype(np.int32)
-    kinds, kind = np.unique(np.stack([codes[at].astype(np.int64), counts[at], out[at]]), axis=1, return_inverse=True)
+    affected = np.flatnonzero(np.isin(codes, list(events)))
+    if not len(affected):
+        return variant_of
+    out = variant_of.astype(np.int32)
+    kinds, kind = np.unique(
+        np.stack([codes[affected].astype(np.int64), counts[affected], out[affected]]), axis=1, return_inverse=True
+    )
     described = [
         describe_layout(trace.release, code, count, variant, events[code]) for code, count, variant in kinds.T.tolist()
     ]
-    out[at] = np.array(described, np.int32)[kind.reshape(-1)]
+    out[affected] = np.array(described, np.int32)[kind.reshape(-1)]
     return out
 
 
@@ -410,33 +412,33 @@ def argument_offsets(trace: Trace, rows: Rows, name: str | None) -> list[tuple[N
     release, code = trace.release, trace.events.code[rows]
     codes, rank_of_code = _ranks(name, release, learned_lists(), _logged_codes(trace))
     rank = rank_of_code.take(code)
-    at = np.flatnonzero(rank)
-    if not len(at):
+    positions = np.flatnonzero(rank)
+    if not len(positions):
         return []
-    own = rows if len(at) == len(rows) else rows[at]
+    own = rows if len(positions) == len(rows) else rows[positions]
     counts = np.minimum(trace.payloads.word_counts(own), _MOST_WORDS)
-    found: NDArray[np.integer] = np.zeros(len(at), np.uint8)
+    variant_of: NDArray[np.integer] = np.zeros(len(positions), np.uint8)
     if name is not None or trace.listed is not None:
-        found = _with_descriptions(trace, own, counts, variants_of(trace, own, counts))
+        variant_of = _with_descriptions(trace, own, counts, variants_of(trace, own, counts))
     # There are few different layouts: a number for each, no sorting.
-    shape = (len(codes), int(counts.max()) + 1, int(found.max()) + 1)
-    kinds, kind = distinct(np.ravel_multi_index((rank[at] - 1, counts, found), shape))
-    positions: dict[Part | None, int] = {}
+    shape = (len(codes), int(counts.max()) + 1, int(variant_of.max()) + 1)
+    kinds, kind = distinct(np.ravel_multi_index((rank[positions] - 1, counts, variant_of), shape))
+    number_of_place: dict[Part | None, int] = {}
     number_of_kind = np.empty(len(kinds), np.intp)
     for number, (which, words, variant) in enumerate(
         zip(*(part.tolist() for part in np.unravel_index(kinds, shape)), strict=True)
     ):
         only = int(codes[which])
-        position = (
+        place = (
             text_offset(release, only, words, variant)
             if name is None
             else argument_part(release, only, words, name, variant)
         )
-        number_of_kind[number] = positions.setdefault(position, len(positions))
-    if len(positions) == 1:
-        return [(at, next(iter(positions)))]
+        number_of_kind[number] = number_of_place.setdefault(place, len(number_of_place))
+    if len(number_of_place) == 1:
+        return [(positions, next(iter(number_of_place)))]
     numbers = number_of_kind.take(kind)
-    return [(at[numbers == number], position) for position, number in positions.items()]
+    return [(positions[numbers == number], place) for place, number in number_of_place.items()]
 
 
 def numbers_at(trace: Trace, rows: Rows, part: Part) -> NDArray[np.int64]:
@@ -444,8 +446,8 @@ def numbers_at(trace: Trace, rows: Rows, part: Part) -> NDArray[np.int64]:
     return _gathered(trace, _Words(trace, rows), np.arange(len(rows)), part)
 
 
-def _gathered(trace: Trace, words: _Words, at: NDArray[np.intp], part: Part) -> NDArray[np.int64]:
-    return _combined(trace, part, [words.of(at, part.word + number) for number in range(part.words)])
+def _gathered(trace: Trace, words: _Words, positions: NDArray[np.intp], part: Part) -> NDArray[np.int64]:
+    return _combined(trace, part, [words.of(positions, part.word + number) for number in range(part.words)])
 
 
 def _combined(trace: Trace, part: Part, words: list[NDArray[np.uint32]]) -> NDArray[np.int64]:
@@ -490,7 +492,7 @@ def all_arguments(trace: Trace, rows: Rows) -> Arguments:
     for pieces in argument_pieces(trace, rows, _MOST_REST):
         for piece in pieces:
             columns.put(piece)
-    return columns.found()
+    return columns.finished()
 
 
 @dataclass(frozen=True, slots=True)
@@ -519,15 +521,15 @@ def argument_pieces(trace: Trace, rows: Rows, most_rest: int = _MOST_WORDS) -> I
         most_rest: So many of the words that no list describes are arguments of their own; `more_words` has the others.
     """
     axis = files_of(trace)
-    for first in range(0, len(rows), EVENTS_AT_ONCE):
-        part = rows[first : first + EVENTS_AT_ONCE]
+    for start in range(0, len(rows), EVENTS_AT_ONCE):
+        part = rows[start : start + EVENTS_AT_ONCE]
         if axis is None:
-            yield [*_moved(_pieces(trace, part, most_rest), first)]
+            yield [*_moved(_pieces(trace, part, most_rest), start)]
         else:
             yield [
-                replace(_of_axis(each, piece), at=first + of_file[piece.at])
-                for each, of_file, own in axis.split(part)
-                for piece in _pieces(each.trace, own, most_rest)
+                replace(_of_axis(file, piece), at=start + of_file[piece.at])
+                for file, of_file, own in axis.split(part)
+                for piece in _pieces(file.trace, own, most_rest)
             ]
 
 
@@ -560,37 +562,38 @@ def _pieces(trace: Trace, rows: Rows, most_rest: int) -> Iterator[Piece]:
     plain = variants(trace.release, trace.events.code[rows], counts, block.word)
     own = _with_payload(trace, rows, counts, plain, trace.events.code[rows], block)
     variant = _with_descriptions(trace, rows, counts, own)
-    for at, layout, count in _layouts(trace, rows, counts, variant):
+    for positions, layout, count in _layouts(trace, rows, counts, variant):
         for part in named_parts(layout):
             if part.is_text:
                 behind = replace(part, word=0)
                 if part.text_index:
-                    later = _texts(block, at, count, part.word, partial(_later_texts, part=behind))
-                    yield from _known_texts(part.name, at, *later)
+                    later = _texts(block, positions, count, part.word, partial(_later_texts, part=behind))
+                    yield from _known_texts(part.name, positions, *later)
                 elif part.word < count:
-                    number, texts = _texts(block, at, count, part.word, partial(_first_texts, part=behind))
-                    yield Piece(part.name, at, number, tuple(texts))
+                    number, texts = _texts(block, positions, count, part.word, partial(_first_texts, part=behind))
+                    yield Piece(part.name, positions, number, tuple(texts))
             else:
-                yield Piece(part.name, at, block.numbers(at, part))
-        yield from _value_texts(block, at, named_parts(layout))
+                yield Piece(part.name, positions, block.numbers(positions, part))
+        yield from _value_texts(block, positions, named_parts(layout))
         rest = range(layout.end, count)
         is_padded = len(rest) == 1 and bool(layout.parts) and layout.end % 2 == 1
         for part in map(layout.rest_part, rest[:most_rest]):
-            values = block.numbers(at, part)
+            values = block.numbers(positions, part)
             if not is_padded:
-                yield Piece(part.name, at, values)
+                yield Piece(part.name, positions, values)
             elif len(known := np.flatnonzero(values)):  # the kernel fills up to whole slots with 0
-                yield Piece(part.name, _at(at, known), values[known])
+                yield Piece(part.name, _narrowed(positions, known), values[known])
         if len(rest) > most_rest:
-            number, texts = _texts(block, at, count, rest[most_rest], partial(_hexadecimal, order=trace.byte_order))
-            yield Piece(MORE_WORDS, at, number, tuple(texts))
+            texts_of = partial(_hexadecimal, order=trace.byte_order)
+            number, texts = _texts(block, positions, count, rest[most_rest], texts_of)
+            yield Piece(MORE_WORDS, positions, number, tuple(texts))
 
 
-def _at(at: Positions, selected: NDArray[np.intp]) -> NDArray[np.intp]:
-    return selected if isinstance(at, slice) else at[selected]
+def _narrowed(positions: Positions, selected: NDArray[np.intp]) -> NDArray[np.intp]:
+    return selected if isinstance(positions, slice) else positions[selected]
 
 
-def _value_texts(block: _Block, at: Positions, parts: Sequence[Part]) -> Iterator[Piece]:
+def _value_texts(block: _Block, positions: Positions, parts: Sequence[Part]) -> Iterator[Piece]:
     """Yield what the values of described fields are called, as an argument of its own for each field."""
     number_of = {part.name: part for part in parts if part.words}
     for part in parts:
@@ -599,19 +602,21 @@ def _value_texts(block: _Block, at: Positions, parts: Sequence[Part]) -> Iterato
         # A text may depend on another field, so what is looked up are the different values of all of them.
         others = {text.when[0] for text in part.texts if text.when is not None} & number_of.keys()
         names = (part.name, *sorted(others - {part.name}))
-        values = np.stack([block.numbers(at, number_of[name]) for name in names], axis=1)
+        values = np.stack([block.numbers(positions, number_of[name]) for name in names], axis=1)
         unique, which = np.unique(values, axis=0, return_inverse=True)
         texts = [shown_texts(part.texts, row[0], dict(zip(names, row, strict=True))) for row in unique.tolist()]
-        yield from _known_texts(text_name(part, parts), at, which.reshape(-1).astype(np.uint32), texts)
+        yield from _known_texts(text_name(part, parts), positions, which.reshape(-1).astype(np.uint32), texts)
 
 
-def _known_texts(name: str, at: Positions, number: NDArray[np.uint32], texts: Sequence[str | None]) -> Iterator[Piece]:
+def _known_texts(
+    name: str, positions: Positions, number: NDArray[np.uint32], texts: Sequence[str | None]
+) -> Iterator[Piece]:
     """Yield texts of those events whose payload does not end before them."""
     if None in texts:
         there = np.flatnonzero(np.array([text is not None for text in texts], np.bool_)[number])
-        at, number = _at(at, there), number[there]
+        positions, number = _narrowed(positions, there), number[there]
     if len(number):
-        yield Piece(name, at, number, tuple(text or "" for text in texts))
+        yield Piece(name, positions, number, tuple(text or "" for text in texts))
 
 
 def _hexadecimal(data: NDArray[np.uint8], order: str) -> list[str]:
@@ -645,20 +650,20 @@ class _Block:
         self.words = trace.payloads.block(rows, width)
         self._columns = np.ascontiguousarray(self.words.T)
 
-    def word(self, at: Positions, number: int) -> NDArray[np.uint32]:
+    def word(self, positions: Positions, number: int) -> NDArray[np.uint32]:
         """Return a word of the events at some positions, uint32 (n,)."""
         if number < len(self._columns):
             column: NDArray[np.uint32] = self._columns[number]
-            return column if isinstance(at, slice) else column.take(at)
-        return self._trace.payloads.column(self._rows[at], number)
+            return column if isinstance(positions, slice) else column.take(positions)
+        return self._trace.payloads.column(self._rows[positions], number)
 
-    def payload_bytes(self, at: Positions, count: int, word: int) -> Iterator[tuple[int, NDArray[np.uint8]]]:
+    def payload_bytes(self, positions: Positions, count: int, word: int) -> Iterator[tuple[int, NDArray[np.uint8]]]:
         """Yield payloads of `count` words from a word on, as `_payload_bytes` does."""
-        return _payload_bytes(self._trace, self._rows, at, count, self, word)
+        return _payload_bytes(self._trace, self._rows, positions, count, self, word)
 
-    def numbers(self, at: Positions, part: Part) -> NDArray[np.int64]:
+    def numbers(self, positions: Positions, part: Part) -> NDArray[np.int64]:
         """Return a number of the events at some positions, int64 (n,)."""
-        return _combined(self._trace, part, [self.word(at, part.word + number) for number in range(part.words)])
+        return _combined(self._trace, part, [self.word(positions, part.word + number) for number in range(part.words)])
 
 
 @dataclass(slots=True)
@@ -724,7 +729,7 @@ class _Columns:
             values = column.numbered(piece.texts, len(values))[values]
         column.values[piece.at], column.known[piece.at] = values, True
 
-    def found(self) -> Arguments:
+    def finished(self) -> Arguments:
         """Return the columns."""
         return {name: (_filled(column), column.known) for name, column in self._columns.items()}
 
@@ -764,7 +769,7 @@ def _grouped(kind: NDArray[np.intp], kinds: int) -> tuple[NDArray[np.intp], NDAr
 
 def _texts(
     block: _Block,
-    at: Positions,
+    positions: Positions,
     count: int,
     word: int,
     texts_of: Callable[[NDArray[np.uint8]], list[Text]],
@@ -773,13 +778,13 @@ def _texts(
 
     Args:
         block: Words of events.
-        at: Which of them.
+        positions: Which of them.
         count: Payload words of each.
         word: Where the texts begin.
         texts_of: Makes texts of the bytes from there on, uint8 (n, bytes).
     """
     codes, texts = list[NDArray[np.uint32]](), list[Text]()
-    for _, data in block.payload_bytes(at, count, word):
+    for _, data in block.payload_bytes(positions, count, word):
         number, of = same_rows(data)
         codes.append(number + np.uint32(len(texts)))
         texts += texts_of(data if len(of) == len(data) else data[of])
@@ -787,27 +792,27 @@ def _texts(
 
 
 def _payload_bytes(
-    trace: Trace, rows: Rows, at: Positions, count: int, block: _Block | None, word: int = 0
+    trace: Trace, rows: Rows, positions: Positions, count: int, block: _Block | None, word: int = 0
 ) -> Iterator[tuple[int, NDArray[np.uint8]]]:
     """Yield the payloads of events from a word on, uint8 (events, bytes), and how many events were before.
 
     Args:
         trace: The events.
         rows: (n,), rows of the event table.
-        at: Which of these events.
+        positions: Which of these events.
         count: Payload words of each.
         block: Words of all events at `rows`, where they are at hand.
         word: Where to begin.
     """
     step = max(1, _TEXT_BLOCK // max(count, 1))
     is_there = block is not None and count <= block.words.shape[1]
-    own = np.arange(len(rows))[at] if isinstance(at, slice) else at
-    for first in range(0, len(own), step):
-        part = own[first : first + step]
+    own = np.arange(len(rows))[positions] if isinstance(positions, slice) else positions
+    for start in range(0, len(own), step):
+        part = own[start : start + step]
         words = block.words[part, word:count] if block is not None and is_there else (
             trace.payloads.block(rows[part], count)[:, word:])  # fmt: skip
         if words.shape[1]:
             yield (
-                first,
+                start,
                 np.ascontiguousarray(words.astype("<u4" if trace.byte_order == "little" else ">u4")).view(np.uint8),
             )

@@ -66,8 +66,8 @@ class Part:
     def window(self) -> TimeWindow:
         """What the file covers of the axis."""
         whole = self.trace.window
-        first, last = self.cycles(np.array([whole.start, whole.end - 1])).tolist()
-        return TimeWindow(first, last + 1)
+        begin, end = self.cycles(np.array([whole.start, whole.end - 1])).tolist()
+        return TimeWindow(begin, end + 1)
 
     def axis_rows(self, own: NDArray[np.integer]) -> NDArray[np.integer]:
         """Return rows of the file's events as rows of the axis; those that name none stay; same shape and dtype.
@@ -84,8 +84,8 @@ class Part:
         """Return pids of the file as those of the axis; what is the pid of no process stays; same shape."""
         known = self.trace.processes.pid.astype(np.int64)
         order = np.argsort(known, kind="stable")
-        at = np.minimum(np.searchsorted(known, own, sorter=order), len(known) - 1)
-        rows = order[at]
+        position = np.minimum(np.searchsorted(known, own, sorter=order), len(known) - 1)
+        rows = order[position]
         return np.where((known[rows] == own) & (rows > 0), self.pids[rows], own)
 
     def axis_partitions(self, own: _Ints) -> _Ints:
@@ -109,7 +109,7 @@ class FileAxis:
     own_row: NDArray[np.uint32]
     joiners: Mapping[str, Joiner]
 
-    def made(self, name: str, make: Callable[[Trace], Any]) -> Any | None:
+    def combined(self, name: str, make: Callable[[Trace], Any]) -> Any | None:
         """Return what is cached under a name, combined; None where nothing says how (`store.trace.Axis`)."""
         joiner = self.joiners.get(name)
         return None if joiner is None else joiner(self, [part.trace.cached(name, make) for part in self.parts])
@@ -122,9 +122,9 @@ class FileAxis:
         """
         which = self.part_of[rows]
         for number, part in enumerate(self.parts):
-            at = np.flatnonzero(which == number)
-            if len(at):
-                yield part, at, self.own_row[rows[at]]
+            positions = np.flatnonzero(which == number)
+            if len(positions):
+                yield part, positions, self.own_row[rows[positions]]
 
     def part_of_thread(self, thread: int) -> tuple[Part, int] | None:
         """Return the file of a thread and its row there; None for row 0."""
@@ -160,14 +160,14 @@ class Covered:
 def covered(trace: Trace, window: TimeWindow) -> Covered:
     """Return how much of a range the file of each thread, process and CPU covers."""
     counts = (len(trace.threads), len(trace.processes), trace.cpu_count)
-    found = Covered(*(np.full(count, window.length, np.int64) for count in counts))
+    cycles = Covered(*(np.full(count, window.length, np.int64) for count in counts))
     files = files_of(trace)
     for part in () if files is None else files.parts:
         inside = max(0, min(part.window.end, window.end) - max(part.window.start, window.start))
-        found.threads[part.threads[1:]] = inside
-        found.processes[part.processes[1:]] = inside
-        found.cpus[part.first_cpu : part.first_cpu + part.trace.cpu_count] = inside
-    return found
+        cycles.threads[part.threads[1:]] = inside
+        cycles.processes[part.processes[1:]] = inside
+        cycles.cpus[part.first_cpu : part.first_cpu + part.trace.cpu_count] = inside
+    return cycles
 
 
 def covered_by_cpus(trace: Trace, edges: _Ints) -> _Ints:
@@ -215,8 +215,8 @@ def by_file(trace: Trace, rows: NDArray[np.uint32]) -> Iterator[tuple[str, NDArr
     if files is None:
         yield "", rows
         return
-    for part, at, _ in files.split(rows):
-        yield f"{part.name}:", rows[at]
+    for part, positions, _ in files.split(rows):
+        yield f"{part.name}:", rows[positions]
 
 
 def are_beside(trace: Trace, threads: NDArray[np.integer], thread: int) -> NDArray[np.bool_]:
@@ -231,10 +231,10 @@ def are_beside(trace: Trace, threads: NDArray[np.integer], thread: int) -> NDArr
         bool (n,).
     """
     files = files_of(trace)
-    found = None if files is None else files.part_of_thread(thread)
-    if found is None:
+    file_and_row = None if files is None else files.part_of_thread(thread)
+    if file_and_row is None:
         return np.ones(len(threads), np.bool_)
-    own = found[0].threads[1:]
+    own = file_and_row[0].threads[1:]
     return np.asarray((threads >= own[0]) & (threads <= own[-1]))
 
 
@@ -252,9 +252,9 @@ def scaled(cycles: _Ints, rate: int, new_rate: int) -> _Ints:
     rest = cycles - whole * rate
     if rate * new_rate <= np.iinfo(np.int64).max:
         return np.asarray(whole * new_rate + rest * new_rate // rate)
-    return whole * new_rate + np.array([int(each) * new_rate // rate for each in rest], np.int64)
+    return whole * new_rate + np.array([int(remainder) * new_rate // rate for remainder in rest], np.int64)
 
 
-def concatenated(found: Sequence[NDArray[Any]]) -> NDArray[Any]:
+def concatenated(columns: Sequence[NDArray[Any]]) -> NDArray[Any]:
     """Return columns of several files one after the other, (n,), in the type of the first one."""
-    return np.concatenate([column.astype(found[0].dtype, copy=False) for column in found])
+    return np.concatenate([column.astype(columns[0].dtype, copy=False) for column in columns])

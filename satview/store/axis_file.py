@@ -128,9 +128,9 @@ def check_entries(entries: Sequence[AxisEntry]) -> None:
             raise UsageError(f"two files are called {name[:40]!r}; give each a name of its own")
 
 
-def looks_like_axis(first: bytes, path: Path) -> bool:
+def looks_like_axis(head: bytes, path: Path) -> bool:
     """Return whether a file is one that names traces on an axis, by its first bytes."""
-    return first.lstrip()[:1] == b"{" and (f'"{MARK}"'.encode() in first or path.suffix == SUFFIX)
+    return head.lstrip()[:1] == b"{" and (f'"{MARK}"'.encode() in head or path.suffix == SUFFIX)
 
 
 def is_axis(path: Path) -> bool:
@@ -154,15 +154,15 @@ def files_in(path: Path) -> list[Path]:
 
 def names_for(paths: Sequence[Path]) -> list[str]:
     """Return short names for files: what their names have before the first point, with a number where that is taken."""
-    found: list[str] = []
+    names: list[str] = []
     for path in paths:
         stem = path.name.partition(".")[0] or path.name
         name = "".join("_" if sign in "/:*?\n" else sign for sign in stem)[:30].strip() or "trace"
         number, base = 2, name
-        while name in found:
+        while name in names:
             name, number = f"{base}-{number}", number + 1
-        found.append(name)
-    return found
+        names.append(name)
+    return names
 
 
 def _written(file: Path, axis: Path) -> str:

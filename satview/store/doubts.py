@@ -90,17 +90,17 @@ def trusted_window(trace: Trace) -> TimeWindow:
     both sides of it, the fewer.
     """
     times = trace.events.time_cycles
-    first, end = 0, len(times)
+    begin, end = 0, len(times)
     for time, problem in _beyond(trace):
         row = int(np.searchsorted(times, time))
-        if first < row < end:
-            if problem.kind.slug == "ring-tail" or row - first >= end - row:
+        if begin < row < end:
+            if problem.kind.slug == "ring-tail" or row - begin >= end - row:
                 end = row
             else:
-                first = row
-    if end - first == len(times):
+                begin = row
+    if end - begin == len(times):
         return trace.window
-    return TimeWindow(int(times[first]), int(times[end - 1]) + 1)
+    return TimeWindow(int(times[begin]), int(times[end - 1]) + 1)
 
 
 def trusted_duration_ns(trace: Trace) -> int:
@@ -124,14 +124,14 @@ def outside(trace: Trace) -> Outside | None:
 
 def outside_words(trace: Trace) -> str:
     """Return what lies outside of `trusted_window` as a sentence, empty if nothing does."""
-    found = outside(trace)
-    return found.words(trace) if found is not None else ""
+    left_out = outside(trace)
+    return left_out.words(trace) if left_out is not None else ""
 
 
 def outside_record(trace: Trace) -> dict[str, Any] | None:
     """Return what lies outside of `trusted_window` as values that JSON can hold, None if nothing does."""
-    found = outside(trace)
-    return found.record(trace) if found is not None else None
+    left_out = outside(trace)
+    return left_out.record(trace) if left_out is not None else None
 
 
 def trusted_part(trace: Trace) -> Trace:
@@ -184,14 +184,14 @@ def count_cpus(events: EventTable, declared: int) -> int:
     if 0 < seen <= declared:
         return declared
     counts = np.bincount(events.cpu, minlength=_CPUS)
-    first = declared or int(np.argmin(np.append(counts, 0) > 0))
-    if not first < seen:
+    trusted_cpus = declared or int(np.argmin(np.append(counts, 0) > 0))
+    if not trusted_cpus < seen:
         return max(1, seen)
     is_real = counts >= max(1 if declared else _LEAST, len(events) // _RARE)
     has_time = np.bincount(events.cpu[events.code == wire.CONTROL_TIME], minlength=_CPUS)
     is_real |= (has_time > 0) & (counts > has_time)
-    is_real[:first] = False
-    return max(1, first, int(np.flatnonzero(is_real)[-1]) + 1 if is_real.any() else 0)
+    is_real[:trusted_cpus] = False
+    return max(1, trusted_cpus, int(np.flatnonzero(is_real)[-1]) + 1 if is_real.any() else 0)
 
 
 def damage(trace: Trace) -> list[tuple[int, Problem]]:
@@ -200,7 +200,7 @@ def damage(trace: Trace) -> list[tuple[int, Problem]]:
     Where only the byte is known, it is the time of the first event that begins there or later in the file.
     """
     first_byte = trace.header.length + (trace.header.number("SYSPAGE_LEN") or 0)
-    found = []
+    damages = []
     for problem in trace.problems:
         time = problem.time_cycles
         if problem.kind.slug in _LOSSES or not (problem.kind.costs_data or problem.kind.slug in _BEYOND):
@@ -211,8 +211,8 @@ def damage(trace: Trace) -> list[tuple[int, Problem]]:
             row = int(np.searchsorted(trace.events.slot, slot))
             time = int(trace.events.time_cycles[min(row, len(trace.events) - 1)])
         if time is not None:
-            found.append((time, problem))
-    return sorted(found, key=itemgetter(0))
+            damages.append((time, problem))
+    return sorted(damages, key=itemgetter(0))
 
 
 def _doubts(trace: Trace) -> Doubts:
@@ -244,8 +244,8 @@ def _doubtful_threads(trace: Trace) -> NDArray[np.bool_]:
     rows, start = trace.states.event, trace.states.start
     few = np.diff(start) <= _FEW_STATES
     few[0] = False
-    at = np.flatnonzero(few)
-    for thread in at.tolist():
+    suspects = np.flatnonzero(few)
+    for thread in suspects.tolist():
         codes = trace.events.code[rows[start[thread] : start[thread + 1]]]
         none[thread] = len(codes) > 0 and not np.any((codes == wire.THREAD_CREATE) | (codes == wire.THREAD_DESTROY))
     return none

@@ -75,28 +75,28 @@ def _losses(trace: Trace) -> NDArray[np.int64]:
     cpus = np.full(len(ends), EVERY_CPU, np.int64)
     if per_cpu:
         cpus = np.concatenate((buffers.cpu[gaps], events.cpu[drops])).astype(np.int64)
-    found = np.stack((_last_before(trace, ends, cpus), ends, cpus), axis=1)
+    ranges = np.stack((_last_before(trace, ends, cpus), ends, cpus), axis=1)
     # What a buffer lacks that was cut is within it, and not before the next one, which shows that it is missing.
     is_elsewhere = np.isin(ends, trace.gaps[:, 3]) & np.isin(cpus, trace.gaps[:, 2])
-    found = np.concatenate((found[~is_elsewhere], trace.gaps[:, :3]))
+    ranges = np.concatenate((ranges[~is_elsewhere], trace.gaps[:, :3]))
     if per_cpu:
         late = [(trace.window.start - 1, end, cpu) for end, cpu in _late_starts(trace)]
         early = [(start, trace.window.end, cpu) for start, cpu in _early_ends(trace)]
-        found = np.concatenate((found, np.array(late + early, np.int64).reshape(-1, 3)))
-    found[:, 1] = np.maximum(found[:, 1], found[:, 0] + 1)
-    return np.unique(found, axis=0)
+        ranges = np.concatenate((ranges, np.array(late + early, np.int64).reshape(-1, 3)))
+    ranges[:, 1] = np.maximum(ranges[:, 1], ranges[:, 0] + 1)
+    return np.unique(ranges, axis=0)
 
 
 def _last_before(trace: Trace, ends: NDArray[np.int64], cpus: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return when the last event before each moment happened on its CPU; the moment itself if there is none."""
     starts = ends.copy()
     for cpu in np.unique(cpus).tolist():
-        mine = np.flatnonzero(cpus == cpu)
+        of_cpu = np.flatnonzero(cpus == cpu)
         times = trace.events.time_cycles
         if cpu != EVERY_CPU:
             times = times[trace.events.cpu == cpu]
-        stop = np.searchsorted(times, ends[mine])
-        starts[mine[stop > 0]] = times[stop[stop > 0] - 1]
+        stop = np.searchsorted(times, ends[of_cpu])
+        starts[of_cpu[stop > 0]] = times[stop[stop > 0] - 1]
     return starts
 
 
@@ -107,13 +107,15 @@ def _late_starts(trace: Trace) -> list[tuple[int, int]]:
     count from the same moment on. A CPU's only buffer shows nothing, for what STOP hands over counts from 1 again.
     """
     buffers = trace.buffers
-    mine = [np.flatnonzero(buffers.cpu == cpu) for cpu in np.unique(buffers.cpu)]
-    oldest = [int(rows[np.argmin(buffers.time_cycles[rows])]) for rows in mine]
-    is_fresh = any(buffers.sequence[first] == 1 for first, rows in zip(oldest, mine, strict=True) if len(rows) > 1)
+    rows_by_cpu = [np.flatnonzero(buffers.cpu == cpu) for cpu in np.unique(buffers.cpu)]
+    oldest = [int(rows[np.argmin(buffers.time_cycles[rows])]) for rows in rows_by_cpu]
+    is_fresh = any(
+        buffers.sequence[oldest_row] == 1 for oldest_row, rows in zip(oldest, rows_by_cpu, strict=True) if len(rows) > 1
+    )
     return [
-        (int(buffers.time_cycles[first]), int(buffers.cpu[first]))
-        for first in oldest
-        if buffers.sequence[first] > 1 and (is_fresh or not buffers.slots[first])
+        (int(buffers.time_cycles[oldest_row]), int(buffers.cpu[oldest_row]))
+        for oldest_row in oldest
+        if buffers.sequence[oldest_row] > 1 and (is_fresh or not buffers.slots[oldest_row])
     ]
 
 
@@ -125,17 +127,17 @@ def _early_ends(trace: Trace) -> list[tuple[int, int]]:
     """
     buffers, events = trace.buffers, trace.events
     full = int(buffers.slots.max(initial=0)) * _FULL
-    found = []
+    ends = []
     for cpu in np.unique(buffers.cpu).tolist():
         own = np.flatnonzero(buffers.cpu == cpu)
         newest = own[np.argmax(buffers.time_cycles[own])]
         if not 0 < full <= buffers.slots[newest]:
             continue
-        first = int(np.searchsorted(events.time_cycles, buffers.time_cycles[newest]))
-        last = int(events.time_cycles[first + np.flatnonzero(events.cpu[first:] == cpu)[-1]])
+        row = int(np.searchsorted(events.time_cycles, buffers.time_cycles[newest]))
+        last = int(events.time_cycles[row + np.flatnonzero(events.cpu[row:] == cpu)[-1]])
         if last < trace.window.end - 1:
-            found.append((last, cpu))
-    return found
+            ends.append((last, cpu))
+    return ends
 
 
 def losses_of(lost: NDArray[np.int64], cpu: int) -> NDArray[np.int64]:
@@ -145,8 +147,8 @@ def losses_of(lost: NDArray[np.int64], cpu: int) -> NDArray[np.int64]:
 
 def merged(ranges: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return ranges, shape (k, 2), ascending and with overlapping ones merged."""
-    found = TimeRanges.of_rows(ranges)
-    return np.stack((found.start, found.end), axis=1)
+    time_ranges = TimeRanges.of_rows(ranges)
+    return np.stack((time_ranges.start, time_ranges.end), axis=1)
 
 
 def lost_marks(trace: Trace) -> NDArray[np.int64]:

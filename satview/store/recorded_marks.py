@@ -59,15 +59,15 @@ def recorded_marks(trace: Trace, limit: int = 1000) -> list[tuple[int, str]]:
     """
     marks = []
     for number in range(HEADER_MARKS_MAX):
-        found = _MARK_IN_HEADER.fullmatch(trace.header.get(f"{HEADER_MARK}{number}") or "")
-        if found is None or not len(trace.events):
+        mark = _MARK_IN_HEADER.fullmatch(trace.header.get(f"{HEADER_MARK}{number}") or "")
+        if mark is None or not len(trace.events):
             break
-        row = int(np.searchsorted(trace.events.time_cycles, min(int(found[1]), np.iinfo(np.int64).max)))
-        marks.append((min(row, len(trace.events) - 1), found[2]))
+        row = int(np.searchsorted(trace.events.time_cycles, min(int(mark[1]), np.iinfo(np.int64).max)))
+        marks.append((min(row, len(trace.events) - 1), mark[2]))
     if not trace.release.is_qnx or not trace.code_counts[_MARK_CODE]:
         return marks
     for row in np.flatnonzero(trace.events.code == _MARK_CODE)[:limit].tolist():
         text = user_text(trace.payloads.raw(row))
-        if text is not None and (found := _MARK.fullmatch(text)):
-            marks.append((row, found["text"]))
+        if text is not None and (mark := _MARK.fullmatch(text)):
+            marks.append((row, mark["text"]))
     return sorted(marks)[:limit]

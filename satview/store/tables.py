@@ -134,8 +134,8 @@ class ThreadTable:
 
     def row(self, pid: int, tid: int) -> int | None:
         """Return the row of a thread, None if the trace does not know it."""
-        found = np.flatnonzero((self.pid == pid) & (self.tid == tid))
-        return int(found[0]) if len(found) else None
+        rows = np.flatnonzero((self.pid == pid) & (self.tid == tid))
+        return int(rows[0]) if len(rows) else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,8 +164,8 @@ class ProcessTable:
 
     def row(self, pid: int) -> int | None:
         """Return the row of a process, None if the trace does not know it."""
-        found = np.flatnonzero(self.pid == pid)
-        return int(found[0]) if len(found) else None
+        rows = np.flatnonzero(self.pid == pid)
+        return int(rows[0]) if len(rows) else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,8 +52,8 @@ class Location:
         """The part of the trace to look at, as `--range` takes it; what is at its end is in it."""
         length = max(self.end_cycles - self.start_cycles, self.clock.cycles_of(_LEAST_NS))
         room = length * (_ROOM - 1) // 2
-        first, last = self.start_cycles - room, self.start_cycles + length + room + 1
-        return range_text(TimeWindow(first, last).within(self.whole), self.clock)
+        begin, end = self.start_cycles - room, self.start_cycles + length + room + 1
+        return range_text(TimeWindow(begin, end).within(self.whole), self.clock)
 
     @property
     def options(self) -> list[str]:
@@ -124,8 +124,8 @@ class TimeRanges:
         Returns:
             bool (n,).
         """
-        first = np.searchsorted(self.end, start, side="right")
-        return np.asarray(np.searchsorted(self.start, end) > first)
+        ended_before = np.searchsorted(self.end, start, side="right")
+        return np.asarray(np.searchsorted(self.start, end) > ended_before)
 
 
 def cut_at(start: Cycles, end: Cycles, edges: Cycles) -> tuple[NDArray[np.int64], NDArray[np.int64], Cycles, Cycles]:
@@ -140,42 +140,42 @@ def cut_at(start: Cycles, end: Cycles, edges: Cycles) -> tuple[NDArray[np.int64]
         Four columns, int64 (pieces,): the range that each piece is of, its bin, its start and end.
     """
     start, end = np.clip(start, edges[0], edges[-1]), np.clip(end, edges[0], edges[-1])
-    at = np.flatnonzero(end > start)
-    first = np.searchsorted(edges, start[at], side="right") - 1
-    last = np.searchsorted(edges, end[at]) - 1
-    size = last - first + 1
-    number = numbers_of(first, size)
-    rows = np.repeat(at, size)
+    nonempty = np.flatnonzero(end > start)
+    first_edge = np.searchsorted(edges, start[nonempty], side="right") - 1
+    last_edge = np.searchsorted(edges, end[nonempty]) - 1
+    size = last_edge - first_edge + 1
+    number = numbers_of(first_edge, size)
+    rows = np.repeat(nonempty, size)
     return rows, number, np.maximum(start[rows], edges[number]), np.minimum(end[rows], edges[number + 1])
 
 
 def overlaps(
-    thread: NDArray[np.integer], first: Cycles, last: Cycles, spans_thread: NDArray[np.integer],
-    spans_first: NDArray[np.integer], spans_last: NDArray[np.integer],
+    thread: NDArray[np.integer], begin: Cycles, end: Cycles, spans_thread: NDArray[np.integer],
+    spans_begin: NDArray[np.integer], spans_end: NDArray[np.integer],
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:  # fmt: skip
     """Return pairs of intervals of one thread that overlap.
 
     Args:
         thread: (n,), whose intervals are requested.
-        first: int64 (n,), where they begin: rows of the event table, or any numbers below 2^32 that ascend with time.
-        last: int64 (n,), where they end; not included.
+        begin: int64 (n,), where they begin: rows of the event table, or any numbers below 2^32 that ascend with time.
+        end: int64 (n,), where they end; not included.
         spans_thread: (m,), whose intervals the others are; those of a thread do not overlap.
-        spans_first: The same, as `first`; the columns are in the order of thread and this.
-        spans_last: The same, as `last`.
+        spans_begin: The same, as `begin`; the columns are in the order of thread and this.
+        spans_end: The same, as `end`.
 
     Returns:
         (k,) each: positions among the n and the m.
     """
     key, own = spans_thread.astype(np.int64), thread.astype(np.int64) << 32
     key <<= 32
-    key |= spans_first
-    stop = np.searchsorted(key, own | last)
-    start = np.searchsorted(key, own | first, side="right") - 1
+    key |= spans_begin
+    stop = np.searchsorted(key, own | end)
+    start = np.searchsorted(key, own | begin, side="right") - 1
     # The last one that begins before may be that of another thread, or over.
     is_over = start < 0
     is_over[~is_over] = (spans_thread[start[~is_over]] != thread[~is_over]) | (
-        spans_last[start[~is_over]] <= first[~is_over])  # fmt: skip
+        spans_end[start[~is_over]] <= begin[~is_over])  # fmt: skip
     start = start + is_over
     sizes = np.maximum(stop - start, 0)
-    mine = np.repeat(np.arange(len(thread)), sizes)
-    return mine, numbers_of(start, sizes)
+    position = np.repeat(np.arange(len(thread)), sizes)
+    return position, numbers_of(start, sizes)

@@ -124,15 +124,17 @@ def walk(
         bounds: The first row, and the one behind the last.
         rows: Integers (n,), ascending: yield none but these; None = any.
     """
-    for at in range(bounds[0], bounds[1], _CHUNK):
-        part = slice(at, min(at + _CHUNK, bounds[1]))
+    for start in range(bounds[0], bounds[1], _CHUNK):
+        part = slice(start, min(start + _CHUNK, bounds[1]))
         mask = codes[events.code[part]] & threads[events.thread[part]]
         if cpu is not None:
             mask &= events.cpu[part] == cpu
-        found = np.flatnonzero(mask) + at
+        fitting = np.flatnonzero(mask) + start
         if rows is not None:
-            found = np.intersect1d(found, rows[np.searchsorted(rows, part.start) : np.searchsorted(rows, part.stop)])
-        yield from found.tolist()
+            fitting = np.intersect1d(
+                fitting, rows[np.searchsorted(rows, part.start) : np.searchsorted(rows, part.stop)]
+            )
+        yield from fitting.tolist()
 
 
 def codes_of_names(catalogue: Catalogue, names: Sequence[str]) -> NDArray[np.bool_]:
@@ -150,15 +152,15 @@ def codes_of_names(catalogue: Catalogue, names: Sequence[str]) -> NDArray[np.boo
     for name in names:
         if name in classes:
             table |= catalogue.class_index_of_code == classes[name]
-        elif found := catalogue.find(name):
-            table[list(found)] = True
+        elif codes := catalogue.find(name):
+            table[list(codes)] = True
         else:
             near = ", ".join((*catalogue.suggest(name), *classes)[:5])
             raise UsageError(f"{name!r} is neither a class nor an event of {catalogue.release}; there are {near}")
     return table
 
 
-_Made = TypeVar("_Made")
+_Kept = TypeVar("_Kept")
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,7 +194,7 @@ Listed = tuple[NDArray[np.int64], NDArray[np.int32]]
 class Axis(Protocol):
     """What a trace that is made of several files knows of them (`store.axis`)."""
 
-    def made(self, name: str, make: Callable[[Trace], Any]) -> Any | None:
+    def combined(self, name: str, make: Callable[[Trace], Any]) -> Any | None:
         """Return what `Trace.cached` has under a name, made of what each file has; None = make it of the whole.
 
         Args:
@@ -203,8 +205,8 @@ class Axis(Protocol):
 
 def _count_codes(trace: Trace) -> NDArray[np.int64]:
     counts = np.zeros(CODE_COUNT, np.int64)
-    for at in range(0, len(trace.events), 1 << 17):
-        counts += np.bincount(trace.events.code[at : at + (1 << 17)], minlength=CODE_COUNT)
+    for start in range(0, len(trace.events), 1 << 17):
+        counts += np.bincount(trace.events.code[start : start + (1 << 17)], minlength=CODE_COUNT)
     return counts
 
 
@@ -306,9 +308,9 @@ class Trace:
             threads &= self.threads.pid == pid
         if tid is not None:
             threads &= self.threads.tid == tid
-        first = 0 if start_ns is None else int(np.searchsorted(times, self.clock.cycles(start_ns)))
-        last = len(times) if end_ns is None else int(np.searchsorted(times, self.clock.cycles(end_ns)))
-        fitting = walk(self.events, codes_of_names(self.catalogue, names), threads, cpu, (first, last), rows)
+        start_row = 0 if start_ns is None else int(np.searchsorted(times, self.clock.cycles(start_ns)))
+        end_row = len(times) if end_ns is None else int(np.searchsorted(times, self.clock.cycles(end_ns)))
+        fitting = walk(self.events, codes_of_names(self.catalogue, names), threads, cpu, (start_row, end_row), rows)
         return (Event(self, row) for row in fitting)
 
     @property
@@ -316,20 +318,20 @@ class Trace:
         """Events per code, shape (32768,), int64; counted at the first call."""
         return self.cached("code_counts", _count_codes)
 
-    def cached(self, name: str, make: Callable[[Trace], _Made]) -> _Made:
+    def cached(self, name: str, make: Callable[[Trace], _Kept]) -> _Kept:
         """Return `make(self)`, made once under that name whatever the number of threads; not to be changed.
 
         What is made must not hold the trace: that would be a cycle.
         """
-        found: _Made = self._cached.get(name, lambda: self._made(name, make))
-        return found
+        kept: _Kept = self._cached.get(name, lambda: self._computed(name, make))
+        return kept
 
-    def _made(self, name: str, make: Callable[[Trace], _Made]) -> _Made:
-        made = None if self.axis is None else self.axis.made(name, make)
-        made = make(self) if made is None else made
-        if isinstance(made, np.ndarray):
-            made.setflags(write=False)
-        return made
+    def _computed(self, name: str, make: Callable[[Trace], _Kept]) -> _Kept:
+        computed = None if self.axis is None else self.axis.combined(name, make)
+        computed = make(self) if computed is None else computed
+        if isinstance(computed, np.ndarray):
+            computed.setflags(write=False)
+        return computed
 
     def forget(self, name: str) -> None:
         """Let go of what `cached` has made under a name: for large columns that most probably nobody needs again."""

@@ -116,11 +116,11 @@ def _listed_arguments(trace: Trace, codes: Sequence[int]) -> Iterator[Part]:
                     yield replace(part, name=text_name(part, parts), words=0, show=Show.STRING, texts=())
 
 
-def _as_columns(found: Arguments) -> Arguments:
+def _as_columns(arguments: Arguments) -> Arguments:
     """Return arguments by names of columns, of which SQL takes no two that differ in capitals only."""
     named: Arguments = {}
     taken = {*_OWN}
-    for argument, values in found.items():
+    for argument, values in arguments.items():
         name = plain = f"arg_{argument}" if argument.lower() in _OWN else argument
         number = 1
         while name.lower() in taken:
@@ -148,22 +148,22 @@ class ArgumentTable(Frames):
         self._trace, self.name, self._codes = trace, name, codes
         rows: Rows = rows_of_codes(trace, *codes)
         self._rows = rows if selected is None else np.intersect1d(rows, selected, assume_unique=True)
-        found = all_arguments(trace, self._rows)
-        spelt = {one_spelling(argument) for argument in found}
+        arguments = all_arguments(trace, self._rows)
+        spelt = {one_spelling(argument) for argument in arguments}
         for part in _listed_arguments(trace, codes):
             if one_spelling(part.name) not in spelt:
                 empty = np.zeros(len(self._rows), np.int64)
-                found[part.name] = (
+                arguments[part.name] = (
                     (empty.astype(np.uint32), ("",)) if part.is_text else empty, np.zeros(len(self._rows), np.bool_)
                 )  # fmt: skip
-        self._found = _as_columns(found)
-        self._columns: tuple[str, ...] = (*_OWN, *self._found)
+        self._arguments = _as_columns(arguments)
+        self._columns: tuple[str, ...] = (*_OWN, *self._arguments)
 
     def __len__(self) -> int:
         return len(self._rows)
 
     def __repr__(self) -> str:
-        return f"<ArgumentTable {visible_line(self.name)}: {len(self):,} events, {', '.join(self._found)}>"
+        return f"<ArgumentTable {visible_line(self.name)}: {len(self):,} events, {', '.join(self._arguments)}>"
 
     def _repr_html_(self) -> str:
         """Return the first rows for notebooks."""
@@ -194,7 +194,7 @@ class ArgumentTable(Frames):
         if name in _OWN:
             return np.ones(len(self), np.bool_)
         self._values(name)
-        return self._found[name][1]
+        return self._arguments[name][1]
 
     def arrow(self) -> pa.Table:
         """Return them as a table of Arrow; arguments that an event does not have are null.
@@ -215,11 +215,11 @@ class ArgumentTable(Frames):
 
     def _values(self, name: str) -> Values:
         events, rows = self._trace.events, self._rows
-        if name in self._found:
-            values = self._found[name][0]
+        if name in self._arguments:
+            values = self._arguments[name][0]
             return Texts(*values) if isinstance(values, tuple) else values
         if name not in _OWN:
-            raise UsageError(f"{self.name} has no argument {name[:40]!r}; it has {', '.join(self._found)}")
+            raise UsageError(f"{self.name} has no argument {name[:40]!r}; it has {', '.join(self._arguments)}")
         if name == "event":
             return rows
         if name == "time_ns":
@@ -244,16 +244,16 @@ def argument_chunks(trace: Trace, rows: Rows | None = None) -> Iterator[Made]:
         kind_of_code[list(codes)] = number
     number_of: dict[str, int] = {}
     count = len(trace.events) if rows is None else len(rows)
-    for first in range(0, max(count, 1), EVENTS_AT_ONCE):
-        last = min(first + EVENTS_AT_ONCE, count)
-        part = np.arange(first, last, dtype=np.uint32) if rows is None else rows[first:last]
-        made = _one_a_row(list(chain.from_iterable(argument_pieces(trace, part))), len(part), number_of)
-        event = np.repeat(part.astype(np.uint32), made.pop("counts"))
+    for start in range(0, max(count, 1), EVENTS_AT_ONCE):
+        stop = min(start + EVENTS_AT_ONCE, count)
+        part = np.arange(start, stop, dtype=np.uint32) if rows is None else rows[start:stop]
+        columns = _one_a_row(list(chain.from_iterable(argument_pieces(trace, part))), len(part), number_of)
+        event = np.repeat(part.astype(np.uint32), columns.pop("counts"))
         yield {
             "event": event,
             "time_cycles": trace.events.time_cycles[event],
             "kind": Texts(kind_of_code.take(trace.events.code[event]), tuple(book)),
-            **made,
+            **columns,
         }  # fmt: skip
 
 
@@ -279,7 +279,7 @@ def _one_a_row(pieces: list[Piece], events: int, number_of: dict[str, int]) -> d
         if piece.texts is None:
             number[rows] = piece.values
         else:
-            numbers = [text_number.setdefault(each, len(text_number)) for each in piece.texts]
+            numbers = [text_number.setdefault(word, len(text_number)) for word in piece.texts]
             text[rows], is_text[rows] = np.array(numbers, np.uint32)[piece.values], True
     return {
         "counts": counts,

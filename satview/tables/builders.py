@@ -123,18 +123,18 @@ def pulse(trace: Trace) -> Made:
 
 def interrupt(trace: Trace) -> Made:
     """Return the table `interrupt`: one row for each interrupt."""
-    found, events = interrupts(whole_scope(trace)), trace.events
+    handled, events = interrupts(whole_scope(trace)), trace.events
     return {
-        "event": found.row,
-        "exit_event": found.exit_row,
-        "handler_event": found.handler_row,
-        "cpu": events.cpu[found.row],
-        "thread": events.thread[found.row].astype(np.int64),
-        "vector": found.vector,
-        "start_cycles": events.time_cycles[found.row],
-        "end_cycles": times_of(trace, found.exit_row),
-        "length_cycles": found.cycles,
-        "handler_entry_cycles": found.latency_cycles,
+        "event": handled.row,
+        "exit_event": handled.exit_row,
+        "handler_event": handled.handler_row,
+        "cpu": events.cpu[handled.row],
+        "thread": events.thread[handled.row].astype(np.int64),
+        "vector": handled.vector,
+        "start_cycles": events.time_cycles[handled.row],
+        "end_cycles": times_of(trace, handled.exit_row),
+        "length_cycles": handled.cycles,
+        "handler_entry_cycles": handled.latency_cycles,
     }
 
 
@@ -155,8 +155,8 @@ def wake_up(trace: Trace) -> Made:
 
 def wait(trace: Trace) -> Made:
     """Return the table `wait`: one row for each wait of a thread."""
-    found = blockers(trace)
-    waits = found.waits
+    all_blockers = blockers(trace)
+    waits = all_blockers.waits
     start, end_row = trace.events.time_cycles[waits.row], event_rows(waits.end_row)
     end = times_of(trace, end_row)
     return {
@@ -169,9 +169,9 @@ def wait(trace: Trace) -> Made:
         "end_event": end_row,
         "call_event": event_rows(waits.call_row),
         "object": np.where(waits.has_object, waits.object, -1),
-        "blocker": found.thread.astype(np.int64),
-        "blocker_pid": found.pid.astype(np.int64),
-        "certainty": Texts(found.certainty, CERTAINTIES),
+        "blocker": all_blockers.thread.astype(np.int64),
+        "blocker_pid": all_blockers.pid.astype(np.int64),
+        "certainty": Texts(all_blockers.certainty, CERTAINTIES),
     }
 
 
@@ -210,45 +210,45 @@ def run(trace: Trace) -> Made:
     """Return the table `run`: one row for each interval in which a CPU ran a thread."""
     scope = whole_scope(trace)
     times = cut_runs(scope)
-    runs, at = times.runs, np.flatnonzero(times.runs.thread > 0)
-    event = _first_events(trace, times, at)
-    priority = np.full(len(at), -1, np.int64)
+    runs, known_runs = times.runs, np.flatnonzero(times.runs.thread > 0)
+    event = _first_events(trace, times, known_runs)
+    priority = np.full(len(known_runs), -1, np.int64)
     logged = np.flatnonzero(event >= 0)
     priority[logged] = scope.basis.derived.priority(event[logged])
     is_migration, from_cpu = _moves(scope, times)
     return {
-        "cpu": runs.cpu[at],
-        "thread": runs.thread[at],
-        "start_cycles": runs.start[at],
-        "end_cycles": runs.end[at],
-        "length_cycles": (runs.end - runs.start)[at],
-        "cpu_cycles": times.net[at],
-        "interrupted_cycles": times.interrupted[at],
-        "is_idle": scope.basis.is_idle[runs.thread[at]],
-        "is_start": times.begins[at],
-        "is_switch": (times.begins & switches(runs))[at],
-        "is_migration": is_migration[at],
-        "from_cpu": from_cpu[at],
+        "cpu": runs.cpu[known_runs],
+        "thread": runs.thread[known_runs],
+        "start_cycles": runs.start[known_runs],
+        "end_cycles": runs.end[known_runs],
+        "length_cycles": (runs.end - runs.start)[known_runs],
+        "cpu_cycles": times.net[known_runs],
+        "interrupted_cycles": times.interrupted[known_runs],
+        "is_idle": scope.basis.is_idle[runs.thread[known_runs]],
+        "is_start": times.begins[known_runs],
+        "is_switch": (times.begins & switches(runs))[known_runs],
+        "is_migration": is_migration[known_runs],
+        "from_cpu": from_cpu[known_runs],
         "priority": priority,
         "event": event,
-        "is_cut": runs_are_cut(trace, runs.cpu[at], runs.start[at], runs.end[at]),
+        "is_cut": runs_are_cut(trace, runs.cpu[known_runs], runs.start[known_runs], runs.end[known_runs]),
     }
 
 
-def _first_events(trace: Trace, times: CutRuns, at: NDArray[np.intp]) -> Ints:
+def _first_events(trace: Trace, times: CutRuns, run_positions: NDArray[np.intp]) -> Ints:
     """Return the events RUNNING that begin runs, -1 for runs that none begins: the opening dump reported them."""
     rows, _ = run_slices(trace)
     order = np.argsort(trace.events.cpu[rows], kind="stable")
     rows = rows[order]
-    cpu, time, out = trace.events.cpu[rows], trace.events.time_cycles[rows], np.full(len(at), -1, np.int64)
+    cpu, time, out = trace.events.cpu[rows], trace.events.time_cycles[rows], np.full(len(run_positions), -1, np.int64)
     for number in range(trace.cpu_count):
-        first, last = np.searchsorted(cpu, (number, number + 1))
-        mine = np.flatnonzero(times.runs.cpu[at] == number)
-        start = times.runs.start[at[mine]]
-        position = np.searchsorted(time[first:last], start, side="right") - 1 + first
-        fits = position >= first
+        low, high = np.searchsorted(cpu, (number, number + 1))
+        of_cpu = np.flatnonzero(times.runs.cpu[run_positions] == number)
+        start = times.runs.start[run_positions[of_cpu]]
+        position = np.searchsorted(time[low:high], start, side="right") - 1 + low
+        fits = position >= low
         fits[fits] = time[position[fits]] == start[fits]
-        out[mine[fits]] = rows[position[fits]]
+        out[of_cpu[fits]] = rows[position[fits]]
     return out
 
 
@@ -257,10 +257,10 @@ def _moves(scope: Scope, times: CutRuns) -> tuple[NDArray[np.bool_], Ints]:
     runs, moved = times.runs, migrations(scope)
     is_migration, from_cpu = np.zeros(len(runs.cpu), np.bool_), np.full(len(runs.cpu), -1, np.int64)
     for number in range(scope.trace.cpu_count):
-        first, last = np.searchsorted(runs.cpu, (number, number + 1))
-        mine = np.flatnonzero(moved.to_cpu == number)
-        position = np.searchsorted(runs.start[first:last], moved.time_cycles[mine]) + first
-        is_migration[position], from_cpu[position] = True, moved.from_cpu[mine]
+        low, high = np.searchsorted(runs.cpu, (number, number + 1))
+        of_cpu = np.flatnonzero(moved.to_cpu == number)
+        position = np.searchsorted(runs.start[low:high], moved.time_cycles[of_cpu]) + low
+        is_migration[position], from_cpu[position] = True, moved.from_cpu[of_cpu]
     return is_migration, from_cpu
 
 
@@ -283,11 +283,11 @@ def cpu_state(trace: Trace) -> Made:
 def _pieces(times: CutRuns, cpu: int, handled: TimeRanges) -> tuple[NDArray[Any], ...]:
     """Return CPU, kind, thread, start and end of the intervals of a CPU: its runs, cut where it handled interrupts."""
     runs = times.runs
-    first, last = np.searchsorted(runs.cpu, (cpu, cpu + 1))
-    start, bound = runs.start[first:last], int(runs.end[last - 1])
+    low, high = np.searchsorted(runs.cpu, (cpu, cpu + 1))
+    start, bound = runs.start[low:high], int(runs.end[high - 1])
     edges = np.concatenate((start, handled.start, handled.end))
     edges = np.unique(edges[(edges >= start[0]) & (edges < bound)])
-    position = np.searchsorted(start, edges, side="right") - 1 + first
+    position = np.searchsorted(start, edges, side="right") - 1 + low
     number = np.searchsorted(handled.start, edges, side="right")
     is_handled = edges < np.append(np.iinfo(np.int64).min, handled.end)[number]
     value = runs.value[position]
@@ -300,16 +300,16 @@ def _pieces(times: CutRuns, cpu: int, handled: TimeRanges) -> tuple[NDArray[Any]
 
 def activation(trace: Trace) -> Made:
     """Return the table `activation`: one row for each activation of a thread."""
-    found = activations(whole_scope(trace))
+    table = activations(whole_scope(trace))
     return {
-        "thread": found.thread,
-        "start_cycles": found.start,
-        "end_cycles": found.end,
-        "response_cycles": found.end - found.start,
-        "running_cycles": found.running_cycles,
-        "period_cycles": found.period_cycles,
-        "event": event_rows(found.event),
-        "is_cut": found.is_cut,
+        "thread": table.thread,
+        "start_cycles": table.start,
+        "end_cycles": table.end,
+        "response_cycles": table.end - table.start,
+        "running_cycles": table.running_cycles,
+        "period_cycles": table.period_cycles,
+        "event": event_rows(table.event),
+        "is_cut": table.is_cut,
     }
 
 
@@ -380,28 +380,28 @@ def _cpu(trace: Trace) -> Made:
 
 
 def _mark(trace: Trace) -> Made:
-    found = stored_marks(trace.path, trace.window)
+    marks = stored_marks(trace.path, trace.window)
     return {
-        "start_cycles": column([mark.start_cycles for mark in found]),
-        "end_cycles": column([mark.end_cycles for mark in found]),
-        "text": Texts.of([mark.text for mark in found]),
+        "start_cycles": column([mark.start_cycles for mark in marks]),
+        "end_cycles": column([mark.end_cycles for mark in marks]),
+        "text": Texts.of([mark.text for mark in marks]),
     }
 
 
 def _client_time(trace: Trace) -> Made:
-    found = client_server(whole_scope(trace))
+    times = client_server(whole_scope(trace))
     return {
         "thread": np.arange(len(trace.threads), dtype=np.int64),
-        "self_cycles": found.self_cycles,
-        "imposed_cycles": found.imposed_cycles,
-        "own_cycles": found.own_cycles,
-        "caused_cycles": found.caused_cycles,
+        "self_cycles": times.self_cycles,
+        "imposed_cycles": times.imposed_cycles,
+        "own_cycles": times.own_cycles,
+        "caused_cycles": times.caused_cycles,
     }
 
 
 def _server_time(trace: Trace) -> Made:
-    found = client_server(whole_scope(trace)).imposed
-    return {"client": found.client, "server": found.server, "imposed_cycles": found.cycles}
+    imposed = client_server(whole_scope(trace)).imposed
+    return {"client": imposed.client, "server": imposed.server, "imposed_cycles": imposed.cycles}
 
 
 def _trace(trace: Trace) -> Made:

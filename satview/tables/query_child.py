@@ -176,7 +176,7 @@ class _Child:
         finally:
             if connection is not None:
                 connection.close()
-        own_bytes = self._begin_bytes + sum(found.nbytes for found in self._tables.values())
+        own_bytes = self._begin_bytes + sum(table.nbytes for table in self._tables.values())
         # What allocators keep of a large query would be missing in the address space of the next one.
         end["is_worn"] = _address_bytes() > own_bytes + request["memory_bytes"] // 2
         self._send(JSON, end)

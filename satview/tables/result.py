@@ -39,9 +39,9 @@ class Result(Frames):
         is_cut: There are more rows, which went beyond the limit of an answer.
     """
 
-    def __init__(self, found: pa.Table, is_cut: bool = False) -> None:
-        self._columns: tuple[str, ...] = _unique(found.column_names)
-        self._found = _whole_numbers(found.rename_columns(list(self._columns)))
+    def __init__(self, table: pa.Table, is_cut: bool = False) -> None:
+        self._columns: tuple[str, ...] = _unique(table.column_names)
+        self._table = _whole_numbers(table.rename_columns(list(self._columns)))
         self.is_cut = is_cut
 
     @property
@@ -50,7 +50,7 @@ class Result(Frames):
         return self._columns
 
     def __len__(self) -> int:
-        return int(self._found.num_rows)
+        return int(self._table.num_rows)
 
     def __getitem__(self, name: str) -> NDArray[Any]:
         """Return a column in numpy, (n,); as objects where numpy has no such type or value, None for null.
@@ -60,7 +60,7 @@ class Result(Frames):
         """
         if name not in self.columns:
             raise UsageError(f"the result has no column {name[:40]!r}; it has {', '.join(self.columns)}")
-        column, kinds = self._found.column(name), required("pyarrow").types
+        column, kinds = self._table.column(name), required("pyarrow").types
         is_plain = not kinds.is_nested(column.type) and not kinds.is_time(column.type) and not beyond_python(column)
         if is_plain and not column.null_count:
             return np.asarray(column.to_numpy())
@@ -87,16 +87,16 @@ class Result(Frames):
         Args:
             most: The first so many; None = all.
         """
-        part = self._found if most is None else self._found.slice(0, most)
+        part = self._table if most is None else self._table.slice(0, most)
         return list(zip(*map(values_of, part.columns), strict=True))
 
     def value(self, row: int, name: str) -> Any:
         """Return one value, None for null."""
-        return _value(self._found.column(name)[row])
+        return _value(self._table.column(name)[row])
 
     def arrow(self) -> pa.Table:
         """Return it as a table of Arrow."""
-        return self._found
+        return self._table
 
 
 def value_text(value: Any) -> str:
@@ -239,19 +239,19 @@ def _unique(names: list[str]) -> tuple[str, ...]:
     return tuple(unique)
 
 
-def _whole_numbers(found: pa.Table) -> pa.Table:
+def _whole_numbers(table: pa.Table) -> pa.Table:
     """Return a result with sums, which DuckDB makes 128 bits wide, as 64-bit numbers where they fit.
 
     Where they do not even fit into the 38 digits that Arrow and Parquet have, they are texts.
     """
     pyarrow, compute = required("pyarrow"), required("pyarrow.compute")
-    for position, field in enumerate(found.schema):
+    for position, field in enumerate(table.schema):
         if not (pyarrow.types.is_decimal128(field.type) and field.type.scale == 0):
             continue
-        column = found.column(position)
+        column = table.column(position)
         least, most = compute.min_max(column).as_py().values()
         if least is None or -(2**63) <= least <= most < 2**63:
-            found = found.set_column(position, field.name, column.cast(pyarrow.int64()))
+            table = table.set_column(position, field.name, column.cast(pyarrow.int64()))
         elif max(-least, most) >= 10**38:
-            found = found.set_column(position, field.name, texts_of(column))
-    return found
+            table = table.set_column(position, field.name, texts_of(column))
+    return table

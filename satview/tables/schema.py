@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final
 
-from satview.answers import doctor, functions, late, latencies, locks, transactions, verdicts
+from satview.answers import doctor, functions, late, latencies, locks, schedulability, transactions, verdicts
 from satview.answers.table import KNOWN_WORDS, Question, Table
 from satview.answers.table import Column as AnswerColumn
 from satview.answers.table import Kind as AnswerKind
@@ -396,6 +396,10 @@ SCHEMAS: Final[dict[str, TableSchema]] = {
         _of_answer(
             "blame", "Where the time of the hundred worst instances of activities went; rows of depth 0 add up to it.",
             late.BLAME, late.blame_table,
+        ),
+        _of_answer(
+            "schedulability", "Everything that is done again and again, with the longest that a response may be.",
+            schedulability.QUESTION, schedulability.schedulability,
         ),
         _of_answer(
             "verdict", "Everything that `satview check` finds wrong, the most severe first.",

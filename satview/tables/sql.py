@@ -87,7 +87,7 @@ def _parts(trace: Trace, name: str, is_plain: bool) -> Iterator[pa.Table]:
         return
     read = [column.name for column in SCHEMAS[name].columns if not (is_plain and column.cycles)]
     parts = (
-        (table_of(trace, name, made) for made in argument_chunks(trace))
+        (table_of(trace, name, columns) for columns in argument_chunks(trace))
         if name == "argument"
         else (table(trace, name),)
     )

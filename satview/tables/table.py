@@ -37,25 +37,25 @@ def table(trace: Trace, name: str) -> Table:
     )
 
 
-def table_of(trace: Trace, name: str, made: Made) -> Table:
+def table_of(trace: Trace, name: str, columns: Made) -> Table:
     """Return a table of columns that are made.
 
     Args:
         trace: The trace.
         name: As of `table`.
-        made: The columns by their names in SQL, those in nanoseconds left out.
+        columns: Their values by their names in SQL, those in nanoseconds left out.
     """
     question = SCHEMAS[name].question
-    values = {column.name: made[names_in_sql(column)[0]] for column in question.columns}
+    values = {column.name: columns[names_in_sql(column)[0]] for column in question.columns}
     return Table(question, trace, values, place="event" if "event" in values else "")
 
 
 def _frozen(trace: Trace, build: builders.Builder) -> Made:
-    made = build(trace)
-    for values in made.values():
+    columns = build(trace)
+    for values in columns.values():
         assert not isinstance(values, Partial)  # such tables are too large to be cached
         (values.code if isinstance(values, Texts) else values).setflags(write=False)
-    return made
+    return columns
 
 
 def dtype_of(column: Column) -> tuple[str, ...]:

@@ -51,13 +51,13 @@ class View:
     @property
     def columns(self) -> dict[str, str]:
         """Its columns by name, each as an expression over those of the query: behind cycles the same in nanoseconds."""
-        found: dict[str, str] = {}
+        selected: dict[str, str] = {}
         for name in self.own_columns:
-            found[name] = name
+            selected[name] = name
             ns = f"{name.removesuffix('_cycles')}_ns"
             if name.endswith("_cycles") and ns not in self.own_columns:
-                found[ns] = f"_length_ns({name}) AS {ns}"
-        return found
+                selected[ns] = f"_length_ns({name}) AS {ns}"
+        return selected
 
     @property
     def usage(self) -> str:
@@ -70,7 +70,7 @@ def views() -> dict[str, View]:
     """Return the documented views and macros by name, in the order of their file."""
     with resource_path("tables/views.toml").open("rb") as file:
         rows = tomllib.load(file)["view"]
-    found = [
+    documented = [
         View(
             row["name"],
             row["says"],
@@ -81,7 +81,7 @@ def views() -> dict[str, View]:
         )
         for row in rows
     ]
-    return {view.name: view for view in found}
+    return {view.name: view for view in documented}
 
 
 def with_list(query: str, tables: Iterable[str], more: Iterable[tuple[str, str, str]] = ()) -> str:
@@ -133,20 +133,20 @@ def mentioned(text: str, more: Container[str] = ()) -> tuple[list[str], list[str
         text: The query.
         more: Names of tables beside `SCHEMAS`.
     """
-    tables, found = dict[str, None](), dict[str, None]()
+    tables, needed_views = dict[str, None](), dict[str, None]()
 
     def add(name: str) -> None:
-        if name in views() and name not in found:
+        if name in views() and name not in needed_views:
             for source in _SOURCES.findall(views()[name].sql):
                 add(source)
-            found[name] = None
+            needed_views[name] = None
         elif name in SCHEMAS or name in more:
             tables[name] = None
 
     for of, word in _WORDS.findall(_LITERALS.sub(" ", text)):
         if not of or of.lower() == "main":
             add(word.lower())
-    return list(tables), list(found)
+    return list(tables), list(needed_views)
 
 
 def near_tables(name: str, more: Iterable[str] = ()) -> str:

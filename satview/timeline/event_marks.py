@@ -289,11 +289,11 @@ def marks(trace: Trace, infos: Sequence[LaneInfo], rows: Rows, edges: NDArray[np
     positions = LanePositions(trace, infos)
     for start in range(0, len(rows), _CHUNK):
         part = rows[start : start + _CHUNK]
-        column = _columns(trace.events.time_cycles[part], edges)
+        column = columns_of(trace.events.time_cycles[part], edges)
         for position in positions.of(part):
             found.reshape(-1)[position * width_px + column] = True
     for at, mine in _of_tracks(infos, rows):
-        found[at, _columns(trace.events.time_cycles[mine], edges)] = True
+        found[at, columns_of(trace.events.time_cycles[mine], edges)] = True
     return found[:-1]
 
 
@@ -312,7 +312,7 @@ def marks_between(
     events = trace.events
     width_px, count = len(edges) - 1, len(infos)
     # Pixels are cells of one cycle in a time that counts pixels.
-    column = _columns(events.time_cycles[part], edges).astype(np.int64, copy=False)
+    column = columns_of(events.time_cycles[part], edges).astype(np.int64, copy=False)
     offset, shift = np.arange(count + 1, dtype=np.int64) * width_px, np.zeros(count, np.int64)
     found = pictures.event_cells(
         column, events.code[part], events.cpu[part], events.thread[part], 0, codes, wire.WireClass.INT,
@@ -323,7 +323,7 @@ def marks_between(
             mine = info.track.moments
             mine = mine[slice(*np.searchsorted(mine, (part.start, part.stop)).tolist())]
             mine = mine[codes[events.code[mine]]]
-            found[at, _columns(events.time_cycles[mine], edges)] = True
+            found[at, columns_of(events.time_cycles[mine], edges)] = True
     return found
 
 
@@ -340,12 +340,12 @@ def event_positions(
     positions = LanePositions(trace, infos)
     for start in range(0, len(rows), _CHUNK):
         part = rows[start : start + _CHUNK]
-        column = _columns(trace.events.time_cycles[part], edges)
+        column = columns_of(trace.events.time_cycles[part], edges)
         for position in positions.of(part):
             mine = position < positions.nowhere
             yield position[mine], column[mine], part[mine]
     for at, found in _of_tracks(infos, rows):
-        yield np.full(len(found), at, np.intp), _columns(trace.events.time_cycles[found], edges), found
+        yield np.full(len(found), at, np.intp), columns_of(trace.events.time_cycles[found], edges), found
 
 
 def _of_tracks(infos: Sequence[LaneInfo], rows: Rows) -> Iterator[tuple[int, Rows]]:
@@ -371,7 +371,7 @@ def _is_among(rows: NDArray[np.integer], known: NDArray[np.integer]) -> NDArray[
     return np.asarray(known[at] == rows)
 
 
-def _columns(times: NDArray[np.int64], edges: NDArray[np.int64]) -> NDArray[np.intp]:
+def columns_of(times: NDArray[np.int64], edges: NDArray[np.int64]) -> NDArray[np.intp]:
     """Return the pixels in which moments lie; `times` ascend and are within the edges."""
     last = len(edges) - 2
     if edges[-1] - edges[0] <= last:  # a cycle takes several pixels: the first one has the mark

@@ -12,6 +12,8 @@ from enum import StrEnum
 from functools import cache
 from typing import Final
 
+from satview.events.wire import KER_64BIT, WireClass, code
+
 
 class Owner(StrEnum):
     """Where the lanes of a class are."""
@@ -35,12 +37,12 @@ class LaneClass:
         menu: Entry of the menu, with `&` before its letter.
         title: Name of its lanes.
         owner_kind: Where they are.
-        events: Returns `codes`.
+        events: Returns `codes`; none = they are not of certain events, and any trace may have them.
         help: One sentence for menus and docs.
         text: What an interval or moment is called: arguments in braces, where an event has none of that name nothing.
             `{event}` is the name of the event, `{process}` that of the argument `pid`, else of whom it belongs to,
             `{timer}` the number of a timer or that it is a timeout.
-        finder: Function of `timeline.tracks.finders`.
+        finder: Function of `timeline.tracks.finders`; empty = what `Timeline.use_finder` is given.
     """
 
     name: str
@@ -54,7 +56,7 @@ class LaneClass:
 
     @property
     def codes(self) -> tuple[int, ...]:
-        """Codes of the events that it is about; without any of them the trace has no such lanes."""
+        """Codes of the events that it is about, if there are such; without any of them the trace has no such lanes."""
         return self.events()
 
 
@@ -63,8 +65,6 @@ def _system(*numbers: int) -> Callable[[], tuple[int, ...]]:
 
     @cache
     def codes() -> tuple[int, ...]:
-        from satview.events.wire import KER_64BIT, WireClass, code  # reads the tables of events
-
         return tuple(code(WireClass.SYSTEM, number) | wide for number in numbers for wide in (0, KER_64BIT))
 
     return codes
@@ -75,11 +75,13 @@ def _all_of(wire_class: str, first: int = 0, stop: int = 1024) -> Callable[[], t
 
     @cache
     def codes() -> tuple[int, ...]:
-        from satview.events.wire import WireClass, code  # as above
-
         return tuple(code(WireClass[wire_class], number) for number in range(first, stop))
 
     return codes
+
+
+def _no_codes() -> tuple[int, ...]:
+    return ()
 
 
 LANE_CLASSES: Final = (
@@ -113,6 +115,9 @@ LANE_CLASSES: Final = (
     LaneClass("guests", "Hypervisor &guests", "guest", Owner.THREAD, _all_of("QVM"),
               "Periods in which a virtual CPU runs its guest, and the events it raises.",
               "{event} {guest_ip}{intr_vector}", "guests"),
+    LaneClass("activities", "&Activities", "activities", Owner.TRACE, _no_codes,
+              "What is done again and again, from its trigger to its end, with its deadline; late ones in red.",
+              "", ""),
 )  # fmt: skip
 LANE_CLASS_BY_NAME: Final = {each.name: each for each in LANE_CLASSES}
 

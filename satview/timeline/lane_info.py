@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from satview.events.states import STATE_BY_VALUE
+
 if TYPE_CHECKING:
     from satview.timeline.tracks.track import Track
 
@@ -52,6 +54,12 @@ class LaneInfo:
     thread: int = 0
     plugged: int = -1
     track: Track | None = None
+
+    def meaning(self, value: int) -> str:
+        """Return what a lane value means on it, empty if nothing but that it is this lane's."""
+        if self.track is not None:
+            return self.track.found.meanings.get(value, "")
+        return STATE_BY_VALUE[value].meaning if value in STATE_BY_VALUE else ""
 
     @property
     def is_counter(self) -> bool:

@@ -49,7 +49,7 @@ from satview.timeline.state_lanes import (
     thread_spans,
     value_of_code,
 )
-from satview.timeline.tracks.finders import finder_of
+from satview.timeline.tracks.finders import Finder, finder_of
 from satview.timeline.tracks.track import Track, tracks_of
 from satview.timeline.tracks.user import UserLanes
 
@@ -219,6 +219,7 @@ class Timeline:
         self._claims = Claims()
         self._tracks: dict[str, frozenset[int]] = {}
         self._user = UserLanes()
+        self._finders: dict[str, Finder] = {}
         self.infos: tuple[LaneInfo, ...] = tuple(self._tree())
 
     def process_value(self, process: int) -> int:
@@ -270,7 +271,12 @@ class Timeline:
     def lane_classes(self) -> tuple[LaneClass, ...]:
         """Return the classes of lanes that there are events for, shown or not."""
         counts = self.trace.code_counts
-        return tuple(each for each in LANE_CLASSES if self.trace.pairs is None and counts[list(each.codes)].any())
+        has_codes = self.trace.pairs is None
+        return tuple(
+            each
+            for each in LANE_CLASSES
+            if (has_codes and counts[list(each.codes)].any() if each.codes else each.name in self._finders)
+        )
 
     @property
     def user_lanes(self) -> UserLanes:
@@ -282,6 +288,21 @@ class Timeline:
         if user != self._user:
             self._user = user
             self.forget_class("user")
+
+    def use_finder(self, name: str, finder: Finder) -> None:
+        """Find the lanes of a class by a function of a layer above; another one than before finds them again."""
+        if self._finders.get(name) != finder:
+            self._finders[name] = finder
+            self.forget_class(name)
+
+    def offer_finder(self, name: str, finder: Finder) -> None:
+        """Find the lanes of a class by a function unless there is one already."""
+        self._finders.setdefault(name, finder)
+
+    def take_finders(self, other: Timeline) -> None:
+        """Find lanes as another reading of the trace does."""
+        for name, finder in other._finders.items():
+            self.use_finder(name, finder)
 
     def forget_class(self, name: str) -> None:
         """Have `show_classes` find the lanes of a class again: what its intervals are called is no longer true."""
@@ -311,7 +332,8 @@ class Timeline:
         for each in LANE_CLASSES:
             if each.name not in names or each.name in self._tracks or (cancelled is not None and cancelled()):
                 continue
-            found = finder_of(each)(self.trace, each, self._user) if each.name in there else []
+            finder = self._finders.get(each.name) or finder_of(each)
+            found = finder(self.trace, each, self._user) if each.name in there else []
             with self._lock:
                 if each.name in self._tracks:  # another view has loaded it meanwhile
                     continue

@@ -13,6 +13,9 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from satview.events import header_names as names
+from satview.events.spec import Release
+
 if TYPE_CHECKING:
     from satview.traceparser.api import (
         traceparser,
@@ -48,9 +51,6 @@ def header_names(release: str = "7.x") -> dict[str, int]:
     Args:
         release: `6.x`, `6.6`, `7.x` or `8.0`.
     """
-    from satview.events import header_names as names
-    from satview.events.spec import Release
-
     return names.header_names(Release(release))
 
 

@@ -94,6 +94,20 @@ def test_histogram_counts_every_duration_in_its_bin():
     assert len(histogram(np.array([5, 5, 5])).counts) == 1
 
 
+def test_a_bound_divides_the_bin_in_which_it_is():
+    """Of 900, 990, 1,010 and 1,900 with a bound of 1,000 the last two are beyond, by flags, not by nanoseconds."""
+    duration = np.array([900, 990, 1_000, 1_000, 1_900])
+    made = histogram(duration, np.array([False, False, False, True, True]), 1_000)
+    assert made.counts.tolist() == np.bincount(made.bin).tolist()
+    assert int(made.counts[: made.first_beyond].sum()) == 3
+    assert int(made.counts[made.first_beyond :].sum()) == 2
+    assert made.edges_log10[made.first_beyond] == 3
+    assert (np.diff(made.edges_log10) >= 0).all()
+    assert histogram(duration, np.ones(5, np.bool_), 10).first_beyond == 0, "all are beyond"
+    none = histogram(duration, np.zeros(5, np.bool_), 10**9)
+    assert (none.first_beyond, none.counts.tolist()) == (len(none.counts), histogram(duration).counts.tolist())
+
+
 def test_longest_are_in_order_and_earlier_ones_first(dense):
     made = of(dense, "state:READY")
     best = made.longest(20)

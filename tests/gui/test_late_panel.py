@@ -5,10 +5,17 @@ from __future__ import annotations
 import os
 
 import pytest
-from PySide6.QtCore import QPoint, Qt
+from PySide6.QtCore import QPoint, QPointF, Qt
 from PySide6.QtTest import QTest
 
 from satview.__main__ import main
+from satview.answers.activity_lanes import IN_TIME, LATE
+from satview.base.time import TimeWindow
+from satview.gui.colours import state_colour
+from satview.gui.theme import LIGHT
+from satview.gui.windows.workspace_keeper import put_session, taken
+from satview.session.workspace_file import WorkspaceState
+from tests.gui.conftest import settle as wait_for_lanes
 from tests.helpers.scene import rounds_of_a_loop
 
 CLOSED = "\N{BLACK RIGHT-POINTING SMALL TRIANGLE} "
@@ -113,7 +120,7 @@ def test_a_file_of_timing_is_obeyed_and_its_error_is_a_sentence(empty_window, lo
     settle(panel, qtbot)
     assert texts(panel.activities, 0)["Misses"] == "3"
     assert texts(panel.instances, 0)["Outcome"] == "late"
-    assert panel.saved_values() == {"timing": "timing.toml"}
+    assert taken(panel.window().workspace).timing == "timing.toml"
     opened = empty_window.workspace.opened
     opened.verdicts.start()
     qtbot.waitUntil(lambda: opened.verdicts.found is not None and not opened.verdicts.is_busy)
@@ -132,15 +139,30 @@ def test_a_file_of_timing_is_obeyed_and_its_error_is_a_sentence(empty_window, lo
 def test_a_saved_file_of_timing_is_used_at_once(empty_window, load, looping, qtbot):
     looping.with_name("timing.toml").write_text('["control 1"]\ndeadline = "5us"\n')
     window = load(empty_window, looping)
-    window.workspace.panels["late"].take_values({"timing": "timing.toml"})
+    put_session(window.workspace, WorkspaceState(timing="timing.toml"))
     assert texts(show(window, qtbot).activities, 0)["Misses"] == "3"
+
+
+def test_a_saved_window_has_its_lanes_of_activities_and_their_deadlines(empty_window, load, looping, qtbot):
+    looping.with_name("timing.toml").write_text('["control 1"]\ndeadline = "5us"\n')
+    opened = load(empty_window, looping).session.opened
+    opened.time_activities("timing.toml")
+    opened.lanes.show_classes(frozenset({"activities"}))
+    state = taken(empty_window.workspace)
+    opened.lanes.show_classes(frozenset())
+    opened.time_activities("")
+    put_session(empty_window.workspace, state)
+    qtbot.waitUntil(lambda: not opened.class_loader.is_busy)
+    (lane,) = opened.timeline.lanes_of_class("activities")
+    assert lane in [row.index for row in opened.lanes.rows]
+    assert opened.timeline.infos[lane].track.found.value.tolist().count(LATE) == 3
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="the system has no pipes in folders")
 def test_a_pipe_in_place_of_a_file_of_timing_is_not_waited_for(empty_window, load, looping, qtbot):
     os.mkfifo(looping.with_name("timing.toml"))
     window = load(empty_window, looping)
-    window.workspace.panels["late"].take_values({"timing": "timing.toml"})
+    put_session(window.workspace, WorkspaceState(timing="timing.toml"))
     assert show(window, qtbot).message.text() == "timing.toml: there is no such file"
 
 
@@ -186,3 +208,124 @@ def test_the_car_s_control_loop_waits_for_the_logger(empty_window, load, tmp_pat
     window.workspace.navigation.show_event(int(explained.late.found.instances.end_row[explained.positions[1]]))
     QTest.keyClick(window.workspace.area.view, Qt.Key.Key_U)
     qtbot.waitUntil(lambda: panel.instance_view.found.row == 1, timeout=10_000)
+
+
+def lane_of(opened, title):
+    return next(row for row in opened.lanes.rows if opened.timeline.infos[row.unit].title == title)
+
+
+def show_lanes(window, panel, qtbot):
+    QTest.mouseClick(panel.on_lanes, Qt.MouseButton.LeftButton, pos=QPoint(8, panel.on_lanes.height() // 2))
+    opened = window.session.opened
+    qtbot.waitUntil(lambda: not opened.class_loader.is_busy)
+    wait_for_lanes(qtbot, window)
+    return lane_of(opened, "control 1")
+
+
+def column_of(window, row, cycles):
+    """Return the colours of a lane at a moment, from its top to its bottom."""
+    view = window.workspace.area.view
+    image = view.grab().toImage()
+    x = round(view.scale.x(BASE + cycles))
+    return [image.pixelColor(x, row.y_px - view.scroll_px + y).rgb() & 0xFFFFFF for y in range(row.height_px)]
+
+
+def test_activities_on_the_lanes_are_red_where_late_and_a_click_explains_them(empty_window, load, looping, qtbot):
+    """The round at 110,000 takes 5,100 of 5,000 ns: its bar is red, and a line is where its deadline was."""
+    looping.with_name("timing.toml").write_text('["control 1"]\ndeadline = "5us"\n')
+    window = load(empty_window, looping)
+    opened, theme = window.session.opened, LIGHT
+    opened.time_activities("timing.toml")
+    panel = show(window, qtbot)
+    row = show_lanes(window, panel, qtbot)
+    assert panel.on_lanes.isChecked()
+    opened.viewport.jump(TimeWindow(BASE + 95_000, BASE + 120_000))
+    wait_for_lanes(qtbot, window)
+    late, in_time = state_colour(LATE, theme), state_colour(IN_TIME, theme)
+    assert column_of(window, row, 113_500).count(late) > row.height_px // 2
+    assert column_of(window, row, 100_600).count(in_time) > row.height_px // 2
+    assert {late, in_time}.isdisjoint(column_of(window, row, 108_000)), "nothing is done then"
+    assert theme.text in column_of(window, row, 105_000), "the deadline of the round that was in time"
+    assert late in column_of(window, row, 115_000), "a tick where it was missed"
+    view = window.workspace.area.view
+    point = QPoint(round(view.scale.x(BASE + 112_000)), row.y_px - view.scroll_px + row.height_px // 2)
+    QTest.mouseClick(view, Qt.MouseButton.LeftButton, pos=point)
+    settle(panel, qtbot)
+    assert (opened.selection.span.text, opened.selection.lane) == ("5.100 µs, 100 ns late", row.index)
+    assert "from 0.000 110 000 s, 100 ns longer than its deadline" in panel.says.text()
+    assert texts(panel.blame, 0)["Length"] == "4.100 µs"
+    QTest.mouseClick(panel.on_lanes, Qt.MouseButton.LeftButton, pos=QPoint(8, panel.on_lanes.height() // 2))
+    assert "control 1" not in [opened.timeline.infos[row.unit].title for row in opened.lanes.rows]
+
+
+def test_a_missed_deadline_shows_however_little_of_the_time_it_is(empty_window, load, tmp_path, qtbot):
+    """One of 4,000 rounds is late: 0.01 % of the time, a pixel of whose bin is red, and a tick above."""
+    path = rounds_of_a_loop(4_000, (2_000,)).write(tmp_path / "long.kev")
+    path.with_name("timing.toml").write_text('["control 1"]\ndeadline = "5us"\n')
+    window = load(empty_window, path)
+    opened, theme = window.session.opened, LIGHT
+    opened.time_activities("timing.toml")
+    row = show_lanes(window, show(window, qtbot), qtbot)
+    late, view = state_colour(LATE, theme), window.workspace.area.view
+    image = view.grab().toImage()
+    of_late = {(x, y) for x in range(view.width()) for y in range(row.height_px)
+               if image.pixelColor(x, row.y_px - view.scroll_px + y).rgb() & 0xFFFFFF == late}  # fmt: skip
+    moment = view.scale.x(BASE + 20_010_000)
+    assert row.index in view.stacks, "drawn by share"
+    assert of_late
+    assert all(abs(x - moment) <= 3 for x, _ in of_late)
+    assert {y < row.height_px / 3 for _, y in of_late} == {True, False}, "a tick above, and in the stack"
+
+
+def test_a_key_explains_the_bar_that_is_selected_on_a_lane(empty_window, load, looping, qtbot):
+    window = load(empty_window, looping)
+    opened = window.session.opened
+    opened.lanes.show_classes(frozenset({"activities"}))
+    qtbot.waitUntil(lambda: not opened.class_loader.is_busy)
+    wait_for_lanes(qtbot, window)
+    opened.select_at(lane_of(opened, "control 1").index, BASE + 30_500)
+    window.workspace.area.view.setFocus()
+    QTest.keyClick(window.workspace.area.view, Qt.Key.Key_U)
+    panel = window.workspace.panels["late"]
+    qtbot.waitUntil(lambda: panel.instance_view.found is not None, timeout=10_000)
+    settle(panel, qtbot)
+    assert "from 0.000 030 000 s" in panel.says.text()
+    assert panel.on_lanes.isChecked()
+
+
+def test_lanes_of_activities_say_why_there_are_none(empty_window, load, looping, window, qtbot):
+    """Of a trace in which nothing comes again; and of a file of timing that names what is not there."""
+    window.actions_by_id.by_id["lanes.show_activities"].trigger()
+    qtbot.waitUntil(lambda: "no lanes of activities" in window.statusBar().currentMessage())
+    load(window, looping)
+    opened = window.session.opened
+    qtbot.waitUntil(lambda: len(opened.timeline.lanes_of_class("activities")) == 1)
+    looping.with_name("timing.toml").write_text('[nobody]\ndeadline = "5us"\n')
+    opened.time_activities("timing.toml")
+    qtbot.waitUntil(lambda: "'nobody' names no activity" in window.statusBar().currentMessage())
+
+
+def test_the_histogram_is_red_beyond_the_deadline_and_a_bar_shows_its_worst(empty_window, load, looping, qtbot):
+    """37 rounds take 1,100 ns, three 5,100 of the 5,000 that they may: two bars, the second one red."""
+    looping.with_name("timing.toml").write_text('["control 1"]\ndeadline = "5us"\n')
+    window = load(empty_window, looping)
+    window.session.opened.time_activities("timing.toml")
+    panel = show(window, qtbot)
+    tab = panel.instances.tabs.tabRect(1).center()
+    QTest.mouseClick(panel.instances.tabs, Qt.MouseButton.LeftButton, pos=tab)
+    drawn = panel.responses.plot
+    assert panel.instances.tabs.tabText(1) == "Histogram"
+    assert panel.instances.statement.text() == "40 responses"
+    made = panel.instance_view.found.responses
+    assert [count for count in made.counts.tolist() if count] == [37, 3]
+    qtbot.waitUntil(lambda: drawn.plot.getViewBox().width() > 50)
+    image = drawn.plot.grab().toImage()
+    colours = {image.pixelColor(x, y).rgb() & 0xFFFFFF for x in range(image.width()) for y in range(image.height())}
+    assert {state_colour(LATE, LIGHT), state_colour(IN_TIME, LIGHT)} <= colours
+    for fast, start in ((True, "10 000"), (False, "110 000")):
+        bar = int(made.bin[-1 if fast else 0])
+        middle = QPointF(float(made.edges_log10[bar : bar + 2].mean()), 0.1)
+        point = drawn.plot.mapFromScene(drawn.plot.getViewBox().mapViewToScene(middle))
+        QTest.mouseClick(drawn.plot.viewport(), Qt.MouseButton.LeftButton, pos=point)
+        settle(panel, qtbot)
+        assert f"from 0.000 {start.zfill(7)} s" in panel.says.text()

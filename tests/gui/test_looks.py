@@ -47,7 +47,7 @@ CLIENT_1 = 3  # its lane in the scene
 def colour_at(window, lane, ns):
     opened, view = window.session.opened, window.workspace.area.view
     row, scale = opened.lanes.row_of(lane), view.scale
-    top, bottom = stack_of_lane(row, view.scroll_px, 1.0, Marks.NONE, SimpleNamespace(cpus=0))
+    top, bottom = stack_of_lane(row, view.scroll_px, 1.0, Marks.NONE, SimpleNamespace(cpus=0, keeps_all=False))
     x = round(scale.x(opened.trace.clock.cycles(ns)))
     return view.grab().toImage().pixel(x, (top + bottom) // 2 + 2) & 0xFFFFFF
 

@@ -111,6 +111,8 @@ def test_the_worst_round_is_split_and_compared(tmp_path):
     found = report(rounds_of_a_loop().write(tmp_path / "looping.kev"), tmp_path, "--pictures", "0")
     begin = found.texts.index("What is late")
     late = found.texts[begin : found.texts.index("What the trace cannot show", begin)]
+    assert found.texts[begin:].count("Responses of control 1") == 1
+    assert "the line is its deadline of 10.00 \N{MICRO SIGN}s" in " ".join(late)
     activity = late.index("control 1")
     assert late[activity + 1 : activity + 3] == ["sleep", "40"]
     says = next(text for text in late if text.startswith("control 1 took 5.100 \N{MICRO SIGN}s from 0.000 110 000 s"))

@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from satview.analysis.timing import Timing
+from satview.answers.activity_lanes import ACTIVITIES, LATE, ActivityLanes
 from satview.events import wire
 from satview.events.user_events import parse_rules
 from satview.events.wire import KER_64BIT, WireClass
@@ -17,6 +19,7 @@ from satview.session.settings import Settings
 from satview.timeline.lane_tree import Timeline
 from satview.timeline.tracks.user import UserLanes
 from tests.helpers.kev import TraceBuilder
+from tests.helpers.scene import rounds_of_a_loop
 
 ALPHA, BETA = 2, 3
 
@@ -87,3 +90,22 @@ def test_keys_of_lanes_are_all_different(tmp_path):
     timeline.show_classes(["functions", "user", "calls", "paths"])
     keys = lane_keys(timeline)
     assert len(set(keys)) == len(keys)
+
+
+def test_a_longer_reading_times_activities_as_before(tmp_path):
+    """Round 10 of the first reading and round 20 of the longer one take 5,100 of the 5,000 ns that a file allows."""
+    (tmp_path / "a").mkdir()
+    (tmp_path / "b").mkdir()
+    short = Timeline(rounds_of_a_loop(15, (10,)).open(tmp_path / "a"))
+    short.use_finder(ACTIVITIES, ActivityLanes({"control": Timing(deadline="5us")}))
+    short.show_classes([ACTIVITIES])
+    (lane,) = short.lanes_of_class(ACTIVITIES)
+    long = rounds_of_a_loop(30, (10, 20)).open(tmp_path / "b")
+    shown = Shown(short, (lane,), _state(long), FilterEvaluator(short.trace), "")
+    timeline = prepared(LoadedTrace.of(long), shown, lambda: False).loaded.timeline
+    late = [
+        np.count_nonzero(reading.infos[lane].track.found.value == LATE)
+        for reading in (short, timeline)
+        for lane in reading.lanes_of_class(ACTIVITIES)
+    ]
+    assert late == [1, 2]

@@ -44,7 +44,7 @@ WRITTEN = f"""{{"satview_session": 1, "trace": {{"path": "/traces/scene.kev", "s
  "range_start": 4294969296, "range_end": 4294971296, "cursor_a": 4294970296, "cursor_b": 4294974296}},
 "compared": {{"path": "/traces/after.kev", "first_cycles": 12, "second_cycles": 40, "aligned_by": "the first event",
  "is_linked": false}},
-"user_events": "/traces/events.xml",
+"user_events": "/traces/events.xml", "timing": "timing.toml",
 "lanes": {LANES},
 "filter": {{"hidden_codes": [{{"first": 0, "last": 4100}}, {{"first": 4102, "last": 32767}}], "shows": false,
  "threads": [{{"row": 2, "pid": 3, "tid": 1, "process": "server", "thread": "main"}}], "effect": "hide",
@@ -96,6 +96,7 @@ def test_a_file_written_before_means_what_it_meant_and_is_written_alike():
     assert state.second is not None
     assert (state.second.view, state.second.lanes) == (state.view, lanes)
     assert state.user_events == "/traces/events.xml"
+    assert state.timing == "timing.toml"
 
 
 def test_what_a_file_does_not_say_has_its_usual_value():

@@ -7,6 +7,7 @@ duration.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Final
 
@@ -142,24 +143,31 @@ def occurrences(scope: Scope, key: str, threads: Mask | None = None) -> Occurren
 
 @dataclass(frozen=True, slots=True)
 class Histogram:
-    """Counts of durations in bins that are equally wide on a logarithmic scale.
+    """Counts of durations in bins that are equally wide on a logarithmic scale, but for one that a bound may divide.
 
     Attributes:
         edges_log10: float64, (bins + 1,), logarithms of nanoseconds to the base 10.
         counts: int64, (bins,).
         bin: int64, (n,), the bin of each duration.
+        first_beyond: The first bin of durations beyond the bound, behind the last one if there are none.
     """
 
     edges_log10: NDArray[np.float64]
     counts: NDArray[np.int64]
     bin: NDArray[np.int64]
+    first_beyond: int
 
 
-def histogram(duration_ns: NDArray[np.int64]) -> Histogram:
+def histogram(
+    duration_ns: NDArray[np.int64], is_beyond: NDArray[np.bool_] | None = None, bound_ns: int = 0
+) -> Histogram:
     """Return the histogram of at least one duration; one below a nanosecond counts as one.
 
     Args:
         duration_ns: int64, (n,), nanoseconds.
+        is_beyond: bool (n,), which are longer than a bound, by cycles, of which several may be one nanosecond; None =
+            there is no bound.
+        bound_ns: The bound.
     """
     position = np.log10(np.maximum(duration_ns, 1))
     width = float(position.max() - position.min())
@@ -167,8 +175,15 @@ def histogram(duration_ns: NDArray[np.int64]) -> Histogram:
     number = np.floor(position * per_decade).astype(np.int64)
     lowest = int(number.min())
     number -= lowest
-    counts = np.bincount(number)
-    return Histogram((lowest + np.arange(len(counts) + 1)) / per_decade, counts, number)
+    edges = (lowest + np.arange(int(number.max()) + 2)) / per_decade
+    first_beyond = len(edges) - 1
+    if is_beyond is not None and is_beyond.any():
+        bound = math.log10(max(bound_ns, 1))
+        first_beyond = max(0, math.floor(bound * per_decade) - lowest + 1)
+        if first_beyond:  # the bin in which the bound is becomes two
+            edges = np.insert(edges, first_beyond, bound)
+            number += is_beyond
+    return Histogram(edges, np.bincount(number, minlength=len(edges) - 1), number, first_beyond)
 
 
 def event_of(trace: Trace, start: int, thread: int) -> int:

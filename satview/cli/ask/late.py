@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from satview.analysis.timing import read_timing
+from satview.analysis.schedulability import ASSUMPTIONS
+from satview.analysis.timing import Timing, read_timing
 from satview.answers.late import late
+from satview.answers.schedulability import schedulability
 from satview.base.errors import UsageError
 from satview.base.process import COST_DATA, FINE
 from satview.base.safe_text import counted, visible_line
 from satview.cli.shared.files import InputFile, add_user_events
 from satview.cli.shared.progress import open_trace, working, working_on
 from satview.cli.shared.table_output import FORMATS, print_table
+from satview.store.trace import Trace
 
 _TABLES = ("activities", "chains", "instances", "blame", "slow-against-fast", "more-in-slow")
 _MOST_FILES = 64
@@ -50,6 +54,11 @@ def add_parser(subparsers: Any) -> None:
     add("--with", dest="others", metavar="FILE", nargs="+", type=InputFile,
         help="look for the slowest instances of it in these traces too")  # fmt: skip
     add("-n", type=int, default=1, metavar="N", help="split the N worst instances (default %(default)s)")
+    add(
+        "--schedulability",
+        action="store_true",
+        help="how late each may be at most, by response-time analysis: only this table, and what it assumes",
+    )
     add("--table", choices=_TABLES, help="only this table (with --format csv: default activities)")
     add("--format", choices=FORMATS, default="table", help="(default %(default)s)")
     add_user_events(parser.add_argument)
@@ -64,11 +73,12 @@ def run(args: argparse.Namespace) -> int:
     """
     if args.n < 1:
         raise UsageError(f"-n {args.n} is not a number of instances")
-    if len(others := [*(args.against or ()), *(args.others or ())]) > _MOST_FILES:
-        raise UsageError(f"{len(others)} traces are too many to compare at once; {_MOST_FILES} at most")
     timing = read_timing(args.timing) if args.timing is not None else None
     trace = open_trace(args.file, args.user_events)
-    traces = [[open_trace(path, args.user_events) for path in paths or ()] for paths in (args.others, args.against)]
+    if args.schedulability:
+        _print_bounds(args, trace, timing)
+        return COST_DATA if trace.problems.cost_data else FINE
+    traces = _others(args)
     with working(working_on("looking for what is late in", trace.path)):
         found = late(trace, timing)
         activity = found.found.named(args.activity) if args.activity else found.most_telling()
@@ -103,3 +113,22 @@ def run(args: argparse.Namespace) -> int:
                 if name != "more-in-slow" or len(made[name]):
                     print_table(made[name], "table", name)
     return COST_DATA if any(one.problems.cost_data for one in (trace, *traces[0], *traces[1])) else FINE
+
+
+def _others(args: argparse.Namespace) -> tuple[list[Trace], list[Trace]]:
+    """Return the traces that are looked at too, and those that are compared with."""
+    files = args.others or (), args.against or ()
+    if (count := sum(map(len, files))) > _MOST_FILES:
+        raise UsageError(f"{count} traces are too many to compare at once; {_MOST_FILES} at most")
+    others, against = ([open_trace(path, args.user_events) for path in paths] for paths in files)
+    return others, against
+
+
+def _print_bounds(args: argparse.Namespace, trace: Trace, timing: Mapping[str, Timing] | None) -> None:
+    if args.table:
+        raise UsageError("--schedulability is a table of its own: leave out --table")
+    with working(working_on("analysing the responses of", trace.path)):
+        bounds = schedulability(trace, timing, args.activity)
+    print_table(bounds, args.format, "schedulability", more={"assumptions": list(ASSUMPTIONS)})
+    if args.format == "table":
+        print("", *(f"Assumed: {line}" for line in ASSUMPTIONS), sep="\n")

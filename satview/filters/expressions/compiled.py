@@ -118,10 +118,10 @@ class RowColumns:
     def errors(self) -> Values:
         """Return the errors of failed kernel calls, int64 (events,); known at their exits alone."""
         values, known = np.zeros(len(self.code), np.int64), np.zeros(len(self.code), np.bool_)
-        at = np.flatnonzero(EXITS.take(self.code))
-        found = variants_of(self.trace, self.index[at])
+        exits = np.flatnonzero(EXITS.take(self.code))
+        variants = variants_of(self.trace, self.index[exits])
         for variant, word in ERRNO_WORD.items():
-            selected = at[found == variant]
+            selected = exits[variants == variant]
             values[selected] = self.trace.payloads.column(self.index[selected], word).view(np.int32)
             known[selected] = True
         return values, known
@@ -137,8 +137,8 @@ class RowColumns:
     def _of_variants(self, test: Callable[[NDArray[np.integer]], Bools]) -> Bools:
         """Return which events are exits of kernel calls whose variants pass a test, bool (events,)."""
         result = np.zeros(len(self.code), np.bool_)
-        at = np.flatnonzero(EXITS.take(self.code))
-        result[at] = test(variants_of(self.trace, self.index[at]))
+        exits = np.flatnonzero(EXITS.take(self.code))
+        result[exits] = test(variants_of(self.trace, self.index[exits]))
         return result
 
     def argument(self, name: str) -> Values:
@@ -152,17 +152,17 @@ class RowColumns:
         """
         passes = np.zeros(len(self.code), np.bool_)
         if (axis := files_of(self.trace)) is not None:
-            for part, at, own in axis.split(self.index):
-                passes[at] = RowColumns(part.trace, self.derived, own).texts(name, test)
+            for part, positions, own in axis.split(self.index):
+                passes[positions] = RowColumns(part.trace, self.derived, own).texts(name, test)
             return passes
-        for at, position in argument_offsets(self.trace, self.index, name):
-            if position is None or position.words:
+        for positions, place in argument_offsets(self.trace, self.index, name):
+            if place is None or place.words:
                 continue
-            is_user = np.isin(self.code[at] >> CLASS_SHIFT, USER_CLASSES) & (position.name == USER_TEXT)
-            counts = self.trace.payloads.word_counts(self.index[at])
+            is_user = np.isin(self.code[positions] >> CLASS_SHIFT, USER_CLASSES) & (place.name == USER_TEXT)
+            counts = self.trace.payloads.word_counts(self.index[positions])
             for kind in np.unique(counts * 2 + is_user).tolist():
-                selected = at[counts * 2 + is_user == kind]
-                passes[selected] = self._text_test(self.index[selected], position, kind // 2, bool(kind & 1), test)
+                selected = positions[counts * 2 + is_user == kind]
+                passes[selected] = self._text_test(self.index[selected], place, kind // 2, bool(kind & 1), test)
         return passes
 
     def _text_test(
@@ -175,8 +175,8 @@ class RowColumns:
         start = replace(position, word=0)
         step = max(1, _TEXT_BLOCK // width)
         results: dict[bytes, bool] = {}
-        for first in range(0, len(rows), step):
-            part = rows[first : first + step]
+        for begin in range(0, len(rows), step):
+            part = rows[begin : begin + step]
             words = np.stack([self.trace.payloads.column(part, position.word + i) for i in range(width)], axis=1)
             data = np.ascontiguousarray(words.astype("<u4" if self.trace.byte_order == "little" else ">u4"))
             unique, where = np.unique(data.view(f"V{4 * width}")[:, 0], return_inverse=True)
@@ -186,7 +186,7 @@ class RowColumns:
                     text = user_text(item) if is_user else text_at(item, start)
                     results[item] = text is not None and test(text)
                 said[i] = results[item]
-            passes[first : first + len(part)] = said[where]
+            passes[begin : begin + len(part)] = said[where]
         return passes
 
 
@@ -305,24 +305,24 @@ class ThreadTable(TableCondition):
 class TimeRange(Condition):
     """A comparison of the time with a constant: events are in time order, so it is a range of rows."""
 
-    def __init__(self, first: int, last: int, is_inside: bool) -> None:
-        self._first, self._last, self._is_inside = first, last, is_inside
+    def __init__(self, start: int, stop: int, is_inside: bool) -> None:
+        self._start, self._stop, self._is_inside = start, stop, is_inside
 
     def constant(self, rows: Rows) -> bool | None:
         """See `Condition.constant`."""
         if not isinstance(rows, slice):
             return None
-        if self._first <= rows.start and rows.stop <= self._last:
+        if self._start <= rows.start and rows.stop <= self._stop:
             return self._is_inside
-        return not self._is_inside if rows.stop <= self._first or rows.start >= self._last else None
+        return not self._is_inside if rows.stop <= self._start or rows.start >= self._stop else None
 
     def of(self, rows: Rows) -> Bools:
         """See `Condition.of`."""
         if not isinstance(rows, slice):
-            inside = (rows >= self._first) & (rows < self._last)
+            inside = (rows >= self._start) & (rows < self._stop)
             return inside if self._is_inside else ~inside
         result = np.full(rows.stop - rows.start, not self._is_inside)
-        result[max(self._first - rows.start, 0) : max(self._last - rows.start, 0)] = self._is_inside
+        result[max(self._start - rows.start, 0) : max(self._stop - rows.start, 0)] = self._is_inside
         return result
 
 
@@ -467,16 +467,16 @@ class _Compiler:
     def time_range(self, sign: str, value_ns: int) -> Condition:
         return self.rows_by(sign, self.row_at(value_ns), self.row_at(value_ns + 1))
 
-    def rows_by(self, sign: str, first: int, after: int) -> Condition:
-        """Return the events that compare so with those from `first` up to `after`, all events of one time."""
+    def rows_by(self, sign: str, start: int, stop: int) -> Condition:
+        """Return the events that compare so with those from `start` up to `stop`, all events of one time."""
         n = len(self.trace.events)
         bounds = {
-            "==": (first, after),
-            "!=": (first, after),
-            "<": (0, first),
-            "<=": (0, after),
-            ">": (after, n),
-            ">=": (first, n),
+            "==": (start, stop),
+            "!=": (start, stop),
+            "<": (0, start),
+            "<=": (0, stop),
+            ">": (stop, n),
+            ">=": (start, n),
         }
         return TimeRange(*bounds[sign], is_inside=sign != "!=")
 

@@ -78,9 +78,11 @@ def completions(text: str, position: int, release: Release, trace: Trace | None 
     requested = begun.strip('"').upper()
     start = position - len(begun)
     bare = [(name.strip('"').upper(), name, note) for name, note in dict(items).items()]
-    first = [(name, note) for key, name, note in bare if key.startswith(requested)]
-    later = [(name, note) for key, name, note in bare if requested in key and not key.startswith(requested)]
-    return [Completion(name, start, position, note) for name, note in (*first, *later) if name != begun][:LIMIT]
+    beginning = [(name, note) for key, name, note in bare if key.startswith(requested)]
+    containing = [(name, note) for key, name, note in bare if requested in key and not key.startswith(requested)]
+    return [Completion(name, start, position, note) for name, note in (*beginning, *containing) if name != begun][
+        :LIMIT
+    ]
 
 
 def _completions(before: str, release: Release, trace: Trace | None) -> Iterator[tuple[str, str]]:
@@ -128,11 +130,11 @@ def _values(before: str, release: Release, trace: Trace | None, in_quotes: bool 
         texts = value_names(release, argument[1] or argument[2], brought)
         yield from ((f'"{text}"', note) for text, note in texts.items() if '"' not in text)
         return
-    found = _AFTER_FIELD.search(before)
-    name = found.group(1) if found else ""
-    if found is None or name not in FIELDS:
+    comparison = _AFTER_FIELD.search(before)
+    name = comparison.group(1) if comparison else ""
+    if comparison is None or name not in FIELDS:
         return
-    kind, is_pattern = FIELDS[name].kind, "~" in found.group(2)
+    kind, is_pattern = FIELDS[name].kind, "~" in comparison.group(2)
     names: Iterable[tuple[str, str]] = ()
     if kind is FieldKind.CLASS:
         names = ((item, "") for item in class_names(release))

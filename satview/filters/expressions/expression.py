@@ -193,8 +193,8 @@ class _Event:
         context = self.context
         if isinstance(node, nodes.Argument):
             position = self.part_named(node.name)
-            found = text_at(context.payload, position) if position is not None and not position.words else None
-            return () if found is None else (found,)
+            text = text_at(context.payload, position) if position is not None and not position.words else None
+            return () if text is None else (text,)
         assert isinstance(node, nodes.Field)
         if node.name == "name":
             full = context.process_name
@@ -204,8 +204,8 @@ class _Event:
         position = text_offset(self.release, context.code, len(context.words))
         if position is None:
             return ()
-        found = user_text(context.payload) if is_user(context.code) else text_at(context.payload, position)
-        return () if found is None else (found,)
+        text = user_text(context.payload) if is_user(context.code) else text_at(context.payload, position)
+        return () if text is None else (text,)
 
     def part_named(self, name: str) -> Part | None:
         context = self.context

@@ -632,11 +632,11 @@ def name_table(kind: FieldKind, name: str, release: Release) -> NDArray[np.bool_
     if kind is FieldKind.STATE:
         value = state_value(name)
         return None if value is None else listed_catalogue(release).state_value_of_code == value
-    found = listed_catalogue(release).find_shown(name[:100])
-    if not found:
+    codes = listed_catalogue(release).find_shown(name[:100])
+    if not codes:
         return None
     table = np.zeros(CODE_COUNT, np.bool_)
-    table[list(found)] = True
+    table[list(codes)] = True
     return table
 
 

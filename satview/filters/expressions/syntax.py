@@ -114,76 +114,76 @@ def tokens(text: str) -> list[Token]:
         raise ExpressionError(
             f"an expression may have {TEXT_LIMIT} characters, this has {len(text)}", TEXT_LIMIT, len(text)
         )
-    found: list[Token] = []
-    at = 0
+    tokens_read: list[Token] = []
+    position = 0
     while True:
-        space = _SPACE.match(text, at)
-        at = space.end() if space else at
-        if at >= len(text):
-            found.append(Token(Kind.END, "", len(text), len(text)))
-            return found
-        if len(found) >= TOKEN_LIMIT:
-            raise ExpressionError(f"an expression may have {TOKEN_LIMIT} parts", at, len(text))
-        found.append(_next(text, at, found[-1] if found else None))
-        at = found[-1].end
+        space = _SPACE.match(text, position)
+        position = space.end() if space else position
+        if position >= len(text):
+            tokens_read.append(Token(Kind.END, "", len(text), len(text)))
+            return tokens_read
+        if len(tokens_read) >= TOKEN_LIMIT:
+            raise ExpressionError(f"an expression may have {TOKEN_LIMIT} parts", position, len(text))
+        tokens_read.append(_next(text, position, tokens_read[-1] if tokens_read else None))
+        position = tokens_read[-1].end
 
 
-def _next(text: str, at: int, before: Token | None) -> Token:
-    char = text[at]
-    if name := _NAME.match(text, at):
-        return Token(Kind.NAME, name.group(), at, name.end())
-    if moment := MOMENT.match(text, at):
-        return Token(Kind.MOMENT, moment.group(), at, moment.end())
-    if _AMOUNT_BEGINS.match(text, at):
-        return _number(text, at)
+def _next(text: str, start: int, before: Token | None) -> Token:
+    char = text[start]
+    if name := _NAME.match(text, start):
+        return Token(Kind.NAME, name.group(), start, name.end())
+    if moment := MOMENT.match(text, start):
+        return Token(Kind.MOMENT, moment.group(), start, moment.end())
+    if _AMOUNT_BEGINS.match(text, start):
+        return _number(text, start)
     if char in "\"'":
-        return _quoted(text, at, char, Kind.TEXT)
+        return _quoted(text, start, char, Kind.TEXT)
     if char == "/" and before is not None and before.text in ("~", "!~"):
-        return _quoted(text, at, "/", Kind.REGEX)
+        return _quoted(text, start, "/", Kind.REGEX)
     for sign in _SIGNS:
-        if text.startswith(sign, at):
-            return Token(Kind.SIGN, _SYNONYMS.get(sign, sign), at, at + len(sign))
-    raise ExpressionError(f"the character {char!r} has no meaning here", at, at + 1)
+        if text.startswith(sign, start):
+            return Token(Kind.SIGN, _SYNONYMS.get(sign, sign), start, start + len(sign))
+    raise ExpressionError(f"the character {char!r} has no meaning here", start, start + 1)
 
 
-def _number(text: str, at: int) -> Token:
-    amount = LENGTH.match(text, at)
+def _number(text: str, start: int) -> Token:
+    amount = LENGTH.match(text, start)
     if amount is not None and amount[2].lower() in UNITS_NS:
         return _amount(amount)
-    found = _NUMBER.match(text, at)
-    if found is None:
-        raise ExpressionError("a number with a fraction needs a unit of time, as in .5ms", at, at + 2)
-    digits, unit = found.group(1).replace("_", ""), found.group(2)
-    end = found.end()
+    number = _NUMBER.match(text, start)
+    if number is None:
+        raise ExpressionError("a number with a fraction needs a unit of time, as in .5ms", start, start + 2)
+    digits, unit = number.group(1).replace("_", ""), number.group(2)
+    end = number.end()
     if digits[:2].lower() == "0x" and (len(digits) < 3 or unit):
-        raise ExpressionError(f"{found.group()[:40]} is no hexadecimal number", at, end)
+        raise ExpressionError(f"{number.group()[:40]} is no hexadecimal number", start, end)
     if len(digits) > _MOST_DIGITS:
-        raise ExpressionError("the number has too many digits", at, end)
+        raise ExpressionError("the number has too many digits", start, end)
     if unit:
         raise ExpressionError(
             f"{unit[:40]!r} is no unit; there are ns, us, ms, s", end - len(unit), end, ("ns", "us", "ms", "s")
         )
     if "." in digits:
-        raise ExpressionError("a number with a fraction needs a unit of time, as in 1.5ms", at, end)
+        raise ExpressionError("a number with a fraction needs a unit of time, as in 1.5ms", start, end)
     value = int(digits, 16 if digits[:2].lower() == "0x" else 10)
     if value >= 1 << 64:
-        raise ExpressionError("the number does not fit into 64 bits", at, end)
-    return Token(Kind.NUMBER, found.group(), at, end, value)
+        raise ExpressionError("the number does not fit into 64 bits", start, end)
+    return Token(Kind.NUMBER, number.group(), start, end, value)
 
 
-def _amount(found: re.Match[str]) -> Token:
+def _amount(amount: re.Match[str]) -> Token:
     """Return the token of a length of time, such as `1.5ms` or `1 200 ns`: whole nanoseconds."""
-    if len(found[1]) > _MOST_DIGITS:
-        raise ExpressionError("the number has too many digits", found.start(), found.end())
-    value = round(amount_ns(found[1], found[2]))
+    if len(amount[1]) > _MOST_DIGITS:
+        raise ExpressionError("the number has too many digits", amount.start(), amount.end())
+    value = round(amount_ns(amount[1], amount[2]))
     if value >= 1 << 64:
-        raise ExpressionError("the number does not fit into 64 bits", found.start(), found.end())
-    return Token(Kind.NUMBER, found.group(), found.start(), found.end(), value, True)
+        raise ExpressionError("the number does not fit into 64 bits", amount.start(), amount.end())
+    return Token(Kind.NUMBER, amount.group(), amount.start(), amount.end(), value, True)
 
 
-def _quoted(text: str, at: int, quote: str, kind: Kind) -> Token:
+def _quoted(text: str, start: int, quote: str, kind: Kind) -> Token:
     """Read up to the closing quote or slash; a backslash keeps the next character from closing it."""
-    content, end = [], at + 1
+    content, end = [], start + 1
     while end < len(text) and text[end] != quote:
         if text[end] == "\\" and end + 1 < len(text) and text[end + 1] in (quote, "\\"):
             # In a pattern the backslash goes on to mean what it means there, except before the slash.
@@ -194,10 +194,10 @@ def _quoted(text: str, at: int, quote: str, kind: Kind) -> Token:
             end += 1
     if end >= len(text):
         raise ExpressionError(
-            f"the {'pattern' if kind is Kind.REGEX else 'text'} is not closed with {quote}", at, len(text)
+            f"the {'pattern' if kind is Kind.REGEX else 'text'} is not closed with {quote}", start, len(text)
         )
     ignores_case = kind is Kind.REGEX and text[end + 1 : end + 2] == "i"
-    return Token(kind, "".join(content), at, end + 1 + ignores_case, ignores_case=ignores_case)
+    return Token(kind, "".join(content), start, end + 1 + ignores_case, ignores_case=ignores_case)
 
 
 NESTING_LIMIT: Final = 40
@@ -236,15 +236,15 @@ class _Parser:
 
     def __init__(self, text: str) -> None:
         self.text, self.tokens = text, tokens(text)
-        self.at = self.depth = self.pattern_count = 0
+        self.position = self.depth = self.pattern_count = 0
 
     @property
     def token(self) -> Token:
-        return self.tokens[self.at]
+        return self.tokens[self.position]
 
     def take(self) -> Token:
-        token = self.tokens[self.at]
-        self.at += token.kind is not Kind.END
+        token = self.tokens[self.position]
+        self.position += token.kind is not Kind.END
         return token
 
     def is_next(self, *texts: str) -> bool:
@@ -303,7 +303,7 @@ class _Parser:
 
     def comparison(self) -> nodes.Node:
         left = self.value(0)
-        negated = self.is_next("not") and self.tokens[self.at + 1].text == "in"
+        negated = self.is_next("not") and self.tokens[self.position + 1].text == "in"
         if negated:
             self.take()
         if self.is_next("in"):
@@ -445,11 +445,11 @@ class _Parser:
     def argument(self, token: Token) -> nodes.Node:
         """Read a name such as `rparts`, `msg[0]`, `new->sec`, or any other in quotes."""
         self.take()
-        first = self.token
-        if first.kind is Kind.TEXT:
+        name = self.token
+        if name.kind is Kind.TEXT:
             self.take()
-            return nodes.Argument(token.start, first.end, first.text)
-        if first.kind is not Kind.NAME:
+            return nodes.Argument(token.start, name.end, name.text)
+        if name.kind is not Kind.NAME:
             raise self.unexpected("the name of an argument follows arg.")
         end = self.take().end
         while self.is_next("[", "->", ".") and self.token.start == end:
@@ -459,7 +459,7 @@ class _Parser:
                 raise self.unexpected("the name of the argument goes on here; put unusual names into quotes")
             self.take()
             end = self.expect("]", sign).end if sign.text == "[" else part.end
-        return nodes.Argument(token.start, end, self.text[first.start : end])
+        return nodes.Argument(token.start, end, self.text[name.start : end])
 
     def call(self, token: Token) -> nodes.Node:
         if token.text == LATENCY:
@@ -486,12 +486,12 @@ class _Parser:
     def latency(self, token: Token) -> nodes.Node:
         """Read the two events of `latency("tick", "done")`."""
         opener = self.take()
-        first = self.pair_name()
+        from_event = self.pair_name()
         if not self.is_next(","):
             raise self.unexpected('two events, as in latency("tick", "done"), are expected here')
         self.take()
-        last = self.pair_name()
-        return nodes.Latency(token.start, self.expect(")", opener).end, first, last)
+        to_event = self.pair_name()
+        return nodes.Latency(token.start, self.expect(")", opener).end, from_event, to_event)
 
     def pair_name(self) -> nodes.Text | nodes.Number:
         token = self.token

@@ -144,13 +144,13 @@ def check_capture(
 def check_condition(condition: Expression) -> tuple[Diagnostic, ...]:
     """Return what of a condition no event handler can know, or knows of wide events only; columns are of its text."""
     release = condition.release
-    found: dict[tuple[int, int], Diagnostic] = {}
+    by_place: dict[tuple[int, int], Diagnostic] = {}
     for wide in (True, False):
         logged = Logged(release, np.ones(CODE_COUNT, np.bool_), lambda _code, wide=wide: wide)  # type: ignore[misc]
         for limit in limits(condition.tree, logged):
             start, end = limit.node.start, limit.node.end
-            found.setdefault((start, end), Diagnostic(f"{limit.reason}; {limit.remedy}", start, end))
-    return tuple(found.values())
+            by_place.setdefault((start, end), Diagnostic(f"{limit.reason}; {limit.remedy}", start, end))
+    return tuple(by_place.values())
 
 
 @lru_cache(maxsize=256)
@@ -178,10 +178,10 @@ def condition_faults(condition: Expression, logged: Logged, rule: Rule) -> Itera
     """Yield what keeps a condition from being answered in a capture, each with its column in the rule's line."""
     if not logged.codes.any():
         return  # it is off at the end: see `never_called`
-    found = [*limits(condition.tree, logged)]
-    for limit in found:
+    faults = [*limits(condition.tree, logged)]
+    for limit in faults:
         yield _limit_fault(limit, rule)
-    if not found and not can_hold(condition.tree, logged).any():
+    if not faults and not can_hold(condition.tree, logged).any():
         start = rule.condition_start
         yield Diagnostic(
             "no event that this is evaluated for can fit, so nothing of them would be captured",
@@ -286,14 +286,14 @@ class _Where:
 
     def _open_classes(self) -> list[ExternalClass]:
         """Return the classes with events for which class and event do not decide, ascending."""
-        found: set[ExternalClass] = set()
+        classes: set[ExternalClass] = set()
         for code in np.flatnonzero(self._on & ~self._always).tolist():
             external = self._state.address(code).external
             if external is None or external in (C.CONTROL, C.KERCALLINT):
                 continue
             if self._switch_of(code) not in self._off:
-                found.add(external)
-        return sorted(found)
+                classes.add(external)
+        return sorted(classes)
 
     def _switch_of(self, code: int) -> tuple[ExternalClass | None, int]:
         """Return what switches a code: its class and event; a whole class where events have no switch of their own."""
@@ -307,9 +307,9 @@ class _Where:
 
     def _never_fitting(self) -> set[tuple[ExternalClass, int]]:
         """Return the switches of which no event can fit, those of CONTROL aside."""
-        found = {self._switch_of(code) for code in np.flatnonzero(self._on & ~self._can).tolist()}
-        found -= {self._switch_of(code) for code in np.flatnonzero(self._on & self._can).tolist()}
-        return {(external, number) for external, number in found if external not in (None, C.CONTROL)}
+        switches = {self._switch_of(code) for code in np.flatnonzero(self._on & ~self._can).tolist()}
+        switches -= {self._switch_of(code) for code in np.flatnonzero(self._on & self._can).tolist()}
+        return {(external, number) for external, number in switches if external not in (None, C.CONTROL)}
 
     def switches(self) -> Iterator[Rule]:
         """Yield the rules that switch off what cannot fit: whole classes where all of them cannot."""
@@ -319,13 +319,13 @@ class _Where:
             if external is not None:
                 on_of_class.setdefault(external, set()).add(number)
         for external in sorted({position for position, _number in self._off}):
-            mine = {number for position, number in self._off if position is external}
-            if -1 in mine or mine >= on_of_class[external]:
+            numbers = {number for position, number in self._off if position is external}
+            if -1 in numbers or numbers >= on_of_class[external]:
                 known = C.INT if external not in self._state.known else external  # 8.0 has INT alone
                 yield Rule(Mode.DELCLASS, known)
                 continue
             is_bit = has_event_masks(external, self._state.release)
-            for number in sorted(mine):
+            for number in sorted(numbers):
                 yield Rule(Mode.DELEVENT, external, 1 << number if is_bit else number)
 
     def faults(self, built: BuiltRules) -> Iterator[Diagnostic]:
@@ -376,10 +376,10 @@ def explain(rules: Sequence[Rule], release: Release) -> tuple[Diagnostic, ...]:
             continue
         accepted.append(rule)
         is_same = state.state() == before and not substitute
-        found = [*_oddities(rule, release, is_same, last_pid), *_replaced(rule, last_handler)]
+        oddities = [*_oddities(rule, release, is_same, last_pid), *_replaced(rule, last_handler)]
         if keeps_pids:
-            found.append("clears only the pids of events without a tid; CLRCLASSTID clears the others")
-        notes += [_note(rule, message, release) for message in found]
+            oddities.append("clears only the pids of events without a tid; CLRCLASSTID clears the others")
+        notes += [_note(rule, message, release) for message in oddities]
     notes += _undone(rules, release)
     notes += never_called(accepted, state)
     faults, whole = check_capture([rule for rule in rules if rule.mode is None or rule in accepted], release)
@@ -478,10 +478,10 @@ def _undone(rules: Sequence[Rule], release: Release) -> Iterator[Diagnostic]:
             yield Diagnostic(text, 0, len(rule.text(release)), rule.line)
 
 
-def _undoer(rules: Sequence[Rule], at: int, release: Release) -> Rule | None:
-    """Return the first later rule after which it no longer matters whether rule `at` was there."""
-    with_it, without_it = _state_after(rules[: at + 1], release), _state_after(rules[:at], release)
-    for rule in rules[at + 1 :]:
+def _undoer(rules: Sequence[Rule], position: int, release: Release) -> Rule | None:
+    """Return the first later rule after which it no longer matters whether the rule at that position was there."""
+    with_it, without_it = _state_after(rules[: position + 1], release), _state_after(rules[:position], release)
+    for rule in rules[position + 1 :]:
         carry_out(rule, with_it)
         carry_out(rule, without_it)
         if with_it.state() == without_it.state():

@@ -186,11 +186,11 @@ def as_logged(
 
 
 def _by_name(layout: Layout, words: tuple[int, ...]) -> dict[str, tuple[int, ...]]:
-    found: dict[str, tuple[int, ...]] = {}
+    words_of_name: dict[str, tuple[int, ...]] = {}
     for part in layout.parts:
         end = part.word + part.words if part.words else len(words)
-        found.setdefault(canonical(part.name), words[part.word : end])
-    return found
+        words_of_name.setdefault(canonical(part.name), words[part.word : end])
+    return words_of_name
 
 
 def _converted(form: str, requested: tuple[Field, ...], known: dict[str, tuple[int, ...]], low_half: int) -> LoggedForm:

@@ -126,16 +126,16 @@ class StaticMask:
     def _payload_test(self, rows: NDArray[np.integer], code: NDArray[np.uint16]) -> Bools:
         """The vectorised form of `event_context.tested_thread` for events whose payload names the thread."""
         events, payloads, threads = self._trace.events, self._trace.payloads, self._trace.threads
-        first, second = (payloads.column(rows, word).view(np.int32) for word in (0, 1))
+        word_0, word_1 = (payloads.column(rows, word).view(np.int32) for word in (0, 1))
         owner_pid, owner_tid = threads.pid[events.thread[rows]], threads.tid[events.thread[rows]]
         event = code & 0x3FF
         is_comm = code >> 10 == WireClass.COMM
-        pid, tid = first.copy(), second.copy()  # VTHREAD
+        pid, tid = word_0.copy(), word_1.copy()  # VTHREAD
         answered = is_comm & (event >= 10)
-        pid[answered], tid[answered] = second[answered], first[answered]
+        pid[answered], tid[answered] = word_1[answered], word_0[answered]
         target = is_comm & (event < 10)
-        pid[target], tid[target] = second[target], -1
-        own = is_comm & (event <= 3) & ((second == -1) | (second == owner_pid))
+        pid[target], tid[target] = word_1[target], -1
+        own = is_comm & (event <= 3) & ((word_1 == -1) | (word_1 == owner_pid))
         pid[own], tid[own] = owner_pid[own], owner_tid[own]
         setting = np.array(self._settings, np.int32)[self._setting[code]]
         return np.asarray((pid == setting[:, 0]) & ((setting[:, 1] == 0) | (tid == -1) | (tid == setting[:, 1])))
@@ -199,14 +199,14 @@ def _call_handlers(
 ) -> None:
     """Clear `passes` where a class's or an event's dynamic rule says no."""
     has_handler = rules.codes_with_handler(np.flatnonzero(trace.code_counts))
-    at = []
+    parts = []
     for part in chunks(len(passes)):
         code = trace.events.code[part if rows is None else rows[part]]
-        at.append(np.flatnonzero(passes[part] & has_handler[code]) + part.start)
-    positions = np.concatenate(at) if at else np.empty(0, np.intp)
-    if len(positions):
-        selected = positions if rows is None else rows[positions]
-        passes[positions] = _Evaluation(rules, trace, selected, derived or TraceDerivedColumns(trace)).results()
+        parts.append(np.flatnonzero(passes[part] & has_handler[code]) + part.start)
+    all_positions = np.concatenate(parts) if parts else np.empty(0, np.intp)
+    if len(all_positions):
+        selected = all_positions if rows is None else rows[all_positions]
+        passes[all_positions] = _Evaluation(rules, trace, selected, derived or TraceDerivedColumns(trace)).results()
 
 
 class _Evaluation:
@@ -221,13 +221,13 @@ class _Evaluation:
         for value in np.unique(codes).tolist():
             self._assign(value, np.flatnonzero(codes == value))
 
-    def _assign(self, code: int, at: NDArray[np.intp]) -> None:
+    def _assign(self, code: int, positions: NDArray[np.intp]) -> None:
         address = self._rules.address(code)
         if address.vector_word < 0:
-            groups = [(at, ())]
+            groups = [(positions, ())]
         else:
-            vectors = self._trace.payloads.column(self._rows[at], address.vector_word)
-            groups = [(at[vectors == v], (*(0,) * address.vector_word, v)) for v in np.unique(vectors).tolist()]
+            vectors = self._trace.payloads.column(self._rows[positions], address.vector_word)
+            groups = [(positions[vectors == v], (*(0,) * address.vector_word, v)) for v in np.unique(vectors).tolist()]
         for members, words in groups:
             of_class, of_event = self._rules.handlers_of(address, words)
             self._of_class[members] = self._number(of_class)
@@ -268,8 +268,10 @@ class _Evaluation:
         if C.KERCALLENTER in rules.class_handlers:  # its result may let the exit pass unasked
             code = self._trace.events.code[self._rows]
             in_order |= (code >> 10 == 2) & (code >> 7 & 3 != 0)
-        at = np.flatnonzero(in_order)
-        for i, context in zip(at.tolist(), event_contexts(self._trace, self._rows[at], self._derived), strict=True):
+        positions = np.flatnonzero(in_order)
+        for i, context in zip(
+            positions.tolist(), event_contexts(self._trace, self._rows[positions], self._derived), strict=True
+        ):
             of_class, of_event = (
                 _constant(bool(said[number][i])) if number in said else self._list[number]
                 for number in (int(self._of_class[i]), int(self._of_event[i]))

@@ -176,10 +176,10 @@ class SwitchState:
 
     def address(self, event_code: int) -> ExternalEvent:
         """Return `external_of()` a code for this release, remembered."""
-        found = self._addresses.get(event_code)
-        if found is None:
-            found = self._addresses[event_code] = external_of(event_code, self.release)
-        return found
+        address = self._addresses.get(event_code)
+        if address is None:
+            address = self._addresses[event_code] = external_of(event_code, self.release)
+        return address
 
     def is_on(self, address: ExternalEvent, event_code: int, words: tuple[int, ...] = ()) -> bool:
         """Return whether the switch of one event is on.

@@ -57,13 +57,13 @@ def names_of_class(external: ExternalClass, release: Release) -> dict[str, int]:
         return {name: 1 << i for i, name in enumerate(PROCESS_NAMES)}
     requested = ExternalClass.KERCALLENTER if external is ExternalClass.KERCALL else external
     book = catalogue(release)
-    found: dict[str, int] = {}
+    numbers: dict[str, int] = {}
     for code in book.codes():
         address = external_of(code, release)
         if address.external is requested:
             name = book.name(code).removesuffix("_64")
-            found.setdefault(name, 1 << address.number if _is_bit(external, release) else address.number)
-    return found
+            numbers.setdefault(name, 1 << address.number if _is_bit(external, release) else address.number)
+    return numbers
 
 
 def _is_bit(external: ExternalClass, release: Release) -> bool:
@@ -271,7 +271,7 @@ class RuleLine:
     def __init__(self, text: str, number: int, release: Release, processes: Processes | None) -> None:
         self.text, self.number, self.release, self.processes = text, number, release, processes
         self.words = [_Word(_unquoted(m.group()), m.start(), m.end()) for m in _WORD.finditer(text)]
-        self.at = self.condition_start = 0
+        self.position = self.condition_start = 0
         self.pattern_count = 0
 
     def _fault(self, message: str, word: _Word | None = None, hints: Sequence[str] = ()) -> RuleError:
@@ -279,13 +279,13 @@ class RuleLine:
         return RuleError([Diagnostic(f"{message}{did_you_mean(hints)}", start, end, self.number, tuple(hints))])
 
     def _take(self, what: str) -> _Word:
-        if self.at >= len(self.words):
+        if self.position >= len(self.words):
             raise self._fault(f"{what} is missing at the end of the line")
-        word = self.words[self.at]
+        word = self.words[self.position]
         written = self.text[word.start : word.end]
         if written[0] == '"' and not _CLOSED.fullmatch(written):
             raise self._fault("the text is not closed with a quotation mark", word)
-        self.at += 1
+        self.position += 1
         return word
 
     def rule(self) -> Rule:
@@ -294,24 +294,24 @@ class RuleLine:
         Raises:
             RuleError: It has a fault; with line and column.
         """
-        first = self._take("the mode")
-        name = first.text.upper().removeprefix(PREFIX)
+        word = self._take("the mode")
+        name = word.text.upper().removeprefix(PREFIX)
         if name == "WHERE":
-            condition = self._condition(first)
+            condition = self._condition(word)
             return Rule(None, condition=condition, line=self.number, condition_start=self.condition_start)
         if name == "WHEN":
-            return self._trigger(first)
+            return self._trigger(word)
         mode = Mode.__members__.get(name)
         if mode not in RULE_MODES:
             if mode is not None:
-                raise self._fault(f"{mode.name} sets no filter, so it does not belong into rules", first)
+                raise self._fault(f"{mode.name} sets no filter, so it does not belong into rules", word)
             hints = nearest(name, [*(known.name for known in RULE_MODES), "WHERE", "WHEN"])
-            raise self._fault(f"there is no mode {first.text[:40]!r}", first, hints)
+            raise self._fault(f"there is no mode {word.text[:40]!r}", word, hints)
         values: dict[str, object] = {}
         for part in mode.rule_arguments:
             self._argument(part, values)
-        if self.at < len(self.words):
-            raise self._fault(f"{mode.name} ends before this", self.words[self.at])
+        if self.position < len(self.words):
+            raise self._fault(f"{mode.name} ends before this", self.words[self.position])
         start = self.condition_start
         return Rule(mode, line=self.number, condition_start=start, **values)  # type: ignore[arg-type]  # fields of Rule
 
@@ -390,11 +390,11 @@ class RuleLine:
 
     def _event(self, external: ExternalClass) -> int:
         word = self._take("the event")
-        if external in INT_CLASSES and word.text.lower() == _INTERRUPT and self.at < len(self.words):
+        if external in INT_CLASSES and word.text.lower() == _INTERRUPT and self.position < len(self.words):
             word = self._take("the number")  # as the window shows it: `interrupt 0x1b`
-        found = event_argument(word.text, external, self.release)
-        if found is not None:
-            return found
+        number = event_argument(word.text, external, self.release)
+        if number is not None:
+            return number
         names = names_of_class(external, self.release)
         if not names:
             raise self._fault(f"events of {external.name} are numbers", word)
@@ -461,7 +461,7 @@ class RuleLine:
     def _condition(self, word: _Word, stop: int | None = None, *, is_trigger: bool = False) -> str:
         text = self.text[word.end : stop].strip()
         self.condition_start = offset = word.end + len(self.text[word.end :]) - len(self.text[word.end :].lstrip())
-        self.at = len(self.words)
+        self.position = len(self.words)
         try:
             self.pattern_count = len(Expression(text, self.release, is_trigger=is_trigger).patterns)
         except ExpressionError as error:
@@ -489,9 +489,9 @@ def _unquoted(word: str) -> str:
 
 def without_comment(line: str) -> str:
     """Return a line up to its comment: a `#` at its start or after a blank, outside quotes and patterns."""
-    for found in _QUOTED_OR_COMMENT.finditer(line):
-        if found.group("comment") is not None:
-            return line[: found.start("comment")]
+    for part in _QUOTED_OR_COMMENT.finditer(line):
+        if part.group("comment") is not None:
+            return line[: part.start("comment")]
     return line
 
 
@@ -594,7 +594,7 @@ def called_files(path: Path) -> list[Path]:
     except UsageError:
         return []
     names = (_CALL.search(without_comment(line[:WIDTH_LIMIT])) for line in text.splitlines()[:LINE_LIMIT])
-    return [path.parent / (found[1] or found[2]) for found in names if found]
+    return [path.parent / (call[1] or call[2]) for call in names if call]
 
 
 def save_rules(path: Path | str, text: str, reading: Sources = ()) -> None:

@@ -181,8 +181,9 @@ class Scan:
         known = np.where(span >= 0, length_ns[span] if len(ends) else _NONE,
                          self._spans.length_ns[kept] if len(self._spans.key) else _NONE)  # fmt: skip
         known[(own < 0) | ((span < 0) & (kept < 0))] = UNKNOWN
-        at = np.flatnonzero(span >= 0)
-        known[at[~is_whole(trace, ends[span[at]].astype(np.uint32), candidates[at].astype(np.uint32))]] = UNKNOWN
+        follows = np.flatnonzero(span >= 0)
+        whole = is_whole(trace, ends[span[follows]].astype(np.uint32), candidates[follows].astype(np.uint32))
+        known[follows[~whole]] = UNKNOWN
         with_span = condition.mask(trace, candidates, _WithLatency(trace, derived, candidates, known))
         is_hit, spent = self._once(trace, candidates, np.where(span >= 0, span, len(ends) + kept), known, with_span)
         self._go_on(trace, (ends, key, begin, length_ns), spent)
@@ -194,9 +195,9 @@ class Scan:
         """Return which events are hits if each span counts once, and the spans that have counted."""
         is_hit = with_span.copy()
         counted = np.flatnonzero(with_span & (known >= 0))
-        spent, first = np.unique(span[counted], return_index=True)
+        spent, earliest = np.unique(span[counted], return_index=True)
         later = np.flatnonzero((known >= 0) & np.isin(span, spent))
-        later = later[rows[later] > rows[counted[first[np.searchsorted(spent, span[later])]]]]
+        later = later[rows[later] > rows[counted[earliest[np.searchsorted(spent, span[later])]]]]
         is_hit[later] = self.trigger.condition.mask(trace, rows[later])  # without a latency
         return is_hit, spent
 
@@ -214,21 +215,21 @@ class Scan:
         before = np.full(len(either), _NONE, np.int64)
         follows = np.flatnonzero(key[1:] == key[:-1]) + 1
         before[follows] = begin[follows - 1]
-        at = follows[~is_whole(trace, either[follows - 1].astype(np.uint32), either[follows].astype(np.uint32))]
-        before[at] = _NONE
+        unsure = follows[~is_whole(trace, either[follows - 1].astype(np.uint32), either[follows].astype(np.uint32))]
+        before[unsure] = _NONE
         is_first = np.ones(len(either), np.bool_)
         is_first[follows] = False
         kept = self._spans.find(key)
-        at = np.flatnonzero(is_first & (kept >= 0))
-        before[at] = self._spans.begin[kept[at]]
+        continued = np.flatnonzero(is_first & (kept >= 0))
+        before[continued] = self._spans.begin[kept[continued]]
         length_ns = np.full(len(either), UNKNOWN, np.int64)
-        at = np.flatnonzero(is_end & (before != _NONE))
-        length_ns[at] = trace.clock.durations_ns(time[at] - before[at])
+        measured = np.flatnonzero(is_end & (before != _NONE))
+        length_ns[measured] = trace.clock.durations_ns(time[measured] - before[measured])
         return either, key, begin, length_ns
 
-    def _go_on(self, trace: Trace, found: tuple[_Rows, _Rows, _Rows, _Rows], spent: NDArray[np.int64]) -> None:
+    def _go_on(self, trace: Trace, spans: tuple[_Rows, _Rows, _Rows, _Rows], spent: NDArray[np.int64]) -> None:
         """Keep what the next part of a stream needs."""
-        rows, key, begin, length_ns = found
+        rows, key, begin, length_ns = spans
         length_ns[spent[spent < len(rows)]] = UNKNOWN
         old = self._spans
         old.length_ns[spent[spent >= len(rows)] - len(rows)] = UNKNOWN
@@ -288,8 +289,8 @@ def trigger_hits(
         derived: Where priorities come from; None = worked out from the trace.
     """
     rows = np.arange(len(trace.events), dtype=np.int64) if passes is None else np.flatnonzero(passes).astype(np.int64)
-    found = [Scan(trigger).hits(trace, rows, derived) for trigger in triggers]
-    joined = np.concatenate(found) if found else np.empty(0, np.int64)
-    which = np.repeat(np.arange(len(found)), [len(part) for part in found])
+    hits = [Scan(trigger).hits(trace, rows, derived) for trigger in triggers]
+    joined = np.concatenate(hits) if hits else np.empty(0, np.int64)
+    which = np.repeat(np.arange(len(hits)), [len(part) for part in hits])
     order = np.lexsort((which, joined))
     return joined[order], which[order]

@@ -77,11 +77,11 @@ def tracelogger_command(rules: RuleSet | BuiltRules, file_name: str = DEFAULT_OU
     is_wide = _anything_wide(state)
     if is_wide:
         words.append("-w")
-    made = RuleSet(state.release)
+    rebuilt = RuleSet(state.release)
     for rule in from_tracelogger_args(" ".join(words), state.release).rules:
         if rule.mode is not None:
-            made.apply(rule.mode, *rule.arguments())
-    reasons += _differences(state, made)
+            rebuilt.apply(rule.mode, *rule.arguments())
+    reasons += _differences(state, rebuilt)
     if isinstance(rules, BuiltRules) and rules.conditions:
         reasons.append("WHERE lines are for views; the capture keeps the events they would leave out")
     if isinstance(rules, BuiltRules) and rules.triggers:
@@ -105,12 +105,12 @@ def _anything_wide(state: RuleSet) -> bool:
     )
 
 
-def _differences(state: RuleSet, made: RuleSet) -> list[str]:
+def _differences(state: RuleSet, rebuilt: RuleSet) -> list[str]:
     """Say what the command line leaves in that the rules keep out, or logs in another form."""
     reasons = []
-    if state.switches() != made.switches():
+    if state.switches() != rebuilt.switches():
         reasons.append("some classes are on in part: tracelogger can only leave out whole classes")
-    if _widths_of_what_is_on(state, state) != _widths_of_what_is_on(made, state):
+    if _widths_of_what_is_on(state, state) != _widths_of_what_is_on(rebuilt, state):
         reasons.append("some events are fast and some wide: tracelogger logs all in one form, here wide")
     if any(test.pid.any() for test in state.threads_of.values()):
         reasons.append("events of selected processes or threads only: tracelogger has no option for that")
@@ -196,12 +196,12 @@ def _options(arguments: str) -> tuple[list[tuple[str, str]], list[str]]:
     """Split a command line as getopt does: `-wF1`, `-w -F 1`, `-d1`; values may hold blanks that nothing marks."""
     words = arguments.split()
     words = words[1:] if words and not words[0].startswith("-") else words
-    found: list[tuple[str, str]] = []
+    options: list[tuple[str, str]] = []
     notes = []
-    at = 0
-    while at < len(words):
-        word = words[at]
-        at += 1
+    next_word = 0
+    while next_word < len(words):
+        word = words[next_word]
+        next_word += 1
         if not word.startswith("-") or word == "-":
             notes.append(f"{word[:40]!r} is no option")
             continue
@@ -211,13 +211,13 @@ def _options(arguments: str) -> tuple[list[tuple[str, str]], list[str]]:
             position += 1
             if option in _WITH_VALUE:
                 value = word[position:]
-                if not value and at < len(words):
-                    value = words[at]
-                    at += 1
-                found.append((option, value))
+                if not value and next_word < len(words):
+                    value = words[next_word]
+                    next_word += 1
+                options.append((option, value))
                 break
-            found.append((option, ""))
-    return found, notes[:5]
+            options.append((option, ""))
+    return options, notes[:5]
 
 
 def rules_of(state: RuleSet) -> tuple[Rule, ...]:

@@ -83,12 +83,12 @@ class Combination:
 def names_in(combination: str) -> set[str]:
     """Return the names a combination mentions; empty if it cannot be read."""
     try:
-        found = tokens(combination)
+        parts = tokens(combination)
     except ExpressionError:
         return set()
     return {
         token.text
-        for token in found
+        for token in parts
         if token.kind is Kind.TEXT or (token.kind is Kind.NAME and token.text not in ("and", "or", "not"))
     }
 
@@ -107,19 +107,19 @@ def parse_combination(text: str, names: Iterable[str]) -> Combination:
 
 
 class _Parser:
-    def __init__(self, found: list[Token], names: tuple[str, ...]) -> None:
-        self.tokens, self.names, self.at = found, names, 0
+    def __init__(self, all_tokens: list[Token], names: tuple[str, ...]) -> None:
+        self.tokens, self.names, self.position = all_tokens, names, 0
 
     @property
     def token(self) -> Token:
-        return self.tokens[self.at]
+        return self.tokens[self.position]
 
     def fault(self, message: str) -> ExpressionError:
         return ExpressionError(message, self.token.start, self.token.end)
 
     def takes(self, word: str) -> bool:
         is_it = self.token.kind is not Kind.TEXT and self.token.text == word
-        self.at += is_it
+        self.position += is_it
         return is_it
 
     def any_of(self, depth: int) -> Combination:
@@ -157,7 +157,7 @@ class _Parser:
             raise ExpressionError(
                 f"there is no filter {token.text[:40]!r}{did_you_mean(hints)}", token.start, token.end, hints
             )
-        self.at += 1
+        self.position += 1
         return Combination("", (), token.text)
 
 
@@ -250,8 +250,8 @@ def _real(selected: Bools) -> Bools:
     return selected
 
 
-def _unique_pairs(first: NDArray[np.integer], second: NDArray[np.integer]) -> NDArray[np.int64]:
-    pairs = np.unique(first.astype(np.int64) << 32 | second.astype(np.int64) & 0xFFFFFFFF)[:_PAIR_LIMIT]
+def _unique_pairs(one: NDArray[np.integer], other: NDArray[np.integer]) -> NDArray[np.int64]:
+    pairs = np.unique(one.astype(np.int64) << 32 | other.astype(np.int64) & 0xFFFFFFFF)[:_PAIR_LIMIT]
     return np.column_stack((pairs >> 32, (pairs & 0xFFFFFFFF).astype(np.uint32).view(np.int32)))
 
 
@@ -429,10 +429,10 @@ class PassEvaluator:
             result, rows = (~passes if negated else passes), np.flatnonzero(passes)
         if item.expression.strip():
             condition = self._condition(item.expression, negated)
-            found = condition.mask(trace, rows, self._derived, self._is_cancelled)
+            passes_condition = condition.mask(trace, rows, self._derived, self._is_cancelled)
             if rows is None:
-                return found
-            result[rows] = found
+                return passes_condition
+            result[rows] = passes_condition
         return result
 
     # A filter may be of a field whose description was taken away since: no event has it any more.
@@ -499,9 +499,9 @@ def never() -> bool:
 
 def pass_limits(item: Pass, release: Release) -> tuple[str, ...]:
     """Return what of a filter of a view no capture can test, one sentence each without a full stop."""
-    found: list[Diagnostic] = []
+    faults: list[Diagnostic] = []
     if item.rules.strip():
-        found += check_capture(check_rules(item.rules, release)[0], release)[0]
+        faults += check_capture(check_rules(item.rules, release)[0], release)[0]
     if item.expression.strip():
-        found += check_condition(Expression(item.expression, release))
-    return tuple(fault.message for fault in found)
+        faults += check_condition(Expression(item.expression, release))
+    return tuple(fault.message for fault in faults)

@@ -91,12 +91,12 @@ def _switches(trace: Trace, codes: NDArray[np.bool_], is_wide: Mapping[int, bool
         if external is not None:
             of_class.setdefault(external, []).append(code)
     for external, members in of_class.items():
-        mine = [code for code in members if occurs[code]]
-        if not mine:
+        logged_codes = [code for code in members if occurs[code]]
+        if not logged_codes:
             continue
-        is_on = _are_most(codes[members]) and _are_most(codes[mine])
+        is_on = _are_most(codes[members]) and _are_most(codes[logged_codes])
         state.apply(Mode.ADDCLASS if is_on else Mode.DELCLASS, external)
-        odd = [switch_of(state, code, inserted) for code in mine if codes[code] != is_on]
+        odd = [switch_of(state, code, inserted) for code in logged_codes if codes[code] != is_on]
         _switch(state, external, odd, Mode.DELEVENT if is_on else Mode.ADDEVENT)
     state.apply(Mode.SETALLCLASSESWIDE if _is_logged_wide(trace) else Mode.SETALLCLASSESFAST)
     for code, wide in is_wide.items():

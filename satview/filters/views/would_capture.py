@@ -92,8 +92,8 @@ class LoggedPayloads(PayloadSource):
         words = self._source.words(event)
         if not self._form[event]:
             return words
-        found = np.concatenate((np.zeros(1, np.uint32), words))[list(self._layouts[self._form[event]])]
-        return np.append(found, np.zeros(_padded(len(found)) - len(found), np.uint32)).astype(np.uint32)
+        laid_out = np.concatenate((np.zeros(1, np.uint32), words))[list(self._layouts[self._form[event]])]
+        return np.append(laid_out, np.zeros(_padded(len(laid_out)) - len(laid_out), np.uint32)).astype(np.uint32)
 
     def raw(self, event: int) -> bytes:
         """See `PayloadSource.raw`."""
@@ -114,11 +114,11 @@ class LoggedPayloads(PayloadSource):
         form = self._form[events]
         result = np.zeros(len(events), np.uint32)
         for number in np.unique(form).tolist():
-            at = np.flatnonzero(form == number)
+            of_form = np.flatnonzero(form == number)
             layout = self._layouts[number]
             old = word + 1 if not number else layout[word] if word < len(layout) else 0
             if old:
-                result[at] = self._source.column(events[at], old - 1)
+                result[of_form] = self._source.column(events[of_form], old - 1)
         return result
 
     def reading_ahead(self, events: NDArray[np.uint32]) -> AbstractContextManager[None]:
@@ -273,11 +273,11 @@ def control_events(
         interrupts: (n,), as `outer_interrupts` returns them: a buffer that is full within one is closed at its end.
         logs_time: Whether TIME passes the filters.
     """
-    sizes, found = BUFFER_SIZES[release], ControlEvents()
+    sizes, control = BUFFER_SIZES[release], ControlEvents()
     groups = [np.flatnonzero(cpus == cpu) for cpu in np.unique(cpus)] if sizes.has_end else [np.arange(len(cpus))]
     for rows in groups:
-        _fill(sizes, cpus[rows], times[rows] & _LOW, slots[rows].astype(np.int64), interrupts[rows], logs_time, found)
-    return found
+        _fill(sizes, cpus[rows], times[rows] & _LOW, slots[rows].astype(np.int64), interrupts[rows], logs_time, control)
+    return control
 
 
 def _fill(
@@ -287,34 +287,34 @@ def _fill(
     slots: NDArray[np.int64],
     interrupts: NDArray[np.int32],
     logs_time: bool,
-    found: ControlEvents,
+    control: ControlEvents,
 ) -> None:
     """Fill the buffers of one ring; a step per buffer."""
     rollovers = _rollovers(cpus, stamps)
-    at, left = 0, 0  # next event, and slots of the one before that did not fit its buffer
-    while at < len(cpus) or left:
-        found.buffers += 1
-        found.buffer_ends += sizes.has_end
+    start, left = 0, 0  # next event, and slots of the one before that did not fit its buffer
+    while start < len(cpus) or left:
+        control.buffers += 1
+        control.buffer_ends += sizes.has_end
         room = sizes.mark_linear - 1 - left
-        part = slice(at, at + sizes.slots)
+        part = slice(start, start + sizes.slots)
         has_time = rollovers[part].copy()
         has_time[np.unique(cpus[part], return_index=True)[1]] = True
         used = np.cumsum(slots[part] + has_time * logs_time)
         end = int(np.searchsorted(used, room))
         if end == len(used):  # the last buffer
-            found.times += int(has_time.sum()) * logs_time
+            control.times += int(has_time.sum()) * logs_time
             return
-        number = interrupts[at + end]
+        number = interrupts[start + end]
         if number:
-            while end + 1 < len(used) and interrupts[at + end + 1] == number:
+            while end + 1 < len(used) and interrupts[start + end + 1] == number:
                 end += 1
             left = 0
         else:
             left = int(used[end]) - room
-        found.times += int(has_time[: end + 1].sum()) * logs_time
-        if not number and left >= slots[at + end]:  # its TIME was the last that fitted
+        control.times += int(has_time[: end + 1].sum()) * logs_time
+        if not number and left >= slots[start + end]:  # its TIME was the last that fitted
             left, end = 0, end - 1
-        at += end + 1
+        start += end + 1
 
 
 def _rollovers(cpus: NDArray[np.uint8], stamps: NDArray[np.int64]) -> NDArray[np.bool_]:
@@ -489,7 +489,7 @@ def _passing(
     state: RuleSet, trace: Trace, converted: LoggedTrace, derived: DerivedColumns, part: slice
 ) -> tuple[Bools, Bools]:
     """Return which events of a part surely pass, and which may, CONTROL left out; bool (events,) each."""
-    found, code = [], converted.trace.events.code
+    bounds, code = [], converted.trace.events.code
     is_inserted, may_be_inserted = inserted_events(trace)
     passes_as_user = passes_inserted(state)[trace.events.code]
     for may in (False, True):
@@ -501,8 +501,8 @@ def _passing(
         passes[may_be_inserted] = passes[may_be_inserted] | as_user if may else passes[may_be_inserted] & as_user
         passes[: part.start] = passes[part.stop :] = False
         passes &= code >> CLASS_SHIFT != WireClass.CONTROL
-        found.append(passes)
-    return found[0], found[1]
+        bounds.append(passes)
+    return bounds[0], bounds[1]
 
 
 def _bounded(rule: DynamicRule, missing: Bools, *, may: bool) -> DynamicRule:
@@ -515,30 +515,30 @@ def _doubts(trace: Trace, undecided: Bools) -> list[str]:
     """Return why events are undecided, one sentence for each reason."""
     inserted = int(np.count_nonzero(undecided & inserted_events(trace).maybe))
     others = int(np.count_nonzero(undecided)) - inserted
-    found = []
+    sentences = []
     if inserted:
-        found.append(
+        sentences.append(
             f"Cannot tell whether {inserted:,} events would be logged: programs insert such events, for which the "
             "kernel looks at the switch of USER, and the trace does not show who logged them"
         )
     if others:
-        found.append(
+        sentences.append(
             f"Cannot tell whether {others:,} events would be logged: the rules compare a priority or a word that the "
             "trace does not have; capture wide"
         )
-    return found
+    return sentences
 
 
 def _of_logger(trace: Trace, logged: Trace, passes: Bools) -> list[str]:
     """Return how much of what passes the logger itself adds, which is less or more in another capture."""
     is_logger = np.array([name.rsplit("/", 1)[-1] == _LOGGER for name in trace.processes.names])
-    mine = passes & is_logger[trace.threads.process[trace.events.thread]]
-    if not mine.any():
+    of_logger = passes & is_logger[trace.threads.process[trace.events.thread]]
+    if not of_logger.any():
         return []
-    slots = int(logged.events.slot_count[mine].sum(dtype=np.int64))
+    slots = int(logged.events.slot_count[of_logger].sum(dtype=np.int64))
     return [
-        f"{_LOGGER} itself adds {np.count_nonzero(mine):,} of these events in {slots:,} slots, for as many buffers as "
-        "this trace has; with other rules it writes fewer or more. A probe of the simulated target adds none"
+        f"{_LOGGER} itself adds {np.count_nonzero(of_logger):,} of these events in {slots:,} slots, for as many "
+        "buffers as this trace has; with other rules it writes fewer or more. A probe of the simulated target adds none"
     ]
 
 
@@ -557,16 +557,18 @@ def _added(logged: Trace, passes: Bools, logs_time: bool) -> ControlEvents:
 
 def _left_out(trace: Trace, part: slice, logs_time: bool, has_handler: bool) -> list[str]:
     """Return what the result does not know."""
-    found = []
+    sentences = []
     if part.start:
-        found.append("A capture that starts later begins with a dump of processes and threads, which is not counted")
+        sentences.append(
+            "A capture that starts later begins with a dump of processes and threads, which is not counted"
+        )
     if logs_time and has_handler:
-        found.append(
+        sentences.append(
             "The handler of CONTROL was not requested: the TIME events of the new buffers are not in the trace"
         )
     if len(losses(trace)):
-        found.append("Events are lost in this trace, so a capture would have more")
-    return found
+        sentences.append("Events are lost in this trace, so a capture would have more")
+    return sentences
 
 
 def _by_class(trace: Trace, counts: _Counts, totals: _Counts) -> dict[str, tuple[int, int]]:
@@ -612,10 +614,10 @@ def _losses(trace: Trace, counts: _Counts, totals: _Counts) -> tuple[ViewLoss, .
         ),
         ("User events", wire_class == WireClass.USER, "user events would be missing"),
     )
-    found = []
+    view_losses = []
     for view, table, text in groups:
         total = int(totals[table].sum())
         lost = max(0, total - int(counts[table].sum()))
         if total:
-            found.append(ViewLoss(view, lost, total, f"{lost:,} of {total:,} {text}" if lost else ""))
-    return tuple(found)
+            view_losses.append(ViewLoss(view, lost, total, f"{lost:,} of {total:,} {text}" if lost else ""))
+    return tuple(view_losses)

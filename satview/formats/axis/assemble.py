@@ -43,9 +43,9 @@ _Ints = NDArray[np.int64]
 _Slices = tuple[NDArray[np.uint32], _Ints]
 
 
-def _losses(axis: FileAxis, found: list[_Ints]) -> _Ints:
+def _losses(axis: FileAxis, losses: list[_Ints]) -> _Ints:
     """Return where events are missing, by CPU."""
-    rows = [_on_axis(part, own) for part, own in zip(axis.parts, found, strict=True)]
+    rows = [_on_axis(part, own) for part, own in zip(axis.parts, losses, strict=True)]
     return np.unique(np.concatenate(rows), axis=0)
 
 
@@ -58,21 +58,21 @@ def _on_axis(part: Part, lost: _Ints) -> _Ints:
     return np.stack((part.cycles(rows[:, 0]), part.cycles(rows[:, 1]), number + part.first_cpu), axis=1)
 
 
-def _doubts(axis: FileAxis, found: list[Doubts]) -> Doubts:
+def _doubts(axis: FileAxis, doubts: list[Doubts]) -> Doubts:
     cpus = np.zeros(_MOST_CPUS + 1, np.bool_)
     threads, processes = (np.zeros(int(max(getattr(part, name)[-1] for part in axis.parts)) + 1, np.bool_)
                           for name in ("threads", "processes"))  # fmt: skip
     beyond = sum(part.trace.cpu_count for part in axis.parts)
-    for part, own in zip(axis.parts, found, strict=True):
+    for part, own in zip(axis.parts, doubts, strict=True):
         threads[part.threads[own.threads]] = True
         processes[part.processes[own.processes]] = True
         cpus[beyond] |= bool(own.cpus.any())
     return Doubts(cpus, threads, processes)
 
 
-def _run_slices(axis: FileAxis, found: list[_Slices]) -> _Slices:
-    rows = concatenated([part.axis_rows(own) for part, (own, _) in zip(axis.parts, found, strict=True)])
-    ends = concatenated([part.cycles(ends) for part, (_, ends) in zip(axis.parts, found, strict=True)])
+def _run_slices(axis: FileAxis, slices: list[_Slices]) -> _Slices:
+    rows = concatenated([part.axis_rows(own) for part, (own, _) in zip(axis.parts, slices, strict=True)])
+    ends = concatenated([part.cycles(ends) for part, (_, ends) in zip(axis.parts, slices, strict=True)])
     order = np.argsort(rows, kind="stable")
     rows, ends = rows[order], ends[order]
     for column in (rows, ends):
@@ -157,14 +157,14 @@ class AxisPayloads:
     def decode(self, event: int, most: int | None = None) -> Payload:
         """Return the named arguments of one event, its pids as those of the axis with the file's beside them."""
         part, own = self._of(event)
-        found = part.trace.payloads.decode(own, most)
-        return replace(found, arguments=tuple(_with_axis_number(part, each) for each in found.arguments))
+        payload = part.trace.payloads.decode(own, most)
+        return replace(payload, arguments=tuple(_with_axis_number(part, argument) for argument in payload.arguments))
 
     def column(self, events: NDArray[np.integer], word: int) -> Words:
         """Return payload word number `word` of many events, uint32 (len(events),); 0 where an event is shorter."""
         out = np.zeros(len(events), np.uint32)
-        for part, at, own in self._axis.split(events):
-            out[at] = self._with_pids(part, events[at], word, part.trace.payloads.column(own, word))
+        for part, rows, own in self._axis.split(events):
+            out[rows] = self._with_pids(part, events[rows], word, part.trace.payloads.column(own, word))
         return out
 
     def pair(self, events: NDArray[np.integer], word: int) -> tuple[Words, Words]:
@@ -173,12 +173,12 @@ class AxisPayloads:
         Returns:
             Two of uint32 (len(events),).
         """
-        first, second = np.zeros(len(events), np.uint32), np.zeros(len(events), np.uint32)
-        for part, at, own in self._axis.split(events):
+        firsts, seconds = np.zeros(len(events), np.uint32), np.zeros(len(events), np.uint32)
+        for part, rows, own in self._axis.split(events):
             one, other = part.trace.payloads.pair(own, word)
-            first[at] = self._with_pids(part, events[at], word, one)
-            second[at] = self._with_pids(part, events[at], word + 1, other)
-        return first, second
+            firsts[rows] = self._with_pids(part, events[rows], word, one)
+            seconds[rows] = self._with_pids(part, events[rows], word + 1, other)
+        return firsts, seconds
 
     def block(self, events: NDArray[np.integer], count: int) -> Words:
         """Return the first words of many events.
@@ -187,11 +187,11 @@ class AxisPayloads:
             uint32 (len(events), count).
         """
         out = np.zeros((len(events), count), np.uint32)
-        for part, at, own in self._axis.split(events):
-            out[at] = part.trace.payloads.block(own, count)
+        for part, rows, own in self._axis.split(events):
+            out[rows] = part.trace.payloads.block(own, count)
             for word in set(_PID_WORD_OF_CLASS.values()):
                 if word < count:
-                    out[at, word] = self._with_pids(part, events[at], word, out[at, word])
+                    out[rows, word] = self._with_pids(part, events[rows], word, out[rows, word])
         return out
 
     def reading_ahead(self, events: NDArray[np.uint32]) -> AbstractContextManager[None]:
@@ -215,8 +215,8 @@ class AxisPayloads:
             int64 (len(events),).
         """
         out = np.zeros(len(events), np.int64)
-        for part, at, own in self._axis.split(events):
-            out[at] = part.trace.payloads.word_counts(own)
+        for part, rows, own in self._axis.split(events):
+            out[rows] = part.trace.payloads.word_counts(own)
         return out
 
     def _of(self, event: int) -> tuple[Part, int]:
@@ -226,9 +226,9 @@ class AxisPayloads:
         classes = [number for number, its in _PID_WORD_OF_CLASS.items() if its == word]
         if not classes:
             return values
-        at = np.flatnonzero(np.isin(self._codes[events] >> CLASS_SHIFT, classes))
+        rows = np.flatnonzero(np.isin(self._codes[events] >> CLASS_SHIFT, classes))
         values = values.copy()
-        values[at] = _axis_pids(part, values[at])
+        values[rows] = _axis_pids(part, values[rows])
         return values
 
 
@@ -301,7 +301,7 @@ def trace_on_axis(path: Path, members: Sequence[Member]) -> Trace:
     parts = list(axis.parts)
     events = _events(parts)
     problems = _problems(parts, rate)
-    first = min(parts, key=lambda part: part.window.start)
+    earliest = min(parts, key=lambda part: part.window.start)
     return Trace(
         path,
         FORMAT,
@@ -320,7 +320,7 @@ def trace_on_axis(path: Path, members: Sequence[Member]) -> Trace:
         AxisPayloads(axis, events.code),
         problems,
         catalogue,
-        int(first.cycles(np.array([first.trace.dump_end_cycles]))[0]),
+        int(earliest.cycles(np.array([earliest.trace.dump_end_cycles]))[0]),
         _fragments(parts),
         np.sort(concatenated([part.rows[part.trace.truncated] for part in parts]).astype(np.uint32)),
         cpu_titles=tuple(title for part in parts for title in part.trace.cpu_titles),
@@ -347,14 +347,14 @@ def _parts(path: Path, members: Sequence[Member], rate: int) -> tuple[list[Part]
     cpu, thread, process = 0, 0, 0
     for number, member in enumerate(members):
         trace = member.trace
-        at = base + ((member.offset_ps * rate + PS_PER_S // 2) // PS_PER_S if number else 0)
+        start = base + ((member.offset_ps * rate + PS_PER_S // 2) // PS_PER_S if number else 0)
         length = (trace.window.length // trace.clock.cycles_per_s + 1) * rate
-        if not -_LARGEST < at < _LARGEST - length:
+        if not -_LARGEST < start < _LARGEST - length:
             raise TraceFormatError(path, None, f"the times of {member.name} are too far away", "check its offset")
         threads, processes = (np.arange(count, dtype=np.int64) for count in (len(trace.threads), len(trace.processes)))
         threads[1:] += thread
         processes[1:] += process
-        parts.append(Part(member.name, trace, trace.window.start, at, rate, cpu, number * PARTITIONS,
+        parts.append(Part(member.name, trace, trace.window.start, start, rate, cpu, number * PARTITIONS,
                           np.empty(0, np.uint32), threads, processes, codes[number], pids[number]))  # fmt: skip
         cpu, thread, process = cpu + trace.cpu_count, thread + len(threads) - 1, process + len(processes) - 1
     return parts, catalogue
@@ -362,13 +362,13 @@ def _parts(path: Path, members: Sequence[Member], rate: int) -> tuple[list[Part]
 
 def _base(members: Sequence[Member], rate: int) -> int:
     """Return where the first file begins: at its own stamp if it has the finest clock, else as that is scaled."""
-    first = members[0].trace
-    base = first.window.start * rate // first.clock.cycles_per_s
+    trace = members[0].trace
+    base = trace.window.start * rate // trace.clock.cycles_per_s
     return base if abs(base) < _LARGEST // 2 else 0
 
 
-def _clock(first: Trace, rate: int, start: int) -> Clock:
-    own = first.clock
+def _clock(trace: Trace, rate: int, start: int) -> Clock:
+    own = trace.clock
     is_own = own.cycles_per_s == rate
     return Clock(rate, start, own.boot_time_s if is_own else None, is_own and own.is_absolute)
 
@@ -379,11 +379,11 @@ def _codes(path: Path, members: Sequence[Member]) -> tuple[Catalogue, list[NDArr
     The codes are those of the first file of QNX, as calls and states are looked for by their numbers there.
     """
     books = [member.trace.catalogue for member in members]
-    first = next((book for book in books if book.release.is_qnx), books[0])
-    if all(book is first for book in books):
-        same = np.arange(len(first.class_index_of_code), dtype=np.uint16)
-        return first, [same] * len(books)
-    combined = CombinedCatalogue(first)
+    qnx_book = next((book for book in books if book.release.is_qnx), books[0])
+    if all(book is qnx_book for book in books):
+        same = np.arange(len(qnx_book.class_index_of_code), dtype=np.uint16)
+        return qnx_book, [same] * len(books)
+    combined = CombinedCatalogue(qnx_book)
     try:
         tables = [combined.take(book, np.flatnonzero(member.trace.code_counts))
                   for book, member in zip(books, members, strict=True)]  # fmt: skip
@@ -402,11 +402,11 @@ def _pids(traces: Sequence[Trace]) -> list[_Ints]:
     step = 10 ** len(str(largest))
     if step * len(traces) > _MOST_PID:  # as damaged slots may name; the numbers are without meaning then
         step = _MOST_PID // len(traces)
-    found = []
+    pids = []
     for number, trace in enumerate(traces):
         pid = trace.processes.pid.astype(np.int64)
-        found.append(np.where(pid >= 0, (pid if step > largest else np.minimum(pid, step - 1)) + number * step, pid))
-    return found
+        pids.append(np.where(pid >= 0, (pid if step > largest else np.minimum(pid, step - 1)) + number * step, pid))
+    return pids
 
 
 def _axis(parts: list[Part], order: NDArray[np.intp]) -> FileAxis:
@@ -419,14 +419,14 @@ def _axis(parts: list[Part], order: NDArray[np.intp]) -> FileAxis:
     position = np.empty(len(order), np.uint32)
     position[order] = np.arange(len(order), dtype=np.uint32)
     part_of, own = np.empty(len(order), np.uint8), np.empty(len(order), np.uint32)
-    complete, first = [], 0
+    complete, first_row = [], 0
     for number, part in enumerate(parts):
-        last = first + len(part.trace.events)
-        rows = position[first:last].copy()
+        last = first_row + len(part.trace.events)
+        rows = position[first_row:last].copy()
         part_of[rows], own[rows] = number, np.arange(len(rows), dtype=np.uint32)
         rows.setflags(write=False)
         complete.append(replace(part, rows=rows))
-        first = last
+        first_row = last
     for column in (part_of, own):
         column.setflags(write=False)
     return FileAxis(tuple(complete), part_of, own, JOINERS)
@@ -456,14 +456,14 @@ def _events(parts: list[Part]) -> EventTable:
         np.empty(count, np.uint32 if slots < 1 << 32 else np.uint64),
         np.empty(count, np.result_type(*(part.trace.events.slot_count for part in parts))),
     )
-    for part, first in zip(parts, _first_slots(parts), strict=True):
+    for part, first_slot in zip(parts, _first_slots(parts), strict=True):
         own, rows = part.trace.events, part.rows
         out.time_cycles[rows] = part.cycles(own.time_cycles)
         out.code[rows] = part.codes.take(own.code)
         table = np.where(cpu_of < part.trace.cpu_count, cpu_of + part.first_cpu, cpus).astype(np.uint8)
         out.cpu[rows] = table.take(own.cpu)
         out.thread[rows] = part.threads.astype(out.thread.dtype).take(own.thread)
-        out.slot[rows] = own.slot + out.slot.dtype.type(first)
+        out.slot[rows] = own.slot + out.slot.dtype.type(first_slot)
         out.slot_count[rows] = own.slot_count
     return EventTable(*out)
 
@@ -489,7 +489,7 @@ def _processes(parts: list[Part]) -> ProcessTable:
 
     def moments(name: str) -> _Ints:
         own = [getattr(table, name)[1:] for table in tables]
-        on_axis = [np.where(each >= 0, part.cycles(each), -1) for part, each in zip(parts, own, strict=True)]
+        on_axis = [np.where(cycles >= 0, part.cycles(cycles), -1) for part, cycles in zip(parts, own, strict=True)]
         return np.concatenate(([-1], *on_axis)).astype(np.int64)
 
     parents = [part.axis_pids(table.parent_pid[1:].astype(np.int64)) for part, table in zip(parts, tables, strict=True)]
@@ -518,7 +518,7 @@ def _states(parts: list[Part]) -> StateIndex:
 
 def _buffers(parts: list[Part]) -> BufferTable:
     tables = [part.trace.buffers for part in parts]
-    slots = [table.slot + first for table, first in zip(tables, _first_slots(parts), strict=True)]
+    slots = [table.slot + first_slot for table, first_slot in zip(tables, _first_slots(parts), strict=True)]
     return BufferTable(
         np.concatenate(slots),
         np.concatenate([np.minimum(table.cpu.astype(np.int64) + part.first_cpu, _MOST_CPUS)
@@ -536,11 +536,11 @@ def _fragments(parts: list[Part]) -> Fragments:
         return Fragments.none()
     order = np.argsort(event, kind="stable")
     starts, slots, before = [], [], 0
-    for part, first in zip(parts, _first_slots(parts), strict=True):
-        found = part.trace.fragments
-        starts.append(np.stack((found.start[:-1] + before, np.diff(found.start)), axis=1))
-        slots.append(found.slot.astype(np.int64) + first)
-        before += len(found.slot)
+    for part, first_slot in zip(parts, _first_slots(parts), strict=True):
+        fragments = part.trace.fragments
+        starts.append(np.stack((fragments.start[:-1] + before, np.diff(fragments.start)), axis=1))
+        slots.append(fragments.slot.astype(np.int64) + first_slot)
+        before += len(fragments.slot)
     start, count = np.concatenate(starts)[order].T
     slot: NDArray[Any] = np.concatenate(slots)
     first_of = np.concatenate(([0], np.cumsum(count)))
@@ -559,16 +559,16 @@ def _problems(parts: list[Part], rate: int) -> Problems:
     """Return the problems of all files, and what is odd about the axis."""
     out = Problems()
     for part in parts:
-        for each in part.trace.problems:
-            time = None if each.time_cycles is None else int(part.cycles(np.array([each.time_cycles]))[0])
-            out.add(each.kind.slug, each.detail, each.offset, each.count, time, each.line,
-                    f"{part.name} {each.file}".rstrip())  # fmt: skip
+        for problem in part.trace.problems:
+            time = None if problem.time_cycles is None else int(part.cycles(np.array([problem.time_cycles]))[0])
+            out.add(problem.kind.slug, problem.detail, problem.offset, problem.count, time, problem.line,
+                    f"{part.name} {problem.file}".rstrip())  # fmt: skip
         if part.trace.clock.cycles_per_s != rate:
             own = part.trace.clock.cycles_per_s
             out.add("scaled-clock", f"its clock counts at {own:,} Hz, the axis at {rate:,} Hz", file=part.name)
-    first = parts[0].window
+    first_window = parts[0].window
     for part in parts[1:]:
-        gap = max(part.window.start - first.end, first.start - part.window.end)
+        gap = max(part.window.start - first_window.end, first_window.start - part.window.end)
         if gap >= 0:
             out.add("no-overlap", f"{format_duration(gap * 10**9 // rate)} between it and {parts[0].name}",
                     time_cycles=part.window.start, file=part.name)  # fmt: skip

@@ -10,6 +10,7 @@ from typing import Final
 from satview.base.errors import TraceFormatError
 from satview.base.named_files import OutsideError, check_named, listed
 from satview.formats import registry
+from satview.formats.axis.assemble import Member, trace_on_axis
 from satview.store.axis_file import looks_like_axis, read_axis
 from satview.store.trace import Trace
 
@@ -17,9 +18,9 @@ _CERTAIN: Final = 100
 _Progress = Callable[[float], None]
 
 
-def score(first: bytes, path: Path) -> int:
+def score(first_bytes: bytes, path: Path) -> int:
     """Return how sure it is that a file names traces on an axis, 0 to 100."""
-    return _CERTAIN if looks_like_axis(first, path) else 0
+    return _CERTAIN if looks_like_axis(first_bytes, path) else 0
 
 
 def open_axis(path: Path, progress: _Progress | None = None, cancelled: Callable[[], bool] | None = None) -> Trace:
@@ -29,8 +30,6 @@ def open_axis(path: Path, progress: _Progress | None = None, cancelled: Callable
         TraceFormatError: The file or one of those it names cannot be read.
         Cancelled: `cancelled()` returned True.
     """
-    from satview.formats.axis.assemble import Member, trace_on_axis  # brings numpy and the links
-
     entries = read_axis(path)
     _check(path, [entry.path for entry in entries])
     members = []

@@ -76,9 +76,9 @@ def choose_release(header: Header, system: SystemInfo | None, problems: Problems
         return named
     if kind is not None:
         # Types from 0x100 on are 64-bit processors, which came with 7.x (section 4.1).
-        found = Release.QNX_8 if kind & VERSIONED else Release.QNX_7 if kind >= 0x100 else Release.QNX_6
-        problems.add("release-assumed", f"no usable SYS_RELEASE; the system page looks like {found}")
-        return found
+        release = Release.QNX_8 if kind & VERSIONED else Release.QNX_7 if kind >= 0x100 else Release.QNX_6
+        problems.add("release-assumed", f"no usable SYS_RELEASE; the system page looks like {release}")
+        return release
     problems.add("release-assumed", "no usable SYS_RELEASE and no system page: read as 7.x")
     return Release.QNX_7
 
@@ -262,21 +262,21 @@ def _settle_times(
         problems: Receives those names, as what they are.
     """
     time, count = decoded.time, len(decoded.time)
-    first, clock = None, decoded.clock if is_rebuilt else None
+    tail_row, clock = None, decoded.clock if is_rebuilt else None
     if is_ring(surroundings, decoded.code[decoded.rare_rows], decoded.rare_words):
         begin = max(0, count - MOST_EVENTS)
         last = LastEvents(begin, time[begin:], decoded.cpu[begin:], decoded.code[begin:], decoded.thread[begin:])
-        first = first_of_tail(last, surroundings.cycles_per_s, clock)
-    if first is not None:
+        tail_row = first_of_tail(last, surroundings.cycles_per_s, clock)
+    if tail_row is not None:
         verdicts = Verdicts()
         if clock is not None:
-            verdicts = verdicts_without_tail(clock, time[:first], decoded.cpu[:first], first)
-        corrected = time[:first].copy()
-        correct(verdicts.corrections, corrected, decoded.cpu[:first], decoded.code[:first])
-        if int(time[first:].min()) - int(corrected.max()) > surroundings.cycles_per_s:
-            time[:first] = corrected
-            report_names(decoded, first, surroundings.cycles_per_s, region, problems)
-            return verdicts, first
+            verdicts = verdicts_without_tail(clock, time[:tail_row], decoded.cpu[:tail_row], tail_row)
+        corrected = time[:tail_row].copy()
+        correct(verdicts.corrections, corrected, decoded.cpu[:tail_row], decoded.code[:tail_row])
+        if int(time[tail_row:].min()) - int(corrected.max()) > surroundings.cycles_per_s:
+            time[:tail_row] = corrected
+            report_names(decoded, tail_row, surroundings.cycles_per_s, region, problems)
+            return verdicts, tail_row
     verdicts = clock.verdicts() if clock is not None else Verdicts()
     correct(verdicts.corrections, time, decoded.cpu, decoded.code)
     return verdicts, count
@@ -308,8 +308,8 @@ def _report_pass(
     decoded: Decoded, verdicts: Verdicts, region: EventRegion, names: Catalogue, problems: Problems
 ) -> None:
     """List what the pass itself met: zero slots, unknown events, steps of the clock."""
-    for first, count in decoded.empty:
-        problems.add("empty-slots", f"{count} slot{'s' * (count > 1)} of zeros", region.byte(first), count)
+    for first_slot, count in decoded.empty:
+        problems.add("empty-slots", f"{count} slot{'s' * (count > 1)} of zeros", region.byte(first_slot), count)
     for code, (row, count) in sorted(decoded.unknown.items()):
         problems.add(
             "unknown-events",
@@ -427,21 +427,23 @@ def thread_and_process_tables(
     thread_names: dict[tuple[int, int], int] = {}  # (pid, tid) to the row of the last event that names it
     firsts, seconds = (column.astype(np.int32).tolist() for column in process_words.T)
     codes, times = events.code[process_rows].tolist(), events.time_cycles[process_rows].tolist()
-    for row, first, second, code, time in zip(process_rows.tolist(), firsts, seconds, codes, times, strict=True):
+    for row, first_word, second_word, code, time in zip(
+        process_rows.tolist(), firsts, seconds, codes, times, strict=True
+    ):
         if code == wire.PROC_THREAD_NAME:
-            thread_names[first, second] = row
+            thread_names[first_word, second_word] = row
             continue
         # Word 0 is the parent, word 1 the process (section 8.5).
-        process = processes.setdefault(second, _Process())
+        process = processes.setdefault(second_word, _Process())
         if row >= count:
             if process.destroyed_cycles == -1:  # else its number may be another process's by now
                 process.name = _name(payloads, row) if code in _NAMED else process.name
-                process.parent_pid = first
+                process.parent_pid = first_word
             continue
         if code in _NAMED and (name := _name(payloads, row)):
             process.name = name
         if code in _CREATED:
-            process.parent_pid = first
+            process.parent_pid = first_word
             # START reports processes that exist, so the same pid may be "created" again (section 8.5): only a creation
             # after the dump, of a pid that had not been heard of, is one.
             if time > dump_end_cycles and not process.has_history:
@@ -502,13 +504,13 @@ def dump_end(events: EventTable, code_is_activity: NDArray[np.bool_], first_loss
     before = code[:first_creation]
     if int(code[first_creation]) not in creations or code_is_activity[before].any() or _is_state(before).any():
         return int(events.time_cycles[0]) - 1
-    mine = np.flatnonzero(events.cpu[: len(code)] == events.cpu[first_creation])
-    active = code_is_activity[code[mine]]
-    end = int(np.argmax(active)) if active.any() else len(mine)
-    dumped = code[mine[:end]]
+    rows_of_cpu = np.flatnonzero(events.cpu[: len(code)] == events.cpu[first_creation])
+    active = code_is_activity[code[rows_of_cpu]]
+    end = int(np.argmax(active)) if active.any() else len(rows_of_cpu)
+    dumped = code[rows_of_cpu[:end]]
     states = np.flatnonzero(_is_state(dumped))
-    again = _first_repetition(events.thread[mine[states]])
-    last = mine[int(states[again]) - 1] if again is not None else mine[end - 1]
+    again = _first_repetition(events.thread[rows_of_cpu[states]])
+    last = rows_of_cpu[int(states[again]) - 1] if again is not None else rows_of_cpu[end - 1]
     return int(events.time_cycles[last])
 
 
@@ -523,10 +525,10 @@ def _first_repetition(values: NDArray[np.unsignedinteger]) -> int | None:
     size = 256
     while True:
         part = values[:size]
-        _, first = np.unique(part, return_index=True)
-        if len(first) < len(part):
+        _, first_positions = np.unique(part, return_index=True)
+        if len(first_positions) < len(part):
             is_first = np.zeros(len(part), np.bool_)
-            is_first[first] = True
+            is_first[first_positions] = True
             return int(np.argmin(is_first))
         if size >= len(values):
             return None

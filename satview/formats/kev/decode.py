@@ -108,9 +108,9 @@ class GrowingColumn:
             # Written, not only made longer: a full disk is an error here, and a dead process at the first store else.
             os.lseek(self._file, self._size, os.SEEK_SET)
             blank = bytes(1 << 20)
-            at = self._size
-            while at < size:
-                at += os.write(self._file, blank[: size - at])
+            written = self._size
+            while written < size:
+                written += os.write(self._file, blank[: size - written])
         self._size = size
 
 
@@ -282,8 +282,8 @@ class Decoder:
         times = np.flatnonzero((code == wire.CONTROL_TIME) & (kind <= wire.Struct.COMBINE_BEGIN))
         self._held, self._held_from = 0, 0
         values = time_values(head[times, 2], head[times, 3], head[times, 1])
-        for at, value in zip(times[values >= 0][:1].tolist(), values[values >= 0][:1].tolist(), strict=True):
-            self._held, self._held_from = at, value
+        for slot, value in zip(times[values >= 0][:1].tolist(), values[values >= 0][:1].tolist(), strict=True):
+            self._held, self._held_from = slot, value
             self._clock.start_from(value)
 
     def _chunks(self, start: int) -> Generator[_Chunk]:
@@ -297,11 +297,11 @@ class Decoder:
         free: SimpleQueue[bool] = SimpleQueue()  # scratch that is free; False ends the thread
 
         def group_all() -> None:
-            begin, first = start, row
+            begin, first_row = start, row
             try:
                 while begin < n and free.get():
-                    chunk = self._group(begin, first)
-                    begin, first = chunk.end, first + chunk.events
+                    chunk = self._group(begin, first_row)
+                    begin, first_row = chunk.end, first_row + chunk.events
                     ready.put(chunk)
             except BaseException as error:  # noqa: BLE001 - raised where the chunk is taken
                 ready.put(error)
@@ -322,52 +322,52 @@ class Decoder:
             if worker is not None:
                 worker.wait()  # it writes to the columns
 
-    def _group(self, start: int, first: int) -> _Chunk:
-        """Read slots from `start` and write the events that they are to the columns, from row `first` on."""
+    def _group(self, start: int, first_row: int) -> _Chunk:
+        """Read slots from `start` and write the events that they are to the columns, from row `first_row` on."""
         self._scratch.reverse()
         grouper, scratch = self._scratch[0]
         end = min(len(self._slots), start + CHUNK_SLOTS)
         part = self._slots.read(start, end, scratch)
-        columns = (self.code[first:], self.cpu[first:], self.slot[first:], self.slots[first:])
-        grouped = grouper.group(part, start, first, *columns, is_last=end >= len(self._slots))
+        columns = (self.code[first_row:], self.cpu[first_row:], self.slot[first_row:], self.slots[first_row:])
+        grouped = grouper.group(part, start, first_row, *columns, is_last=end >= len(self._slots))
         if grouped.longest > _MAX_NARROW_SLOTS and self.slots.dtype == np.uint16:
-            self._widen("slots", first)
-            self.slots[first : first + len(grouped.at)] = grouped.size
+            self._widen("slots", first_row)
+            self.slots[first_row : first_row + len(grouped.at)] = grouped.size
         return _Chunk(start, part, grouped)
 
     def _place(self, chunk: _Chunk) -> None:
         """Give the events of a chunk their times and threads."""
-        start, part, grouped, first = chunk.start, chunk.slots, chunk.grouped, self.count
+        start, part, grouped, first_row = chunk.start, chunk.slots, chunk.grouped, self.count
         if len(grouped.zero):
             self._parts.note_empty(start + grouped.zero.astype(np.intp))
         if len(grouped.opened) or len(grouped.run_at):
-            opened, at = grouped.opened.astype(np.intp), grouped.at[grouped.opened].astype(np.intp)
+            opened, open_slots = grouped.opened.astype(np.intp), grouped.at[grouped.opened].astype(np.intp)
             runs = (grouped.run_at.astype(np.intp), grouped.run_size.astype(np.intp),
                     grouped.run_before.astype(np.intp), grouped.run_closes)  # fmt: skip
             self._parts.note_unmatched(
-                start, first, part, (at, grouped.size[grouped.opened].astype(np.intp), opened), runs
+                start, first_row, part, (open_slots, grouped.size[grouped.opened].astype(np.intp), opened), runs
             )
         if not chunk.events:
             return
-        rows = slice(first, first + chunk.events)
+        rows = slice(first_row, first_row + chunk.events)
         code, cpu = self.code[rows], self.cpu[rows]
         rare = grouped.rare.astype(np.intp)
-        self._parts.note_unknown(grouped.unknown.astype(np.intp), code, first)
+        self._parts.note_unknown(grouped.unknown.astype(np.intp), code, first_row)
         discontinuities = self._discontinuities_at(part, grouped.at, code, cpu, rare)
-        self._clock.review.add_breaks([(row + first, ring) for row, ring in discontinuities])
+        self._clock.review.add_breaks([(row + first_row, ring) for row, ring in discontinuities])
         self._position(rows, part, grouped.at, code, cpu, grouped.stamp, rare)
         threads = self._numbered(grouped.key)
         jumps = np.array(discontinuities, np.int64).reshape(-1, 2).T
         loading.owners(cpu, grouped.trait, threads, jumps, self._running, self.thread[rows])
         self._parts.state_rows.append(grouped.state_row.copy())
-        self._parts.note_rare(first, rare, part[grouped.at[rare]])
+        self._parts.note_rare(first_row, rare, part[grouped.at[rare]])
         self.count += chunk.events
 
     def _position(
         self,
         rows: slice,
         part: NDArray[np.uint32],
-        at: NDArray[np.integer],
+        first_slots: NDArray[np.integer],
         code: NDArray[np.uint16],
         cpu: NDArray[np.uint8],
         stamps: NDArray[np.uint32],
@@ -375,7 +375,7 @@ class Decoder:
     ) -> None:
         time_rows = rare[code[rare] == wire.CONTROL_TIME]
         buffers = rare[code[rare] == wire.CONTROL_BUFFER]
-        chunk = ClockChunk.of(part[at[time_rows]], stamps, cpu, time_rows, buffers, rows.start)
+        chunk = ClockChunk.of(part[first_slots[time_rows]], stamps, cpu, time_rows, buffers, rows.start)
         out, held = self.time[rows], 0
         slots = self.slot[rows]
         # Rule 4 of section 5.3: what precedes the first TIME is placed backwards from it.
@@ -393,7 +393,7 @@ class Decoder:
     def _discontinuities_at(
         self,
         part: NDArray[np.uint32],
-        at: NDArray[np.integer],
+        first_slots: NDArray[np.integer],
         code: NDArray[np.uint16],
         cpu: NDArray[np.uint8],
         rare: NDArray[np.intp],
@@ -403,7 +403,7 @@ class Decoder:
         is_dropped = codes == wire.CONTROL_DROPPED
         is_mark = is_dropped | (codes == wire.CONTROL_BUFFER)
         marks = rare[is_mark]
-        return self._discontinuities.find(marks, cpu[marks], part[at[marks], 2], is_dropped[is_mark])
+        return self._discontinuities.find(marks, cpu[marks], part[first_slots[marks], 2], is_dropped[is_mark])
 
     def _finish(self) -> Decoded:
         n, parts = self.count, self._parts

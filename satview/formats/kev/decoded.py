@@ -75,13 +75,13 @@ class Parts:
         for run in np.split(slots, cuts) if len(cuts) < 100 else [slots]:
             self.empty.append((int(run[0]), len(run)))
 
-    def note_unknown(self, at: NDArray[np.intp], code: NDArray[np.uint16], first_row: int) -> None:
-        """Count events that no table names, by code; `at` are their positions among events that begin at a row."""
-        if not len(at):
+    def note_unknown(self, positions: NDArray[np.intp], code: NDArray[np.uint16], first_row: int) -> None:
+        """Count events that no table names, by code; `positions` are among events that begin at a row."""
+        if not len(positions):
             return
-        codes, first, counts = np.unique(code[at], return_index=True, return_counts=True)
-        for number, position, count in zip(codes.tolist(), first.tolist(), counts.tolist(), strict=True):
-            row, before = self.unknown.get(number, (first_row + int(at[position]), 0))
+        codes, indices, counts = np.unique(code[positions], return_index=True, return_counts=True)
+        for number, index, count in zip(codes.tolist(), indices.tolist(), counts.tolist(), strict=True):
+            row, before = self.unknown.get(number, (first_row + int(positions[index]), 0))
             self.unknown[number] = row, before + count
 
     def note_unmatched(

@@ -126,7 +126,7 @@ def with_description(payload: Payload, event: UserEvent, byte_order: str) -> Pay
     """
     is_wide = not variants.is_user(event.code) and len(payload.words) > _FAST_WORDS
     taken = {argument.name for argument in payload.arguments}
-    found: list[Argument] = []
+    described: list[Argument] = []
     for index, (field, byte, data, text) in enumerate(event.shown(payload.raw, byte_order, is_wide=is_wide)):
         name = plain = field.label or f"field {index}"
         number = 1
@@ -135,10 +135,10 @@ def with_description(payload: Payload, event: UserEvent, byte_order: str) -> Pay
             name = f"{plain}_{number}"
         taken.add(name)
         value = field.number(data, byte_order) if field.is_number else text
-        first, end = byte // 4, -(-(byte + len(data)) // 4)
-        found.append(Argument(name, value, text, first, end - first))
+        first_word, end = byte // 4, -(-(byte + len(data)) // 4)
+        described.append(Argument(name, value, text, first_word, end - first_word))
     own = payload.arguments
-    return replace(payload, arguments=(*found, *own) if variants.is_user(event.code) else (*own, *found))
+    return replace(payload, arguments=(*described, *own) if variants.is_user(event.code) else (*own, *described))
 
 
 class _Decoder:
@@ -188,30 +188,31 @@ class _Decoder:
             elif part.show is Show.MSG:
                 yield notation.message(part.name, self.raw, self.words, part.word, self.layout.message_words(index))
             elif part.show is not Show.MSG_MORE:
-                first = self.words[part.word]
-                value = first if part.words == 1 else join64(first, self.words[part.word + 1], byte_order)
+                first_word = self.words[part.word]
+                value = first_word if part.words == 1 else join64(first_word, self.words[part.word + 1], byte_order)
                 value = notation.signed(value, part.words) if part.is_signed else value
                 yield notation.number_argument(self.spec, part, value, self.catalogue)
 
     def text(self, part: Part, data: bytes, start: int) -> Argument:
         """Return a text that begins at a byte of the payload."""
         if self._most is not None and len(data) > self._most:
-            first, words = start // 4, -(-(start + len(data)) // 4) - start // 4
+            first_word, words = start // 4, -(-(start + len(data)) // 4) - start // 4
             rest = f"the first {self._most:,} of {len(data):,} bytes"
-            return notation.text_argument(part.name, data[: self._most], first, words, rest)
+            return notation.text_argument(part.name, data[: self._most], first_word, words, rest)
         if self.layout.form == "same" and variants.is_user(self.spec.code):
             return notation.text_argument(part.name, data, 0, len(self.words))
-        first, end = start // 4, min(start + len(data), len(self.raw))
-        return notation.text_argument(part.name, data, first, max(0, -(-end // 4) - first))
+        first_word, end = start // 4, min(start + len(data), len(self.raw))
+        return notation.text_argument(part.name, data, first_word, max(0, -(-end // 4) - first_word))
 
     def rest(self) -> Iterator[Argument]:
         """Yield the words that no part describes; one zero word that makes the number of words even is padding."""
         # The kernel fills up to whole slots: two words each (section 3.2).
-        first = self.layout.end
-        is_padding = bool(self.layout.parts) and len(self.words) == first + 1 and first % 2 and not self.words[first]
+        first_word = self.layout.end
+        is_one = bool(self.layout.parts) and len(self.words) == first_word + 1
+        is_padding = is_one and first_word % 2 and not self.words[first_word]
         if not is_padding:
-            end = len(self.words) if self._most is None else min(len(self.words), first + self._most)
-            for index in range(first, end):
+            end = len(self.words) if self._most is None else min(len(self.words), first_word + self._most)
+            for index in range(first_word, end):
                 name, note = f"{self.layout.rest_name}{index}", self.user_note() if index == 0 else ""
                 yield Argument(name, self.words[index], notation.hex_text(self.words[index], 1), index, 1, note)
             if end < len(self.words):

@@ -30,11 +30,11 @@ def signed(value: int, words: int) -> int:
     return value - (1 << bits) if value >> (bits - 1) else value
 
 
-def message(name: str, raw: bytes, words: Sequence[int], first: int, count: int) -> Argument:
+def message(name: str, raw: bytes, words: Sequence[int], first_word: int, count: int) -> Argument:
     """Return message words as one argument: `"RSVP" (0x50565352)`; the value is their bytes."""
-    data = raw[4 * first : 4 * (first + count)]
-    numbers = " ".join(hex_text(word, 1) for word in words[first : first + count])
-    return Argument(name, data, f'"{message_text(data)}" ({numbers})', first, count)
+    data = raw[4 * first_word : 4 * (first_word + count)]
+    numbers = " ".join(hex_text(word, 1) for word in words[first_word : first_word + count])
+    return Argument(name, data, f'"{message_text(data)}" ({numbers})', first_word, count)
 
 
 def message_text(data: bytes) -> str:
@@ -90,13 +90,13 @@ def errno_argument(value: int, first_word: int, catalogue: Catalogue, note: str 
     return Argument("errno", value, f"{name} ({value})" if name else str(value), first_word, 1, note)
 
 
-def sigevent(event: Any, raw: bytes, first: int) -> Argument:
+def sigevent(event: Any, raw: bytes, first_word: int) -> Argument:
     """Return the sigevent structure of 6.x: notify, signo or coid or id, value, code and priority of 16 bits each."""
-    data = raw[4 * first : 4 * (first + SIGEVENT_WORDS)]
+    data = raw[4 * first_word : 4 * (first_word + SIGEVENT_WORDS)]
     if not any(data):
-        return Argument("sigevent", data, "NONE", first, SIGEVENT_WORDS, "the handler returned no event")
+        return Argument("sigevent", data, "NONE", first_word, SIGEVENT_WORDS, "the handler returned no event")
     text = sigevent_text(event.notify, event.number, event.value, event.code, event.priority)
-    return Argument("sigevent", data, text, first, SIGEVENT_WORDS)
+    return Argument("sigevent", data, text, first_word, SIGEVENT_WORDS)
 
 
 def sigevent_text(notify: int, number: int, value: int, code: int, priority: int, *, is_vendor: bool = False) -> str:

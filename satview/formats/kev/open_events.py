@@ -151,37 +151,37 @@ def cpus_of(headers: NDArray[np.uint32]) -> NDArray[np.uint8]:
     return (headers >> np.uint32(wire.CPU_SHIFT) & np.uint32(wire.CPU_MASK)).astype(np.uint8)
 
 
-def without_contested(slots: NDArray[np.uint32], found: Groups, open_keys: NDArray[np.uint64]) -> Groups:
+def without_contested(slots: NDArray[np.uint32], groups: Groups, open_keys: NDArray[np.uint64]) -> Groups:
     """Return the groups, where events are not whole that share CPU, stamp, class and number with an open one.
 
     Their tails belong to the oldest of those that are open, which may not be the one right before.
 
     Args:
         slots: The chunk.
-        found: Its groups.
+        groups: Its groups.
         open_keys: uint64, keys of events that earlier chunks left open.
     """
-    opens = found.other[slots[found.at[found.other], 0] < _FIRST_TAIL]
+    opens = groups.other[slots[groups.at[groups.other], 0] < _FIRST_TAIL]
     if not len(open_keys) and not len(opens):
-        return found
+        return groups
     # First the events with one of these keys, which are few: comparing all events of the chunk would cost a sort.
-    every = np.unique(np.concatenate((keys_of(slots, found, opens), open_keys)))
-    begun = streaming.with_keys(slots, found.at, found.begun, every)
-    keys = np.concatenate((keys_of(slots, found, begun), open_keys))
+    every = np.unique(np.concatenate((keys_of(slots, groups, opens), open_keys)))
+    begun = streaming.with_keys(slots, groups.at, groups.begun, every)
+    keys = np.concatenate((keys_of(slots, groups, begun), open_keys))
     is_known = np.ones(len(keys), np.bool_)
-    is_known[: len(begun)] = ~found.is_whole[begun]
+    is_known[: len(begun)] = ~groups.is_whole[begun]
     contested = begun[combine.contested(keys, is_known)[: len(begun)]]
     if not len(contested):
-        return found
-    is_whole = found.is_whole.copy()
+        return groups
+    is_whole = groups.is_whole.copy()
     is_whole[contested] = False
-    return found._replace(is_whole=is_whole, other=np.union1d(found.other, contested))
+    return groups._replace(is_whole=is_whole, other=np.union1d(groups.other, contested))
 
 
-def keys_of(slots: NDArray[np.uint32], found: Groups, groups: NDArray[np.int64]) -> NDArray[np.uint64]:
+def keys_of(slots: NDArray[np.uint32], groups: Groups, numbers: NDArray[np.int64]) -> NDArray[np.uint64]:
     """Return the keys of some groups, uint64 (n,)."""
-    at = found.at[groups]
-    return combine.keys(slots[at, 0], slots[at, 1])
+    first_slots = groups.at[numbers]
+    return combine.keys(slots[first_slots, 0], slots[first_slots, 1])
 
 
 def ended(events: Sequence[OpenEvent], last: Sequence[int]) -> Columns:
@@ -245,8 +245,8 @@ def pairs_of(
     order = np.argsort(runs.key, kind="stable")
     key = runs.key[order]
     differs = np.concatenate(([True], key[1:] != key[:-1], [True]))
-    at = np.flatnonzero(differs[:-2] & ~differs[1:-1] & differs[2:])  # two of the key, and no third
-    heads, tails = order[at], order[at + 1]
+    head_positions = np.flatnonzero(differs[:-2] & ~differs[1:-1] & differs[2:])  # two of the key, and no third
+    heads, tails = order[head_positions], order[head_positions + 1]
     fits = runs.opens[heads] & ~runs.closes[heads] & ~runs.opens[tails] & runs.closes[tails]
     fits &= np.abs(runs.now[tails] - time[runs.row[heads]]) < ROLLOVER
     fits &= (runs.end[heads] - runs.first[heads]) + (runs.end[tails] - runs.first[tails]) <= MAX_SLOTS
@@ -269,12 +269,12 @@ def ended_by(
     """
     order = np.argsort(tails.end)
     heads, tails = heads.at(order), tails.at(order)
-    first = np.stack((heads.first, tails.first), axis=1).ravel()
-    count = np.stack((heads.end, tails.end), axis=1).ravel() - first
+    first_slots = np.stack((heads.first, tails.first), axis=1).ravel()
+    count = np.stack((heads.end, tails.end), axis=1).ravel() - first_slots
     start = np.concatenate(([0], np.cumsum(count)[1::2])).astype(np.int64)
     return Columns(
         heads.header, heads.stamp, time[heads.row], thread[heads.row].astype(np.uint32, copy=False), 2 * start,
-        slots[_spread(first, count), 2:4].ravel(), tails.end - 1,
+        slots[_spread(first_slots, count), 2:4].ravel(), tails.end - 1,
     )  # fmt: skip
 
 
@@ -283,20 +283,20 @@ def merged(one: Columns, other: Columns) -> Columns:
     if not len(one.last) or not len(other.last):
         return one if len(one.last) else other
     order = np.argsort(np.concatenate((one.last, other.last)))
-    first = np.concatenate((one.start[:-1], other.start[:-1] + len(one.words)))[order]
+    first_words = np.concatenate((one.start[:-1], other.start[:-1] + len(one.words)))[order]
     count = np.concatenate((np.diff(one.start), np.diff(other.start)))[order]
     header, stamp, time, thread, last = (
         np.concatenate((getattr(one, name), getattr(other, name)))[order]
         for name in ("header", "stamp", "time", "thread", "last")
     )
     start = np.concatenate(([0], np.cumsum(count))).astype(np.int64)
-    words = np.concatenate((one.words, other.words))[_spread(first, count)]
+    words = np.concatenate((one.words, other.words))[_spread(first_words, count)]
     return Columns(header, stamp, time, thread, start, words, last)
 
 
-def _spread(first: NDArray[np.int64], count: NDArray[np.int64]) -> NDArray[np.int64]:
+def _spread(first_numbers: NDArray[np.int64], count: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return the numbers of ranges one after the other, int64 (sum of counts,)."""
     ends = np.cumsum(count)
-    numbers: NDArray[np.int64] = np.repeat(first - (ends - count), count)
+    numbers: NDArray[np.int64] = np.repeat(first_numbers - (ends - count), count)
     numbers += np.arange(len(numbers))
     return numbers

@@ -90,14 +90,14 @@ class ThreadNumbers:
             False if some found no position near by; the table is of no use then.
         """
         rows = np.arange(first_row, first_row + len(keys), dtype=np.uint32)
-        at = self._slots_of(keys)
+        positions = self._slots_of(keys)
         for _ in range(_MOST_PROBES):
-            free = np.flatnonzero(self._rows[at] == 0)
-            self._keys[at[free]], self._rows[at[free]] = keys[free], rows[free]
+            free = np.flatnonzero(self._rows[positions] == 0)
+            self._keys[positions[free]], self._rows[positions[free]] = keys[free], rows[free]
             # Two keys may have claimed one position: the later one has it.
             # Of several keys that claimed one free position the last write counts, so the others have to go on.
-            left = self._rows[at] != rows
-            keys, rows, at = keys[left], rows[left], (at[left] + 1) & ((1 << self._bits) - 1)
+            left = self._rows[positions] != rows
+            keys, rows, positions = keys[left], rows[left], (positions[left] + 1) & ((1 << self._bits) - 1)
             if not len(rows):
                 return True
         return False
@@ -132,25 +132,25 @@ class Discontinuities:
         if not len(rows):
             return []
         ring = cpus.astype(np.int64) if self._per_cpu else np.full(len(rows), -1)
-        is_found = dropped.copy()
+        is_break = dropped.copy()
         buffers = np.flatnonzero(~dropped)
         number = sequence[buffers].astype(np.int64)
         if self._per_cpu:  # those of a CPU count on together
             order = np.argsort(ring[buffers], kind="stable")
             buffers, number = buffers[order], number[order]
-        of = ring[buffers]
-        is_first = np.append(True, of[1:] != of[:-1])[: len(of)]
-        first = np.flatnonzero(is_first)
-        before = np.append(0, number[:-1])[: len(of)]
+        ring_of_buffer = ring[buffers]
+        is_first = np.append(True, ring_of_buffer[1:] != ring_of_buffer[:-1])[: len(ring_of_buffer)]
+        first_buffers = np.flatnonzero(is_first)
+        before = np.append(0, number[:-1])[: len(ring_of_buffer)]
         # Before the first BUFFER nothing is known to be missing: a ring, or a capture that began earlier, starts
         # anywhere.
-        before[first] = [self._last.get(ring, after - 1)
-                         for ring, after in zip(of[first].tolist(), number[first].tolist(), strict=True)]  # fmt: skip
-        last = np.append(first[1:] - 1, len(of) - 1)[: len(first)]
-        self._last.update(zip(of[last].tolist(), number[last].tolist(), strict=True))
+        starts = zip(ring_of_buffer[first_buffers].tolist(), number[first_buffers].tolist(), strict=True)
+        before[first_buffers] = [self._last.get(ring, after - 1) for ring, after in starts]
+        last = np.append(first_buffers[1:] - 1, len(ring_of_buffer) - 1)[: len(first_buffers)]
+        self._last.update(zip(ring_of_buffer[last].tolist(), number[last].tolist(), strict=True))
         # The vendor's listings show the lower bits of the number only; 8.0 begins its last buffer from 1 again.
         is_next = (number - before) & _COMMON_BITS == 1
         if self._per_cpu:
             is_next |= number == 1
-        is_found[buffers[~is_next]] = True
-        return list(zip(rows[is_found].tolist(), ring[is_found].tolist(), strict=True))
+        is_break[buffers[~is_next]] = True
+        return list(zip(rows[is_break].tolist(), ring[is_break].tolist(), strict=True))

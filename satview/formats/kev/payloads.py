@@ -22,6 +22,7 @@ from satview.core import links
 from satview.events.catalogue import Catalogue
 from satview.events.spec import Argument, Payload
 from satview.events.user_events import UserEvent
+from satview.formats.kev.details import decode_payload, with_description
 from satview.formats.kev.slots.slot_source import SlotSource
 from satview.store.tables import EventTable, Fragments
 
@@ -45,13 +46,13 @@ class _Words:
 
     def of(self, requested: NDArray[np.uint32], step: int) -> NDArray[np.uint64] | None:
         """Return the words of slot number `step` of events, (k,), 0 where one has none; None if one was not read."""
-        at = links.positions(self.rows, requested)
-        if len(at) and (not len(self.rows) or np.any(self.rows.take(at, mode="clip") != requested)):
+        entries = links.positions(self.rows, requested)
+        if len(entries) and (not len(self.rows) or np.any(self.rows.take(entries, mode="clip") != requested)):
             return None
-        position = self.start[at] + np.uint32(step)
-        position[position >= self.start[at + 1]] = len(self.halves) - 1
-        found: NDArray[np.uint64] = self.halves[position]
-        return found
+        position = self.start[entries] + np.uint32(step)
+        position[position >= self.start[entries + 1]] = len(self.halves) - 1
+        words: NDArray[np.uint64] = self.halves[position]
+        return words
 
 
 class WordsAhead:
@@ -85,8 +86,8 @@ class WordsAhead:
         if step >= _MOST_SLOTS_EACH or not (self._words.is_done or get_ident() == self._owner):
             return None
         words = self._words.result()
-        found = None if words is None else words.of(rows.astype(np.uint32, copy=False), step)
-        return None if found is None else found.view(np.uint32).reshape(-1, 2)
+        halves = None if words is None else words.of(rows.astype(np.uint32, copy=False), step)
+        return None if halves is None else halves.view(np.uint32).reshape(-1, 2)
 
 
 def _read(slots: SlotSource, events: EventTable, fragments: Fragments, rows: NDArray[np.uint32]) -> _Words | None:
@@ -96,11 +97,11 @@ def _read(slots: SlotSource, events: EventTable, fragments: Fragments, rows: NDA
         return None
     counts = np.minimum(events.slot_count[rows], _MOST_SLOTS_EACH).astype(np.int64)
     start = np.append(0, np.cumsum(counts)).astype(np.uint32)
-    at = numbers_of(events.slot[rows], counts)
+    slot_numbers = numbers_of(events.slot[rows], counts)
     apart, positions = _apart(rows, start, fragments)
-    at[apart] = at[apart - 1]  # read in order, then on its own
+    slot_numbers[apart] = slot_numbers[apart - 1]  # read in order, then on its own
     try:
-        halves = slots.take_halves(at, 1).view(np.uint64).ravel()
+        halves = slots.take_halves(slot_numbers, 1).view(np.uint64).ravel()
         halves[apart] = slots.take_halves(positions, 1).view(np.uint64).ravel()
     except SatviewError:
         return None
@@ -111,16 +112,16 @@ def _apart(
     rows: NDArray[np.uint32], start: NDArray[np.uint32], fragments: Fragments
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return which of the slots to read are not behind those before them, and where they are."""
-    found, positions = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
+    apart, positions = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
     event = links.positions(rows, fragments.event)
     entry = np.flatnonzero(rows.take(event, mode="clip") == fragments.event) if len(rows) else event[:0]
     event = event[entry]
     for step in range(1, _MOST_SLOTS_EACH):
         position = start[event].astype(np.int64) + step
         has_step = position < start[event + 1]
-        found.append(position[has_step])
+        apart.append(position[has_step])
         positions.append(fragments.slots_at(entry[has_step], step).astype(np.int64))
-    return np.concatenate(found), np.concatenate(positions)
+    return np.concatenate(apart), np.concatenate(positions)
 
 
 class SlotPayloads:
@@ -181,11 +182,12 @@ class SlotPayloads:
         Returns:
             int64 (slots of the event,).
         """
-        at = int(np.searchsorted(self._fragments.event, event))
-        if at < len(self._fragments.event) and self._fragments.event[at] == event:
-            return self._fragments.slot[self._fragments.start[at] : self._fragments.start[at + 1]].astype(np.int64)
-        first = int(self._events.slot[event])
-        return np.arange(first, first + int(self._events.slot_count[event]))
+        entry = int(np.searchsorted(self._fragments.event, event))
+        if entry < len(self._fragments.event) and self._fragments.event[entry] == event:
+            begin, end = self._fragments.start[entry], self._fragments.start[entry + 1]
+            return self._fragments.slot[begin:end].astype(np.int64)
+        first_slot = int(self._events.slot[event])
+        return np.arange(first_slot, first_slot + int(self._events.slot_count[event]))
 
     def header(self, event: int) -> int:
         """Return the header word of an event's first slot."""
@@ -207,8 +209,8 @@ class SlotPayloads:
         return int(self._slot(event)[1])
 
     def _slot(self, event: int) -> NDArray[np.uint32]:
-        first = int(self._events.slot[event])
-        slot: NDArray[np.uint32] = self._slots.read(first, first + 1)[0]
+        first_slot = int(self._events.slot[event])
+        slot: NDArray[np.uint32] = self._slots.read(first_slot, first_slot + 1)[0]
         return slot
 
     def words(self, event: int) -> NDArray[np.uint32]:
@@ -218,12 +220,12 @@ class SlotPayloads:
             uint32 (words,).
         """
         self.check()
-        at = self.slots_of(event)
-        first, end = int(at[0]), int(at[-1]) + 1
+        slots = self.slots_of(event)
+        first_slot, end = int(slots[0]), int(slots[-1]) + 1
         # Adjacent slots, as nearly always: one read. Only events interrupted by others need their slots one by one.
-        if end - first == len(at):
-            return self._slots.read(first, end)[:, 2:4].ravel()
-        return self._slots.take_halves(at, 1).ravel()
+        if end - first_slot == len(slots):
+            return self._slots.read(first_slot, end)[:, 2:4].ravel()
+        return self._slots.take_halves(slots, 1).ravel()
 
     def raw(self, event: int) -> bytes:
         """Return the payload bytes as the target wrote them."""
@@ -233,7 +235,6 @@ class SlotPayloads:
     def decode(self, event: int, most: int | None = None) -> Payload:
         """Return the named arguments of one event; of a giant one at most `most` words (`PayloadSource.decode`)."""
         # Brings construct, which start-up has no need of.
-        from satview.formats.kev.details import decode_payload, with_description
 
         try:
             raw = self.raw(event)
@@ -243,9 +244,9 @@ class SlotPayloads:
             return Payload("lost", (Argument("arguments", 0, "not readable any more", 0, 0, error.what),), (), b"")
 
         spec = self._catalogue.spec(int(self._events.code[event]))
-        found = decode_payload(spec, raw, self._byte_order, self._catalogue, most, self.listed.get(int(event)))
+        payload = decode_payload(spec, raw, self._byte_order, self._catalogue, most, self.listed.get(int(event)))
         description = self.described.get(spec.code)
-        return found if description is None else with_description(found, description, self._byte_order)
+        return payload if description is None else with_description(payload, description, self._byte_order)
 
     def column(self, events: NDArray[np.integer], word: int) -> NDArray[np.uint32]:
         """Return payload word number `word` of many events, shape (len(events),); 0 where an event is shorter."""
@@ -284,27 +285,27 @@ class SlotPayloads:
         """Return the payload words of one slot of each event, (n, 2); 0 where an event is shorter."""
         self.check()
         ahead = self._ahead
-        found = ahead.halves(events, step) if ahead is not None else None
-        if found is not None:
-            return found
-        at, inside = self._positions(events, step)
+        words = ahead.halves(events, step) if ahead is not None else None
+        if words is not None:
+            return words
+        slots, inside = self._positions(events, step)
         if inside is None:
-            return self._slots.take_halves(at, 1)
+            return self._slots.take_halves(slots, 1)
         out = np.zeros((len(events), 2), np.uint32)
-        out[inside] = self._slots.take_halves(at, 1)
+        out[inside] = self._slots.take_halves(slots, 1)
         return out
 
     def _positions(self, events: NDArray[np.integer], step: int) -> tuple[NDArray[np.int64], NDArray[np.bool_] | None]:
         """Return the slots that hold payload words, and which of the events have them; None: all of them."""
-        at = self._events.slot[events].astype(np.int64)
+        slots = self._events.slot[events].astype(np.int64)
         if step == 0:
-            return at, None
+            return slots, None
         inside = self._events.slot_count[events] > step
         # Right for adjacent slots; those of fragmented events are put right next.
-        at += step
+        slots += step
         apart, entries = self._apart(events)
-        at[apart] = self._fragments.slots_at(entries, step)
-        return at[inside], inside
+        slots[apart] = self._fragments.slots_at(entries, step)
+        return slots[inside], inside
 
     def block(self, events: NDArray[np.integer], count: int) -> NDArray[np.uint32]:
         """Return the first payload words of many events in one pass over the file, shape (len(events), count).
@@ -313,16 +314,16 @@ class SlotPayloads:
         """
         self.check()
         steps = (count + 1) // 2
-        first, slots = self._events.slot[events].astype(np.int64), self._events.slot_count[events]
+        first_slots, slots = self._events.slot[events].astype(np.int64), self._events.slot_count[events]
         step = np.arange(steps)
-        at, inside = first[:, None] + step, step < slots[:, None]
+        slot_numbers, inside = first_slots[:, None] + step, step < slots[:, None]
         apart, entries = self._apart(events)
         for number in range(1, steps if len(apart) else 1):
-            at[apart, number] = self._fragments.slots_at(entries, number)
+            slot_numbers[apart, number] = self._fragments.slots_at(entries, number)
         if inside.all():
-            return self._slots.take_halves(at.ravel(), 1).reshape(len(events), 2 * steps)[:, :count]
+            return self._slots.take_halves(slot_numbers.ravel(), 1).reshape(len(events), 2 * steps)[:, :count]
         halves = np.zeros((len(events), steps), np.uint64)
-        halves[inside] = np.ascontiguousarray(self._slots.take_halves(at[inside], 1)).view(np.uint64)[:, 0]
+        halves[inside] = np.ascontiguousarray(self._slots.take_halves(slot_numbers[inside], 1)).view(np.uint64)[:, 0]
         return halves.view(np.uint32)[:, :count]
 
     def _apart(self, events: NDArray[np.integer]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
@@ -330,10 +331,10 @@ class SlotPayloads:
         table = self._fragments.event
         if not len(table):
             return np.empty(0, np.intp), np.empty(0, np.intp)
-        found = np.searchsorted(table, events)
-        found[found == len(table)] = 0
-        apart = np.flatnonzero(table[found] == events)
-        return apart, found[apart]
+        entries = np.searchsorted(table, events)
+        entries[entries == len(table)] = 0
+        apart = np.flatnonzero(table[entries] == events)
+        return apart, entries[apart]
 
     def word_counts(self, events: NDArray[np.integer]) -> NDArray[np.int64]:
         """Return the payload words of many events, padding included.

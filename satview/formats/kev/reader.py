@@ -133,10 +133,10 @@ def byte_order_of(header: Header, page: bytes, sample: bytes, problems: Problems
     keys = [key for key, _ in header.pairs if key.endswith("_ENDIAN")]
     # `size <= total_size == SYSPAGE_LEN` holds in one order only (section 2).
     usable = [name for name in ("little", "big") if fits(page, name)]
-    found = usable[0] if len(usable) == 1 else slot_byte_order(sample)
+    byte_order = usable[0] if len(usable) == 1 else slot_byte_order(sample)
     said = " and ".join(f"TRACE_{key}" for key in keys) or "neither byte order"
-    problems.add("byte-order", f"the header says {said}; the data reads as {found}-endian", 0)
-    return found
+    problems.add("byte-order", f"the header says {said}; the data reads as {byte_order}-endian", 0)
+    return byte_order
 
 
 def report_header(header: Header, problems: Problems) -> None:

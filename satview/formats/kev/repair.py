@@ -55,10 +55,10 @@ def time_order(
         return None
     # A row that is not later than anything after it, nor earlier than anything before it, stays where it is; so the
     # others fill the positions left among themselves.
-    first, end = int(positions[0]), int(positions[-1]) + 1
-    if _MOSTLY * len(positions) > (_MOSTLY - 1) * (end - first):
+    start, end = int(positions[0]), int(positions[-1]) + 1
+    if _MOSTLY * len(positions) > (_MOSTLY - 1) * (end - start):
         # The few in between that stay come out where they are: a range is moved at once.
-        positions = np.arange(first, end)
+        positions = np.arange(start, end)
     rows = ordering.merged(time, cpu, positions)
     if rows is None:
         rows = positions[ordering.time_order(time[positions])]
@@ -78,12 +78,12 @@ def rows_of_shared_time(
     if moves is not None:
         rows = rows_of_equal_time(time, moves)
         return rows[np.isin(time[rows], time[some])]
-    mine = time[some]
-    is_shared = (some > 0) & (time[some - 1] == mine)
-    is_shared |= (some < len(time) - 1) & (time[np.minimum(some + 1, len(time) - 1)] == mine)
-    times = np.unique(mine[is_shared])
-    first, last = np.searchsorted(time, times), np.searchsorted(time, times, side="right")
-    return numbers_of(first, last - first)
+    some_times = time[some]
+    is_shared = (some > 0) & (time[some - 1] == some_times)
+    is_shared |= (some < len(time) - 1) & (time[np.minimum(some + 1, len(time) - 1)] == some_times)
+    times = np.unique(some_times[is_shared])
+    starts, ends = np.searchsorted(time, times), np.searchsorted(time, times, side="right")
+    return numbers_of(starts, ends - starts)
 
 
 def rows_of_equal_time(
@@ -108,8 +108,8 @@ def rows_of_equal_time(
         is_shared[same + 1] = True
     rows = np.flatnonzero(is_shared)
     if len(positions):
-        at = np.minimum(np.searchsorted(positions, rows), len(positions) - 1)
-        rows = np.sort(np.where(positions[at] == rows, from_rows[at], rows))
+        move = np.minimum(np.searchsorted(positions, rows), len(positions) - 1)
+        rows = np.sort(np.where(positions[move] == rows, from_rows[move], rows))
     return rows
 
 
@@ -155,15 +155,15 @@ def split_contested(decoded: Decoded, slots: SlotSource, moves: Moves | None) ->
     rows, is_open = rows[likely], is_open[likely]
     if not len(rows):
         return
-    at = decoded.slot[rows].astype(np.int64)
-    headers, stamps = slots.take_halves(at, 0).T
+    slot_numbers = decoded.slot[rows].astype(np.int64)
+    headers, stamps = slots.take_halves(slot_numbers, 0).T
     # Two events of one key, one of them open: which tails are whose follows from the queue of section 3.3 only, and the
     # pass has given the tails to the event right before them.
     hit = combine.contested(combine.keys(headers, stamps), is_open)
     if hit.any():
         rows = rows[hit]
         counts = decoded.slots[rows].astype(np.int64)
-        decoded.unmatched = combine.split(decoded.unmatched, rows, at[hit], counts, headers[hit], stamps[hit])
+        decoded.unmatched = combine.split(decoded.unmatched, rows, slot_numbers[hit], counts, headers[hit], stamps[hit])
         decoded.slots[rows] = 1
 
 
@@ -246,14 +246,14 @@ def sort(decoded: Decoded, moves: Moves) -> NDArray[np.unsignedinteger]:
         uint32 or uint64 (events,), the new row of each event by its old one.
     """
     positions, rows = moves
-    first, end = int(positions[0]), int(positions[-1]) + 1
+    start, end = int(positions[0]), int(positions[-1]) + 1
     # Where CPUs log into buffers of their own, all positions in between are among them: less is gathered, and in place.
-    into = slice(first, end) if end - first == len(positions) else positions
+    into = slice(start, end) if end - start == len(positions) else positions
     went = np.arange(len(decoded.time), dtype=decoded.slot.dtype)
     is_state = np.zeros(len(went), np.bool_)
     is_state[decoded.state_rows] = True
     columns = (decoded.time, decoded.code, decoded.cpu, decoded.thread, decoded.slot, decoded.slots, is_state)
-    if not (isinstance(into, slice) and ordering.move(columns, first, rows, went)):
+    if not (isinstance(into, slice) and ordering.move(columns, start, rows, went)):
         for column in columns:
             column[into] = column.take(rows)
         went[rows] = positions

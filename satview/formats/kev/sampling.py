@@ -88,23 +88,23 @@ def sample_of(path: Path, start: Start, cancelled: Callable[[], bool] | None = N
     """
     count = len(start.slots)
     with timed("sample"):
-        first = _read_order(count)
-        slots = np.empty((len(first), SAMPLE_LENGTH, 4), np.uint32)
+        first_slots = _read_order(count)
+        slots = np.empty((len(first_slots), SAMPLE_LENGTH, 4), np.uint32)
         read, end_s = 0, time.monotonic() + _LONGEST_S
         window = np.empty((2 * SAMPLE_LENGTH, 4), np.uint32)
-        for read, at in enumerate(first.tolist(), 1):
-            end = min(at + len(window), count)
-            start.slots.read(at, end, window[: end - at])
+        for read, begin in enumerate(first_slots.tolist(), 1):
+            end = min(begin + len(window), count)
+            start.slots.read(begin, end, window[: end - begin])
             # At the start samples follow each other.
-            skipped = _to_next_buffer(window[:SAMPLE_LENGTH, 0]) if at >= _HEAD_SAMPLES * SAMPLE_LENGTH else 0
-            if at + skipped + SAMPLE_LENGTH > count:  # the last sample shows where the trace ends
+            skipped = _to_next_buffer(window[:SAMPLE_LENGTH, 0]) if begin >= _HEAD_SAMPLES * SAMPLE_LENGTH else 0
+            if begin + skipped + SAMPLE_LENGTH > count:  # the last sample shows where the trace ends
                 window[:skipped, 0] = _NO_EVENT
                 skipped = 0
-            first[read - 1], slots[read - 1] = at + skipped, window[skipped : skipped + SAMPLE_LENGTH]
+            first_slots[read - 1], slots[read - 1] = begin + skipped, window[skipped : skipped + SAMPLE_LENGTH]
             if time.monotonic() > end_s:
                 break
-        order = np.argsort(first[:read])
-        first, slots = first[:read][order], slots[order]
+        order = np.argsort(first_slots[:read])
+        first_slots, slots = first_slots[:read][order], slots[order]
         problems = Problems()
         trace = trace_from_slots(path, "kev", start.header, start.page, slots.reshape(-1, 4), start.byte_order,
                                  problems, cancelled=cancelled, has_whole_buffers=False)  # fmt: skip
@@ -112,10 +112,10 @@ def sample_of(path: Path, start: Start, cancelled: Callable[[], bool] | None = N
         if not len(trace.events) or any(slug in problems.counts() for slug in _DOUBTS):
             return None
         position = trace.events.slot.astype(np.int64) // SAMPLE_LENGTH
-        if not _ascends(trace, position, len(first)):
+        if not _ascends(trace, position, len(first_slots)):
             return None
-        logged = _are_timed(trace, position, first)
-        return Sampled(trace, position, first, logged, _lost(trace, start.slots, first, logged))
+        logged = _are_timed(trace, position, first_slots)
+        return Sampled(trace, position, first_slots, logged, _lost(trace, start.slots, first_slots, logged))
 
 
 def _to_next_buffer(headers: NDArray[np.uint32]) -> int:
@@ -148,19 +148,19 @@ def _extents(trace: Trace, position: NDArray[np.int64], positions: int) -> tuple
     The BUFFER event of a CPU comes before its TIME event: in a sample it may be a rollover off.
     """
     bounds = np.iinfo(np.int64)
-    first, last = np.full(positions, bounds.max), np.full(positions, bounds.min)
+    first_cycles, last_cycles = np.full(positions, bounds.max), np.full(positions, bounds.min)
     counts = trace.events.code != wire.CONTROL_BUFFER
-    np.minimum.at(first, position[counts], trace.events.time_cycles[counts])
-    np.maximum.at(last, position[counts], trace.events.time_cycles[counts])
-    return first, last
+    np.minimum.at(first_cycles, position[counts], trace.events.time_cycles[counts])
+    np.maximum.at(last_cycles, position[counts], trace.events.time_cycles[counts])
+    return first_cycles, last_cycles
 
 
 def _ascends(trace: Trace, position: NDArray[np.int64], positions: int) -> bool:
     """Return whether the times of each CPU ascend from sample to sample, but for what buffers may be out of order."""
     cpus = int(trace.events.cpu.max()) + 1
-    first, last = _extents(trace, position * cpus + trace.events.cpu, positions * cpus)
-    before = np.maximum.accumulate(last.reshape(positions, cpus), axis=0)[:-1]
-    after = first.reshape(positions, cpus)[1:]
+    first_cycles, last_cycles = _extents(trace, position * cpus + trace.events.cpu, positions * cpus)
+    before = np.maximum.accumulate(last_cycles.reshape(positions, cpus), axis=0)[:-1]
+    after = first_cycles.reshape(positions, cpus)[1:]
     seen = (after != np.iinfo(np.int64).max) & (before != np.iinfo(np.int64).min)
     # Stamps of a CPU step back without a loss in 7.x and 8.0 too (section 6.1), far less than 10 ms.
     slack = min(_SURE_CYCLES, trace.clock.cycles_per_s // _DISORDER_PER_S)
@@ -175,11 +175,11 @@ def _are_timed(trace: Trace, position: NDArray[np.int64], first_slot: NDArray[np
     unseen, and where it did, the samples since the TIME event before may be on either side.
     """
     positions = len(first_slot)
-    first, last = _extents(trace, position, positions)
-    is_empty = last < first
+    first_cycles, last_cycles = _extents(trace, position, positions)
+    is_empty = last_cycles < first_cycles
     has_time = np.zeros(positions, np.bool_)
     has_time[position[trace.events.code == wire.CONTROL_TIME]] = True
-    length = np.where(is_empty, 0, last - np.where(is_empty, 0, first))
+    length = np.where(is_empty, 0, last_cycles - np.where(is_empty, 0, first_cycles))
     gap_slots = np.diff(first_slot) - SAMPLE_LENGTH
     # Cycles per slot on both sides of a gap; the slower of the two, to be on the safe side.
     pace = np.maximum(length[1:], length[:-1]) / SAMPLE_LENGTH
@@ -188,17 +188,19 @@ def _are_timed(trace: Trace, position: NDArray[np.int64], first_slot: NDArray[np
     sure = not trace.clock.is_absolute or bool(has_time[0])
     since: list[int] = []  # samples since the last TIME event
     latest: int | None = None
-    for at in range(positions):
-        if is_empty[at]:
+    for sample in range(positions):
+        if is_empty[sample]:
             continue
-        step = int(first[at]) - latest if latest is not None else 0
-        is_near = not at or (expected[at - 1] < _SURE_CYCLES and step < 4 * expected[at - 1] + _PAUSE_CYCLES)
-        sure = bool(has_time[at]) or (sure and is_near)
+        step = int(first_cycles[sample]) - latest if latest is not None else 0
+        is_near = not sample or (
+            expected[sample - 1] < _SURE_CYCLES and step < 4 * expected[sample - 1] + _PAUSE_CYCLES
+        )
+        sure = bool(has_time[sample]) or (sure and is_near)
         if step >= _SURE_CYCLES:
             logged[since] = False
-        latest = int(last[at]) if latest is None else max(latest, int(last[at]))
-        since = [] if has_time[at] else [*since, at]
-        logged[at] &= sure
+        latest = int(last_cycles[sample]) if latest is None else max(latest, int(last_cycles[sample]))
+        since = [] if has_time[sample] else [*since, sample]
+        logged[sample] &= sure
     return logged
 
 
@@ -214,16 +216,16 @@ def _lost(
     position = buffers.slot // SAMPLE_LENGTH
     # Word 1 of a BUFFER counts slots, itself included, so the next buffer begins exactly there (section 6.1).
     after = first_slot[position] + buffers.slot % SAMPLE_LENGTH + buffers.slots
-    at = np.flatnonzero((buffers.slots > 0) & is_timed[position] & (after < len(slots)))
-    at = at[np.argsort(after[at])]
-    header, stamp, number = (slots.take(after[at], word) for word in (0, 1, 2))
+    rows = np.flatnonzero((buffers.slots > 0) & is_timed[position] & (after < len(slots)))
+    rows = rows[np.argsort(after[rows])]
+    header, stamp, number = (slots.take(after[rows], word) for word in (0, 1, 2))
     is_next = header & np.uint32(wire.CODE_MASK) == wire.CONTROL_BUFFER
     if trace.release == Release.QNX_8:  # buffers of each CPU have their own numbers
-        is_next &= (header >> wire.CPU_SHIFT & wire.CPU_MASK) == buffers.cpu[at]
-    missing = number.astype(np.int64) - buffers.sequence[at] - 1
+        is_next &= (header >> wire.CPU_SHIFT & wire.CPU_MASK) == buffers.cpu[rows]
+    missing = number.astype(np.int64) - buffers.sequence[rows] - 1
     is_lossy = is_next & (missing > 0)
     begins, _ = _extents(trace, events.slot.astype(np.int64) // SAMPLE_LENGTH, len(first_slot))
-    lossy = begins[position[at[is_lossy]]].tolist(), stamp[is_lossy].tolist()
+    lossy = begins[position[rows[is_lossy]]].tolist(), stamp[is_lossy].tolist()
     times = [unwrap_stamp(begin, low) for begin, low in zip(*lossy, strict=True)]
     dropped = events.time_cycles[events.code == wire.CONTROL_DROPPED]
     return np.unique(np.concatenate((np.array(times, np.int64), dropped)))

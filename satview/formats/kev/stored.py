@@ -53,13 +53,13 @@ def arrays_of(trace: Trace) -> dict[str, NDArray[Any]]:
     Returns:
         Arrays (n,) of the types in `satview.store.tables`.
     """
-    found = {
+    columns = {
         f"{name}.{column.name}": getattr(getattr(trace, name), column.name)
         for name, table in _TABLES.items()
         for column in fields(table)
         if column.name != "names"
     }
-    return found | {"truncated": trace.truncated, "code_counts": trace.code_counts, "gaps": trace.gaps.ravel()}
+    return columns | {"truncated": trace.truncated, "code_counts": trace.code_counts, "gaps": trace.gaps.ravel()}
 
 
 def values_of(trace: Trace) -> dict[str, Any]:

@@ -171,76 +171,78 @@ def _who(thread: Ints, cpu: Ints) -> Ints:
 
 def _switches(schedule: Schedule) -> _Events:
     """Return two events for each switch: one of the thread that leaves, one of the thread that comes."""
-    found, code = schedule.switches, _code_of_value()
-    before, after = _who(found.before, found.cpu), _who(found.after, found.cpu)
-    zero = np.zeros(len(found.cpu), np.int64)
-    state = np.where(found.before == 0, READY, found.state)  # the idle thread can always run
-    leaves = _Events(found.time_ns, found.record, zero, found.cpu, before, code[state], found.before,
-                     found.before_prio, found.after)  # fmt: skip
-    comes = _Events(found.time_ns, found.record, zero + 1, found.cpu, after, zero + code[RUNNING], found.after,
-                    found.after_prio, found.before)  # fmt: skip
+    switches, code = schedule.switches, _code_of_value()
+    before, after = _who(switches.before, switches.cpu), _who(switches.after, switches.cpu)
+    zero = np.zeros(len(switches.cpu), np.int64)
+    state = np.where(switches.before == 0, READY, switches.state)  # the idle thread can always run
+    leaves = _Events(switches.time_ns, switches.record, zero, switches.cpu, before, code[state], switches.before,
+                     switches.before_prio, switches.after)  # fmt: skip
+    comes = _Events(switches.time_ns, switches.record, zero + 1, switches.cpu, after, zero + code[RUNNING],
+                    switches.after, switches.after_prio, switches.before)  # fmt: skip
     return _Events.concatenated([leaves.taken(before != _UNKNOWN), comes.taken(after != _UNKNOWN)])
 
 
 def _gone(schedule: Schedule, problems: Problems) -> _Events:
     """Return that threads are off their CPU where the next switch there is from another one: switches are missing."""
-    found = schedule.switches
-    order = np.lexsort((found.record, found.time_ns, found.cpu))
-    last, here = order[:-1], order[1:]
-    is_missing = (found.cpu[last] == found.cpu[here]) & (found.after[last] != found.before[here])
-    is_missing &= (found.after[last] >= 0) & (found.before[here] >= 0)
-    last, here = last[is_missing], here[is_missing]
-    if len(here):
-        first = int(found.time_ns[here].min())
+    switches = schedule.switches
+    order = np.lexsort((switches.record, switches.time_ns, switches.cpu))
+    previous, following = order[:-1], order[1:]
+    is_missing = switches.cpu[previous] == switches.cpu[following]
+    is_missing &= switches.after[previous] != switches.before[following]
+    is_missing &= (switches.after[previous] >= 0) & (switches.before[following] >= 0)
+    previous, following = previous[is_missing], following[is_missing]
+    if len(following):
+        first_ns = int(switches.time_ns[following].min())
         problems.add("lost-events", "switches are missing: a thread leaves a CPU that another one had; the state of "
-                     "that one is unknown from there on", None, len(here), first)  # fmt: skip
-    was_busy = found.after[last] > 0
-    last, here = last[was_busy], here[was_busy]
-    zero = np.zeros(len(here), np.int64)
-    return _Events(found.time_ns[here], found.record[here], zero - 1, found.cpu[here], _who(found.after[last], zero),
-                   zero + linux.GONE, found.after[last], zero, zero - 1)  # fmt: skip
+                     "that one is unknown from there on", None, len(following), first_ns)  # fmt: skip
+    was_busy = switches.after[previous] > 0
+    previous, following = previous[was_busy], following[was_busy]
+    zero = np.zeros(len(following), np.int64)
+    return _Events(switches.time_ns[following], switches.record[following], zero - 1, switches.cpu[following],
+                   _who(switches.after[previous], zero), zero + linux.GONE, switches.after[previous], zero,
+                   zero - 1)  # fmt: skip
 
 
 def _wakeups(schedule: Schedule) -> _Events:
     """Return two events for each wake-up: what the waker did, and the thread that is ready."""
-    found = schedule.wakeups
-    waker = np.where(found.waker < 0, _runs_then(schedule), found.waker)
-    waker, zero = _who(waker, found.cpu), np.zeros(len(found.cpu), np.int64)
+    wakeups = schedule.wakeups
+    waker = np.where(wakeups.waker < 0, _runs_then(schedule), wakeups.waker)
+    waker, zero = _who(waker, wakeups.cpu), np.zeros(len(wakeups.cpu), np.int64)
     point, ready = linux.point_codes()[linux.WAKING], linux.state_codes()[READY]
-    causes = _Events(found.time_ns, found.record, zero, found.cpu, waker, zero + point, found.thread, found.prio,
-                     found.target_cpu)  # fmt: skip
-    woken, by = _who(found.thread, found.cpu), np.where(waker == _UNKNOWN, -1, np.maximum(waker, 0))
+    causes = _Events(wakeups.time_ns, wakeups.record, zero, wakeups.cpu, waker, zero + point, wakeups.thread,
+                     wakeups.prio, wakeups.target_cpu)  # fmt: skip
+    woken, by = _who(wakeups.thread, wakeups.cpu), np.where(waker == _UNKNOWN, -1, np.maximum(waker, 0))
     effects = _Events(
-        found.time_ns, found.record, zero + 1, found.cpu, woken, zero + ready, found.thread, found.prio, by
+        wakeups.time_ns, wakeups.record, zero + 1, wakeups.cpu, woken, zero + ready, wakeups.thread, wakeups.prio, by
     )
     return _Events.concatenated([causes, effects.taken((woken > 0) & schedule.wakes_make_ready)])
 
 
 def _runs_then(schedule: Schedule) -> Ints:
     """Return who had the CPU of each wake-up then, by the switch before it there; -1 where there is none."""
-    found, switches = schedule.wakeups, schedule.switches
-    out = np.full(len(found.cpu), -1, np.int64)
-    for cpu in np.unique(found.cpu).tolist():
-        mine = np.flatnonzero(switches.cpu == cpu)
-        mine = mine[np.argsort(switches.time_ns[mine], kind="stable")]
-        at = np.flatnonzero(found.cpu == cpu)
-        last = np.searchsorted(switches.time_ns[mine], found.time_ns[at], "right") - 1
-        out[at[last >= 0]] = switches.after[mine[last[last >= 0]]]
+    wakeups, switches = schedule.wakeups, schedule.switches
+    out = np.full(len(wakeups.cpu), -1, np.int64)
+    for cpu in np.unique(wakeups.cpu).tolist():
+        of_cpu = np.flatnonzero(switches.cpu == cpu)
+        of_cpu = of_cpu[np.argsort(switches.time_ns[of_cpu], kind="stable")]
+        wakeup_rows = np.flatnonzero(wakeups.cpu == cpu)
+        last = np.searchsorted(switches.time_ns[of_cpu], wakeups.time_ns[wakeup_rows], "right") - 1
+        out[wakeup_rows[last >= 0]] = switches.after[of_cpu[last[last >= 0]]]
     return out
 
 
 def _points(schedule: Schedule) -> _Events:
-    found = schedule.points
-    zero = np.zeros(len(found.cpu), np.int64)
-    return _Events(found.time_ns, found.record, zero, found.cpu, _who(found.thread, found.cpu), found.code, zero, zero,
-                   zero)  # fmt: skip
+    points = schedule.points
+    zero = np.zeros(len(points.cpu), np.int64)
+    return _Events(points.time_ns, points.record, zero, points.cpu, _who(points.thread, points.cpu), points.code, zero,
+                   zero, zero)  # fmt: skip
 
 
 def _states(schedule: Schedule) -> _Events:
-    found = schedule.states
-    zero = np.zeros(len(found.cpu), np.int64)
-    return _Events(found.time_ns, found.record, zero + 2, found.cpu, _who(found.thread, found.cpu),
-                   _code_of_value()[found.state], found.thread, found.prio, zero - 1)  # fmt: skip
+    states = schedule.states
+    zero = np.zeros(len(states.cpu), np.int64)
+    return _Events(states.time_ns, states.record, zero + 2, states.cpu, _who(states.thread, states.cpu),
+                   _code_of_value()[states.state], states.thread, states.prio, zero - 1)  # fmt: skip
 
 
 def _code_of_value() -> Ints:
@@ -259,16 +261,16 @@ def _without_early_wakeups(events: _Events) -> _Events:
     """
     ready, running = linux.state_codes()[READY], linux.state_codes()[RUNNING]
     is_state = events.code >> wire.CLASS_SHIFT == wire.WireClass.PR_TH
-    at = np.flatnonzero(is_state)
-    at = at[np.argsort(events.thread[at], kind="stable")]
-    code, thread = events.code[at], events.thread[at]
-    is_woken = (code == ready) & (events.rank[at] == 1)
+    rows = np.flatnonzero(is_state)
+    rows = rows[np.argsort(events.thread[rows], kind="stable")]
+    code, thread = events.code[rows], events.thread[rows]
+    is_woken = (code == ready) & (events.rank[rows] == 1)
     # The last state before that is no wake-up: its position, carried forward over wake-ups of the same thread.
-    position = np.where(is_woken, 0, np.arange(len(at)))
+    position = np.where(is_woken, 0, np.arange(len(rows)))
     last = np.maximum.accumulate(position)
     runs = (code[last] == running) & (thread[last] == thread) & ~is_woken[last]
     keep = np.ones(len(events.code), np.bool_)
-    keep[at[is_woken & runs]] = False
+    keep[rows[is_woken & runs]] = False
     return events.taken(keep)
 
 

@@ -58,8 +58,8 @@ def read_perf_data(path: Path, data: NDArray[np.uint8], problems: Problems) -> S
                                "perf was killed before it could finish the file; record it again")  # fmt: skip
     if end > len(data):
         problems.add("section-cut", f"{end - len(data):,} bytes of samples are missing", len(data))
-    found = Metadata()
-    _read_tracing_data(cursor, features, end, found, path)
+    metadata = Metadata()
+    _read_tracing_data(cursor, features, end, metadata, path)
     starts = _starts(data, begin, min(end, len(data)), order, problems)
     # Of these only numbers are read, neither times nor CPUs, wherever in the file they are.
     heads = Records(data, starts, starts, starts, np.full(len(starts), len(data)), "<" if order == "little" else ">")
@@ -68,28 +68,28 @@ def read_perf_data(path: Path, data: NDArray[np.uint8], problems: Problems) -> S
     if np.any(kind == _COMPRESSED):
         raise TraceFormatError(path, int(starts[kind == _COMPRESSED][0]), "its samples are compressed",
                                "record it without -z")  # fmt: skip
-    tasks = Tasks(dict(found.names))
+    tasks = Tasks(dict(metadata.names))
     _read_tasks(heads, everything[kind == _COMM], everything[kind == _FORK], tasks)
     _report_lost(heads, everything[kind == _LOST], everything[kind == _LOST_SAMPLES], problems)
     rows = everything[kind == _SAMPLE]
     if sample_type & _IDENTIFIER:  # other kinds of samples have other layouts
         rows = rows[np.isin(heads.numbers(rows, _WORD, 8, is_signed=True), identifiers)]
     samples = _samples(heads, rows, sample_type, tasks)
-    seen = schedule_of(samples, found.formats, tasks)
+    seen = schedule_of(samples, metadata.formats, tasks)
     if seen.unknown:
         problems.add("unknown-events", "the file brings no format for these tracepoints", None, seen.unknown)
     return Schedule("perf.data of perf", (), seen.switches, seen.wakeups, seen.points, tasks,
-                    RecordDetails(samples, found.formats))  # fmt: skip
+                    RecordDetails(samples, metadata.formats))  # fmt: skip
 
 
 def _tracepoints(cursor: Cursor, head: dict[str, int], path: Path) -> tuple[int, Ints]:
     """Return what samples of tracepoints hold, and the identifiers of those samples; all must hold the same."""
-    size, at, total = head["attr_size"], head["attrs_at"], head["attrs_bytes"]
+    size, list_offset, total = head["attr_size"], head["attrs_at"], head["attrs_bytes"]
     if not 64 <= size <= 4096 or not size <= total <= 1 << 24:
         raise TraceFormatError(path, 16, "the list of what was recorded has an impossible size",
                                "the file is damaged; record it again")  # fmt: skip
     kinds, identifiers = set(), [0]
-    for start in range(at, at + total - size + 1, size):
+    for start in range(list_offset, list_offset + total - size + 1, size):
         cursor.at = start
         if cursor.number(4, "what was recorded") != _TRACEPOINT:
             continue
@@ -99,28 +99,28 @@ def _tracepoints(cursor: Cursor, head: dict[str, int], path: Path) -> tuple[int,
         cursor.at, length = cursor.number(8, "identifiers"), cursor.number(8, "identifiers")
         identifiers += [cursor.number(8, "identifiers") for _ in range(min(length, 1 << 20) // 8)]
     if not kinds:
-        raise TraceFormatError(path, at, "no tracepoints were recorded", _RECORD)
+        raise TraceFormatError(path, list_offset, "no tracepoints were recorded", _RECORD)
     kind, needed = min(kinds), _TID | _TIME | _CPU | _RAW
     if len(kinds) > 1 or kind & _READ:
-        raise TraceFormatError(path, at, "its samples of tracepoints are of several layouts", _RECORD)
+        raise TraceFormatError(path, list_offset, "its samples of tracepoints are of several layouts", _RECORD)
     if kind & needed != needed:
         lacking = ", ".join(name for bit, name in _NAMES.items() if not kind & bit)
-        raise TraceFormatError(path, at, f"its samples have no {lacking}", _RECORD)
+        raise TraceFormatError(path, list_offset, f"its samples have no {lacking}", _RECORD)
     return kind, np.array(identifiers, np.uint64).astype(np.int64)
 
 
-def _read_tracing_data(cursor: Cursor, features: int, at: int, found: Metadata, path: Path) -> None:
+def _read_tracing_data(cursor: Cursor, features: int, features_offset: int, metadata: Metadata, path: Path) -> None:
     """Read the formats of tracepoints, which follow the samples."""
     if not features >> _TRACING_DATA & 1:
         raise TraceFormatError(path, 72, "it brings no formats of tracepoints", "record tracepoints: perf sched record")
-    cursor.at = at + 16 * (features & (1 << _TRACING_DATA) - 1).bit_count()
+    cursor.at = features_offset + 16 * (features & (1 << _TRACING_DATA) - 1).bit_count()
     cursor.at = cursor.number(8, "the formats of tracepoints")
     if cursor.take(len(TRACING_MAGIC), "the formats of tracepoints") != TRACING_MAGIC:
         raise TraceFormatError(path, cursor.at, "the formats of tracepoints are damaged", "record it again")
     version = cursor.text("the formats of tracepoints")
     cursor.order = "big" if cursor.number(1, "the byte order") else "little"
     cursor.take(5, "sizes of words and pages")
-    read_all(cursor, found, has_names=version >= "0.6")
+    read_all(cursor, metadata, has_names=version >= "0.6")
 
 
 def _starts(data: NDArray[np.uint8], begin: int, end: int, order: ByteOrder, problems: Problems) -> Ints:
@@ -130,10 +130,10 @@ def _starts(data: NDArray[np.uint8], begin: int, end: int, order: ByteOrder, pro
     began there; joining that with itself doubles the steps.
     """
     word = np.dtype("<u2" if order == "little" else ">u2")
-    found, at = [], begin
-    while at + _WORD <= end:
-        count = min(1 << _BLOCK_SHIFT, (end - at) // _WORD)
-        block = data[at : at + count * _WORD].reshape(count, _WORD)
+    starts_by_block, block_offset = [], begin
+    while block_offset + _WORD <= end:
+        count = min(1 << _BLOCK_SHIFT, (end - block_offset) // _WORD)
+        block = data[block_offset : block_offset + count * _WORD].reshape(count, _WORD)
         steps = np.ascontiguousarray(block[:, 6:]).view(word)[:, 0].astype(np.int64) // _WORD
         reached = np.zeros(count + 1, np.bool_)
         reached[0] = True
@@ -141,23 +141,25 @@ def _starts(data: NDArray[np.uint8], begin: int, end: int, order: ByteOrder, pro
         for _ in range(_BLOCK_SHIFT + 1):
             reached[further[reached]] = True
             further = further[further]
-        here = np.flatnonzero(reached[:count])
-        found.append(at + here * _WORD)
-        last = int(here[-1])
+        words = np.flatnonzero(reached[:count])
+        starts_by_block.append(block_offset + words * _WORD)
+        last = int(words[-1])
         if not steps[last]:  # no record is so short, and none follows it
-            problems.add("section-cut", "a record of no length; what follows it is left out", at + last * _WORD)
-            found[-1] = found[-1][:-1]
+            problems.add(
+                "section-cut", "a record of no length; what follows it is left out", block_offset + last * _WORD
+            )
+            starts_by_block[-1] = starts_by_block[-1][:-1]
             break
-        at += (last + int(steps[last])) * _WORD
-    starts = np.concatenate(found) if found else np.empty(0, np.int64)
-    return starts[:-1] if len(starts) and at > end else starts
+        block_offset += (last + int(steps[last])) * _WORD
+    starts = np.concatenate(starts_by_block) if starts_by_block else np.empty(0, np.int64)
+    return starts[:-1] if len(starts) and block_offset > end else starts
 
 
 def _read_tasks(heads: Records, comms: Ints, forks: Ints, tasks: Tasks) -> None:
     """Read which thread is called what, and whose it is."""
     for rows in (comms, forks):
-        at = (8, 12) if rows is comms else (8, 16)
-        process, thread = (heads.numbers(rows, offset, 4, is_signed=True).tolist() for offset in at)
+        offsets = (8, 12) if rows is comms else (8, 16)
+        process, thread = (heads.numbers(rows, offset, 4, is_signed=True).tolist() for offset in offsets)
         tasks.process.update(zip(thread, process, strict=True))
     for row, thread in zip(comms.tolist(), heads.numbers(comms, 12, 4, is_signed=True).tolist(), strict=True):
         start = int(heads.at[row]) + 16
@@ -170,8 +172,8 @@ def _report_lost(heads: Records, lost: Ints, lost_samples: Ints, problems: Probl
     count = int(heads.numbers(lost, 16, 8, is_signed=False).sum() + heads.numbers(lost_samples, 8, 8,
                                                                                   is_signed=False).sum())  # fmt: skip
     if count:
-        first = int(heads.at[lost[0]] if len(lost) else heads.at[lost_samples[0]])
-        problems.add("lost-events", "perf was too slow: so many samples are missing", first, count)
+        offset = int(heads.at[lost[0]] if len(lost) else heads.at[lost_samples[0]])
+        problems.add("lost-events", "perf was too slow: so many samples are missing", offset, count)
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,12 +185,12 @@ class _Offsets:
 
 
 def _offsets(sample_type: int) -> _Offsets:
-    at, offsets = _WORD, {}
+    offset, offsets = _WORD, {}
     for part in _BEFORE_READ:
         if sample_type & part:
-            offsets[part] = at
-            at += _WORD
-    return _Offsets(offsets, at)
+            offsets[part] = offset
+            offset += _WORD
+    return _Offsets(offsets, offset)
 
 
 def _samples(heads: Records, rows: Ints, sample_type: int, tasks: Tasks) -> Records:
@@ -200,10 +202,10 @@ def _samples(heads: Records, rows: Ints, sample_type: int, tasks: Tasks) -> Reco
         raw_at += _WORD + _WORD * np.clip(depth, 0, 1 << 13)
     begin = heads.at[rows]
     length = heads.numbers(rows, 6, 2, is_signed=False)
-    at = np.minimum(begin + raw_at, len(heads.data) - 4)
-    sizes = Records(heads.data, at, at, at, np.full(len(at), 4), heads.order)
-    size = sizes.numbers(np.arange(len(at)), 0, 4, is_signed=False)
-    size = np.clip(size, 0, np.maximum(begin + length - at - 4, 0))
+    size_offset = np.minimum(begin + raw_at, len(heads.data) - 4)
+    sizes = Records(heads.data, size_offset, size_offset, size_offset, np.full(len(size_offset), 4), heads.order)
+    size = sizes.numbers(np.arange(len(size_offset)), 0, 4, is_signed=False)
+    size = np.clip(size, 0, np.maximum(begin + length - size_offset - 4, 0))
     thread_at = offsets.at[_TID]
     process = heads.numbers(rows, thread_at, 4, is_signed=True)
     thread = heads.numbers(rows, thread_at + 4, 4, is_signed=True)
@@ -213,5 +215,5 @@ def _samples(heads: Records, rows: Ints, sample_type: int, tasks: Tasks) -> Reco
             tasks.process.setdefault(number, owner)
     return Records(
         heads.data, heads.numbers(rows, offsets.at[_TIME], 8, is_signed=True),
-        heads.numbers(rows, offsets.at[_CPU], 4, is_signed=False), at + 4, size, heads.order,
+        heads.numbers(rows, offsets.at[_CPU], 4, is_signed=False), size_offset + 4, size, heads.order,
     )  # fmt: skip

@@ -45,9 +45,9 @@ _DIGITS: Final = 9  # of a second in nanoseconds
 _NS_PER_S: Final = 1_000_000_000
 
 
-def looks_like(first: bytes) -> bool:
+def looks_like(first_bytes: bytes) -> bool:
     """Return whether the first bytes of a file are such lines."""
-    return b"\0" not in first and _LINE.search(first) is not None
+    return b"\0" not in first_bytes and _LINE.search(first_bytes) is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,40 +118,37 @@ def read_perf_script(path: Path, data: NDArray[np.uint8], problems: Problems) ->
 
 
 def _lines(data: NDArray[np.uint8], problems: Problems) -> _Lines:
-    found: list[tuple[bytes, ...]] = []
-    at, strange = 0, 0
-    while at < len(data):
-        block = data[at : at + _BLOCK].tobytes()
+    matches: list[tuple[bytes, ...]] = []
+    block_start, strange = 0, 0
+    while block_start < len(data):
+        block = data[block_start : block_start + _BLOCK].tobytes()
         end = block.rfind(b"\n") + 1
         block = block[: end or len(block)].replace(b"\r\n", b"\n")
-        here = _LINE.findall(block)
+        lines = _LINE.findall(block)
         strange += len(re.findall(rb"^[^\s#].*$", block, re.MULTILINE)) + len(
-            re.findall(rb"^[ \t]+[^\s#].*$", block, re.MULTILINE)) - len(here)  # fmt: skip
-        found += here
-        at += end or len(block)
+            re.findall(rb"^[ \t]+[^\s#].*$", block, re.MULTILINE)) - len(lines)  # fmt: skip
+        matches += lines
+        block_start += end or len(block)
     if strange > 0:
         problems.add("foreign-line", "lines that are no events: heads, stacks, or of another program", None, strange)
-    columns = list(zip(*found, strict=True)) or [()] * _LINE.groups
-    first, second = _numbers(columns[1]), _numbers([value or b"-1" for value in columns[2]])
-    has_process = second >= 0
+    columns = list(zip(*matches, strict=True)) or [()] * _LINE.groups
+    before_slash, behind_slash = _numbers(columns[1]), _numbers([value or b"-1" for value in columns[2]])
+    has_process = behind_slash >= 0
     digits = np.array([_DIGITS - len(value) for value in columns[5]], np.int64)
     time_ns = _numbers(columns[4]) * _NS_PER_S + _numbers(columns[5]) * 10**digits
-    return _Lines(
-        time_ns, _numbers(columns[3]), np.where(has_process, first, -1), np.where(has_process, second, first),
-        list(columns[0]), list(columns[6]), list(columns[7]),
-    )  # fmt: skip
+    process, thread = np.where(has_process, before_slash, -1), np.where(has_process, behind_slash, before_slash)
+    return _Lines(time_ns, _numbers(columns[3]), process, thread, list(columns[0]), list(columns[6]), list(columns[7]))
 
 
 def _numbers(column: tuple[bytes, ...] | list[bytes]) -> Ints:
     return np.array(column, np.bytes_).astype(np.int64) if len(column) else np.empty(0, np.int64)
 
 
-def _columns(found: list[tuple[bytes, ...]], half: int) -> tuple[list[list[bytes]], NDArray[np.bool_]]:
+def _columns(matches: list[tuple[bytes, ...]], half: int) -> tuple[list[list[bytes]], NDArray[np.bool_]]:
     """Return the columns of matches of which one of two spellings is used, and which lines match at all."""
-    columns = [[one or other for one, other in zip(first, second, strict=True)]
-               for first, second in zip(*(list(zip(*found, strict=True))[part] for part in (slice(half),
-                                                                                          slice(half, None))),
-                                        strict=True)]  # fmt: skip
+    spellings = list(zip(*matches, strict=True))
+    pairs = zip(spellings[:half], spellings[half:], strict=True)
+    columns = [[one or other for one, other in zip(*pair, strict=True)] for pair in pairs]
     return columns, np.array([bool(value) for value in columns[1]], np.bool_)
 
 

@@ -41,21 +41,21 @@ from satview.store.problems import Problems
 _TEXTS = 5
 
 
-def _column(found: Fields, number: int) -> tuple[Ints, Ints]:
+def _column(bundles: Fields, number: int) -> tuple[Ints, Ints]:
     """Return the numbers of a packed field of all messages, and the message of each."""
     values, owners = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
-    for row in found.bytes_rows(number).tolist():  # one per bundle, which holds many events
-        part = packed(found.data, int(found.value[row]), int(found.length[row]))
+    for row in bundles.bytes_rows(number).tolist():  # one per bundle, which holds many events
+        part = packed(bundles.data, int(bundles.value[row]), int(bundles.length[row]))
         values.append(part)
-        owners.append(np.full(len(part), found.message[row], np.int64))
+        owners.append(np.full(len(part), bundles.message[row], np.int64))
     return np.concatenate(values), np.concatenate(owners)
 
 
-def _aligned(found: Fields, owner: Ints, number: int, default: int) -> Ints:
+def _aligned(bundles: Fields, owner: Ints, number: int, default: int) -> Ints:
     """Return a column with as many numbers per message as another one has; the default where it has fewer."""
-    values, owners = _column(found, number)
+    values, owners = _column(bundles, number)
     out = np.full(len(owner), default, np.int64)
-    rank, count = _rank(owner), np.bincount(owners, minlength=found.messages)
+    rank, count = _rank(owner), np.bincount(owners, minlength=bundles.messages)
     start = np.concatenate(([0], np.cumsum(count)))
     is_there = rank < count[owner]
     out[is_there] = values[(start[owner] + rank)[is_there]]
@@ -66,65 +66,65 @@ def _rank(owner: Ints) -> Ints:
     """Return the position of each element among those of its message."""
     if not len(owner):
         return owner
-    first = np.flatnonzero(np.append(True, owner[1:] != owner[:-1]))
-    return np.arange(len(owner)) - np.repeat(first, np.diff(np.append(first, len(owner))))
+    first_rows = np.flatnonzero(np.append(True, owner[1:] != owner[:-1]))
+    return np.arange(len(owner)) - np.repeat(first_rows, np.diff(np.append(first_rows, len(owner))))
 
 
 def _times(deltas: Ints, owner: Ints) -> Ints:
     """Return times from differences, which begin again in each message."""
     total = np.cumsum(deltas)
-    first = np.flatnonzero(np.append(True, owner[1:] != owner[:-1])) if len(owner) else owner
-    base = total[first] - deltas[first]
-    return total - np.repeat(base, np.diff(np.append(first, len(owner))))
+    first_rows = np.flatnonzero(np.append(True, owner[1:] != owner[:-1])) if len(owner) else owner
+    base = total[first_rows] - deltas[first_rows]
+    return total - np.repeat(base, np.diff(np.append(first_rows, len(owner))))
 
 
-def _add_compact_names(found: Fields, owner: Ints, thread: Ints, index: Ints, tasks: Tasks) -> None:
-    rows = found.bytes_rows(_TEXTS)
-    start = np.searchsorted(found.message[rows], np.arange(found.messages + 1))
-    at = start[owner] + index
-    is_there = (index >= 0) & (at < start[owner + 1]) & (thread > 0)
-    pairs = np.unique(np.stack((thread[is_there], at[is_there]), axis=1), axis=0)
+def _add_compact_names(bundles: Fields, owner: Ints, thread: Ints, index: Ints, tasks: Tasks) -> None:
+    rows = bundles.bytes_rows(_TEXTS)
+    start = np.searchsorted(bundles.message[rows], np.arange(bundles.messages + 1))
+    text_row = start[owner] + index
+    is_there = (index >= 0) & (text_row < start[owner + 1]) & (thread > 0)
+    pairs = np.unique(np.stack((thread[is_there], text_row[is_there]), axis=1), axis=0)
     for number, text in pairs.tolist():
-        tasks.names.setdefault(number, found.text_at(int(rows[text])))
+        tasks.names.setdefault(number, bundles.text_at(int(rows[text])))
 
 
-def compact_switches(found: Fields, cpu_of: NDArray[np.int64], first: int, tasks: Tasks) -> Switches:
+def compact_switches(bundles: Fields, cpu_of: NDArray[np.int64], first_record: int, tasks: Tasks) -> Switches:
     """Return the switches of compact bundles.
 
     A bundle says who gets the CPU; who leaves it is who had got it before, in the bundles of that CPU.
 
     Args:
-        found: The compact parts of bundles.
+        bundles: The compact parts of bundles.
         cpu_of: int64 (messages,), their CPUs.
-        first: Number of the first record.
+        first_record: Number of the first record.
         tasks: Receives the names of threads.
     """
-    deltas, owner = _column(found, 1)
+    deltas, owner = _column(bundles, 1)
     if not len(deltas):
         return Switches()
-    time, after = _times(deltas, owner), _aligned(found, owner, 3, -1)
-    states, which = np.unique(_aligned(found, owner, 2, 0), return_inverse=True)
+    time, after = _times(deltas, owner), _aligned(bundles, owner, 3, -1)
+    states, which = np.unique(_aligned(bundles, owner, 2, 0), return_inverse=True)
     values = np.array([lane_value(state, STATE_FLAGS) for state in states.tolist()], np.int64)
-    prio, cpu = _aligned(found, owner, 4, 0), cpu_of[owner]
-    _add_compact_names(found, owner, after, _aligned(found, owner, 6, -1), tasks)
+    prio, cpu = _aligned(bundles, owner, 4, 0), cpu_of[owner]
+    _add_compact_names(bundles, owner, after, _aligned(bundles, owner, 6, -1), tasks)
     order = np.lexsort((np.arange(len(time)), time, cpu))
     before, before_prio = np.full(len(time), -1, np.int64), np.zeros(len(time), np.int64)
     same = np.flatnonzero(cpu[order[1:]] == cpu[order[:-1]])
     before[order[same + 1]], before_prio[order[same + 1]] = after[order[same]], prio[order[same]]
-    return Switches(time, first + np.arange(len(time), dtype=np.int64), cpu, before, before_prio, values[which], after,
-                    prio)  # fmt: skip
+    return Switches(time, first_record + np.arange(len(time), dtype=np.int64), cpu, before, before_prio, values[which],
+                    after, prio)  # fmt: skip
 
 
-def compact_wakeups(found: Fields, cpu_of: NDArray[np.int64], first: int, tasks: Tasks) -> WakeUps:
+def compact_wakeups(bundles: Fields, cpu_of: NDArray[np.int64], first_record: int, tasks: Tasks) -> WakeUps:
     """Return the wake-ups of compact bundles, arguments as `compact_switches`; they do not say who the waker was."""
-    deltas, owner = _column(found, 7)
+    deltas, owner = _column(bundles, 7)
     if not len(deltas):
         return WakeUps()
-    thread = _aligned(found, owner, 8, -1)
-    _add_compact_names(found, owner, thread, _aligned(found, owner, 11, -1), tasks)
+    thread = _aligned(bundles, owner, 8, -1)
+    _add_compact_names(bundles, owner, thread, _aligned(bundles, owner, 11, -1), tasks)
     return WakeUps(
-        _times(deltas, owner), first + np.arange(len(deltas), dtype=np.int64), cpu_of[owner],
-        np.full(len(deltas), -1, np.int64), thread, _aligned(found, owner, 10, 0), _aligned(found, owner, 9, -1),
+        _times(deltas, owner), first_record + np.arange(len(deltas), dtype=np.int64), cpu_of[owner],
+        np.full(len(deltas), -1, np.int64), thread, _aligned(bundles, owner, 10, 0), _aligned(bundles, owner, 9, -1),
     )  # fmt: skip
 
 
@@ -155,15 +155,15 @@ _TOP_FIELDS: Final = frozenset(
 )
 
 
-def looks_like(first: bytes) -> bool:
+def looks_like(first_bytes: bytes) -> bool:
     """Return whether a file begins as a trace: fields number 1 that are packets, whose fields are known ones."""
-    if not first or first[0] != _PACKET << 3 | 2:
+    if not first_bytes or first_bytes[0] != _PACKET << 3 | 2:
         return False
-    data = np.frombuffer(first, np.uint8)
+    data = np.frombuffer(first_bytes, np.uint8)
     top = fields_of(data, np.zeros(1, np.int64), np.full(1, len(data), np.int64))
     packets = np.flatnonzero((top.number == _PACKET) & (top.length >= 0))
     if not len(packets):  # the first one is longer than what was read
-        tag = packed(data, _behind_length(first), _MOST_TAG)
+        tag = packed(data, _behind_length(first_bytes), _MOST_TAG)
         return len(tag) > 0 and int(tag[0]) >> 3 in _TOP_FIELDS
     if len(packets) != len(top.number):
         return False
@@ -171,12 +171,12 @@ def looks_like(first: bytes) -> bool:
     return bool(len(inner.number)) and not inner.is_bad.any() and bool(_TOP_FIELDS & set(inner.number.tolist()))
 
 
-def _behind_length(first: bytes) -> int:
+def _behind_length(first_bytes: bytes) -> int:
     """Return where the first packet begins: behind its mark and its length."""
-    at = 1
-    while at < len(first) and first[at] & 0x80:
-        at += 1
-    return at + 1
+    end = 1
+    while end < len(first_bytes) and first_bytes[end] & 0x80:
+        end += 1
+    return end + 1
 
 
 @cache
@@ -203,15 +203,15 @@ def read_perfetto(path: Path, data: NDArray[np.uint8], problems: Problems) -> Sc
     kernel = kernel_states(packets, tasks, _FIRST_STATE, problems)
     tracks.read(packets, tasks, kernel.number_of)
     bundles, _ = packets.inner(_FTRACE)
-    found = _ftrace(data, bundles, tasks, problems)
+    ftrace = _ftrace(data, bundles, tasks, problems)
     slices = _slices(packets, tracks, problems)
     is_own = len(slices.states.time_ns) > 0
     if is_own:
         _number_again(tasks)
     switches, states = (
-        _with_states(found.switches, slices, kernel.states) if is_own else (found.switches, slices.states)
+        _with_states(ftrace.switches, slices, kernel.states) if is_own else (ftrace.switches, slices.states)
     )
-    points, of_kernel, says = [found.points, slices.points, kernel.points], kernel.states, _LINUX
+    points, of_kernel, says = [ftrace.points, slices.points, kernel.points], kernel.states, _LINUX
     if is_own:
         points.append(_end(packets))
         # Slices have the names of all states but RUNNING.
@@ -219,10 +219,10 @@ def read_perfetto(path: Path, data: NDArray[np.uint8], problems: Problems) -> Sc
         says = "states have their names of QNX, events are slices"
     elif len(of_kernel.time_ns):
         says = _COARSE
-    records = RecordSpans.concatenated([found.records, kernel.records])
+    records = RecordSpans.concatenated([ftrace.records, kernel.records])
     return Schedule(
         "trace of Perfetto, written by satview" if is_own else "trace of Perfetto", (), switches,
-        WakeUps.concatenated([found.wakeups, slices.wakeups]), Points.concatenated(points), tasks,
+        WakeUps.concatenated([ftrace.wakeups, slices.wakeups]), Points.concatenated(points), tasks,
         PerfettoDetails(packets.data, records, Slices(slices.points.record, slices.names)),
         States.concatenated([states, of_kernel]), wakes_make_ready=not is_own, says=says,
     )  # fmt: skip
@@ -238,9 +238,9 @@ def _end(packets: Fields) -> Points:
 def _number_again(tasks: Tasks) -> None:
     """Take numbers and names of threads from their labels: satview's exports number threads again."""
     for number, label in list(tasks.names.items()):
-        if number > linux.FIRST_TID and (found := _LABEL.fullmatch(label)):
-            tasks.shown[number] = int(found[1])
-            tasks.names[number] = found[2] or ""
+        if number > linux.FIRST_TID and (parts := _LABEL.fullmatch(label)):
+            tasks.shown[number] = int(parts[1])
+            tasks.names[number] = parts[2] or ""
 
 
 # ---- packets -------------------------------------------------------------------------------------------------------
@@ -255,12 +255,12 @@ def _packets(path: Path, data: NDArray[np.uint8], problems: Problems) -> tuple[N
     packets, _ = top.inner(_PACKET)
     parts, size = [data], len(data)
     for row in packets.bytes_rows(_COMPRESSED).tolist():
-        at = int(packets.value[row])
-        part = _inflated(path, data[at : at + int(packets.length[row])], at, problems)
+        offset = int(packets.value[row])
+        part = _inflated(path, data[offset : offset + int(packets.length[row])], offset, problems)
         parts.append(part)
         size += len(part)
         if size > _MOST_BYTES:
-            raise TraceFormatError(path, at, "its packets unpack to more than 8 GiB", "record a shorter trace")
+            raise TraceFormatError(path, offset, "its packets unpack to more than 8 GiB", "record a shorter trace")
     if len(parts) > 1:
         edges = np.cumsum([0, *(len(part) for part in parts)])
         data = np.concatenate(parts)
@@ -273,16 +273,16 @@ def _packets(path: Path, data: NDArray[np.uint8], problems: Problems) -> tuple[N
     return data, packets
 
 
-def _inflated(path: Path, packed: NDArray[np.uint8], at: int, problems: Problems) -> NDArray[np.uint8]:
+def _inflated(path: Path, packed: NDArray[np.uint8], offset: int, problems: Problems) -> NDArray[np.uint8]:
     most = min(_MOST_INNER, _RATIO_MAX * len(packed) + 4096)
     unpacker = zlib.decompressobj()
     try:
         content = unpacker.decompress(packed.tobytes(), most)
     except zlib.error as error:
-        problems.add("section-cut", f"a packed part is damaged ({error})", at)
+        problems.add("section-cut", f"a packed part is damaged ({error})", offset)
         return np.empty(0, np.uint8)
     if unpacker.unconsumed_tail:
-        raise TraceFormatError(path, at, "a packed part unpacks to more than a trace does",
+        raise TraceFormatError(path, offset, "a packed part unpacks to more than a trace does",
                                "unpack it with `traceconv` if you trust it")  # fmt: skip
     return np.frombuffer(content, np.uint8)
 
@@ -295,10 +295,10 @@ def _read_trees(packets: Fields, tasks: Tasks) -> None:
     trees, _ = packets.inner(_TREE)
     processes, _ = trees.inner(1)
     for pid, name in zip(processes.numbers(1).tolist(), processes.texts(3), strict=True):
-        first = name.split("\0", 1)[0].rsplit("/", 1)[-1]
-        if pid > 0 and first:
+        program = name.split("\0", 1)[0].rsplit("/", 1)[-1]
+        if pid > 0 and program:
             tasks.process[pid] = pid
-            tasks.process_names[pid] = first
+            tasks.process_names[pid] = program
     threads, _ = trees.inner(2)
     for tid, process, name in zip(threads.numbers(1).tolist(), threads.numbers(3).tolist(), threads.texts(2),
                                   strict=True):  # fmt: skip
@@ -358,14 +358,14 @@ class _Tracks:
 
 
 @dataclass(frozen=True, slots=True)
-class _Found:
+class _Ftrace:
     switches: Switches
     wakeups: WakeUps
     points: Points
     records: RecordSpans
 
 
-def _ftrace(data: NDArray[np.uint8], bundles: Fields, tasks: Tasks, problems: Problems) -> _Found:
+def _ftrace(data: NDArray[np.uint8], bundles: Fields, tasks: Tasks, problems: Problems) -> _Ftrace:
     """Return the switches, wake-ups and other events of all bundles; records are numbered in the order of the file."""
     lost = np.flatnonzero(bundles.numbers(3))
     cpu_of = bundles.numbers(1)
@@ -381,25 +381,25 @@ def _ftrace(data: NDArray[np.uint8], bundles: Fields, tasks: Tasks, problems: Pr
     def of(*numbers: int) -> Ints:
         return np.flatnonzero(np.isin(number, numbers))
 
-    at = of(_SWITCH)
-    inner = fields_of(data, begin[at], end[at])
+    event_rows = of(_SWITCH)
+    inner = fields_of(data, begin[event_rows], end[event_rows])
     states, which = np.unique(inner.numbers(4), return_inverse=True)
     values = np.array([lane_value(state, STATE_FLAGS) for state in states.tolist()] or [0], np.int64)
     _add_names(inner, 2, 1, tasks)
     _add_names(inner, 6, 5, tasks)
-    switches = Switches(time[row[at]], row[at], cpu[row[at]], inner.numbers(2), inner.numbers(3), values[which],
-                        inner.numbers(6), inner.numbers(7))  # fmt: skip
+    switches = Switches(time[row[event_rows]], row[event_rows], cpu[row[event_rows]], inner.numbers(2),
+                        inner.numbers(3), values[which], inner.numbers(6), inner.numbers(7))  # fmt: skip
     is_waking = bool(len(of(_WAKING)))
     compact, in_bundle = bundles.inner(4)
-    first = len(time)  # records of the compact form follow
-    more = compact_switches(compact, cpu_of[in_bundle], first, tasks)
+    first_compact = len(time)  # records of the compact form follow
+    more = compact_switches(compact, cpu_of[in_bundle], first_compact, tasks)
     woken = compact_wakeups(compact, cpu_of[in_bundle], _FIRST_WAKE, tasks)
     wakes = (_WAKING, _WAKEUP_NEW) if is_waking or len(woken.time_ns) else (_WAKEUP, _WAKEUP_NEW)
-    at = of(*wakes)
-    inner = fields_of(data, begin[at], end[at])
+    event_rows = of(*wakes)
+    inner = fields_of(data, begin[event_rows], end[event_rows])
     _add_names(inner, 2, 1, tasks)
-    wakeups = WakeUps(time[row[at]], row[at], cpu[row[at]], pid[row[at]], inner.numbers(2), inner.numbers(3),
-                      inner.numbers(5, -1))  # fmt: skip
+    wakeups = WakeUps(time[row[event_rows]], row[event_rows], cpu[row[event_rows]], pid[row[event_rows]],
+                      inner.numbers(2), inner.numbers(3), inner.numbers(5, -1))  # fmt: skip
     other = np.flatnonzero(~np.isin(number, (_SWITCH, *wakes)))
     codes = np.full(int(number.max(initial=0)) + 1, linux.POINT, np.int64)
     for known, code in _codes().items():
@@ -407,15 +407,15 @@ def _ftrace(data: NDArray[np.uint8], bundles: Fields, tasks: Tasks, problems: Pr
             codes[known] = code
     points = Points(time[row[other]], row[other], cpu[row[other]], pid[row[other]], codes[number[other]])
     records = RecordSpans(row[other], number[other], begin[other], end[other])
-    return _Found(Switches.concatenated([switches, more]), WakeUps.concatenated([wakeups, woken]), points, records)
+    return _Ftrace(Switches.concatenated([switches, more]), WakeUps.concatenated([wakeups, woken]), points, records)
 
 
 def _add_names(inner: Fields, number: int, name: int, tasks: Tasks) -> None:
     """Add the names of threads that events spell out, the last one of each."""
-    at = inner.bytes_rows(name)
-    threads = inner.numbers(number)[inner.message[at]]
+    name_rows = inner.bytes_rows(name)
+    threads = inner.numbers(number)[inner.message[name_rows]]
     numbers, last = np.unique(threads[::-1], return_index=True)
-    for thread, row in zip(numbers.tolist(), at[len(at) - 1 - last].tolist(), strict=True):
+    for thread, row in zip(numbers.tolist(), name_rows[len(name_rows) - 1 - last].tolist(), strict=True):
         if thread > 0:
             tasks.names.setdefault(thread, inner.text_at(row))
 
@@ -455,9 +455,9 @@ def _slices(packets: Fields, tracks: _Tracks, problems: Problems) -> _Slices:
     is_state &= (thread > 0) & (value >= 0)
     zero = np.zeros(len(time), np.int64)
     record = _FIRST_SLICE + np.arange(len(time), dtype=np.int64)
-    at = np.flatnonzero(is_state & (kind == _BEGIN) & ~is_odd)
-    states = States(time[at], record[at], zero[at], thread[at], value[at], zero[at])
-    over = np.flatnonzero((kind == _END) & np.isin(track, track[at]) & ~is_odd)
+    begins = np.flatnonzero(is_state & (kind == _BEGIN) & ~is_odd)
+    states = States(time[begins], record[begins], zero[begins], thread[begins], value[begins], zero[begins])
+    over = np.flatnonzero((kind == _END) & np.isin(track, track[begins]) & ~is_odd)
     ends = States(time[over], record[over] - _FIRST_SLICE, zero[over], thread[over], zero[over] + UNKNOWN,
                   zero[over])  # fmt: skip
     category = np.array(categories.texts)[categories.code]
@@ -504,7 +504,7 @@ def _names(packets: Fields, packet: Ints, events: Fields) -> TextColumn:
     known = dict(zip(keys, entries.texts(2), strict=True))
     used = np.stack((sequence[packet[is_numbered]], number[is_numbered]), axis=1)
     used, which = np.unique(used, axis=0, return_inverse=True)
-    texts = tuple(known.get((each[0], each[1]), "") for each in used.tolist())
+    texts = tuple(known.get((pair[0], pair[1]), "") for pair in used.tolist())
     code = spelled.code.copy()
     code[is_numbered] = len(spelled.texts) + which.reshape(-1)
     return TextColumn(code, spelled.texts + texts)
@@ -521,10 +521,10 @@ def _with_states(switches: Switches, slices: _Slices, of_kernel: States) -> tupl
     A state that ends where nothing follows ends where events are missing: the thread's state is unknown from there on.
     """
     states, ends = slices.states, slices.ends
-    at = _match(switches.before, switches.time_ns, states.thread, states.time_ns)
-    state = np.where(at >= 0, states.state[np.maximum(at, 0)], UNKNOWN)
+    state_row = _match(switches.before, switches.time_ns, states.thread, states.time_ns)
+    state = np.where(state_row >= 0, states.state[np.maximum(state_row, 0)], UNKNOWN)
     keep = np.ones(len(states.time_ns), np.bool_)
-    keep[at[at >= 0]] = False
+    keep[state_row[state_row >= 0]] = False
     is_followed = _match(ends.thread, ends.time_ns, states.thread, states.time_ns) >= 0
     is_followed |= _match(ends.thread, ends.time_ns, switches.after, switches.time_ns) >= 0
     runs = of_kernel.taken(of_kernel.state == RUNNING)
@@ -538,12 +538,12 @@ def _match(thread: Ints, time_ns: Ints, of_thread: Ints, at_ns: Ints) -> Ints:
     if not len(of_thread):
         return np.full(len(thread), -1, np.int64)
     known, rank = np.unique(of_thread, return_inverse=True)
-    first, span = int(at_ns.min()), int(np.ptp(at_ns)) + 1
-    key = rank * span + (at_ns - first)
+    first_ns, span = int(at_ns.min()), int(np.ptp(at_ns)) + 1
+    key = rank * span + (at_ns - first_ns)
     order = np.argsort(key, kind="stable")
-    mine = np.searchsorted(known, thread)
-    is_there = (mine < len(known)) & (time_ns >= first) & (time_ns < first + span)
-    is_there &= known[np.minimum(mine, len(known) - 1)] == thread
-    sought = mine * span + (time_ns - first)
+    thread_rank = np.searchsorted(known, thread)
+    is_there = (thread_rank < len(known)) & (time_ns >= first_ns) & (time_ns < first_ns + span)
+    is_there &= known[np.minimum(thread_rank, len(known) - 1)] == thread
+    sought = thread_rank * span + (time_ns - first_ns)
     position = np.minimum(np.searchsorted(key[order], sought), len(key) - 1)
     return np.where(is_there & (key[order][position] == sought), order[position], -1)

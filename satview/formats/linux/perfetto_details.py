@@ -58,20 +58,20 @@ class Fields:
     def numbers(self, number: int, default: int = 0) -> Ints:
         """Return a field of numbers, int64 (messages,), its last one; the default where a message has none."""
         out = np.full(self.messages, default, np.int64)
-        at = np.flatnonzero((self.number == number) & (self.length < 0))
-        out[self.message[at]] = self.value[at]
+        rows = np.flatnonzero((self.number == number) & (self.length < 0))
+        out[self.message[rows]] = self.value[rows]
         return out
 
     def inner(self, number: int) -> tuple[Fields, Ints]:
         """Return the fields of the messages within a field, and of which message each is, int64 (n,)."""
-        at = np.flatnonzero((self.number == number) & (self.length >= 0))
-        return fields_of(self.data, self.value[at], self.value[at] + self.length[at]), self.message[at]
+        rows = np.flatnonzero((self.number == number) & (self.length >= 0))
+        return fields_of(self.data, self.value[rows], self.value[rows] + self.length[rows]), self.message[rows]
 
     def texts(self, number: int) -> list[str]:
         """Return a field of texts by message, the first of several, empty for none; for messages that are few."""
         out = [""] * self.messages
-        for at in self.bytes_rows(number)[::-1].tolist():
-            out[int(self.message[at])] = self.text_at(at)
+        for row in self.bytes_rows(number)[::-1].tolist():
+            out[int(self.message[row])] = self.text_at(row)
         return out
 
     def text_at(self, row: int) -> str:
@@ -81,16 +81,16 @@ class Fields:
 
     def text_column(self, number: int) -> TextColumn:
         """Return a field of texts of which few are different; text 0 is empty, for messages without."""
-        at = self.bytes_rows(number)
+        text_rows = self.bytes_rows(number)
         code, texts = np.zeros(self.messages, np.int64), [""]
-        length = np.minimum(self.length[at], _MOST_TEXT)
+        length = np.minimum(self.length[text_rows], _MOST_TEXT)
         for size in np.unique(length[length > 0]).tolist():
-            rows = at[length == size]
+            rows = text_rows[length == size]
             raw = self.data[self.value[rows][:, None] + np.arange(size)]
             raw = np.ascontiguousarray(raw).view(np.dtype((np.void, size)))[:, 0]
             different, which = np.unique(raw, return_inverse=True)
             code[self.message[rows]] = len(texts) + which
-            texts += [each.tobytes().decode("utf-8", "replace") for each in different]
+            texts += [raw_text.tobytes().decode("utf-8", "replace") for raw_text in different]
         return TextColumn(code, tuple(texts))
 
     def bytes_rows(self, number: int) -> Ints:
@@ -157,29 +157,29 @@ class PerfettoDetails:
 
     def text(self, record: int) -> tuple[str, tuple[tuple[str, int | str], ...]]:
         """Return name and arguments of an event: of a slice its name, of an ftrace event its fields."""
-        at = _find(self.slices.record, record)
-        if at >= 0:
-            return "", (("name", self.slices.names.texts[int(self.slices.names.code[at])]),)
-        at = _find(self.records.record, record)
-        return ("", ()) if at < 0 else self._ftrace(at)
+        row = _find(self.slices.record, record)
+        if row >= 0:
+            return "", (("name", self.slices.names.texts[int(self.slices.names.code[row])]),)
+        row = _find(self.records.record, record)
+        return ("", ()) if row < 0 else self._ftrace(row)
 
     def raw(self, record: int) -> bytes:
         """Return the bytes of an ftrace event's arguments."""
-        at = _find(self.records.record, record)
-        return self.data[int(self.records.begin[at]) : int(self.records.end[at])].tobytes() if at >= 0 else b""
+        row = _find(self.records.record, record)
+        return self.data[int(self.records.begin[row]) : int(self.records.end[row])].tobytes() if row >= 0 else b""
 
-    def _ftrace(self, at: int) -> tuple[str, tuple[tuple[str, int | str], ...]]:
-        number = int(self.records.number[at])
-        begin, end = (np.array([column[at]], np.int64) for column in (self.records.begin, self.records.end))
-        found = fields_of(self.data, begin, end)
+    def _ftrace(self, span: int) -> tuple[str, tuple[tuple[str, int | str], ...]]:
+        number = int(self.records.number[span])
+        begin, end = (np.array([column[span]], np.int64) for column in (self.records.begin, self.records.end))
+        fields = fields_of(self.data, begin, end)
         known = _OF_KERNELS.get(number) or _protocol().get(number)
         names = known[1] if known else {}
         values: list[tuple[str, int | str]] = []
-        for row in range(len(found.number)):
-            field = int(found.number[row])
-            is_bytes = int(found.length[row]) >= 0
+        for row in range(len(fields.number)):
+            field = int(fields.number[row])
+            is_bytes = int(fields.length[row]) >= 0
             values.append(
-                (names.get(field, f"field {field}"), found.text_at(row) if is_bytes else int(found.value[row]))
+                (names.get(field, f"field {field}"), fields.text_at(row) if is_bytes else int(fields.value[row]))
             )
         if known is None:
             values.append(("names", f"{_INSTALL} shows them"))
@@ -187,8 +187,8 @@ class PerfettoDetails:
 
 
 def _find(records: Ints, record: int) -> int:
-    at = int(np.searchsorted(records, record))
-    return at if at < len(records) and int(records[at]) == record else -1
+    row = int(np.searchsorted(records, record))
+    return row if row < len(records) and int(records[row]) == record else -1
 
 
 @cache
@@ -200,7 +200,7 @@ def _protocol() -> dict[int, tuple[str, dict[int, str]]]:
         return {}
     event: Any = protocol.FtraceEvent.DESCRIPTOR
     return {
-        each.number: (each.name, {inner.number: inner.name for inner in each.message_type.fields})
-        for each in event.fields
-        if each.message_type is not None
+        field.number: (field.name, {inner.number: inner.name for inner in field.message_type.fields})
+        for field in event.fields
+        if field.message_type is not None
     }

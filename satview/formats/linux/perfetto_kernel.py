@@ -73,12 +73,12 @@ def kernel_states(packets: Fields, tasks: Tasks, first_record: int, problems: Pr
     of_states, renames, trees, frequencies = (
         _of(packets, number, machines) for number in (_STATE, _RENAME, _TREE, _FREQUENCY)
     )
-    found, frequency = of_states.fields, frequencies.fields
-    cpus, cpu, of_cpu = _cpus(len(machines), (of_states.machine, found.numbers(1)),
+    state_fields, frequency = of_states.fields, frequencies.fields
+    cpus, cpu, of_cpu = _cpus(len(machines), (of_states.machine, state_fields.numbers(1)),
                               (frequencies.machine, frequency.numbers(1)))  # fmt: skip
     threads, tree_of = trees.fields.inner(2)
     named = (
-        _Named(of_states.time_ns, of_states.machine, found.numbers(3), found.text_column(2)),
+        _Named(of_states.time_ns, of_states.machine, state_fields.numbers(3), state_fields.text_column(2)),
         _Named(renames.time_ns, renames.machine, renames.fields.numbers(1), renames.fields.text_column(2)),
         _Named(trees.time_ns[tree_of], trees.machine[tree_of], threads.numbers(1), threads.text_column(3)),
     )
@@ -93,18 +93,18 @@ def kernel_states(packets: Fields, tasks: Tasks, first_record: int, problems: Pr
             name = text.rsplit("/", 1)[-1]
             of_machine = f" (machine {machines[machine]})" if machine else ""
             tasks.process_names[_process(machine, pid)] = name + of_machine
-    number = numbers[which[: len(found.is_bad)]]
-    for row in _idle(keys, number, numbers, found.numbers(5), in_tree[threads.numbers(5) > 0], cpus):
+    number = numbers[which[: len(state_fields.is_bad)]]
+    for row in _idle(keys, number, numbers, state_fields.numbers(5), in_tree[threads.numbers(5) > 0], cpus):
         tasks.process[row] = 0
     record = first_record + np.arange(len(number), dtype=np.int64)
-    rows = _Changes(of_states.time_ns, record, cpu, number, found.numbers(4), found.numbers(5))
+    rows = _Changes(of_states.time_ns, record, cpu, number, state_fields.numbers(4), state_fields.numbers(5))
     states, points = _changes(rows, problems)
     zero = np.zeros(len(of_cpu), np.int64)
     record = first_record + len(number) + np.arange(len(of_cpu), dtype=np.int64)
     code = zero + linux.point_codes()["cpu_frequency"]
     points = Points.concatenated([points, Points(frequencies.time_ns, record, of_cpu, zero - 1, code)])
-    at = packets.bytes_rows(_FREQUENCY)
-    begin, end = packets.value[at], packets.value[at] + packets.length[at]
+    packet_rows = packets.bytes_rows(_FREQUENCY)
+    begin, end = packets.value[packet_rows], packets.value[packet_rows] + packets.length[packet_rows]
     records = RecordSpans(record, zero + FREQUENCY, begin, end)
     of_first = {tid: number for (machine, tid), number in zip(keys, numbers.tolist(), strict=True) if machine == 0}
     return KernelStates(states, points, records, of_first)
@@ -121,8 +121,8 @@ def _cpus(count: int, *columns: tuple[Ints, Ints]) -> tuple[int, Ints, Ints]:
     (machine, cpu), (other, of_other) = ((machine, np.clip(cpu, 0, _MOST_CPUS - 1)) for machine, cpu in columns)
     size = np.zeros(count, np.int64)
     np.maximum.at(size, np.append(machine, other), np.append(cpu, of_other) + 1)
-    first = np.append(0, np.cumsum(size))[:count]
-    return int(size[0]) if count else 0, cpu + first[machine], of_other + first[other]
+    first_cpu = np.append(0, np.cumsum(size))[:count]
+    return int(size[0]) if count else 0, cpu + first_cpu[machine], of_other + first_cpu[other]
 
 
 def _process(machine: int, pid: int) -> int:
@@ -143,13 +143,15 @@ class _Named:
 def _threads(named: Sequence[_Named]) -> tuple[list[tuple[int, int]], NDArray[np.intp], list[str]]:
     """Return all threads as machine and number, which of them each message names, and their last names."""
     time, machine, tid = (
-        np.concatenate([getattr(each, name) for each in named]) for name in ("time_ns", "machine", "tid")
+        np.concatenate([getattr(messages, name) for messages in named]) for name in ("time_ns", "machine", "tid")
     )
     pairs, which = np.unique(np.stack((machine, tid), axis=1), axis=0, return_inverse=True)
     which = which.reshape(-1)
-    texts = [text for each in named for text in each.name.texts]
-    first = np.cumsum([0, *(len(each.name.texts) for each in named)])
-    code = np.concatenate([each.name.code + offset for each, offset in zip(named, first.tolist(), strict=False)])
+    texts = [text for messages in named for text in messages.name.texts]
+    first_code = np.cumsum([0, *(len(messages.name.texts) for messages in named)])
+    code = np.concatenate(
+        [messages.name.code + offset for messages, offset in zip(named, first_code.tolist(), strict=False)]
+    )
     is_named = np.flatnonzero(np.array([bool(text) for text in texts])[code])
     is_named = is_named[np.lexsort((is_named, time[is_named]))]
     last = np.full(len(pairs), -1, np.int64)
@@ -194,8 +196,8 @@ def _idle(
     if not len(flagged):
         is_first = [tid >> 32 == KERNEL_PID and (tid & 0xFFFFFFFF) <= cpus for _, tid in keys]
         flagged = np.flatnonzero(np.array(is_first, np.bool_) & ~np.isin(numbers, number[prio != 0]))
-    found: list[int] = numbers[flagged].tolist()
-    return found
+    idle: list[int] = numbers[flagged].tolist()
+    return idle
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,13 +261,13 @@ def _last(rows: _Changes, counts: NDArray[np.bool_], holds: NDArray[np.bool_]) -
 def _taken(rows: _Changes) -> Ints:
     """Return when another thread took the CPU of each start to run, before its own thread changed; -1 = none did."""
     out, time_ns, number = np.full(len(rows.time_ns), -1, np.int64), rows.time_ns, rows.number
-    at = np.flatnonzero(rows.state == _RUNNING)
-    at = at[np.lexsort((rows.record[at], time_ns[at], rows.cpu[at]))]
-    follows = (rows.cpu[at][1:] == rows.cpu[at][:-1]) & (number[at][1:] != number[at][:-1])
-    mine, other = at[:-1][follows], at[1:][follows]
+    starts = np.flatnonzero(rows.state == _RUNNING)
+    starts = starts[np.lexsort((rows.record[starts], time_ns[starts], rows.cpu[starts]))]
+    follows = (rows.cpu[starts][1:] == rows.cpu[starts][:-1]) & (number[starts][1:] != number[starts][:-1])
+    start_row, other = starts[:-1][follows], starts[1:][follows]
     own = np.append(number[1:] == number[:-1], False)[: len(number)]
-    following = np.minimum(mine + 1, len(number) - 1)
-    is_before = own[mine] & (time_ns[following] < time_ns[other])
-    is_before |= own[mine] & (time_ns[following] == time_ns[other]) & (rows.record[following] < rows.record[other])
-    out[mine[~is_before]] = time_ns[other[~is_before]]
+    following = np.minimum(start_row + 1, len(number) - 1)
+    is_before = own[start_row] & (time_ns[following] < time_ns[other])
+    is_before |= own[start_row] & (time_ns[following] == time_ns[other]) & (rows.record[following] < rows.record[other])
+    out[start_row[~is_before]] = time_ns[other[~is_before]]
     return out

@@ -30,8 +30,8 @@ _Reader = Callable[[Path, NDArray[np.uint8], Problems], Schedule]
 
 def score(first_bytes: bytes, path: Path) -> int:  # noqa: ARG001
     """Return how sure we are that a file is a schedule of Linux: 100 by a mark, 80 by the form of a line, or 0."""
-    found = _reader_of(first_bytes)
-    return 0 if found is None else 80 if found[1] is read_perf_script else 100
+    reader = _reader_of(first_bytes)
+    return 0 if reader is None else 80 if reader[1] is read_perf_script else 100
 
 
 def open_linux(path: Path | str, progress: Progress | None = None, cancelled: CancelCheck | None = None) -> Trace:  # noqa: ARG001
@@ -50,24 +50,24 @@ def open_linux(path: Path | str, progress: Progress | None = None, cancelled: Ca
     path, problems = Path(path), Problems()
     data = np.fromfile(path, np.uint8)
     data.setflags(write=False)
-    found = _reader_of(data[:_HEAD_BYTES].tobytes())
-    if found is None:
+    reader = _reader_of(data[:_HEAD_BYTES].tobytes())
+    if reader is None:
         raise TraceFormatError(path, 0, "it does not begin as a schedule of Linux does", "give another file")
-    name, read = found
+    name, read = reader
     schedule = read(path, data, problems)
     if cancelled is not None and cancelled():
         raise Cancelled("loading was stopped")
     return trace_from_schedule(path, name, schedule, problems)
 
 
-def _reader_of(first: bytes) -> tuple[str, _Reader] | None:
+def _reader_of(first_bytes: bytes) -> tuple[str, _Reader] | None:
     """Return the name of a format and what reads it, by the first bytes of a file."""
-    if first.startswith(MAGIC):
+    if first_bytes.startswith(MAGIC):
         return "trace.dat", read_trace_dat
-    if first[:8] in MAGICS:
+    if first_bytes[:8] in MAGICS:
         return "perf.data", read_perf_data
-    if perfetto.looks_like(first):
+    if perfetto.looks_like(first_bytes):
         return "perfetto", perfetto.read_perfetto
-    if looks_like(first):
+    if looks_like(first_bytes):
         return "perf-script", read_perf_script
     return None

@@ -86,12 +86,12 @@ def parse_format(text: str, group: str) -> EventFormat | None:
     if name is None or ident is None:
         return None
     fields = {
-        found["name"]: RecordField(
-            found["name"], int(found["offset"]), int(found["size"]), found["signed"] == "1",
-            bool(found["array"]) and "char" in found["type"] and "__data_loc" not in found["type"],
-            "__data_loc" in found["type"] and "char" in found["type"],
+        match["name"]: RecordField(
+            match["name"], int(match["offset"]), int(match["size"]), match["signed"] == "1",
+            bool(match["array"]) and "char" in match["type"] and "__data_loc" not in match["type"],
+            "__data_loc" in match["type"] and "char" in match["type"],
         )
-        for found in _FIELD.finditer(text)
+        for match in _FIELD.finditer(text)
     }  # fmt: skip
     named = _FLAG.findall(text) if "prev_state" in fields else []
     flags = tuple((_number_of_c(number), letter) for number, letter in named)
@@ -132,9 +132,9 @@ class Cursor:
     """
 
     def __init__(
-        self, data: bytes | memoryview, path: Path, at: int = 0, order: ByteOrder = "little", base: int = 0
+        self, data: bytes | memoryview, path: Path, begin: int = 0, order: ByteOrder = "little", base: int = 0
     ) -> None:
-        self.data, self.path, self.at, self.order, self.base = memoryview(data), path, at, order, base
+        self.data, self.path, self.at, self.order, self.base = memoryview(data), path, begin, order, base
 
     @property
     def left(self) -> int:
@@ -169,12 +169,12 @@ class Cursor:
         """
         end = self.at
         step = bytes(self.data[self.at : self.at + 4096])
-        while (found := step.find(0)) < 0:
+        while (length := step.find(0)) < 0:
             end += len(step)
             step = bytes(self.data[end : end + 4096])
             if not step:
                 self.take(self.left + 1, what)
-        value = self.take(end + found - self.at, what)
+        value = self.take(end + length - self.at, what)
         self.at += 1
         return value.decode("utf-8", "replace")
 
@@ -201,35 +201,35 @@ class Metadata:
     commit_bytes: int = 8
 
 
-def read_header_info(cursor: Cursor, found: Metadata) -> None:
+def read_header_info(cursor: Cursor, metadata: Metadata) -> None:
     """Read how a page of the ring buffer begins, and how an event of it does."""
     for what in ("header_page", "header_event"):
         name = cursor.text(what)
         text = cursor.take(cursor.number(8, what), what).decode("utf-8", "replace")
         if name == "header_page" and (page := parse_format(f"name: page\nID: 0\n{text}", "")):
             commit = page.fields.get("commit")
-            found.commit_bytes = commit.size if commit and commit.size in (4, 8) else 8
+            metadata.commit_bytes = commit.size if commit and commit.size in (4, 8) else 8
 
 
-def read_ftrace_formats(cursor: Cursor, found: Metadata) -> None:
+def read_ftrace_formats(cursor: Cursor, metadata: Metadata) -> None:
     """Read the formats of events that are no tracepoints."""
     for _ in range(min(cursor.number(4, "the formats of ftrace"), _MOST_EVENTS)):
-        _read_format(cursor, found, "ftrace")
+        _read_format(cursor, metadata, "ftrace")
 
 
-def read_event_formats(cursor: Cursor, found: Metadata) -> None:
+def read_event_formats(cursor: Cursor, metadata: Metadata) -> None:
     """Read the formats of tracepoints."""
     for _ in range(min(cursor.number(4, "the groups of tracepoints"), _MOST_EVENTS)):
         group = cursor.text("the name of a group")
         for _ in range(min(cursor.number(4, "the formats of tracepoints"), _MOST_EVENTS)):
-            _read_format(cursor, found, group)
+            _read_format(cursor, metadata, group)
 
 
-def _read_format(cursor: Cursor, found: Metadata, group: str) -> None:
+def _read_format(cursor: Cursor, metadata: Metadata, group: str) -> None:
     text = cursor.take(cursor.number(8, "the format of a tracepoint"), "the format of a tracepoint")
     known = parse_format(text.decode("utf-8", "replace"), group)
     if known is not None:
-        found.formats[known.ident] = known
+        metadata.formats[known.ident] = known
 
 
 def skip_sized(cursor: Cursor, what: str, size: int = 4) -> None:
@@ -237,24 +237,24 @@ def skip_sized(cursor: Cursor, what: str, size: int = 4) -> None:
     cursor.take(cursor.number(size, what), what)
 
 
-def read_names(cursor: Cursor, found: Metadata) -> None:
+def read_names(cursor: Cursor, metadata: Metadata) -> None:
     """Read the names of threads: lines of a number and a name."""
     text = cursor.take(cursor.number(8, "the names of threads"), "the names of threads").decode("utf-8", "replace")
     for line in text.splitlines():
         number, _, name = line.strip("\0 ").partition(" ")
         if number.isascii() and number.isdigit() and len(number) < 11:
-            found.names[int(number)] = name
+            metadata.names[int(number)] = name
 
 
-def read_all(cursor: Cursor, found: Metadata, *, has_names: bool = True) -> None:
+def read_all(cursor: Cursor, metadata: Metadata, *, has_names: bool = True) -> None:
     """Read what follows the byte order and page size of version 6, and in perf.data."""
-    read_header_info(cursor, found)
-    read_ftrace_formats(cursor, found)
-    read_event_formats(cursor, found)
+    read_header_info(cursor, metadata)
+    read_ftrace_formats(cursor, metadata)
+    read_event_formats(cursor, metadata)
     skip_sized(cursor, "the names of functions")
     skip_sized(cursor, "the formats of trace_printk()")
     if has_names:
-        read_names(cursor, found)
+        read_names(cursor, metadata)
 
 
 _COMMON: Final = ("common_type", "common_flags", "common_preempt_count", "common_pid")
@@ -292,10 +292,10 @@ class Records:
             is_signed: Whether it may be negative.
         """
         is_there = self.size[rows] >= offset + size
-        at = np.where(is_there, self.at[rows] + offset, 0)
+        offsets = np.where(is_there, self.at[rows] + offset, 0)
         wide = np.empty((len(rows), size), np.uint8)
         for byte in range(size):
-            wide[:, byte] = self.data[at + byte]
+            wide[:, byte] = self.data[offsets + byte]
         values = wide.view(f"{self.order}{'i' if is_signed else 'u'}{size}")[:, 0].astype(np.int64)
         return np.where(is_there, values, 0)
 
@@ -307,8 +307,8 @@ class Records:
 
     def bytes_of(self, record: int) -> bytes:
         """Return one record."""
-        at = int(self.at[record])
-        return self.data[at : at + int(self.size[record])].tobytes()
+        begin = int(self.at[record])
+        return self.data[begin : begin + int(self.size[record])].tobytes()
 
 
 @dataclass(frozen=True, slots=True)
@@ -325,7 +325,9 @@ class RecordDetails:
         known = self.formats.get(int.from_bytes(raw[:2], order))  # type: ignore[arg-type]
         if known is None:
             return f"tracepoint {int.from_bytes(raw[:2], order)}", ()  # type: ignore[arg-type]
-        shown = [(each.name, _value(raw, each, order)) for each in known.fields.values() if each.name not in _COMMON]
+        shown = [
+            (member.name, _value(raw, member, order)) for member in known.fields.values() if member.name not in _COMMON
+        ]
         return known.name, tuple((name, value) for name, value in shown if value is not None)
 
     def raw(self, record: int) -> bytes:
@@ -343,13 +345,13 @@ def _value(raw: bytes, field: RecordField, order: str) -> int | str | None:
         number = int.from_bytes(part, order, signed=field.is_signed)  # type: ignore[arg-type]
         if not field.is_dynamic:
             return number
-        at, length = number & 0xFFFF, min(number >> 16 & 0xFFFF, _MOST_TEXT)
-        return raw[at : at + length].split(b"\0", 1)[0].decode("utf-8", "replace")
+        offset, length = number & 0xFFFF, min(number >> 16 & 0xFFFF, _MOST_TEXT)
+        return raw[offset : offset + length].split(b"\0", 1)[0].decode("utf-8", "replace")
     return part.hex(" ")
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class RecordContents:
     """What records are: see `schedule`."""
 
     switches: Switches
@@ -359,7 +361,7 @@ class Found:
     unknown: int  # records of which the file brings no format
 
 
-def schedule_of(records: Records, formats: dict[int, EventFormat], tasks: Tasks) -> Found:
+def schedule_of(records: Records, formats: dict[int, EventFormat], tasks: Tasks) -> RecordContents:
     """Return what the records are.
 
     Args:
@@ -372,10 +374,10 @@ def schedule_of(records: Records, formats: dict[int, EventFormat], tasks: Tasks)
     pid = records.numbers(everything, _PID_AT, 4, is_signed=True)
     codes = np.full(1 << 16, linux.POINT, np.int64)
     by_name: dict[str, EventFormat] = {}
-    for each in formats.values():
-        if each.ident < len(codes):
-            codes[each.ident] = each.code
-            by_name[each.name] = each
+    for event_format in formats.values():
+        if event_format.ident < len(codes):
+            codes[event_format.ident] = event_format.code
+            by_name[event_format.name] = event_format
     rows: dict[str, Ints] = {
         name: np.flatnonzero(kind == by_name[name].ident) for name in (_SWITCH, *_WAKES) if name in by_name
     }
@@ -392,7 +394,7 @@ def schedule_of(records: Records, formats: dict[int, EventFormat], tasks: Tasks)
     points = Points(records.time_ns[other], other, records.cpu[other], pid[other], codes[kind[other]])
     known = np.zeros(1 << 16, np.bool_)
     known[[ident for ident in formats if ident < len(known)]] = True
-    return Found(switches, woken, points, tasks, int(np.count_nonzero(~known[kind])))
+    return RecordContents(switches, woken, points, tasks, int(np.count_nonzero(~known[kind])))
 
 
 def _switches(records: Records, rows: Ints | None, formats: dict[str, EventFormat], tasks: Tasks) -> Switches:
@@ -433,7 +435,7 @@ def _add_names(records: Records, rows: Ints, thread: Ints, field: RecordField | 
     if field is None or not field.is_text:
         return
     numbers, last = np.unique(thread[::-1], return_index=True)
-    for number, at in zip(numbers.tolist(), (len(thread) - 1 - last).tolist(), strict=True):
-        name = _value(records.bytes_of(int(rows[at])), field, "little")
+    for number, row in zip(numbers.tolist(), (len(thread) - 1 - last).tolist(), strict=True):
+        name = _value(records.bytes_of(int(rows[row])), field, "little")
         if number > 0 and name:
             tasks.names[number] = str(name)

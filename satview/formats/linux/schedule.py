@@ -19,7 +19,7 @@ def none() -> Ints:
 
 
 @dataclass(frozen=True, slots=True)
-class _Found(ColumnTable):
+class _Moments(ColumnTable):
     """What all of these have, int64 (n,) each.
 
     Attributes:
@@ -34,7 +34,7 @@ class _Found(ColumnTable):
 
 
 @dataclass(frozen=True, slots=True)
-class Switches(_Found):
+class Switches(_Moments):
     """Switches of the thread that has a CPU, int64 (n,) each; number 0 is nobody: the idle thread of that CPU.
 
     Attributes:
@@ -51,7 +51,7 @@ class Switches(_Found):
 
 
 @dataclass(frozen=True, slots=True)
-class WakeUps(_Found):
+class WakeUps(_Moments):
     """Wake-ups, int64 (n,) each.
 
     Attributes:
@@ -68,7 +68,7 @@ class WakeUps(_Found):
 
 
 @dataclass(frozen=True, slots=True)
-class Points(_Found):
+class Points(_Moments):
     """Tracepoints that are neither, int64 (n,) each.
 
     Attributes:
@@ -81,7 +81,7 @@ class Points(_Found):
 
 
 @dataclass(frozen=True, slots=True)
-class States(_Found):
+class States(_Moments):
     """States of threads that a file says without a switch, as satview's own exports do; int64 (n,) each.
 
     Attributes:

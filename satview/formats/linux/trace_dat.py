@@ -80,20 +80,21 @@ def walk(data: NDArray[np.uint8], pages: Pages, order: str) -> Walked:
     head = 8 + pages.commit_bytes
     is_damaged = (commit & _USED) > pages.page_bytes - head
     end = pages.at + head + np.minimum(commit & _USED, pages.page_bytes - head)
-    found: list[tuple[Ints, ...]] = []
-    page, at = every, pages.at + head
+    records_by_step: list[tuple[Ints, ...]] = []
+    page, offset = every, pages.at + head
     while True:
-        alive = at + _WORD <= end[page]
-        page, at = page[alive], at[alive]
+        alive = offset + _WORD <= end[page]
+        page, offset = page[alive], offset[alive]
         if not len(page):
             break
-        page, at = _step(data, order, page, at, time, end, is_damaged, found)
-    columns = [np.concatenate(column) if found else np.empty(0, np.int64) for column in zip(*found, strict=True)] or [
-        np.empty(0, np.int64)
-    ] * 4
+        page, offset = _step(data, order, page, offset, time, end, is_damaged, records_by_step)
+    columns = [
+        np.concatenate(column) if records_by_step else np.empty(0, np.int64)
+        for column in zip(*records_by_step, strict=True)
+    ] or [np.empty(0, np.int64)] * 4
     in_order = np.lexsort((columns[1], columns[0]))
-    row, where, when, size = (column[in_order] for column in columns)
-    records = Records(data, when, pages.cpu[row], where, size, order)
+    row, offsets, times, size = (column[in_order] for column in columns)
+    records = Records(data, times, pages.cpu[row], offsets, size, order)
     return Walked(records, every[(commit & _MISSED) != 0], every[is_damaged])
 
 
@@ -101,21 +102,21 @@ def _step(
     data: NDArray[np.uint8],
     order: str,
     page: Ints,
-    at: Ints,
+    offset: Ints,
     time: Ints,
     end: Ints,
     is_damaged: NDArray[np.bool_],
-    found: list[tuple[Ints, ...]],
+    records_by_step: list[tuple[Ints, ...]],
 ) -> tuple[Ints, Ints]:
     """Read one event of each page; return the pages that go on, and where."""
-    word = _words(data, at, order)
+    word = _words(data, offset, order)
     if order == "<":
         kind, delta = word & 31, word >> 5
     else:
         kind, delta = word >> _DELTA_BITS, word & (1 << _DELTA_BITS) - 1
     has_more = (kind == 0) | (kind >= _PADDING)
-    more = np.where(has_more & (at + 2 * _WORD <= end[page]), _words(data, np.minimum(at + _WORD, len(data) - _WORD),
-                                                                     order), 0)  # fmt: skip
+    next_word = _words(data, np.minimum(offset + _WORD, len(data) - _WORD), order)
+    more = np.where(has_more & (offset + 2 * _WORD <= end[page]), next_word, 0)
     is_stamp, is_rest = kind == _STAMP, (kind == _PADDING) & (delta == 0)
     passed = np.where(kind == _EXTEND, (more << _DELTA_BITS) + delta, np.where(kind == _PADDING, 0, delta))
     stamp = (more << _DELTA_BITS) + delta | time[page] & _TOP
@@ -125,19 +126,21 @@ def _step(
         [kind == 0, kind <= 28, kind == _PADDING], [_WORD + more, _WORD + _WORD * kind, _WORD + more], 2 * _WORD
     )
     size = np.maximum(-(-size // _WORD) * _WORD, _WORD)
-    is_over = at + size > end[page]
+    is_over = offset + size > end[page]
     is_damaged[page[is_over & ~is_rest]] = True
     is_record = (kind <= 28) & ~is_over
     begin = np.where(kind == 0, 2 * _WORD, _WORD)
-    found.append((page[is_record], (at + begin)[is_record], time[page][is_record], (size - begin)[is_record]))
+    records_by_step.append(
+        (page[is_record], (offset + begin)[is_record], time[page][is_record], (size - begin)[is_record])
+    )
     goes_on = ~is_over & ~is_rest
-    return page[goes_on], (at + size)[goes_on]
+    return page[goes_on], (offset + size)[goes_on]
 
 
-def _words(data: NDArray[np.uint8], at: Ints, order: str) -> Ints:
-    wide = np.empty((len(at), _WORD), np.uint8)
+def _words(data: NDArray[np.uint8], offsets: Ints, order: str) -> Ints:
+    wide = np.empty((len(offsets), _WORD), np.uint8)
     for byte in range(_WORD):
-        wide[:, byte] = data[at + byte]
+        wide[:, byte] = data[offsets + byte]
     return wide.view(f"{order}u4")[:, 0].astype(np.int64)
 
 
@@ -200,12 +203,12 @@ def read_trace_dat(path: Path, data: NDArray[np.uint8], problems: Problems) -> S
         what = f"a page of CPU {pages.cpu[row]} runs over its end; what fits is shown"
         problems.add("section-cut", what, _offset(file, pages, row))
     tasks = Tasks(dict(file.meta.names))
-    found = schedule_of(walked.records, file.meta.formats, tasks)
-    if found.unknown:
-        problems.add("unknown-events", "the file brings no format for these events", None, found.unknown)
+    contents = schedule_of(walked.records, file.meta.formats, tasks)
+    if contents.unknown:
+        problems.add("unknown-events", "the file brings no format for these events", None, contents.unknown)
     return Schedule(
-        f"trace.dat of trace-cmd, version {file.version}", tuple(file.head_rows), found.switches, found.wakeups,
-        found.points, tasks, RecordDetails(walked.records, file.meta.formats), cpus=file.cpus,
+        f"trace.dat of trace-cmd, version {file.version}", tuple(file.head_rows), contents.switches, contents.wakeups,
+        contents.points, tasks, RecordDetails(walked.records, file.meta.formats), cpus=file.cpus,
     )  # fmt: skip
 
 
@@ -246,9 +249,9 @@ def _read_6(file: _File, problems: Problems) -> None:
                 instances.append(int.from_bytes(value[:8], cursor.order))
         kind = cursor.take(10, "the kind of the data")
     _read_sections_6(file, kind, problems)
-    for at in instances:  # of ftrace, beside the usual one
-        if not any(size for _, _, size in file.parts) and at < len(cursor.data):
-            cursor.at = at
+    for offset in instances:  # of ftrace, beside the usual one
+        if not any(size for _, _, size in file.parts) and offset < len(cursor.data):
+            cursor.at = offset
             _read_sections_6(file, cursor.take(10, "the kind of the data"), problems)
 
 
@@ -283,11 +286,13 @@ def _read_head_row(file: _File, option: int, value: bytes) -> None:
 def _cut_parts(file: _File, problems: Problems) -> None:
     """Leave of the pages of each CPU what is in the file."""
     total = len(file.data if file.unpacked is None else file.unpacked)
-    for i, (cpu, at, size) in enumerate(file.parts):
-        there = max(0, min(size, total - at))
-        if there < size:
-            problems.add("section-cut", f"{size - there:,} bytes of the pages of CPU {cpu} are missing", min(at, total))
-        file.parts[i] = (cpu, at, there)
+    for i, (cpu, offset, size) in enumerate(file.parts):
+        held_bytes = max(0, min(size, total - offset))
+        if held_bytes < size:
+            problems.add(
+                "section-cut", f"{size - held_bytes:,} bytes of the pages of CPU {cpu} are missing", min(offset, total)
+            )
+        file.parts[i] = (cpu, offset, held_bytes)
 
 
 # ---- version 7 -----------------------------------------------------------------------------------------------------
@@ -316,27 +321,27 @@ def _read_7(file: _File, problems: Problems) -> None:
             _read_buffer(file, value, algorithm, problems)
 
 
-def _options(cursor: Cursor, at: int, algorithm: str) -> Iterator[tuple[int, bytes]]:
+def _options(cursor: Cursor, offset: int, algorithm: str) -> Iterator[tuple[int, bytes]]:
     """Yield the options of all their sections; each ends with where the next one is."""
     seen: set[int] = set()
-    while at and at not in seen and len(seen) < _MOST_OPTIONS:
-        seen.add(at)
-        inner, _ = _section(cursor, at, algorithm)
-        at = 0
+    while offset and offset not in seen and len(seen) < _MOST_OPTIONS:
+        seen.add(offset)
+        inner, _ = _section(cursor, offset, algorithm)
+        offset = 0
         while inner.left:
             option, size = inner.number(2, "an option"), inner.number(4, "an option")
             value = inner.take(size, "an option")
             if option == 0:
-                at = int.from_bytes(value[:8], cursor.order)
+                offset = int.from_bytes(value[:8], cursor.order)
                 break
             yield option, value
 
 
-def _section(cursor: Cursor, at: int, algorithm: str) -> tuple[Cursor, bool]:
+def _section(cursor: Cursor, offset: int, algorithm: str) -> tuple[Cursor, bool]:
     """Return the content of a section, unpacked, and whether it was packed."""
-    if at >= len(cursor.data):
+    if offset >= len(cursor.data):
         raise TraceFormatError(cursor.path, len(cursor.data), "the file ends before one of its sections", _COPY_AGAIN)
-    cursor.at = at
+    cursor.at = offset
     _, flags = cursor.number(2, "the head of a section"), cursor.number(2, "the head of a section")
     cursor.take(4, "the head of a section")
     size = cursor.number(8, "the head of a section")
@@ -348,29 +353,29 @@ def _section(cursor: Cursor, at: int, algorithm: str) -> tuple[Cursor, bool]:
 def _unpacked(cursor: Cursor, algorithm: str) -> bytes:
     """Return the next packed block: its size packed and unpacked, then its bytes."""
     packed, size = cursor.number(4, "a packed block"), cursor.number(4, "a packed block")
-    at = cursor.at
+    offset = cursor.at
     data = cursor.take(packed, "a packed block")
     if grows_too_much(size, packed):
-        raise TraceFormatError(cursor.path, at, f"a block unpacks to more than {RATIO_MAX} times its size",
+        raise TraceFormatError(cursor.path, offset, f"a block unpacks to more than {RATIO_MAX} times its size",
                                "unpack it with `trace-cmd convert --compression none` if you trust it")  # fmt: skip
     try:
-        content = _unpacker(algorithm, cursor, at)(data, size)
+        content = _unpacker(algorithm, cursor, offset)(data, size)
     except (zlib.error, ValueError, RuntimeError, MemoryError) as error:
         content = b""
         fault = f" ({error})"
     else:
         fault = ""
     if len(content) != size:
-        raise TraceFormatError(cursor.path, at, f"a packed block is damaged{fault}", _COPY_AGAIN)
+        raise TraceFormatError(cursor.path, offset, f"a packed block is damaged{fault}", _COPY_AGAIN)
     return content
 
 
-def _unpacker(algorithm: str, cursor: Cursor, at: int) -> Callable[[bytes, int], bytes]:
+def _unpacker(algorithm: str, cursor: Cursor, offset: int) -> Callable[[bytes, int], bytes]:
     if algorithm == "zlib":
         return lambda data, size: zlib.decompressobj().decompress(data, size or 1)
     if algorithm == "zstd":
         return zstd_block
-    raise TraceFormatError(cursor.path, at, f"the compression {algorithm[:20]!a} is not known",
+    raise TraceFormatError(cursor.path, offset, f"the compression {algorithm[:20]!a} is not known",
                            "unpack it with `trace-cmd convert --compression none`")  # fmt: skip
 
 
@@ -378,7 +383,7 @@ def _read_buffer(file: _File, value: bytes, algorithm: str, problems: Problems) 
     """Read where the pages of an instance are; unpack them if they are packed."""
     cursor = file.cursor
     inner = Cursor(value, cursor.path, 0, cursor.order)
-    at = inner.number(8, "the description of a buffer")
+    offset = inner.number(8, "the description of a buffer")
     inner.text("the description of a buffer")
     clock = inner.text("the description of a buffer")
     page_bytes = inner.number(4, "the description of a buffer")
@@ -390,7 +395,7 @@ def _read_buffer(file: _File, value: bytes, algorithm: str, problems: Problems) 
         file.page_bytes = page_bytes
     if clock:
         file.head_rows.append(("TRACE_CLOCK", clock))
-    cursor.at = at + 2  # behind its kind
+    cursor.at = offset + 2  # behind its kind
     flags = cursor.number(2, "the head of the pages")
     file.parts = parts
     file.cpus = max(file.cpus, count)
@@ -402,17 +407,17 @@ def _read_buffer(file: _File, value: bytes, algorithm: str, problems: Problems) 
 def _unpack_pages(file: _File, algorithm: str, problems: Problems) -> None:
     """Unpack the pages of all CPUs; a damaged block ends those of its CPU."""
     whole, total, parts = [], 0, []
-    for cpu, at, size in file.parts:
+    for cpu, offset, size in file.parts:
         begin = total
-        if size and at < len(file.data):
+        if size and offset < len(file.data):
             cursor = file.cursor
-            cursor.at = at
+            cursor.at = offset
             try:
                 for _ in range(cursor.number(4, "the pages of a CPU")):
                     whole.append(_unpacked(cursor, algorithm))
                     total += len(whole[-1])
                     if total > _MOST_UNPACKED:
-                        raise TraceFormatError(cursor.path, at, "its pages unpack to more than 8 GiB",
+                        raise TraceFormatError(cursor.path, offset, "its pages unpack to more than 8 GiB",
                                                "cut it with `trace-cmd split`")  # fmt: skip
             except TraceFormatError as error:
                 if total > _MOST_UNPACKED or "compression" in error.what:
@@ -425,7 +430,7 @@ def _unpack_pages(file: _File, algorithm: str, problems: Problems) -> None:
 
 def _pages(file: _File, problems: Problems) -> Pages:
     """Return the complete pages of all CPUs."""
-    at, cpus = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
+    offsets, cpus = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
     for cpu, begin, size in file.parts:
         count, rest = divmod(size, file.page_bytes)
         if rest:
@@ -433,6 +438,6 @@ def _pages(file: _File, problems: Problems) -> Pages:
                          begin + count * file.page_bytes if file.unpacked is None else None)  # fmt: skip
         if not count:
             continue
-        at.append(begin + np.arange(count, dtype=np.int64) * file.page_bytes)
+        offsets.append(begin + np.arange(count, dtype=np.int64) * file.page_bytes)
         cpus.append(np.full(count, cpu, np.int64))
-    return Pages(np.concatenate(at), np.concatenate(cpus), file.page_bytes, file.meta.commit_bytes)
+    return Pages(np.concatenate(offsets), np.concatenate(cpus), file.page_bytes, file.meta.commit_bytes)

@@ -193,29 +193,29 @@ class EventParser:
             text: What is behind `CPU:00 ` on the event's line.
             body: The lines behind it, up to the next event: arguments, or a console's messages between them.
         """
-        mine = self._own_lines(text, body)
-        foreign = sum(1 for line in body if line.strip()) - sum(1 for line in mine if line.strip())
-        if (event := self._parse("\n".join((text, *mine)))) is not None:
+        own_lines = self._own_lines(text, body)
+        foreign = sum(1 for line in body if line.strip()) - sum(1 for line in own_lines if line.strip())
+        if (event := self._parse("\n".join((text, *own_lines)))) is not None:
             return Parsed(*event, foreign)
-        if len(mine) < len(body) and (event := self._parse("\n".join((text, *body)))) is not None:
+        if len(own_lines) < len(body) and (event := self._parse("\n".join((text, *body)))) is not None:
             return Parsed(*event)  # a text with line ends in it
-        is_listed = any(is_argument_line(line) for line in mine)
+        is_listed = any(is_argument_line(line) for line in own_lines)
         if body and not is_listed and (event := self._parse(text)) is not None:
             return Parsed(*event, sum(1 for line in body if line.strip()))  # foreign lines that look like arguments
-        return replace(self._unlisted(text, mine), foreign=foreign)
+        return replace(self._unlisted(text, own_lines), foreign=foreign)
 
     def fits(self, text: str, body: Sequence[str] = ()) -> bool:
         """Return whether an event fits a row; nothing is learned of it."""
-        mine = self._own_lines(text, body)
-        if self._parse("\n".join((text, *mine))) is not None:
+        own_lines = self._own_lines(text, body)
+        if self._parse("\n".join((text, *own_lines))) is not None:
             return True
         head = _CLASS.match(text)
         label = _LABEL.match(text, head.end()) if head else None
         codes = self._codes(head[1], label[0]) if head and label else ()
         if not head or not label or not codes:
             return False
-        values = values_of("\n".join((text[label.end() :], *mine)))
-        return self._placed(head[1], codes, values, is_long=bool(mine))[0].is_whole
+        values = values_of("\n".join((text[label.end() :], *own_lines)))
+        return self._placed(head[1], codes, values, is_long=bool(own_lines))[0].is_whole
 
     def names_of(self, code: int) -> tuple[str, str]:
         """Return class and event of a code as listings print them."""
@@ -304,14 +304,14 @@ class EventParser:
         names = self._argument_names.get(key)
         if names is None:
             names = self._argument_names[key] = self._names_of(*key)
-        found = [_ARGUMENT.match(line) for line in body]
-        is_mine = [
-            name is not None
-            and (name[1] in names or _RAW_NAME.fullmatch(name[1]) is not None or is_argument_line(line))
-            for name, line in zip(found, body, strict=True)
+        argument_of_line = [_ARGUMENT.match(line) for line in body]
+        is_own = [
+            argument is not None
+            and (argument[1] in names or _RAW_NAME.fullmatch(argument[1]) is not None or is_argument_line(line))
+            for argument, line in zip(argument_of_line, body, strict=True)
         ]
         # Blank lines between arguments belong to them, those behind the last do not matter.
-        return [line for line, is_part in zip(body, is_mine, strict=True) if is_part or not line.strip()]
+        return [line for line, is_part in zip(body, is_own, strict=True) if is_part or not line.strip()]
 
     def _names_of(self, class_name: str, label: str) -> frozenset[str]:
         if class_name in self._specials and class_name != "CONTROL":
@@ -359,8 +359,8 @@ class EventParser:
         if class_name == "KER_EXIT" and (failed := FAILED.fullmatch(rest.rstrip())):
             code = self._kernel_code(name, number, wire.KER_EXIT_OFFSET)
             return None if code is None else (code, [_MINUS_ONE, value_of(failed[1]) & _MINUS_ONE])
-        if (class_name, name) == ("SYSTEM", "PROFILE_64") and (found := _PROFILE.fullmatch(rest)):
-            values = {name: value_of(text) for name, text in zip(("ip", "tid", "pid"), found.groups(), strict=True)}
+        if (class_name, name) == ("SYSTEM", "PROFILE_64") and (profile := _PROFILE.fullmatch(rest)):
+            values = {name: value_of(text) for name, text in zip(("ip", "tid", "pid"), profile.groups(), strict=True)}
             return self._event(wire.code(WireClass.SYSTEM, 20 | wire.KER_64BIT), values)
         if (class_name, name) == ("SYSTEM", "TIMER"):
             rest = _FLAGS.sub(r"\1", rest)
@@ -527,16 +527,16 @@ class EventParser:
         label = _LABEL.match(body)
         rest = body[label.end() :] if label else ""
         for name, pattern, code in _CONTROL_FORMS:
-            if label and label[0] == name and (found := pattern.fullmatch(rest)):
+            if label and label[0] == name and (match := pattern.fullmatch(rest)):
                 read = bare_value if name == "BUFFER_END" else value_of
-                return code, [read(found[1]) & _MINUS_ONE, read(found[2]) & _MINUS_ONE]
+                return code, [read(match[1]) & _MINUS_ONE, read(match[2]) & _MINUS_ONE]
         return None
 
     def _user(self, _class_name: str, body: str) -> Event | None:
-        found = _USER.fullmatch(body)
-        if found is None or not 0 <= value_of(found[1]) <= wire.EVENT_MASK:
+        match = _USER.fullmatch(body)
+        if match is None or not 0 <= value_of(match[1]) <= wire.EVENT_MASK:
             return None
-        code, rest = wire.code(WireClass.USER, value_of(found[1])), found[2]
+        code, rest = wire.code(WireClass.USER, value_of(match[1])), match[2]
         if both := _USER_TEXT_AND_WORDS.fullmatch(rest):
             words = [value_of(word) & _MINUS_ONE for word in _USER_WORD.findall(both[2])]
             # A text that the words are not is kept beside them.
@@ -549,46 +549,46 @@ class EventParser:
         return (code, words) if len(words) > 1 and not _USER_WORD.sub("", rest).strip() else None
 
     def _interrupted_call(self, _class_name: str, body: str) -> Event | None:
-        found = _INTERRUPTED.fullmatch(body)
-        code = self._kernel_code(found[1], found[2], wire.KER_INT_OFFSET) if found else None
+        match = _INTERRUPTED.fullmatch(body)
+        code = self._kernel_code(match[1], match[2], wire.KER_INT_OFFSET) if match else None
         return None if code is None else (code, [0, 0])
 
     def _interrupt(self, class_name: str, body: str) -> Event | None:
-        found = _INTERRUPT.fullmatch(body)
-        if found is None:
+        match = _INTERRUPT.fullmatch(body)
+        if match is None:
             return None
-        number, state = value_of(found[1]), value_of(found[2])
+        number, state = value_of(match[1]), value_of(match[2])
         if class_name == "INT_EXIT":
             values = {"interrupt_number": number, "inkernel": state, "kernel_flag": state}
             return self._event(wire.code(WireClass.INT, 2), values)
-        code = wire.code(WireClass.INT, 5 if is_wide(found[2]) else 1)
+        code = wire.code(WireClass.INT, 5 if is_wide(match[2]) else 1)
         return self._event(code, {"interrupt_number": number, "ip": state})
 
     def _handler_enter(self, _class_name: str, body: str) -> Event | None:
-        found = _HANDLER_ENTER.fullmatch(body)
-        if found is None:
+        match = _HANDLER_ENTER.fullmatch(body)
+        if match is None:
             return None
-        code = wire.code(WireClass.INT, 6 if is_wide(found[3]) or is_wide(found[4]) else 3)
+        code = wire.code(WireClass.INT, 6 if is_wide(match[3]) or is_wide(match[4]) else 3)
         return self._event(
             code,
             {
-                "pid": value_of(found[2]),
-                "interrupt_number": value_of(found[1]),
-                "ip": value_of(found[3]),
-                "area": value_of(found[4]),
+                "pid": value_of(match[2]),
+                "interrupt_number": value_of(match[1]),
+                "ip": value_of(match[3]),
+                "area": value_of(match[4]),
             },
         )
 
     def _handler_exit(self, _class_name: str, body: str) -> Event | None:
-        found = _HANDLER_EXIT.fullmatch(body)
-        if found is None:
+        match = _HANDLER_EXIT.fullmatch(body)
+        if match is None:
             return None
-        code, number = wire.code(WireClass.INT, 4), value_of(found[1]) & _MINUS_ONE
-        if raw := _RAW_STRUCTURE.fullmatch(found[2].strip()):
+        code, number = wire.code(WireClass.INT, 4), value_of(match[1]) & _MINUS_ONE
+        if raw := _RAW_STRUCTURE.fullmatch(match[2].strip()):
             return code, [number, *(value_of(word) & _MINUS_ONE for word in raw[0].split())]
-        structure = sigevent_of(found[2].strip(), self.byte_order)
+        structure = sigevent_of(match[2].strip(), self.byte_order)
         return None if structure is None else (code, [number, *structure, 0])
 
     def _deliver(self, _class_name: str, body: str) -> Event | None:
-        found = _DELIVER.fullmatch(body)
-        return (wire.code(WireClass.INT, 7), [value_of(found[1]) & _MINUS_ONE, 0]) if found else None
+        match = _DELIVER.fullmatch(body)
+        return (wire.code(WireClass.INT, 7), [value_of(match[1]) & _MINUS_ONE, 0]) if match else None

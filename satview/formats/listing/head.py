@@ -85,8 +85,8 @@ def syspage_lines(system: SystemInfo, byte_order: str) -> Iterator[str]:
         yield f" {' '.join(section(name) for name in sections)}\n"
     yield f" processor={system.processor} num_cpus={values['num_cpu']}\n"
     for number, cpu in enumerate(system.cpus, 1):
-        at = values["cpuinfo.offset"] + (number - 1) * step
-        model = int.from_bytes(system.raw[at : at + 4], "little" if byte_order == "little" else "big")
+        offset = values["cpuinfo.offset"] + (number - 1) * step
+        model = int.from_bytes(system.raw[offset : offset + 4], "little" if byte_order == "little" else "big")
         yield f"  cpu {number} cpu={model} name={cpu.name} speed={cpu.speed_mhz}\n"
         names = "".join(f" {name}" for name in cpu.flag_names)
         yield f"  flags={f'0x{cpu.flags:06x}' if cpu.flags else '00000000'}{names}\n"

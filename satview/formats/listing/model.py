@@ -57,14 +57,15 @@ class SlotList:
             self._times.append(time_cycles)
             return
         last = len(words) - 1 & ~1
-        for at in range(0, len(words), 2):
-            kind = _BEGIN if at == 0 else _END if at == last else _CONTINUE
-            self._words.extend((header | kind, stamp, words[at], words[at + 1] if at + 1 < len(words) else 0))
+        for position in range(0, len(words), 2):
+            kind = _BEGIN if position == 0 else _END if position == last else _CONTINUE
+            second = words[position + 1] if position + 1 < len(words) else 0
+            self._words.extend((header | kind, stamp, words[position], second))
             self._times.append(time_cycles)
 
-    def slot(self, header: int, stamp: int, first: int, second: int) -> None:
+    def slot(self, header: int, stamp: int, first_word: int, second_word: int) -> None:
         """Append one slot as it is."""
-        self._words.extend((header, stamp, first, second))
+        self._words.extend((header, stamp, first_word, second_word))
         self._times.append(stamp)
 
     def slots(self) -> NDArray[np.uint32]:

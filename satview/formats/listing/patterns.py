@@ -69,33 +69,33 @@ class ListPattern:
 
     def shown(self, text: str) -> tuple[str, ...]:
         """Return the arguments of the list that a text of it shows; it may end before the list does."""
-        found = self.regex.fullmatch(text)
-        return self.spellings[: found.lastindex or 0] if found else ()
+        match = self.regex.fullmatch(text)
+        return self.spellings[: match.lastindex or 0] if match else ()
 
     def notations(self, text: str) -> Iterator[tuple[str, str]]:
         """Yield the numbers of a text that the list describes: argument, and how `%` prints a number like it."""
-        found = self.regex.fullmatch(text)
-        for name, value in zip(self.names, found.groups() if found else (), strict=False):
+        match = self.regex.fullmatch(text)
+        for name, value in zip(self.names, match.groups() if match else (), strict=False):
             if name and value is not None:
                 yield name, printed_as(value)
 
     def words(self, text: str, byte_order: str) -> Words | None:
         """Return the payload words of a text, None if the list does not describe it."""
-        found = self.regex.fullmatch(text)
-        if found is None:
+        match = self.regex.fullmatch(text)
+        if match is None:
             return None
         words: Words = []
         texts: list[str] = []
-        for reader, value in zip(self.readers, found.groups(), strict=True):
+        for reader, value in zip(self.readers, match.groups(), strict=True):
             if value is None:
                 break
             if reader is listed_text:  # several follow one another, each up to its NUL
                 texts.append(value)
                 continue
-            found_words = reader(value, byte_order)
-            if found_words is None:
+            group_words = reader(value, byte_order)
+            if group_words is None:
                 return None
-            words += found_words
+            words += group_words
         return words + listed_text("\0".join(texts), byte_order) if texts else words
 
 

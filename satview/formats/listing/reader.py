@@ -248,10 +248,12 @@ class _Reader:
         if not self._is_verbose:
             self._is_verbose = True
             self._set_release()
-        header, stamp, first, second = (int(word, 16) for word in slot.groups())
+        header, stamp, first_word, second_word = (int(word, 16) for word in slot.groups())
         if self.listing.byte_order == "big":
-            first, second = (int.from_bytes(word.to_bytes(4, "little"), "big") for word in (first, second))
-        self.listing.slots.slot(header, stamp, first, second)
+            first_word, second_word = (
+                int.from_bytes(word.to_bytes(4, "little"), "big") for word in (first_word, second_word)
+            )
+        self.listing.slots.slot(header, stamp, first_word, second_word)
 
     def _flush(self) -> None:
         """Write the collected event as slots."""
@@ -294,8 +296,8 @@ class _Reader:
         parsers = [EventParser(release, listing.byte_order) for release in candidates]
         fits = [sum(parser.fits(event.text, event.body) for event in waiting) for parser in parsers]
         listing.release = candidates[fits.index(max(fits))]
-        each = ", ".join(f"{count:,} as {release}" for release, count in zip(candidates, fits, strict=True))
-        listing.release_reason = f"read as {listing.release}: of {len(waiting):,} lines {each} fit"
+        counts = ", ".join(f"{count:,} as {release}" for release, count in zip(candidates, fits, strict=True))
+        listing.release_reason = f"read as {listing.release}: of {len(waiting):,} lines {counts} fit"
 
     def _read(self, printed: _Printed) -> None:
         assert self._parser is not None
@@ -304,32 +306,32 @@ class _Reader:
         text, cpu = printed.text, printed.cpu
         if cpu > _LAST_CPU:  # no slot holds it
             text, cpu = f"{text} CPU:{cpu}", 0
-        found = self._parser.parse(text, printed.body)
+        event = self._parser.parse(text, printed.body)
         counts = self.listing.line_counts
-        counts.continuation -= found.foreign
-        counts.foreign += found.foreign
-        if found.foreign:
-            what = f"{found.foreign} in the event of line {printed.line}"
-            self.listing.problems.add("foreign-line", what, count=found.foreign, line=printed.line)
-        if found.fit is not Fit.WHOLE:
-            self._note_unlisted(printed, found)
-        self.listing.slots.event(found.code, cpu, time_cycles, found.words, found.variant)
-        self._has_clock |= found.code == CONTROL_TIME and found.words[0] != 0
+        counts.continuation -= event.foreign
+        counts.foreign += event.foreign
+        if event.foreign:
+            what = f"{event.foreign} in the event of line {printed.line}"
+            self.listing.problems.add("foreign-line", what, count=event.foreign, line=printed.line)
+        if event.fit is not Fit.WHOLE:
+            self._note_unlisted(printed, event)
+        self.listing.slots.event(event.code, cpu, time_cycles, event.words, event.variant)
+        self._has_clock |= event.code == CONTROL_TIME and event.words[0] != 0
         self.listing.slots.has_full_times |= self._stamps.is_wall
 
-    def _note_unlisted(self, printed: _Printed, found: Parsed) -> None:
+    def _note_unlisted(self, printed: _Printed, event: Parsed) -> None:
         """Count a line whose event is there as the line shows it."""
         counts = self.listing.line_counts
         counts.event -= 1
-        if found.fit is Fit.PART:
+        if event.fit is Fit.PART:
             counts.part += 1
         else:
             counts.raw += 1
-        how = "in part" if found.fit is Fit.PART else "with none of its arguments"
+        how = "in part" if event.fit is Fit.PART else "with none of its arguments"
         what = f"line {printed.line} fits its row {how}: {_excerpt(printed.text)}"
         self.listing.problems.add("unlisted-line", what, line=printed.line)
         assert self._parser is not None
-        key = (*self._parser.names_of(found.code), found.names)
+        key = (*self._parser.names_of(event.code), event.names)
         if key in self.listing.unlisted or len(self.listing.unlisted) < MOST_UNLISTED:
             self.listing.unlisted[key] = self.listing.unlisted.get(key, 0) + 1
 

@@ -49,8 +49,8 @@ class Stamps:
 
     def look_ahead(self, texts: Iterable[str]) -> None:
         """Find the notation by the first events of a listing: what is before each of them, as `cycles` takes it."""
-        found = [stamp[1] for text in texts if not _COUNT.search(text) and (stamp := _TIME.search(text))]
-        self.is_decimal = bool(found) and all(_DECIMAL.fullmatch(stamp) for stamp in found)
+        stamps = [stamp[1] for text in texts if not _COUNT.search(text) and (stamp := _TIME.search(text))]
+        self.is_decimal = bool(stamps) and all(_DECIMAL.fullmatch(stamp) for stamp in stamps)
 
     def notation(self, default_digits: int, has_clock: bool) -> StampNotation | None:
         """Return how the times are printed, None if as the printer does it: hexadecimal, all that is known of them.
@@ -131,6 +131,10 @@ def _restored(digits: str, last: int) -> int:
     if len(digits) != 7 or last < 0:
         return int(digits, 16)
     base = last & ~0xFFFFFFFF
-    fits = {base | int(digits[:at] + digit + digits[at:], 16) for at in range(8) for digit in "0123456789abcdef"}
+    fits = {
+        base | int(digits[:position] + digit + digits[position:], 16)
+        for position in range(8)
+        for digit in "0123456789abcdef"
+    }
     later = [value for value in fits if value >= last]
     return min(later, default=int(digits, 16))

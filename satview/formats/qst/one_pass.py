@@ -34,8 +34,8 @@ class OnePass:
 
     def blocks(self) -> Iterator[NDArray[np.uint32]]:
         """Yield the slots in chunks, uint32 (n, 4), host order."""
-        for at in range(0, len(self.slots), _CHUNK):
-            yield self.slots.read(at, min(at + _CHUNK, len(self.slots)))
+        for start in range(0, len(self.slots), _CHUNK):
+            yield self.slots.read(start, min(start + _CHUNK, len(self.slots)))
 
 
 def one_pass(path: Path) -> OnePass:
@@ -47,11 +47,11 @@ def one_pass(path: Path) -> OnePass:
     """
     times = _slot_times(open_qst(path))
     start = read_start(path)
-    first = start.slots.first
-    order = np.argsort(times[first[:-1]], kind="stable")
+    first_slots = start.slots.first
+    order = np.argsort(times[first_slots[:-1]], kind="stable")
     main = start.contents.main
     buffers = Buffers(main.at[order], main.slots[order], main.cpu[order], main.sequence[order])
-    moved = np.concatenate([times[first[each] : first[each + 1]] for each in order.tolist()])
+    moved = np.concatenate([times[first_slots[buffer] : first_slots[buffer + 1]] for buffer in order.tolist()])
     return OnePass(start, buffers.slots_in(start.file, start.contents.byte_order), moved)
 
 
@@ -59,5 +59,5 @@ def _slot_times(trace: Trace) -> NDArray[np.int64]:
     """Return the time of every slot: that of the event which begins there or before."""
     order = np.argsort(trace.events.slot, kind="stable")
     slot, time = trace.events.slot[order].astype(np.int64), trace.events.time_cycles[order]
-    at = np.searchsorted(slot, np.arange(trace.slot_count), "right") - 1
-    return np.asarray(time[np.maximum(at, 0)])
+    row = np.searchsorted(slot, np.arange(trace.slot_count), "right") - 1
+    return np.asarray(time[np.maximum(row, 0)])

@@ -46,19 +46,19 @@ class Buffers:
     @classmethod
     def of(cls, columns: tuple[_Ints, _Ints, _Ints, _Ints]) -> Buffers:
         """Return the buffers of some columns that have slots, ordered."""
-        at, slots, cpu, sequence = columns
+        offsets, slots, cpu, sequence = columns
         used = np.flatnonzero(slots > 0)
         order = used[_in_order(cpu[used], sequence[used])]
-        return cls(at[order], slots[order], cpu[order], sequence[order])
+        return cls(offsets[order], slots[order], cpu[order], sequence[order])
 
     def slots_in(self, file: SourceFile, byte_order: str) -> ScatteredSlots:
         """Return their slots, one behind the other."""
         return ScatteredSlots(file, self.at, self.slots, byte_order)
 
     @classmethod
-    def run(cls, at: int, slots: int) -> Buffers:
+    def run(cls, offset: int, slots: int) -> Buffers:
         """Return slots in the order of the file as one buffer."""
-        columns = [np.array([value], np.int64)[: int(slots > 0)] for value in (at, slots, 0, 0)]
+        columns = [np.array([value], np.int64)[: int(slots > 0)] for value in (offset, slots, 0, 0)]
         return cls(*columns)
 
 
@@ -113,15 +113,15 @@ def read_contents(file: SourceFile, path: Path, problems: Problems) -> Contents:
         raise TraceFormatError(path, file.size, f"the file ends inside its head of {layout.HEAD_BYTES} bytes",
                                _COPY_AGAIN)  # fmt: skip
     magic = int(_records(file, 0, layout.SECTION_3, 1)["magic"][0])
-    found = _version_3(file, path, problems) if magic == layout.MAGIC_3 else _version_4(file, path, problems)
-    if not len(found.main.slots):
+    contents = _version_3(file, path, problems) if magic == layout.MAGIC_3 else _version_4(file, path, problems)
+    if not len(contents.main.slots):
         raise TraceFormatError(path, layout.HEAD_BYTES, "no complete kernel buffer with events is in it",
                                "the tracer wrote nothing, or the file was cut short; write it out again")  # fmt: skip
-    return found
+    return contents
 
 
-def _records(file: SourceFile, at: int, dtype: np.dtype[Any], count: int) -> NDArray[Any]:
-    return np.frombuffer(file.bytes_at(dtype.itemsize * count, at), dtype)
+def _records(file: SourceFile, offset: int, dtype: np.dtype[Any], count: int) -> NDArray[Any]:
+    return np.frombuffer(file.bytes_at(dtype.itemsize * count, offset), dtype)
 
 
 # ---- version 4 -----------------------------------------------------------------------------------------------------
@@ -137,7 +137,7 @@ def _version_4(file: SourceFile, path: Path, problems: Problems) -> Contents:
         problems.add("header", f"a head of {head_bytes} bytes cannot be; read as {layout.HEAD_BYTES}", 8)
         head_bytes = layout.HEAD_BYTES
     order = "big" if int(head["flags"]) & 1 else "little"
-    sections = {each.magic: each for each in _sections(file, head_bytes, problems)}
+    sections = {section.magic: section for section in _sections(file, head_bytes, problems)}
     if layout.DATA in sections:
         shape = _Shape.of(head, path)
         main = _kernel_buffers(file, sections[layout.DATA], shape, order, problems)
@@ -161,25 +161,26 @@ def _cpus(count: int, problems: Problems) -> int:
     return 0
 
 
-def _sections(file: SourceFile, at: int, problems: Problems) -> list[_Section]:
+def _sections(file: SourceFile, offset: int, problems: Problems) -> list[_Section]:
     """Return the sections from an offset on, up to the first that is none."""
-    found: list[_Section] = []
+    sections: list[_Section] = []
     size = layout.SECTION_4.itemsize
-    while at + size <= file.size:
-        head = _records(file, at, layout.SECTION_4, 1)[0]
+    while offset + size <= file.size:
+        head = _records(file, offset, layout.SECTION_4, 1)[0]
         magic, length = int(head["magic"]), int(head["bytes"])
         if magic not in SECTION_NAMES or int(head["version"]) != layout.SECTION_VERSION:
-            problems.add("section-cut", f"{file.size - at:,} bytes that are no section known here are left out", at)
-            return found
-        there = min(length, file.size - at - size)
-        if there < length:
-            what = f"section {SECTION_NAMES[magic]} announces {length:,} bytes, {there:,} are there"
-            problems.add("section-cut", what, at + 8)
-        found.append(_Section(magic, at + size, there, int(head["entries"])))
-        at += size + there
-    if at < file.size:
-        problems.add("section-cut", f"{file.size - at} bytes of the head of a section", at)
-    return found
+            what = f"{file.size - offset:,} bytes that are no section known here are left out"
+            problems.add("section-cut", what, offset)
+            return sections
+        held_bytes = min(length, file.size - offset - size)
+        if held_bytes < length:
+            what = f"section {SECTION_NAMES[magic]} announces {length:,} bytes, {held_bytes:,} are there"
+            problems.add("section-cut", what, offset + 8)
+        sections.append(_Section(magic, offset + size, held_bytes, int(head["entries"])))
+        offset += size + held_bytes
+    if offset < file.size:
+        problems.add("section-cut", f"{file.size - offset} bytes of the head of a section", offset)
+    return sections
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,13 +203,13 @@ class _Shape:
         Raises:
             TraceFormatError: They cannot be.
         """
-        size, at = int(head["buffer_bytes"]), int(head["slots_at"])
-        if size < layout.LEAST_BUFFER or not layout.LEAST_BUFFER_HEAD <= at <= size - SLOT_BYTES:
+        size, slots_offset = int(head["buffer_bytes"]), int(head["slots_at"])
+        if size < layout.LEAST_BUFFER or not layout.LEAST_BUFFER_HEAD <= slots_offset <= size - SLOT_BYTES:
             raise TraceFormatError(
-                path, 48, f"kernel buffers of {size} bytes with slots from byte {at} on cannot be",
+                path, 48, f"kernel buffers of {size} bytes with slots from byte {slots_offset} on cannot be",
                 "the head of the file is damaged; write it out again",
             )  # fmt: skip
-        return cls(size, at, int(head["buffers_per_cpu"]) if int(head["system"]) == 800 else 0)
+        return cls(size, slots_offset, int(head["buffers_per_cpu"]) if int(head["system"]) == 800 else 0)
 
 
 def _kernel_buffers(
@@ -223,32 +224,32 @@ def _kernel_buffers(
     if section.entries != count + bool(rest):
         what = f"{name} announces {section.entries} kernel buffers, {count} are complete"
         problems.add("section-cut", what, section.at - 8, abs(section.entries - count) or 1)
-    at = section.at + np.arange(count, dtype=np.int64) * shape.buffer_bytes
-    heads = [file.bytes_at(8, int(each) + layout.SLOT_COUNT_AT) for each in at]
+    offsets = section.at + np.arange(count, dtype=np.int64) * shape.buffer_bytes
+    heads = [file.bytes_at(8, int(buffer) + layout.SLOT_COUNT_AT) for buffer in offsets]
     words = np.frombuffer(b"".join(heads), "<u4" if order == "little" else ">u4").reshape(-1, 2).astype(np.int64)
     slots, sequence = words[:, 0], words[:, 1]
     too_many = np.flatnonzero(slots > shape.capacity)
-    for each in too_many[:_MANY].tolist():
-        what = f"a kernel buffer of {name} announces {slots[each]} slots where {shape.capacity} fit; it is left out"
-        problems.add("buffer-length", what, int(at[each]) + layout.SLOT_COUNT_AT)
+    for buffer in too_many[:_MANY].tolist():
+        what = f"a kernel buffer of {name} announces {slots[buffer]} slots where {shape.capacity} fit; it is left out"
+        problems.add("buffer-length", what, int(offsets[buffer]) + layout.SLOT_COUNT_AT)
     if len(too_many) > _MANY:
         problems.add("buffer-length", "and more of the same", None, len(too_many) - _MANY)
     slots[too_many] = 0
     cpu = np.arange(count, dtype=np.int64) // shape.buffers_per_cpu if shape.buffers_per_cpu else slots * 0
     if is_main:
-        _report_repeated(at, slots, cpu, sequence, problems)
-    return Buffers.of((at + shape.slots_at, slots, cpu, sequence))
+        _report_repeated(offsets, slots, cpu, sequence, problems)
+    return Buffers.of((offsets + shape.slots_at, slots, cpu, sequence))
 
 
-def _report_repeated(at: _Ints, slots: _Ints, cpu: _Ints, sequence: _Ints, problems: Problems) -> None:
+def _report_repeated(offsets: _Ints, slots: _Ints, cpu: _Ints, sequence: _Ints, problems: Problems) -> None:
     """List buffers of one ring that share their number, of which one must be wrong."""
     used = np.flatnonzero(slots > 0)
     key = cpu[used] << 32 | sequence[used]
     order = np.argsort(key, kind="stable")
     again = used[order[1:][key[order][1:] == key[order][:-1]]]
-    for each in again[:_MANY].tolist():
-        what = f"a kernel buffer has the number {sequence[each]} of another one"
-        problems.add("buffer-order", what, int(at[each]) + layout.SEQUENCE_AT)
+    for buffer in again[:_MANY].tolist():
+        what = f"a kernel buffer has the number {sequence[buffer]} of another one"
+        problems.add("buffer-order", what, int(offsets[buffer]) + layout.SEQUENCE_AT)
 
 
 def _names_of(
@@ -278,29 +279,31 @@ def _listed_slots(file: SourceFile, sections: dict[int, _Section], problems: Pro
         return slots
     count = min(listed.entries, listed.size // layout.BUFFER_4.itemsize)
     rows = _records(file, listed.at, layout.BUFFER_4, count)
-    counts, there = rows["slots"].astype(np.int64), int(slots.slots[0])
-    if int(counts.sum()) < there or count < listed.entries:
-        problems.add("section-cut", f"KBUF lists {int(counts.sum()):,} slots, MAIN has {there:,}; they are read in the "
-                     "order of the file", listed.at)  # fmt: skip
+    counts, held_slots = rows["slots"].astype(np.int64), int(slots.slots[0])
+    if int(counts.sum()) < held_slots or count < listed.entries:
+        what = (
+            f"KBUF lists {int(counts.sum()):,} slots, MAIN has {held_slots:,}; they are read in the order of the file"
+        )
+        problems.add("section-cut", what, listed.at)
         return slots
     # What was cut off is missing at the end: a buffer of which a part is there is not complete.
     ends = np.cumsum(counts)
-    whole = ends <= there
+    whole = ends <= held_slots
     if not whole.all():
         left_out = int(np.count_nonzero(counts[~whole]))
         problems.add("section-cut", f"{left_out} kernel buffers of KBUF are not complete in MAIN", listed.at, left_out)
     cpu = np.where(rows["cpu"] == layout.NO_CPU, 0, rows["cpu"]).astype(np.int64)
-    at = int(slots.at[0]) + (ends - counts) * SLOT_BYTES
-    return Buffers.of((at[whole], counts[whole], cpu[whole], rows["sequence"].astype(np.int64)[whole]))
+    offsets = int(slots.at[0]) + (ends - counts) * SLOT_BYTES
+    return Buffers.of((offsets[whole], counts[whole], cpu[whole], rows["sequence"].astype(np.int64)[whole]))
 
 
 def _in_order(cpu: _Ints, sequence: _Ints) -> NDArray[np.intp]:
     """Return the order in which the kernel filled buffers; numbers of one ring may have passed 2^32 once."""
     sequence = sequence.copy()
     for number in np.unique(cpu).tolist():
-        mine = cpu == number
-        if np.ptp(sequence[mine]) > _HALF_RANGE:
-            sequence[mine & (sequence < _HALF_RANGE)] += 1 << 32
+        of_cpu = cpu == number
+        if np.ptp(sequence[of_cpu]) > _HALF_RANGE:
+            sequence[of_cpu & (sequence < _HALF_RANGE)] += 1 << 32
     return np.lexsort((sequence, cpu))
 
 
@@ -314,20 +317,20 @@ def _version_3(file: SourceFile, path: Path, problems: Problems) -> Contents:
                                "satview reads versions 3 and 4; the file may be damaged")  # fmt: skip
     end_s, end_rest_ns = int(head["end_s"]), int(head["end_rest_ns"])
     sections: dict[int, _Section] = {}
-    at, size = layout.HEAD_BYTES, layout.SECTION_3.itemsize
+    offset, size = layout.HEAD_BYTES, layout.SECTION_3.itemsize
     for magic in (layout.NAMES, layout.MAIN):
-        if at + size > file.size:
-            problems.add("section-cut", f"section {SECTION_NAMES[magic]} is missing", at)
+        if offset + size > file.size:
+            problems.add("section-cut", f"section {SECTION_NAMES[magic]} is missing", offset)
             break
-        section = _records(file, at, layout.SECTION_3, 1)[0]
+        section = _records(file, offset, layout.SECTION_3, 1)[0]
         if int(section["magic"]) != magic:
-            problems.add("section-cut", f"section {SECTION_NAMES[magic]} is not where it belongs", at)
+            problems.add("section-cut", f"section {SECTION_NAMES[magic]} is not where it belongs", offset)
             break
         entries = int(section["entries"])
-        sections[magic] = _Section(magic, at + size, min(entries * SLOT_BYTES, file.size - at - size), entries)
-        at += size + entries * SLOT_BYTES
-    if at < file.size and layout.MAIN in sections:
-        problems.add("section-cut", f"{file.size - at:,} bytes behind the last slot are left out", at)
+        sections[magic] = _Section(magic, offset + size, min(entries * SLOT_BYTES, file.size - offset - size), entries)
+        offset += size + entries * SLOT_BYTES
+    if offset < file.size and layout.MAIN in sections:
+        problems.add("section-cut", f"{file.size - offset:,} bytes behind the last slot are left out", offset)
     return Contents(
         3, int(head["cycles_per_s"]), 0, end_s * 1_000_000_000 + end_rest_ns, 0, "7.1.0", "little",
         _slots_of(sections.get(layout.MAIN), problems), _slots_of(sections.get(layout.NAMES), problems),

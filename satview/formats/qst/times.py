@@ -35,12 +35,12 @@ def times_without_clock(slots: SlotSource) -> _Ints | None:
         return None
     stamps = slots.take(np.arange(len(slots), dtype=np.int64), 1)
     out = np.empty(len(slots), np.int64)
-    ends = {each: _unwrap(each, slots, stamps, cpu, is_time, out) for each in present.tolist()}
-    known = [end for each, end in ends.items() if timed[each]]
+    ends = {number: _unwrap(number, slots, stamps, cpu, is_time, out) for number in present.tolist()}
+    known = [end for number, end in ends.items() if timed[number]]
     last = max(known) if known else max(ends.values(), key=lambda end: end % ROLLOVER) % ROLLOVER
-    for each, end in ends.items():
-        if not timed[each]:  # its last stamp is less than a rollover before the end, or at it
-            out[cpu == each] += last - (last - end) % ROLLOVER - end
+    for number, end in ends.items():
+        if not timed[number]:  # its last stamp is less than a rollover before the end, or at it
+            out[cpu == number] += last - (last - end) % ROLLOVER - end
     lowest = int(out.min())
     return out + (-lowest // ROLLOVER + 1) * ROLLOVER if lowest < 0 else out
 
@@ -50,9 +50,9 @@ def _heads(slots: SlotSource) -> tuple[NDArray[np.uint8], NDArray[np.bool_]]:
     cpu, is_time = np.empty(len(slots), np.uint8), np.empty(len(slots), np.bool_)
     for start in range(0, len(slots), _CHUNK):
         part = slots.read(start, min(start + _CHUNK, len(slots)))
-        here = slice(start, start + len(part))
-        cpu[here] = part[:, 0] >> wire.CPU_SHIFT & wire.CPU_MASK
-        is_time[here] = (part[:, 0] & wire.CODE_MASK == wire.CONTROL_TIME) & (part[:, 2] >> 31 == 0)
+        rows = slice(start, start + len(part))
+        cpu[rows] = part[:, 0] >> wire.CPU_SHIFT & wire.CPU_MASK
+        is_time[rows] = (part[:, 0] & wire.CODE_MASK == wire.CONTROL_TIME) & (part[:, 2] >> 31 == 0)
     return cpu, is_time
 
 
@@ -67,8 +67,8 @@ def _unwrap(
     """Set the times of the slots of one CPU; return the latest one."""
     rows = np.flatnonzero(cpus == cpu)
     time_at = np.flatnonzero(is_time[rows])
-    at = rows[time_at].astype(np.int64)
-    values = slots.take(at, 2).astype(np.int64) << 32 | slots.take(at, 3)
+    time_slots = rows[time_at].astype(np.int64)
+    values = slots.take(time_slots, 2).astype(np.int64) << 32 | slots.take(time_slots, 3)
     unwrap_segments(np.append(int(stamps[rows[0]]), values), stamps, rows, time_at, out)
     if len(time_at):
         before = rows[: time_at[0]]

@@ -47,9 +47,9 @@ def needed_for_own_state(calls: Calls, waiting: Bools, lwp: NDArray[np.uint8]) -
     """
     by_thread = calls.by_thread
     needed = np.zeros(len(calls.code), np.bool_)
-    before, here = by_thread[:-1], by_thread[1:]
-    is_new = calls.thread[before] != calls.thread[here]
-    needed[here] = is_new | waiting[before] | (lwp[before] != lwp[here])
+    row_before, row = by_thread[:-1], by_thread[1:]
+    is_new = calls.thread[row_before] != calls.thread[row]
+    needed[row] = is_new | waiting[row_before] | (lwp[row_before] != lwp[row])
     needed[by_thread[:1]] = True
     return needed
 
@@ -94,8 +94,8 @@ def _has_lwp_back(calls: Calls, lwp: NDArray[np.uint8]) -> Bools:
     """Return for every record whether the one before it on the LWP was another thread's."""
     by_lwp = np.argsort(lwp, kind="stable")
     back = np.zeros(len(lwp), np.bool_)
-    before, here = by_lwp[:-1], by_lwp[1:]
-    back[here] = (lwp[before] == lwp[here]) & (calls.thread[before] != calls.thread[here])
+    row_before, row = by_lwp[:-1], by_lwp[1:]
+    back[row] = (lwp[row_before] == lwp[row]) & (calls.thread[row_before] != calls.thread[row])
     return back
 
 
@@ -108,13 +108,13 @@ def _valid(other: Effects, own_rows: NDArray[np.intp], calls: Calls, value: NDAr
         return other
     own_thread = calls.thread[own_rows].astype(np.int64)
     key = (own_thread << 32) | own_rows
-    at = np.searchsorted(key, other.thread.astype(np.int64) << 32 | other.event) - 1
-    has_run = (at >= 0) & (own_thread[np.maximum(at, 0)] == other.thread)
-    last_own = np.where(has_run, own_rows[np.maximum(at, 0)], -1)
+    last_row = np.searchsorted(key, other.thread.astype(np.int64) << 32 | other.event) - 1
+    has_run = (last_row >= 0) & (own_thread[np.maximum(last_row, 0)] == other.thread)
+    last_own = np.where(has_run, own_rows[np.maximum(last_row, 0)], -1)
     is_still = np.zeros(len(other.event), np.bool_)
     order = np.lexsort((other.event, other.thread))
-    here, before = order[1:], order[:-1]
-    is_still[here] = (other.thread[here] == other.thread[before]) & (other.event[before] > last_own[here])
+    row, row_before = order[1:], order[:-1]
+    is_still[row] = (other.thread[row] == other.thread[row_before]) & (other.event[row_before] > last_own[row])
     suspends = value[other.event] == STATE_BY_NAME["SUSPENDED"].value
     keep = suspends | ~has_run | is_still
     return Effects(other.event[keep], other.thread[keep])
@@ -242,8 +242,8 @@ def trace_from_columns(path: Path, files: Sequence[Path], columns: Columns, name
 
 
 def _header(files: Sequence[Path]) -> Header:
-    first = files[0].parent.as_posix() if files else ""
-    return Header((("FILE_COUNT", str(len(files))), ("DIRECTORY", first)))
+    directory = files[0].parent.as_posix() if files else ""
+    return Header((("FILE_COUNT", str(len(files))), ("DIRECTORY", directory)))
 
 
 def _codes(
@@ -255,22 +255,23 @@ def _codes(
     fits &= (interface >= 0) & (interface < 32)
     fits &= (which >= 0) & (which <= 2)
     code = np.full(len(category), OTHER, np.uint16)
-    made = (FIRST_CLASS + category) << wire.CLASS_SHIFT | interface | which << WHICH_SHIFT
-    code[fits] = made[fits].astype(np.uint16)
+    possible_code = (FIRST_CLASS + category) << wire.CLASS_SHIFT | interface | which << WHICH_SHIFT
+    code[fits] = possible_code[fits].astype(np.uint16)
     known = np.zeros(wire.CODE_COUNT, np.bool_)
     known[list(catalogue(Release.UNIXWARE).codes())] = True
     known[record_code("thr_exit")] = True
     unknown = np.flatnonzero(~known[code])
     if len(unknown):
         numbers = np.stack([column[unknown] for column in kind], axis=1)
-        kinds, first, counts = np.unique(numbers, axis=0, return_index=True, return_counts=True)
-        for (one, two, third), at, count in zip(kinds[:_MANY].tolist(), first.tolist(), counts.tolist(), strict=False):
+        kinds, first_rows, counts = np.unique(numbers, axis=0, return_index=True, return_counts=True)
+        listed = zip(kinds[:_MANY].tolist(), first_rows.tolist(), counts.tolist(), strict=False)
+        for (one, two, third), row, count in listed:
             problems.add(
                 "unknown-events",
                 f"event1 {one}, event2 {two}, which {third} is in no table",
                 None,
                 count,
-                int(time_ns[unknown[at]]),
+                int(time_ns[unknown[row]]),
             )
         if len(kinds) > _MANY:
             problems.add("unknown-events", "and more of the same", None, int(counts[_MANY:].sum()))

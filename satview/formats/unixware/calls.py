@@ -72,14 +72,14 @@ def pair_records(
     Records of processor time do not count: a thread may write them about another, at any time.
     """
     by_thread = _without_samples(code, thread)
-    first, second = by_thread[:-1], by_thread[1:]
+    earlier, later = by_thread[:-1], by_thread[1:]
     key = plain(code)
     step = np.uint16(1 << WHICH_SHIFT)
-    fits = (which_of(key[first]) == 1) & (key[first] + step == key[second]) & (thread[first] == thread[second])
-    fits &= key[first] >> wire.CLASS_SHIFT != wire.class_of(OTHER)
+    fits = (which_of(key[earlier]) == 1) & (key[earlier] + step == key[later]) & (thread[earlier] == thread[later])
+    fits &= key[earlier] >> wire.CLASS_SHIFT != wire.class_of(OTHER)
     partner = np.full(len(time_ns), NOBODY, np.uint32)
-    partner[first[fits]] = second[fits]
-    partner[second[fits]] = first[fits]
+    partner[earlier[fits]] = later[fits]
+    partner[later[fits]] = earlier[fits]
     return Calls(time_ns, key, thread, arguments, by_thread, partner)
 
 
@@ -159,14 +159,14 @@ def _unless_last(calls: Calls, rows: Rows, *_: object) -> Bools:
     order = np.lexsort((rows, calls.arguments[0][rows]))
     barrier, arrived, left = calls.arguments[0][rows][order], rows[order], _seconds(calls, rows)[order]
     edges = np.flatnonzero(np.concatenate(([True], barrier[1:] != barrier[:-1], [True])))
-    for first, end in zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True):
+    for start, end in zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True):
         # Who arrives after somebody left belongs to the next round.
-        first_to_leave = np.minimum.accumulate(left[first:end][::-1])[::-1]
-        next_round = np.searchsorted(arrived[first:end], first_to_leave).tolist()
-        at = 0
-        while at < end - first:
-            at = max(at + 1, next_round[at])
-            out[order[first + at - 1]] = False
+        first_to_leave = np.minimum.accumulate(left[start:end][::-1])[::-1]
+        next_round = np.searchsorted(arrived[start:end], first_to_leave).tolist()
+        arrivals = 0
+        while arrivals < end - start:
+            arrivals = max(arrivals + 1, next_round[arrivals])
+            out[order[start + arrivals - 1]] = False
     return out
 
 
@@ -186,11 +186,11 @@ def _joins_thread(
 
 def _itself(calls: Calls, rows: Rows, thread_of_id: dict[tuple[int, int], int], process: NDArray[np.int32]) -> Bools:
     """A thread that suspends itself returns after it was continued."""
-    found = [
+    is_itself = [
         thread_of_id.get((int(process[calls.thread[row]]), int(calls.arguments[0][row]))) == int(calls.thread[row])
         for row in rows.tolist()
     ]
-    return np.array(found, np.bool_)
+    return np.array(is_itself, np.bool_)
 
 
 _RULES: Final[dict[str, Callable[..., Bools]]] = {

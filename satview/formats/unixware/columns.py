@@ -92,11 +92,11 @@ def parse_block(data: bytes) -> Records:
     good = is_plain.copy()
     damaged: list[tuple[int, str]] = []
     for line in np.flatnonzero(~is_plain).tolist():
-        found = _odd_line(data, int(line_start[line]), int(line_end[line]), bool(has_13[line]))
-        if isinstance(found, tuple):
-            values[line], good[line] = found, True
-        elif found:
-            damaged.append((line, found))
+        numbers_or_fault = _odd_line(data, int(line_start[line]), int(line_end[line]), bool(has_13[line]))
+        if isinstance(numbers_or_fault, tuple):
+            values[line], good[line] = numbers_or_fault, True
+        elif numbers_or_fault:
+            damaged.append((line, numbers_or_fault))
     _check(values, good, damaged)
     rows = np.flatnonzero(good)
     return Records(values[rows], rows, sorted(damaged), len(line_end))
@@ -137,14 +137,14 @@ def _numbers(text: NDArray[np.uint8], start: NDArray[np.int64], end: NDArray[np.
     if not len(start):
         return out
     is_negative = text[start] == ord("-")
-    at = start + is_negative
-    for _ in range(int((end - at).max())):
-        more = at < end
+    offset = start + is_negative
+    for _ in range(int((end - offset).max())):
+        more = offset < end
         if more.all():
-            out = out * 10 + (text[at] - np.uint8(48))
+            out = out * 10 + (text[offset] - np.uint8(48))
         else:
-            out[more] = out[more] * 10 + (text[at[more]] - np.uint8(48))
-        at = at + 1
+            out[more] = out[more] * 10 + (text[offset[more]] - np.uint8(48))
+        offset = offset + 1
     out[is_negative] *= -1
     return out
 
@@ -188,9 +188,9 @@ class Columns:
         """Append records, every column in the narrowest type that holds it."""
         self.time_ns.append(time_ns)
         self.is_own.append(np.full(len(time_ns), is_own, np.int8))
-        for first, parts in ((2, self.ids), (5, self.kind), (8, self.arguments)):
+        for first_column, parts in ((2, self.ids), (5, self.kind), (8, self.arguments)):
             for i, part in enumerate(parts):
-                part.append(_narrow(values[:, first + i]))
+                part.append(_narrow(values[:, first_column + i]))
 
 
 def concatenated(parts: list[Column]) -> Column:
@@ -308,15 +308,15 @@ class _FileReader:
 
     def _take(self, data: bytes, is_last: bool = False) -> None:
         records = parse_block(data)
-        first = self._line + 1
+        first_line = self._line + 1
         self._line += records.line_count
         for line, what in records.damaged[:_MANY]:
-            self._bad(first + line, "the file ends inside this line" if is_last else what)
+            self._bad(first_line + line, "the file ends inside this line" if is_last else what)
         if len(records.damaged) > _MANY:
             line, what = records.damaged[_MANY]
-            self._bad(first + line, f"{what}; and more such lines after it", len(records.damaged) - _MANY)
+            self._bad(first_line + line, f"{what}; and more such lines after it", len(records.damaged) - _MANY)
         if len(records.values):
-            self._owner.add(self._times(records, first), records.values, self._is_own)
+            self._owner.add(self._times(records, first_line), records.values, self._is_own)
 
     def _times(self, records: Records, first_line: int) -> NDArray[np.int64]:
         """Return the times of a block; where the clock was set back, the time before that until it is reached again."""

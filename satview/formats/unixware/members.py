@@ -24,12 +24,12 @@ def is_set(path: Path) -> bool:
 
 
 def _members(directory: Path, process: str | None) -> list[Path]:
-    found = []
+    members = []
     for entry in directory.iterdir():
         match = _MEMBER.fullmatch(entry.name)
         if match and (process is None or int(match[1], 16) == int(process, 16)) and entry.is_file():
-            found.append(entry)
-    return found
+            members.append(entry)
+    return members
 
 
 def files_of(paths: Iterable[Path]) -> list[Path]:
@@ -43,7 +43,7 @@ def files_of(paths: Iterable[Path]) -> list[Path]:
         OSError: A directory cannot be read.
     """
     given = list(paths)
-    found: dict[Path, None] = {}
+    files: dict[Path, None] = {}
     for path in given:
         if path.is_dir():
             inside = _members(path, None)
@@ -54,13 +54,13 @@ def files_of(paths: Iterable[Path]) -> list[Path]:
                     "the directory holds no thread trace",
                     "name one with files tr.xxxxxxx.yyy, or a trace file in it",
                 )
-            found.update(dict.fromkeys(inside))
+            files.update(dict.fromkeys(inside))
         else:
             match = _MEMBER.fullmatch(path.name)
-            found[path] = None
+            files[path] = None
             if match and len(given) == 1 and path.parent.is_dir():
-                found.update(dict.fromkeys(_members(path.parent, match[1])))
-    return sorted(found, key=_order)
+                files.update(dict.fromkeys(_members(path.parent, match[1])))
+    return sorted(files, key=_order)
 
 
 def _order(path: Path) -> tuple[str, bool, list[int], str]:
@@ -72,14 +72,14 @@ def _order(path: Path) -> tuple[str, bool, list[int], str]:
 
 def names_files(files: Iterable[Path]) -> list[Path]:
     """Return the files with names that are beside the members of a set."""
-    found: dict[Path, None] = {}
+    name_files: dict[Path, None] = {}
     for path in files:
         match = _MEMBER.fullmatch(path.name)
         if match:
             beside = path.with_name(f"tr.{match[1]}.{NAMES_SUFFIX}")
             if beside.is_file():
-                found[beside] = None
-    return list(found)
+                name_files[beside] = None
+    return list(name_files)
 
 
 def times_files(files: Iterable[Path]) -> list[Path]:

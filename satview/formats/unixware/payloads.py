@@ -98,16 +98,16 @@ class RecordPayloads(NumberPayloads):
         return self.object_text(event, value) if value else ""
 
     def _kind(self, event: int) -> list[Argument]:
-        at = int(np.searchsorted(self.odd.event, event))
-        numbers = self.odd.numbers[at].tolist()
+        row = int(np.searchsorted(self.odd.event, event))
+        numbers = self.odd.numbers[row].tolist()
         return [Argument(name, n, str(n), 0, 0) for name, n in zip(("event1", "event2", "which"), numbers, strict=True)]
 
-    def _from_first(self, first: int) -> list[Argument]:
-        parts = layout_of(Release.UNIXWARE, int(self.events.code[first]), _WORDS).parts
+    def _from_first(self, first_record: int) -> list[Argument]:
+        parts = layout_of(Release.UNIXWARE, int(self.events.code[first_record]), _WORDS).parts
         if not parts or parts[0].show != Show.POINTER or parts[0].name == "stack_base":
             return []
-        value = int(self.arguments[0][first])
-        note = self.object_text(first, value) or "from the first record"
+        value = int(self.arguments[0][first_record])
+        note = self.object_text(first_record, value) or "from the first record"
         return [Argument(parts[0].name, value, _text(parts[0].show, value), 0, 0, note)]
 
 

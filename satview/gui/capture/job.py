@@ -16,8 +16,11 @@ from satview.base.errors import Cancelled, SatviewError, UsageError
 from satview.base.new_file import NewFile
 from satview.base.safe_text import counted
 from satview.base.time_text import format_duration
+from satview.capture.run import run
 from satview.gui.widgets import PlainLabel
 from satview.session.tasks import IsCancelled, Report, Task
+from satview.target.capture import capture
+from satview.target.filtering import filter_capture
 
 if TYPE_CHECKING:
     from satview.capture.run import Capture, CaptureResult
@@ -190,8 +193,6 @@ def _carry_out(order: CaptureRequest, is_stopped: threading.Event, is_cancelled:
         return is_stopped.is_set() or is_cancelled()
 
     def capture_into(stream: BinaryIO | None) -> CaptureResult:
-        from satview.capture.run import run  # here: brings numpy
-
         return run(order.capture, order.path, report, ends, lambda _level, _text: None, stream)
 
     result = capture_into(None) if order.is_live else _run_aside(order.path, capture_into, is_cancelled)
@@ -240,9 +241,6 @@ def _capture_on_target(
         is_cancelled: As `is_stopped`; nobody is told how it ended.
         report: Is given the share that is filtered.
     """
-    from satview.target.capture import capture  # here: brings numpy
-    from satview.target.filtering import filter_capture
-
     request, said = order.request, list[str]()
 
     def ends() -> bool:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 from PySide6.QtCore import QEvent, QObject, QSignalBlocker, Qt, Signal, Slot
+from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import (
+    QCheckBox,
     QHBoxLayout,
     QLineEdit,
     QPushButton,
@@ -18,10 +21,11 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from satview.answers.late import ACTIVITIES, BLAME, CHAINS, INSTANCES
+from satview.answers.activity_lanes import ACTIVITIES as ACTIVITY_LANES
+from satview.answers.late import ACTIVITIES, BLAME, CHAINS, INSTANCES, Late
 from satview.answers.late_comparison import COMPARISON
 from satview.answers.table import Table
-from satview.base.safe_text import tool_tip, visible_line
+from satview.base.safe_text import counted, tool_tip, visible_line
 from satview.base.time import TimeWindow
 from satview.gui import dialogs
 from satview.gui.answer_table import AnswerPanel
@@ -29,7 +33,11 @@ from satview.gui.panel import Panel, PanelContext, select_row
 from satview.gui.theme import Theme
 from satview.gui.widgets import CutLabel, Notice
 from satview.session.highlight import Highlighted, Leg
-from satview.session.panels.late_view import ActivitiesView, InstanceView
+from satview.session.panels.late_view import ActivitiesView, ExplainedInstance, InstanceView
+from satview.timeline.spans import NO_EVENT
+
+if TYPE_CHECKING:
+    from satview.gui.plots.response_plot import ResponsePlot
 
 _SHARES: Final = (5, 4, 4)  # of the width
 _MARGIN: Final = 0.25  # on both sides of an instance
@@ -67,6 +75,7 @@ class _Tables(AnswerPanel):
         """
         super().__init__(context, name, parent)
         self._answers: list[Table] = []
+        self._drawing: tuple[str, _Responses] | None = None
         self.tabs = QTabBar(self)
         self.tabs.setExpanding(False)
         self.tabs.setDrawBase(False)
@@ -82,6 +91,11 @@ class _Tables(AnswerPanel):
         for button in self._buttons:
             button.setToolTip(tool_tip(f"Of the table {name}"))
         self._lay_out(head, self.stack)
+
+    def add_drawing(self, title: str, drawing: _Responses) -> None:
+        """Show something else behind the last tab."""
+        self._drawing = title, drawing
+        self.stack.addWidget(drawing)
 
     def show_buttons(self, is_used: bool) -> None:
         """Show or hide Copy and Export."""
@@ -105,13 +119,15 @@ class _Tables(AnswerPanel):
         if list(map(id, answers)) == list(map(id, self._answers)):
             return
         self._answers = list(answers)
+        titles = [answer.question.title for answer in answers]
+        titles += [self._drawing[0]] if self._drawing is not None else []
         with QSignalBlocker(self.tabs):
-            while self.tabs.count() > len(answers):
+            while self.tabs.count() > len(titles):
                 self.tabs.removeTab(self.tabs.count() - 1)
-            for number, answer in enumerate(answers):
+            for number, title in enumerate(titles):
                 if number == self.tabs.count():
                     self.tabs.addTab("")
-                self.tabs.setTabText(number, answer.question.title)
+                self.tabs.setTabText(number, title)
         self._fill()
 
     def show_row(self, position: int) -> None:
@@ -123,8 +139,8 @@ class _Tables(AnswerPanel):
 
     @property
     def shown(self) -> Table | None:
-        """The answer that shows."""
-        return self._answers[self.tabs.currentIndex()] if self._answers else None
+        """The answer that shows, or is behind the tab of the drawing that does."""
+        return self._answers[min(self.tabs.currentIndex(), len(self._answers) - 1)] if self._answers else None
 
     @Slot()
     def _fill(self) -> None:
@@ -137,6 +153,9 @@ class _Tables(AnswerPanel):
         self._show_in_order(answer)
         self.statement.setText(visible_line("; ".join(answer.missing)))
         self.show_page("" if len(answer) else answer.says_why_empty)
+        if self._drawing is not None and self.tabs.currentIndex() == len(self._answers):
+            self.stack.setCurrentWidget(self._drawing[1])
+            self.statement.setText(self._drawing[1].says)
 
     def _show(self, row: int) -> None:
         """Say which row was chosen; only an instance, or the worst of a chain, is also gone to."""
@@ -149,25 +168,76 @@ class _Tables(AnswerPanel):
             super()._show(row)
 
 
+class _Responses(QWidget):
+    """Makes the histogram of responses when it is first seen: pyqtgraph takes 0.3 s to import.
+
+    Signals:
+        row_requested: As of `ResponsePlot`.
+    """
+
+    row_requested = Signal(int)
+
+    def __init__(self, theme: Theme, parent: QWidget) -> None:
+        super().__init__(parent)
+        self._theme = theme
+        self._shown: ExplainedInstance | None = None
+        self.plot: ResponsePlot | None = None
+        self._layout = QVBoxLayout(self)
+        self._layout.setContentsMargins(0, 0, 0, 0)
+
+    @property
+    def says(self) -> str:
+        """How many it counts, and how many it cannot."""
+        if self._shown is None or self._shown.responses is None:
+            return "No response is known"
+        count = len(self._shown.responses.bin)
+        unknown = len(self._shown.positions) - count
+        return counted(count, "response") + (f"; {unknown:,} more are not known" if unknown else "")
+
+    def show_responses(self, shown: ExplainedInstance) -> None:
+        """Draw the responses of an activity, once they can be seen."""
+        self._shown = shown
+        if self.plot is not None:
+            self.plot.show_responses(shown)
+
+    def set_theme(self, theme: Theme) -> None:
+        """Draw in other colours."""
+        self._theme = theme
+        if self.plot is not None:
+            self.plot.set_theme(theme)
+
+    def showEvent(self, event: QShowEvent) -> None:
+        """Make it."""
+        super().showEvent(event)
+        if self.plot is None:
+            from satview.gui.plots.response_plot import ResponsePlot  # brings pyqtgraph
+
+            self.plot = ResponsePlot(self._theme, self)
+            self.plot.row_requested.connect(self.row_requested)
+            self._layout.addWidget(self.plot)
+            if self._shown is not None:
+                self.show_responses(self._shown)
+
+
 class LatePanel(Panel):
     """Activities, the instances of the one that is selected, and the blame of the instance that is.
 
     Attributes:
         activities_view, instance_view: What is looked for.
         activities, instances, blame: The tables.
+        responses: The histogram behind a tab of the instances.
         says: The instance that is explained, in a sentence; or what is wrong.
         timing: The file of timing.
         stack: The tables, or why there are none.
     """
 
     waits_to_be_seen = True
-    saved_fields = ("timing",)
 
     def __init__(self, context: PanelContext, parent: QWidget | None = None) -> None:
         super().__init__(context, parent)
         self.setMinimumSize(120, 64)
         self._report, self._area = context.report, context.area
-        self._asked: tuple[int, int] | None = None  # thread and moment, while activities are not known yet
+        self._asked: Callable[[Late], str] | None = None  # what to explain, while activities are not known yet
         self.activities_view, self.instance_view = ActivitiesView(self._opened, self), InstanceView(self)
         head = self._head()
         self._tables = self.activities, self.instances, self.blame = (
@@ -175,6 +245,9 @@ class LatePanel(Panel):
             _Tables(context, "Blame", head, self),
         )  # fmt: skip
         self.activities.sort("misses", descending=True)
+        self.responses = _Responses(context.theme, self)
+        self.responses.row_requested.connect(self._on_instance)
+        self.instances.add_drawing("Histogram", self.responses)
         self.message = Notice("", self)
         split = QSplitter(Qt.Orientation.Horizontal, self)
         split.setChildrenCollapsible(False)
@@ -197,6 +270,11 @@ class LatePanel(Panel):
         self.instances.chosen.connect(self._on_instance)
         self.activities_view.changed.connect(self._on_activities)
         self.instance_view.changed.connect(self._on_explained)
+        self._opened.timed.connect(self._on_timed)
+        self._opened.lanes.changed.connect(self._on_lanes)
+        self._opened.selection.changed.connect(self._on_selection)
+        self._on_timed()
+        self._on_lanes()
         self._on_activities()
 
     def _head(self) -> QHBoxLayout:
@@ -208,12 +286,17 @@ class LatePanel(Panel):
         self.timing.setAccessibleName("File of timing")
         self.timing.setToolTip(tool_tip("A TOML file with deadlines, activities and chains of your own"))
         self.timing.editingFinished.connect(self._on_timing)
+        self.on_lanes = QCheckBox("On the lanes", self)
+        self.on_lanes.setToolTip(tool_tip("A lane for each activity: those of the file of timing, else all"))
+        self.on_lanes.clicked.connect(self._on_show)
         choose = QPushButton("Choose\N{HORIZONTAL ELLIPSIS}", self)
         choose.setProperty("flat", "true")
         choose.clicked.connect(self._on_choose)
         head = QHBoxLayout()
         head.setContentsMargins(8, 3, 8, 3)
+        head.setSpacing(10)
         head.addWidget(self.says, 1)
+        head.addWidget(self.on_lanes)
         head.addWidget(self.timing)
         head.addWidget(choose)
         return head
@@ -229,7 +312,24 @@ class LatePanel(Panel):
             thread: Row of the thread table.
             cycles: The moment.
         """
-        self._asked = thread, cycles
+        name = visible_line(self._opened.trace.thread_name(thread))
+        nothing = f"{name} does nothing again and again: no pulse, message, sleep or interrupt begins its work"
+        self._ask(lambda late: "" if self.instance_view.explain_thread(late, thread, cycles) else nothing)
+
+    def explain_selected(self) -> bool:
+        """Explain the instance of the bar that is selected on the lane of an activity; return False if none is."""
+        selection = self._opened.selection
+        track = self._opened.timeline.infos[selection.lane].track if selection.lane is not None else None
+        event = selection.span.event if selection.span is not None else NO_EVENT
+        if track is None or track.lane_class.name != ACTIVITY_LANES or event == NO_EVENT:
+            return False
+        name = track.found.key.rpartition(":")[0]
+        gone = f"{visible_line(name)} is no activity any more"
+        self._ask(lambda late: "" if self.instance_view.explain_bar(late, name, event) else gone)
+        return True
+
+    def _ask(self, asked: Callable[[Late], str]) -> None:
+        self._asked = asked
         if self.activities_view.found is not None and not self.activities_view.is_busy:
             self._answer_asked()
 
@@ -238,6 +338,7 @@ class LatePanel(Panel):
         super().set_theme(theme)
         for table in self._tables:
             table.set_theme(theme)
+        self.responses.set_theme(theme)
 
     def close_down(self) -> None:
         """Cancel the background tasks."""
@@ -256,12 +357,27 @@ class LatePanel(Panel):
 
     @Slot()
     def _on_timing(self) -> None:
-        file = self.timing.text().strip()
-        if file != self.activities_view.timing_file:
-            self.activities_view.timing_file = file
-            self._opened.check_timing(self.activities_view.timing_path)
-            if self.activities_view.found is not None or self.activities_view.error:  # else `reload` will do it
-                self.reload()
+        self._opened.time_activities(self.timing.text().strip())
+
+    @Slot()
+    def _on_timed(self) -> None:
+        self.timing.setText(self._opened.timing_file)
+        if self.activities_view.found is not None or self.activities_view.error:  # else `reload` will do it
+            self.reload()
+
+    @Slot()
+    def _on_lanes(self) -> None:
+        self.on_lanes.setChecked(ACTIVITY_LANES in self._opened.lanes.arrangement.classes)
+
+    @Slot()
+    def _on_show(self) -> None:
+        lanes = self._opened.lanes
+        lanes.show_classes(lanes.arrangement.classes ^ {ACTIVITY_LANES})
+
+    @Slot()
+    def _on_selection(self) -> None:
+        if self.isVisible():
+            self.explain_selected()
 
     @Slot()
     def _on_choose(self) -> None:
@@ -297,9 +413,8 @@ class LatePanel(Panel):
     def _answer_asked(self) -> None:
         found, asked = self.activities_view.found, self._asked
         self._asked = None
-        if found is not None and asked is not None and not self.instance_view.explain_thread(found.late, *asked):
-            name = visible_line(self._opened.trace.thread_name(asked[0]))
-            self._report(f"{name} does nothing again and again: no pulse, message, sleep or interrupt begins its work")
+        if found is not None and asked is not None and (nothing := asked(found.late)):
+            self._report(nothing)
 
     @Slot(int)
     def _on_activity(self, activity: int) -> None:
@@ -333,6 +448,7 @@ class LatePanel(Panel):
         self.says.setText(view.error if found is None else visible_line(found.says))
         if found is None or view.is_busy:
             return
+        self.responses.show_responses(found)
         self.instances.show_answers(found.instances)
         self.blame.show_answers(found.blame, found.comparison)
         self.activities.show_row(found.activity)

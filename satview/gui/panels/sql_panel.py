@@ -41,6 +41,8 @@ from satview.session.panels.sql import (
 )
 from satview.session.tasks import Task
 from satview.store.trace import Trace
+from satview.tables.arguments import kind_rows
+from satview.tables.views import views
 
 if TYPE_CHECKING:
     from satview.gui.plots.time_plot import ResultPlot
@@ -256,13 +258,9 @@ class SqlPanel(Panel):
 
     def _tables_of_kinds(self) -> list[tuple[str, str]]:
         """Return the tables of arguments that the trace has, with what they hold."""
-        from satview.tables.arguments import kind_rows  # with the first letter: looks at the names of all events
-
         return [(name, says) for name, _, says in kind_rows(self._opened.trace)]
 
     def _fill_views(self) -> None:
-        from satview.tables.views import views  # when the panel is seen: reads a file
-
         self.views.addItem("Views")
         for view in views().values():
             self.views.addItem(view.usage, view.name)

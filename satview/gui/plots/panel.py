@@ -35,6 +35,8 @@ from satview.formats.registry import source_files
 from satview.gui import dialogs
 from satview.gui.panel import Panel, PanelContext
 from satview.gui.pictures import save_drawing, save_png
+from satview.gui.plots.duration_plot import DurationPlot
+from satview.gui.plots.time_plot import CountPlot, LoadPlot
 from satview.gui.theme import Theme
 from satview.gui.widgets import Notice, PlainLabel
 from satview.session.panels.plots import (
@@ -311,12 +313,6 @@ class PlotsPanel(Panel):
 
     @Slot()
     def _make_next(self) -> None:
-        from satview.gui.plots.duration_plot import DurationPlot
-        from satview.gui.plots.time_plot import (
-            CountPlot,  # imported by now
-            LoadPlot,
-        )
-
         if self.load is None:
             self.load = LoadPlot(self._opened, self._left_px, self._theme, self)
             self.load.time_requested.connect(self._navigation.show_time)

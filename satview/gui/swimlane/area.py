@@ -26,6 +26,7 @@ from satview.analysis.needs import has_class, has_no_states
 from satview.base.safe_text import counted, tool_tip, visible_line
 from satview.events.states import QUIET_PROCESS
 from satview.events.wire import WireClass
+from satview.gui.pictures import save_drawing
 from satview.gui.swimlane.labels import LaneLabels
 from satview.gui.swimlane.legend import Legend
 from satview.gui.swimlane.mouse import HoverCard, SwimlaneMouse
@@ -354,7 +355,6 @@ class SwimlaneArea(QWidget):
         lanes = self.view.geometry().united(self.overview.geometry()).united(self.labels.geometry())
         picture = LanePicture(self, lanes, self._opened, self._theme)
         ratio = self.devicePixelRatioF()
-        from satview.gui.pictures import save_drawing  # on first use: brings what writes PDF
 
         save_drawing(picture.draw, picture.size, picture.title, path, reading, ratio, streams=streams)
 

@@ -15,9 +15,10 @@ from numpy.typing import NDArray
 from PySide6.QtCore import QObject, QRectF, Qt, Signal, Slot
 from PySide6.QtGui import QFont, QImage, QPainter
 
+from satview.answers.activity_lanes import LATE
 from satview.base.time import TimeWindow
 from satview.events.states import NOT_A_STATE, SEEN_EVENT, STATES, VALUE_COUNT
-from satview.gui.colours import DARK_INK, FADE, LIGHT_INK, class_colour, mixed
+from satview.gui.colours import DARK_INK, FADE, LIGHT_INK, class_colour, mixed, state_colour
 from satview.gui.swimlane.fills import EVENTS
 from satview.gui.swimlane.lane_image import (
     OPAQUE,
@@ -50,7 +51,7 @@ from satview.gui.theme import Theme, colour
 from satview.session.filtering.filter_stack import FilterView
 from satview.session.lanes.lane_row import LaneRow
 from satview.session.open_trace import OpenTrace
-from satview.timeline.event_marks import event_positions, mark_codes
+from satview.timeline.event_marks import columns_of, event_positions, mark_codes
 from satview.timeline.lane_tree import LaneKind, Timeline
 from satview.timeline.spans import pixel_edges
 
@@ -380,6 +381,7 @@ def draw_band(painter: QPainter, picture: BandPicture | None, area: QRectF, fram
 
 
 _MARKED_PER_FRAME: Final = 200_000
+_PX_PER_DEADLINE: Final = 40  # device pixels: nearer to each other, only those that were missed show
 _EVENTS_PER_PX: Final = 1.5  # more than that in the window, and colours would only flicker
 
 
@@ -399,6 +401,7 @@ class TickSource:
 
     def set_theme(self, theme: Theme) -> None:
         """Draw in other colours."""
+        self._theme = theme
         catalogue = self.opened.trace.catalogue
         colours = [class_colour(spec.name, theme.is_dark) | OPAQUE for spec in catalogue.classes]
         self._colours = np.array(colours, np.uint32)[catalogue.class_index_of_code]
@@ -442,6 +445,29 @@ class TickSource:
             Ticks(position, column, np.full(len(events), self._hit, np.uint32))
             for position, column, events in self._some(request, np.flatnonzero(marked[part]) + part.start)
         ]
+
+    def deadlines(self, request: Request) -> list[Ticks]:
+        """Return the deadlines of activities: those that were missed, however many, others where they are few."""
+        theme, edges, found = self._theme, pixel_edges(request.window, request.width_px), []
+        line = (mixed(theme.text, theme.base, FADE) if self.fades else theme.text) | OPAQUE
+        for position, lane in enumerate(request.lanes):
+            track = self.opened.timeline.infos[lane].track
+            if track is None or track.found.deadline is None:
+                continue
+            # Of one activity, and of instances in time order: they ascend, but for the -1 of those without one.
+            rows = np.flatnonzero(track.found.deadline >= 0)
+            moments = track.found.deadline[rows]
+            part = slice(*np.searchsorted(moments, (request.window.start, request.window.end)).tolist())
+            column, is_missed = columns_of(moments[part], edges), track.found.value[rows[part]] == LATE
+            for columns, rgb, is_shown in (
+                (column[~is_missed], theme.dim, part.stop - part.start <= request.width_px // _PX_PER_DEADLINE),
+                (np.unique(column[is_missed]), state_colour(LATE, theme) or 0, True),
+            ):
+                if is_shown:
+                    drawn = (mixed(rgb, theme.base, FADE) if self.fades else rgb) | OPAQUE
+                    of_lane, colours = np.full(len(columns), position), np.full(len(columns), drawn, np.uint32)
+                    found.append(Ticks(of_lane, columns, colours, line=line))
+        return found
 
     def _bright(self, request: Request) -> list[Ticks]:
         """Return the events that stay bright while all others fade, however many events there are."""
@@ -569,7 +595,7 @@ class BandPainter:
         )  # fmt: skip
         lanes = LanePicture(
             values, rows, self.palette, frame.scroll_px, 0, frame.ratio, self._edges(rows, scale, part.width_px),
-            [*self._ticks.ticks(part), *self._ticks.marked(part)], *self._overlay(part),
+            [*self._ticks.ticks(part), *self._ticks.marked(part), *self._ticks.deadlines(part)], *self._overlay(part),
             stacks={position: stacks[row.index] for position, row in enumerate(rows) if row.index in stacks},
             marks=self.marks, is_dense=frame.is_dense,
         )  # fmt: skip

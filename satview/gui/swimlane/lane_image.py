@@ -98,11 +98,13 @@ class Ticks:
         position: int64, (n,), position of the lane among those drawn.
         column: (n,), pixel.
         colour: uint32, (n,), opaque colours.
+        line: Opaque colour of a line through the bar below each; 0 = none.
     """
 
     position: NDArray[np.int64]
     column: NDArray[np.intp]
     colour: NDArray[np.uint32]
+    line: int = 0
 
 
 class LanePalette:
@@ -361,6 +363,9 @@ def _strips(picture: LanePicture) -> Pixels:
         for step in range(max(1, round(2 * picture.ratio))):
             columns = np.minimum(tick.column + step, width - 1)
             of_kinds[Kind.TICKS, tick.position, columns] = tick.colour
+        for step in range(max(1, round(picture.ratio)) if tick.line else 0):
+            columns = np.minimum(tick.column + step, width - 1)
+            of_kinds[Kind.OUTER : Kind.BLANK, tick.position, columns] = tick.line
     return strips
 
 
@@ -384,7 +389,7 @@ def stack_of_lane(row: LaneRow, scroll_px: int, ratio: float, marks: Marks, stac
     """
     top, bottom = (round((y_px - scroll_px) * ratio) for y_px in (row.y_px, row.y_px + row.height_px))
     parts = bands(bottom - top, ratio)
-    has_room = marks is Marks.NONE and not stack.cpus
+    has_room = marks is Marks.NONE and not (stack.cpus or stack.keeps_all)
     return top + (parts.ticks_top if has_room else parts.bar_top), top + parts.bar_end
 
 

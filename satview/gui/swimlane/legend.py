@@ -23,6 +23,7 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QToolTip, QWidget
 
+from satview.answers.activity_lanes import ACTIVITIES, DONE, IN_TIME, LATE, MEANINGS, UNFINISHED
 from satview.base.safe_text import tool_tip
 from satview.events import states
 from satview.gui.colours import OTHER_NAMES, class_colour, is_thick, mixed, state_colour
@@ -50,6 +51,12 @@ _ARROWS: Final = {
     ArrowKind.PULSE: "from the send of a pulse to its receipt",
     ArrowKind.WAKE_UP: "from a call, a timer or an interrupt to the thread that it makes ready",
 }
+_OUTCOMES: Final = {
+    IN_TIME: "in time",
+    LATE: "late",
+    UNFINISHED: "not done",
+    DONE: "without a deadline",
+}  # of activities
 _TICK_CLASSES: Final = ("KER_CALL", "THREAD", "USREVENT")
 
 
@@ -358,6 +365,10 @@ def _tip(entry: Entry | None) -> str:
 
 def _entries(opened: OpenTrace, theme: Theme) -> Iterator[Entry]:
     trace, infos = opened.trace, opened.timeline.infos
+    if ACTIVITIES in opened.lanes.arrangement.classes:
+        tracks = (infos[lane].track for lane in opened.timeline.lanes_of_class(ACTIVITIES))
+        drawn = frozenset[int]().union(*(track.values for track in tracks if track is not None))
+        yield from (_of_activities(value, name) for value, name in _OUTCOMES.items() if value in drawn)
     values = trace.catalogue.state_value_of_code
     codes = np.flatnonzero(trace.code_counts)
     seen = {int(values[code]) for code in codes}
@@ -392,6 +403,10 @@ def _entries(opened: OpenTrace, theme: Theme) -> Iterator[Entry]:
         yield Entry(frozenset({fills.MARKED}), "marked by a filter", "underlined, with ticks of that colour")
     if len(opened.timeline.lost_marks):
         yield Entry(frozenset({fills.LOST}), "events are missing", "buffers were lost here")
+
+
+def _of_activities(value: int, name: str) -> Entry:
+    return Entry(frozenset({value}), name, f"on lanes of activities: {MEANINGS[value]}; a line is at the deadline")
 
 
 def _processes(opened: OpenTrace) -> Iterator[Entry]:

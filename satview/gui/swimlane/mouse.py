@@ -13,7 +13,7 @@ from satview.base.safe_text import html_text
 from satview.base.time import TimeWindow
 from satview.base.time_text import format_duration, format_moment
 from satview.events.spec import arguments_text
-from satview.events.states import READY, STATE_BY_VALUE
+from satview.events.states import READY
 from satview.gui.swimlane.scale import TimeScale
 from satview.gui.swimlane.shares import longest_of, share_text
 from satview.gui.swimlane.view import SwimlaneView
@@ -73,11 +73,11 @@ def hover_text(opened: OpenTrace, lane: int, span: Span | None, event: int | Non
     if span is not None and (span.value or span.text):
         length = format_duration(trace.clock.duration_ns(span.end_cycles - span.start_cycles))
         # A moment lasts for nothing, whatever follows it when.
-        length = length if span.value or info.is_counter else ""
-        lines.append(f"<b>{html_text(opened.timeline.label(span))}</b>&nbsp;&nbsp;{length}")
-        state = STATE_BY_VALUE.get(span.value)
-        if state is not None:
-            lines.append(f"<i>{html_text(state.meaning)}</i>")
+        label = opened.timeline.label(span)
+        length = length if (span.value or info.is_counter) and length not in label else ""  # bars of activities say it
+        lines.append(f"<b>{html_text(label)}</b>&nbsp;&nbsp;{length}")
+        if meaning := info.meaning(span.value):
+            lines.append(f"<i>{html_text(meaning)}</i>")
     if info.track is not None:
         lines.append(html_text(lane_path(opened.timeline, lane)))
     elif info.kind in (LaneKind.CPU, LaneKind.INTERRUPTS):

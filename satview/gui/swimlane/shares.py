@@ -62,6 +62,7 @@ class Stack:
         is_heat: Strength of colour says the share of the first value, over the whole height: of interrupts, which take
             too little time for a height to say it.
         shows_faded: What fades is paler and above the rest.
+        keeps_all: Of every value something shows wherever there is any, and ticks of its own above it.
     """
 
     edges: NDArray[np.int64]
@@ -74,6 +75,7 @@ class Stack:
     mean_cpus: float = 0.0
     is_heat: bool = False
     shows_faded: bool = False
+    keeps_all: bool = False
 
     def bin_at(self, cycles: int) -> int:
         """Return the bin of a moment, -1 for none."""
@@ -184,7 +186,7 @@ def stack_of(
         return None
     tops, colours = tops_of(cycles, order.columns, length), _colours(order.values, theme, hidden, highlighted)
     is_heat = info.kind is LaneKind.INTERRUPTS and order.values[0] == states.INTERRUPT
-    return Stack(edges, columns, order.values, tops, colours, shares.spans, is_heat=is_heat)
+    return Stack(edges, columns, order.values, tops, colours, shares.spans, is_heat=is_heat, keeps_all=_keeps_all(info))
 
 
 def _filtered(
@@ -202,7 +204,7 @@ def _filtered(
     colours = _colours(order.values, theme, hidden, highlighted)
     if plain is shown:
         tops = tops_of(paler, order.columns, bins.length)
-        return Stack(bins.edges, bins.columns, order.values, tops, colours, shown.spans)
+        return Stack(bins.edges, bins.columns, order.values, tops, colours, shown.spans, keeps_all=_keeps_all(info))
     cycles = np.zeros_like(paler)
     in_both = np.isin(plain.values, shown.values)
     of_plain = plain.binned(whole, bins.shift, bins.first, bins.last)
@@ -211,7 +213,8 @@ def _filtered(
     tops = tops_of(both, np.concatenate((order.columns, order.columns + paler.shape[1])), bins.length)
     faded = np.array([mixed(int(each) & 0xFFFFFF, theme.base, FADE) | _OPAQUE for each in colours], np.uint32)
     colours = np.concatenate((colours, faded))
-    return Stack(bins.edges, bins.columns, order.values * 2, tops, colours, shown.spans, shows_faded=True)
+    return Stack(bins.edges, bins.columns, order.values * 2, tops, colours, shown.spans, shows_faded=True,
+                 keeps_all=_keeps_all(info))  # fmt: skip
 
 
 def tops_of(cycles: NDArray[np.int64], columns: NDArray[np.int64], length: NDArray[np.int64]) -> NDArray[np.float64]:
@@ -338,7 +341,7 @@ def draw_stack(pixels: NDArray[np.uint32], stack: Stack, top: int, bottom: int, 
         bottom: Row behind the last.
         background: Opaque colour of what no value covers.
     """
-    is_busy = states.IS_BUSY[list(stack.values)]
+    is_busy = states.IS_BUSY[list(stack.values)] | stack.keeps_all
     draw_tops(pixels, stack.tops, is_busy, stack.columns, stack.colours, background, (top, bottom))
 
 
@@ -373,6 +376,10 @@ def _bins(whole: TimeWindow, scale: TimeScale, width_px: int, least_px: int) -> 
     edges = np.minimum(whole.start + (np.arange(first, last + 1, dtype=np.int64) << shift), whole.end)
     columns = np.clip((edges - window.start).astype(np.float64) * width_px / window.length, 0, width_px)
     return _Bins(shift, first, last, edges, np.rint(columns).astype(np.intp), np.maximum(np.diff(edges), 1))
+
+
+def _keeps_all(info: LaneInfo) -> bool:
+    return info.track is not None and bool(info.track.found.meanings)
 
 
 def _is_cpu(info: LaneInfo) -> bool:
@@ -473,7 +480,9 @@ def share_text(opened: OpenTrace, lane: int, window: TimeWindow, spans: LaneSpan
     cycles = np.bincount(which, end - start, len(kinds))
     for position in np.argsort(-cycles, kind="stable")[:_MOST_LINES].tolist():
         first = part.start + int(np.argmax(which == position))
-        name = _name(opened, lane, int(kinds[position]), first)
+        name = (
+            info.meaning(int(kinds[position])) if _keeps_all(info) else _name(opened, lane, int(kinds[position]), first)
+        )
         if name and cycles[position]:
             lines.append(f"{100 * cycles[position] / window.length:.1f} %&nbsp;&nbsp;{html_text(name)}")
     if len(kinds) > _MOST_LINES:

@@ -13,6 +13,17 @@ from PySide6.QtCore import QDeadlineTimer, QEventLoop, QTimer
 
 from satview.base.errors import SatviewError
 from satview.base.targets import find_target
+from satview.formats.registry import source_files
+from satview.gui.comparison.panel import ComparisonPanel
+from satview.gui.pictures import save_png
+from satview.gui.windows.application import Application, make_qt_application, silence_offscreen
+from satview.gui.windows.command_window import Shared
+from satview.gui.windows.first_look import show_link
+from satview.gui.windows.main_window import MainWindow
+from satview.session.loading.recent_files import RecentFiles
+from satview.session.session import Stage
+from satview.session.settings import Settings
+from satview.session.state_files import users_sessions
 from satview.session.trace_link import TraceLink
 
 if TYPE_CHECKING:
@@ -68,22 +79,12 @@ def take(request: ScreenshotRequest) -> int:
         UsageError: Range or event do not fit.
         WriteError: The picture cannot be written.
     """
-    from satview.formats.registry import source_files  # not before: brings numpy
-
     reading = source_files(request.trace)
     find_target(request.output, reading, streams=True)  # refused before the long part
     if request.scale != 1:
         os.environ["QT_SCALE_FACTOR"] = str(request.scale)
     if not sys.platform.startswith(("win", "darwin", "cygwin")):
         os.environ["QT_QPA_PLATFORM"] = "offscreen"  # no window flashes up, and no display is needed
-
-    from satview.gui.windows.application import Application, make_qt_application, silence_offscreen
-    from satview.gui.windows.command_window import Shared
-    from satview.gui.windows.first_look import show_link
-    from satview.session.loading.recent_files import RecentFiles
-    from satview.session.session import Stage
-    from satview.session.settings import Settings
-    from satview.session.state_files import users_sessions
 
     silence_offscreen()
     app = make_qt_application()
@@ -135,8 +136,6 @@ def _opened(application: Application, request: ScreenshotRequest) -> MainWindow:
 
 def _save(window: MainWindow, path: Path, reading: Sequence[Path]) -> None:
     """Save the window as PNG, or its lanes as SVG or PDF if the name ends so."""
-    from satview.gui.pictures import save_png
-
     if path.suffix.lower() in (".svg", ".pdf") and window.workspace is not None:
         window.workspace.active.area.save_picture(path, reading, streams=True)
     else:
@@ -151,8 +150,6 @@ def _settings(request: ScreenshotRequest) -> dict[str, str | int]:
 
 def is_settled(window: object) -> bool:
     """Return whether a window shows all that it is going to show."""
-    from satview.gui.windows.main_window import MainWindow
-
     assert isinstance(window, MainWindow)
     views = window.workspace
     if views is None or views.opened.event_links.is_busy:
@@ -162,8 +159,6 @@ def is_settled(window: object) -> bool:
 
 
 def _is_comparing(views: Workspace) -> bool:
-    from satview.gui.comparison.panel import ComparisonPanel
-
     if views.beside.is_reading:
         return True
     panel = views.panel(ComparisonPanel) if views.comparison.second is not None else None

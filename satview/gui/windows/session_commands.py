@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 from satview.base.errors import SatviewError
 from satview.gui import dialogs
 from satview.gui.quick_pick import Option, QuickPick
+from satview.gui.settings_dialog import SaveSessionDialog
+from satview.gui.windows.workspace_keeper import put_session, taken
 from satview.session.commands import CommandRegistry
 from satview.session.state_files import SUFFIX
 
@@ -31,9 +33,6 @@ class SessionCommands:
         registry.bind("file.remove_session", self._choose_to_remove)
 
     def _save(self) -> None:
-        from satview.gui.settings_dialog import SaveSessionDialog
-        from satview.gui.windows.workspace_keeper import taken
-
         window = self._window
         files = window.shared.files
         if window.workspace is not None:
@@ -85,7 +84,5 @@ def use_session(window: CommandWindow, name: str) -> None:
     Raises:
         UsageError: There is none, or it cannot be used.
     """
-    from satview.gui.windows.workspace_keeper import put_session  # brings numpy
-
     if window.workspace is not None:
         put_session(window.workspace, window.shared.files.load(name))

@@ -14,12 +14,19 @@ from satview.base.safe_text import visible_line
 from satview.base.time_text import range_text
 from satview.events.user_events import parse_rules
 from satview.gui import dialogs
+from satview.gui.comparison.axis_dialog import AxisDialog
+from satview.gui.panels.details_panel import DetailsPanel
+from satview.gui.panels.late_panel import LatePanel
 from satview.gui.quick_pick import LinePrompt, Option, QuickPick
+from satview.gui.save_events import SaveEventsDialog
 from satview.session.commands import BACK, ON, PANELS, CommandRegistry, Needs
+from satview.session.events.event_text import lane_path
 from satview.session.lanes.lane_arrangement import GroupBy, Label, LaneArrangement, SortBy
 from satview.session.settings import Settings
+from satview.session.snapping import SNAP_PX, snapped
 from satview.session.trace_link import link_to
 from satview.store.arguments import misfits
+from satview.store.mark_file import Mark
 from satview.timeline.lane_classes import LANE_CLASSES, LaneClass, Owner
 
 if TYPE_CHECKING:
@@ -121,7 +128,8 @@ class LaneCommands:
             raise UsageError(f"the trace has no events for lanes of {lane_class.title}")
         opened.lanes.show_classes(opened.lanes.arrangement.classes ^ {name})
         self._settings.set("swimlane/lane_classes", ",".join(sorted(opened.lanes.arrangement.classes)))
-        if name in opened.lanes.arrangement.classes:
+        is_empty = opened.timeline.has_classes([name]) and not opened.timeline.lanes_of_class(name)
+        if name in opened.lanes.arrangement.classes and not is_empty:
             self._say_where(lane_class, views)
 
     def _ask_user_file(self, views: Workspace) -> None:
@@ -262,8 +270,6 @@ class MarkCommands:
 
     def _here(self) -> int:
         """Return the moment that a key is about: an edge or event at the mouse, else the selection, else the middle."""
-        from satview.session.snapping import SNAP_PX, snapped  # with the trace, not before: brings numpy
-
         opened, cycles = self._workspace().active.opened, self._workspace().active.motion.anchor()
         if cycles != opened.selection.mouse_cycles:
             return cycles
@@ -291,8 +297,6 @@ class MarkCommands:
         return (time_range.start, time_range.end) if time_range is not None else (self._here(),) * 2
 
     def _add_mark(self, text: str, is_temporary: bool = False, span: tuple[int, int] | None = None) -> None:
-        from satview.store.mark_file import Mark  # with the trace, not before: brings the time types and numpy
-
         start, end = self._range_of_mark() if span is None else span
         self._workspace().active.opened.marks.add(Mark(start, end, text, is_temporary))
 
@@ -367,8 +371,6 @@ class ComparisonCommands:
         )
 
     def _together(self, views: Workspace) -> None:
-        from satview.gui.comparison.axis_dialog import AxisDialog  # on first use: brings what reads and aligns files
-
         dialog = AxisDialog(views.opened.trace, views.comparison, self._window)
         dialog.made.connect(self._open_axis)
         dialog.show()
@@ -559,13 +561,12 @@ class TraceCommands:
         views.show_panel("path")
 
     def _late(self, views: Workspace) -> None:
-        from satview.gui.panels.late_panel import LatePanel  # with the other panels, after the picture
-
         if views.active.opened.trace is not views.opened.trace:
             raise UsageError("the panel Late is about the upper trace")
-        thread = self._thread()
+        panel = views.panel(LatePanel)
+        if not panel.explain_selected():
+            panel.explain(self._thread(), views.active.navigation.moment)
         views.show_panel("late")
-        views.panel(LatePanel).explain(thread, views.active.navigation.moment)
 
     def _zoom_range(self, views: Workspace) -> None:
         time_range = views.active.opened.selection.time_range
@@ -583,8 +584,6 @@ class TraceCommands:
         views.report(f"Done again: {title}" if title else "Nothing to do again")
 
     def _copy(self, views: Workspace) -> None:
-        from satview.gui.panels.details_panel import DetailsPanel  # with the trace, not before: brings numpy
-
         text = next(filter(None, (panel.copied_text() for panel in views.panels.made.values())), "")
         text = text or views.panel(DetailsPanel).selected_or_all()
         QGuiApplication.clipboard().setText(text)
@@ -656,8 +655,6 @@ class TraceCommands:
         )
 
     def _ask_lane(self, views: Workspace) -> None:
-        from satview.session.events.event_text import lane_path  # with the trace, not before: brings numpy
-
         timeline, show = views.active.opened.timeline, views.active.navigation.show_lane
         options = [
             Option(lane_path(timeline, info.index), info.subtitle, partial(show, info.index)) for info in timeline.infos
@@ -665,8 +662,6 @@ class TraceCommands:
         QuickPick(options, "Process, thread, CPU or interrupts", "No lane matches", self._window)
 
     def _save_events(self, views: Workspace) -> None:
-        from satview.gui.save_events import SaveEventsDialog  # on first use: brings what prints listings
-
         SaveEventsDialog(views.active.opened, self._window).open()
 
     def _export_picture(self, views: Workspace) -> None:

@@ -16,8 +16,16 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QLineEdit, QPushButton, QText
 from satview.base.errors import SatviewError, UsageError
 from satview.base.resources import sample_trace
 from satview.base.safe_text import html_text
+from satview.capture.logger_options import LoggerOptions
+from satview.capture.run import Capture
+from satview.fleet.layout import is_dataset
 from satview.gui import dialogs
+from satview.gui.capture.dialog import NewCaptureDialog
+from satview.gui.capture.job import CaptureOutcome, CaptureRequest, OutcomeDialog, failure
+from satview.gui.capture.target_dialog import TargetDialog
+from satview.gui.help_dialogs import InfoDialog, KeysDialog, PluginsDialog
 from satview.gui.quick_pick import LinePrompt, Option, QuickPick
+from satview.gui.settings_dialog import SettingsDialog, StateLooksDialog
 from satview.gui.theme import Theme, css
 from satview.gui.widgets import PlainLabel
 from satview.gui.windows.actions import CommandActions
@@ -201,8 +209,6 @@ class CaptureCommands(QObject):
             self._show_dialog()
 
     def _show_target_dialog(self) -> None:
-        from satview.gui.capture.target_dialog import TargetDialog  # imported by now
-
         window = self._window
         dialog = window.findChild(TargetDialog) or TargetDialog(window.capture_job, window.settings, window)
         dialog.show()
@@ -210,8 +216,6 @@ class CaptureCommands(QObject):
         dialog.activateWindow()
 
     def _show_dialog(self) -> None:
-        from satview.gui.capture.dialog import NewCaptureDialog  # imported by now
-
         dialog = self._window.findChild(NewCaptureDialog)
         if dialog is None:
             recent = self._window.recent.files()
@@ -241,10 +245,6 @@ class CaptureCommands(QObject):
 
     def start_demo(self) -> None:
         """Capture a simulated target in real time into a passing file, and follow it."""
-        from satview.capture.logger_options import LoggerOptions  # on first use: brings numpy
-        from satview.capture.run import Capture
-        from satview.gui.capture.job import CaptureRequest
-
         if self._shows_a_trace:
             self._window.live_requested.emit(CaptureCommands.start_demo)
             return
@@ -258,8 +258,6 @@ class CaptureCommands(QObject):
     @Slot(object)
     def start_live(self, request: object) -> None:
         """Begin a capture that is watched while it runs; a trace that is open keeps its window."""
-        from satview.gui.capture.job import CaptureRequest
-
         assert isinstance(request, CaptureRequest)
         if self._shows_a_trace:
             self._window.live_requested.emit(partial(CaptureCommands.start_live, request=request))
@@ -320,8 +318,6 @@ class CaptureCommands(QObject):
 
     @Slot(object)
     def _on_done(self, outcome: object) -> None:
-        from satview.gui.capture.job import CaptureOutcome, OutcomeDialog
-
         assert isinstance(outcome, CaptureOutcome)
         if self._followed is None and not self._is_followed_elsewhere:
             self._window.files_requested.emit([outcome.path])  # in a window of its own if this one shows a trace
@@ -334,7 +330,6 @@ class CaptureCommands(QObject):
         assert isinstance(error, Exception)
         if not isinstance(error, (SatviewError, OSError, MemoryError)):
             raise error  # the last-resort dialog shows it
-        from satview.gui.capture.job import CaptureRequest, failure
 
         order = self._window.capture_job.last_request
         if isinstance(order, CaptureRequest) and order.is_live:  # of others, the dialog shows
@@ -407,7 +402,6 @@ class WindowCommands:
         folder = dialogs.ask_folder(self._window, "Data set of traces")
         if folder is None:
             return
-        from satview.fleet.layout import is_dataset  # brings the tables
 
         if not is_dataset(folder):
             dialogs.report(self._window, "No data set of traces",
@@ -422,25 +416,17 @@ class WindowCommands:
             session.open(session.path, is_followed=session.follow is not None)
 
     def _info(self) -> None:
-        from satview.gui.help_dialogs import InfoDialog  # on first use
-
         opened = self._window.session.opened
         if opened is not None:
             InfoDialog(opened.trace, self._window).show()
 
     def _show_settings(self) -> None:
-        from satview.gui.settings_dialog import SettingsDialog  # on first use
-
         SettingsDialog(self._settings, self._window).show()
 
     def _show_state_looks(self) -> None:
-        from satview.gui.settings_dialog import StateLooksDialog  # on first use
-
         StateLooksDialog(self._settings, self._window).show()
 
     def _change_keys(self) -> None:
-        from satview.gui.help_dialogs import KeysDialog  # on first use
-
         KeysDialog(self._window.shared.keys, self._window).show()
 
     def _is_theme(self, option: str) -> bool:
@@ -459,8 +445,6 @@ class WindowCommands:
         QuickPick(options, "Command", "No command matches", self._window)
 
     def _plugins(self) -> None:
-        from satview.gui.help_dialogs import PluginsDialog  # on first use
-
         PluginsDialog(self._window).show()
 
     def _keys(self) -> None:

@@ -31,6 +31,8 @@ from satview.gui.filters.chips import ChipBar
 from satview.gui.find_bar import FindBar
 from satview.gui.pane import Pane, Panes
 from satview.gui.panel import Panel, PanelContext, Value, make_panel, set_row_height
+from satview.gui.panels.filter_panel import FilterPanel
+from satview.gui.panels.verdicts_panel import VerdictsPanel
 from satview.gui.swimlane.area import Motion, SwimlaneArea
 from satview.gui.theme import Theme, restyle
 from satview.gui.widgets import FRAME_MS, CutLabel, PlainLabel, keep_quiet
@@ -226,7 +228,8 @@ class StatusFields(QWidget):
             parts.append(f"#{selection.event + 1:,} {trace.spec(selection.event).name}")
         if selection.span is not None and selection.span.value:
             length = selection.span.end_cycles - selection.span.start_cycles
-            parts.append(f"{self._opened.timeline.label(selection.span)} {self._length(length)}")
+            label, words = self._opened.timeline.label(selection.span), self._length(length)
+            parts.append(label if words in label else f"{label} {words}")  # bars of activities say it
         self.selected.setText(" in ".join(parts))
 
     @Slot()
@@ -760,12 +763,8 @@ class Workspace(QWidget):
 
 
 def _verdicts_panel() -> type[VerdictsPanel]:
-    from satview.gui.panels.verdicts_panel import VerdictsPanel  # with the other panels, after the picture
-
     return VerdictsPanel
 
 
 def _filter_panel() -> type[FilterPanel]:
-    from satview.gui.panels.filter_panel import FilterPanel  # on first use: the export of rules is behind it
-
     return FilterPanel

@@ -97,7 +97,7 @@ class WorkspaceKeeper(QObject):
             QTimer.singleShot(0, self, self.save)  # at once: that sets the damaged file aside, and says so
         opened = self._views.opened
         for signal in (opened.viewport.window_changed, opened.lanes.changed, opened.filters.changed,
-                       opened.described, self._views.comparison.changed):  # fmt: skip
+                       opened.described, opened.timed, self._views.comparison.changed):  # fmt: skip
             signal.connect(self._on_change)
 
     def _begin_at_mark(self) -> None:
@@ -116,6 +116,7 @@ class WorkspaceKeeper(QObject):
         views, opened = self._views, self._views.opened
         self._describe(state.user_events or "")
         self._name(state)
+        opened.time_activities(state.timing or "")
         try:
             if state.view is not None:
                 put_view(opened, state.view, same, is_first=True)
@@ -235,6 +236,8 @@ def put_session(views: Workspace, state: WorkspaceState) -> None:
         opened.name_addresses(state.symbols)
     if state.pidin and state.pidin != opened.pidin_file:
         opened.name_processes(state.pidin)
+    if state.timing is not None:
+        opened.time_activities(state.timing)
     if state.filter is not None:
         put_filter(opened, state.filter, is_same=False)
     if state.lanes is not None:
@@ -259,6 +262,7 @@ def taken(views: Workspace) -> WorkspaceState:
         user_events=opened.user_file,
         symbols=opened.symbols_folder,
         pidin=opened.pidin_file,
+        timing=opened.timing_file,
     )
 
 

@@ -644,13 +644,12 @@ def span_details(timeline: Timeline, lane: int, span: Span, waits: WaitsFor | No
     """
     trace, info = timeline.trace, timeline.infos[lane]
     length_ns = trace.clock.duration_ns(span.end_cycles - span.start_cycles)
-    state = STATE_BY_VALUE.get(span.value)
     if info.track is not None and not span.value and not info.is_counter:
         return _moment_details(timeline, lane, span)
     trust = _trust_in_length(timeline, lane, span)
     length = f"{sign(trust.mark)} {format_duration(length_ns)}".lstrip()
     note = ", ".join(filter(None, (f"{span.end_cycles - span.start_cycles:,} cycles", trust.reason)))
-    lines = [Line("Meaning", state.meaning)] if state is not None else []
+    lines = [Line("Meaning", meaning)] if (meaning := info.meaning(span.value)) else []
     lines += [
         Line("From", format_moment(span.start_cycles, trace.clock)),
         Line("To", format_moment(span.end_cycles, trace.clock)),

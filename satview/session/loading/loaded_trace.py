@@ -132,7 +132,9 @@ def prepared(loaded: LoadedTrace, shown: Shown, is_cancelled: IsCancelled) -> Re
         with suppress(UsageError):  # the programs are gone: a following window goes on with addresses
             add_symbols(trace, symbols.folder)
     timeline.describe_user_events(shown.timeline.user_lanes)
-    timeline.show_classes(shown.timeline.known_classes, is_cancelled)
+    timeline.take_finders(shown.timeline)
+    with suppress(UsageError):  # what a file of timing names may be gone: the class loader says it
+        timeline.show_classes(shown.timeline.known_classes, is_cancelled)
     moved = moved_lanes(shown.timeline, timeline)
     lanes = tuple(moved[lane] for lane in shown.lanes if lane in moved)
     timeline.build(lanes, is_cancelled)

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 from PySide6.QtCore import QObject
 
-from satview.analysis.timing import read_timing
-from satview.answers.late import Late, late
+from satview.analysis.times.occurrences import Histogram
+from satview.answers.late import Late, late, responses
 from satview.answers.table import Table
-from satview.base.errors import Cancelled, UsageError
+from satview.base.errors import Cancelled
+from satview.session.lanes.class_loader import timing_of
 from satview.session.open_trace import OpenTrace
 from satview.session.questions import Answer
 from satview.session.tasks import IsCancelled, Report
@@ -41,34 +41,25 @@ class ActivitiesView(Answer):
     """Looks for activities once somebody looks, and again in a refreshed trace or by another file of timing.
 
     Attributes:
-        timing_file: What the user wrote as the file of timing, relative to the trace; empty = none.
         found: What was found; None = nothing yet, or it failed.
     """
 
     def __init__(self, opened: OpenTrace, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._opened = opened
-        self.timing_file = ""
         self.found: FoundActivities | None = None
 
     def start(self) -> None:
         """Look for activities."""
-        self._start(partial(_find, self._opened.trace, self.timing_path))
-
-    @property
-    def timing_path(self) -> Path | None:
-        """The file of timing; a name without a folder is beside the trace."""
-        return self._opened.trace.path.parent / self.timing_file if self.timing_file else None
+        self._start(partial(_find, self._opened.trace, self._opened.timing_file))
 
     def _take(self, result: object) -> None:
         self.found = result if isinstance(result, FoundActivities) else None
 
 
-def _find(trace: Trace, timing_file: Path | None, _is_cancelled: IsCancelled, _report: Report) -> FoundActivities:
+def _find(trace: Trace, timing_file: str, _is_cancelled: IsCancelled, _report: Report) -> FoundActivities:
     """Run in the task; holds the trace, no widget."""
-    if timing_file is not None and not timing_file.is_file():  # a pipe that a saved session names would never end
-        raise UsageError(f"{timing_file.name}: there is no such file")
-    found = late(trace, read_timing(timing_file) if timing_file is not None else None)
+    found = late(trace, timing_of(trace, timing_file))
     return FoundActivities(found, found.activities(), found.chains(), found.most_telling())
 
 
@@ -85,6 +76,7 @@ class ExplainedInstance:
         says: That one in a sentence.
         blame: Where its time went.
         comparison: What slow instances of the activity have that fast ones have not.
+        responses: How long its instances took, those of the first rows, as of `answers.late.responses`.
     """
 
     late: Late
@@ -95,6 +87,7 @@ class ExplainedInstance:
     says: str
     blame: Table
     comparison: Table
+    responses: Histogram | None
 
 
 class InstanceView(Answer):
@@ -138,6 +131,21 @@ class InstanceView(Answer):
         self.explain(asked, activity, int(np.flatnonzero(asked.worst(activity) == chosen[0])[0]))
         return True
 
+    def explain_bar(self, asked: Late, name: str, event: int) -> bool:
+        """Explain the instance of an activity that an event begins; return False if there is none.
+
+        Args:
+            asked: Answers on the trace.
+            name: The whole name of the activity.
+            event: Row of the event.
+        """
+        names = [activity.name for activity in asked.found.activities]
+        activity = names.index(name) if name in names else -1
+        rows = np.flatnonzero(asked.found.instances.start_row[asked.worst(activity)] == event)
+        if len(rows):
+            self.explain(asked, activity, int(rows[0]))
+        return bool(len(rows))
+
     def forget(self) -> None:
         """Explain nothing."""
         self._job.cancel()
@@ -159,4 +167,5 @@ def _explain(
     if is_cancelled():
         raise Cancelled
     comparison = same.comparison if same is not None else asked.slow_against_fast(activity)
-    return ExplainedInstance(asked, activity, positions, instances, row, says, blame, comparison)
+    drawn = same.responses if same is not None else responses(asked, activity)
+    return ExplainedInstance(asked, activity, positions, instances, row, says, blame, comparison, drawn)

@@ -15,7 +15,11 @@ from satview.base.time import Clock, TimeWindow
 from satview.filters.expressions.complete import Completion
 from satview.session.tasks import IsCancelled, Report
 from satview.store.trace import Trace
+from satview.tables.question import Limits
+from satview.tables.result import value_text
 from satview.tables.schema import SCHEMAS
+from satview.tables.sql import sql
+from satview.tables.views import views
 
 if TYPE_CHECKING:
     from satview.tables.result import Result
@@ -80,16 +84,12 @@ def _sources(text: str) -> dict[str, str]:
 
 
 def _columns(name: str) -> list[tuple[str, str]]:
-    from satview.tables.views import views  # as of `_tables`
-
     if name in SCHEMAS:
         return [(column.name, column.meaning) for column in SCHEMAS[name].columns]
     return [(column, "") for column in views()[name].columns] if name in views() else []
 
 
 def _tables() -> list[tuple[str, str]]:
-    from satview.tables.views import views  # with the first letter: reads a file
-
     tables = [(schema.name, schema.meaning) for schema in SCHEMAS.values()]
     return [*tables, *((view.usage, view.says) for view in views().values())]
 
@@ -222,9 +222,6 @@ def run_query(trace: Trace, query: str, is_cancelled: IsCancelled, _report: Repo
         UsageError: As `sql`.
         Cancelled: It was stopped.
     """
-    from satview.tables.question import Limits
-    from satview.tables.sql import sql  # with the first query: brings all analyses
-
     return sql(trace, query, Limits(answer_bytes=_ANSWER_BYTES), is_cancelled, is_part_enough=True)
 
 
@@ -268,8 +265,6 @@ def window_of_row(trace: Trace, result: Result, row: int) -> TimeWindow | None:
 
 def cell_text(value: Any) -> str:
     """Return a value of a result for a table: on one line, null as nothing."""
-    from satview.tables.result import value_text  # as above
-
     return visible_line(value_text(value))
 
 

@@ -243,6 +243,10 @@ def _spans(
     return Found(lane_class.owner_kind, owner.astype(np.int64), start, end, first, value, lane_class.title)
 
 
+def _nothing(_trace: Trace, _lane_class: LaneClass, _user: UserLanes) -> list[Found]:
+    return []
+
+
 _FINDERS: Final[dict[str, Finder]] = {
     finder.__name__: finder
     for finder in (moments, calls, handlers, functions, guests, frequencies, idle_modes, user_events)
@@ -250,5 +254,5 @@ _FINDERS: Final[dict[str, Finder]] = {
 
 
 def finder_of(lane_class: LaneClass) -> Finder:
-    """Return the function that finds what a class of lanes shows."""
-    return _FINDERS[lane_class.finder]
+    """Return the function that finds what a class of lanes shows; nothing where a layer above finds it."""
+    return _FINDERS.get(lane_class.finder, _nothing)

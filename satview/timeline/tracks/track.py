@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
 from typing import Final, overload
@@ -38,6 +38,8 @@ class Found:
         number: float64, what the lane counts from then on; None where it counts nothing.
         text: What an interval or moment is called: as `LaneClass.text`, or by the row of its event; empty = as the
             class says.
+        deadline: int64, cycles, by when each should have ended; -1 = without one; None = none has one.
+        meanings: What values mean here, where their colours say something; of each of these something always shows.
     """
 
     owner_kind: Owner
@@ -51,6 +53,8 @@ class Found:
     subtitle: str = ""
     number: NDArray[np.float64] | None = None
     text: str | Callable[[int], str] = ""
+    deadline: NDArray[np.int64] | None = None
+    meanings: Mapping[int, str] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.event)
@@ -58,8 +62,10 @@ class Found:
     def take(self, at: NDArray[np.integer]) -> Found:
         """Return some of them."""
         number = self.number[at] if self.number is not None else None
+        deadline = self.deadline[at] if self.deadline is not None else None
         columns = (self.owner[at], self.start[at], self.end[at], self.event[at], self.value[at])
-        return Found(self.owner_kind, *columns, self.title, self.key, self.subtitle, number, self.text)
+        return Found(self.owner_kind, *columns, self.title, self.key, self.subtitle, number, self.text, deadline,
+                     self.meanings)  # fmt: skip
 
 
 def hues(numbers: NDArray[np.integer]) -> NDArray[np.uint8]:
@@ -109,6 +115,11 @@ class Track:
     def moments(self) -> Rows:
         """Rows of the events that are marks on it, uint32, ascending: those that begin no interval."""
         return np.unique(self.found.event[self.found.end == self.found.start])
+
+    @cached_property
+    def values(self) -> frozenset[int]:
+        """The lane values that its intervals have."""
+        return frozenset(np.unique(self.found.value).tolist())
 
     def is_busy(self, window: TimeWindow) -> bool:
         """Return whether an interval or moment of it is in a window."""

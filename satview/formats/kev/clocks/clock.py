@@ -76,14 +76,14 @@ class ClockRebuilder:
             out[:held] = held_times(stamps, value)
             if np.any(chunk.time_rows < held):  # one there is damaged: a rollover may have been behind it
                 out[:held] -= _rollovers_after(stamps, cpus, out[:held]) * ROLLOVER
-            held_cpus, first = np.unique(cpus, return_index=True)
+            held_cpus, first_rows = np.unique(cpus, return_index=True)
             is_other = ~np.isin(held_cpus, chunk.cpus[held : held + 1])  # those of its own CPU are where it is
-            held_cpus, first = held_cpus[is_other], first[is_other]
+            held_cpus, first_rows = held_cpus[is_other], first_rows[is_other]
             for cpu in held_cpus.tolist():
                 self.references[cpu] = max(self.references[cpu], int(out[:held][cpus == cpu].max()))
-            none, zeros = np.full(len(first), -1), np.zeros(len(first), np.int64)
-            row, kind = first + chunk.first_row, np.full(len(first), SEED)
-            self.review.add(Claims(row, held_cpus.astype(np.int64), kind, out[first], zeros, zeros, none, zeros))
+            none, zeros = np.full(len(first_rows), -1), np.zeros(len(first_rows), np.int64)
+            row, kind = first_rows + chunk.first_row, np.full(len(first_rows), SEED)
+            self.review.add(Claims(row, held_cpus.astype(np.int64), kind, out[first_rows], zeros, zeros, none, zeros))
         return chunk.without(held)
 
     def _ignore(self, rows: NDArray[np.intp], chunk: ClockChunk) -> None:
@@ -104,10 +104,12 @@ class ClockRebuilder:
             row: The first event that is left out.
             ends: CPU to row and time of its last event before it.
         """
-        ignored = [(at, cpu) for at, cpu in zip(self.ignored, self._ignored_cpus, strict=True) if at < row]
+        ignored = [
+            (time_row, cpu) for time_row, cpu in zip(self.ignored, self._ignored_cpus, strict=True) if time_row < row
+        ]
         review = self.review.before(row)
         verdicts = review.verdicts(ends, is_damaged=bool(ignored))
-        rows, cpus = [at for at, _ in ignored], [cpu for _, cpu in ignored]
+        rows, cpus = [time_row for time_row, _ in ignored], [cpu for _, cpu in ignored]
         return replace(verdicts, doubtful=verdicts.doubtful + review.after_lost(rows, cpus, verdicts.corrections))
 
     def settle(self) -> None:
@@ -184,9 +186,9 @@ class ClockRebuilder:
         gap -= np.where(gap >= ROLLOVER - SLACK, ROLLOVER, 0)
         rollovers = np.where(is_time, (value - before - gap) // ROLLOVER, amount)
         source = np.full(len(row), -1)
-        for at in np.flatnonzero((kind == loading.LOG_SEED) | (is_time & (extra == 0))).tolist():
-            if not is_time[at] or before[at] != value[at]:
-                source[at] = _cpu_before(int(row[at]), chunk, cpu_before)
+        for entry in np.flatnonzero((kind == loading.LOG_SEED) | (is_time & (extra == 0))).tolist():
+            if not is_time[entry] or before[entry] != value[entry]:
+                source[entry] = _cpu_before(int(row[entry]), chunk, cpu_before)
         kind = np.choose(kind, (SEED, TIME, CROSSING))
         gap[kind != TIME] = 0
         self.review.add(Claims(row + chunk.first_row, chunk.cpus[row].astype(np.int64), kind, value, rollovers, gap,

@@ -110,9 +110,9 @@ def _with_stamps_mended(
     return mended
 
 
-def _distance(first: NDArray[np.uint32], second: NDArray[np.uint32]) -> NDArray[np.int64]:
+def _distance(stamps: NDArray[np.uint32], others: NDArray[np.uint32]) -> NDArray[np.int64]:
     """Return how far stamps are from others, on the shorter way around the counter."""
-    return np.abs((first - second).astype(np.int32).astype(np.int64))
+    return np.abs((stamps - others).astype(np.int32).astype(np.int64))
 
 
 def time_values(upper: NDArray[np.uint32], lower: NDArray[np.uint32], stamps: NDArray[np.uint32]) -> NDArray[np.int64]:

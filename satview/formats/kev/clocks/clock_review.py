@@ -66,7 +66,9 @@ class ClockReview:
 
     def before(self, row: int) -> ClockReview:
         """Return a review of what was noted of the events before a row."""
-        breaks = {cpu: [at for at in rows if at < row] for cpu, rows in self.surroundings.breaks.items()}
+        breaks = {
+            cpu: [break_row for break_row in rows if break_row < row] for cpu, rows in self.surroundings.breaks.items()
+        }
         review = ClockReview(replace(self.surroundings, breaks=breaks), self.start_row, self.settled, [], None,
                              self._settled_row, dict(self._standing))  # fmt: skip
         claims = self._claims()
@@ -119,10 +121,12 @@ class ClockReview:
         """
         doubts, claims = [], self._claims()
         for cpu in sorted(set(cpus)):
-            lost = np.array(sorted(row for row, of in zip(rows, cpus, strict=True) if of == cpu))
+            lost = np.array(sorted(row for row, other_cpu in zip(rows, cpus, strict=True) if other_cpu == cpu))
             later = np.flatnonzero((claims.cpu == cpu) & (claims.kind == TIME))
             behind = np.searchsorted(claims.row[later], lost)
-            for number, count in zip(*(found.tolist() for found in np.unique(behind, return_counts=True)), strict=True):
+            for number, count in zip(
+                *(column.tolist() for column in np.unique(behind, return_counts=True)), strict=True
+            ):
                 row, passed = int(lost[behind == number][0]), count
                 if number < len(later):
                     claim = later[number]
@@ -138,8 +142,8 @@ class ClockReview:
             return []
         claims = self._claims()
         is_new = claims.row >= self._settled_row
-        cpus, first = np.unique(claims.cpu[is_new], return_index=True)
-        ends = dict(zip(cpus.tolist(), claims.row[is_new][first].tolist(), strict=True))
+        cpus, first_claims = np.unique(claims.cpu[is_new], return_index=True)
+        ends = dict(zip(cpus.tolist(), claims.row[is_new][first_claims].tolist(), strict=True))
         return [Correction(one.cpu, one.first_row, min(one.end_row, ends.get(one.cpu, one.end_row)), one.rollovers)
                 if one.end_row == _NEVER else one for one in self.settled.corrections]  # fmt: skip
 
@@ -206,19 +210,22 @@ def misplaced(
     """
     rows = rows[slice(*np.searchsorted(rows, (1, len(time) - 1)).tolist())]
     # In pieces that stay in the cache: where CPUs log into buffers of their own, these are all events.
-    far = [_far_rows(time, rows[at : at + _CHUNK]) for at in range(0, len(rows), _CHUNK)]
+    far = [_far_rows(time, rows[start : start + _CHUNK]) for start in range(0, len(rows), _CHUNK)]
     if not 0 < sum(map(len, far)) <= _MISPLACED_MAX:  # clocks that differ from CPU to CPU, or rubbish
         return rows[:0], rows[:0]
     rows = np.concatenate(far)
     # Neighbours in the file may be of other CPUs, whose clocks may differ: compare with those of its own.
     steps = np.arange(1, _NEIGHBOUR_ROWS + 1)
-    first, second = (_same_cpu(cpu, rows, np.clip(rows[:, None] + sign * steps, 0, len(time) - 1)) for sign in (-1, 1))
-    before, after = time[rows] - time[first], time[rows] - time[second]
+    previous, following = (
+        _same_cpu(cpu, rows, np.clip(rows[:, None] + sign * steps, 0, len(time) - 1)) for sign in (-1, 1)
+    )
+    before, after = time[rows] - time[previous], time[rows] - time[following]
     distance = np.minimum(np.abs(before), np.abs(after))
     agree = np.abs(after - before) < distance // 4
-    found = (distance > _NEAR_CYCLES) & agree & ((before > 0) == (after > 0))
-    found &= ~(np.isin(first, rows[found]) | np.isin(second, rows[found]))  # of neighbours nobody knows which is wrong
-    return rows[found], before[found]
+    is_far = (distance > _NEAR_CYCLES) & agree & ((before > 0) == (after > 0))
+    # Of neighbours nobody knows which is wrong.
+    is_far &= ~(np.isin(previous, rows[is_far]) | np.isin(following, rows[is_far]))
+    return rows[is_far], before[is_far]
 
 
 def _far_rows(time: NDArray[np.int64], rows: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -229,8 +236,8 @@ def _far_rows(time: NDArray[np.int64], rows: NDArray[np.int64]) -> NDArray[np.in
 def _same_cpu(cpu: NDArray[np.uint8], rows: NDArray[np.intp], others: NDArray[np.intp]) -> NDArray[np.intp]:
     """Return for each row the first of the others that has its CPU, the row itself for none."""
     is_same = cpu[others] == cpu[rows][:, None]
-    first = others[np.arange(len(rows)), np.argmax(is_same, axis=1)]
-    return np.where(is_same.any(axis=1), first, rows)
+    nearest = others[np.arange(len(rows)), np.argmax(is_same, axis=1)]
+    return np.where(is_same.any(axis=1), nearest, rows)
 
 
 def correct(
@@ -252,15 +259,15 @@ def correct(
         first_row: Row of the first of these events in the file.
     """
     for correction in corrections:
-        first, end = (min(max(row - first_row, 0), len(time)) for row in (correction.first_row, correction.end_row))
-        if first >= end:
+        start, end = (min(max(row - first_row, 0), len(time)) for row in (correction.first_row, correction.end_row))
+        if start >= end:
             continue
-        while first > 0 and code[first - 1] == wire.CONTROL_BUFFER and time[first - 1] == time[first]:
-            first -= 1
-        is_mine = np.append(cpu[first:end] == correction.cpu, False)  # and the event after them
-        shared = np.flatnonzero(code[first:end] == wire.CONTROL_BUFFER) + first
+        while start > 0 and code[start - 1] == wire.CONTROL_BUFFER and time[start - 1] == time[start]:
+            start -= 1
+        is_moved = np.append(cpu[start:end] == correction.cpu, False)  # and the event after them
+        shared = np.flatnonzero(code[start:end] == wire.CONTROL_BUFFER) + start
         shared = shared[shared + 1 < len(time)]
-        for at in (shared[time[shared] == time[shared + 1]] - first)[::-1].tolist():
-            is_mine[at] = is_mine[at + 1]
-        rows = np.flatnonzero(is_mine) + first
+        for position in (shared[time[shared] == time[shared + 1]] - start)[::-1].tolist():
+            is_moved[position] = is_moved[position + 1]
+        rows = np.flatnonzero(is_moved) + start
         time[rows] += correction.rollovers * ROLLOVER

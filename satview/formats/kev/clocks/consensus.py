@@ -187,11 +187,11 @@ class _Clock:
         begins[1:] = (level[1:] != level[:-1]) | ~is_time[1:] | ~is_time[:-1]
         # Crossings one behind the other are one.
         begins[1:] &= (claims.kind[1:] != CROSSING) | (claims.kind[:-1] != CROSSING)
-        first = np.flatnonzero(begins)
+        first_claims = np.flatnonzero(begins)
         run = np.cumsum(begins) - 1
-        rows, times = claims.row[first], np.maximum.accumulate(np.where(is_time, claims.row, -1))
-        before = times[first - 1]  # the TIME event in front of it; nothing leads to the first run
-        is_excused = np.zeros(len(first), np.bool_)
+        rows, times = claims.row[first_claims], np.maximum.accumulate(np.where(is_time, claims.row, -1))
+        before = times[first_claims - 1]  # the TIME event in front of it; nothing leads to the first run
+        is_excused = np.zeros(len(first_claims), np.bool_)
         # Where one CPU lost buffers, the others may have been silent for as long: a pause of all is why it lost some.
         for places in (
             surroundings.breaks.values()
@@ -200,19 +200,19 @@ class _Clock:
         ):
             breaks = np.array(places, np.int64)
             is_excused |= np.searchsorted(breaks, rows) > np.searchsorted(breaks, before)
-        weight = np.bincount(run, claims.weight, len(first)).astype(np.int64)
-        level = level[first]
+        weight = np.bincount(run, claims.weight, len(first_claims)).astype(np.int64)
+        level = level[first_claims]
         return cls(
             cpu,
             claims,
             most_bits,
             run,
-            first,
+            first_claims,
             level,
             weight,
             is_excused,
             level.copy(),
-            np.zeros(len(first), np.int64),
+            np.zeros(len(first_claims), np.int64),
             ends,
         )
 
@@ -282,8 +282,8 @@ class _Clock:
 
     def span(self) -> tuple[int, int]:
         """Return the corrected times of its first and of its last event that are known."""
-        first = self.begin()
-        return first, max(first, int(self.times()[1].max(initial=first)))
+        begin = self.begin()
+        return begin, max(begin, int(self.times()[1].max(initial=begin)))
 
     def _made_times(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         is_time = self.claims.kind == TIME
@@ -451,9 +451,9 @@ class Consensus:
         if self._surroundings.has_shared_buffers:
             for other in others:
                 row, theirs = other.times()
-                at = np.searchsorted(row, clock.claims.row[some])[:, None]
-                before = np.where(at > 0, theirs[np.maximum(at - 1, 0)], -_NEVER // 2)
-                after = np.where(at < len(row), theirs[np.minimum(at, len(row) - 1)], _NEVER // 2)
+                following = np.searchsorted(row, clock.claims.row[some])[:, None]
+                before = np.where(following > 0, theirs[np.maximum(following - 1, 0)], -_NEVER // 2)
+                after = np.where(following < len(row), theirs[np.minimum(following, len(row) - 1)], _NEVER // 2)
                 # Where they step back, buffers are out of order, and the run may be on either side.
                 fits = ((time >= before - SLACK) & (time <= after + SLACK)) | (before > after + SLACK)
                 late = np.where((time < before - SLACK) & (time >= theirs.min() - SLACK), time, -_NEVER)
@@ -527,9 +527,9 @@ class Consensus:
         if not spans:
             return
         (begin, end), half = clock.span(), 0 if sure else len(spans) // 2
-        first, last = spans[half][0], sorted(span[1] for span in spans)[-1 - half]
-        late, early = begin - first + SLACK, last - end + SLACK
-        rollovers = max(late if end > last + SLACK else 0, early if begin < first - SLACK else 0) // ROLLOVER
+        work_begin, work_end = spans[half][0], sorted(span[1] for span in spans)[-1 - half]
+        late, early = begin - work_begin + SLACK, work_end - end + SLACK
+        rollovers = max(late if end > work_end + SLACK else 0, early if begin < work_begin - SLACK else 0) // ROLLOVER
         clock.doubt = np.where(clock.weight > 0, np.maximum(clock.doubt, rollovers), clock.doubt)
 
     def _pauses(self, clock: _Clock) -> list[tuple[int, int, bool]]:
@@ -595,17 +595,17 @@ def _with_crossings_joined(claims: Claims) -> Claims:
     kind, cpu = claims.kind[by_cpu], claims.cpu[by_cpu]
     begins = np.ones(len(kind), np.bool_)
     begins[1:] = (kind[1:] != CROSSING) | (kind[:-1] != CROSSING) | (cpu[1:] != cpu[:-1])
-    first = np.flatnonzero(begins)
-    joined = claims.rows(by_cpu[first])._replace(rollovers=np.add.reduceat(claims.rollovers[by_cpu], first))
+    first_rows = np.flatnonzero(begins)
+    joined = claims.rows(by_cpu[first_rows])._replace(rollovers=np.add.reduceat(claims.rollovers[by_cpu], first_rows))
     return joined.rows(np.lexsort((joined.kind == CROSSING, joined.row)))
 
 
 def _step_costs(clock: _Clock, steps: NDArray[np.int64]) -> NDArray[np.float64]:
     """Return what the steps between levels of runs cost, float64 (runs - 1, k, k), as `steps`."""
     level = clock.level
-    _, first = np.unique(level, return_index=True)
+    _, first_runs = np.unique(level, return_index=True)
     is_return = np.ones(len(level), np.bool_)
-    is_return[first] = False
+    is_return[first_runs] = False
     back = np.where(clock.is_excused, _EXCUSED_BACK, np.where(is_return, _RETURN, _BACK))[1:, None, None]
     is_excused = clock.is_excused[1:, None, None]
     ahead = np.where(is_excused & (steps <= _EXCUSED_ROLLOVERS), _PAUSE, clock.ties()[1:, None, None])

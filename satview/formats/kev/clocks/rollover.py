@@ -68,8 +68,9 @@ def unwrap_segments(
     behind[time_at] = 0
     left = np.flatnonzero(ahead < behind - SLACK)
     for number in np.unique(np.searchsorted(last, left)).tolist():
-        mine = rows[last[number] - sizes[number] + 1 + (number > 0) : last[number] + 1]  # without the TIME event
-        ends[number] = _unwrap_spans(int(starts[number]), stamps, mine, out)
+        begin = last[number] - sizes[number] + 1 + (number > 0)  # without the TIME event
+        segment_rows = rows[begin : last[number] + 1]
+        ends[number] = _unwrap_spans(int(starts[number]), stamps, segment_rows, out)
     return ends
 
 
@@ -78,8 +79,8 @@ def _unwrap_spans(reference: int, stamps: NDArray[np.uint32], rows: NDArray[np.i
     for _ in range(_MOST_SPANS):
         if not len(rows):
             return reference
-        mine = stamps[rows].astype(np.int64)
-        times = mine + (unwrap(reference, int(mine[0])) - int(mine[0]))
+        low_times = stamps[rows].astype(np.int64)
+        times = low_times + (unwrap(reference, int(low_times[0])) - int(low_times[0]))
         running = np.maximum.accumulate(np.maximum(times, reference))
         # Each event is judged by the reference before it: the running maximum one position earlier.
         before = np.concatenate(([reference], running[:-1]))

@@ -110,9 +110,9 @@ class GrowingFile:
         if size < known:
             reason = f"{self.path.name} shrank from {known:,} to {size:,} bytes"
         else:
-            at = self._first_difference(file)
-            if at >= 0:
-                reason = f"{self.path.name} was written over from byte 0x{at:x} on"
+            offset = self._first_difference(file)
+            if offset >= 0:
+                reason = f"{self.path.name} was written over from byte 0x{offset:x} on"
         if reason:
             self._restarted = reason + ": it was cut short, or a new capture began; shown from its start"
             self._forget()
@@ -122,17 +122,17 @@ class GrowingFile:
         for offset, old in self._samples.items():
             new = file.bytes_at(len(old), offset)
             if new != old:
-                at = next(i for i in range(len(old)) if old[i] != new[i])
+                byte = next(i for i in range(len(old)) if old[i] != new[i])
                 # The sentence names the slot, and byte 0 where the header differs: the byte within means nothing to the
                 # reader.
-                return offset + at - (at % SLOT_BYTES if offset else at)
+                return offset + byte - (byte % SLOT_BYTES if offset else byte)
         return -1
 
     def _take_samples(self, file: SourceFile) -> None:
         self._samples = {0: self._start}
-        for first in (0, self._count // 2, max(0, self._count - _SAMPLE_SLOTS)):
-            offset = self._offset + first * SLOT_BYTES
-            self._samples[offset] = file.bytes_at(min(_SAMPLE_SLOTS, self._count - first) * SLOT_BYTES, offset)
+        for first_slot in (0, self._count // 2, max(0, self._count - _SAMPLE_SLOTS)):
+            offset = self._offset + first_slot * SLOT_BYTES
+            self._samples[offset] = file.bytes_at(min(_SAMPLE_SLOTS, self._count - first_slot) * SLOT_BYTES, offset)
 
     def _read_start(self, file: SourceFile, size: int) -> None:
         data = file.bytes_at(min(size, _HEAD_BYTES), 0)

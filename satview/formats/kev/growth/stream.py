@@ -73,12 +73,12 @@ class BufferWatch:
         if not len(rows):
             return
         # CONTROL events have two words at least: a simple slot has room for two (section 3.1).
-        first = batch.start[rows]
-        words = np.column_stack((batch.words[first], batch.words[first + 1]))
+        first_words = batch.start[rows]
+        words = np.column_stack((batch.words[first_words], batch.words[first_words + 1]))
         slot, time = batch.first_slot + batch.last_slot[rows], batch.time_cycles[rows]
         report_control_events(code[rows], words, slot, time, EventRegion(self._offset, 0), self._problems)
-        found = np.column_stack((slot, batch.cpu[rows], words, time)).astype(np.int64)
-        self._rows.append(found[code[rows] == wire.CONTROL_BUFFER])
+        controls = np.column_stack((slot, batch.cpu[rows], words, time)).astype(np.int64)
+        self._rows.append(controls[code[rows] == wire.CONTROL_BUFFER])
 
     def finish(self, slot_count: int) -> None:
         """Report gaps and lengths, once all slots have been seen."""
@@ -223,18 +223,18 @@ class EventStream:
     def _placed(self, slots: NDArray[np.uint32]) -> _Placed:
         """Find the events of a chunk and their times, which later TIME events may still correct."""
         groups = streaming.groups(slots, combine.MAX_SLOTS)
-        code, cpu, first = groups.code, groups.cpu, groups.first
+        code, cpu, first_slots = groups.code, groups.cpu, groups.first
         marks = np.flatnonzero((code == wire.CONTROL_BUFFER) | (code == wire.CONTROL_DROPPED))
         discontinuities = self._discontinuities.find(
-            marks, cpu[marks], slots[first[marks], 2], code[marks] == wire.CONTROL_DROPPED
+            marks, cpu[marks], slots[first_slots[marks], 2], code[marks] == wire.CONTROL_DROPPED
         )
         if self._times is not None:
-            time = self._times[self._placed_slots + first]
+            time = self._times[self._placed_slots + first_slots]
         else:
             self._clock.review.add_breaks([(self._count + row, ring) for row, ring in discontinuities])
             time = self._rebuild(slots, groups)
         placed = _Placed(slots, groups, time, discontinuities, self._count)
-        self._count += len(first)
+        self._count += len(first_slots)
         self._placed_slots += len(slots)
         return placed
 
@@ -245,9 +245,9 @@ class EventStream:
             return self._clock.verdicts().corrections
         code, cpu, time = (
             np.concatenate(columns)
-            for columns in zip(*((each.groups.code, each.groups.cpu, each.time) for each in waiting), strict=True)
+            for columns in zip(*((chunk.groups.code, chunk.groups.cpu, chunk.time) for chunk in waiting), strict=True)
         )
-        slots = np.concatenate([each.slots[each.groups.first] for each in waiting])
+        slots = np.concatenate([chunk.slots[chunk.groups.first] for chunk in waiting])
         surroundings = self._clock.review.surroundings
         if not is_ring(surroundings, code, slots[:, 2:]):
             return self._clock.verdicts().corrections
@@ -256,8 +256,8 @@ class EventStream:
         row = first_of_tail(LastEvents(begin, time, cpu, code, thread), surroundings.cycles_per_s, self._clock)
         if row is None:
             return self._clock.verdicts().corrections
-        found = verdicts_without_tail(self._clock, time[: row - begin], cpu[: row - begin], row).corrections
-        return [replace(one, end_row=min(one.end_row, row)) for one in found]
+        corrections = verdicts_without_tail(self._clock, time[: row - begin], cpu[: row - begin], row).corrections
+        return [replace(one, end_row=min(one.end_row, row)) for one in corrections]
 
     def _settled(self, corrections: list[Correction], until: int | None) -> Iterator[Batch]:
         """Yield the batches of waiting chunks whose times are final.
@@ -277,8 +277,8 @@ class EventStream:
     def _batch(self, chunk: _Placed) -> Batch:
         slots, groups, time = chunk.slots, chunk.groups, chunk.time
         if groups.zeros:
-            first = self._byte(self._position + groups.zero)
-            self._problems.add("empty-slots", f"{groups.zeros} slots of zeros", first, groups.zeros)
+            offset = self._byte(self._position + groups.zero)
+            self._problems.add("empty-slots", f"{groups.zeros} slots of zeros", offset, groups.zeros)
         groups = without_contested(slots, groups, self._open.keys())
         thread = self._owners(chunk)
         done, stray = self._unmatched(slots, groups, time, thread)
@@ -298,8 +298,8 @@ class EventStream:
         """Return the thread of every event that begins in a chunk."""
         code, cpu = chunk.groups.code, chunk.groups.cpu
         subjects = np.flatnonzero(wire.are_of_threads(code))
-        at = chunk.groups.first[subjects]
-        keys = np.ascontiguousarray(chunk.slots[at, 2:4]).view(np.uint64)[:, 0]
+        first_slots = chunk.groups.first[subjects]
+        keys = np.ascontiguousarray(chunk.slots[first_slots, 2:4]).view(np.uint64)[:, 0]
         numbers = self._numbers.numbers(keys)
         traits, threads = np.zeros(len(code), np.uint8), np.empty(len(code), np.uint32)
         traits[subjects] = loading.IS_SUBJECT
@@ -327,8 +327,8 @@ class EventStream:
         if not self._awaits_time or not is_usable.any():
             return 0
         self._awaits_time = False
-        first = int(np.argmax(is_usable))
-        held, value = int(given.time_rows[first]), int(given.time_values[first])
+        first_usable = int(np.argmax(is_usable))
+        held, value = int(given.time_rows[first_usable]), int(given.time_values[first_usable])
         # All that the clock learnt before was without an upper half; only where buffers are missing still counts.
         self._clock = ClockRebuilder(review=ClockReview(self._clock.review.surroundings))
         self._clock.start_from(value)
@@ -339,29 +339,29 @@ class EventStream:
         return held
 
     def _unmatched(
-        self, slots: NDArray[np.uint32], found: Groups, time: NDArray[np.int64], thread: NDArray[np.uint32]
+        self, slots: NDArray[np.uint32], groups: Groups, time: NDArray[np.int64], thread: NDArray[np.uint32]
     ) -> tuple[Columns, NDArray[np.int64]]:
         """Open events, and give runs of tails to the oldest open event of their CPU, stamp, class and number."""
-        if not len(found.other):
+        if not len(groups.other):
             return ended((), ()), np.empty(0, np.int64)
-        at, end = found.at[found.other], found.at[found.other + 1]
-        heads = slots[at]
+        begin, end = groups.at[groups.other], groups.at[groups.other + 1]
+        heads = slots[begin]
         keys, opens = combine.keys(heads[:, 0], heads[:, 1]), heads[:, 0] < _FIRST_TAIL
         open_keys = self._open.keys()
         has_event = opens | np.isin(keys, np.concatenate((keys[opens], open_keys)))
         strays = [
-            np.arange(first, last)
-            for first, last in zip(at[~has_event].tolist(), end[~has_event].tolist(), strict=True)
+            np.arange(start, stop)
+            for start, stop in zip(begin[~has_event].tolist(), end[~has_event].tolist(), strict=True)
         ]
-        rows = found.event[found.other]
-        now = last_times(cpus_of(heads[:, 0]), rows, time, found.cpu, self._last_times)
+        rows = groups.event[groups.other]
+        now = last_times(cpus_of(heads[:, 0]), rows, time, groups.cpu, self._last_times)
         closes = slots[end - 1, 0] >> _KIND_SHIFT == _END
-        runs = Runs(keys, rows, at, end, heads[:, 0], heads[:, 1], opens, closes, now).at(has_event)
+        runs = Runs(keys, rows, begin, end, heads[:, 0], heads[:, 1], opens, closes, now).at(has_event)
         near = ended((), ())
         if self._open.has_room(len(runs.key), 2 * int((runs.end - runs.first).sum())):
-            first, last = pairs_of(runs, open_keys, time)
-            near = ended_by(slots, runs.at(first), runs.at(last), time, thread)
-            runs = runs.at(np.delete(np.arange(len(runs.key)), np.concatenate((first, last))))
+            head_rows, tail_rows = pairs_of(runs, open_keys, time)
+            near = ended_by(slots, runs.at(head_rows), runs.at(tail_rows), time, thread)
+            runs = runs.at(np.delete(np.arange(len(runs.key)), np.concatenate((head_rows, tail_rows))))
         done = self._one_by_one(slots, runs, time, thread, strays)
         return merged(near, ended(done.events, done.last)), self._report_strays(strays)
 
@@ -376,26 +376,26 @@ class EventStream:
         """Return events that groups end which events of several groups or chunks have; runs without one are strays."""
         done = _Done()
         # These are rare in real traces; this is the one loop over them.
-        for key, row, first, last, header, stamp, is_head, is_end, now_cycles in zip(
+        for key, row, first_slot, end_slot, header, stamp, is_head, is_end, now_cycles in zip(
             *(column.tolist() for column in runs), strict=True
         ):
-            start = first
+            start = first_slot
             if is_head:
-                words = slots[first, 2:4].copy()
-                position = self._position + first
+                words = slots[first_slot, 2:4].copy()
+                position = self._position + first_slot
                 self._open.add(key, OpenEvent(header, stamp, int(time[row]), int(thread[row]), position, [words]))
                 start += 1
-            if start == last:
+            if start == end_slot:
                 continue
             try:
-                words = slots[start:last, 2:4].ravel()
-                event = self._open.append(key, words, last - start, now_cycles, closes=is_end)
+                words = slots[start:end_slot, 2:4].ravel()
+                event = self._open.append(key, words, end_slot - start, now_cycles, closes=is_end)
             except KeyError:  # its beginning comes later, or was given up
-                strays.append(np.arange(start, last))
+                strays.append(np.arange(start, end_slot))
                 continue
             if event is not None:
                 done.events.append(event)
-                done.last.append(last - 1)
+                done.last.append(end_slot - 1)
         return done
 
     def _report_strays(self, strays: list[NDArray[np.int64]]) -> NDArray[np.int64]:
@@ -420,8 +420,8 @@ def blocks_of_array(slots: NDArray[np.uint32]) -> Iterator[NDArray[np.uint32]]:
     Yields:
         uint32 (n, 4).
     """
-    for at in range(0, len(slots), CHUNK_SLOTS):
-        yield np.asarray(slots[at : at + CHUNK_SLOTS], dtype=np.uint32)
+    for start in range(0, len(slots), CHUNK_SLOTS):
+        yield np.asarray(slots[start : start + CHUNK_SLOTS], dtype=np.uint32)
 
 
 def blocks_of_file(

@@ -210,11 +210,11 @@ def _pair_bytes(key: str, value: str) -> int:
 def _end_is_whole(sizes: Sequence[int]) -> bool:
     """Return whether no window ends inside the end mark, given the bytes of each pair."""
     start, room = 0, WINDOW_BYTES - _BEGIN_BYTES - _MARK_BYTES
-    at = _BEGIN_BYTES + _MARK_BYTES  # of the key behind the last `TRACE_`
+    offset = _BEGIN_BYTES + _MARK_BYTES  # of the key behind the last `TRACE_`
     for size in sizes:
         if size > room:  # the first pair that the window does not hold whole begins the next one
-            start, room = at, WINDOW_BYTES
+            start, room = offset, WINDOW_BYTES
         room -= size
-        at += size
-    end = at - _MARK_BYTES
+        offset += size
+    end = offset - _MARK_BYTES
     return not end + _MARK_BYTES <= start + WINDOW_BYTES < end + _END_BYTES

@@ -219,8 +219,10 @@ def syspage_bytes(
     typed = [structs.typed_string.build({"type": number, "text": text.encode()}) for number, text in strings]
     sections = {
         "cpuinfo": b"".join(
-            cpu.build({"cpu": i, "speed": speed_mhz, "flags": 0xC0000000, "name": at, "ins_cache": 0, "data_cache": 0})
-            for i, at in enumerate(name_offsets)
+            cpu.build(
+                {"cpu": i, "speed": speed_mhz, "flags": 0xC0000000, "name": name, "ins_cache": 0, "data_cache": 0}
+            )
+            for i, name in enumerate(name_offsets)
         ),
         "qtime": qtime.ljust(96 if kind >= 0x100 else 80, b"\0"),
         "typed_strings": b"".join(map(_whole_words, typed)) + bytes(4),

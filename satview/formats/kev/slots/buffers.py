@@ -76,13 +76,13 @@ def missing_before(sequence: NDArray[np.uint32], before: NDArray[np.intp]) -> ND
     missing[known] = numbers[known] - numbers[before[known]] - 1
     later = known[before[before[known]] >= 0]  # those with two before them
     middle = before[later]
-    first = before[middle]
-    is_wrong = np.abs(numbers[middle] - numbers[first]) > max(len(sequence), _FAR)
-    is_wrong &= numbers[first] < numbers[later]
-    is_wrong &= (numbers[middle] <= numbers[first]) | (numbers[middle] >= numbers[later])
-    later, middle, first = later[is_wrong], middle[is_wrong], first[is_wrong]
+    earlier = before[middle]
+    is_wrong = np.abs(numbers[middle] - numbers[earlier]) > max(len(sequence), _FAR)
+    is_wrong &= numbers[earlier] < numbers[later]
+    is_wrong &= (numbers[middle] <= numbers[earlier]) | (numbers[middle] >= numbers[later])
+    later, middle, earlier = later[is_wrong], middle[is_wrong], earlier[is_wrong]
     missing[middle] = 0
-    missing[later] = numbers[later] - numbers[first] - 2  # the damaged one has one of the numbers in between
+    missing[later] = numbers[later] - numbers[earlier] - 2  # the damaged one has one of the numbers in between
     return np.maximum(missing, 0).astype(np.uint32)
 
 
@@ -131,15 +131,15 @@ def report_buffers(buffers: BufferTable, region: EventRegion, release: Release, 
 
 
 def _report_step(
-    buffers: BufferTable, at: int, in_file: int, in_time: int, region: EventRegion, problems: Problems
+    buffers: BufferTable, row: int, in_file: int, in_time: int, region: EventRegion, problems: Problems
 ) -> None:
     """Report one buffer after a gap, or out of order; the others are those before it in the file and in time."""
     position, time, lost = (
-        region.byte(int(buffers.slot[at])),
-        int(buffers.time_cycles[at]),
-        int(buffers.lost_before[at]),
+        region.byte(int(buffers.slot[row])),
+        int(buffers.time_cycles[row]),
+        int(buffers.lost_before[row]),
     )
-    number = buffers.sequence[at]
+    number = buffers.sequence[row]
     if not lost:
         problems.add("buffer-order", f"buffer {number} follows buffer {buffers.sequence[in_file]}", position, 1, time)
         return
@@ -149,17 +149,17 @@ def _report_step(
 
 
 def _report_lengths(buffers: BufferTable, region: EventRegion, problems: Problems) -> None:
-    found = np.diff(buffers.slot, append=region.slot_count)
+    lengths = np.diff(buffers.slot, append=region.slot_count)
     announced = buffers.slots.astype(np.int64)
     # 0: the buffer was not handed over, so the kernel never filled in its count, as in a ring (section 6.1).
-    wrong = (announced != 0) & (found != announced)
+    wrong = (announced != 0) & (lengths != announced)
     if len(wrong):
-        wrong[-1] = announced[-1] > found[-1]  # slots after the last buffer may be a buffer that was never announced
+        wrong[-1] = announced[-1] > lengths[-1]  # slots after the last buffer may be a buffer that was never announced
     rows = np.flatnonzero(wrong)
     for i in rows[: problems.limit].tolist():
         problems.add(
             "buffer-length",
-            f"buffer {buffers.sequence[i]} announces {announced[i]} slots, the file holds {found[i]}",
+            f"buffer {buffers.sequence[i]} announces {announced[i]} slots, the file holds {lengths[i]}",
             region.byte(int(buffers.slot[i])),
             1,
             int(buffers.time_cycles[i]),
@@ -186,11 +186,11 @@ def report_control_events(
         problems: Receives the findings.
     """
     broken = (code == wire.CONTROL_BUFFER_END) & np.any(words != wire.BUFFER_END_COOKIE, axis=1)
-    for slug, found, text in (
+    for slug, is_such, text in (
         ("lost-events", code == wire.CONTROL_DROPPED, "the kernel reports dropped events, words"),
         ("buffer-end", broken, "the end mark of a buffer reads words"),
     ):
-        rows = np.flatnonzero(found)
+        rows = np.flatnonzero(is_such)
         for i in rows[: problems.limit].tolist():
             detail = f"{text} 0x{words[i, 0]:08x} 0x{words[i, 1]:08x}"
             problems.add(slug, detail, region.byte(int(slot[i])), 1, int(time_cycles[i]))
@@ -213,13 +213,13 @@ def report_ring_tail(events: EventTable, cycles_per_s: int, region: EventRegion,
         return
     longest = int(np.argmax(pauses))
     if int(pauses[longest]) > cycles_per_s:
-        first = int(rows[longest + 1])
+        first_row = int(rows[longest + 1])
         after = len(rows) - longest - 1
         problems.add(
             "ring-tail",
             f"{after} events after a pause of {pauses[longest] / cycles_per_s:.3g} s were probably "
             "written while the ring was saved",
-            region.byte(int(events.slot[first])),
+            region.byte(int(events.slot[first_row])),
             after,
-            int(events.time_cycles[first]),
+            int(events.time_cycles[first_row]),
         )

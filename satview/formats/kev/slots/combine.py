@@ -44,12 +44,12 @@ def contested(event_keys: NDArray[np.uint64], is_open: NDArray[np.bool_]) -> NDA
     open_keys = np.unique(event_keys[is_open])
     if not len(open_keys):
         return np.zeros(len(event_keys), np.bool_)
-    at = np.searchsorted(open_keys, event_keys)
-    at[at == len(open_keys)] = 0
-    is_one = open_keys[at] == event_keys
+    position = np.searchsorted(open_keys, event_keys)
+    position[position == len(open_keys)] = 0
+    is_one = open_keys[position] == event_keys
     # Two or more events of one key: only then it matters which of them is open.
-    counts = np.bincount(at[is_one], minlength=len(open_keys))
-    return np.asarray(is_one & (counts[at] > 1))
+    counts = np.bincount(position[is_one], minlength=len(open_keys))
+    return np.asarray(is_one & (counts[position] > 1))
 
 
 def is_given_up(now: NDArray[np.int64], begun: NDArray[np.int64]) -> NDArray[np.bool_]:
@@ -155,11 +155,11 @@ def match(
     key = keys(unmatched.header, unmatched.stamp)
     order = np.argsort(key, kind="stable")
     key = key[order]
-    first = np.concatenate(([True], key[1:] != key[:-1]))
-    is_rest = _match_pairs(owner, unmatched, order, first)
+    begins = np.concatenate(([True], key[1:] != key[:-1]))
+    is_rest = _match_pairs(owner, unmatched, order, begins)
     if is_rest.any():
-        _match_queues(owner, unmatched, order[is_rest], first[is_rest])
-    is_changed = _expire(owner, unmatched, order, first, event_times, event_cpus, ascends=ascends)
+        _match_queues(owner, unmatched, order[is_rest], begins[is_rest])
+    is_changed = _expire(owner, unmatched, order, begins, event_times, event_cpus, ascends=ascends)
     # Events of pairs have their end; of the others, or where some were given up, it is looked up.
     doubtful = unmatched.event if is_changed else unmatched.event[order[is_rest]]
     heads = np.sort(doubtful[doubtful >= 0])
@@ -168,7 +168,7 @@ def match(
 
 
 def _match_pairs(
-    owner: NDArray[np.int64], unmatched: Unmatched, order: NDArray[np.intp], first: NDArray[np.bool_]
+    owner: NDArray[np.int64], unmatched: Unmatched, order: NDArray[np.intp], begins: NDArray[np.bool_]
 ) -> NDArray[np.bool_]:
     """Match what is an open event and one run of tails, which ends it, alone with their key: nearly all of it.
 
@@ -176,41 +176,41 @@ def _match_pairs(
         owner: int64 (n,), receives the owners.
         unmatched: What is to be matched.
         order: (n,), its rows by key, in file order within each.
-        first: bool (n,), where a key begins.
+        begins: bool (n,), where a key begins.
 
     Returns:
         bool (n,), which are of other keys, in this order.
     """
-    begins = np.flatnonzero(first & np.append(~first[1:], False) & np.append(first[2:], [True, True])[: len(first)])
-    heads, tails = order[begins], order[begins + 1]
+    pairs = np.flatnonzero(begins & np.append(~begins[1:], False) & np.append(begins[2:], [True, True])[: len(begins)])
+    heads, tails = order[pairs], order[pairs + 1]
     events = unmatched.event[heads]
     fits = (events >= 0) & (unmatched.event[tails] < 0) & unmatched.closes[tails]
     owner[tails[fits]] = events[fits]
     is_rest = np.ones(len(order), np.bool_)
-    is_rest[begins[fits]] = is_rest[begins[fits] + 1] = False
+    is_rest[pairs[fits]] = is_rest[pairs[fits] + 1] = False
     return is_rest
 
 
 def _match_queues(
-    owner: NDArray[np.int64], unmatched: Unmatched, order: NDArray[np.intp], first: NDArray[np.bool_]
+    owner: NDArray[np.int64], unmatched: Unmatched, order: NDArray[np.intp], begins: NDArray[np.bool_]
 ) -> None:
     """Match the rows of some keys, as `_match_pairs`: the queues of section 3.3 without a loop.
 
     Heads count what was opened, closing tails what was closed; the k-th tail that closes belongs to the k-th head, less
     tails that came while nothing was open.
     """
-    n, segment = len(order), np.cumsum(first) - 1
+    n, segment = len(order), np.cumsum(begins) - 1
     is_head = unmatched.event[order] >= 0
     closing = unmatched.closes[order] & ~is_head
-    heads = _within(np.cumsum(is_head), segment, first)
-    closed_before = _within(np.cumsum(closing), segment, first) - closing
+    heads = _within(np.cumsum(is_head), segment, begins)
+    closed_before = _within(np.cumsum(closing), segment, begins) - closing
     orphan_ends = _running_excess(closed_before + closing - heads, segment, n)
     before = np.concatenate(([0], orphan_ends[:-1]))
-    before[first] = 0
+    before[begins] = 0
     index = closed_before - before  # the oldest open event of the key
     has_owner = ~is_head & (index < heads)
     head_rows = np.flatnonzero(is_head)
-    head_start = np.concatenate(([0], np.cumsum(is_head)))[np.flatnonzero(first)[segment]]
+    head_start = np.concatenate(([0], np.cumsum(is_head)))[np.flatnonzero(begins)[segment]]
     owner_sorted = np.where(is_head, unmatched.event[order], -1)
     owner_sorted[has_owner] = unmatched.event[order][head_rows[head_start[has_owner] + index[has_owner]]]
     owner[order] = owner_sorted
@@ -224,14 +224,14 @@ def contains(ascending: NDArray[np.int64], values: NDArray[np.int64]) -> NDArray
     """
     if not len(ascending):
         return np.zeros(len(values), np.bool_)
-    at = np.searchsorted(ascending, values)
-    at[at == len(ascending)] = 0
-    return np.asarray(ascending[at] == values)
+    position = np.searchsorted(ascending, values)
+    position[position == len(ascending)] = 0
+    return np.asarray(ascending[position] == values)
 
 
-def _within(counts: NDArray[np.intp], segment: NDArray[np.intp], first: NDArray[np.bool_]) -> NDArray[np.intp]:
+def _within(counts: NDArray[np.intp], segment: NDArray[np.intp], begins: NDArray[np.bool_]) -> NDArray[np.intp]:
     """Return running counts that begin again in every segment."""
-    base = np.concatenate(([0], counts))[np.flatnonzero(first)]
+    base = np.concatenate(([0], counts))[np.flatnonzero(begins)]
     return counts - base[segment]
 
 
@@ -246,7 +246,7 @@ def _expire(
     owner: NDArray[np.int64],
     unmatched: Unmatched,
     order: NDArray[np.intp],
-    first: NDArray[np.bool_],
+    begins: NDArray[np.bool_],
     event_times: NDArray[np.int64],
     event_cpus: NDArray[np.uint8],
     *,
@@ -261,7 +261,7 @@ def _expire(
     if not aged.any():
         return False
     # Giving up shifts the queue for all that follows in it, so the few keys concerned are walked step by step.
-    segment = np.cumsum(first, dtype=np.intp)
+    segment = np.cumsum(begins, dtype=np.intp)
     segment_of = np.empty_like(segment)
     segment_of[order] = segment
     concerned = np.zeros(int(segment[-1]) + 1, np.bool_)
@@ -285,10 +285,10 @@ def _may_be_given_up(
         return np.zeros(0, np.bool_)
     starts = np.arange(0, len(event_times), _BLOCK_ROWS)
     low, high = np.minimum.reduceat(event_times, starts), np.maximum.reduceat(event_times, starts)
-    first, last = owner // _BLOCK_ROWS, before // _BLOCK_ROWS
-    is_near = last - first <= 1
-    lowest = np.where(is_near, np.minimum(low[first], low[last]), low.min())
-    highest = np.where(is_near, np.maximum(high[first], high[last]), high.max())
+    first_block, last_block = owner // _BLOCK_ROWS, before // _BLOCK_ROWS
+    is_near = last_block - first_block <= 1
+    lowest = np.where(is_near, np.minimum(low[first_block], low[last_block]), low.min())
+    highest = np.where(is_near, np.maximum(high[first_block], high[last_block]), high.max())
     begun = event_times[owner]
     return np.asarray(is_given_up(lowest, begun) | is_given_up(highest, begun))
 
@@ -348,8 +348,8 @@ def last_times(
     """
     times = earlier[cpus]
     for cpu in np.unique(cpus).tolist():
-        mine = np.flatnonzero(event_cpus == cpu)
-        here = np.flatnonzero(cpus == cpu)
-        last = np.searchsorted(mine, before[here], side="right") - 1
-        times[here[last >= 0]] = event_times[mine[last[last >= 0]]]
+        rows_of_cpu = np.flatnonzero(event_cpus == cpu)
+        requests = np.flatnonzero(cpus == cpu)
+        last = np.searchsorted(rows_of_cpu, before[requests], side="right") - 1
+        times[requests[last >= 0]] = event_times[rows_of_cpu[last[last >= 0]]]
     return times

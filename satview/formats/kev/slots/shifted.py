@@ -49,12 +49,12 @@ def slots_of(file: SourceFile, offset: int, byte_order: str, problems: Problems)
     for head in _buffer_heads(file, offset, file.size, byte_order):
         start, last = runs[-1]
         if (head - start) % SLOT_BYTES:
-            cut, first = _border(file, max(last, head - _LONGEST_BUFFER // SLOT_BYTES * SLOT_BYTES), head, byte_order)
+            cut, begin = _border(file, max(last, head - _LONGEST_BUFFER // SLOT_BYTES * SLOT_BYTES), head, byte_order)
             # A slot of the run before begins there, or it would not be whole.
             cut -= (cut - start) % SLOT_BYTES
             problems.add("shifted-slots", f"from here on slots lie {(head - start) % SLOT_BYTES} bytes further on", cut)
             runs[-1] = start, cut
-            runs.append((first, head))
+            runs.append((begin, head))
         else:
             runs[-1] = start, head
     runs[-1] = runs[-1][0], file.size
@@ -64,13 +64,13 @@ def slots_of(file: SourceFile, offset: int, byte_order: str, problems: Problems)
 
 def _buffer_heads(file: SourceFile, start: int, end: int, byte_order: str) -> Iterator[int]:
     """Yield the offsets of the BUFFER slots between two offsets, wherever they lie."""
-    for first in range(start, end, _CHUNK_BYTES):
-        data = file.bytes_at(min(_CHUNK_BYTES + 2 * SLOT_BYTES - 1, end - first), first)
+    for chunk_offset in range(start, end, _CHUNK_BYTES):
+        data = file.bytes_at(min(_CHUNK_BYTES + 2 * SLOT_BYTES - 1, end - chunk_offset), chunk_offset)
         for match in _HEADS[byte_order].finditer(data):
             position = match.start()
-            stamps = [data[at : at + 4] for at in (position + 4, position + SLOT_BYTES + 4)]
+            stamps = [data[offset : offset + 4] for offset in (position + 4, position + SLOT_BYTES + 4)]
             if position < _CHUNK_BYTES and stamps[0] == stamps[1] and len(stamps[1]) == 4:
-                yield first + position
+                yield chunk_offset + position
 
 
 def _border(file: SourceFile, last: int, head: int, byte_order: str) -> tuple[int, int]:

@@ -51,11 +51,11 @@ class SlotSource(Protocol):
             scratch: May be filled with them instead of new memory; at least (end - start, 4).
         """
 
-    def take(self, at: NDArray[np.int64], word: int) -> NDArray[np.uint32]:
-        """Return word 0 to 3 of some slots, shape (len(at),)."""
+    def take(self, slot_numbers: NDArray[np.int64], word: int) -> NDArray[np.uint32]:
+        """Return word 0 to 3 of some slots, shape (len(slot_numbers),)."""
 
-    def take_halves(self, at: NDArray[np.int64], half: int) -> NDArray[np.uint32]:
-        """Return words 0 and 1 (half 0), or 2 and 3, of some slots, shape (len(at), 2), at the price of one."""
+    def take_halves(self, slot_numbers: NDArray[np.int64], half: int) -> NDArray[np.uint32]:
+        """Return words 0 and 1 (half 0), or 2 and 3, of some slots, shape (slots, 2), at the price of one."""
 
 
 class MemorySlots:
@@ -85,18 +85,18 @@ class MemorySlots:
         """
         return self._slots[start:end]
 
-    def take(self, at: NDArray[np.int64], word: int) -> NDArray[np.uint32]:
+    def take(self, slot_numbers: NDArray[np.int64], word: int) -> NDArray[np.uint32]:
         """Return one word of some slots.
 
         Returns:
             uint32 (n,).
         """
-        words: NDArray[np.uint32] = self._slots[at, word]
+        words: NDArray[np.uint32] = self._slots[slot_numbers, word]
         return words
 
-    def take_halves(self, at: NDArray[np.int64], half: int) -> NDArray[np.uint32]:
-        """Return words 0 and 1, or 2 and 3, of some slots, shape (len(at), 2)."""
-        words: NDArray[np.uint32] = self._slots[at, 2 * half : 2 * half + 2]
+    def take_halves(self, slot_numbers: NDArray[np.int64], half: int) -> NDArray[np.uint32]:
+        """Return words 0 and 1, or 2 and 3, of some slots, shape (len(slot_numbers), 2)."""
+        words: NDArray[np.uint32] = self._slots[slot_numbers, 2 * half : 2 * half + 2]
         return words
 
 
@@ -160,16 +160,16 @@ class SourceFile:
         Raises:
             SourceChangedError: The file has lost them, or cannot be read any more.
         """
-        found = bytearray()
-        while len(found) < count:
+        content = bytearray()
+        while len(content) < count:
             try:
-                more = self._at_most(count - len(found), offset + len(found))
+                more = self._at_most(count - len(content), offset + len(content))
             except OSError as error:
                 self._refuse_error(offset, error)
             if not more:
-                self._refuse_cut(offset + len(found))
-            found += more
-        return bytes(found)
+                self._refuse_cut(offset + len(content))
+            content += more
+        return bytes(content)
 
     def read_into(self, buffer: NDArray[np.uint32], offset: int) -> None:
         """Fill an array with bytes from an offset on.
@@ -191,16 +191,18 @@ class SourceFile:
                 self._refuse_cut(offset + done)
             done += count
 
-    def take_halves(self, at: NDArray[np.int64], offset: int, slots: int, half: int) -> NDArray[np.uint64] | None:
+    def take_halves(
+        self, slot_numbers: NDArray[np.int64], offset: int, slots: int, half: int
+    ) -> NDArray[np.uint64] | None:
         """Return words 0 and 1, or 2 and 3, of some slots as one number each; None if they cannot all be read.
 
         Args:
-            at: int64 (n,), ascending.
+            slot_numbers: int64 (n,), ascending.
             offset: Byte offset of slot 0.
             slots: How many there are.
             half: 0 or 1.
         """
-        return loading.take_halves(self._file, offset, at, slots, half, _CORE_GAP, 1 << _BLOCK_SHIFT)
+        return loading.take_halves(self._file, offset, slot_numbers, slots, half, _CORE_GAP, 1 << _BLOCK_SHIFT)
 
     def _at_most(self, count: int, offset: int) -> bytes:
         if hasattr(os, "pread"):
@@ -234,8 +236,8 @@ class _SlotsOfFile(ABC):
         """Return the file offset of a slot."""
 
     @abstractmethod
-    def take_halves(self, at: NDArray[np.int64], half: int) -> NDArray[np.uint32]:
-        """Return words 0 and 1 (half 0), or 2 and 3, of some slots, shape (len(at), 2), at the price of one.
+    def take_halves(self, slot_numbers: NDArray[np.int64], half: int) -> NDArray[np.uint32]:
+        """Return words 0 and 1 (half 0), or 2 and 3, of some slots, shape (len(slot_numbers), 2), at the price of one.
 
         Raises:
             IndexError, SourceChangedError: As `read`.
@@ -269,7 +271,7 @@ class _SlotsOfFile(ABC):
         self.fill(out, start)
         return out
 
-    def take(self, at: NDArray[np.int64], word: int) -> NDArray[np.uint32]:
+    def take(self, slot_numbers: NDArray[np.int64], word: int) -> NDArray[np.uint32]:
         """Return one word of some slots; those near each other are read in one go.
 
         Returns:
@@ -278,7 +280,7 @@ class _SlotsOfFile(ABC):
         Raises:
             IndexError, SourceChangedError: As `read`.
         """
-        return np.ascontiguousarray(self.take_halves(at, word // 2)[:, word % 2])
+        return np.ascontiguousarray(self.take_halves(slot_numbers, word // 2)[:, word % 2])
 
 
 class FileSlots(_SlotsOfFile):
@@ -310,34 +312,34 @@ class FileSlots(_SlotsOfFile):
         if not self._is_native:
             out.byteswap(inplace=True)
 
-    def take_halves(self, at: NDArray[np.int64], half: int) -> NDArray[np.uint32]:
+    def take_halves(self, slot_numbers: NDArray[np.int64], half: int) -> NDArray[np.uint32]:
         """Return words 0 and 1 (half 0), or 2 and 3, of some slots, as for all slots of a file."""
-        at = np.asarray(at, np.int64)
-        if len(at) > 1 and (at[1:] < at[:-1]).any():
-            order = np.argsort(at, kind="stable")
-            mixed = np.empty((len(at), 2), np.uint32)
-            mixed[order] = self.take_halves(at[order], half)
+        slot_numbers = np.asarray(slot_numbers, np.int64)
+        if len(slot_numbers) > 1 and (slot_numbers[1:] < slot_numbers[:-1]).any():
+            order = np.argsort(slot_numbers, kind="stable")
+            mixed = np.empty((len(slot_numbers), 2), np.uint32)
+            mixed[order] = self.take_halves(slot_numbers[order], half)
             return mixed
-        halves = self._file.take_halves(at, self._offset, self._count, half)
+        halves = self._file.take_halves(slot_numbers, self._offset, self._count, half)
         if halves is None:  # not everything can be read: this way says where and why
-            return self._halves_by_runs(at, half)
-        words = halves.view(np.uint32).reshape(len(at), 2)
+            return self._halves_by_runs(slot_numbers, half)
+        words = halves.view(np.uint32).reshape(len(slot_numbers), 2)
         return words if self._is_native else words.byteswap(inplace=True)
 
-    def _halves_by_runs(self, at: NDArray[np.int64], half: int) -> NDArray[np.uint32]:
-        out = np.empty(len(at), np.uint64)
-        if not len(at):
+    def _halves_by_runs(self, slot_numbers: NDArray[np.int64], half: int) -> NDArray[np.uint32]:
+        out = np.empty(len(slot_numbers), np.uint64)
+        if not len(slot_numbers):
             return out.view(np.uint32).reshape(0, 2)
         # A read never crosses a block, so that its scratch stays in the cache.
-        block = at >> _BLOCK_SHIFT
-        cuts = np.flatnonzero((np.diff(at) > _GAP) | (block[1:] != block[:-1])) + 1
-        edges = [0, *cuts.tolist(), len(at)]
-        first, last = at[edges[:-1]], at[np.array(edges[1:]) - 1]
-        scratch = np.empty((int((last - first).max()) + 1, 4), np.uint32)
-        for i, (start, end) in enumerate(zip(first.tolist(), last.tolist(), strict=True)):
+        block = slot_numbers >> _BLOCK_SHIFT
+        cuts = np.flatnonzero((np.diff(slot_numbers) > _GAP) | (block[1:] != block[:-1])) + 1
+        edges = [0, *cuts.tolist(), len(slot_numbers)]
+        first_slots, last_slots = slot_numbers[edges[:-1]], slot_numbers[np.array(edges[1:]) - 1]
+        scratch = np.empty((int((last_slots - first_slots).max()) + 1, 4), np.uint32)
+        for i, (start, end) in enumerate(zip(first_slots.tolist(), last_slots.tolist(), strict=True)):
             rows = slice(edges[i], edges[i + 1])
-            out[rows] = self.read(start, end + 1, scratch).view(np.uint64)[at[rows] - start, half]
-        return out.view(np.uint32).reshape(len(at), 2)
+            out[rows] = self.read(start, end + 1, scratch).view(np.uint64)[slot_numbers[rows] - start, half]
+        return out.view(np.uint32).reshape(len(slot_numbers), 2)
 
 
 class ScatteredSlots(_SlotsOfFile):
@@ -379,14 +381,14 @@ class ScatteredSlots(_SlotsOfFile):
             self._run(run).fill(out[slot - start : stop - start], slot - int(self._first[run]))
             slot = stop
 
-    def take_halves(self, at: NDArray[np.int64], half: int) -> NDArray[np.uint32]:
+    def take_halves(self, slot_numbers: NDArray[np.int64], half: int) -> NDArray[np.uint32]:
         """Return words 0 and 1 (half 0), or 2 and 3, of some slots, as for all slots of a file."""
-        out = np.empty((len(at), 2), np.uint32)
-        order = np.argsort(at, kind="stable")
-        edges = np.searchsorted(at[order], self._first)
+        out = np.empty((len(slot_numbers), 2), np.uint32)
+        order = np.argsort(slot_numbers, kind="stable")
+        edges = np.searchsorted(slot_numbers[order], self._first)
         for run in np.flatnonzero(np.diff(edges)).tolist():
             rows = order[edges[run] : edges[run + 1]]
-            out[rows] = self._run(run).take_halves(at[rows] - self._first[run], half)
+            out[rows] = self._run(run).take_halves(slot_numbers[rows] - self._first[run], half)
         return out
 
     def _run(self, run: int) -> FileSlots:

@@ -1,0 +1,396 @@
+"""Response-time analysis: how long an activity may take if all that its CPUs have to do comes at once.
+
+The busy-window analysis of fixed priorities (Lehoczky 1990; Tindell, Burns and Wellings 1994) with arrival curves, as
+in compositional performance analysis: w(q) = q * (C + B) + the sum of n(w) * C over the work of the same or a higher
+priority, where n(w) is the most that arrives within w; the bound is the longest w(q) less the least time in which q
+instances arrive. A thread that runs on m CPUs waits only while all of them do such work, of which it then meets an m-th
+(Bertogna and Cirinei 2007), with what was begun before. C, B and n are the largest that a trace has: it is a bound for
+what is like the trace, not for the program.
+
+Each thread's work is cut where it waits: what it does from one wake-up to its next wait arrives with the wake-up, so
+that a thread that waits within its work needs no rule of its own. Threads of the same priority count as higher: that is
+an upper bound of both FIFO and round robin. Until a thread is dispatched, time in which its CPU does nothing of at
+least its priority is counted as its own: that of the kernel.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from satview.analysis.activities import ENCLOSED, Activities, Instances
+from satview.analysis.blame import cpu_timeline
+from satview.analysis.needs import NO_LOSS, PRIORITIES, STATES
+from satview.analysis.partitions import has_partitions, logs_partitions
+from satview.analysis.times.basis import Basis, sum_by
+from satview.base.safe_text import counted
+from satview.events.states import READY, RUNNING
+from satview.linkage.table import OPEN
+from satview.linkage.waits import waits
+from satview.store.time_ranges import TimeRanges
+from satview.store.trace import Trace
+
+ASSUMPTIONS: Final = (
+    "Nothing comes more often, runs longer or blocks longer than in this trace.",
+    "A thread of the highest priority that is ready runs at once on the CPUs on which it ran in this trace.",
+    "Blocking (locks, replies, sleeps, waking up, switches) is at most what the worst instance had of it.",
+)
+_DISTANCES: Final = 128  # how many arrivals in a row are looked at; more are put together of these
+_FAR: Final = np.iinfo(np.int64).max
+_MOST_SUM: Final = 1 << 60  # cycles: sums stay within int64
+_MOST_STEPS: Final = 5000  # of one activity, to where its busy windows end
+_LEAST_STEPS: Final = 50
+_MOST_LOOKED_AT: Final = 1 << 32  # distances of arrivals, for all activities together: some 10 s
+_MOST_KINDS: Final = 4096  # of work
+_MOST_IN_A_WINDOW: Final = 1000  # instances of the activity
+_UNKNOWN_PRIORITY: Final = 255  # as the highest
+
+_Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Arrivals:
+    """How densely several kinds of work arrive.
+
+    Attributes:
+        distances: int64 (kinds, n), the least time from the first to the last of 1, 2, ... arrivals in a row; ascending
+            from 0, and far beyond all times behind the last that is known.
+        steps: int64 (kinds,), position of the last that is known, above 0; later arrivals repeat these.
+        jitter: int64 (kinds,), how much later than its turn one may come.
+    """
+
+    distances: _Ints
+    steps: _Ints
+    jitter: _Ints
+
+    @classmethod
+    def periodic(cls, period: _Ints, jitter: _Ints | None = None) -> Arrivals:
+        """Return arrivals at least a period apart, int64 (kinds,), each up to its jitter later than its turn."""
+        count = len(period)
+        distances = np.stack((np.zeros(count, np.int64), period), axis=1)
+        return cls(distances, np.ones(count, np.int64), np.zeros(count, np.int64) if jitter is None else jitter)
+
+    @classmethod
+    def seen(cls, times: Sequence[_Ints], span: int) -> Arrivals:
+        """Return arrivals as dense as some that were seen.
+
+        Args:
+            times: int64 (n,) of each kind, ascending, n > 0.
+            span: How long they were watched: so many do not arrive in less.
+        """
+        rows = [_distances(kind_times, span) for kind_times in times]
+        steps = np.array([len(row) - 1 for row in rows], np.int64)
+        distances = np.full((len(rows), int(steps.max(initial=1)) + 1), _FAR)
+        for row, known in zip(distances, rows, strict=True):
+            row[: len(known)] = known
+        return cls(distances, steps, np.zeros(len(rows), np.int64))
+
+    def at(self, kinds: NDArray[np.bool_]) -> Arrivals:
+        """Return some of them."""
+        return Arrivals(self.distances[kinds], self.steps[kinds], self.jitter[kinds])
+
+    def most_within(self, length: int) -> _Ints:
+        """Return how many arrive at most within a time above 0, int64 (kinds,)."""
+        window = length + self.jitter
+        whole = np.maximum(self.distances[np.arange(len(self.steps)), self.steps], 1)
+        rounds = np.minimum((window - 1) // whole, 2 * _MOST_SUM // self.steps)  # beyond that there is no bound anyway
+        rest = (window - 1) % whole + 1
+        return np.asarray(rounds * self.steps + np.count_nonzero(self.distances < rest[:, None], axis=1), np.int64)
+
+    def least_for(self, count: int) -> int:
+        """Return the least time from the first to the last of some arrivals of the only kind."""
+        steps = int(self.steps[0])
+        rounds, rest = divmod(count - 1, steps)
+        return max(0, rounds * int(self.distances[0, steps]) + int(self.distances[0, rest]) - int(self.jitter[0]))
+
+
+def _distances(times: _Ints, span: int) -> _Ints:
+    count = min(len(times), _DISTANCES)
+    distances = [int((times[more:] - times[: len(times) - more]).min()) for more in range(1, count)]
+    return np.maximum.accumulate(np.array([0, *distances, *([span] if count == len(times) else [])], np.int64))
+
+
+def response_bound(
+    execution: int, own: Arrivals, others: Arrivals, costs: _Ints, most_cycles: int, *, cpus: int = 1,
+    is_shared: NDArray[np.bool_] | None = None, most_steps: int = _MOST_STEPS,
+) -> int | None:  # fmt: skip
+    """Return the longest response of an activity; None if there is no bound below some time.
+
+    Args:
+        execution: Cycles of each instance, blocking included; above 0.
+        own: When its instances arrive, one kind.
+        others: When all else arrives that goes before.
+        costs: int64 (kinds,), the cycles of each of these.
+        most_cycles: A busy window that is longer counts as endless.
+        cpus: On how many it may run; on several, each kind may have one piece more that was begun before.
+        is_shared: bool (kinds,), which kinds keep it waiting only while all of the CPUs are busy; None = all.
+        most_steps: After so many it is given up: that bounds the time that this takes.
+    """
+    shared = np.ones(len(costs), np.bool_) if is_shared is None else is_shared
+    bound = window = steps = 0
+    for count in range(1, _MOST_IN_A_WINDOW + 1):
+        base = count * execution
+        window = max(window, base)
+        while True:
+            steps += 1
+            arrived = others.most_within(window) + (cpus > 1)
+            if float(arrived.astype(np.float64) @ costs.astype(np.float64)) > _MOST_SUM:
+                return None
+            work = arrived * costs
+            # A thread runs on one CPU at a time: not longer than the window.
+            met = int(np.minimum(work[shared], window).sum()) if cpus > 1 else int(work[shared].sum())
+            longer = base + -(-met // cpus) + int(work[~shared].sum())
+            if longer > most_cycles or steps > most_steps:
+                return None
+            if longer == window:
+                break
+            window = longer
+        bound = max(bound, window - own.least_for(count))
+        if window <= own.least_for(count + 1):
+            return bound
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """What is known of the response of one activity; -1 = nothing.
+
+    Attributes:
+        reason: Why there is no bound; empty if there is one.
+        priority: The lowest at which its thread runs within its instances.
+        cpus: On which CPUs that is.
+        period_cycles: The least time from one instance to the next; as said, or as seen.
+        execution_cycles: The most that its thread runs in an instance.
+        blocking_cycles: The most that an instance waits, but for the CPU while that does other work.
+        bound_cycles: The longest response.
+        measured_cycles: The longest response in the trace.
+    """
+
+    reason: str = ""
+    priority: int = -1
+    cpus: tuple[int, ...] = ()
+    period_cycles: int = -1
+    execution_cycles: int = -1
+    blocking_cycles: int = -1
+    bound_cycles: int = -1
+    measured_cycles: int = -1
+
+
+def response_bounds(trace: Trace, learned: Activities, periods: Sequence[int]) -> list[Bound]:
+    """Return the bound of each activity.
+
+    Args:
+        trace: The events.
+        learned: Activities and instances.
+        periods: The period that a user says of each activity, cycles; -1 = as seen.
+    """
+    reason = _why_none(trace)
+    work = None if reason else _Work(trace, len(learned.activities))
+    if work is not None and len(work.thread) > _MOST_KINDS:
+        reason, work = f"more than {_MOST_KINDS:,} kinds of work are more than can be analysed", None
+    known = learned.instances.at(learned.instances.is_known)
+    bounds = []
+    for position, period in enumerate(periods):
+        instances = known.at(known.activity == position)
+        measured = int(instances.response_cycles.max(initial=-1))
+        if work is None or not len(instances):
+            bounds.append(Bound(reason or "no instance is known", measured_cycles=measured))
+        elif learned.activities[position].trigger in ENCLOSED:
+            bounds.append(Bound("it is a part of other work", measured_cycles=measured))
+        else:
+            bounds.append(work.bound_of(instances, period, measured))
+    return bounds
+
+
+def _why_none(trace: Trace) -> str:
+    """Return why a trace has no bounds at all; empty if it may have some."""
+    if trace.pairs is not None:
+        return "only the kernel of QNX is known to run threads by fixed priorities"
+    for need in (STATES, PRIORITIES, NO_LOSS):
+        if advice := need.advice(trace):
+            return advice
+    basis = Basis(trace)
+    if has_partitions(trace) or logs_partitions(basis):
+        return "budgets of adaptive partitions decide who runs, beside priorities"
+    return ""
+
+
+class _Work:
+    """All work of a trace that may go before that of an activity: by thread and priority, and the interrupts.
+
+    Attributes:
+        thread: int64 (kinds,), row of the thread; 0 = an interrupt.
+        level: int64 (kinds,), the highest priority at which it runs.
+        on_cpu: bool (kinds, CPUs), where its thread, or the interrupt, ever runs.
+        costs: int64 (kinds,), the most cycles that a piece of it takes.
+        arrivals: When it arrives.
+
+    Args:
+        trace: The events.
+        activities: How many share the time that the analysis may take.
+    """
+
+    def __init__(self, trace: Trace, activities: int) -> None:
+        self._trace, self._span = trace, max(1, trace.window.length)
+        basis = Basis(trace)
+        self._interrupts = basis.interrupts
+        self._busy: dict[tuple[int, int], TimeRanges] = {}
+        runs, priority = basis.runs_by_priority
+        working = np.flatnonzero((runs.thread > 0) & ~basis.is_idle[runs.thread])
+        working = working[np.lexsort((runs.start[working], runs.thread[working]))]
+        self._thread, self._cpu = runs.thread[working].astype(np.int64), runs.cpu[working].astype(np.int64)
+        self._start, self._end = runs.start[working], runs.end[working]
+        self._priority = np.where(priority[working] < 0, _UNKNOWN_PRIORITY, priority[working])
+        wake_thread, self._wake, self._piece = self._pieces()
+        # From when on each run has been waited for: the wake-up, or the end of the run before in the same piece.
+        self._ready = self._wake[self._piece].copy()
+        goes_on = np.flatnonzero(self._piece[1:] == self._piece[:-1]) + 1
+        self._ready[goes_on] = np.maximum(self._end[goes_on - 1], self._ready[goes_on])
+        self._ready = np.minimum(self._ready, self._start)
+        level = np.zeros(len(self._wake), np.int64)
+        np.maximum.at(level, self._piece, self._priority)
+        self._lag = self._lags(level[self._piece])
+        handled = np.zeros(len(working), np.int64)
+        for cpu, ranges in enumerate(self._interrupts):
+            on_it = self._cpu == cpu
+            handled[on_it] = ranges.within(self._start[on_it], self._end[on_it])
+        cost = sum_by(self._piece, self._end - self._start - handled + self._lag, len(self._wake))
+        ran = np.zeros((len(trace.threads), trace.cpu_count), np.bool_)
+        ran[self._thread, self._cpu] = True
+        order = np.lexsort((self._wake, level, wake_thread))
+        order = order[cost[order] > 0]
+        is_other = (np.diff(wake_thread[order]) != 0) | (np.diff(level[order]) != 0)
+        kinds = np.split(order, np.flatnonzero(is_other) + 1) if len(order) else []
+        handlers = self._handlers()
+        self.thread = np.array([wake_thread[kind[0]] for kind in kinds] + [0] * len(handlers), np.int64)
+        self.level = np.array([level[kind[0]] for kind in kinds] + [_FAR] * len(handlers), np.int64)
+        self.costs = np.array([cost[kind].max() for kind in kinds] + [longest for _, _, longest in handlers], np.int64)
+        self.on_cpu = np.zeros((len(self.thread), trace.cpu_count), np.bool_)
+        self.on_cpu[: len(kinds)] = ran[self.thread[: len(kinds)]]
+        for row, (cpu, _, _) in enumerate(handlers, len(kinds)):
+            self.on_cpu[row, cpu] = True
+        times = [self._wake[kind] for kind in kinds] + [starts for _, starts, _ in handlers]
+        self.arrivals = Arrivals.seen(times, self._span)
+        of_step = self.arrivals.distances.size * max(1, activities)
+        self._most_steps = max(_LEAST_STEPS, min(_MOST_STEPS, _MOST_LOOKED_AT // max(1, of_step)))
+
+    def _pieces(self) -> tuple[_Ints, _Ints, NDArray[np.intp]]:
+        """Return when threads wake: who and when, (pieces,) each, and which piece each run is of, (runs,)."""
+        trace, thread_waits = self._trace, waits(self._trace)
+        time = trace.events.time_cycles
+        woken = (thread_waits.end_row != OPEN) & (
+            (thread_waits.end_value == READY) | (thread_waits.end_value == RUNNING)
+        )
+        row = thread_waits.end_row[woken].astype(np.int64)
+        alive = np.unique(self._thread)  # what they do as the trace begins came with it
+        thread = np.concatenate((alive, thread_waits.thread[woken].astype(np.int64)))
+        key = thread << 32 | np.concatenate((np.zeros(len(alive), np.int64), row + 1))
+        wake = np.concatenate((np.full(len(alive), trace.window.start), time[row]))
+        order = np.argsort(key, kind="stable")
+        of_run = self._thread << 32 | np.searchsorted(time, self._start, side="right")
+        return thread[order], wake[order], np.searchsorted(key[order], of_run, side="right") - 1
+
+    def _busy_with(self, cpu: int, priority: int) -> TimeRanges:
+        """Return when a CPU does work of a priority or a higher one, or handles an interrupt."""
+        if (cpu, priority) not in self._busy:
+            does, handled = (self._cpu == cpu) & (self._priority >= priority), self._interrupts[cpu]
+            self._busy[cpu, priority] = TimeRanges.of(
+                np.append(self._start[does], handled.start), np.append(self._end[does], handled.end)
+            )
+        return self._busy[cpu, priority]
+
+    def _lags(self, level: _Ints) -> _Ints:
+        """Return how long each run is waited for while its CPU does nothing of its priority, int64 (runs,)."""
+        lag = self._start - self._ready
+        for cpu in np.unique(self._cpu).tolist():
+            waited = (self._cpu == cpu) & (lag > 0)
+            for priority in np.unique(level[waited]).tolist():
+                rows = np.flatnonzero(waited & (level == priority))
+                lag[rows] -= self._busy_with(cpu, priority).within(self._ready[rows], self._start[rows])
+        return lag
+
+    def _handlers(self) -> list[tuple[int, _Ints, int]]:
+        """Return for each interrupt of each CPU when it is handled, and how long at most."""
+        kinds = []
+        for cpu in range(self._trace.cpu_count):
+            edges, _, number = cpu_timeline(self._trace, cpu)
+            for kind in np.unique(number[number >= 0]).tolist():
+                rows = np.flatnonzero(number == kind)
+                kinds.append((cpu, edges[rows], int((edges[rows + 1] - edges[rows]).max())))
+        return kinds
+
+    def bound_of(self, instances: Instances, period: int, measured: int) -> Bound:
+        """Return the bound of the activity of some instances; arguments as of `response_bounds`."""
+        arrived = np.sort(instances.start_cycles)
+        least = int(np.diff(arrived).min()) if len(arrived) > 1 else -1
+        shown = Bound(period_cycles=period if period > 0 else least, measured_cycles=measured)
+        threads = np.unique(instances.thread)
+        if len(threads) != 1:
+            return replace(shown, reason=f"{counted(len(threads), 'thread')} of a pool do it")
+        thread = int(threads[0])
+        begin, stop = np.searchsorted(self._thread, (thread, thread + 1)).tolist()
+        runs = np.arange(begin, stop)
+        is_used = TimeRanges.of(instances.start_cycles, instances.end_cycles).meet(self._start[runs], self._end[runs])
+        if not is_used.any():
+            return replace(shown, reason="its thread does not run")
+        cpus, priority = np.unique(self._cpu[runs]), int(self._priority[runs[is_used]].min())
+        execution, blocking = self._largest(instances, runs, cpus.tolist(), priority)
+        shown = replace(shown, priority=priority, cpus=tuple(cpus.tolist()), execution_cycles=execution,
+                        blocking_cycles=blocking)  # fmt: skip
+        before = self.on_cpu[:, cpus].any(axis=1) & (self.level >= priority) & (self.thread != thread)
+        costs, arrivals, is_shared = self.costs[before], self.arrivals.at(before), self.thread[before] > 0
+        other_costs, other_times = self._other_work(instances, runs)
+        if len(other_times):
+            arrivals = _joined(arrivals, Arrivals.seen([np.sort(other_times)], self._span))
+            costs, is_shared = np.append(costs, other_costs.max()), np.append(is_shared, False)
+        own = Arrivals.periodic(np.array([period])) if period > 0 else Arrivals.seen([arrived], self._span)
+        bound = response_bound(max(1, execution + blocking), own, arrivals, costs, self._span, cpus=len(cpus),
+                               is_shared=is_shared, most_steps=self._most_steps)  # fmt: skip
+        if bound is None:
+            return replace(shown, reason="it and what goes before it may need all the time of its CPUs")
+        return replace(shown, bound_cycles=bound)
+
+    def _largest(self, instances: Instances, runs: NDArray[np.intp], cpus: list[int], priority: int) -> tuple[int, int]:
+        """Return the most that the thread runs in an instance, and the most that it waits but for busy CPUs."""
+        start, end = instances.start_cycles, instances.end_cycles
+        ran = np.zeros(len(instances), np.int64)
+        for cpu in cpus:
+            own = runs[self._cpu[runs] == cpu]
+            on_it, handled = TimeRanges.of(self._start[own], self._end[own]), self._interrupts[cpu]
+            ran += on_it.within(instances.begin_cycles, end) - _common([on_it, handled]).within(
+                instances.begin_cycles, end
+            )
+        waited = TimeRanges.of(self._ready[runs], self._start[runs])
+        held_up = _common([waited, *(self._busy_with(cpu, priority) for cpu in cpus)])
+        present = TimeRanges.of(self._start[runs], self._end[runs])
+        blocked = end - start - present.within(start, end) - held_up.within(start, end)
+        return int(ran.max()), int(blocked.max())
+
+    def _other_work(self, instances: Instances, runs: NDArray[np.intp]) -> tuple[_Ints, _Ints]:
+        """Return what the thread of an activity does besides: the cycles of each piece, and when it arrives."""
+        in_use = TimeRanges.of(instances.begin_cycles, instances.end_cycles)
+        start, end = self._start[runs], self._end[runs]
+        outside = end - start - in_use.within(start, end) + np.where(in_use.meet(start, end), 0, self._lag[runs])
+        pieces, which = np.unique(self._piece[runs], return_inverse=True)
+        cost = sum_by(which.reshape(-1), outside, len(pieces))
+        return cost[cost > 0], self._wake[pieces[cost > 0]]
+
+
+def _common(parts: Sequence[TimeRanges]) -> TimeRanges:
+    """Return what all of some ranges cover."""
+    time = np.concatenate([column for part in parts for column in (part.start, part.end)])
+    step = np.concatenate([np.repeat(np.array([1, -1]), len(part.start)) for part in parts])
+    order = np.lexsort((step, time))  # at one time what ends does so first
+    covered = np.flatnonzero(np.cumsum(step[order]) == len(parts))
+    return TimeRanges.of(time[order][covered], time[order][covered + 1])
+
+
+def _joined(one: Arrivals, other: Arrivals) -> Arrivals:
+    width = max(one.distances.shape[1], other.distances.shape[1])
+    rows = [np.pad(part.distances, ((0, 0), (0, width - part.distances.shape[1])), constant_values=_FAR)
+            for part in (one, other)]  # fmt: skip
+    return Arrivals(np.concatenate(rows), np.append(one.steps, other.steps), np.append(one.jitter, other.jitter))
