@@ -278,12 +278,15 @@ def test_every_tool_of_the_server_stays_in_its_folder(stranger, call):
     outside = [str(stranger.parent / "secret.kev"), "../secret.kev", "link.kev", *AXES, "a\0b", "a\nb", "\u2028"]
     requests = [("look", {"trace": name}) for name in outside]
     requests += [("verdicts", {"trace": name}) for name in outside]
+    requests += [("late", {"trace": name}) for name in outside]
+    requests += [(tool, {"trace": "t.kev", "timing": name}) for tool in ("late", "verdicts") for name in outside]
     requests += [("why", {"trace": name, "thread": "t-1", "at": "5us"}) for name in outside]
     requests += [("sql", {"trace": name, "query": "select name from process"}) for name in outside]
     requests += [("picture", {"trace": name}) for name in ("whole.sataxis", "link.kev", "a\0b")]
     nasty = ("a\0b", "a\nb", "\x1b[2J", "9" * 40)
     good = {"trace": "t.kev"}
     faults = [("look", {**good, "handle": text}) for text in nasty]
+    faults += [("late", {**good, "activity": text}) for text in nasty]
     faults += [("why", {**good, "thread": text, "at": "5us"}) for text in nasty]
     faults += [("why", {**good, "thread": "t-1", "at": text}) for text in nasty[:3]]
     faults += [("sql", {**good, "query": text}) for text in nasty[:3]]
@@ -294,7 +297,8 @@ def test_every_tool_of_the_server_stays_in_its_folder(stranger, call):
         assert "Traceback" not in text
         assert "ValueError" not in text
         assert "embedded null" not in text, (name, arguments, text)
-    fine = [("traces", {}), ("look", good), ("verdicts", good), ("why", {**good, "thread": "t-1", "at": "5us"}),
+    fine = [("traces", {}), ("look", good), ("verdicts", good), ("late", good),
+            ("why", {**good, "thread": "t-1", "at": "5us"}),
             ("sql", {**good, "query": "select * from process"}), ("tables", {}), ("picture", good)]  # fmt: skip
     for (name, _), (is_error, text) in zip(fine, call(*fine), strict=True):
         assert not is_error, (name, text)
@@ -305,7 +309,7 @@ def test_every_tool_of_the_server_stays_in_its_folder(stranger, call):
 
 def test_the_tools_that_are_tried_are_all(stranger):
     tools = {name for name, value in vars(server.Answers).items() if callable(value) and not name.startswith("_")}
-    assert tools - {"path", "trace"} == {"traces", "look", "verdicts", "why", "tables", "sql", "picture"}
+    assert tools - {"path", "trace"} == {"traces", "look", "verdicts", "why", "late", "tables", "sql", "picture"}
 
 
 def test_the_server_leaves_no_file(stranger, call):

@@ -38,7 +38,8 @@ LEAST_INSTANCES: Final = 3
 MOST_ACTIVITIES: Final = 1000
 CALLED: Final = frozenset(("call", "function"))
 """Triggers of what a thread does within other work: it has no deadline of its own, and is told last."""
-_ENCLOSED: Final = CALLED | {"events"}
+ENCLOSED: Final = CALLED | {"events"}
+"""Triggers of what is a part of what its thread does."""
 LEAST_PERIODS: Final = 8
 """How many periods are needed to learn one."""
 REGULAR_PERCENT: Final = 80
@@ -150,7 +151,7 @@ class Activities:
         """
         names = [activity.name for activity in self.activities]
         fits = [names.index(text)] if text in names else named_by(text, names)
-        fits = [number for number in fits if self.activities[number].trigger not in _ENCLOSED] or fits
+        fits = [number for number in fits if self.activities[number].trigger not in ENCLOSED] or fits
         if len(fits) == 1:
             return fits[0]
         meant = ", ".join(names[number] for number in (fits or range(len(names)))[:8])

@@ -22,7 +22,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.analysis.activities import Activities, Instances
+from satview.analysis.activities import ENCLOSED, Activities, Instances
 from satview.analysis.blame import cpu_timeline
 from satview.analysis.needs import NO_LOSS, PRIORITIES, STATES
 from satview.analysis.partitions import has_partitions, logs_partitions
@@ -199,6 +199,8 @@ def response_bounds(trace: Trace, learned: Activities, periods: Sequence[int]) -
         measured = int(instances.response_cycles.max(initial=-1))
         if work is None or not len(instances):
             bounds.append(Bound(reason or "no instance is known", measured_cycles=measured))
+        elif learned.activities[position].trigger in ENCLOSED:
+            bounds.append(Bound("it is a part of other work", measured_cycles=measured))
         else:
             bounds.append(work.bound_of(instances, period, measured))
     return bounds

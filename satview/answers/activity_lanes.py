@@ -13,7 +13,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.analysis.activities import Activities, Activity, Instances, activities, chain_of
+from satview.analysis.activities import CALLED, Activities, Activity, Instances, activities, chain_of
 from satview.analysis.timing import Timing
 from satview.base.time_text import format_duration
 from satview.events.states import QUIET_PROCESS, READY, RUNNING, STATE_BY_NAME, UNKNOWN
@@ -69,7 +69,9 @@ class ActivityLanes:
         named = set[int]()
         for name, said in self.timing.items():
             named.update(chain_of(learned, said.chain) if said.chain else (learned.named(name),))
-        return sorted(named) if named else list(range(len(learned.activities)))
+        if named:
+            return sorted(named)
+        return [number for number, activity in enumerate(learned.activities) if activity.trigger not in CALLED]
 
 
 def outcomes(instances: Instances, activity: Activity) -> NDArray[np.uint8]:

@@ -46,7 +46,7 @@ def schedulability(trace: Trace, timing: Mapping[str, Timing] | None = None, onl
 
     Args:
         trace: The events.
-        timing: What a user says of activities, as of `analysis.activities.read_timing`.
+        timing: What a user says of activities, as of `analysis.timing.read_timing`.
         only: The name of the activity to return, or a part of it; empty = all.
 
     Raises:

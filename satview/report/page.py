@@ -252,8 +252,8 @@ def lateness(trace: Trace, thresholds: Thresholds) -> str:
                 f"<p>How many took how long{bound}.</p>")  # fmt: skip
     differences, (parts, says) = found.compared(activity), found.explained(worst)
     causes = f"<h3>More in slow ones</h3>{_answer(differences.causes)}" if len(differences.causes) else ""
-    return (f"{shown}<p>{html_text(says[0])}</p>{_answer(parts, _COLUMNS['blame'])}{bars}"
-            f"<h3>Slow against fast</h3>{_answer(differences.times)}{causes}")  # fmt: skip
+    return (f"{shown}<p>{html_text(says[0])}</p>{_answer(parts, _COLUMNS['blame'])}"
+            f"{bars}<h3>Slow against fast</h3>{_answer(differences.times)}{causes}")  # fmt: skip
 
 
 def losses(trace: Trace) -> str:

@@ -13,7 +13,7 @@ from PySide6.QtCore import QObject, Signal, Slot
 
 from satview.analysis.needs import PRIORITIES
 from satview.analysis.times.basis import Basis
-from satview.analysis.verdicts.thresholds import read_thresholds
+from satview.analysis.verdicts.thresholds import default_thresholds
 from satview.answers.activity_lanes import ACTIVITIES, ActivityLanes
 from satview.answers.doctor import doctor
 from satview.answers.table import Table
@@ -30,7 +30,7 @@ from satview.session.events.event_links import EventLinks
 from satview.session.filtering.filter_stack import EditHistory, FilterStack
 from satview.session.filtering.search import Search
 from satview.session.highlight import Highlight, Highlighted, LegendHighlight, Selection, of_row
-from satview.session.lanes.class_loader import ClassLoader, descriptions_of
+from satview.session.lanes.class_loader import ClassLoader, descriptions_of, timing_of
 from satview.session.lanes.label_source import LabelSource
 from satview.session.lanes.lane_arrangement import GroupBy, LaneArrangement, SortBy, labels_in
 from satview.session.lanes.lane_list import LaneList
@@ -348,6 +348,7 @@ class OpenTrace(QObject):
             self.timing_file = file
             self.verdicts.ask(partial(_verdicts_of, timing=self.trace.path.parent / file if file else None))
             self.class_loader.time_activities()
+            self.verdicts.ask(partial(_verdicts_of, timing_file=file))
             self.timed.emit()
 
     def name_addresses(self, folder: str) -> None:
@@ -449,12 +450,12 @@ class OpenTrace(QObject):
         self.lanes.set_window(self.viewport.window)
 
 
-def _verdicts_of(trace: Trace, is_cancelled: IsCancelled, timing: Path | None = None) -> Verdicts:
-    if timing is not None and timing.is_file():  # a pipe would never end
-        try:
-            return find_verdicts(trace, read_thresholds(None, timing), cancelled=is_cancelled)
-        except UsageError:
-            pass  # what is wrong with the file is said where it was typed; everything else is checked all the same
+def _verdicts_of(trace: Trace, is_cancelled: IsCancelled, timing_file: str = "") -> Verdicts:
+    try:
+        if timing := timing_of(trace, timing_file):
+            return find_verdicts(trace, replace(default_thresholds(), timing=timing), cancelled=is_cancelled)
+    except UsageError:
+        pass  # what is wrong with the file is said where it was typed; everything else is checked all the same
     return find_verdicts(trace, cancelled=is_cancelled)
 
 

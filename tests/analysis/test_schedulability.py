@@ -10,8 +10,9 @@ import pytest
 
 from satview import open_trace
 from satview.__main__ import main
-from satview.analysis.activities import Timing, activities
+from satview.analysis.activities import activities
 from satview.analysis.schedulability import ASSUMPTIONS, Arrivals, response_bound, response_bounds
+from satview.analysis.timing import Timing
 from satview.answers.schedulability import schedulability
 from satview.events import wire
 from satview.events.spec import Release

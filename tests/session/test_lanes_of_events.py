@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from satview.analysis.activities import Timing
+from satview.analysis.timing import Timing
 from satview.answers.activity_lanes import ACTIVITIES, LATE, ActivityLanes
 from satview.events import wire
 from satview.events.user_events import parse_rules
