@@ -346,7 +346,6 @@ class OpenTrace(QObject):
         """
         if file != self.timing_file:
             self.timing_file = file
-            self.verdicts.ask(partial(_verdicts_of, timing=self.trace.path.parent / file if file else None))
             self.class_loader.time_activities()
             self.verdicts.ask(partial(_verdicts_of, timing_file=file))
             self.timed.emit()

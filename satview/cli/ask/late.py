@@ -74,12 +74,14 @@ def run(args: argparse.Namespace) -> int:
     """
     if args.n < 1:
         raise UsageError(f"-n {args.n} is not a number of instances")
+    if len(others := [*(args.against or ()), *(args.others or ())]) > _MOST_FILES:
+        raise UsageError(f"{len(others)} traces are too many to compare at once; {_MOST_FILES} at most")
     timing = read_timing(args.timing) if args.timing is not None else None
     trace = open_trace(args.file, args.user_events)
     if args.schedulability:
         _print_bounds(args, trace, timing)
         return COST_DATA if trace.problems.cost_data else FINE
-    traces = _others(args)
+    traces = [[open_trace(path, args.user_events) for path in paths or ()] for paths in (args.others, args.against)]
     with working(working_on("looking for what is late in", trace.path)):
         answers = late(trace, timing)
         activity = answers.found.named(args.activity) if args.activity else answers.most_telling()
@@ -101,33 +103,23 @@ def run(args: argparse.Namespace) -> int:
 def _print(args: argparse.Namespace, trace: Trace, tables: Mapping[str, Table], says: Sequence[str]) -> None:
     if args.table or args.format == "csv":
         name = args.table or "activities"
-        if name in made:
-            print_table(made[name], args.format, name.replace("-", "_"))
-    elif args.format == "json":
-        more = {name.replace("-", "_"): table.records() for name, table in made.items() if name != "activities"}
-        print_table(made["activities"], "json", "activities", more=more)
-    else:
-        sizes = counted(len(made["activities"]), "kind"), counted(len(made["instances"]), "instance")
-        head = [f"{trace.path.name}: {sizes[0]} of work, {sizes[1]}"]
-        print_table(made["activities"], "table", "activities", head)
-        if len(made["chains"]):
-            print_table(made["chains"], "table", "chains")
-        for words in says:
-            print(f"\n{visible_line(words)}")
-        if activity is not None:
-            for name in ("blame", "slow-against-fast", "more-in-slow"):
-                if name != "more-in-slow" or len(made[name]):
-                    print_table(made[name], "table", name)
-    return COST_DATA if any(one.problems.cost_data for one in (trace, *traces[0], *traces[1])) else FINE
-
-
-def _others(args: argparse.Namespace) -> tuple[list[Trace], list[Trace]]:
-    """Return the traces that are looked at too, and those that are compared with."""
-    files = args.others or (), args.against or ()
-    if (count := sum(map(len, files))) > _MOST_FILES:
-        raise UsageError(f"{count} traces are too many to compare at once; {_MOST_FILES} at most")
-    others, against = ([open_trace(path, args.user_events) for path in paths] for paths in files)
-    return others, against
+        if name in tables:
+            print_table(tables[name], args.format, name.replace("-", "_"))
+        return
+    if args.format == "json":
+        more = {name.replace("-", "_"): table.records() for name, table in tables.items() if name != "activities"}
+        print_table(tables["activities"], "json", "activities", more=more)
+        return
+    sizes = counted(len(tables["activities"]), "kind"), counted(len(tables["instances"]), "instance")
+    head = [f"{trace.path.name}: {sizes[0]} of work, {sizes[1]}"]
+    print_table(tables["activities"], "table", "activities", head)
+    if len(tables["chains"]):
+        print_table(tables["chains"], "table", "chains")
+    for words in says:
+        print(f"\n{visible_line(words)}")
+    for name in ("blame", "slow-against-fast", "more-in-slow"):
+        if "slow-against-fast" in tables and (name != "more-in-slow" or len(tables[name])):
+            print_table(tables[name], "table", name)
 
 
 def _print_bounds(args: argparse.Namespace, trace: Trace, timing: Mapping[str, Timing] | None) -> None:
