@@ -89,7 +89,7 @@ def test_an_empty_trace(satview, tmp_path):
     path = TraceBuilder().write(tmp_path / "empty.kev")
     code, out, _ = satview("doctor", path)
     assert code == 0
-    assert out.splitlines()[0] == "empty.kev: exact in 0 of 32 analyses"
+    assert out.splitlines()[0] == "empty.kev: exact in 0 of 35 analyses"
     assert "the trace has no events" in out
     assert "Cannot show" not in satview("info", path)[1]
 
