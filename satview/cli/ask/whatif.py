@@ -1,0 +1,84 @@
+"""`satview whatif FILE --set TARGET:KEY=VALUE`: what would have happened, and how far such a prediction can be off."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from satview.analysis.activities import read_timing
+from satview.answers.whatif import comparison
+from satview.base.process import COST_DATA, FINE
+from satview.base.safe_text import visible_line
+from satview.cli.shared.files import InputFile, add_output, add_user_events, take_output
+from satview.cli.shared.progress import open_trace, working, working_on
+from satview.cli.shared.table_output import FORMATS, print_table
+from satview.whatif.changes import KEYS, parse_changes, read_changes
+from satview.whatif.fit import WARNS_ABOVE
+from satview.whatif.prediction import basis_of, predict
+
+_EPILOG = f"""\
+The trace becomes a program for each thread, which runs again on the simulated kernel: first unchanged, then with the
+changes. How far the unchanged replay is off is printed first, above {WARNS_ABOVE:.0%} as
+a warning: predictions are no better.
+
+What can be changed, by TARGET (a thread such as 'planner 1', a process, 'lock ADDRESS', 'interrupt NUMBER'):
+  cpus=2                                  CPUs of the target
+""" + "".join(f"  {key:9} {meaning}\n" for key, meaning in KEYS.items()) + """
+  satview whatif run.kev
+  satview whatif run.kev --set 'planner 1:priority=22' --set cpus=2 -o predicted.kev
+  satview whatif run.kev --set 'load burner:period=10ms,work=2ms,priority=30'
+
+A file of changes is TOML: cpus = 2, and a table for each target: ["planner 1"] with priority = 22.
+Exit status: 0 success, 1 data was lost to problems in the trace, 2 not a trace, or wrong usage.
+"""  # fmt: skip
+
+
+def add_parser(subparsers: Any) -> None:
+    """Add the command to the command line."""
+    parser = subparsers.add_parser(
+        "whatif",
+        help="what would have happened with another priority, CPU, lock",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        description="Replay a trace on the simulated kernel with something changed.",
+        epilog=_EPILOG,
+    )
+    add = parser.add_argument
+    add("file", metavar="FILE", type=InputFile, help="a .kev file or a traceprinter listing")
+    add("--set", metavar="TARGET:KEY=VALUE", action="append", default=[], dest="said", help="a change; repeatable")
+    add("--changes", metavar="FILE.toml", type=Path, help="changes from a file, made before those of --set")
+    add("-c", "--timing", metavar="FILE.toml", type=Path, help="activities and deadlines of your own, as for late")
+    add("--seed", type=int, default=1, help="of what kernel calls cost in the replay (default %(default)s)")
+    add("--format", choices=FORMATS, default="table", help="(default %(default)s)")
+    add_output(add, "write the predicted trace there")
+    add_user_events(add)
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Print how well the replay fits, then the prediction; return 0, or 1 if problems of the trace cost data.
+
+    Raises:
+        UsageError: The trace cannot be replayed, or a change does not fit it.
+    """
+    take_output(args)
+    changes = (read_changes(args.changes) if args.changes is not None else []) + parse_changes(args.said)
+    timing = read_timing(args.timing) if args.timing is not None else None
+    trace = open_trace(args.file, args.user_events)
+    with working(working_on("replaying", trace.path)):
+        basis = basis_of(trace, timing, args.seed)
+        found = predict(basis, changes, Path(args.output) if args.output is not None else None)
+    table = comparison(trace, found.compared, has_prediction=bool(found.says))
+    head = [*basis.fit.sentences(), *(f"Changed: {said}" for said in found.says),
+            *(f"On the simulated kernel: {finding}" for finding in found.findings)]  # fmt: skip
+    shown = [f"Not shown by the trace: {note}" for note in basis.programs.not_shown]
+    if args.format == "json":
+        more = {"fit": {"median_error": basis.fit.median_error, "p99_error": basis.fit.p99_error,
+                        "same_order": basis.fit.same_order}, "changes": list(found.says),
+                "findings": list(found.findings), "not_shown": basis.programs.not_shown}  # fmt: skip
+        print_table(table, "json", "activities", more=more)
+    else:
+        print_table(table, args.format, "activities", head)
+        if args.format == "table":
+            print("", *map(visible_line, shown), sep="\n")
+    return COST_DATA if trace.problems.cost_data else FINE

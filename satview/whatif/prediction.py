@@ -1,0 +1,109 @@
+"""A prediction: the unchanged replay with how well it fits, then the replay with changes, side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Final
+
+from satview.analysis.activities import Timing
+from satview.answers.whatif import Compared
+from satview.base.safe_text import visible_line
+from satview.store.trace import Trace
+from satview.whatif.changes import Change, Changed, with_changes
+from satview.whatif.fit import Fit, figures, fit_of
+from satview.whatif.program import programs_of
+from satview.whatif.replay import Replay, replay
+from satview.whatif.steps import Programs
+
+PREDICTED_FROM: Final = "PREDICTED_FROM"
+PREDICTED_CHANGES: Final = "PREDICTED_CHANGES"
+"""Keys in the header of a trace that nobody recorded: which one it was predicted from, and what was changed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Basis:
+    """What predictions of a trace rest on: its programs, and how well they fit when nothing is changed."""
+
+    programs: Programs
+    fit: Fit
+    timing: Mapping[str, Timing] | None
+    seed: int
+
+
+@dataclass(frozen=True, slots=True)
+class Prediction:
+    """What would have happened.
+
+    Attributes:
+        says: The changes, as they are written; none = the replay is unchanged.
+        compared: Recorded, replayed and predicted, one entry for each activity.
+        findings: What went wrong on the simulated kernel, such as a deadlock, a sentence each.
+    """
+
+    says: tuple[str, ...]
+    compared: tuple[Compared, ...]
+    findings: tuple[str, ...]
+
+
+def basis_of(trace: Trace, timing: Mapping[str, Timing] | None = None, seed: int = 1) -> Basis:
+    """Replay a trace unchanged and return how well that fits.
+
+    Raises:
+        UsageError: The trace cannot be replayed, or the timing does not fit it.
+    """
+    programs = programs_of(trace)
+    with TemporaryDirectory() as folder:
+        replayed = replay(programs, Path(folder) / "unchanged.kev", seed=seed)
+        fit = fit_of((trace, programs.begin_cycles), _times(replayed), programs.length_ns, timing)
+        replayed.trace.payloads.close()
+    return Basis(programs, fit, timing, seed)
+
+
+def predict(basis: Basis, changes: Sequence[Change], out: Path | None = None) -> Prediction:
+    """Replay with changes.
+
+    Args:
+        basis: Of the trace.
+        changes: What to change; none compares the trace with its unchanged replay.
+        out: Where to write the predicted trace; None = nowhere.
+
+    Raises:
+        UsageError: A change does not fit the trace.
+        CaptureError: The file cannot be written.
+    """
+    changed = with_changes(basis.programs, changes)
+    if not changes and out is None:
+        return Prediction((), _compared(basis.fit, None), ())
+    with TemporaryDirectory() as folder:
+        replayed = replay(changed.programs, out or Path(folder) / "predicted.kev", changed.cpus, basis.seed,
+                          _attributes(basis, changed))  # fmt: skip
+        found = figures(*_times(replayed), basis.programs.length_ns, basis.timing)
+        replayed.trace.payloads.close()
+    predicted = {key: (figure.count, figure.median_ns, figure.p99_ns) for key, figure in found.items()}
+    return Prediction(changed.says, _compared(basis.fit, predicted), replayed.findings)
+
+
+def _times(replayed: Replay) -> tuple[Trace, int]:
+    return replayed.trace, replayed.begin_cycles
+
+
+def _attributes(basis: Basis, changed: Changed) -> tuple[tuple[str, str], ...]:
+    says = "; ".join(changed.says) or "nothing"
+    name = basis.programs.trace.path.name
+    return (PREDICTED_FROM, visible_line(name)), (PREDICTED_CHANGES, visible_line(says))
+
+
+def _compared(
+    fit: Fit, predicted: Mapping[tuple[str, str, int, int], tuple[int, int, int]] | None
+) -> tuple[Compared, ...]:
+    out = []
+    for key, found in fit.activities.items():
+        recorded, replayed = found.recorded, found.replayed
+        count, median, p99 = (predicted or {}).get(key, (0, -1, -1))
+        out.append(Compared(recorded.name, (recorded.count, replayed.count if replayed else 0, count),
+                            (recorded.median_ns, replayed.median_ns if replayed else -1, median),
+                            (recorded.p99_ns, replayed.p99_ns if replayed else -1, p99)))  # fmt: skip
+    return tuple(out)
