@@ -7,7 +7,7 @@ do it. User code is the time between two events of a CPU of which the second one
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -33,6 +33,7 @@ from satview.linkage.waits import Waits, waits
 from satview.store.arguments import argument, arguments
 from satview.store.losses import idle_threads, losses
 from satview.store.trace import Trace
+from satview.whatif.locks import with_unseen_locks
 from satview.whatif.steps import (
     Await,
     AwaitInterrupt,
@@ -141,6 +142,7 @@ class _Builder:
         self.streams: list[Stream] = []
         self.things: list[Thing] = []
         self.thing_of: dict[tuple[int, int], int] = {}
+        self.givers, self.ended = self._woken()
 
     def ns(self, cycles: int) -> int:
         """Return a length in nanoseconds."""
@@ -418,9 +420,38 @@ class _Builder:
         if len(losses(trace)):
             self.notes["Events are missing: what happened then is not replayed."] = 1
         length = self.ns(int(events.time_cycles[-1]) - self.begin)
-        return Programs(trace, self.begin, length, trace.cpu_count, tick_ns, tick_offset_ns, list(threads.values()),
-                        self.messages, self.streams, timers, interrupts, self.things, [], self._sentences(),
+        programs = Programs(
+            trace, self.begin, length, trace.cpu_count, tick_ns, tick_offset_ns, list(threads.values()),
+            self.messages, self.streams, timers, interrupts, self.things, [], [],
         )  # fmt: skip
+        self._set_inheritance(threads)
+        added = with_unseen_locks(programs)
+        if added:
+            self.notes["Locks that nobody waited for are taken to be where others of the same work show them."] = added
+        programs.not_shown = self._sentences()
+        for program in threads.values():
+            program.repeats = _cycle(program)
+        return programs
+
+    def _set_inheritance(self, threads: Mapping[int, ThreadProgram]) -> None:
+        """Find which mutexes have priority inheritance: whoever gives one up runs as urgently as who waits."""
+        found, trace = self.waits, self.trace
+        index = trace.states.event
+        key = np.repeat(np.arange(len(trace.threads), dtype=np.int64) << 32, np.diff(trace.states.start)) | index
+        votes: dict[int, int] = {}
+        at = np.flatnonzero((found.value == _MUTEX) & np.isin(found.row, list(self.ended)))
+        waiting, is_known = argument(trace, found.row[at], "priority")
+        for wait, priority in zip(at[is_known].tolist(), waiting[is_known].tolist(), strict=True):
+            _, address, giver_row = self.ended[int(found.row[wait])]
+            giver = int(self.events.thread[giver_row])
+            if giver not in threads or priority <= threads[giver].priority:
+                continue  # nothing to inherit
+            last = int(np.searchsorted(key, giver << 32 | giver_row)) - 1
+            own, _ = argument(trace, index[last : last + 1], "priority")
+            thing = self.thing(_MUTEX, address)
+            votes[thing] = votes.get(thing, 0) + (1 if own[0] >= priority else -1)
+        for thing, sum_of_votes in votes.items():
+            self.things[thing].inherits = sum_of_votes >= 0
 
     def _sentences(self) -> list[str]:
         notes = dict(self.notes)
@@ -471,7 +502,6 @@ class _Builder:
                 current.append(step)
                 if isinstance(step, Reply):
                     self.messages[step.message].is_answered = True
-        program.repeats = _cycle(program)
 
     def _work_for(self, receipt: Receipt) -> list[Step]:
         """Return the list that is filled with what is done for what was received; nobody has it if not known."""
@@ -580,7 +610,7 @@ class _Items:
         self._begun()
         self._pulses()
         self.name_of = {number: name for name, number in builder.numbers.items()}
-        self.givers, self.ended = builder._woken()
+        self.givers, self.ended = builder.givers, builder.ended
         self.sleep = np.full(len(self.row), -1, np.int64)
         slept = np.flatnonzero(self.wait >= 0)
         slept = slept[(builder.waits.value[self.wait[slept]] == _SLEEP) & (self.call[slept] >= 0)]
@@ -705,7 +735,7 @@ class _Items:
             items = self._begun_item(at, program) if self.call[at] == _BEGUN else self._item(at)
             out += [(int(self.at[at]), kind, step) for kind, step in items]
         end = int(self.user(np.array([program.row]), np.array([len(self.builder.events)]))[0])
-        return with_unseen_locks([*out, (end, "end", None)])
+        return [*out, (end, "end", None)]
 
     def _begun_item(self, at: int, program: ThreadProgram) -> Iterator[Item]:
         """Return how a thread comes to the wait in which it is as the trace begins."""
@@ -846,33 +876,6 @@ class _Items:
         found, time = self.builder.waits, self.builder.events.time_cycles
         length = int(time[found.end_row[wait]] - time[found.row[wait]])
         return Wait(STATE_BY_VALUE[int(found.value[wait])].name, self.builder.ns(length))
-
-
-def with_unseen_locks(items: list[TimedItem]) -> list[TimedItem]:
-    """Return the steps of a thread with the locks and unlocks that the trace does not show since nobody waited then.
-
-    A mutex whose unlock is seen was locked after the thread's last wait; one whose lock is seen is unlocked before the
-    thread waits again.
-    """
-    out: list[TimedItem] = []
-    held: set[int] = set()
-    since = 0  # position behind the last wait or unlock
-    for user_cycles, kind, step in items:
-        if kind in ("wait", "receive", "end"):
-            out += [(out[-1][0] if out else user_cycles, "unlock", Unlock(thing)) for thing in sorted(held)]
-            held.clear()
-        if isinstance(step, Lock):
-            if step.thing in held:
-                out.append((user_cycles, "unlock", Unlock(step.thing)))
-            held.add(step.thing)
-        elif isinstance(step, Unlock):
-            if step.thing not in held:
-                out.insert(since, (out[since - 1][0] if since else 0, "lock", Lock(step.thing)))
-            held.discard(step.thing)
-        out.append((user_cycles, kind, step))
-        if kind in ("wait", "receive") or isinstance(step, Unlock):
-            since = len(out)
-    return out
 
 
 def _cycle(program: ThreadProgram) -> tuple[int, int]:
