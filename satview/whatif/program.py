@@ -75,11 +75,17 @@ _IS_CALL: Final = _ALL_CODES >> wire.CLASS_SHIFT == _CLASS.KER_CALL
 _IS_ENTRY: Final = _IS_CALL & (_ALL_CODES & _CALL_FORM == 0)
 _IS_EXIT: Final = _IS_CALL & (_ALL_CODES & _CALL_FORM != 0)
 _IS_USER_EVENT: Final = _ALL_CODES >> wire.CLASS_SHIFT == _CLASS.USER
+_IS_KERNEL: Final = _IS_ENTRY | (_ALL_CODES >> wire.CLASS_SHIFT == _CLASS.INT)  # the kernel goes on behind it
 _INTERRUPT_ENTRIES: Final = tuple(wire.code(_CLASS.INT, event) for event in (1, 5))
 _DELIVERY: Final = wire.code(_CLASS.INT, 7)
 _RECEIPT: Final = wire.code(_CLASS.COMM, 2)
 _ANSWERS: Final = (wire.code(_CLASS.COMM, 10), wire.code(_CLASS.COMM, 11))
 SPORADIC: Final = 4
+BEAT_NS: Final = 1_000_000  # of the time slices of 8.0, which has no clock interrupt
+_LONG_NS: Final = 10_000  # between two events of a CPU: longer than the kernel needs
+_LEAST_FALLS: Final = 2
+_MOST_RUNS: Final = 12  # before a rise
+_NEAR_NS: Final = 100_000  # lengths that are taken to be the same
 _IPIS: Final = tuple(wire.code(_CLASS.SYSTEM, event) for event in (16, 528))
 _SEND: Final = STATE_BY_NAME["SEND"].value
 _REPLY: Final = STATE_BY_NAME["REPLY"].value
@@ -142,6 +148,7 @@ class _Builder:
         self.streams: list[Stream] = []
         self.things: list[Thing] = []
         self.thing_of: dict[tuple[int, int], int] = {}
+        self.unfinished: set[int] = set()  # identities of lists of steps
         self.givers, self.ended = self._woken()
 
     def ns(self, cycles: int) -> int:
@@ -164,7 +171,7 @@ class _Builder:
         found = self.waits
         woken = found.end_row[(found.value == _SLEEP) & (found.end_row < OPEN)]
         if self.trace.release is Release.QNX_8 or not len(rows):
-            return -1, 0, 0
+            return -1, 0, self._beat_offset_ns()
         vectors = self.trace.payloads.column(rows, 0)
         causes = vectors[np.maximum(np.searchsorted(rows, woken) - 1, 0)] if len(woken) else vectors
         clock = int(np.bincount(np.unique(causes, return_inverse=True)[1].reshape(-1)).argmax())
@@ -179,6 +186,19 @@ class _Builder:
         phase = (float(times[0]) - self.begin + float(late.min())) % tick  # of the first tick after the begin
         period_ns = self.ns(1_000_000) * tick / 1_000_000 if tick else 0.0
         return clock, round(period_ns), round(period_ns - self.ns(round(phase)))
+
+    def _beat_offset_ns(self) -> int:
+        """Return when the silent beat of 8.0 came last before the begin: a sporadic thread loses its priority on it."""
+        rows = self.trace.states.event
+        (priority, known), (policy, _) = arguments(self.trace, rows, "priority", "policy")
+        runs = (state_values(self.trace) == RUNNING) & known & (policy == SPORADIC)
+        thread = self.events.thread[rows]
+        falls = np.flatnonzero(runs[1:] & runs[:-1] & (priority[1:] < priority[:-1]) & (thread[1:] == thread[:-1])) + 1
+        if not len(falls):
+            return 0
+        moments = [self.ns(int(time) - self.begin) % BEAT_NS for time in self.events.time_cycles[rows[falls]].tolist()]
+        around = np.array([(moment - moments[0] + BEAT_NS // 2) % BEAT_NS for moment in moments], np.int64)
+        return int(-(moments[0] + int(around.min()) - BEAT_NS // 2) % BEAT_NS)
 
     def _user_time(self) -> Callable[[_Ints, _Ints], _Ints]:
         """Return a function (threads, rows) that gives the user code, in cycles, that each thread ran before a row."""
@@ -199,6 +219,8 @@ class _Builder:
         closes, opens = code[second], code[first]
         in_other = _IS_ENTRY[opens] & _IS_EXIT[closes] & ~replayed[opens & 0x7F]
         is_user = enters[closes] | _IS_EXIT[opens]
+        gaps = events.time_cycles[second] - events.time_cycles[first]  # a silent beat enters the kernel unseen
+        is_user |= (gaps > self.trace.clock.cycles_of(_LONG_NS)) & ~_IS_KERNEL[opens]
         thread = np.where(enters[closes], events.thread[second], events.thread[first]).astype(np.int64)
         at = np.flatnonzero((is_user | in_other) & (events.time_cycles[second] > self.begin) & (thread > 0))
         begin = np.maximum(events.time_cycles[first[at]], self.begin)
@@ -251,10 +273,11 @@ class _Builder:
             policies[number] = which
         return out, policies
 
-    def _sporadic(self, row: int, program: ThreadProgram) -> tuple[int, int, int] | None:
+    def _sporadic(self, row: int, program: ThreadProgram, tick_ns: int) -> tuple[int, int, int] | None:
         """Return low priority, budget and replenishment period of a thread, as its states show them; None if not.
 
-        Between two rises of its priority it uses up its budget at the high one; the rise comes a period later.
+        The budget is looked at on ticks, so that the usual run at the high priority is up to one longer. The priority
+        rises a period after one of the runs before: the length that most rises have in common.
         """
         rows = self.trace.states.of(row)
         priority, known = argument(self.trace, rows, "priority")
@@ -270,18 +293,19 @@ class _Builder:
         falls = np.flatnonzero((priority[1:] == low) & (priority[:-1] == high)) + 1
         rises = np.flatnonzero((priority[1:] == high) & (priority[:-1] == low)) + 1
         begins = np.flatnonzero(runs)
-        budgets, periods = [], []
-        for rise in rises.tolist():
-            fall = falls[np.searchsorted(falls, rise) :][:1]
-            begin = begins[np.searchsorted(begins, rise) :][:1]
-            if len(fall) and len(begin):
-                budgets.append(int(used[fall[0]] - used[rise]))
-                again = rises[np.searchsorted(rises, fall[0]) :][:1]
-                if len(again):
-                    periods.append(int(time[again[0]] - time[begin[0]]))
-        if not budgets or not periods:
+        if len(falls) < _LEAST_FALLS or not len(rises) or not len(begins):
             return None
-        return low, self.ns(int(np.median(budgets))), self.ns(int(np.median(periods)))
+        usual = int(np.median(np.diff(used[falls], prepend=0)))
+        budget_ns = _roundest(max(1, self.ns(usual) - (tick_ns or 1_000_000)), self.ns(usual))
+        before = np.maximum(np.searchsorted(begins, rises)[:, None] - np.arange(1, _MOST_RUNS), 0)
+        lengths = (time[rises][:, None] - time[begins[before]]).reshape(-1)
+        lengths = lengths[lengths > usual]
+        if not len(lengths):
+            return None
+        near = self.trace.clock.cycles_of(_NEAR_NS)
+        common = lengths[np.argmax([np.count_nonzero(abs(lengths - length) < near) for length in lengths.tolist()])]
+        period_ns = self.ns(int(np.median(lengths[abs(lengths - common) < near])))
+        return low, budget_ns, _roundest(max(budget_ns, period_ns - _NEAR_NS), period_ns + _NEAR_NS)
 
     def _inferred_priorities(self, count: int) -> tuple[list[int], list[int]]:
         """Return an order of priorities, and policies: who takes a CPU from another is above it.
@@ -405,11 +429,12 @@ class _Builder:
         """Return the programs."""
         trace, events = self.trace, self.events
         clock, tick_ns, tick_offset_ns = self._clock()
-        threads = self._threads()
+        threads = self._threads(tick_ns)
         user = self._user_time()
         items = _Items(self, user, tick_ns)
         for program in threads.values():
             self._steps_of(program, items)
+        self._finish_works()
         timers, interrupts = self._stimuli(clock, items)
         steps = sum(len(program.steps) for program in threads.values())
         steps += sum(len(message.steps or ()) for message in self.messages)
@@ -459,7 +484,7 @@ class _Builder:
         notes["Work that depends on data or time, and code that polls, is repeated as it was."] = 1
         return [text if count == 1 else f"{text} ({count:,} times)" for text, count in notes.items()]
 
-    def _threads(self) -> dict[int, ThreadProgram]:
+    def _threads(self, tick_ns: int) -> dict[int, ThreadProgram]:
         trace, states = self.trace, self.trace.states
         count = len(trace.threads)
         priorities, policies = self._priorities(count)
@@ -479,7 +504,7 @@ class _Builder:
             if len(known):
                 program.partition = int(partition[first + known[0]])
             if program.policy == SPORADIC:
-                program.sporadic = self._sporadic(row, program)
+                program.sporadic = self._sporadic(row, program, tick_ns)
             program.ends = int(state_values(trace)[last - 1]) == DEAD
             out[row] = program
         return out
@@ -502,6 +527,14 @@ class _Builder:
                 current.append(step)
                 if isinstance(step, Reply):
                     self.messages[step.message].is_answered = True
+        self.unfinished.add(id(current))
+
+    def _finish_works(self) -> None:
+        """Let pulses whose work the trace ends in be worked for as the one before."""
+        for stream in self.streams:
+            for number in range(1, len(stream.works)):
+                if id(stream.works[number]) in self.unfinished:
+                    stream.works[number] = list(stream.works[number - 1])
 
     def _work_for(self, receipt: Receipt) -> list[Step]:
         """Return the list that is filled with what is done for what was received; nobody has it if not known."""
@@ -621,7 +654,7 @@ class _Items:
         self.address, self.vector, self.mutex = (self._argument(names, calls) for names, calls in (
             ("sync_p", ("SYNC_MUTEX_LOCK", "SYNC_MUTEX_UNLOCK", "SYNC_CONDVAR_WAIT", "SYNC_CONDVAR_SIGNAL",
                         "SYNC_SEM_WAIT", "SYNC_SEM_POST")),
-            ("intr", ("INTERRUPT_UNMASK",)),
+            ("id" if trace.release is Release.QNX_8 else "intr", ("INTERRUPT_UNMASK",)),
             ("mutex_p", ("SYNC_CONDVAR_WAIT",)),
         ))  # fmt: skip
 

@@ -45,6 +45,7 @@ from satview.events.modes import Mode
 from satview.formats.registry import open_trace
 from satview.store.trace import Trace
 from satview.whatif import steps as steps_of
+from satview.whatif.program import BEAT_NS
 from satview.whatif.steps import InterruptLine, Programs, Step, Stream, ThreadProgram, TimerSource
 
 LEAD_NS: Final = 3_000_000
@@ -426,7 +427,7 @@ def replay(
     base = target(trace.release, cpus or programs.cpus)
     tick_ns = (programs.tick_ns or base.tick_ns) if base.tick_ns else 0
     here = replace(base, cycles_per_s=int(trace.clock.cycles_per_s), tick_ns=tick_ns)
-    lead_ns = -(-LEAD_NS // tick_ns) * tick_ns + programs.tick_offset_ns if tick_ns else LEAD_NS
+    lead_ns = -(-LEAD_NS // (tick_ns or BEAT_NS)) * (tick_ns or BEAT_NS) + programs.tick_offset_ns
     begin_cycles = 0
 
     def setup(kernel: Kernel) -> None:
