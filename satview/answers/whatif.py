@@ -79,6 +79,93 @@ PREDICTION: Final = Question(
     FIT.empty,
     "fit",
 )
+SHOWN: Final = tuple(
+    column.name for column in PREDICTION.columns if column.name not in ("predicted_count", "replayed_p99")
+)
+"""Columns of a prediction that people see; programs see all."""
+SEARCH: Final = Question(
+    "whatif_search",
+    "Candidates",
+    "Which of these keep all deadlines?",
+    (
+        Column("change", Kind.TEXT, "what is changed", "Change"),
+        Column("outcome", Kind.TEXT, "`holds`: no deadline is missed; `missed`; `failed`: it cannot run", "Outcome"),
+        Column("misses", Kind.COUNT, "instances that miss their deadlines", "Misses"),
+        Column("tightest", Kind.TEXT, "the activity that misses most, or comes closest to its deadline", "Tightest"),
+        Column("margin", Kind.FIGURE, "its deadline less its longest response, in ms", "Margin ms"),
+        Column("median_error", Kind.SHARE, "how far its unchanged replay is off in the median", "Error"),
+        Column("p99_error", Kind.SHARE, "the same in 99 %", "Error 99 %"),
+    ),
+    "",
+    "There is no candidate.",
+)  # fmt: skip
+SENSITIVITY: Final = Question(
+    "whatif_sensitivity",
+    "What helps",
+    "Where does saved work shorten the responses most?",
+    (
+        Column("process", Kind.TEXT, "whose work is a tenth less", "Process"),
+        Column("saved", Kind.DURATION, "work that is saved within the trace", "Saved"),
+        Column("gain", Kind.FIGURE, "how much shorter the mean response is, in us", "Mean shorter by us"),
+        Column("gain_p99", Kind.FIGURE, "how much shorter 99 % of the responses are, in us", "99 % shorter by us"),
+        Column("leverage", Kind.FIGURE, "microseconds of all responses together for each one saved", "Per saved us"),
+    ),
+    "",
+    "No process works long enough.",
+    note="against the unchanged replay; below a tenth of the median's error it is chance",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """One candidate of a search; `margin_ns` is negative where a deadline is missed."""
+
+    change: str
+    outcome: str
+    misses: int
+    tightest: str
+    margin_ns: int
+    errors: tuple[float, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Leverage:
+    """What a process that works a tenth less does for an activity."""
+
+    process: str
+    saved_ns: int
+    mean_gain_ns: float
+    p99_gain_ns: int
+    count: int
+
+
+def candidates_table(trace: Trace, candidates: Sequence[Candidate]) -> Table:
+    """Return the candidates of a search, in their order."""
+    margins = np.array([candidate.margin_ns / 1e6 for candidate in candidates], np.float64)
+    values: dict[str, Source] = {
+        name: Texts.of([getattr(candidate, name) for candidate in candidates])
+        for name in ("change", "outcome", "tightest")
+    }
+    values |= {"misses": np.array([candidate.misses for candidate in candidates], np.int64), "margin": margins,
+               "median_error": np.array([candidate.errors[0] for candidate in candidates], np.float64),
+               "p99_error": np.array([candidate.errors[1] for candidate in candidates], np.float64)}  # fmt: skip
+    return Table(SEARCH, trace, values, texts={"margin": _figure(margins, "+.3f")}, place="")
+
+
+def sensitivity_table(trace: Trace, found: Sequence[Leverage]) -> Table:
+    """Return where saved work helps most, the best first."""
+    ordered = sorted(found, key=lambda entry: -entry.mean_gain_ns * entry.count / max(entry.saved_ns, 1))
+    figures = {
+        "gain": np.array([entry.mean_gain_ns / 1e3 for entry in ordered], np.float64),
+        "gain_p99": np.array([entry.p99_gain_ns / 1e3 for entry in ordered], np.float64),
+        "leverage": np.array(
+            [entry.mean_gain_ns * entry.count / max(entry.saved_ns, 1) for entry in ordered], np.float64
+        ),
+    }
+    values: dict[str, Source] = {"process": Texts.of([entry.process for entry in ordered]), **figures}
+    values["saved"] = np.array([trace.clock.cycles_of(entry.saved_ns) for entry in ordered], np.int64)
+    texts = {name: _figure(column, "+.2f") for name, column in figures.items()}
+    return Table(SENSITIVITY, trace, values, texts=texts, place="")
 
 
 def comparison(trace: Trace, compared: Sequence[Compared], *, has_prediction: bool) -> Table:
@@ -106,12 +193,12 @@ def comparison(trace: Trace, compared: Sequence[Compared], *, has_prediction: bo
     question = PREDICTION if has_prediction else FIT
     names = {column.name for column in question.columns}
     shown = {name: column for name, column in values.items() if name in names}
-    texts = {name: _percent(changes[name]) for name in names & changes.keys()}
+    texts = {name: _figure(changes[name], "+.1f") for name in names & changes.keys()}
     return Table(question, trace, shown, texts=texts, place="")
 
 
-def _percent(values: _Floats) -> Callable[[int], str]:
-    return lambda row: "" if np.isnan(values[row]) else f"{values[row]:+.1f}"
+def _figure(values: _Floats, form: str) -> Callable[[int], str]:
+    return lambda row: "" if np.isnan(values[row]) else f"{values[row]:{form}}"
 
 
 def _fit(entry: Compared) -> str:

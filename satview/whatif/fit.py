@@ -23,13 +23,23 @@ Key = tuple[str, str, int, int]  # trigger, process, tid (0 = any of a server's)
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """Responses of one activity: how many are done, and half and 99 % of them are not longer than this."""
+    """Responses of one activity: how many are done, and half and 99 % of them are not longer than this.
+
+    Attributes:
+        deadline_ns: -1 = none.
+        misses: Responses that are longer.
+        is_own: It is of the program that writes the trace.
+    """
 
     name: str
     count: int
     median_ns: int
     p99_ns: int
-    is_own: bool  # of the program that writes the trace
+    mean_ns: float
+    longest_ns: int
+    deadline_ns: int
+    misses: int
+    is_own: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +101,11 @@ def _error(recorded: int, other: int | None) -> float:
 
 
 def figures(
-    trace: Trace, begin_cycles: int, length_ns: int, timing: Mapping[str, Timing] | None = None
+    trace: Trace,
+    begin_cycles: int,
+    length_ns: int,
+    timing: Mapping[str, Timing] | None = None,
+    bounds_ns: Mapping[Key, int] | None = None,
 ) -> dict[Key, Figures]:
     """Return the activities of a trace with what is done within a time.
 
@@ -100,6 +114,7 @@ def figures(
         begin_cycles: When that begins.
         length_ns: How long it is.
         timing: As of `read_timing`.
+        bounds_ns: Deadlines, -1 = none; None = those of the trace itself.
     """
     found = activities(trace, timing)
     instances = found.instances
@@ -111,10 +126,17 @@ def figures(
     for number, key in enumerate(_keys(trace, found)):
         response = instances.response_cycles[is_done & (instances.activity == number)]
         if len(response):
-            median, p99 = (trace.clock.duration_ns(int(np.percentile(response, share, method="inverted_cdf")))
-                           for share in (50, 99))  # fmt: skip
-            activity = found.activities[number]
-            out[key] = Figures(activity.name, len(response), median, p99, bool(own[activity.thread]))
+            median, p99, longest = (
+                trace.clock.duration_ns(int(np.percentile(response, share, method="inverted_cdf")))
+                for share in (50, 99, 100)
+            )
+            activity, mean_ns = found.activities[number], response.mean() * 1e9 / trace.clock.cycles_per_s
+            deadline_ns = trace.clock.duration_ns(activity.deadline_cycles) if activity.deadline_cycles > 0 else -1
+            deadline_ns = deadline_ns if bounds_ns is None else bounds_ns.get(key, -1)
+            is_late = response > trace.clock.cycles_of(max(deadline_ns, 0))
+            misses = int(np.count_nonzero(is_late)) if deadline_ns > 0 else 0
+            out[key] = Figures(activity.name, len(response), median, p99, float(mean_ns), longest, deadline_ns, misses,
+                               bool(own[activity.thread]))  # fmt: skip
     return out
 
 
@@ -124,7 +146,7 @@ def _keys(trace: Trace, found: Activities) -> list[Key]:
     out = []
     for activity in found.activities:
         process = trace.process_name(int(trace.threads.process[activity.thread]))
-        tid = 0 if activity.trigger == "message" else int(trace.threads.tid[activity.thread])
+        tid = 0 if activity.trigger in ("message", "pulse") else int(trace.threads.tid[activity.thread])
         key = (activity.trigger, activity.name if activity.trigger == "said" else process, tid)
         seen[key] = seen.get(key, -1) + 1
         out.append((*key, seen[key]))

@@ -13,7 +13,7 @@ from satview.answers.whatif import Compared
 from satview.base.safe_text import visible_line
 from satview.store.trace import Trace
 from satview.whatif.changes import Change, Changed, with_changes
-from satview.whatif.fit import Fit, figures, fit_of
+from satview.whatif.fit import Figures, Fit, Key, figures, fit_of
 from satview.whatif.program import programs_of
 from satview.whatif.replay import Replay, replay
 from satview.whatif.steps import Programs
@@ -41,11 +41,13 @@ class Prediction:
         says: The changes, as they are written; none = the replay is unchanged.
         compared: Recorded, replayed and predicted, one entry for each activity.
         findings: What went wrong on the simulated kernel, such as a deadlock, a sentence each.
+        figures: Of the predicted activities.
     """
 
     says: tuple[str, ...]
     compared: tuple[Compared, ...]
     findings: tuple[str, ...]
+    figures: Mapping[Key, Figures]
 
 
 def basis_of(trace: Trace, timing: Mapping[str, Timing] | None = None, seed: int = 1) -> Basis:
@@ -76,14 +78,14 @@ def predict(basis: Basis, changes: Sequence[Change], out: Path | None = None) ->
     """
     changed = with_changes(basis.programs, changes)
     if not changes and out is None:
-        return Prediction((), _compared(basis.fit, None), ())
+        return Prediction((), _compared(basis.fit, {}), (), {})
     with TemporaryDirectory() as folder:
         replayed = replay(changed.programs, out or Path(folder) / "predicted.kev", changed.cpus, basis.seed,
                           _attributes(basis, changed))  # fmt: skip
-        found = figures(*_times(replayed), basis.programs.length_ns, basis.timing)
+        bounds_ns = {key: known.recorded.deadline_ns for key, known in basis.fit.activities.items()}
+        found = figures(*_times(replayed), basis.programs.length_ns, basis.timing, bounds_ns)
         replayed.trace.payloads.close()
-    predicted = {key: (figure.count, figure.median_ns, figure.p99_ns) for key, figure in found.items()}
-    return Prediction(changed.says, _compared(basis.fit, predicted), replayed.findings)
+    return Prediction(changed.says, _compared(basis.fit, found), replayed.findings, found)
 
 
 def _times(replayed: Replay) -> tuple[Trace, int]:
@@ -96,13 +98,12 @@ def _attributes(basis: Basis, changed: Changed) -> tuple[tuple[str, str], ...]:
     return (PREDICTED_FROM, visible_line(name)), (PREDICTED_CHANGES, visible_line(says))
 
 
-def _compared(
-    fit: Fit, predicted: Mapping[tuple[str, str, int, int], tuple[int, int, int]] | None
-) -> tuple[Compared, ...]:
+def _compared(fit: Fit, predicted: Mapping[Key, Figures]) -> tuple[Compared, ...]:
     out = []
     for key, found in fit.activities.items():
         recorded, replayed = found.recorded, found.replayed
-        count, median, p99 = (predicted or {}).get(key, (0, -1, -1))
+        figure = predicted.get(key)
+        count, median, p99 = (figure.count, figure.median_ns, figure.p99_ns) if figure is not None else (0, -1, -1)
         out.append(Compared(recorded.name, (recorded.count, replayed.count if replayed else 0, count),
                             (recorded.median_ns, replayed.median_ns if replayed else -1, median),
                             (recorded.p99_ns, replayed.p99_ns if replayed else -1, p99)))  # fmt: skip

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from satview.analysis.activities import read_timing
-from satview.answers.whatif import comparison
+from satview.answers.whatif import candidates_table, comparison, sensitivity_table
+from satview.base.errors import UsageError
 from satview.base.process import COST_DATA, FINE
 from satview.base.safe_text import visible_line
 from satview.cli.shared.files import InputFile, add_output, add_user_events, take_output
@@ -15,7 +16,8 @@ from satview.cli.shared.progress import open_trace, working, working_on
 from satview.cli.shared.table_output import FORMATS, print_table
 from satview.whatif.changes import KEYS, parse_changes, read_changes
 from satview.whatif.fit import WARNS_ABOVE
-from satview.whatif.prediction import basis_of, predict
+from satview.whatif.prediction import Basis, basis_of, predict
+from satview.whatif.search import search, sensitivity
 
 _EPILOG = f"""\
 The trace becomes a program for each thread, which runs again on the simulated kernel: first unchanged, then with the
@@ -47,6 +49,9 @@ def add_parser(subparsers: Any) -> None:
     add("file", metavar="FILE", type=InputFile, help="a .kev file or a traceprinter listing")
     add("--set", metavar="TARGET:KEY=VALUE", action="append", default=[], dest="said", help="a change; repeatable")
     add("--changes", metavar="FILE.toml", type=Path, help="changes from a file, made before those of --set")
+    add("--search", metavar="WHAT", default="", help="the least that keeps all deadlines: cpus, TARGET:priority or "
+        "TARGET:threads")  # fmt: skip
+    add("--sensitivity", metavar="ACTIVITY", default="", help="where saved work shortens this activity most")
     add("-c", "--timing", metavar="FILE.toml", type=Path, help="activities and deadlines of your own, as for late")
     add("--seed", type=int, default=1, help="of what kernel calls cost in the replay (default %(default)s)")
     add("--format", choices=FORMATS, default="table", help="(default %(default)s)")
@@ -65,8 +70,14 @@ def run(args: argparse.Namespace) -> int:
     changes = (read_changes(args.changes) if args.changes is not None else []) + parse_changes(args.said)
     timing = read_timing(args.timing) if args.timing is not None else None
     trace = open_trace(args.file, args.user_events)
+    if (args.search and args.sensitivity) or ((args.search or args.sensitivity) and (changes or args.output)):
+        raise UsageError("--search and --sensitivity make changes of their own: leave out --set, --changes and -o")
     with working(working_on("replaying", trace.path)):
         basis = basis_of(trace, timing, args.seed)
+    if args.search or args.sensitivity:
+        _print_search(basis, args)
+        return COST_DATA if trace.problems.cost_data else FINE
+    with working(working_on("predicting from", trace.path)):
         found = predict(basis, changes, Path(args.output) if args.output is not None else None)
     table = comparison(trace, found.compared, has_prediction=bool(found.says))
     head = [*basis.fit.sentences(), *(f"Changed: {said}" for said in found.says),
@@ -82,3 +93,17 @@ def run(args: argparse.Namespace) -> int:
         if args.format == "table":
             print("", *map(visible_line, shown), sep="\n")
     return COST_DATA if trace.problems.cost_data else FINE
+
+
+def _print_search(basis: Basis, args: argparse.Namespace) -> None:
+    trace = basis.programs.trace
+    with working(working_on("trying candidates on", trace.path)):
+        if args.search:
+            found = search(basis, args.search)
+            table, key = candidates_table(trace, found), "candidates"
+            holds = [candidate.change for candidate in found if candidate.outcome == "holds"]
+            says = f"The least that keeps all deadlines is {holds[0]}." if holds else "None keeps all deadlines."
+        else:
+            table, key, says = sensitivity_table(trace, sensitivity(basis, args.sensitivity)), "sensitivity", ""
+    more = {"fit": {"median_error": basis.fit.median_error, "p99_error": basis.fit.p99_error}, "says": says}
+    print_table(table, args.format, key, [*basis.fit.sentences(), *filter(None, [says])], more=more)
