@@ -6,21 +6,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Final
 
 from satview.analysis.activities import Timing
 from satview.answers.whatif import Compared
 from satview.base.safe_text import visible_line
-from satview.store.trace import Trace
+from satview.store.trace import PREDICTED_CHANGES, PREDICTED_FROM, Trace
 from satview.whatif.changes import Change, Changed, with_changes
 from satview.whatif.fit import Figures, Fit, Key, figures, fit_of
 from satview.whatif.program import programs_of
 from satview.whatif.replay import Replay, replay
 from satview.whatif.steps import Programs
-
-PREDICTED_FROM: Final = "PREDICTED_FROM"
-PREDICTED_CHANGES: Final = "PREDICTED_CHANGES"
-"""Keys in the header of a trace that nobody recorded: which one it was predicted from, and what was changed."""
 
 
 @dataclass(frozen=True, slots=True)

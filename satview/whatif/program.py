@@ -28,7 +28,7 @@ from satview.linkage.mutexes import entries_of
 from satview.linkage.rows import comm_words, rows_of_codes, rows_where, thread_rows
 from satview.linkage.states import following, state_values
 from satview.linkage.table import NO_EVENT, OPEN
-from satview.linkage.transactions import transactions
+from satview.linkage.transactions import Transactions, transactions
 from satview.linkage.waits import Waits, waits
 from satview.store.arguments import argument, arguments
 from satview.store.losses import idle_threads, losses
@@ -83,6 +83,8 @@ _ANSWERS: Final = (wire.code(_CLASS.COMM, 10), wire.code(_CLASS.COMM, 11))
 SPORADIC: Final = 4
 BEAT_NS: Final = 1_000_000  # of the time slices of 8.0, which has no clock interrupt
 _LONG_NS: Final = 10_000  # between two events of a CPU: longer than the kernel needs
+_SLICE_NS: Final = 3_500_000  # of round robin, less half a tick
+_MOST_LEVELS: Final = 40  # of priorities that follow from who preempts whom
 _LEAST_FALLS: Final = 2
 _MOST_RUNS: Final = 12  # before a rise
 _NEAR_NS: Final = 100_000  # lengths that are taken to be the same
@@ -258,7 +260,7 @@ class _Builder:
         (priority, known), (policy, has_policy) = arguments(self.trace, rows, "priority", "policy")
         if not known.any():
             self.notes[
-                "Fast events have no priorities: their order follows from who preempted whom, policies are RR."
+                "Fast events have no priorities: their order follows from who preempted whom, as far as that shows."
             ] = 1
             return self._inferred_priorities(count)
         calm = known & ~np.isin(value, (RUNNING, READY, _MUTEX))
@@ -308,42 +310,61 @@ class _Builder:
         return low, budget_ns, _roundest(max(budget_ns, period_ns - _NEAR_NS), period_ns + _NEAR_NS)
 
     def _inferred_priorities(self, count: int) -> tuple[list[int], list[int]]:
-        """Return an order of priorities, and policies: who takes a CPU from another is above it.
+        """Return an order of priorities, and policies.
 
-        Threads that take it from each other have one priority and time slices; the others are taken to have none.
+        Who takes a CPU from another before its slice is over is above it; so is who sends later and is served first.
+        What a server does is as urgent as its clients: nothing follows for itself. A thread that runs longer
+        than a slice and never loses the CPU then has no slices.
         """
-        events, index = self.events, self.trace.states.event
-        rows = np.sort(index[np.isin(state_values(self.trace), (RUNNING, READY))])
+        events, index, value = self.events, self.trace.states.event, state_values(self.trace)
+        ends = following(self.trace)
+        is_run = (value == RUNNING) & (ends < OPEN)
+        begin, end = index[is_run], ends[is_run]
+        is_lost = np.zeros(len(events), np.bool_)  # READY of threads that ran
+        is_lost[end] = True
+        length = np.zeros(len(events), np.int64)
+        length[end] = events.time_cycles[end] - events.time_cycles[begin]
+        state = np.zeros(len(events), np.uint8)
+        state[index] = value
+        rows = np.sort(index[np.isin(value, (RUNNING, READY))])
         order = rows[np.argsort(events.cpu[rows], kind="stable")]
-        value = np.zeros(len(events), np.uint8)
-        value[index] = state_values(self.trace)
         ready, runs = order[:-1], order[1:]
-        taken = (value[ready] == READY) & (value[runs] == RUNNING) & (events.cpu[ready] == events.cpu[runs])
-        before = np.zeros(len(events), np.uint8)  # the state that each state event ends
-        before[following(self.trace)[following(self.trace) < OPEN]] = state_values(self.trace)[
-            following(self.trace) < OPEN
-        ]
-        taken &= before[ready] == RUNNING
+        taken = is_lost[ready] & (state[ready] == READY) & (state[runs] == RUNNING)
+        taken &= events.cpu[ready] == events.cpu[runs]
         winner, loser = events.thread[runs[taken]].astype(np.int64), events.thread[ready[taken]].astype(np.int64)
-        pairs, size = np.unique(winner << 32 | loser, return_counts=True)
+        slice_cycles = self.trace.clock.cycles_of(_SLICE_NS)
+        is_slice = length[ready[taken]] > slice_cycles
+        messages = transactions(self.trace)
+        servers = np.unique(messages.server)
+        is_sure = ~is_slice & ~np.isin(winner, servers) & ~np.isin(loser, (*servers, *idle_threads(self.trace)))
+        high, low = self._served_first(messages)
+        pairs, size = np.unique(np.concatenate((winner[is_sure] << 32 | loser[is_sure], high << 32 | low)),
+                                return_counts=True)  # fmt: skip
         wins = dict(zip(pairs.tolist(), size.tolist(), strict=True))
-        idle = set(idle_threads(self.trace).tolist())
-        peers = [pair >> 32 for pair in wins if (pair & 0xFFFFFFFF) << 32 | pair >> 32 in wins]
-        policies = [1] * count
-        for thread in peers:
-            policies[thread] = 2
-        above = [(pair >> 32, pair & 0xFFFFFFFF) for pair, times in wins.items()
-                 if times > 2 * wins.get((pair & 0xFFFFFFFF) << 32 | pair >> 32, 0)]  # fmt: skip
-        above = [(high, low) for high, low in above if low not in idle and high not in idle and high != low]
+        above = [(pair >> 32, pair & _LOW) for pair, times in wins.items()
+                 if times > 2 * wins.get((pair & _LOW) << 32 | pair >> 32, 0)]  # fmt: skip
         level = [10] * count
-        for _ in range(40):
-            changed = False
-            for high, low in above:
-                if level[high] <= level[low] < 60:
-                    level[high], changed = level[low] + 1, True
-            if not changed:
+        for _ in range(_MOST_LEVELS):
+            lower = [(high, low) for high, low in above if level[high] <= level[low] < 10 + _MOST_LEVELS]
+            for high, low in lower:
+                level[high] = level[low] + 1
+            if not lower:
                 break
-        return level, policies
+        longest = np.zeros(count, np.int64)
+        np.maximum.at(longest, events.thread[end], length[end])
+        sliced = np.isin(np.arange(count), loser[is_slice])
+        return level, np.where((longest > 2 * slice_cycles) & ~sliced, 1, 2).tolist()
+
+    @staticmethod
+    def _served_first(messages: Transactions) -> tuple[_Ints, _Ints]:
+        """Return clients whose messages were received before some that had been sent earlier, and who sent those."""
+        at = np.flatnonzero((messages.receive_row >= 0) & (messages.client > 0))
+        at = at[np.lexsort((messages.receive_row[at], messages.server_pid[at]))]
+        one, other = at[:-1], at[1:]
+        is_later = (messages.server_pid[one] == messages.server_pid[other]) & (
+            messages.send_row[one] > messages.send_row[other]
+        )
+        return messages.client[one[is_later]], messages.client[other[is_later]]
 
     # Synchronisation objects.
 
