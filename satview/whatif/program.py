@@ -14,6 +14,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from satview.analysis.partitions import first_budgets, partition_names, partition_title
 from satview.base.errors import UsageError
 from satview.base.safe_text import counted
 from satview.events import wire
@@ -30,7 +31,7 @@ from satview.linkage.states import following, state_values
 from satview.linkage.table import NO_EVENT, OPEN
 from satview.linkage.transactions import Transactions, transactions
 from satview.linkage.waits import Waits, waits
-from satview.store.arguments import argument, arguments
+from satview.store.arguments import argument, argument_under, arguments
 from satview.store.losses import idle_threads, losses
 from satview.store.trace import Trace
 from satview.whatif.locks import with_unseen_locks
@@ -42,6 +43,7 @@ from satview.whatif.steps import (
     Lock,
     Mark,
     Message,
+    PartitionShare,
     Programs,
     Receive,
     Reply,
@@ -468,7 +470,7 @@ class _Builder:
         length = self.ns(int(events.time_cycles[-1]) - self.begin)
         programs = Programs(
             trace, self.begin, length, trace.cpu_count, tick_ns, tick_offset_ns, list(threads.values()),
-            self.messages, self.streams, timers, interrupts, self.things, [], [],
+            self.messages, self.streams, timers, interrupts, self.things, self._partitions(threads), [],
         )  # fmt: skip
         self._set_inheritance(threads)
         added = with_unseen_locks(programs)
@@ -478,6 +480,16 @@ class _Builder:
         for program in threads.values():
             program.repeats = _cycle(program)
         return programs
+
+    def _partitions(self, threads: Mapping[int, ThreadProgram]) -> list[PartitionShare]:
+        names, budgets = partition_names(self.trace), first_budgets(self.trace)
+        if not budgets:
+            return []
+        if not any(thread.partition >= 0 for thread in threads.values()):
+            self.notes["Fast events do not show who is in which partition: there are none in the replay."] = 1
+            return []
+        return [PartitionShare(number, partition_title(names, number), round(100 * share), critical_ms)
+                for number, (share, critical_ms) in sorted(budgets.items())]  # fmt: skip
 
     def _set_inheritance(self, threads: Mapping[int, ThreadProgram]) -> None:
         """Find which mutexes have priority inheritance: whoever gives one up runs as urgently as who waits."""
@@ -511,7 +523,8 @@ class _Builder:
         priorities, policies = self._priorities(count)
         idle = set(idle_threads(trace).tolist())
         out: dict[int, ThreadProgram] = {}
-        partition, has_partition = argument(trace, states.event, "partition")
+        partition = argument_under(trace, states.event, "partition", "partition_id")  # 6.x, later
+        is_critical = np.maximum(argument_under(trace, states.event, "sched_flags"), 0) & 1
         for row in range(1, count):
             first, last = int(states.start[row]), int(states.start[row + 1])
             pid, tid = int(trace.threads.pid[row]), int(trace.threads.tid[row])
@@ -521,9 +534,10 @@ class _Builder:
             program = ThreadProgram(row, pid, tid, trace.processes.names[process] or f"process-{pid}",
                                     trace.threads.names[row], trace.thread_name(row), priorities[row], policies[row],
             )  # fmt: skip
-            known = np.flatnonzero(has_partition[first:last])
-            if len(known):
-                program.partition = int(partition[first + known[0]])
+            known = np.flatnonzero(partition[first:last] >= 0) + first
+            if len(known):  # a server runs in its clients' partitions: its own is the usual one
+                usual = int(np.bincount(partition[known]).argmax())
+                program.partition, program.is_critical = usual, bool(np.median(is_critical[known]) > 0)
             if program.policy == SPORADIC:
                 program.sporadic = self._sporadic(row, program, tick_ns)
             program.ends = int(state_values(trace)[last - 1]) == DEAD

@@ -39,7 +39,7 @@ from satview.capture.sim.parts.objects import Condvar, Mutex, Semaphore
 from satview.capture.sim.parts.services import KernelServices
 from satview.capture.sim.parts.sigevent import Sigevent
 from satview.capture.sim.parts.target import target
-from satview.capture.sim.parts.threads import Channel, Connection, Policy, Process, Program, Thread
+from satview.capture.sim.parts.threads import Channel, Connection, Partition, Policy, Process, Program, Thread
 from satview.capture.workloads.registry import Workload
 from satview.events.modes import Mode
 from satview.formats.registry import open_trace
@@ -100,7 +100,7 @@ class _Replay:
         self.tokens: dict[int, int] = defaultdict(int)
         self.threads: dict[int, Thread] = {}
         self.coids: dict[tuple[int, int, int, int], int] = {}
-        self.things: list[Any] = [_thing(thing.kind, thing.address, thing.inherits) for thing in programs.things]
+        self.things: list[Any] = [_thing(thing) for thing in programs.things]
         self.gates = [Mutex(f"gate-{number}") for number in range(len(programs.things))]
         self.nobody, self.nothing = Condvar("nobody"), Semaphore("nothing")
         self.alike: dict[tuple[int, int], list[int]] = defaultdict(list)
@@ -116,6 +116,13 @@ class _Replay:
     def set_up(self) -> None:
         """Make processes, channels, threads, timers and interrupts."""
         programs, machine = self.programs, self.machine
+        shares = {partition.number: partition for partition in programs.partitions if partition.number}
+        self.partitions: dict[int, Partition] = {}
+        if shares:
+            made = self.kernel.partitions(
+                *((share.name, share.percent, share.critical_ms) for share in shares.values())
+            )
+            self.partitions = {0: machine.partitions[0], **dict(zip(shares, made, strict=True))}
         chids = {(message.pid, message.chid) for message in programs.messages if message.chid}
         chids |= {(stream.pid, stream.chid) for stream in programs.streams if stream.chid}
         chids |= {(thread.pid, step.chid) for thread in programs.threads for step in thread.steps
@@ -144,6 +151,9 @@ class _Replay:
         process.next_tid = program.tid
         thread = add_thread(process, body, program.priority, policy, program.name, program.runmask)
         self.threads[program.row] = thread
+        if program.partition in self.partitions:
+            thread.partition = thread.own_partition = self.partitions[program.partition]
+            thread.is_critical = thread.is_critical_itself = program.is_critical
         start(machine, machine.cpus[0], thread)
 
     def _take_over(self, program: ThreadProgram, body: Program) -> None:
@@ -388,15 +398,16 @@ def _chid(pid: int, chid: int) -> int:
     return chid + _MANAGER_CHANNELS * (pid == 1)
 
 
-def _thing(kind: str, address: int, inherits: bool) -> Mutex | Condvar | Semaphore:
-    """Return an object at an address of the trace."""
-    thing: Mutex | Condvar | Semaphore
-    if kind == "MUTEX":
-        thing = Mutex(f"{address:#x}", inherits)
+def _thing(thing: steps_of.Thing) -> Mutex | Condvar | Semaphore:
+    """Return an object at its address in the trace."""
+    name = f"{thing.address:#x}"
+    made: Mutex | Condvar | Semaphore
+    if thing.kind == "MUTEX":
+        made = Mutex(name, thing.inherits, thing.ceiling)
     else:
-        thing = Semaphore(f"{address:#x}") if kind == "SEM" else Condvar(f"{address:#x}")
-    thing.address = address
-    return thing
+        made = Semaphore(name) if thing.kind == "SEM" else Condvar(name)
+    made.address = thing.address
+    return made
 
 
 @dataclass(frozen=True, slots=True)

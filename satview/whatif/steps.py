@@ -145,6 +145,7 @@ class ThreadProgram:
         ends: It ended in the trace.
         runmask: CPUs on which it may run.
         partition: Number of its scheduler partition; -1 = none.
+        is_critical: It may draw on the partition's critical budget.
         speed: How much faster than recorded it works.
     """
 
@@ -162,6 +163,7 @@ class ThreadProgram:
     ends: bool = False
     runmask: int = (1 << 64) - 1
     partition: int = -1
+    is_critical: bool = False
     speed: float = 1.0
 
 

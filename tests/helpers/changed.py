@@ -146,6 +146,31 @@ def with_load(priority: int, period_ns: int, work_ns: int) -> Callable[[Kernel],
     return add
 
 
+def with_shares(percents: dict[str, int]) -> Callable[[Kernel], None]:
+    """Return what gives partitions other budgets."""
+
+    def change(kernel: Kernel) -> None:
+        partitions = kernel.partitions
+
+        def partitions_changed(*shares: tuple[str, int, int]) -> Any:
+            return partitions(*((name, percents.get(name, percent), ms) for name, percent, ms in shares))
+
+        kernel.partitions = partitions_changed  # type: ignore[method-assign]
+
+    return change
+
+
+def with_ceiling(priority: int) -> Edit:
+    """Return an edit that gives mutexes a ceiling."""
+
+    def edit(item: Any) -> Any:
+        if isinstance(item, MutexLock):
+            item.mutex.ceiling = priority
+        return item
+
+    return edit
+
+
 def interrupts_faster(vector: int, rate: float) -> Callable[[Kernel], None]:
     """Return what lets an interrupt come so many times as often."""
 
@@ -205,6 +230,11 @@ CHANGES: dict[str, dict[str, RealChange]] = {
         "inversion": RealChange(("lock {mutex}:inherit=yes",), edit=inheriting(True)),
         "inheritance": RealChange(("lock {mutex}:inherit=no",), edit=inheriting(False)),
     },
+    "budget": {
+        "partitions": RealChange(("partition Drivers:budget=60",), before=with_shares({"Drivers": 60})),
+        "partition-starvation": RealChange(("partition Telemetry:budget=50",), before=with_shares({"Telemetry": 50})),
+    },
+    "ceiling": {"inversion": RealChange(("lock {mutex}:ceiling=30",), edit=with_ceiling(30))},
     "rate": {"automotive": RealChange(("interrupt 12:rate=2",), before=interrupts_faster(12, 2))},
     "load": {
         "nested-servers": RealChange(

@@ -86,6 +86,30 @@ def test_inheritance_of_a_lock_is_seen_and_can_be_changed(tmp_path: Path, name: 
     assert predicted_us / 1000 == pytest.approx(true_ms["inheritance" if other == "yes" else "inversion"], rel=0.01)
 
 
+def test_a_ceiling_does_what_inheritance_does(tmp_path: Path) -> None:
+    """Low runs at 30 from its lock on, so that middle cannot keep it from giving the mutex up."""
+    basis = basis_of(captured(tmp_path, "inversion", length_ms=500))
+    (mutex,) = (thing for thing in basis.programs.things if thing.kind == "MUTEX")
+    _, predicted_us = medians_us(basis, (f"lock {mutex.address:#x}:ceiling=30",))["high 1 (high)"]
+    assert predicted_us / 1000 == pytest.approx(4.5, rel=0.01)
+    true = captured(tmp_path, "inversion", CHANGES["ceiling"]["inversion"], length_ms=500)
+    truth = figures(true, true.dump_end_cycles, basis.programs.length_ns)
+    assert truth["pulse", "high", 0, 0].median_ns / 1000 == pytest.approx(predicted_us, rel=0.01)
+
+
+def test_a_larger_budget_ends_starvation(tmp_path: Path) -> None:
+    """With 20 % of the CPU the sampler uses up all that the uploader would need; with 100 % both run."""
+    trace = captured(tmp_path, "partition-starvation", length_ms=700)
+    basis = basis_of(trace)
+    budgets = [(share.name, share.percent) for share in basis.programs.partitions]
+    assert budgets == [("System", 80), ("Telemetry", 20)]
+    (key,) = (key for key, fit in basis.fit.activities.items() if fit.recorded.name == "telemetry 3 (uploader)")
+    replayed = basis.fit.activities[key].replayed
+    assert replayed is not None
+    found = predict(basis, parse_changes(["partition Telemetry:budget=100", "sampler:speed=2"])).figures
+    assert found[key].count > 5 * replayed.count
+
+
 @points(kind=("priority", "cpus", "threads", "speed"), wide=WIDTH)
 def test_predictions_hold_against_servers_that_were_really_changed(tmp_path: Path, kind: str, wide: bool) -> None:
     change = CHANGES[kind]["nested-servers"]
