@@ -19,6 +19,8 @@ from satview.whatif.steps import InterruptLine, Programs, Step, ThreadProgram
 
 _MOST_BYTES: Final = 1 << 16
 _MOST_THREADS: Final = 1000
+_MOST_INTERRUPTS: Final = 1_000_000
+_LEAST_PERIOD_NS: Final = 10_000
 _MOST_NAMES: Final = 12  # in a message
 _EXAMPLE: Final = 'write it as ["planner 1"] and then priority = 22'
 _POLICIES: Final = {"fifo": 1, "rr": 2, "other": 3}
@@ -301,6 +303,8 @@ def _line(out: Changed, change: Change) -> InterruptLine:
 
 def _set_rate(out: Changed, change: Change) -> None:
     line, rate = _line(out, change), _number(change, 0.001, 1000)
+    if len(line.moments_ns) * rate > _MOST_INTERRUPTS:
+        raise UsageError(f"{change}: that would be more than {_MOST_INTERRUPTS:,} interrupts")
     line.moments_ns = list(_moments(line.moments_ns, rate, out.programs.length_ns))
 
 
@@ -310,7 +314,7 @@ def _moments(moments_ns: list[int], rate: float, length_ns: int) -> Iterator[int
     now = moments_ns[0] / rate
     yield int(now)
     number = 0
-    while gaps and now < length_ns and (number < len(gaps) or sum(gaps)):
+    while gaps and now < length_ns and number < _MOST_INTERRUPTS:
         now += max(1.0, gaps[number % len(gaps)] / rate)
         number += 1
         yield int(now)
@@ -355,8 +359,8 @@ def _add_load(out: Changed, change: Change) -> None:
         period_ns, work_ns = int(parse_length(said["period"])), int(parse_length(said["work"]))
     except UsageError as error:
         raise UsageError(f"{change}: {error}") from error
-    if period_ns <= 0 or work_ns <= 0:
-        raise UsageError(f"{change}: period and work are above 0")
+    if period_ns < _LEAST_PERIOD_NS or work_ns <= 0:
+        raise UsageError(f"{change}: the period is 10 us at least, and the work above 0")
     priority = int(_number(Change(change.target, "priority", said["priority"]), 1, 255, int))
     name = change.target.removeprefix("load ").strip() or "load"
     pid = max([_LOAD_PID, *(thread.pid + 1 for thread in out.programs.threads if thread.pid >= _LOAD_PID)])

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from satview.analysis.partitions import first_budgets, partition_names, partition_title
 from satview.base.errors import UsageError
 from satview.base.safe_text import counted
+from satview.base.time_text import format_duration
 from satview.events import wire
 from satview.events.kernel_calls import call_numbers
 from satview.events.spec import Release
@@ -31,6 +32,7 @@ from satview.linkage.states import following, state_values
 from satview.linkage.table import NO_EVENT, OPEN
 from satview.linkage.transactions import Transactions, transactions
 from satview.linkage.waits import Waits, waits
+from satview.linkage.whole import is_whole
 from satview.store.arguments import argument, argument_under, arguments
 from satview.store.losses import idle_threads, losses
 from satview.store.trace import Trace
@@ -62,6 +64,8 @@ from satview.whatif.steps import (
     Work,
 )
 
+MOST_NS: Final = 1_000_000_000_000
+"""Time that a replay lasts at most, simulated."""
 MOST_STEPS: Final = 2_000_000
 """Of all threads together: what the simulated kernel replays in some minutes."""
 _FOR_EVER_NS: Final = 1 << 50
@@ -87,6 +91,7 @@ BEAT_NS: Final = 1_000_000  # of the time slices of 8.0, which has no clock inte
 _LONG_NS: Final = 10_000  # between two events of a CPU: longer than the kernel needs
 _SLICE_NS: Final = 3_500_000  # of round robin, less half a tick
 _MOST_LEVELS: Final = 40  # of priorities that follow from who preempts whom
+_LEAST_TICK_NS, _MOST_TICK_NS = 10_000, 1_000_000_000  # that a clock interrupt may have
 _LEAST_FALLS: Final = 2
 _MOST_RUNS: Final = 12  # before a rise
 _NEAR_NS: Final = 100_000  # lengths that are taken to be the same
@@ -145,6 +150,10 @@ class _Builder:
     def __init__(self, trace: Trace) -> None:
         self.trace, self.events = trace, trace.events
         self.begin = max(int(self.events.time_cycles[0]), trace.dump_end_cycles)
+        length_ns = self.ns(int(self.events.time_cycles[-1]) - self.begin)
+        if length_ns > MOST_NS:
+            raise UsageError(f"{trace.path.name}: it lasts {format_duration(length_ns)}, more than "
+                             f"{format_duration(MOST_NS)}; cut out a part (satview filter --range)")  # fmt: skip
         self.numbers = call_numbers(trace.release)
         self.waits = waits(trace)
         self.notes: Counter[str] = Counter()
@@ -184,6 +193,8 @@ class _Builder:
         if len(times) < 3:
             return clock, 1_000_000, 0
         usual = float(np.median(np.diff(times)))
+        if not self.trace.clock.cycles_of(_LEAST_TICK_NS) <= usual <= self.trace.clock.cycles_of(_MOST_TICK_NS):
+            return clock, 1_000_000, 0
         count = max(1, round(int(times[-1] - times[0]) / usual))
         tick = int(times[-1] - times[0]) / count
         late = (times - times[0]) - np.round((times - times[0]) / tick) * tick
@@ -223,6 +234,10 @@ class _Builder:
         closes, opens = code[second], code[first]
         in_other = _IS_ENTRY[opens] & _IS_EXIT[closes] & ~replayed[opens & 0x7F]
         is_user = enters[closes] | _IS_EXIT[opens]
+        if len(losses(self.trace)):
+            sure = is_whole(self.trace, first, second)
+            first, second, closes, opens = first[sure], second[sure], closes[sure], opens[sure]
+            is_user, in_other = is_user[sure], in_other[sure]
         gaps = events.time_cycles[second] - events.time_cycles[first]  # a silent beat enters the kernel unseen
         is_user |= (gaps > self.trace.clock.cycles_of(_LONG_NS)) & ~_IS_KERNEL[opens]
         thread = np.where(enters[closes], events.thread[second], events.thread[first]).astype(np.int64)
@@ -268,7 +283,7 @@ class _Builder:
         calm = known & ~np.isin(value, (RUNNING, READY, _MUTEX))
         out, policies = [10] * count, [2] * count
         for mask in (known, calm):  # blocked states count more than others
-            at = np.flatnonzero(mask & (priority > 0))
+            at = np.flatnonzero(mask & (priority > 0) & (priority < 1 << 8))
             pairs, size = np.unique(thread[at] << 8 | priority[at], return_counts=True)
             for pair, _ in sorted(zip(pairs.tolist(), size.tolist(), strict=True), key=lambda entry: entry[1]):
                 out[pair >> 8] = pair & 0xFF
@@ -288,7 +303,7 @@ class _Builder:
         value = state_values(self.trace)[int(self.trace.states.start[row]) :][: len(rows)]
         time = self.events.time_cycles[rows]
         is_busy = known & np.isin(value, (RUNNING, READY))
-        if not is_busy.any() or priority[is_busy].min() == priority[is_busy].max():
+        if not is_busy.any() or not 0 < priority[is_busy].min() < priority[is_busy].max() < 1 << 8:
             return None
         high, low = int(priority[is_busy].max()), int(priority[is_busy].min())
         program.priority = high
@@ -522,14 +537,17 @@ class _Builder:
         count = len(trace.threads)
         priorities, policies = self._priorities(count)
         idle = set(idle_threads(trace).tolist())
+        events_time = self.events.time_cycles
         out: dict[int, ThreadProgram] = {}
         partition = argument_under(trace, states.event, "partition", "partition_id")  # 6.x, later
         is_critical = np.maximum(argument_under(trace, states.event, "sched_flags"), 0) & 1
         for row in range(1, count):
             first, last = int(states.start[row]), int(states.start[row + 1])
             pid, tid = int(trace.threads.pid[row]), int(trace.threads.tid[row])
-            if row in idle or first == last or tid < 1:
+            if row in idle or first == last or not (0 < tid < 1 << 15 and pid > 0):
                 continue
+            if events_time[states.event[first]] > self.begin:
+                self.notes["Threads that are created within the trace are there from the begin, and wait for it."] += 1
             process = int(trace.threads.process[row])
             program = ThreadProgram(row, pid, tid, trace.processes.names[process] or f"process-{pid}",
                                     trace.threads.names[row], trace.thread_name(row), priorities[row], policies[row],
@@ -772,7 +790,7 @@ class _Items:
         for which in np.unique(stream[is_received]).tolist():
             mine = (stream[is_received] == which) & known
             if mine.any():
-                self.builder.streams[which].priority = max(1, int(np.median(priority[mine])))
+                self.builder.streams[which].priority = min(max(1, int(np.median(priority[mine]))), 255)
             else:  # of fast events: as the thread that receives most
                 self.builder.streams[which].priority = -int(np.bincount(thread[stream[is_received] == which]).argmax())
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
+from satview.base.errors import UsageError
 from satview.capture.kernel import Kernel
 from satview.capture.logger_options import LoggerOptions
 from satview.capture.run import Capture, run
@@ -33,6 +34,7 @@ from satview.capture.sim.calls.call import Call
 from satview.capture.sim.calls.processes import add_process, add_thread, start
 from satview.capture.sim.calls.pulses import send_pulse, wake_for_interrupt
 from satview.capture.sim.calls.timers import FLAGS_PROCESS, log_expiry
+from satview.capture.sim.machine.machine import Machine
 from satview.capture.sim.parts.cpu import Cpu
 from satview.capture.sim.parts.interrupt_sources import Attachment
 from satview.capture.sim.parts.objects import Condvar, Mutex, Semaphore
@@ -48,6 +50,8 @@ from satview.whatif import steps as steps_of
 from satview.whatif.program import BEAT_NS
 from satview.whatif.steps import InterruptLine, Programs, Step, Stream, ThreadProgram, TimerSource
 
+MOST_REPLAYED: Final = 20_000_000
+"""Steps of all threads together, repeated ones too."""
 LEAD_NS: Final = 3_000_000
 """Before the trace begins: all threads come to where they wait."""
 _OWN_SCOIDS: Final = 0x8000  # connections that bring no pulses have numbers from here on
@@ -433,6 +437,7 @@ def replay(
 
     Raises:
         CaptureError: The file cannot be written.
+        UsageError: It does too much.
     """
     trace = programs.trace
     base = target(trace.release, cpus or programs.cpus)
@@ -440,9 +445,11 @@ def replay(
     here = replace(base, cycles_per_s=int(trace.clock.cycles_per_s), tick_ns=tick_ns)
     lead_ns = -(-LEAD_NS // (tick_ns or BEAT_NS)) * (tick_ns or BEAT_NS) + programs.tick_offset_ns
     begin_cycles = 0
+    machine: Machine | None = None
 
     def setup(kernel: Kernel) -> None:
-        nonlocal begin_cycles
+        nonlocal begin_cycles, machine
+        machine = kernel.machine
         begin_cycles = kernel.machine.now + here.cycles(lead_ns)
         _Replay(programs, kernel, begin_cycles).set_up()
 
@@ -450,5 +457,7 @@ def replay(
     options = LoggerOptions(iterations=0, is_wide=True, is_probe=True)
     capture = Capture(workload, seed, here.cpus, trace.release, programs.length_ns, options, lead_in_ns=lead_ns,
                       attributes=attributes, keeps_truth=False, target=here)  # fmt: skip
-    result = run(capture, path)
+    result = run(capture, path, cancelled=lambda: machine is not None and machine.steps > MOST_REPLAYED)
+    if machine is not None and machine.steps > MOST_REPLAYED:
+        raise UsageError(f"{trace.path.name}: the replay does more than {MOST_REPLAYED:,} steps; cut out a part")
     return Replay(open_trace(path, None), begin_cycles, tuple(result.findings))
