@@ -86,8 +86,8 @@ class Fit:
 
     def sentences(self) -> list[str]:
         """Return the fit in words, the warning first."""
-        if not self.activities:
-            return ["Warning: the trace has no activities, so that nothing says how well the replay fits."]
+        if self.median_error == float("inf"):
+            return ["Warning: no activity can be compared, so that nothing says how well the replay fits."]
         says = (f"The unchanged replay is off by {self.median_error:.1%} in the median of an activity, by "
                 f"{self.p99_error:.1%} in 99 %; {self.same_order:.0%} of the wake-ups come in the same order."
         )  # fmt: skip

@@ -42,12 +42,14 @@ class _Piece:
     Attributes:
         key: What pieces of other rounds have in common with it.
         first, last: Positions in its list of steps, from and to.
+        kept: Mutexes that stay as they are seen: held over a wait.
     """
 
     key: _Key
     steps: list[Step]
     first: int
     last: int
+    kept: set[int] = field(default_factory=set)
 
 
 @dataclass(slots=True)
@@ -89,6 +91,7 @@ class _Seen:
 def with_unseen_locks(programs: Programs) -> int:
     """Add the locks and unlocks that are not seen to the steps; return how many rounds got a lock that none shows."""
     pieces = [piece for steps, owner in _lists(programs) for piece in _pieces(programs, steps, owner)]
+    _keep_held_over_waits(pieces)
     seen: dict[tuple[_Key, int], _Seen] = defaultdict(_Seen)
     holds: dict[int, list[int]] = defaultdict(list)
     for piece in pieces:
@@ -104,7 +107,7 @@ def with_unseen_locks(programs: Programs) -> int:
     added = 0
     for piece in reversed(pieces):  # so that positions of those before stay
         length, found = _found(piece)
-        things = sorted({*found, *by_key.get(piece.key, ())})
+        things = sorted({*found, *by_key.get(piece.key, ())} - piece.kept)
         places = []
         for thing in things:
             lock, unlock = found.get(thing, (-1, -1))
@@ -116,6 +119,30 @@ def with_unseen_locks(programs: Programs) -> int:
         if places:
             piece.steps[piece.first : piece.last] = _rebuilt(piece.steps[piece.first : piece.last], places)
     return added
+
+
+def _keep_held_over_waits(pieces: Sequence[_Piece]) -> None:
+    """Find mutexes that are held over a wait: locked in one piece, unlocked in the next, most times it shows."""
+    found = [_found(piece)[1] for piece in pieces]
+    held: dict[tuple[_Key, int], list[int]] = defaultdict(list)
+    alone: dict[tuple[_Key, int], int] = defaultdict(int)
+    for at, piece in enumerate(pieces[:-1]):
+        for thing, (lock, unlock) in found[at].items():
+            if lock < 0 or unlock >= lock:
+                continue
+            after = pieces[at + 1]
+            next_lock, next_unlock = found[at + 1].get(thing, (-1, -1))
+            is_held = after.steps is piece.steps and after.first == piece.last + 1
+            is_held &= next_unlock >= 0 and not 0 <= next_lock <= next_unlock
+            if is_held:
+                held[piece.key, thing].append(at)
+            else:
+                alone[piece.key, thing] += 1
+    for (key, thing), positions in held.items():
+        if len(positions) >= max(LEAST_SEEN, alone[key, thing]):
+            for at in positions:
+                pieces[at].kept.add(thing)
+                pieces[at + 1].kept.add(thing)
 
 
 def _lists(programs: Programs) -> Iterator[tuple[list[Step], _Key]]:
@@ -162,6 +189,8 @@ def _found(piece: _Piece) -> tuple[int, dict[int, tuple[int, int]]]:
     for step in piece.steps[piece.first : piece.last]:
         if isinstance(step, Work):
             now += step.ns
+        elif isinstance(step, (Lock, Unlock)) and step.thing in piece.kept:
+            continue
         elif isinstance(step, Lock):
             out[step.thing] = (now, out.get(step.thing, (-1, -1))[1])
         elif isinstance(step, Unlock):
@@ -175,10 +204,11 @@ def _rebuilt(steps: Sequence[Step], places: Sequence[tuple[int, int, int]]) -> l
     for order, (thing, lock, unlock) in enumerate(places):
         changes += [(lock, order, Lock(thing)), (unlock, len(places) + order, Unlock(thing))]
     changes.sort(key=lambda change: change[:2])
+    moved = {thing for thing, _, _ in places}
     out: list[Step] = []
     now = 0
     for step in steps:
-        if isinstance(step, (Lock, Unlock)):
+        if isinstance(step, (Lock, Unlock)) and step.thing in moved:
             continue
         if isinstance(step, Work):
             end = now + step.ns

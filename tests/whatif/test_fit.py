@@ -141,9 +141,22 @@ def test_a_load_of_higher_priority_delays_by_its_work(tmp_path: Path) -> None:
     assert 3_000 <= predicted_us - replayed_us <= 4_200
 
 
-def test_a_poor_fit_warns_before_anything(tmp_path: Path) -> None:
-    """Five threads that sleep with a mutex locked: where it is given up is not in the steps between two waits."""
+def test_locks_held_over_a_sleep_fit(tmp_path: Path) -> None:
+    """Five threads sleep with one mutex locked, one after the other."""
     fit = basis_of(captured(tmp_path, "convoy")).fit
+    assert fit.median_error < 0.02
+    assert fit.same_order > 0.9
+
+
+def test_a_trace_without_activities_warns(tmp_path: Path) -> None:
+    """Two threads that yield to each other do nothing that begins by a trigger."""
+    fit = basis_of(captured(tmp_path, "polite")).fit
+    assert fit.sentences() == ["Warning: no activity can be compared, so that nothing says how well the replay fits."]
+
+
+def test_a_poor_fit_warns_before_anything(tmp_path: Path) -> None:
+    """Processes that are created and die at once: what creates them is not replayed."""
+    fit = basis_of(captured(tmp_path, "fork-storm")).fit
     assert fit.median_error > 0.05
     assert fit.sentences()[0].startswith("Warning: the unchanged replay is off by ")
     assert fit.sentences()[0].endswith("Above 5% do not rely on predictions.")

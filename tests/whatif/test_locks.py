@@ -49,3 +49,9 @@ def test_an_unlock_without_a_lock_has_it_where_the_round_begins(empty: Programs)
 def test_a_lock_without_an_unlock_is_given_up_before_the_next_wait(empty: Programs) -> None:
     steps = after(empty, [Sleep(9), Work(100), Lock(7), Work(300), Sleep(9)])
     assert steps == [Sleep(9), Work(100), Lock(7), Work(300), Unlock(7), Sleep(9)]
+
+
+def test_a_lock_that_is_held_over_a_wait_stays_held(empty: Programs) -> None:
+    """Twice it is locked before a sleep and unlocked behind it."""
+    steps: list[Step] = [Sleep(9), Lock(7), Work(5), Sleep(2), Work(6), Unlock(7), Work(1)]
+    assert after(empty, [*steps, *steps]) == [*steps, *steps]
