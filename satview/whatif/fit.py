@@ -146,7 +146,7 @@ def _keys(trace: Trace, found: Activities) -> list[Key]:
     out = []
     for activity in found.activities:
         process = trace.process_name(int(trace.threads.process[activity.thread]))
-        tid = 0 if activity.trigger in ("message", "pulse") else int(trace.threads.tid[activity.thread])
+        tid = 0 if activity.trigger in ("message", "pulse", "said") else int(trace.threads.tid[activity.thread])
         key = (activity.trigger, activity.name if activity.trigger == "said" else process, tid)
         seen[key] = seen.get(key, -1) + 1
         out.append((*key, seen[key]))
@@ -164,9 +164,15 @@ def fit_of(
         length_ns: Of both.
         timing: As of `read_timing`.
     """
-    first, second = (figures(trace, begin, length_ns, timing) for trace, begin in (recorded, replayed))
+    first = figures(*recorded, length_ns, timing)
+    second = figures(*replayed, length_ns, own_activities(timing))
     by_count = sorted(first, key=lambda key: (first[key].is_own, -first[key].count))
     return Fit({key: ActivityFit(first[key], second.get(key)) for key in by_count}, _same_order(recorded, replayed))
+
+
+def own_activities(timing: Mapping[str, Timing] | None) -> dict[str, Timing]:
+    """Return what a file of timing says of activities of its own: others have other names where a pool does them."""
+    return {name: said for name, said in (timing or {}).items() if said.start}
 
 
 def _same_order(one: tuple[Trace, int], other: tuple[Trace, int]) -> float:

@@ -12,7 +12,7 @@ from satview.answers.whatif import Compared
 from satview.base.safe_text import visible_line
 from satview.store.trace import PREDICTED_CHANGES, PREDICTED_FROM, Trace
 from satview.whatif.changes import Change, Changed, with_changes
-from satview.whatif.fit import Figures, Fit, Key, figures, fit_of
+from satview.whatif.fit import Figures, Fit, Key, figures, fit_of, own_activities
 from satview.whatif.program import programs_of
 from satview.whatif.replay import Replay, replay
 from satview.whatif.steps import Programs
@@ -20,12 +20,19 @@ from satview.whatif.steps import Programs
 
 @dataclass(frozen=True, slots=True)
 class Basis:
-    """What predictions of a trace rest on: its programs, and how well they fit when nothing is changed."""
+    """What predictions of a trace rest on: its programs, and how well they fit when nothing is changed.
+
+    Attributes:
+        timing: As of `read_timing`.
+        seed: Of what kernel calls cost.
+        findings: What goes wrong on the simulated kernel when nothing is changed: not worth saying then.
+    """
 
     programs: Programs
     fit: Fit
     timing: Mapping[str, Timing] | None
     seed: int
+    findings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +63,7 @@ def basis_of(trace: Trace, timing: Mapping[str, Timing] | None = None, seed: int
         replayed = replay(programs, Path(folder) / "unchanged.kev", seed=seed)
         fit = fit_of((trace, programs.begin_cycles), _times(replayed), programs.length_ns, timing)
         replayed.trace.payloads.close()
-    return Basis(programs, fit, timing, seed)
+    return Basis(programs, fit, timing, seed, replayed.findings)
 
 
 def predict(basis: Basis, changes: Sequence[Change], out: Path | None = None) -> Prediction:
@@ -78,9 +85,10 @@ def predict(basis: Basis, changes: Sequence[Change], out: Path | None = None) ->
         replayed = replay(changed.programs, out or Path(folder) / "predicted.kev", changed.cpus, basis.seed,
                           _attributes(basis, changed))  # fmt: skip
         bounds_ns = {key: known.recorded.deadline_ns for key, known in basis.fit.activities.items()}
-        found = figures(*_times(replayed), basis.programs.length_ns, basis.timing, bounds_ns)
+        found = figures(*_times(replayed), basis.programs.length_ns, own_activities(basis.timing), bounds_ns)
         replayed.trace.payloads.close()
-    return Prediction(changed.says, _compared(basis.fit, found), replayed.findings, found)
+    findings = tuple(finding for finding in replayed.findings if finding not in basis.findings)
+    return Prediction(changed.says, _compared(basis.fit, found), findings, found)
 
 
 def _times(replayed: Replay) -> tuple[Trace, int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict, deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -52,6 +53,7 @@ from satview.whatif.steps import InterruptLine, Programs, Step, Stream, ThreadPr
 
 MOST_REPLAYED: Final = 20_000_000
 """Steps of all threads together, repeated ones too."""
+_LOCATION: Final = re.compile(r" at replay\.py:\d+")  # what every thread runs
 LEAD_NS: Final = 3_000_000
 """Before the trace begins: all threads come to where they wait."""
 _OWN_SCOIDS: Final = 0x8000  # connections that bring no pulses have numbers from here on
@@ -460,4 +462,8 @@ def replay(
     result = run(capture, path, cancelled=lambda: machine is not None and machine.steps > MOST_REPLAYED)
     if machine is not None and machine.steps > MOST_REPLAYED:
         raise UsageError(f"{trace.path.name}: the replay does more than {MOST_REPLAYED:,} steps; cut out a part")
-    return Replay(open_trace(path, None), begin_cycles, tuple(result.findings))
+    return Replay(
+        open_trace(path, None),
+        begin_cycles,
+        tuple(_LOCATION.sub("", finding) for finding in result.findings),
+    )

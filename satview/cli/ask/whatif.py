@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import argparse
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
 from satview.analysis.activities import read_timing
-from satview.answers.whatif import candidates_table, comparison, sensitivity_table
+from satview.answers.whatif import SHOWN, candidates_table, comparison, sensitivity_table
 from satview.base.errors import UsageError
 from satview.base.process import COST_DATA, FINE
 from satview.base.safe_text import visible_line
 from satview.cli.shared.files import InputFile, add_output, add_user_events, take_output
 from satview.cli.shared.progress import open_trace, working, working_on
-from satview.cli.shared.table_output import FORMATS, print_table
+from satview.cli.shared.table_output import FORMATS, print_for_people, print_table
 from satview.whatif.changes import KEYS, parse_changes, read_changes
 from satview.whatif.fit import WARNS_ABOVE
 from satview.whatif.prediction import Basis, basis_of, predict
@@ -84,15 +85,23 @@ def run(args: argparse.Namespace) -> int:
             *(f"On the simulated kernel: {finding}" for finding in found.findings)]  # fmt: skip
     shown = [f"Not shown by the trace: {note}" for note in basis.programs.not_shown]
     if args.format == "json":
-        more = {"fit": {"median_error": basis.fit.median_error, "p99_error": basis.fit.p99_error,
-                        "same_order": basis.fit.same_order}, "changes": list(found.says),
-                "findings": list(found.findings), "not_shown": basis.programs.not_shown}  # fmt: skip
+        more = {"fit": _fit_record(basis), "changes": list(found.says), "findings": list(found.findings),
+                "not_shown": basis.programs.not_shown}  # fmt: skip
         print_table(table, "json", "activities", more=more)
+    elif args.format == "csv":
+        print_table(table, "csv", "activities")
     else:
-        print_table(table, args.format, "activities", head)
-        if args.format == "table":
-            print("", *map(visible_line, shown), sep="\n")
+        print_for_people(table, head, SHOWN if found.says else ())
+        print("", *map(visible_line, shown), sep="\n")
     return COST_DATA if trace.problems.cost_data else FINE
+
+
+def _fit_record(basis: Basis) -> dict[str, float | None]:
+    """Return how well the replay fits, as JSON has it: null where nothing can be compared."""
+    errors = {"median_error": basis.fit.median_error, "p99_error": basis.fit.p99_error}
+    return {name: error if isfinite(error) else None for name, error in errors.items()} | {
+        "same_order": basis.fit.same_order
+    }
 
 
 def _print_search(basis: Basis, args: argparse.Namespace) -> None:
@@ -105,5 +114,5 @@ def _print_search(basis: Basis, args: argparse.Namespace) -> None:
             says = f"The least that keeps all deadlines is {holds[0]}." if holds else "None keeps all deadlines."
         else:
             table, key, says = sensitivity_table(trace, sensitivity(basis, args.sensitivity)), "sensitivity", ""
-    more = {"fit": {"median_error": basis.fit.median_error, "p99_error": basis.fit.p99_error}, "says": says}
+    more = {"fit": _fit_record(basis), "says": says}
     print_table(table, args.format, key, [*basis.fit.sentences(), *filter(None, [says])], more=more)
