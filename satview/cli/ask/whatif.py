@@ -49,11 +49,11 @@ def add_parser(subparsers: Any) -> None:
     add = parser.add_argument
     add("file", metavar="FILE", type=InputFile, help="a .kev file or a traceprinter listing")
     add("--set", metavar="TARGET:KEY=VALUE", action="append", default=[], dest="said", help="a change; repeatable")
-    add("--changes", metavar="FILE.toml", type=Path, help="changes from a file, made before those of --set")
+    add("--changes", metavar="FILE.toml", type=InputFile, help="changes from a file, made before those of --set")
     add("--search", metavar="WHAT", default="", help="the least that keeps all deadlines: cpus, TARGET:priority or "
         "TARGET:threads")  # fmt: skip
     add("--sensitivity", metavar="ACTIVITY", default="", help="where saved work shortens this activity most")
-    add("-c", "--timing", metavar="FILE.toml", type=Path, help="activities and deadlines of your own, as for late")
+    add("-c", "--timing", metavar="FILE.toml", type=InputFile, help="activities and deadlines of your own, as for late")
     add("--seed", type=int, default=1, help="of what kernel calls cost in the replay (default %(default)s)")
     add("--format", choices=FORMATS, default="table", help="(default %(default)s)")
     add_output(add, "write the predicted trace there")
@@ -68,8 +68,8 @@ def run(args: argparse.Namespace) -> int:
         UsageError: The trace cannot be replayed, or a change does not fit it.
     """
     take_output(args)
-    changes = (read_changes(args.changes) if args.changes is not None else []) + parse_changes(args.said)
-    timing = read_timing(args.timing) if args.timing is not None else None
+    changes = (read_changes(Path(args.changes)) if args.changes is not None else []) + parse_changes(args.said)
+    timing = read_timing(Path(args.timing)) if args.timing is not None else None
     trace = open_trace(args.file, args.user_events)
     if (args.search and args.sensitivity) or ((args.search or args.sensitivity) and (changes or args.output)):
         raise UsageError("--search and --sensitivity make changes of their own: leave out --set, --changes and -o")
