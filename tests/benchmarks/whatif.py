@@ -69,7 +69,7 @@ def judge(point: Point) -> list[Judged]:
         trace = open_trace(captured(Path(folder), point, RealChange(()), "recorded"), None)
         basis = basis_of(trace)
         try:
-            prediction = predict(basis, parse_changes(_said(change, basis)))
+            prediction = predict(basis, parse_changes(_said(change, basis)), Path(folder) / "predicted.kev")
         except UsageError as error:  # fast events do not show partitions
             print(f"{point}: {error}", file=sys.stderr)
             return []
