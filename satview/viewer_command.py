@@ -384,7 +384,6 @@ def _short_help() -> str:
     lines = [
         "usage: satview [options] [FILE ...]",
         "       satview COMMAND [options] ...",
-        "",
         "Opens kernel event traces of QNX Neutrino in a viewer.",
         "",
         *(f"  {option:<22} {text}" for option, text in _FIRST_OPTIONS),

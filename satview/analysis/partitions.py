@@ -121,6 +121,18 @@ def partition_title(names: dict[int, str], partition: int) -> str:
     return names.get(partition) or f"partition {partition}"
 
 
+def first_budgets(trace: Trace) -> dict[int, tuple[float, int]]:
+    """Return by its number each partition's budget, a share of all CPUs, and critical budget in ms, as first logged."""
+    found = _budgets(trace)
+    out: dict[int, tuple[float, int]] = {}
+    for number, share, critical_ms in zip(
+        found.partition.tolist(), found.budget.tolist(), found.critical_ms.tolist(), strict=True
+    ):
+        if share >= 0:
+            out.setdefault(number, (share, max(0, critical_ms)))
+    return out
+
+
 def averaging_window_ms(trace: Trace) -> int:
     """Return the length of the averaging window, as APS_INFO last shows it; 100 ms where it does not."""
     rows = rows_of_codes(trace, INFO)

@@ -24,7 +24,7 @@ from satview.capture.qst import QstFile, QstForm, QstTracer
 from satview.capture.sim.machine.machine import Machine
 from satview.capture.sim.machine.programs import MAX_FAULTS
 from satview.capture.sim.parts.objects import lock_state
-from satview.capture.sim.parts.target import target
+from satview.capture.sim.parts.target import Target, target
 from satview.capture.sim.parts.threads import Body, Thread
 from satview.capture.sim.parts.truth import Truth, describe
 from satview.capture.triggered import TriggeredOutput, TriggerWatch, recorder_writer
@@ -234,6 +234,7 @@ class Capture:
         needs_privilege: Programs that attach handlers need I/O privilege, as on a target; False waives it.
         qst: Write the kernel's ring as a QST file of this form, without a logger; None = a .kev file.
         bounds: Of the files that triggers of a ring end as; None = one file, of as many buffers as the kernel has.
+        target: Another one than release, CPUs and skew say.
         pace: Simulated seconds per real second, for files that grow while somebody watches; 0 = as fast as it can.
     """
 
@@ -257,6 +258,7 @@ class Capture:
     load_function: FunctionLoader | None = None
     qst: QstForm | None = None
     bounds: Bounds | None = None
+    target: Target | None = None
 
 
 def run(
@@ -284,7 +286,9 @@ def run(
     """
     workload = capture.workload if isinstance(capture.workload, Workload) else find(capture.workload)
     path = Path(path)
-    here = target(capture.release, capture.cpus or workload.cpus, capture.sys_release, capture.skew_ns)
+    here = capture.target or target(
+        capture.release, capture.cpus or workload.cpus, capture.sys_release, capture.skew_ns
+    )
     kernel = Kernel(replace(here, needs_privilege=capture.needs_privilege), capture.seed)
     machine = kernel.machine
     begin = machine.now

@@ -25,6 +25,8 @@ from satview.store.problems import Problems
 from satview.store.tables import BufferTable, EventTable, Fragments, ProcessTable, StateIndex, ThreadTable
 
 SSH_PID: Final = "CAPTURE_SSH_PID"  # key in a header: the process that sent the trace while it was captured
+PREDICTED_FROM, PREDICTED_CHANGES = "PREDICTED_FROM", "PREDICTED_CHANGES"
+"""Keys in the header of a trace that nobody recorded: which one it was predicted from, and what was changed."""
 OF_CAPTURE: Final = " (of this capture)"  # behind the name of that process
 LOGGER: Final = "tracelogger"  # name of the program that writes traces: what it did is apart from what they are about
 

@@ -40,6 +40,7 @@ READS = {
     "tracelogger --events 1000 --workload work.py -f OUT": ["work.py"],
     "traceprinter a.kev -o OUT": ["a.kev", "a.kev.marks.json"],
     "traceprinter -f a.kev -o OUT": ["a.kev"],
+    "whatif a.kev --changes changes.toml -c timing.toml -o OUT": ["a.kev", "changes.toml", "timing.toml"],
     "a.kev --compare b.kev --user-events u.xml --session s.satsession --screenshot OUT":
         ["a.kev", "a.kev.marks.json", "b.kev", "b.kev.marks.json", "u.xml", "./s.satsession"],
 }  # fmt: skip
@@ -57,6 +58,8 @@ def folder(tmp_path_factory):
     (found / "r.satrules").write_text("ADDALLCLASSES\nADDCLASSEVHANDLER COMM CALL handlers.py:all\n")
     (found / "s.rules").write_text("ADDALLCLASSES\n")
     (found / "limits.toml").write_text("[starvation]\nenabled = false\n")
+    (found / "changes.toml").write_text("cpus = 2\n")
+    (found / "timing.toml").write_text("")
     (found / "targets.toml").write_text('[rig]\naddress = "ssh://rig"\n')
     (found / "control.py").write_text("def main():\n    yield from ()\n")
     (found / "work.py").write_text("def setup(kernel):\n    pass\n")

@@ -17,7 +17,7 @@ from satview.cli.shared.progress import open_trace
 from satview.store.doubts import outside_record, outside_words, trusted_duration_ns, trusted_window
 from satview.store.problems import KINDS, Problem
 from satview.store.recorded_marks import recorded_marks
-from satview.store.trace import Trace
+from satview.store.trace import PREDICTED_CHANGES, PREDICTED_FROM, Trace
 from satview.timeline.state_lanes import contradicted_runs
 
 _MARKS_SHOWN: Final = 5
@@ -105,6 +105,12 @@ def info(trace: Trace) -> dict[str, Any]:
     }
 
 
+def _predicted(trace: Trace) -> str:
+    """Return what a trace that nobody recorded was predicted from; empty for others."""
+    source, changes = trace.header.get(PREDICTED_FROM), trace.header.get(PREDICTED_CHANGES)
+    return f"from {source}, with {changes}" if source else ""
+
+
 def print_page(trace: Trace) -> None:
     """Print the description as text."""
     reported = info(trace)
@@ -121,6 +127,7 @@ def print_page(trace: Trace) -> None:
         ),
         ("Captured with", trace.header.get("TRACELOGGER_ARGS")),
         ("Captured from", _target(trace)),
+        ("Predicted", _predicted(trace)),
         (
             "CPUs",
             f"{reported['cpus']}"

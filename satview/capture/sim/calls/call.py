@@ -33,6 +33,7 @@ __all__ = [
 def effective_priority(thread: Thread) -> int:
     """Return the priority a thread is due: its own, or that of the most urgent one it keeps waiting."""
     waiting = [waiter.priority for lock in thread.held if lock.inherit for waiter in lock.waiters]
+    waiting += [lock.ceiling for lock in thread.held]
     channel = thread.received_from
     if channel is not None and not channel.fixed_priority and thread.state != "RECEIVE":
         waiting += [message.client.priority for message in channel.senders]

@@ -70,6 +70,8 @@ def hand_on(kernel: KernelServices, cpu: Cpu, mutex: Mutex) -> None:
     if mutex.waiters:
         new = mutex.take_best()
         _acquire(kernel, new, mutex)
+        if mutex.ceiling:
+            pass_on_priority(kernel, cpu, new)
         kernel.wake(cpu, new, waker=old)
     if old is not None and old.state != "DEAD":
         pass_on_priority(kernel, cpu, old)
@@ -123,9 +125,14 @@ class MutexLock(Call):
         mutex = self.mutex
         check_exists(kernel, cpu, thread, self, mutex)
         if mutex.owner is None and not mutex.waiters:
+            if mutex.ceiling:
+                kernel.enter(cpu, thread, self)
             _acquire(kernel, thread, mutex)
             kernel.complete(thread)
-            thread.remaining = LIBRARY_CYCLES
+            if mutex.ceiling:
+                pass_on_priority(kernel, cpu, thread)
+            else:
+                thread.remaining = LIBRARY_CYCLES
             return
         kernel.enter(cpu, thread, self)
         if mutex.owner is thread:
@@ -155,7 +162,7 @@ class MutexUnlock(Call):
         if mutex.owner is not thread:
             kernel.enter(cpu, thread, self)
             raise QnxError(Errno.EPERM, f"{mutex.label} belongs to another thread")
-        if not mutex.waiters:
+        if not mutex.waiters and not mutex.ceiling:
             _release(kernel, thread, mutex)
             kernel.complete(thread)
             thread.remaining = LIBRARY_CYCLES

@@ -40,11 +40,16 @@ class SyncObject:
 
 
 class Mutex(SyncObject):
-    """A mutex; `inherit=False` makes one without priority inheritance."""
+    """A mutex; `inherit=False` makes one without priority inheritance.
 
-    def __init__(self, name: str, inherit: bool = True) -> None:
+    Attributes:
+        ceiling: Priority at which whoever holds it runs, at least: the kernel locks and unlocks it then; 0 = none.
+    """
+
+    def __init__(self, name: str, inherit: bool = True, ceiling: int = 0) -> None:
         super().__init__(name)
         self.inherit = inherit
+        self.ceiling = ceiling
         self.owner: Thread | None = None
 
     def owner_word(self) -> int:

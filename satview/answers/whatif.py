@@ -1,0 +1,208 @@
+"""What would have happened if: the activities of a trace, of its unchanged replay, and of a replay with changes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from satview.answers.frames import Texts
+from satview.answers.table import Column, Kind, Question, Source, Table
+from satview.store.trace import Trace
+
+_Floats = NDArray[np.float64]
+GOOD: Final = 0.02
+POOR: Final = 0.1
+"""Errors of the unchanged replay up to which it fits well, and above which it does not fit."""
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """Responses of one activity, in ns: median and 99 % recorded, replayed unchanged, and predicted; -1 = none."""
+
+    activity: str
+    counts: tuple[int, int, int]
+    medians_ns: tuple[int, int, int]
+    p99s_ns: tuple[int, int, int]
+
+    @property
+    def errors(self) -> tuple[float, float]:
+        """How far the unchanged replay is off in the median and in 99 %, as shares; nan if it never came."""
+        return _error(self.medians_ns), _error(self.p99s_ns)
+
+
+def _error(times_ns: tuple[int, int, int]) -> float:
+    recorded, replayed, _ = times_ns
+    return abs(replayed - recorded) / max(recorded, 1) if replayed >= 0 else float("nan")
+
+
+_COLUMNS: Final = (
+    Column("activity", Kind.TEXT, "what is done again and again, as in `satview late`", "Activity"),
+    Column("count", Kind.COUNT, "how often it was done", "Count"),
+    Column("median", Kind.DURATION, "half of the responses are not longer", "Median"),
+    Column("replayed_median", Kind.DURATION, "the same of the unchanged replay", "Replayed", is_nullable=True),
+    Column("median_error", Kind.SHARE, "how far the unchanged replay is off", "Error"),
+    Column("p99", Kind.DURATION, "99 % of the responses are not longer", "99 %"),
+    Column("replayed_p99", Kind.DURATION, "the same of the unchanged replay", "Replayed 99 %", is_nullable=True),
+    Column("p99_error", Kind.SHARE, "how far the unchanged replay is off in 99 %", "Error 99 %"),
+    Column("fit", Kind.TEXT, f"`good`: both errors are at most {GOOD:.0%}; `poor`: one is above {POOR:.0%}; `fair`",
+           "Fit"),
+)  # fmt: skip
+FIT: Final = Question(
+    "whatif_fit",
+    "Unchanged replay",
+    "How well does the trace fit when it runs again on the simulated kernel?",
+    _COLUMNS,
+    "",
+    "The trace has no activities to compare.",
+    "fit",
+)
+PREDICTION: Final = Question(
+    "whatif",
+    "Prediction",
+    "What would have happened?",
+    (
+        *_COLUMNS[:4],
+        Column("predicted_count", Kind.COUNT, "how often it would have been done", "Predicted count"),
+        Column("predicted_median", Kind.DURATION, "with the changes", "Predicted", is_nullable=True),
+        Column("median_change", Kind.FIGURE, "predicted against replayed, in percent", "Change %"),
+        _COLUMNS[4],
+        *_COLUMNS[5:7],
+        Column("predicted_p99", Kind.DURATION, "with the changes", "Predicted 99 %", is_nullable=True),
+        Column("p99_change", Kind.FIGURE, "predicted against replayed in 99 %, in percent", "Change 99 %"),
+        *_COLUMNS[7:],
+    ),
+    "",
+    FIT.empty,
+    "fit",
+)
+SHOWN: Final = tuple(
+    column.name for column in PREDICTION.columns if column.name not in ("predicted_count", "replayed_p99")
+)
+"""Columns of a prediction that people see; programs see all."""
+SEARCH: Final = Question(
+    "whatif_search",
+    "Candidates",
+    "Which of these keep all deadlines?",
+    (
+        Column("change", Kind.TEXT, "what is changed", "Change"),
+        Column("outcome", Kind.TEXT, "`holds`: no deadline is missed; `missed`; `failed`: it cannot run", "Outcome"),
+        Column("misses", Kind.COUNT, "instances that miss their deadlines", "Misses"),
+        Column("tightest", Kind.TEXT, "the activity that misses most, or comes closest to its deadline", "Tightest"),
+        Column("margin", Kind.FIGURE, "its deadline less its longest response, in ms", "Margin ms"),
+        Column("median_error", Kind.SHARE, "how far its unchanged replay is off in the median", "Error"),
+        Column("p99_error", Kind.SHARE, "the same in 99 %", "Error 99 %"),
+    ),
+    "",
+    "There is no candidate.",
+)  # fmt: skip
+SENSITIVITY: Final = Question(
+    "whatif_sensitivity",
+    "What helps",
+    "Where does saved work shorten the responses most?",
+    (
+        Column("process", Kind.TEXT, "whose work is a tenth less", "Process"),
+        Column("saved", Kind.DURATION, "work that is saved within the trace", "Saved"),
+        Column("gain", Kind.FIGURE, "how much shorter the mean response is, in us", "Mean shorter by us"),
+        Column("gain_p99", Kind.FIGURE, "how much shorter 99 % of the responses are, in us", "99 % shorter by us"),
+        Column("leverage", Kind.FIGURE, "microseconds of all responses together for each one saved", "Per saved us"),
+    ),
+    "",
+    "No process works long enough.",
+    note="against the unchanged replay; below a tenth of the median's error it is chance",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """One candidate of a search; `margin_ns` is negative where a deadline is missed."""
+
+    change: str
+    outcome: str
+    misses: int
+    tightest: str
+    margin_ns: int
+    errors: tuple[float, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Leverage:
+    """What a process that works a tenth less does for an activity."""
+
+    process: str
+    saved_ns: int
+    mean_gain_ns: float
+    p99_gain_ns: int
+    count: int
+
+
+def candidates_table(trace: Trace, candidates: Sequence[Candidate]) -> Table:
+    """Return the candidates of a search, in their order."""
+    margins = np.array([candidate.margin_ns / 1e6 for candidate in candidates], np.float64)
+    values: dict[str, Source] = {
+        name: Texts.of([getattr(candidate, name) for candidate in candidates])
+        for name in ("change", "outcome", "tightest")
+    }
+    values |= {"misses": np.array([candidate.misses for candidate in candidates], np.int64), "margin": margins,
+               "median_error": np.array([candidate.errors[0] for candidate in candidates], np.float64),
+               "p99_error": np.array([candidate.errors[1] for candidate in candidates], np.float64)}  # fmt: skip
+    return Table(SEARCH, trace, values, texts={"margin": _figure(margins, "+.3f")}, place="")
+
+
+def sensitivity_table(trace: Trace, found: Sequence[Leverage]) -> Table:
+    """Return where saved work helps most, the best first."""
+    ordered = sorted(found, key=lambda entry: -entry.mean_gain_ns * entry.count / max(entry.saved_ns, 1))
+    figures = {
+        "gain": np.array([entry.mean_gain_ns / 1e3 for entry in ordered], np.float64),
+        "gain_p99": np.array([entry.p99_gain_ns / 1e3 for entry in ordered], np.float64),
+        "leverage": np.array(
+            [entry.mean_gain_ns * entry.count / max(entry.saved_ns, 1) for entry in ordered], np.float64
+        ),
+    }
+    values: dict[str, Source] = {"process": Texts.of([entry.process for entry in ordered]), **figures}
+    values["saved"] = np.array([trace.clock.cycles_of(entry.saved_ns) for entry in ordered], np.int64)
+    texts = {name: _figure(column, "+.2f") for name, column in figures.items()}
+    return Table(SENSITIVITY, trace, values, texts=texts, place="")
+
+
+def comparison(trace: Trace, compared: Sequence[Compared], *, has_prediction: bool) -> Table:
+    """Return what was recorded beside its unchanged replay, and beside the prediction if there is one."""
+
+    def cycles(times_ns: list[int]) -> NDArray[np.int64]:
+        return np.array([trace.clock.cycles_of(ns) if ns >= 0 else -1 for ns in times_ns], np.int64)
+
+    def change(times_ns: tuple[int, int, int]) -> float:
+        _, replayed, predicted = times_ns
+        return 100 * (predicted / max(replayed, 1) - 1) if min(replayed, predicted) >= 0 else float("nan")
+
+    changes = {"median_change": np.array([change(entry.medians_ns) for entry in compared], np.float64),
+               "p99_change": np.array([change(entry.p99s_ns) for entry in compared], np.float64)}  # fmt: skip
+    values: dict[str, Source] = {"activity": Texts.of([entry.activity for entry in compared]),
+              "fit": Texts.of([_fit(entry) for entry in compared]),
+              "count": np.array([entry.counts[0] for entry in compared], np.int64),
+              "predicted_count": np.array([entry.counts[2] for entry in compared], np.int64)}  # fmt: skip
+    for number, prefix in enumerate(("", "replayed_", "predicted_")):
+        values[f"{prefix}median"] = cycles([entry.medians_ns[number] for entry in compared])
+        values[f"{prefix}p99"] = cycles([entry.p99s_ns[number] for entry in compared])
+    values["median_error"] = np.array([entry.errors[0] for entry in compared], np.float64)
+    values["p99_error"] = np.array([entry.errors[1] for entry in compared], np.float64)
+    values |= changes
+    question = PREDICTION if has_prediction else FIT
+    names = {column.name for column in question.columns}
+    shown = {name: column for name, column in values.items() if name in names}
+    texts = {name: _figure(changes[name], "+.1f") for name in names & changes.keys()}
+    return Table(question, trace, shown, texts=texts, place="")
+
+
+def _figure(values: _Floats, form: str) -> Callable[[int], str]:
+    return lambda row: "" if np.isnan(values[row]) else f"{values[row]:{form}}"
+
+
+def _fit(entry: Compared) -> str:
+    errors = entry.errors
+    if not max(errors) <= POOR:
+        return "poor"
+    return "good" if max(errors) <= GOOD else "fair"

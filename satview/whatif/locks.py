@@ -1,0 +1,226 @@
+"""Locks that a trace does not show: nobody had to wait for them, so that the library took them without the kernel.
+
+A trace shows the lock of whoever waits, and the unlock of whoever another one waits for. What is seen of a mutex in
+some rounds of a piece of work is taken to happen in all rounds of it, at the same place.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+import numpy as np
+
+from satview.whatif.steps import (
+    Await,
+    AwaitInterrupt,
+    Every,
+    Lock,
+    Programs,
+    Receive,
+    Send,
+    Sleep,
+    Step,
+    Unlock,
+    Wait,
+    Work,
+)
+
+LEAST_SEEN: Final = 2
+"""Rounds in which a mutex is seen, from which on it is taken to be used in all."""
+_WAITS: Final = (Await, AwaitInterrupt, Every, Receive, Send, Sleep, Wait)
+_BEGIN_ROUNDS: Final = (Await, AwaitInterrupt, Every, Receive, Sleep, Wait)
+_Key = tuple[object, ...]
+
+
+@dataclass(slots=True)
+class _Piece:
+    """The steps between two waits.
+
+    Attributes:
+        key: What pieces of other rounds have in common with it.
+        first, last: Positions in its list of steps, from and to.
+        kept: Mutexes that stay as they are seen: held over a wait.
+    """
+
+    key: _Key
+    steps: list[Step]
+    first: int
+    last: int
+    kept: set[int] = field(default_factory=set)
+
+
+@dataclass(slots=True)
+class _Seen:
+    """What is seen of one mutex in all rounds of a piece of work, in ns of work: from its begin, and to its end."""
+
+    rounds: int = 0
+    locks: list[int] = field(default_factory=list)
+    unlocks: list[int] = field(default_factory=list)
+    to_end: list[int] = field(default_factory=list)
+    holds: list[int] = field(default_factory=list)
+
+    def note(self, lock: int, unlock: int, length: int) -> None:
+        """Note a round, with -1 for what is not seen in it."""
+        self.rounds += 1
+        if lock >= 0:
+            self.locks.append(lock)
+        if unlock >= 0:
+            self.unlocks.append(unlock)
+            self.to_end.append(length - unlock)
+        if 0 <= lock <= unlock:
+            self.holds.append(unlock - lock)
+
+    def lock_at(self) -> int:
+        """Return where the mutex is locked; at the begin if no round shows it."""
+        return int(np.median(self.locks)) if self.locks else 0
+
+    def unlock_at(self, lock: int, length: int, usual_hold: int) -> int:
+        """Return where it is unlocked: as far from the lock, or from the end, as varies less."""
+        if self.holds:
+            return lock + int(np.median(self.holds))
+        if not self.unlocks:
+            return lock + usual_hold if usual_hold >= 0 else length
+        if np.ptp(self.to_end) <= np.ptp(self.unlocks):
+            return length - int(np.median(self.to_end))
+        return int(np.median(self.unlocks))
+
+
+def with_unseen_locks(programs: Programs) -> int:
+    """Add the locks and unlocks that are not seen to the steps; return how many rounds got a lock that none shows."""
+    pieces = [piece for steps, owner in _lists(programs) for piece in _pieces(programs, steps, owner)]
+    _keep_held_over_waits(pieces)
+    seen: dict[tuple[_Key, int], _Seen] = defaultdict(_Seen)
+    holds: dict[int, list[int]] = defaultdict(list)
+    for piece in pieces:
+        length, found = _found(piece)
+        for thing, (lock, unlock) in found.items():
+            seen[piece.key, thing].note(lock, unlock, length)
+    by_key: dict[_Key, list[int]] = defaultdict(list)
+    for (key, thing), what in seen.items():
+        holds[thing] += what.holds or ([unlock - what.lock_at() for unlock in what.unlocks])
+        if what.rounds >= LEAST_SEEN:
+            by_key[key].append(thing)
+    usual = {thing: max(0, int(np.median(lengths))) for thing, lengths in holds.items() if lengths}
+    added = 0
+    for piece in reversed(pieces):  # so that positions of those before stay
+        length, found = _found(piece)
+        things = sorted({*found, *by_key.get(piece.key, ())} - piece.kept)
+        places = []
+        for thing in things:
+            lock, unlock = found.get(thing, (-1, -1))
+            what = seen[piece.key, thing]
+            added += thing not in found
+            lock = lock if lock >= 0 else min(what.lock_at(), length if unlock < 0 else unlock)
+            unlock = unlock if unlock >= 0 else what.unlock_at(lock, length, usual.get(thing, -1))
+            places.append((thing, lock, min(max(lock, unlock), length)))
+        if places:
+            piece.steps[piece.first : piece.last] = _rebuilt(piece.steps[piece.first : piece.last], places)
+    return added
+
+
+def _keep_held_over_waits(pieces: Sequence[_Piece]) -> None:
+    """Find mutexes that are held over a wait: locked in one piece, unlocked in the next, most times it shows."""
+    found = [_found(piece)[1] for piece in pieces]
+    held: dict[tuple[_Key, int], list[int]] = defaultdict(list)
+    alone: dict[tuple[_Key, int], int] = defaultdict(int)
+    for at, piece in enumerate(pieces[:-1]):
+        for thing, (lock, unlock) in found[at].items():
+            if lock < 0 or unlock >= lock:
+                continue
+            after = pieces[at + 1]
+            next_lock, next_unlock = found[at + 1].get(thing, (-1, -1))
+            is_held = after.steps is piece.steps and after.first == piece.last + 1
+            is_held &= next_unlock >= 0 and not 0 <= next_lock <= next_unlock
+            if is_held:
+                held[piece.key, thing].append(at)
+            else:
+                alone[piece.key, thing] += 1
+    for (key, thing), positions in held.items():
+        if len(positions) >= max(LEAST_SEEN, alone[key, thing]):
+            for at in positions:
+                pieces[at].kept.add(thing)
+                pieces[at + 1].kept.add(thing)
+
+
+def _lists(programs: Programs) -> Iterator[tuple[list[Step], _Key]]:
+    """Return all lists of steps, with what they are the work of."""
+    for thread in programs.threads:
+        yield thread.steps, ("thread", thread.row)
+    for message in programs.messages:
+        if message.steps:
+            yield message.steps, ("message", message.pid, message.first_word if message.first_word < _TEXT else 0)
+    for number, stream in enumerate(programs.streams):
+        for work in stream.works:
+            yield work, ("stream", number)
+
+
+_TEXT: Final = 1 << 32  # first words of messages are what they ask for
+
+
+def _pieces(programs: Programs, steps: list[Step], owner: _Key) -> Iterator[_Piece]:
+    """Return the pieces of work between the waits of a list, as far as there is anything in them."""
+    begin, waits, key = 0, 0, (*owner, 0, "")
+    for at, step in enumerate([*steps, None]):
+        if step is not None and not isinstance(step, _WAITS):
+            continue
+        if at > begin:
+            yield _Piece(key, steps, begin, at)
+        if step is None:
+            return
+        waits = 0 if isinstance(step, _BEGIN_ROUNDS) else waits + 1
+        key = (*owner, waits, type(step).__name__, *_target(programs, step))
+        begin = at + 1
+
+
+def _target(programs: Programs, step: Step) -> tuple[object, ...]:
+    if isinstance(step, Send):
+        message = programs.messages[step.message]
+        return message.pid, message.first_word
+    return (step.thing,) if isinstance(step, Await) else ()
+
+
+def _found(piece: _Piece) -> tuple[int, dict[int, tuple[int, int]]]:
+    """Return the work of a piece in ns, and by mutex after how much of it the first lock and unlock are; -1 = none."""
+    now = 0
+    out: dict[int, tuple[int, int]] = {}
+    for step in piece.steps[piece.first : piece.last]:
+        if isinstance(step, Work):
+            now += step.ns
+        elif isinstance(step, (Lock, Unlock)) and step.thing in piece.kept:
+            continue
+        elif isinstance(step, Lock):
+            out[step.thing] = (now, out.get(step.thing, (-1, -1))[1])
+        elif isinstance(step, Unlock):
+            out[step.thing] = (out.get(step.thing, (-1, -1))[0], now)
+    return now, out
+
+
+def _rebuilt(steps: Sequence[Step], places: Sequence[tuple[int, int, int]]) -> list[Step]:
+    """Return the steps of a piece with mutexes locked and unlocked after so much of its work."""
+    changes: list[tuple[int, int, Step]] = []
+    for order, (thing, lock, unlock) in enumerate(places):
+        changes += [(lock, order, Lock(thing)), (unlock, len(places) + order, Unlock(thing))]
+    changes.sort(key=lambda change: change[:2])
+    moved = {thing for thing, _, _ in places}
+    out: list[Step] = []
+    now = 0
+    for step in steps:
+        if isinstance(step, (Lock, Unlock)) and step.thing in moved:
+            continue
+        if isinstance(step, Work):
+            end = now + step.ns
+            while changes and changes[0][0] < end:
+                at, _, change = changes.pop(0)
+                if at > now:
+                    out.append(Work(at - now))
+                    now = at
+                out.append(change)
+            if end > now:
+                out.append(Work(end - now))
+            now = end
+        else:
+            out.append(step)
+    return out + [change for _, _, change in changes]

@@ -1,0 +1,1012 @@
+"""A trace as programs: the steps of each thread, and for each message and pulse the steps of whoever received it.
+
+What a server does from a receipt to its next MsgReceive() is charged to the message, so that any thread of a pool can
+do it. User code is the time between two events of a CPU of which the second one enters the kernel, in nanoseconds.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from satview.analysis.partitions import first_budgets, partition_names, partition_title
+from satview.base.errors import UsageError
+from satview.base.safe_text import counted
+from satview.base.time_text import format_duration
+from satview.events import wire
+from satview.events.kernel_calls import call_numbers
+from satview.events.spec import Release
+from satview.events.states import DEAD, NOT_A_STATE, READY, RUNNING, STATE_BY_NAME, STATE_BY_VALUE
+from satview.linkage import actors, pulses
+from satview.linkage.calls import exits_of
+from satview.linkage.interrupts import handlers
+from satview.linkage.latencies import Latencies, deliveries, latencies
+from satview.linkage.mutexes import entries_of
+from satview.linkage.rows import comm_words, rows_of_codes, rows_where, thread_rows
+from satview.linkage.states import following, state_values
+from satview.linkage.table import NO_EVENT, OPEN
+from satview.linkage.transactions import Transactions, transactions
+from satview.linkage.waits import Waits, waits
+from satview.linkage.whole import is_whole
+from satview.store.arguments import argument, argument_under, arguments
+from satview.store.losses import idle_threads, losses
+from satview.store.trace import Trace
+from satview.whatif.locks import with_unseen_locks
+from satview.whatif.steps import (
+    Await,
+    AwaitInterrupt,
+    Begin,
+    InterruptLine,
+    Lock,
+    Mark,
+    Message,
+    PartitionShare,
+    Programs,
+    Receive,
+    Reply,
+    Send,
+    SendPulse,
+    Signal,
+    Sleep,
+    Step,
+    Stream,
+    Thing,
+    ThreadProgram,
+    TimerSource,
+    Unlock,
+    Unmask,
+    Wait,
+    Work,
+)
+
+MOST_NS: Final = 1_000_000_000_000
+"""Time that a replay lasts at most, simulated."""
+MOST_STEPS: Final = 2_000_000
+"""Of all threads together: what the simulated kernel replays in some minutes."""
+_FOR_EVER_NS: Final = 1 << 50
+_BEGUN: Final = -2  # instead of the number of a call: the wait in which a thread is as the trace begins
+_LATER_NS: Final = 1_000_000_000  # a sleep that ends nobody knows when ends after the trace
+USER_NS: Final = 525
+"""User code that the simulated kernel adds behind each call: recorded time is that much longer than the work in it."""
+_Ints = NDArray[np.int64]
+_CLASS: Final = wire.WireClass
+_ALL_CODES: Final = np.arange(wire.CODE_COUNT)
+_CALL_FORM: Final = wire.KER_EXIT_OFFSET | wire.KER_INT_OFFSET
+_IS_CALL: Final = _ALL_CODES >> wire.CLASS_SHIFT == _CLASS.KER_CALL
+_IS_ENTRY: Final = _IS_CALL & (_ALL_CODES & _CALL_FORM == 0)
+_IS_EXIT: Final = _IS_CALL & (_ALL_CODES & _CALL_FORM != 0)
+_IS_USER_EVENT: Final = _ALL_CODES >> wire.CLASS_SHIFT == _CLASS.USER
+_IS_KERNEL: Final = _IS_ENTRY | (_ALL_CODES >> wire.CLASS_SHIFT == _CLASS.INT)  # the kernel goes on behind it
+_INTERRUPT_ENTRIES: Final = tuple(wire.code(_CLASS.INT, event) for event in (1, 5))
+_DELIVERY: Final = wire.code(_CLASS.INT, 7)
+_RECEIPT: Final = wire.code(_CLASS.COMM, 2)
+_ANSWERS: Final = (wire.code(_CLASS.COMM, 10), wire.code(_CLASS.COMM, 11))
+SPORADIC: Final = 4
+BEAT_NS: Final = 1_000_000  # of the time slices of 8.0, which has no clock interrupt
+_LONG_NS: Final = 10_000  # between two events of a CPU: longer than the kernel needs
+_SLICE_NS: Final = 3_500_000  # of round robin, less half a tick
+_MOST_LEVELS: Final = 40  # of priorities that follow from who preempts whom
+_LEAST_TICK_NS, _MOST_TICK_NS = 10_000, 1_000_000_000  # that a clock interrupt may have
+_LEAST_FALLS: Final = 2
+_MOST_RUNS: Final = 12  # before a rise
+_NEAR_NS: Final = 100_000  # lengths that are taken to be the same
+_IPIS: Final = tuple(wire.code(_CLASS.SYSTEM, event) for event in (16, 528))
+_SEND: Final = STATE_BY_NAME["SEND"].value
+_REPLY: Final = STATE_BY_NAME["REPLY"].value
+_SLEEP: Final = STATE_BY_NAME["NANOSLEEP"].value
+_RECEIVE: Final = STATE_BY_NAME["RECEIVE"].value
+_MUTEX: Final = STATE_BY_NAME["MUTEX"].value
+_CONDVAR: Final = STATE_BY_NAME["CONDVAR"].value
+_SEM: Final = STATE_BY_NAME["SEM"].value
+_INTR: Final = STATE_BY_NAME["INTR"].value
+_SENDS: Final = ("MSG_SENDV", "MSG_SENDVNC")
+_RECEIVES: Final = ("MSG_RECEIVEV", "MSG_RECEIVEPULSEV")
+_REPLIES: Final = ("MSG_REPLYV", "MSG_ERROR")
+_MESSAGE_CALLS: Final = frozenset((*_SENDS, *_RECEIVES, *_REPLIES))
+_LOW: Final = 0xFFFFFFFF
+_GIVES: Final = {"SYNC_SEM_POST": _SEM, "SYNC_CONDVAR_SIGNAL": _CONDVAR, "SYNC_MUTEX_UNLOCK": _MUTEX}
+_SYNC_CALLS: Final = frozenset((*_GIVES, "SYNC_MUTEX_LOCK", "SYNC_SEM_WAIT", "SYNC_CONDVAR_WAIT"))
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """What a thread received at a channel: a message, or a pulse by its stream and number; neither if not known."""
+
+    chid: int
+    message: int = -1
+    pulse: tuple[int, int] | None = None
+
+
+Item = tuple[str, Step | Receipt | None]  # `wait` and `receive` end what goes before; `step`, `begin`, `end` do not
+TimedItem = tuple[int, str, Step | Receipt | None]  # after so many cycles of user code
+
+
+def programs_of(trace: Trace) -> Programs:
+    """Return the programs of a trace.
+
+    Raises:
+        UsageError: Nothing can be replayed: another system, no kernel calls or states, too much.
+    """
+    if trace.release not in (Release.QNX_6, Release.QNX_6_6, Release.QNX_7, Release.QNX_8) or trace.axis is not None:
+        raise UsageError(f"{trace.path.name}: only a kernel event trace of one QNX target can be replayed")
+    lacks = [what for what, table in (("kernel calls", _IS_ENTRY), ("states of threads", _STATES))
+             if not trace.code_counts[table].any()]  # fmt: skip
+    if lacks:
+        raise UsageError(f"{trace.path.name}: it has no {' and no '.join(lacks)}, so that there is nothing to replay")
+    return _Builder(trace).build()
+
+
+_STATES: Final = wire.are_of_threads(_ALL_CODES)
+
+
+class _Builder:
+    """Turns one trace into programs."""
+
+    def __init__(self, trace: Trace) -> None:
+        self.trace, self.events = trace, trace.events
+        self.begin = max(int(self.events.time_cycles[0]), trace.dump_end_cycles)
+        length_ns = self.ns(int(self.events.time_cycles[-1]) - self.begin)
+        if length_ns > MOST_NS:
+            raise UsageError(f"{trace.path.name}: it lasts {format_duration(length_ns)}, more than "
+                             f"{format_duration(MOST_NS)}; cut out a part (satview filter --range)")  # fmt: skip
+        self.numbers = call_numbers(trace.release)
+        self.waits = waits(trace)
+        self.notes: Counter[str] = Counter()
+        self.messages: list[Message] = []
+        self.streams: list[Stream] = []
+        self.things: list[Thing] = []
+        self.thing_of: dict[tuple[int, int], int] = {}
+        self.unfinished: set[int] = set()  # identities of lists of steps
+        self.givers, self.ended = self._woken()
+
+    def ns(self, cycles: int) -> int:
+        """Return a length in nanoseconds."""
+        return self.trace.clock.duration_ns(int(cycles))
+
+    def after_begin_ns(self, row: int) -> int:
+        """Return when an event was, after the begin."""
+        return max(0, self.ns(int(self.events.time_cycles[row]) - self.begin))
+
+    # Tables that the steps are read from.
+
+    def code_numbers(self, *names: str) -> list[int]:
+        """Return the numbers of kernel calls that the release has."""
+        return [self.numbers[name] for name in names if name in self.numbers]
+
+    def _clock(self) -> tuple[int, int, int]:
+        """Return number of the clock interrupt (-1 = none), its period, and when it came last before the begin."""
+        rows = rows_of_codes(self.trace, *_INTERRUPT_ENTRIES)
+        found = self.waits
+        woken = found.end_row[(found.value == _SLEEP) & (found.end_row < OPEN)]
+        if self.trace.release is Release.QNX_8 or not len(rows):
+            return -1, 0, self._beat_offset_ns()
+        vectors = self.trace.payloads.column(rows, 0)
+        causes = vectors[np.maximum(np.searchsorted(rows, woken) - 1, 0)] if len(woken) else vectors
+        clock = int(np.bincount(np.unique(causes, return_inverse=True)[1].reshape(-1)).argmax())
+        clock = int(np.unique(causes)[clock])
+        times = self.events.time_cycles[rows[vectors == clock]]
+        if len(times) < 3:
+            return clock, 1_000_000, 0
+        usual = float(np.median(np.diff(times)))
+        if not self.trace.clock.cycles_of(_LEAST_TICK_NS) <= usual <= self.trace.clock.cycles_of(_MOST_TICK_NS):
+            return clock, 1_000_000, 0
+        count = max(1, round(int(times[-1] - times[0]) / usual))
+        tick = int(times[-1] - times[0]) / count
+        late = (times - times[0]) - np.round((times - times[0]) / tick) * tick
+        phase = (float(times[0]) - self.begin + float(late.min())) % tick  # of the first tick after the begin
+        period_ns = self.ns(1_000_000) * tick / 1_000_000 if tick else 0.0
+        return clock, round(period_ns), round(period_ns - self.ns(round(phase)))
+
+    def _beat_offset_ns(self) -> int:
+        """Return when the silent beat of 8.0 came last before the begin: a sporadic thread loses its priority on it."""
+        rows = self.trace.states.event
+        (priority, known), (policy, _) = arguments(self.trace, rows, "priority", "policy")
+        runs = (state_values(self.trace) == RUNNING) & known & (policy == SPORADIC)
+        thread = self.events.thread[rows]
+        falls = np.flatnonzero(runs[1:] & runs[:-1] & (priority[1:] < priority[:-1]) & (thread[1:] == thread[:-1])) + 1
+        if not len(falls):
+            return 0
+        moments = [self.ns(int(time) - self.begin) % BEAT_NS for time in self.events.time_cycles[rows[falls]].tolist()]
+        around = np.array([(moment - moments[0] + BEAT_NS // 2) % BEAT_NS for moment in moments], np.int64)
+        return int(-(moments[0] + int(around.min()) - BEAT_NS // 2) % BEAT_NS)
+
+    def _user_time(self) -> Callable[[_Ints, _Ints], _Ints]:
+        """Return a function (threads, rows) that gives the user code, in cycles, that each thread ran before a row."""
+        events, code = self.events, self.events.code
+        shown = np.flatnonzero(code >> wire.CLASS_SHIFT != _CLASS.CONTROL)
+        order = shown[np.argsort(events.cpu[shown], kind="stable")]
+        first, second = order[:-1], order[1:]
+        same = events.cpu[first] == events.cpu[second]
+        first, second = first[same], second[same]
+        enters = _IS_ENTRY | _IS_USER_EVENT
+        enters[list(_INTERRUPT_ENTRIES + _IPIS)] = True
+        if self.trace.release is Release.QNX_8:  # no clock interrupt, no entry of others
+            enters[[actors.TIMER, _DELIVERY]] = True
+        replayed = np.zeros(128, np.bool_)
+        replayed[self.code_numbers(*_SENDS, *_RECEIVES, *_REPLIES, *_GIVES, "SYNC_MUTEX_LOCK", "SYNC_CONDVAR_WAIT",
+                                   "SYNC_SEM_WAIT", "TIMER_TIMEOUT", "INTERRUPT_WAIT", "INTERRUPT_UNMASK",
+                                   "MSG_SEND_PULSE", "MSG_SEND_PULSEPTR")] = True  # fmt: skip
+        closes, opens = code[second], code[first]
+        in_other = _IS_ENTRY[opens] & _IS_EXIT[closes] & ~replayed[opens & 0x7F]
+        is_user = enters[closes] | _IS_EXIT[opens]
+        if len(losses(self.trace)):
+            sure = is_whole(self.trace, first, second)
+            first, second, closes, opens = first[sure], second[sure], closes[sure], opens[sure]
+            is_user, in_other = is_user[sure], in_other[sure]
+        gaps = events.time_cycles[second] - events.time_cycles[first]  # a silent beat enters the kernel unseen
+        is_user |= (gaps > self.trace.clock.cycles_of(_LONG_NS)) & ~_IS_KERNEL[opens]
+        thread = np.where(enters[closes], events.thread[second], events.thread[first]).astype(np.int64)
+        at = np.flatnonzero((is_user | in_other) & (events.time_cycles[second] > self.begin) & (thread > 0))
+        begin = np.maximum(events.time_cycles[first[at]], self.begin)
+        key = thread[at] << 32 | second[at]
+        by_thread = np.argsort(key, kind="stable")
+        key = key[by_thread]
+        total = np.concatenate(([0], np.cumsum((events.time_cycles[second[at]] - begin)[by_thread])))
+
+        def until(threads: _Ints, rows: _Ints) -> _Ints:
+            base = total[np.searchsorted(key, threads << 32)]
+            return np.asarray(total[np.searchsorted(key, threads << 32 | rows, "right")] - base)
+
+        return until
+
+    def _first_after(self, keys: _Ints, entries: _Ints) -> _Ints:
+        """Return for each entry the position of its thread's first event of some after it and before its next entry.
+
+        Args:
+            keys: int64 (m,), ascending, thread << 32 | row of these events.
+            entries: int64 (n,), ascending, the same of all entries.
+        """
+        at = np.searchsorted(keys, entries)
+        ends = np.append(entries[1:], np.iinfo(np.int64).max)
+        ends = np.where(ends >> 32 == entries >> 32, ends, (entries >> 32) + 1 << 32)
+        inside = at < len(keys)
+        inside[inside] = keys[at[inside]] < ends[inside]
+        return np.where(inside, at, -1)
+
+    # Priorities.
+
+    def _priorities(self, count: int) -> tuple[list[int], list[int]]:
+        """Return priority and policy of every thread: those that it has most often while it is blocked."""
+        rows, value = self.trace.states.event, state_values(self.trace)
+        thread = np.repeat(np.arange(count), np.diff(self.trace.states.start))
+        (priority, known), (policy, has_policy) = arguments(self.trace, rows, "priority", "policy")
+        if not known.any():
+            self.notes[
+                "Fast events have no priorities: their order follows from who preempted whom, as far as that shows."
+            ] = 1
+            return self._inferred_priorities(count)
+        calm = known & ~np.isin(value, (RUNNING, READY, _MUTEX))
+        out, policies = [10] * count, [2] * count
+        for mask in (known, calm):  # blocked states count more than others
+            at = np.flatnonzero(mask & (priority > 0) & (priority < 1 << 8))
+            pairs, size = np.unique(thread[at] << 8 | priority[at], return_counts=True)
+            for pair, _ in sorted(zip(pairs.tolist(), size.tolist(), strict=True), key=lambda entry: entry[1]):
+                out[pair >> 8] = pair & 0xFF
+        at = np.flatnonzero(has_policy & (policy > 0))
+        for number, which in zip(thread[at].tolist(), policy[at].tolist(), strict=True):
+            policies[number] = which
+        return out, policies
+
+    def _sporadic(self, row: int, program: ThreadProgram, tick_ns: int) -> tuple[int, int, int] | None:
+        """Return low priority, budget and replenishment period of a thread, as its states show them; None if not.
+
+        The budget is looked at on ticks, so that the usual run at the high priority is up to one longer. The priority
+        rises a period after one of the runs before: the length that most rises have in common.
+        """
+        rows = self.trace.states.of(row)
+        priority, known = argument(self.trace, rows, "priority")
+        value = state_values(self.trace)[int(self.trace.states.start[row]) :][: len(rows)]
+        time = self.events.time_cycles[rows]
+        is_busy = known & np.isin(value, (RUNNING, READY))
+        if not is_busy.any() or not 0 < priority[is_busy].min() < priority[is_busy].max() < 1 << 8:
+            return None
+        high, low = int(priority[is_busy].max()), int(priority[is_busy].min())
+        program.priority = high
+        runs = (value == RUNNING) & (priority == high)
+        used = np.concatenate(([0], np.cumsum(np.where(runs[:-1], np.diff(time), 0))))
+        falls = np.flatnonzero((priority[1:] == low) & (priority[:-1] == high)) + 1
+        rises = np.flatnonzero((priority[1:] == high) & (priority[:-1] == low)) + 1
+        begins = np.flatnonzero(runs)
+        if len(falls) < _LEAST_FALLS or not len(rises) or not len(begins):
+            return None
+        usual = int(np.median(np.diff(used[falls], prepend=0)))
+        budget_ns = _roundest(max(1, self.ns(usual) - (tick_ns or 1_000_000)), self.ns(usual))
+        before = np.maximum(np.searchsorted(begins, rises)[:, None] - np.arange(1, _MOST_RUNS), 0)
+        lengths = (time[rises][:, None] - time[begins[before]]).reshape(-1)
+        lengths = lengths[lengths > usual]
+        if not len(lengths):
+            return None
+        near = self.trace.clock.cycles_of(_NEAR_NS)
+        common = lengths[np.argmax([np.count_nonzero(abs(lengths - length) < near) for length in lengths.tolist()])]
+        period_ns = self.ns(int(np.median(lengths[abs(lengths - common) < near])))
+        return low, budget_ns, _roundest(max(budget_ns, period_ns - _NEAR_NS), period_ns + _NEAR_NS)
+
+    def _inferred_priorities(self, count: int) -> tuple[list[int], list[int]]:
+        """Return an order of priorities, and policies.
+
+        Who takes a CPU from another before its slice is over is above it; so is who sends later and is served first.
+        What a server does is as urgent as its clients: nothing follows for itself. A thread that runs longer
+        than a slice and never loses the CPU then has no slices.
+        """
+        events, index, value = self.events, self.trace.states.event, state_values(self.trace)
+        ends = following(self.trace)
+        is_run = (value == RUNNING) & (ends < OPEN)
+        begin, end = index[is_run], ends[is_run]
+        is_lost = np.zeros(len(events), np.bool_)  # READY of threads that ran
+        is_lost[end] = True
+        length = np.zeros(len(events), np.int64)
+        length[end] = events.time_cycles[end] - events.time_cycles[begin]
+        state = np.zeros(len(events), np.uint8)
+        state[index] = value
+        rows = np.sort(index[np.isin(value, (RUNNING, READY))])
+        order = rows[np.argsort(events.cpu[rows], kind="stable")]
+        ready, runs = order[:-1], order[1:]
+        taken = is_lost[ready] & (state[ready] == READY) & (state[runs] == RUNNING)
+        taken &= events.cpu[ready] == events.cpu[runs]
+        winner, loser = events.thread[runs[taken]].astype(np.int64), events.thread[ready[taken]].astype(np.int64)
+        slice_cycles = self.trace.clock.cycles_of(_SLICE_NS)
+        is_slice = length[ready[taken]] > slice_cycles
+        messages = transactions(self.trace)
+        servers = np.unique(messages.server)
+        is_sure = ~is_slice & ~np.isin(winner, servers) & ~np.isin(loser, (*servers, *idle_threads(self.trace)))
+        high, low = self._served_first(messages)
+        pairs, size = np.unique(np.concatenate((winner[is_sure] << 32 | loser[is_sure], high << 32 | low)),
+                                return_counts=True)  # fmt: skip
+        wins = dict(zip(pairs.tolist(), size.tolist(), strict=True))
+        above = [(pair >> 32, pair & _LOW) for pair, times in wins.items()
+                 if times > 2 * wins.get((pair & _LOW) << 32 | pair >> 32, 0)]  # fmt: skip
+        level = [10] * count
+        for _ in range(_MOST_LEVELS):
+            lower = [(high, low) for high, low in above if level[high] <= level[low] < 10 + _MOST_LEVELS]
+            for high, low in lower:
+                level[high] = level[low] + 1
+            if not lower:
+                break
+        longest = np.zeros(count, np.int64)
+        np.maximum.at(longest, events.thread[end], length[end])
+        sliced = np.isin(np.arange(count), loser[is_slice])
+        return level, np.where((longest > 2 * slice_cycles) & ~sliced, 1, 2).tolist()
+
+    @staticmethod
+    def _served_first(messages: Transactions) -> tuple[_Ints, _Ints]:
+        """Return clients whose messages were received before some that had been sent earlier, and who sent those."""
+        at = np.flatnonzero((messages.receive_row >= 0) & (messages.client > 0))
+        at = at[np.lexsort((messages.receive_row[at], messages.server_pid[at]))]
+        one, other = at[:-1], at[1:]
+        is_later = (messages.server_pid[one] == messages.server_pid[other]) & (
+            messages.send_row[one] > messages.send_row[other]
+        )
+        return messages.client[one[is_later]], messages.client[other[is_later]]
+
+    # Synchronisation objects.
+
+    def thing(self, kind: int, address: int) -> int:
+        """Return the number of an object; one address is one object, also where processes share it."""
+        name = STATE_BY_VALUE[kind].name
+        key = (kind, address)
+        if key not in self.thing_of:
+            self.thing_of[key] = len(self.things)
+            self.things.append(Thing(name, address))
+        return self.thing_of[key]
+
+    def _woken(self) -> tuple[dict[int, tuple[int, int, int]], dict[int, tuple[int, int, int]]]:
+        """Return by the row of a call that wakes, and by the row at which a wait began: (kind, address, how many).
+
+        A condition variable, semaphore or mutex is signalled by the call that is under way when the wait ends.
+        """
+        givers: dict[int, tuple[int, int, int]] = {}
+        ended: dict[int, tuple[int, int, int]] = {}
+        found, events = self.waits, self.events
+        for name, kind in _GIVES.items():
+            rows = entries_of(self.trace, name)
+            addresses = argument(self.trace, rows, "sync_p")[0]
+            if kind == _MUTEX:
+                pauses = entries_of(self.trace, "SYNC_CONDVAR_WAIT")
+                addresses = np.concatenate((addresses, argument(self.trace, pauses, "mutex_p")[0]))
+                rows = np.concatenate((rows, pauses))
+                order = np.argsort(rows, kind="stable")
+                rows, addresses = rows[order], addresses[order]
+            if not len(rows):
+                continue
+            at = np.flatnonzero((found.value == kind) & (found.end_row < OPEN))
+            end = found.end_row[at].astype(np.int64)
+            exits = exits_of(self.trace, rows).astype(np.int64)
+            exits[exits == NO_EVENT] = len(events)
+            given = _under_way(events.cpu[rows].astype(np.int64), rows.astype(np.int64), exits,
+                               events.cpu[end].astype(np.int64), end)  # fmt: skip
+            for wait, giver in zip(at[given >= 0].tolist(), given[given >= 0].tolist(), strict=True):
+                address = int(addresses[giver])
+                known = givers.get(int(rows[giver]), (kind, address, 0))
+                givers[int(rows[giver])] = (kind, address, known[2] + 1)
+                ended[int(found.row[wait])] = (kind, address, int(rows[giver]))
+        return givers, ended
+
+    # Sleeps.
+
+    def _sleep_ns(self, entries: _Ints, wait_at: _Ints, tick_ns: int) -> _Ints:
+        """Return how long each sleep was asked to last, in ns.
+
+        Fast events have no nanoseconds: what was asked for is between the sleep less a tick and the sleep, and taken to
+        be the same for all sleeps of a thread if that can be.
+
+        Args:
+            entries: Rows of TIMER_TIMEOUT.
+            wait_at: Their positions among the waits.
+            tick_ns: Period of the clock.
+        """
+        found, time = self.waits, self.events.time_cycles
+        (seconds, has_s), (rest, has_ns) = arguments(self.trace, entries, "ntime_sec", "ntime_nsec")
+        said = np.where(has_s & has_ns, seconds * 1_000_000_000 + rest, -1)
+        end = found.end_row[wait_at].astype(np.int64)
+        is_over = (end < OPEN) & (said < 0)
+        cycles = np.where(is_over, time[np.where(is_over, end, 0)] - time[found.row[wait_at]], 0)
+        high = np.array([self.ns(length) for length in cycles.tolist()], np.int64)
+        low = np.maximum(high - tick_ns, 1)
+        thread = found.thread[wait_at]
+        for number in np.unique(thread[is_over]).tolist():
+            at = np.flatnonzero(is_over & (thread == number))
+            least, most = int(low[at].max()), int(high[at].min())
+            said[at] = _roundest(least, most) if least <= most else (low[at] + high[at]) // 2
+        for unknown in np.flatnonzero(~is_over & (said < 0)).tolist():  # the trace ends before it does
+            others = said[(thread == thread[unknown]) & (said >= 0)]
+            gone = self.ns(int(time[-1] - time[found.row[wait_at[unknown]]]))
+            said[unknown] = max(gone, int(np.median(others))) if len(others) else gone + _LATER_NS
+        return np.asarray(said)
+
+    def _chids(self, rows: _Ints) -> _Ints:
+        return argument(self.trace, rows, "chid")[0]
+
+    # All together.
+
+    def build(self) -> Programs:
+        """Return the programs."""
+        trace, events = self.trace, self.events
+        clock, tick_ns, tick_offset_ns = self._clock()
+        threads = self._threads(tick_ns)
+        user = self._user_time()
+        items = _Items(self, user, tick_ns)
+        for program in threads.values():
+            self._steps_of(program, items)
+        self._finish_works()
+        timers, interrupts = self._stimuli(clock, items)
+        steps = sum(len(program.steps) for program in threads.values())
+        steps += sum(len(message.steps or ()) for message in self.messages)
+        if steps > MOST_STEPS:
+            raise UsageError(
+                f"{trace.path.name}: {counted(steps, 'step')} are more than {MOST_STEPS:,}; cut out a part"
+            )
+        if len(losses(trace)):
+            self.notes["Events are missing: what happened then is not replayed."] = 1
+        length = self.ns(int(events.time_cycles[-1]) - self.begin)
+        programs = Programs(
+            trace, self.begin, length, trace.cpu_count, tick_ns, tick_offset_ns, list(threads.values()),
+            self.messages, self.streams, timers, interrupts, self.things, self._partitions(threads), [],
+        )  # fmt: skip
+        self._set_inheritance(threads)
+        added = with_unseen_locks(programs)
+        if added:
+            self.notes["Locks that nobody waited for are taken to be where others of the same work show them."] = added
+        programs.not_shown = self._sentences()
+        for program in threads.values():
+            program.repeats = _cycle(program)
+        return programs
+
+    def _partitions(self, threads: Mapping[int, ThreadProgram]) -> list[PartitionShare]:
+        names, budgets = partition_names(self.trace), first_budgets(self.trace)
+        if not budgets:
+            return []
+        if not any(thread.partition >= 0 for thread in threads.values()):
+            self.notes["Fast events do not show who is in which partition: there are none in the replay."] = 1
+            return []
+        return [PartitionShare(number, partition_title(names, number), round(100 * share), critical_ms)
+                for number, (share, critical_ms) in sorted(budgets.items())]  # fmt: skip
+
+    def _set_inheritance(self, threads: Mapping[int, ThreadProgram]) -> None:
+        """Find which mutexes have priority inheritance: whoever gives one up runs as urgently as who waits."""
+        found, trace = self.waits, self.trace
+        index = trace.states.event
+        key = np.repeat(np.arange(len(trace.threads), dtype=np.int64) << 32, np.diff(trace.states.start)) | index
+        votes: dict[int, int] = {}
+        at = np.flatnonzero((found.value == _MUTEX) & np.isin(found.row, list(self.ended)))
+        waiting, is_known = argument(trace, found.row[at], "priority")
+        for wait, priority in zip(at[is_known].tolist(), waiting[is_known].tolist(), strict=True):
+            _, address, giver_row = self.ended[int(found.row[wait])]
+            giver = int(self.events.thread[giver_row])
+            if giver not in threads or priority <= threads[giver].priority:
+                continue  # nothing to inherit
+            last = int(np.searchsorted(key, giver << 32 | giver_row)) - 1
+            own, _ = argument(trace, index[last : last + 1], "priority")
+            thing = self.thing(_MUTEX, address)
+            votes[thing] = votes.get(thing, 0) + (1 if own[0] >= priority else -1)
+        for thing, sum_of_votes in votes.items():
+            self.things[thing].inherits = sum_of_votes >= 0
+
+    def _sentences(self) -> list[str]:
+        notes = dict(self.notes)
+        notes["Locks that nobody had to wait for leave no event: a change may make threads wait that did not."] = 1
+        notes["Work that depends on data or time, and code that polls, is repeated as it was."] = 1
+        return [text if count == 1 else f"{text} ({count:,} times)" for text, count in notes.items()]
+
+    def _threads(self, tick_ns: int) -> dict[int, ThreadProgram]:
+        trace, states = self.trace, self.trace.states
+        count = len(trace.threads)
+        priorities, policies = self._priorities(count)
+        idle = set(idle_threads(trace).tolist())
+        events_time = self.events.time_cycles
+        out: dict[int, ThreadProgram] = {}
+        partition = argument_under(trace, states.event, "partition", "partition_id")  # 6.x, later
+        is_critical = np.maximum(argument_under(trace, states.event, "sched_flags"), 0) & 1
+        for row in range(1, count):
+            first, last = int(states.start[row]), int(states.start[row + 1])
+            pid, tid = int(trace.threads.pid[row]), int(trace.threads.tid[row])
+            if row in idle or first == last or not (0 < tid < 1 << 15 and pid > 0):
+                continue
+            if events_time[states.event[first]] > self.begin:
+                self.notes["Threads that are created within the trace are there from the begin, and wait for it."] += 1
+            process = int(trace.threads.process[row])
+            program = ThreadProgram(row, pid, tid, trace.processes.names[process] or f"process-{pid}",
+                                    trace.threads.names[row], trace.thread_name(row), priorities[row], policies[row],
+            )  # fmt: skip
+            known = np.flatnonzero(partition[first:last] >= 0) + first
+            if len(known):  # a server runs in its clients' partitions: its own is the usual one
+                usual = int(np.bincount(partition[known]).argmax())
+                program.partition, program.is_critical = usual, bool(np.median(is_critical[known]) > 0)
+            if program.policy == SPORADIC:
+                program.sporadic = self._sporadic(row, program, tick_ns)
+            program.ends = int(state_values(trace)[last - 1]) == DEAD
+            out[row] = program
+        return out
+
+    def _steps_of(self, program: ThreadProgram, items: _Items) -> None:
+        """Fill in what one thread does, and what it does for what it receives."""
+        current: list[Step] = program.steps
+        done_cycles, is_behind_call = 0, False
+        for user_cycles, kind, step in items.of(program):
+            work_ns = self.ns(max(0, user_cycles - done_cycles)) - (USER_NS if is_behind_call else 0)
+            if work_ns > 0:
+                current.append(Work(work_ns))
+            done_cycles, is_behind_call = user_cycles, kind in ("receive", "wait", "step")
+            if isinstance(step, Receipt):
+                program.steps.append(Receive(step.chid))
+                current = self._work_for(step)
+                if step.message in items.before:
+                    current.append(Begin())
+            elif step is not None:
+                current.append(step)
+                if isinstance(step, Reply):
+                    self.messages[step.message].is_answered = True
+        self.unfinished.add(id(current))
+
+    def _finish_works(self) -> None:
+        """Let pulses whose work the trace ends in be worked for as the one before."""
+        for stream in self.streams:
+            for number in range(1, len(stream.works)):
+                if id(stream.works[number]) in self.unfinished:
+                    stream.works[number] = list(stream.works[number - 1])
+
+    def _work_for(self, receipt: Receipt) -> list[Step]:
+        """Return the list that is filled with what is done for what was received; nobody has it if not known."""
+        if receipt.message >= 0:
+            message = self.messages[receipt.message]
+            message.chid, message.steps = receipt.chid, []
+            return message.steps
+        if receipt.pulse is None:
+            return []
+        stream = self.streams[receipt.pulse[0]]
+        stream.chid = receipt.chid
+        return stream.works[receipt.pulse[1]]
+
+    def _stimuli(self, clock: int, items: _Items) -> tuple[list[TimerSource], list[InterruptLine]]:
+        """Return timers and interrupts with their moments."""
+        timers: dict[tuple[int, int], TimerSource] = {}
+        lines = self._lines(clock)
+        found = latencies(self.trace)
+        by_pulse = dict(zip(found.pulse_row.tolist(), range(len(found)), strict=True))
+        payload = self.trace.payloads
+        for row, stream, cause in items.stimuli:
+            code = int(self.events.code[cause]) if cause >= 0 else -1
+            at = by_pulse.get(row, -1)
+            vector = int(found.number[at]) if at >= 0 else -1
+            if vector >= 0 and vector in lines and code != actors.TIMER:
+                self._deliver(lines[vector], found, at, stream)
+                continue
+            is_timer = code == actors.TIMER
+            ident = int(payload.column(np.array([cause]), 2)[0]) if is_timer else 0
+            thread = int(self.events.thread[cause]) if is_timer else 0
+            source = timers.setdefault((stream, ident), TimerSource(stream, thread, ident, []))
+            source.moments_ns.append(self.after_begin_ns(row))
+        for at in np.flatnonzero((found.pulse_row < 0) & (found.number >= 0)).tolist():
+            if int(found.number[at]) in lines and found.thread[at] > 0:
+                self._deliver(lines[int(found.number[at])], found, at, -1 - int(found.thread[at]))
+        return list(timers.values()), list(lines.values())
+
+    def _lines(self, clock: int) -> dict[int, InterruptLine]:
+        codes = (_DELIVERY,) if self.trace.release is Release.QNX_8 else _INTERRUPT_ENTRIES
+        rows = rows_of_codes(self.trace, *codes)
+        vectors = self.trace.payloads.column(rows, 0).astype(np.int64)
+        out: dict[int, InterruptLine] = {}
+        self.line_rows: dict[int, _Ints] = {}
+        for vector in np.unique(vectors).tolist():
+            if vector == clock:
+                continue
+            mine = rows[vectors == vector].astype(np.int64)
+            cpu = int(np.bincount(self.events.cpu[mine]).argmax())
+            out[vector] = InterruptLine(vector, cpu, [self.after_begin_ns(row) for row in mine.tolist()])
+            self.line_rows[vector] = mine
+        enters, exits = handlers(self.trace)
+        if len(enters):
+            number = argument(self.trace, enters, "interrupt_number")[0]
+            pid = argument(self.trace, enters, "pid")[0]
+            for at in np.argsort(enters).tolist():
+                line = out.get(int(number[at]))
+                if line is None:
+                    continue
+                moment = int(np.searchsorted(self.line_rows[line.vector], int(enters[at]))) - 1
+                calls = line.handlers.setdefault(int(pid[at]), [(-1, None)] * len(line.moments_ns))
+                length = int(self.events.time_cycles[exits[at]] - self.events.time_cycles[enters[at]])
+                if moment >= 0:
+                    calls[moment] = (self.ns(length), None)
+        return out
+
+    def _deliver(self, line: InterruptLine, found: Latencies, at: int, target: int) -> None:
+        """Note what an interrupt delivered: the number of a stream, or minus one minus the row of a thread."""
+        handler_row = int(found.handler_row[at])
+        if handler_row >= 0 and line.handlers:
+            moment = int(np.searchsorted(self.line_rows[line.vector], handler_row)) - 1
+            pid = int(argument(self.trace, np.array([handler_row]), "pid")[0][0])
+            calls = line.handlers.get(pid)
+            if calls is not None and moment >= 0:
+                calls[moment] = (calls[moment][0], target)
+            return
+        if target >= 0 and target not in line.streams:
+            line.streams.append(target)
+        elif target < 0 and -1 - target not in line.threads:
+            line.threads.append(-1 - target)
+
+
+class _Items:
+    """What each thread does, by user time: kernel calls that are replayed, and user events."""
+
+    def __init__(self, builder: _Builder, user: Callable[[_Ints, _Ints], _Ints], tick_ns: int) -> None:
+        self.builder, trace, events = builder, builder.trace, builder.events
+        self.user, self.tick_ns = user, tick_ns
+        rows = rows_where(trace, _IS_ENTRY | _IS_USER_EVENT).astype(np.int64)
+        rows = rows[(events.time_cycles[rows] >= builder.begin) & (events.thread[rows] > 0)]
+        self.first_wait = self._first_of_threads()
+        first_waits = np.array(list(self.first_wait.values()), np.int64)
+        begun = builder.waits.row[first_waits].astype(np.int64)
+        rows = np.concatenate((rows, begun))
+        key = np.sort(events.thread[rows].astype(np.int64) << 32 | rows)
+        self.row, self.thread, self.key = key & 0xFFFFFFFF, key >> 32, key
+        self.start = np.searchsorted(self.thread, np.arange(len(trace.threads) + 1))
+        self.at = self.user(self.thread, self.row)
+        code = events.code[self.row]
+        self.is_mark = _IS_USER_EVENT[code]
+        self.call = np.where(self.is_mark, -1, code & 0x7F).astype(np.int64)
+        self.call[np.isin(self.row, begun)] = _BEGUN
+        self.wait = self._first_waits(builder.waits)
+        is_begun = self.call == _BEGUN
+        self.wait[is_begun] = [self.first_wait[thread] for thread in self.thread[is_begun].tolist()]
+        self._messages()
+        self._begun()
+        self._pulses()
+        self.name_of = {number: name for name, number in builder.numbers.items()}
+        self.givers, self.ended = builder.givers, builder.ended
+        self.sleep = np.full(len(self.row), -1, np.int64)
+        slept = np.flatnonzero(self.wait >= 0)
+        slept = slept[(builder.waits.value[self.wait[slept]] == _SLEEP) & (self.call[slept] >= 0)]
+        self.sleep[slept] = builder._sleep_ns(self.row[slept], self.wait[slept], tick_ns)
+        self.chid = np.zeros(len(self.row), np.int64)
+        receives = np.flatnonzero(np.isin(self.call, builder.code_numbers(*_RECEIVES)))
+        self.chid[receives] = builder._chids(self.row[receives])
+        self.address, self.vector, self.mutex = (self._argument(names, calls) for names, calls in (
+            ("sync_p", ("SYNC_MUTEX_LOCK", "SYNC_MUTEX_UNLOCK", "SYNC_CONDVAR_WAIT", "SYNC_CONDVAR_SIGNAL",
+                        "SYNC_SEM_WAIT", "SYNC_SEM_POST")),
+            ("id" if trace.release is Release.QNX_8 else "intr", ("INTERRUPT_UNMASK",)),
+            ("mutex_p", ("SYNC_CONDVAR_WAIT",)),
+        ))  # fmt: skip
+
+    def _argument(self, name: str, calls: tuple[str, ...]) -> _Ints:
+        out = np.zeros(len(self.row), np.int64)
+        at = np.flatnonzero(np.isin(self.call, self.builder.code_numbers(*calls)))
+        out[at] = argument(self.builder.trace, self.row[at], name)[0]
+        return out
+
+    def _first_waits(self, found: Waits) -> _Ints:
+        """Return for each entry the position of the first wait in its call, -1 for none."""
+        out = np.full(len(self.row), -1, np.int64)
+        begun = np.flatnonzero((found.call_row != NO_EVENT) & (found.row == found.first_row))
+        keys = found.thread[begun] << 32 | found.call_row[begun].astype(np.int64)
+        order = np.argsort(keys, kind="stable")
+        at = np.searchsorted(keys[order], self.key)
+        at[at == len(keys)] = 0
+        if len(keys):
+            fits = keys[order][at] == self.key
+            out[fits] = begun[order[at[fits]]]
+        return out
+
+    def _messages(self) -> None:
+        builder, events = self.builder, self.builder.events
+        found = transactions(builder.trace)
+        builder.messages = [Message(pid, first_word=max(0, word) & 0xFFFFFFFF)
+                            for pid, word in zip(found.server_pid.tolist(), found.message_type.tolist(), strict=True)
+        ]  # fmt: skip
+        self.sent = self._numbered(found.send_row, found.client, np.arange(len(found)), found.server_pid > 0)
+        receipt = found.receive_row >= 0
+        self.received = self._numbered(
+            found.receive_row, found.server, np.arange(len(found)), receipt & (found.server > 0)
+        )
+        replied = found.reply_row >= 0
+        by = events.thread[np.maximum(found.reply_row, 0)].astype(np.int64)
+        self.replied = self._numbered(found.reply_row, by, np.arange(len(found)), replied & (by > 0))
+
+    def _pulses(self) -> None:
+        """Number the streams; find who receives each pulse, and which call sends it."""
+        builder, trace, events = self.builder, self.builder.trace, self.builder.events
+        table = pulses.pulses(trace)
+        sends = rows_of_codes(trace, *pulses.SENDS)
+        sends = sends[events.time_cycles[sends] >= builder.begin]
+        scoid, pid = comm_words(trace, sends)
+        _, stream = np.unique(pid.astype(np.int64) << 32 | scoid, return_inverse=True)
+        stream = stream.reshape(-1)
+        link = table.begun_by(sends)
+        receipt = np.where(link >= 0, table.to_row[np.maximum(link, 0)].astype(np.int64) if len(table) else -1, -1)
+        receipt[receipt >= OPEN] = -1
+        builder.streams = [Stream(0) for _ in range(int(stream.max(initial=-1)) + 1)]
+        number = np.zeros(len(sends), np.int64)
+        for at, (which, to, way) in enumerate(zip(stream.tolist(), pid.tolist(), scoid.tolist(), strict=True)):
+            number[at] = len(builder.streams[which].works)
+            builder.streams[which].pid, builder.streams[which].scoid = to, way & 0xFFFF
+            builder.streams[which].works.append([])
+        by = events.thread[np.maximum(receipt, 0)].astype(np.int64)
+        self.pulse_received = self._numbered(receipt, by, stream << 32 | number, receipt >= 0)
+        self._pulse_priorities(receipt, stream)
+        causes = deliveries(trace)
+        cause_at = causes.ended_by(sends)
+        cause = np.where(
+            cause_at >= 0, causes.from_row[np.maximum(cause_at, 0)].astype(np.int64) if len(causes) else -1, -1
+        )
+        is_call = (cause >= 0) & _IS_ENTRY[events.code[np.maximum(cause, 0)]]
+        self.pulse_sent: dict[int, list[int]] = {}
+        for row, which in zip(cause[is_call].tolist(), stream[is_call].tolist(), strict=True):
+            self.pulse_sent.setdefault(row, []).append(which)
+        free = np.flatnonzero(~is_call)
+        self.stimuli = list(zip(sends[free].tolist(), stream[free].tolist(), cause[free].tolist(), strict=True))
+
+    def _pulse_priorities(self, receipt: _Ints, stream: _Ints) -> None:
+        """A receiver takes over the priority of a pulse: it has that in its last state event before the receipt."""
+        trace, index = self.builder.trace, self.builder.trace.states.event
+        is_received = receipt >= 0
+        rows = receipt[is_received]
+        thread = trace.events.thread[rows].astype(np.int64)
+        key = np.repeat(np.arange(len(trace.threads), dtype=np.int64) << 32, np.diff(trace.states.start)) | index
+        at = np.searchsorted(key, thread << 32 | rows) - 1
+        priority, known = argument(trace, index[np.maximum(at, 0)], "priority")
+        for which in np.unique(stream[is_received]).tolist():
+            mine = (stream[is_received] == which) & known
+            if mine.any():
+                self.builder.streams[which].priority = min(max(1, int(np.median(priority[mine]))), 255)
+            else:  # of fast events: as the thread that receives most
+                self.builder.streams[which].priority = -int(np.bincount(thread[stream[is_received] == which]).argmax())
+
+    def _numbered(self, rows: _Ints, threads: _Ints, numbers: _Ints, known: NDArray[np.bool_]) -> _Ints:
+        """Return for each entry the number of the event of its thread that follows before its next entry; -1."""
+        at = np.flatnonzero(known)
+        keys = threads[at] << 32 | rows[at]
+        order = np.argsort(keys, kind="stable")
+        found = self.builder._first_after(keys[order], self.key)
+        out = np.full(len(self.key), -1, np.int64)
+        out[found >= 0] = numbers[at][order[found[found >= 0]]]
+        return out
+
+    def of(self, program: ThreadProgram) -> list[TimedItem]:
+        """Return what a thread does: user time in cycles before it, what kind it is, and the step."""
+        first, last = int(self.start[program.row]), int(self.start[program.row + 1])
+        # Received before the trace begins: what the thread does up to its next receipt is for the last one of them.
+        out: list[TimedItem] = [
+            (0, "receive", Receipt(self._chid_of(program), message=number))
+            for number in self.asked_before.get(program.row, ())
+        ]
+        if program.row not in self.first_wait:
+            out.append((0, "begin", Begin()))
+            born = self.builder.after_begin_ns(int(self.builder.trace.states.of(program.row)[0]))
+            if born:
+                out.append((0, "wait", Wait("NANOSLEEP", born)))
+        for at in range(first, last):
+            items = self._begun_item(at, program) if self.call[at] == _BEGUN else self._item(at)
+            out += [(int(self.at[at]), kind, step) for kind, step in items]
+        end = int(self.user(np.array([program.row]), np.array([len(self.builder.events)]))[0])
+        return [*out, (end, "end", None)]
+
+    def _begun_item(self, at: int, program: ThreadProgram) -> Iterator[Item]:
+        """Return how a thread comes to the wait in which it is as the trace begins."""
+        builder, found, wait = self.builder, self.builder.waits, int(self.wait[at])
+        value, row = int(found.value[wait]), int(found.row[wait])
+        if program.row in self.asks_before:
+            if value != _REPLY:  # who waits for a reply has sent long before
+                yield "begin", Begin()
+            yield "wait", Send(self.asks_before[program.row])
+        elif value == _RECEIVE:
+            chids = self.chid[int(self.start[program.row]) : int(self.start[program.row + 1])]
+            yield from self._receipt(at, int(chids[chids > 0][0]) if (chids > 0).any() else self._chid_of(program))
+        elif row in self.ended and value in (_SEM, _CONDVAR):
+            yield "wait", Await(builder.thing(value, self.ended[row][1]))
+        elif value == _INTR:
+            yield "wait", AwaitInterrupt()
+        else:
+            end = int(found.end_row[wait])
+            yield "begin", Begin()
+            yield "wait", Wait(STATE_BY_VALUE[value].name, builder.after_begin_ns(end) if end < OPEN else _FOR_EVER_NS)
+
+    def _first_of_threads(self) -> dict[int, int]:
+        """Return the position among the waits of those in which threads are as the trace begins, by thread."""
+        builder, found = self.builder, self.builder.waits
+        events, states = builder.events, builder.trace.states
+        out: dict[int, int] = {}
+        at = np.searchsorted(found.thread, np.arange(len(builder.trace.threads)))
+        for thread, position in enumerate(at.tolist()):
+            if position < len(found) and found.thread[position] == thread:
+                first = int(states.start[thread])  # of a thread in the opening dump its creation comes first
+                is_begun = int(found.row[position]) in states.event[first : first + 2].tolist()
+                if is_begun and events.time_cycles[found.row[position]] <= builder.begin:
+                    out[thread] = position
+        return out
+
+    def _begun(self) -> None:
+        """Find the messages that were sent before the trace begins.
+
+        Such a message is known by its reply: the reply names the client, and its thread is the server.
+        """
+        builder, trace, events, found = self.builder, self.builder.trace, self.builder.events, self.builder.waits
+        self.asks_before: dict[int, int] = {}
+        self.asked_before: dict[int, list[int]] = {}
+        replies = rows_of_codes(trace, *_ANSWERS).astype(np.int64)
+        tid, pid = comm_words(trace, replies)
+        client = thread_rows(trace, pid, tid)
+        receipts = rows_of_codes(trace, _RECEIPT).astype(np.int64)
+        receipts = receipts[~np.isin(receipts, transactions(trace).receive_row)]  # of messages from before
+        receiver, taken = events.thread[receipts], set[int]()
+        late: list[tuple[int, int, int]] = []
+        for thread, position in self.first_wait.items():
+            mine = np.flatnonzero(client == thread)
+            if int(found.value[position]) not in (_SEND, _REPLY) or not len(mine):
+                continue
+            reply = int(replies[mine[0]])
+            server, number = int(events.thread[reply]), len(builder.messages)
+            builder.messages.append(Message(int(trace.threads.pid[server]), is_answered=True))
+            self.asks_before[thread] = number
+            late.append((reply, server, number))
+            own = [int(row) for row in receipts[receiver == server] if row < reply and int(row) not in taken]
+            if own and int(found.value[position]) == _SEND:
+                taken.add(own[-1])
+                self._set(self.received, own[-1], server, number)
+            else:
+                self.asked_before.setdefault(server, []).append(number)
+        self.before = {numbers[-1] for numbers in self.asked_before.values()}
+        for reply, server, number in late:
+            self._set(self.replied, reply, server, number)
+
+    def _set(self, column: _Ints, row: int, thread: int, number: int) -> None:
+        """Write a number at the last entry of a thread before a row."""
+        at = int(np.searchsorted(self.key, thread << 32 | row)) - 1
+        if at >= 0 and self.thread[at] == thread:
+            column[at] = number
+
+    def _chid_of(self, program: ThreadProgram) -> int:
+        """Return the channel at which most threads of a process receive."""
+        pids = self.builder.trace.threads.pid[self.thread]
+        chids = self.chid[(pids == program.pid) & (self.chid > 0)]
+        return int(np.bincount(chids[chids < 1 << 16]).argmax()) if len(chids) else 1
+
+    def _item(self, at: int) -> Iterator[Item]:
+        """Return the steps that one entry stands for."""
+        builder, found, row = self.builder, self.builder.waits, int(self.row[at])
+        name, wait = self.name_of.get(int(self.call[at]), ""), int(self.wait[at])
+        state = int(found.value[wait]) if wait >= 0 else NOT_A_STATE
+        if self.is_mark[at]:
+            words = [*builder.trace.payloads.words(row)[:2].tolist(), 0, 0]
+            yield "step", Mark(wire.event_of(int(builder.events.code[row])), (int(words[0]), int(words[1])))
+        elif name in _MESSAGE_CALLS:
+            yield from self._message_item(at, name)
+        elif state == _SLEEP:
+            yield "wait", Sleep(int(self.sleep[at]))
+        elif name in _SYNC_CALLS:
+            yield from self._sync_item(at, name, state)
+        elif name == "INTERRUPT_WAIT":
+            yield "wait", AwaitInterrupt()
+        elif name == "INTERRUPT_UNMASK":
+            yield "step", Unmask(int(self.vector[at]))
+        elif row in self.pulse_sent:
+            for stream in self.pulse_sent[row]:
+                yield "step", SendPulse(stream)
+        elif wait >= 0 and int(found.end_row[wait]) < OPEN:
+            step = self._as_recorded(wait)
+            builder.notes[f"Waits in state {step.state} last as long as they did."] += 1
+            yield "wait", step
+
+    def _message_item(self, at: int, name: str) -> Iterator[Item]:
+        if name in _RECEIVES:
+            yield from self._receipt(at, int(self.chid[at]))
+        elif name in _SENDS and self.sent[at] >= 0:
+            yield "wait", Send(int(self.sent[at]))
+        elif name in _REPLIES and self.replied[at] >= 0:
+            yield "step", Reply(int(self.replied[at]))
+
+    def _receipt(self, at: int, chid: int) -> Iterator[Item]:
+        message, pulse = int(self.received[at]), int(self.pulse_received[at])
+        yield "receive", Receipt(chid, message, (pulse >> 32, pulse & _LOW) if pulse >= 0 > message else None)
+
+    def _sync_item(self, at: int, name: str, state: int) -> Iterator[Item]:
+        builder, row, wait, address = self.builder, int(self.row[at]), int(self.wait[at]), int(self.address[at])
+        if name == "SYNC_MUTEX_LOCK":
+            if state == _MUTEX:
+                yield "step", Lock(builder.thing(_MUTEX, address))
+        elif name == "SYNC_MUTEX_UNLOCK":
+            if row in self.givers:
+                yield "step", Unlock(builder.thing(_MUTEX, address))
+        elif name in _GIVES:
+            yield "step", Signal(builder.thing(_GIVES[name], address), self.givers.get(row, (0, 0, 0))[2])
+        elif state in (_SEM, _CONDVAR):
+            is_over = int(builder.waits.end_row[wait]) < OPEN
+            if int(builder.waits.row[wait]) in self.ended or not is_over:
+                yield "wait", Await(builder.thing(state, address))
+            else:  # a timeout or signal ends it
+                yield "wait", self._as_recorded(wait)
+
+    def _as_recorded(self, wait: int) -> Wait:
+        found, time = self.builder.waits, self.builder.events.time_cycles
+        length = int(time[found.end_row[wait]] - time[found.row[wait]])
+        return Wait(STATE_BY_VALUE[int(found.value[wait])].name, self.builder.ns(length))
+
+
+def _cycle(program: ThreadProgram) -> tuple[int, int]:
+    """Return the steps that a thread repeats once it has done all: from one of its waits to the last of that kind."""
+    if program.ends:
+        return 0, 0
+    for kind in (Receive, Sleep, AwaitInterrupt, Await, Wait, Send):
+        at = [position for position, step in enumerate(program.steps) if isinstance(step, kind)]
+        if kind is Wait:
+            at = [position for position in at if position]  # the one in which the trace begins comes once
+        if kind is Receive and at:
+            return at[-1], at[-1] + 1
+        if len(at) > (3 if kind is Send else 1):
+            return at[0], at[-1]
+    is_busy = program.steps and all(isinstance(step, (Work, Mark)) for step in program.steps)
+    return (0, len(program.steps)) if is_busy else (0, 0)
+
+
+def _roundest(least: int, most: int) -> int:
+    """Return the number with the most zeros at its end that is between two others."""
+    unit = 10 ** len(str(most))
+    while unit > 1:
+        number = -(-least // unit) * unit
+        if number <= most:
+            return int(number)
+        unit //= 10
+    return most
+
+
+def _under_way(cpus: _Ints, rows: _Ints, exits: _Ints, at_cpu: _Ints, at_row: _Ints) -> _Ints:
+    """Return which call is under way on a CPU at some rows: a position in `rows`, -1 for none.
+
+    Args:
+        cpus: int64 (n,), of the calls.
+        rows: int64 (n,), their entries, ascending.
+        exits: int64 (n,), the rows at which they end.
+        at_cpu: int64 (m,).
+        at_row: int64 (m,).
+    """
+    out = np.full(len(at_row), -1, np.int64)
+    for cpu in np.unique(at_cpu).tolist():
+        mine, asked = np.flatnonzero(cpus == cpu), np.flatnonzero(at_cpu == cpu)
+        if not len(mine):
+            continue
+        last = np.searchsorted(rows[mine], at_row[asked]) - 1
+        fits = (last >= 0) & (exits[mine[np.maximum(last, 0)]] >= at_row[asked])
+        out[asked[fits]] = mine[last[fits]]
+    return out

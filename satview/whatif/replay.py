@@ -1,0 +1,469 @@
+"""Programs run again on the simulated kernel, and what it logs as a trace."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict, deque
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final
+
+from satview.base.errors import UsageError
+from satview.capture.kernel import Kernel
+from satview.capture.logger_options import LoggerOptions
+from satview.capture.run import Capture, run
+from satview.capture.sim.calls import (
+    Compute,
+    CondSignal,
+    CondWait,
+    InterruptUnmask,
+    InterruptWait,
+    MsgReceive,
+    MsgReply,
+    MsgSend,
+    MsgSendPulse,
+    MutexLock,
+    MutexUnlock,
+    SchedSet,
+    SemPost,
+    SemWait,
+    TraceEvent,
+)
+from satview.capture.sim.calls import Sleep as SleepCall
+from satview.capture.sim.calls.call import Call
+from satview.capture.sim.calls.processes import add_process, add_thread, start
+from satview.capture.sim.calls.pulses import send_pulse, wake_for_interrupt
+from satview.capture.sim.calls.timers import FLAGS_PROCESS, log_expiry
+from satview.capture.sim.machine.machine import Machine
+from satview.capture.sim.parts.cpu import Cpu
+from satview.capture.sim.parts.interrupt_sources import Attachment
+from satview.capture.sim.parts.objects import Condvar, Mutex, Semaphore
+from satview.capture.sim.parts.services import KernelServices
+from satview.capture.sim.parts.sigevent import Sigevent
+from satview.capture.sim.parts.target import target
+from satview.capture.sim.parts.threads import Channel, Connection, Partition, Policy, Process, Program, Thread
+from satview.capture.workloads.registry import Workload
+from satview.events.modes import Mode
+from satview.formats.registry import open_trace
+from satview.store.trace import Trace
+from satview.whatif import steps as steps_of
+from satview.whatif.program import BEAT_NS
+from satview.whatif.steps import InterruptLine, Programs, Step, Stream, ThreadProgram, TimerSource
+
+MOST_REPLAYED: Final = 20_000_000
+"""Steps of all threads together, repeated ones too."""
+_LOCATION: Final = re.compile(r" at replay\.py:\d+")  # what every thread runs
+LEAD_NS: Final = 3_000_000
+"""Before the trace begins: all threads come to where they wait."""
+_OWN_SCOIDS: Final = 0x8000  # connections that bring no pulses have numbers from here on
+_MANAGER_CHANNELS: Final = 1000  # channels of the process manager that are replayed have numbers from here on
+
+
+@dataclass(slots=True)
+class _Pause(Call):
+    """Wait in some state up to a moment, exactly."""
+
+    name = "NOP"
+    state: str
+    cycles: int
+    is_absolute: bool = False
+
+    def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
+        """Block until then."""
+        due = self.cycles if self.is_absolute else kernel.now + self.cycles
+        kernel.complete(thread)
+        if due <= kernel.now:
+            return
+        kernel.block(cpu, thread, self.state, "what the replay does not have")
+        kernel.at(due, lambda _nothing: kernel.kernel_entry(
+            kernel.cpus[max(thread.last_cpu, 0)], lambda here: kernel.wake(here, thread)))  # fmt: skip
+
+
+@dataclass(slots=True)
+class _Wake(Call):
+    """End another thread's wait for an interrupt."""
+
+    name = "NOP"
+    woken: Thread | None
+
+    def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
+        """Wake it, or let its next wait end at once."""
+        kernel.complete(thread)
+        if self.woken is not None:
+            wake_for_interrupt(kernel, cpu, self.woken)
+
+
+class _Replay:
+    """One run of programs: sets a kernel up, and knows what each thread has done so far."""
+
+    def __init__(self, programs: Programs, kernel: Kernel, begin_cycles: int) -> None:
+        self.programs, self.kernel, self.machine = programs, kernel, kernel.machine
+        self.begin = begin_cycles
+        self.rcvids: dict[int, deque[int]] = defaultdict(deque)
+        self.early: dict[int, int] = defaultdict(int)
+        self.taken = [0] * len(programs.streams)
+        self.tokens: dict[int, int] = defaultdict(int)
+        self.threads: dict[int, Thread] = {}
+        self.coids: dict[tuple[int, int, int, int], int] = {}
+        self.things: list[Any] = [_thing(thing) for thing in programs.things]
+        self.gates = [Mutex(f"gate-{number}") for number in range(len(programs.things))]
+        self.nobody, self.nothing = Condvar("nobody"), Semaphore("nothing")
+        self.alike: dict[tuple[int, int], list[int]] = defaultdict(list)
+        for number, message in enumerate(programs.messages):
+            if message.steps is not None and message.is_answered:
+                self.alike[message.pid, message.first_word].append(number)
+                self.alike[message.pid, -1].append(number)
+
+    def cycles(self, ns: int) -> int:
+        """Return a length in cycles."""
+        return self.machine.target.cycles(ns)
+
+    def set_up(self) -> None:
+        """Make processes, channels, threads, timers and interrupts."""
+        programs, machine = self.programs, self.machine
+        shares = {partition.number: partition for partition in programs.partitions if partition.number}
+        self.partitions: dict[int, Partition] = {}
+        if shares:
+            made = self.kernel.partitions(
+                *((share.name, share.percent, share.critical_ms) for share in shares.values())
+            )
+            self.partitions = {0: machine.partitions[0], **dict(zip(shares, made, strict=True))}
+        chids = {(message.pid, message.chid) for message in programs.messages if message.chid}
+        chids |= {(stream.pid, stream.chid) for stream in programs.streams if stream.chid}
+        chids |= {(thread.pid, step.chid) for thread in programs.threads for step in thread.steps
+                  if isinstance(step, steps_of.Receive)}  # fmt: skip
+        for thread in programs.threads:
+            if thread.pid not in machine.processes:
+                add_process(machine, thread.process, 1, pid=thread.pid)
+        for pid, chid in sorted(chids):
+            if pid in machine.processes:
+                process = machine.processes[pid]
+                process.channels[_chid(pid, chid)] = Channel(process, _chid(pid, chid))
+        for thread in programs.threads:
+            self._add(thread)
+        for timer in programs.timers:
+            self._add_timer(timer)
+        for line in programs.interrupts:
+            self._add_line(line)
+
+    def _add(self, program: ThreadProgram) -> None:
+        machine, process = self.machine, self.machine.processes[program.pid]
+        body = self._body(program)
+        policy = Policy(program.policy) if program.policy in (1, 2, 3) else Policy.RR
+        if program.pid == 1:
+            self._take_over(program, body)
+            return
+        process.next_tid = program.tid
+        thread = add_thread(process, body, program.priority, policy, program.name, program.runmask)
+        self.threads[program.row] = thread
+        if program.partition in self.partitions:
+            thread.partition = thread.own_partition = self.partitions[program.partition]
+            thread.is_critical = thread.is_critical_itself = program.is_critical
+        start(machine, machine.cpus[0], thread)
+
+    def _take_over(self, program: ThreadProgram, body: Program) -> None:
+        """Let a thread of the process manager do what is replayed, if it does anything."""
+        tid = program.tid - self.programs.trace.cpu_count + len(self.machine.cpus)
+        thread = self.machine.processes[1].threads.get(tid)
+        if thread is None or not program.steps or program.steps == [program.steps[0]]:
+            return
+        thread.generator = body
+        self.threads[program.row] = thread
+
+    def _connection(self, owner: Process, pid: int, chid: int, scoid: int = 0) -> int | None:
+        """Return the connection of a process to a channel; None if nobody receives there.
+
+        Args:
+            owner: The process.
+            pid: The server.
+            chid: Its channel, as recorded.
+            scoid: What the server knows the connection by; 0 = a new number.
+        """
+        key = (owner.pid, pid, chid, scoid)
+        if key in self.coids:
+            return self.coids[key]
+        server = self.machine.processes.get(pid)
+        channel = server.channels.get(_chid(pid, chid)) if server is not None else None
+        if server is None or channel is None:
+            return None
+        server.scoids = max(server.scoids, _OWN_SCOIDS) + (not scoid)
+        coid = 0x40000000 | (owner.next_coid + 0x100)
+        owner.next_coid += 1
+        owner.connections[coid] = Connection(owner, coid, channel, scoid or server.scoids)
+        self.coids[key] = coid
+        return coid
+
+    # What threads do.
+
+    def _body(self, program: ThreadProgram) -> Program:
+        if program.sporadic is not None:
+            low, budget_ns, period_ns = program.sporadic
+            yield SchedSet(program.priority, Policy.SPORADIC, low, budget_ns, period_ns)
+        for step in program.steps:
+            yield from self._step(step, program)
+        first, last = program.repeats
+        while first < last:
+            for step in program.steps[first:last]:
+                yield from self._step(step, program)
+        if not program.ends:
+            yield _Pause("NANOSLEEP", 1 << 60)
+
+    def _step(self, step: Step, program: ThreadProgram) -> Program:
+        """Do one step of a thread."""
+        call = self._call(step, program)
+        if call is not None:
+            yield call
+        elif isinstance(step, steps_of.Receive):
+            yield from self._receive(step.chid, program)
+        elif isinstance(step, steps_of.Send):
+            yield from self._send(step.message, program)
+        elif isinstance(step, steps_of.Await):
+            yield from self._await(step.thing)
+
+    def _call(self, step: Step, program: ThreadProgram) -> Call | Compute | None:  # noqa: C901, PLR0911, PLR0912
+        """Return the one call that a step is; None if it takes several, or none."""
+        match step:
+            case steps_of.Work(ns):
+                return Compute(int(ns / program.speed))
+            case steps_of.Sleep(ns):
+                return SleepCall(ns)
+            case steps_of.Wait(state, ns):
+                return _Pause(state, self.cycles(ns))
+            case steps_of.Reply(number):
+                if self.rcvids[number]:
+                    return MsgReply(self.rcvids[number].popleft())
+                self.early[number] += 1
+            case steps_of.Signal(thing, count):
+                return self._signal(thing, count)
+            case steps_of.Lock(thing):
+                if self.things[thing].owner is not self.threads[program.row]:
+                    return MutexLock(self.things[thing])
+            case steps_of.Unlock(thing):
+                if self.things[thing].owner is self.threads[program.row]:
+                    return MutexUnlock(self.things[thing])
+            case steps_of.AwaitInterrupt():
+                return InterruptWait()
+            case steps_of.Unmask(vector):
+                return InterruptUnmask(vector)
+            case steps_of.SendPulse(number):
+                stream = self.programs.streams[number]
+                coid = self._connection(self.threads[program.row].process, stream.pid, stream.chid, stream.scoid)
+                return MsgSendPulse(coid, self._priority(stream), 0, number + 1) if coid is not None else None
+            case steps_of.Mark(event, words):
+                return TraceEvent(Mode.INSERTSUSEREVENT, event, *words)
+            case steps_of.Begin():
+                return _Pause("NANOSLEEP", self.begin, True)
+            case steps_of.Wake(row):
+                return _Wake(self.threads.get(row))
+            case steps_of.Every(period_ns):
+                gone = (self.machine.now - self.begin) % self.cycles(period_ns)
+                return _Pause("NANOSLEEP", self.cycles(period_ns) - gone)
+        return None
+
+    def _priority(self, stream: Stream) -> int:
+        """Return the priority of a pulse: where the trace does not show it, that of the thread that receives it."""
+        if stream.priority > 0:
+            return stream.priority
+        thread = self.threads.get(-stream.priority)
+        return thread.base_priority if thread is not None else 10
+
+    def _send(self, number: int, program: ThreadProgram) -> Program:
+        message = self.programs.messages[number]
+        if not (message.is_answered and message.steps is not None):  # not done when the trace ends: as another one
+            others = self.alike.get((message.pid, message.first_word)) or self.alike.get((message.pid, -1))
+            if others:
+                number = others[number % len(others)]
+                message = self.programs.messages[number]
+        coid = self._connection(self.threads[program.row].process, message.pid, message.chid)
+        if coid is None:
+            yield _Pause("REPLY", 1 << 60)
+        else:
+            yield MsgSend(coid, message.first_word.to_bytes(4, "little"), payload=number)
+
+    def _receive(self, chid: int, program: ThreadProgram) -> Program:
+        received = yield MsgReceive(_chid(program.pid, chid))
+        if received.is_pulse:
+            number = received.value - 1
+            stream = self.programs.streams[number] if 0 <= number < len(self.programs.streams) else None
+            if stream is None or not stream.works:
+                return
+            work = stream.works[self.taken[number] % len(stream.works)]
+            self.taken[number] += 1
+        else:
+            number = received.payload
+            if not isinstance(number, int):
+                yield MsgReply(received.rcvid)
+                return
+            work = self.programs.messages[number].steps or []
+            self.rcvids[number].append(received.rcvid)
+            if self.early[number]:
+                self.early[number] -= 1
+                yield MsgReply(self.rcvids[number].popleft())
+        for step in work:
+            yield from self._step(step, program)
+
+    def _await(self, thing: int) -> Program:
+        if self.programs.things[thing].kind == "SEM":
+            yield SemWait(self.things[thing])
+            return
+        yield MutexLock(self.gates[thing])
+        while not self.tokens[thing]:
+            yield CondWait(self.things[thing], self.gates[thing])
+        self.tokens[thing] -= 1
+        yield MutexUnlock(self.gates[thing])
+
+    def _signal(self, thing: int, count: int) -> Call:
+        if self.programs.things[thing].kind == "SEM":
+            return SemPost(self.things[thing] if count else self.nothing)
+        self.tokens[thing] += count
+        return CondSignal(self.things[thing] if count else self.nobody, count > 1)
+
+    # What comes from outside.
+
+    def _add_timer(self, timer: TimerSource) -> None:
+        """Let pulses be sent at the moments at which they were: by the tick that sent them, where there is one."""
+        stream, machine = self.programs.streams[timer.stream], self.machine
+        process = machine.processes.get(stream.pid)
+        coid = self._connection(process, stream.pid, stream.chid, stream.scoid) if process is not None else None
+        if process is None or coid is None:
+            return
+        connection = process.connections[coid]
+        thread = self.threads.get(timer.thread) or next(iter(process.threads.values()))
+        moments = iter(timer.moments_ns)
+        early = self.cycles(self.programs.tick_ns // 2)
+
+        def fire(cpu: Cpu) -> None:
+            if not process.is_dead:
+                log_expiry(machine, cpu, thread, timer.ident, FLAGS_PROCESS)
+                send_pulse(machine, cpu, connection, "SPULSE_EXE", self._priority(stream), 0, timer.stream + 1)
+            set_off()
+
+        def set_off() -> None:
+            moment_ns = next(moments, None)
+            if moment_ns is not None:
+                machine.timers.start(self.begin + self.cycles(moment_ns) - early, fire)
+
+        set_off()
+
+    def _add_line(self, line: InterruptLine) -> None:
+        gaps = self._gaps(line)
+        self.kernel.device(line.vector, lambda: next(gaps, None), line.cpu)
+        source = self.machine.sources[line.vector]
+        for pid, outcomes in line.handlers.items():
+            process = self.machine.processes.get(pid)
+            if process is not None and process.threads:
+                source.attachments.append(self._handler(line, process, outcomes))
+        for row in line.threads:
+            if row in self.threads:
+                self.machine.interrupts.attach(self.threads[row], line.vector, Sigevent("intr"), None)
+        for number in line.streams:
+            stream = self.programs.streams[number]
+            process = self.machine.processes.get(stream.pid)
+            coid = self._connection(process, stream.pid, stream.chid, stream.scoid) if process is not None else None
+            if process is not None and coid is not None:
+                event = Sigevent("pulse", coid, self._priority(stream), 0, number + 1)
+                self.machine.interrupts.attach(next(iter(process.threads.values())), line.vector, event, None)
+
+    def _gaps(self, line: InterruptLine) -> Iterator[int]:
+        """Return the times between interrupts, in ns; the first one from now."""
+        per_s = self.machine.target.cycles_per_s
+        before_ns = -(self.begin - self.machine.now) * 1_000_000_000 // per_s
+        for moment_ns in line.moments_ns:
+            yield max(0, moment_ns - before_ns)
+            before_ns = moment_ns
+
+    def _handler(self, line: InterruptLine, process: Process, outcomes: list[tuple[int, int | None]]) -> Attachment:
+        """Attach a handler that runs as long as it did each time, and delivers what it did."""
+        number = 0
+        thread = next(iter(process.threads.values()))
+
+        def handle() -> Sigevent | None:
+            nonlocal number
+            _, outcome = outcomes[number % len(outcomes)]
+            number += 1
+            attachment.handler_ns = max(0, outcomes[number % len(outcomes)][0])
+            if outcome is None:
+                return None
+            if outcome < 0:
+                woken = self.threads.get(-1 - outcome)
+                if woken is not None:
+                    attachment.thread = woken
+                    return Sigevent("intr")
+                return None
+            stream = self.programs.streams[outcome]
+            coid = self._connection(process, stream.pid, stream.chid, stream.scoid)
+            return Sigevent("pulse", coid, self._priority(stream), 0, outcome + 1) if coid is not None else None
+
+        attachment = Attachment(self.machine.interrupts.new_ident(), line.vector, thread, None, handle,
+                                max(0, outcomes[0][0]))  # fmt: skip
+        return attachment
+
+
+def _chid(pid: int, chid: int) -> int:
+    return chid + _MANAGER_CHANNELS * (pid == 1)
+
+
+def _thing(thing: steps_of.Thing) -> Mutex | Condvar | Semaphore:
+    """Return an object at its address in the trace."""
+    name = f"{thing.address:#x}"
+    made: Mutex | Condvar | Semaphore
+    if thing.kind == "MUTEX":
+        made = Mutex(name, thing.inherits, thing.ceiling)
+    else:
+        made = Semaphore(name) if thing.kind == "SEM" else Condvar(name)
+    made.address = thing.address
+    return made
+
+
+@dataclass(frozen=True, slots=True)
+class Replay:
+    """A trace that a replay wrote, when it begins in cycles, and what the simulated kernel found wrong."""
+
+    trace: Trace
+    begin_cycles: int
+    findings: tuple[str, ...]
+
+
+def replay(
+    programs: Programs, path: Path, cpus: int = 0, seed: int = 1, attributes: Sequence[tuple[str, str]] = ()
+) -> Replay:
+    """Run programs on a simulated kernel, as wide events.
+
+    Args:
+        programs: What to run.
+        path: The file to write.
+        cpus: 0 = as many as the trace has.
+        seed: Of what kernel calls cost.
+        attributes: Pairs for its header.
+
+    Raises:
+        CaptureError: The file cannot be written.
+        UsageError: It does too much.
+    """
+    trace = programs.trace
+    base = target(trace.release, cpus or programs.cpus)
+    tick_ns = (programs.tick_ns or base.tick_ns) if base.tick_ns else 0
+    here = replace(base, cycles_per_s=int(trace.clock.cycles_per_s), tick_ns=tick_ns)
+    lead_ns = -(-LEAD_NS // (tick_ns or BEAT_NS)) * (tick_ns or BEAT_NS) + programs.tick_offset_ns
+    begin_cycles = 0
+    machine: Machine | None = None
+
+    def setup(kernel: Kernel) -> None:
+        nonlocal begin_cycles, machine
+        machine = kernel.machine
+        begin_cycles = kernel.machine.now + here.cycles(lead_ns)
+        _Replay(programs, kernel, begin_cycles).set_up()
+
+    workload = Workload("whatif", "a trace, again", setup, here.cpus, programs.length_ns, lead_ns)
+    options = LoggerOptions(iterations=0, is_wide=True, is_probe=True)
+    capture = Capture(workload, seed, here.cpus, trace.release, programs.length_ns, options, lead_in_ns=lead_ns,
+                      attributes=attributes, keeps_truth=False, target=here)  # fmt: skip
+    result = run(capture, path, cancelled=lambda: machine is not None and machine.steps > MOST_REPLAYED)
+    if machine is not None and machine.steps > MOST_REPLAYED:
+        raise UsageError(f"{trace.path.name}: the replay does more than {MOST_REPLAYED:,} steps; cut out a part")
+    return Replay(
+        open_trace(path, None),
+        begin_cycles,
+        tuple(_LOCATION.sub("", finding) for finding in result.findings),
+    )

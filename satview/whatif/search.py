@@ -1,0 +1,193 @@
+"""Searches: the least that keeps all deadlines, and where saved work helps most; candidates run beside each other."""
+
+from __future__ import annotations
+
+import multiprocessing
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from os import cpu_count
+from pathlib import Path
+from typing import Final
+
+from satview.analysis.timing import Timing
+from satview.answers.whatif import Candidate, Leverage
+from satview.base.child import safe_children
+from satview.base.errors import UsageError
+from satview.capture.sim.parts.target import MAX_CPUS
+from satview.formats.registry import open_trace
+from satview.whatif import steps as steps_of
+from satview.whatif.changes import parse_changes, with_changes
+from satview.whatif.fit import Figures, Fit, Key
+from satview.whatif.prediction import Basis, predict
+from satview.whatif.program import programs_of
+from satview.whatif.steps import Programs, ThreadProgram
+
+MOST_CANDIDATES: Final = 24
+_SAVES: Final = 0.1  # share of the work that is saved
+_LEAST_SHARE: Final = 0.001  # of the trace: processes that work less cannot save much
+_MORE_THREADS: Final = 4  # than a pool has
+
+
+@dataclass(frozen=True, slots=True)
+class _Job:
+    """What a process needs to make the same predictions: the trace, not its programs, is what it reads."""
+
+    path: Path
+    fit: Fit
+    timing: Mapping[str, Timing] | None
+    seed: int
+
+
+_here: list[Basis] = []  # of a process that predicts: made once, as all its candidates need it
+
+
+def candidates(programs: Programs, asked: str) -> list[str]:
+    """Return the changes that a search tries, the least first.
+
+    Args:
+        programs: Of the trace.
+        asked: `cpus`, `TARGET:priority` or `TARGET:threads`.
+
+    Raises:
+        UsageError: It is none of these, or names what the trace does not have.
+    """
+    target, _, key = asked.rpartition(":")
+    if key == "cpus" and not target:
+        return [f"cpus={count}" for count in range(1, min(programs.cpus, MAX_CPUS) + 1)]
+    if key == "priority" and target:
+        with_changes(programs, parse_changes([f"{target}:priority=10"]))  # says what there is
+        used = {thread.priority for thread in programs.threads} | {stream.priority for stream in programs.streams}
+        levels = sorted({level for own in used if own > 0 for level in (own, own + 1) if level <= 255} | {1})
+        step = -(-len(levels) // MOST_CANDIDATES)
+        return [f"{target}:priority={level}" for level in levels[::step]]
+    if key == "threads" and target:
+        changed = with_changes(programs, parse_changes([f"{target}:threads=1000"])).programs
+        own = len(programs.threads) - (len(changed.threads) - 1000)
+        return [f"{target}:threads={count}" for count in range(1, min(own + _MORE_THREADS, MOST_CANDIDATES) + 1)]
+    raise UsageError(f"--search {asked[:60]!r} is not cpus, TARGET:priority or TARGET:threads")
+
+
+def search(basis: Basis, asked: str) -> list[Candidate]:
+    """Return each candidate with whether all deadlines hold, the least first; they run in parallel processes.
+
+    Raises:
+        UsageError: There is nothing to search, or no activity has a deadline.
+    """
+    texts = candidates(basis.programs, asked)
+    if not any(found.recorded.deadline_ns > 0 for found in basis.fit.activities.values()):
+        raise UsageError(
+            "no activity has a deadline: nothing in the trace is regular; give some with --timing FILE.toml"
+        )
+    found = zip(texts, _predictions(basis, texts), strict=True)
+    return [_judged(basis.fit, text, figures) for text, figures in found]
+
+
+def _judged(fit: Fit, text: str, figures: Mapping[Key, Figures] | str) -> Candidate:
+    if isinstance(figures, str):
+        return Candidate(text, "failed", 0, figures, 0, (0.0, 0.0))
+    # An activity that never came to its end misses too: it would have, recorded.
+    bound = [(key, found.recorded) for key, found in fit.activities.items()
+             if found.recorded.deadline_ns > 0 and not found.recorded.is_own]  # fmt: skip
+    margins = []
+    for key, recorded in bound:
+        figure = figures.get(key)
+        longest = figure.longest_ns if figure is not None else 2 * recorded.deadline_ns
+        misses = (
+            sum((figure.misses, max(0, recorded.count - figure.count - 1))) if figure is not None else recorded.count
+        )
+        margins.append(
+            ((recorded.deadline_ns - longest) / recorded.deadline_ns, recorded.deadline_ns - longest, misses, key)
+        )
+    _, margin_ns, _, key = min(margins)
+    misses = sum(entry[2] for entry in margins)
+    tightest = fit.activities[key]
+    return Candidate(text, "missed" if misses else "holds", misses, tightest.recorded.name, margin_ns,
+                     (tightest.median_error, tightest.p99_error))  # fmt: skip
+
+
+def sensitivity(basis: Basis, activity: str) -> list[Leverage]:
+    """Return for each process that works what a tenth less of its work does for an activity.
+
+    Raises:
+        UsageError: No activity, or several, have the name.
+    """
+    key = _named(basis.fit, activity)
+    saved: dict[str, int] = {}
+    for process, work_ns in _work(basis.programs):
+        saved[process] = saved.get(process, 0) + int(work_ns * _SAVES)
+    least = basis.programs.length_ns * _LEAST_SHARE * _SAVES
+    names = sorted((name for name, ns in saved.items() if ns >= least), key=lambda name: -saved[name])[:MOST_CANDIDATES]
+    unchanged = basis.fit.activities[key].replayed
+    if unchanged is None:
+        raise UsageError(f"{activity}: it never comes in the unchanged replay, so that nothing can be said")
+    out = []
+    for name, figures in zip(
+        names, _predictions(basis, [f"{name}:speed={1 / (1 - _SAVES)}" for name in names]), strict=True
+    ):
+        figure = figures.get(key) if not isinstance(figures, str) else None
+        if figure is not None:
+            out.append(Leverage(name, saved[name], unchanged.mean_ns - figure.mean_ns,
+                                unchanged.p99_ns - figure.p99_ns, figure.count))  # fmt: skip
+    return out
+
+
+def _named(fit: Fit, text: str) -> Key:
+    names = {key: found.recorded.name for key, found in fit.activities.items()}
+    fits = [key for key, name in names.items() if name == text] or [
+        key for key, name in names.items() if text.casefold() in name.casefold()
+    ]
+    if len(fits) == 1:
+        return fits[0]
+    known = ", ".join([names[key] for key in (fits or names)][:8]) or "none"
+    raise UsageError(f"{text[:60]!r} names {'several activities' if fits else 'no activity'}; there are {known}")
+
+
+def _work(programs: Programs) -> Iterator[tuple[str, int]]:
+    """Return all work of a trace with the process that does it; that of a message is its server's."""
+    names = {thread.pid: _short(thread) for thread in programs.threads}
+    for thread in programs.threads:
+        yield _short(thread), _sum_of(thread.steps)
+    for message in programs.messages:
+        if message.pid in names:
+            yield names[message.pid], _sum_of(message.steps or ())
+    for stream in programs.streams:
+        if stream.pid in names:
+            yield names[stream.pid], sum(map(_sum_of, stream.works))
+
+
+def _short(thread: ThreadProgram) -> str:
+    return thread.process.rsplit("/", 1)[-1]
+
+
+def _sum_of(steps: Sequence[steps_of.Step]) -> int:
+    return sum(step.ns for step in steps if isinstance(step, steps_of.Work))
+
+
+# Processes that predict.
+
+
+def _predictions(basis: Basis, texts: Sequence[str]) -> list[Mapping[Key, Figures] | str]:
+    """Return the figures of each change, or why it cannot be; each process reads the trace once."""
+    jobs = min(len(texts), cpu_count() or 1)
+    if jobs <= 1:
+        return [_figures_of(basis, text) for text in texts]
+    job = _Job(basis.programs.trace.path, basis.fit, basis.timing, basis.seed)
+    context = multiprocessing.get_context("spawn")  # not by fork: Arrow and Qt have threads
+    with safe_children(), ProcessPoolExecutor(jobs, mp_context=context, initializer=_prepare, initargs=(job,)) as pool:
+        return list(pool.map(_predict_here, texts))
+
+
+def _prepare(job: _Job) -> None:
+    _here[:] = [Basis(programs_of(open_trace(job.path, None)), job.fit, job.timing, job.seed)]
+
+
+def _predict_here(text: str) -> Mapping[Key, Figures] | str:
+    return _figures_of(_here[0], text)
+
+
+def _figures_of(basis: Basis, text: str) -> Mapping[Key, Figures] | str:
+    try:
+        return predict(basis, parse_changes([text])).figures
+    except UsageError as error:
+        return str(error)

@@ -1,0 +1,1 @@
+"""Tests of predictions: what would have happened if."""

@@ -1,0 +1,113 @@
+"""What can be changed: how it is said, and what is said of changes that cannot be."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from satview.base.errors import UsageError
+from satview.whatif.changes import parse_changes, read_changes, with_changes
+from satview.whatif.program import programs_of
+from satview.whatif.steps import AwaitInterrupt, Programs, Receive, SendPulse, Unmask, Work
+from tests.whatif.test_fit import captured
+
+
+@pytest.fixture(scope="module")
+def servers(tmp_path_factory: pytest.TempPathFactory) -> Programs:
+    return programs_of(captured(tmp_path_factory.mktemp("servers"), "nested-servers"))
+
+
+@pytest.fixture(scope="module")
+def car(tmp_path_factory: pytest.TempPathFactory) -> Programs:
+    return programs_of(captured(tmp_path_factory.mktemp("car"), "automotive", length_ms=200))
+
+
+def thread_of(programs: Programs, label: str) -> tuple[int, int, int]:
+    """Return priority, policy and runmask of a thread."""
+    (thread,) = (thread for thread in programs.threads if thread.label.startswith(label))
+    return thread.priority, thread.policy, thread.runmask
+
+
+def test_changes_leave_the_given_programs_alone(servers: Programs) -> None:
+    changed = with_changes(servers, parse_changes(["screen:priority=20", "screen 1:policy=fifo", "screen:runmask=0x2"]))
+    assert thread_of(changed.programs, "screen 1") == (20, 1, 2)
+    assert thread_of(servers, "screen 1") == (10, 2, (1 << 64) - 1)
+    assert changed.says == ("screen:priority=20", "screen 1:policy=fifo", "screen:runmask=0x2")
+
+
+def test_a_pool_gets_and_loses_threads(servers: Programs) -> None:
+    more = with_changes(servers, parse_changes(["front:threads=4"])).programs
+    pool = [thread for thread in more.threads if thread.label.startswith("front ")]
+    assert [thread.tid for thread in pool] == [1, 2, 3, 4]
+    assert [thread.steps for thread in pool[2:]] == [[Receive(1)], [Receive(1)]]
+    less = with_changes(servers, parse_changes(["front:threads=1"])).programs
+    assert [thread.label for thread in less.threads if thread.label.startswith("front ")] == ["front 1 (desk-1)"]
+
+
+def test_an_interrupt_comes_twice_as_often(car: Programs) -> None:
+    (line,) = (line for line in car.interrupts if line.vector == 12)
+    (faster,) = (line for line in with_changes(car, parse_changes(["interrupt 12:rate=2"])).programs.interrupts
+                 if line.vector == 12)  # fmt: skip
+    assert len(faster.moments_ns) == pytest.approx(2 * len(line.moments_ns), rel=0.03)
+    assert faster.moments_ns[1] - faster.moments_ns[0] == pytest.approx(
+        (line.moments_ns[1] - line.moments_ns[0]) / 2, abs=1
+    )
+
+
+def test_a_handler_moves_to_a_thread(car: Programs) -> None:
+    """Every other interrupt of the bus delivers a pulse, after 2 us of its handler."""
+    changed = with_changes(car, parse_changes(["interrupt 12:handler=thread 40"])).programs
+    thread, (line,) = changed.threads[-1], (line for line in changed.interrupts if line.vector == 12)
+    assert (thread.name, thread.priority, thread.policy) == ("interrupt-12", 40, 1)
+    assert line.handlers == {}
+    assert line.threads == [thread.row]
+    kinds = [type(step) for step in thread.steps[:7]]
+    assert kinds.count(AwaitInterrupt) == 2
+    assert kinds.count(SendPulse) == 1
+    assert kinds.count(Unmask) == 2
+    assert all(1_000 < step.ns < 10_000 for step in thread.steps if isinstance(step, Work))
+
+
+def test_a_file_says_the_same_as_the_command_line(tmp_path: Path) -> None:
+    path = tmp_path / "changes.toml"
+    path.write_text(
+        'cpus = 2\n["planner 1"]\npriority = 22\npolicy = "fifo"\n["lock 0x80d4390"]\ninherit = true\n'
+        '["load burner"]\nperiod = "10ms"\nwork = "2ms"\npriority = 30\n'
+    )
+    assert read_changes(path) == parse_changes(
+        ["cpus=2", "planner 1:priority=22", "planner 1:policy=fifo", "lock 0x80d4390:inherit=yes",
+         "load burner:period=10ms,work=2ms,priority=30"]
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("nobody:priority=22", "the trace has no such thread or process; there are procnto-smp-instr 2"),
+        ("screen:priority=256", "'256' is not a number from 1 to 255"),
+        ("screen:priority=high", "'high' is not a number from 1 to 255"),
+        ("screen:colour=red", "there is no 'colour'; there are cpus, priority, policy"),
+        ("screen:policy=best", "the policies are fifo, rr, other"),
+        ("screen:runmask=0x4", "screen 1 (screen) may then run on none of 2 CPUs"),
+        ("cpus=0", "'0' is not a number from 1 to 64"),
+        ("screen:cpus=2", "the CPUs are those of the target: cpus=2"),
+        ("lock 0x10:inherit=no", "the trace has no such lock that somebody waited for; the trace shows none"),
+        ("partition Drivers:budget=20", "the trace has no such partition; the trace shows none"),
+        ("interrupt 12:rate=2", "the trace has no such interrupt; the trace shows none"),
+        ("screen:threads=2", "no thread of it receives messages in the trace"),
+        ("load burner:work=2ms,priority=30", "''"),
+        ("load burner:period=10ms,work=soon", "soon"),
+        ("screen:speed=0", "'0' is not a number from 0.001 to 1000"),
+    ],
+)
+def test_what_cannot_be_changed_is_said_with_what_there_is(servers: Programs, text: str, says: str) -> None:
+    with pytest.raises(UsageError) as error:
+        with_changes(servers, parse_changes([text]))
+    assert says in str(error.value)
+
+
+@pytest.mark.parametrize("text", ["planner", "planner 1:priority", "=2", "planner:=2", "planner:priority="])
+def test_a_text_that_is_no_change_is_refused(text: str) -> None:
+    with pytest.raises(UsageError, match="is not TARGET:KEY=VALUE"):
+        parse_changes([text])

@@ -1,0 +1,184 @@
+"""How well unchanged replays fit, and predictions against workloads that were really changed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from satview.analysis.activities import Timing
+from satview.capture.logger_options import LoggerOptions
+from satview.capture.run import Capture, run
+from satview.events.spec import Release
+from satview.formats.registry import open_trace
+from satview.store.trace import Trace
+from satview.whatif.changes import parse_changes
+from satview.whatif.fit import figures
+from satview.whatif.prediction import Basis, basis_of, predict
+from tests.helpers.changed import CHANGES, RealChange, changed
+from tests.helpers.extent import WIDTH, points
+
+NS_PER_MS = 1_000_000
+# Largest error of the median, and least share of the wake-ups in the same order, of each workload's replay.
+FITS = {"client-server": (0.02, 0.9), "nested-servers": (0.01, 0.6), "starvation": (0.02, 0.9)}
+RELEASES = (Release.QNX_6, Release.QNX_6_6, Release.QNX_7, Release.QNX_8)
+
+
+def captured(
+    folder: Path,
+    workload: str,
+    change: RealChange | None = None,
+    *,
+    wide: bool = True,
+    release: Release = Release.QNX_7,
+    length_ms: int = 0,
+) -> Trace:
+    """Return a capture of a workload, opened; with a change, of the workload with that change really made."""
+    path = folder / f"{workload}-{'changed' if change else 'recorded'}.kev"
+    options = LoggerOptions(iterations=0, is_wide=wide)
+    made = changed(workload, change or RealChange(()))
+    run(Capture(made, 1, 0, release, length_ms * NS_PER_MS, options, keeps_truth=False), path)
+    return open_trace(path, None)
+
+
+def medians_us(basis: Basis, texts: tuple[str, ...]) -> dict[str, tuple[int, int]]:
+    """Return the replayed and the predicted median of each activity in microseconds."""
+    found = predict(basis, parse_changes(texts))
+    return {entry.activity: (entry.medians_ns[1] // 1000, entry.medians_ns[2] // 1000) for entry in found.compared}
+
+
+@points(workload=tuple(FITS), wide=WIDTH, release=RELEASES)
+def test_an_unchanged_replay_fits(tmp_path: Path, workload: str, wide: bool, release: Release) -> None:
+    fit = basis_of(captured(tmp_path, workload, wide=wide, release=release)).fit
+    most, least = FITS[workload]
+    assert fit.median_error < most
+    assert fit.same_order > least
+
+
+@points(release=(Release.QNX_7, Release.QNX_8))
+def test_sporadic_scheduling_is_read_from_the_states(tmp_path: Path, release: Release) -> None:
+    """Priority 25, after 2 ms at it 5, and 25 again 40 ms after they began: as the workload says it."""
+    basis = basis_of(captured(tmp_path, "periodic", release=release, length_ms=1000))
+    (thread,) = (thread for thread in basis.programs.threads if thread.name == "aperiodic")
+    assert (thread.priority, thread.policy) == (25, 4)
+    assert thread.sporadic == (5, 2 * NS_PER_MS, 40 * NS_PER_MS)
+    assert basis.fit.same_order > 0.9
+
+
+@pytest.mark.thorough
+def test_a_replayed_car_fits(tmp_path: Path) -> None:
+    basis = basis_of(captured(tmp_path, "automotive"))
+    assert basis.fit.median_error < 0.02
+    assert basis.fit.p99_error < 0.05
+    assert not basis.fit.sentences()[0].startswith("Warning")
+
+
+@points(name=("inversion", "inheritance"))
+def test_inheritance_of_a_lock_is_seen_and_can_be_changed(tmp_path: Path, name: str) -> None:
+    """High waits 4 ms for low where that inherits its priority, else 30 ms more for middle."""
+    true_ms = {"inversion": 34.5, "inheritance": 4.5}
+    trace = captured(tmp_path, name, length_ms=500)
+    basis = basis_of(trace)
+    (mutex,) = (thing for thing in basis.programs.things if thing.kind == "MUTEX")
+    assert mutex.inherits == (name == "inheritance")
+    other = "no" if mutex.inherits else "yes"
+    replayed_us, predicted_us = medians_us(basis, (f"lock {mutex.address:#x}:inherit={other}",))["high 1 (high)"]
+    assert replayed_us / 1000 == pytest.approx(true_ms[name], rel=0.01)
+    assert predicted_us / 1000 == pytest.approx(true_ms["inheritance" if other == "yes" else "inversion"], rel=0.01)
+
+
+def test_a_ceiling_does_what_inheritance_does(tmp_path: Path) -> None:
+    """Low runs at 30 from its lock on, so that middle cannot keep it from giving the mutex up."""
+    basis = basis_of(captured(tmp_path, "inversion", length_ms=500))
+    (mutex,) = (thing for thing in basis.programs.things if thing.kind == "MUTEX")
+    _, predicted_us = medians_us(basis, (f"lock {mutex.address:#x}:ceiling=30",))["high 1 (high)"]
+    assert predicted_us / 1000 == pytest.approx(4.5, rel=0.01)
+    true = captured(tmp_path, "inversion", CHANGES["ceiling"]["inversion"], length_ms=500)
+    truth = figures(true, true.dump_end_cycles, basis.programs.length_ns)
+    assert truth["pulse", "high", 0, 0].median_ns / 1000 == pytest.approx(predicted_us, rel=0.01)
+
+
+def test_a_larger_budget_ends_starvation(tmp_path: Path) -> None:
+    """With 20 % of the CPU the sampler uses up all that the uploader would need; with 100 % both run."""
+    trace = captured(tmp_path, "partition-starvation", length_ms=700)
+    basis = basis_of(trace)
+    budgets = [(share.name, share.percent) for share in basis.programs.partitions]
+    assert budgets == [("System", 80), ("Telemetry", 20)]
+    (key,) = (key for key, fit in basis.fit.activities.items() if fit.recorded.name == "telemetry 3 (uploader)")
+    replayed = basis.fit.activities[key].replayed
+    assert replayed is not None
+    found = predict(basis, parse_changes(["partition Telemetry:budget=100", "sampler:speed=2"])).figures
+    assert found[key].count > 5 * replayed.count
+
+
+@points(kind=("priority", "cpus", "threads", "speed"), wide=WIDTH)
+def test_predictions_hold_against_servers_that_were_really_changed(tmp_path: Path, kind: str, wide: bool) -> None:
+    change = CHANGES[kind]["nested-servers"]
+    basis = basis_of(captured(tmp_path, "nested-servers", wide=wide, length_ms=1000))
+    prediction = predict(basis, parse_changes(change.said))
+    true = captured(tmp_path, "nested-servers", change, wide=wide, length_ms=1000)
+    begin = max(true.dump_end_cycles, int(true.events.time_cycles[0]))
+    truth = figures(true, begin, basis.programs.length_ns)
+    clients = [key for key in truth if key[1] in ("report", "screen")]
+    assert len(clients) == 2
+    for key in clients:
+        assert prediction.figures[key].median_ns == pytest.approx(truth[key].median_ns, rel=0.05)
+
+
+def test_a_pool_of_threads_shortens_the_queue(tmp_path: Path) -> None:
+    """Four clients of one thread wait for each other; with four a round is hardly more than the disk's 2 to 5 ms."""
+    basis = basis_of(captured(tmp_path, "client-server", length_ms=1000))
+    replayed_us, predicted_us = medians_us(basis, ("slow_server:threads=4",))["client2 1 (client)"]
+    assert replayed_us > 15_000
+    assert 2_000 < predicted_us < 6_500
+
+
+def test_a_load_of_higher_priority_delays_by_its_work(tmp_path: Path) -> None:
+    """The middle thread is done after 32.5 ms; 1 ms of load in each 10 ms makes that 3 or 4 ms more."""
+    basis = basis_of(captured(tmp_path, "inheritance", length_ms=500))
+    load = ("load burner:period=10ms,work=1ms,priority=50",)
+    replayed_us, predicted_us = medians_us(basis, load)["middle 1 (middle)"]
+    assert replayed_us == pytest.approx(32_540, abs=50)
+    assert 3_000 <= predicted_us - replayed_us <= 4_200
+
+
+def test_locks_held_over_a_sleep_fit(tmp_path: Path) -> None:
+    """Five threads sleep with one mutex locked, one after the other."""
+    fit = basis_of(captured(tmp_path, "convoy")).fit
+    assert fit.median_error < 0.02
+    assert fit.same_order > 0.9
+
+
+def test_a_trace_without_activities_warns(tmp_path: Path) -> None:
+    """Two threads that yield to each other do nothing that begins by a trigger."""
+    fit = basis_of(captured(tmp_path, "polite")).fit
+    assert fit.sentences() == ["Warning: no activity can be compared, so that nothing says how well the replay fits."]
+
+
+def test_a_poor_fit_warns_before_anything(tmp_path: Path) -> None:
+    """Processes that are created and die at once: what creates them is not replayed."""
+    fit = basis_of(captured(tmp_path, "fork-storm")).fit
+    assert fit.median_error > 0.05
+    assert fit.sentences()[0].startswith("Warning: the unchanged replay is off by ")
+    assert fit.sentences()[0].endswith("Above 5% do not rely on predictions.")
+
+
+def test_deadlines_and_activities_of_a_file_of_timing(tmp_path: Path) -> None:
+    """On one CPU the 12.3 ms of a report come beside 9 ms of the screen's own: some take more than 20 ms then."""
+    trace = captured(tmp_path, "nested-servers", length_ms=500)
+    timing = {
+        "question": Timing(
+            start='event == SND_MESSAGE and name ~ "*screen"',
+            end='event == REPLY_MESSAGE and name ~ "*front"',
+            deadline="12 ms",
+        ),
+        "report": Timing(deadline="20 ms"),
+    }
+    basis = basis_of(trace, timing)
+    assert basis.fit.activities["said", "question", 0, 0].recorded.deadline_ns == 12 * NS_PER_MS
+    assert basis.fit.activities["said", "question", 0, 0].median_error < 0.02
+    predicted = predict(basis, parse_changes(["cpus=1"])).figures
+    (report,) = (figure for key, figure in predicted.items() if key[1] == "report")
+    assert report.deadline_ns == 20 * NS_PER_MS
+    assert 0 < report.misses < report.count
+    assert max(fit.recorded.misses for key, fit in basis.fit.activities.items() if key[1] == "report") == 0
