@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from satview.analysis.activities import Timing
+from satview.analysis.timing import Timing
 from satview.capture.logger_options import LoggerOptions
 from satview.capture.run import Capture, run
 from satview.events.spec import Release
