@@ -133,7 +133,7 @@ def viewer_parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--lanes", default="", metavar="NAMES",
         help="event lanes to show if the trace has such events, separated by commas: "
-        + ", ".join(each.name for each in LANE_CLASSES),
+        + ", ".join(lane_class.name for lane_class in LANE_CLASSES),
     )  # fmt: skip
     parser.add_argument(
         "--labels", default="", metavar="NAMES",
@@ -266,13 +266,13 @@ def _looks(options: argparse.Namespace) -> dict[str, str | int]:
     Raises:
         UsageError: A name is not known, or the file with descriptions of user events is faulty.
     """
-    _check_names(options.lanes, [each.name for each in LANE_CLASSES], "event lanes")
+    _check_names(options.lanes, [lane_class.name for lane_class in LANE_CLASSES], "event lanes")
     _check_names(options.labels, list(Label), "labels")
     if options.user_events:
         from satview.formats.user_event_file import read_user_events  # brings a parser of XML
 
         read_user_events(Path(options.user_events))
-    found: dict[str, str | int] = {
+    looks: dict[str, str | int] = {
         "files/memory_mb": options.memory_limit,
         "window/theme": options.theme or "",
         "swimlane/palette": options.palette,
@@ -282,7 +282,7 @@ def _looks(options: argparse.Namespace) -> dict[str, str | int]:
         "events/symbols": str(Path(options.symbols).resolve()) if options.symbols else "",
         "events/user_events": str(Path(options.user_events).resolve()) if options.user_events else "",
     }
-    return {key: value for key, value in found.items() if value}
+    return {key: value for key, value in looks.items() if value}
 
 
 def _megabytes(text: str) -> int:
@@ -372,11 +372,11 @@ def _screenshot(options: argparse.Namespace) -> int:
 def commands_by_purpose() -> dict[str, dict[str, str]]:
     """Return what commands are for, with each command and what it does."""
     subparsers = (action for action in whole_parser()._actions if isinstance(action, argparse._SubParsersAction))
-    found: dict[str, dict[str, str]] = {purpose: {} for purpose in PURPOSES}
+    by_purpose: dict[str, dict[str, str]] = {purpose: {} for purpose in PURPOSES}
     for choice in next(subparsers)._choices_actions:  # argparse has no public list; shtab reads the same one
         purpose, _, _ = command_names()[choice.dest].partition(".")
-        found[purpose][choice.dest] = choice.help or ""
-    return found
+        by_purpose[purpose][choice.dest] = choice.help or ""
+    return by_purpose
 
 
 def _short_help() -> str:

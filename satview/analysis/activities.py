@@ -317,14 +317,24 @@ def _only_of(group: _Ints, thread: _Ints) -> _Ints:
 
 def _of_messages(trace: Trace) -> _Part:
     """Return messages by the process that serves them: from the send to the reply, or until its client gives up."""
-    found = transactions(trace)
-    at = np.flatnonzero(found.server_pid > 0)
-    group, sent, received = found.server_pid[at], found.send_row[at], found.receive_row[at]
-    thread = np.maximum(found.server[at], 0)
+    sent_messages = transactions(trace)
+    to_processes = np.flatnonzero(sent_messages.server_pid > 0)
+    group, sent, received = (
+        sent_messages.server_pid[to_processes],
+        sent_messages.send_row[to_processes],
+        sent_messages.receive_row[to_processes],
+    )
+    thread = np.maximum(sent_messages.server[to_processes], 0)
     thread = np.where(thread > 0, thread, _only_of(group, thread))
     begin, _ = _served(trace, thread, sent, received)
-    end = np.where(found.reply_row[at] >= 0, found.reply_row[at], found.over_row[at])
-    return _part(trace, "message", group, thread, sent, begin, end, found.certainty[at] != Certainty.GUESS)
+    end = np.where(
+        sent_messages.reply_row[to_processes] >= 0,
+        sent_messages.reply_row[to_processes],
+        sent_messages.over_row[to_processes],
+    )
+    return _part(
+        trace, "message", group, thread, sent, begin, end, sent_messages.certainty[to_processes] != Certainty.GUESS
+    )
 
 
 def _served(trace: Trace, thread: _Ints, sent: _Ints, received: _Ints) -> tuple[_Ints, _Ints]:
@@ -335,9 +345,9 @@ def _served(trace: Trace, thread: _Ints, sent: _Ints, received: _Ints) -> tuple[
     """
     time = trace.events.time_cycles
     begin, end = np.full(len(sent), trace.window.end, np.int64), np.full(len(sent), -1, np.int64)
-    at = np.flatnonzero(received >= 0)
-    at = at[np.argsort(received[at], kind="stable")]  # ascending, as searches below need it
-    thread, row = thread[at], received[at].astype(np.uint32)
+    arrived = np.flatnonzero(received >= 0)
+    arrived = arrived[np.argsort(received[arrived], kind="stable")]  # ascending, as searches below need it
+    thread, row = thread[arrived], received[arrived].astype(np.uint32)
     receipts = rows_of_codes(trace, messages.RECEIPT, pulses.RECEIPT)
     by, count = trace.events.thread[receipts].astype(np.int64), len(trace.threads)
     table = np.zeros(LANE_VALUES, np.bool_)
@@ -345,32 +355,32 @@ def _served(trace: Trace, thread: _Ints, sent: _Ints, received: _Ints) -> tuple[
     waits_again = first_that_fits(trace, state_positions(trace, row, thread), thread, table)
     following = links.next_of_number(receipts, by, row + np.uint32(1), thread, count).astype(np.int64)
     over = np.minimum(following, np.where(waits_again < 0, NO_EVENT, waits_again))
-    end[at] = np.where(over == NO_EVENT, -1, over)
+    end[arrived] = np.where(over == NO_EVENT, -1, over)
     before = links.last_of_number(receipts, by, row, thread, count).astype(np.int64)
     before[before == NO_EVENT] = -1
-    found = waits(trace)
-    mine = found.value == _RECEIVE
-    key = found.thread[mine].astype(np.int64) << 32 | found.row[mine]
+    every_wait = waits(trace)
+    receives = every_wait.value == _RECEIVE
+    key = every_wait.thread[receives].astype(np.int64) << 32 | every_wait.row[receives]
     position = np.searchsorted(key, thread << 32 | row) - 1
-    woken = np.full(len(at), -1, np.int64)
+    woken = np.full(len(arrived), -1, np.int64)
     is_own = position >= 0
     is_own[is_own] = key[position[is_own]] >> 32 == thread[is_own]
-    woken[is_own] = found.end_row[mine][position[is_own]]
-    waited = (woken > before) & (woken >= sent[at]) & (woken <= row)
-    begin[at] = time[np.where(waited, woken, row)]
+    woken[is_own] = every_wait.end_row[receives][position[is_own]]
+    waited = (woken > before) & (woken >= sent[arrived]) & (woken <= row)
+    begin[arrived] = time[np.where(waited, woken, row)]
     return begin, end
 
 
 def _of_waits(trace: Trace, trigger: str, value: int, is_woken: NDArray[np.bool_]) -> _Part:
     """Return the rounds of threads that wait in one state again and again, without threads that pulses wake."""
-    found = waits(trace)
-    ended = (found.end_value == READY) | (found.end_value == RUNNING)
-    at = np.flatnonzero((found.value == value) & ended & ~is_woken[found.thread])
-    thread, woken = found.thread[at].astype(np.int64), found.end_row[at]
+    every_wait = waits(trace)
+    ended = (every_wait.end_value == READY) | (every_wait.end_value == RUNNING)
+    ended_waits = np.flatnonzero((every_wait.value == value) & ended & ~is_woken[every_wait.thread])
+    thread, woken = every_wait.thread[ended_waits].astype(np.int64), every_wait.end_row[ended_waits]
     table = np.zeros(LANE_VALUES, np.bool_)
     table[[value, DEAD]] = True
     end = first_that_fits(trace, state_positions(trace, woken, thread), thread, table)
-    start, is_exact = woken.astype(np.int64), np.ones(len(at), np.bool_)
+    start, is_exact = woken.astype(np.int64), np.ones(len(ended_waits), np.bool_)
     if value == _INTR:  # it begins with the interrupt
         table_of_causes = wake_ups(trace)
         link = table_of_causes.ended_by(woken)
@@ -390,28 +400,28 @@ def _of_spans(trace: Trace, kind: Spans) -> _Part:
 
 
 def _with_said(trace: Trace, learned: Activities, timing: Mapping[str, Timing]) -> Activities:
-    made, columns = list(learned.activities), [learned.instances]
+    named, columns = list(learned.activities), [learned.instances]
     for name, said in timing.items():
         if said.chain:
             continue
         if said.start:
             group = _said(trace, name, said)
-            group.activity[:] = position = len(made)
+            group.activity[:] = position = len(named)
             columns.append(group)
             period = regular_period(trace, group.start_row) or -1
-            made.append(Activity(name, "said", _usual(group.thread), period, False, -1, ""))
+            named.append(Activity(name, "said", _usual(group.thread), period, False, -1, ""))
         else:
             position = learned.named(name)
-        activity = made[position]
+        activity = named[position]
         period = bound_cycles(trace, said.period) if said.period else activity.period_cycles
         deadline, source = (activity.deadline_cycles, activity.deadline_from)
         if said.deadline:
             deadline, source = bound_cycles(trace, said.deadline), "said"
         elif period > 0:
             deadline, source = period, "period"
-        made[position] = Activity(name if said.start else activity.name, activity.trigger, activity.thread, period,
+        named[position] = Activity(name if said.start else activity.name, activity.trigger, activity.thread, period,
                                   bool(said.period), deadline, source)  # fmt: skip
-    return replace(learned, activities=tuple(made), instances=_joined(columns))
+    return replace(learned, activities=tuple(named), instances=_joined(columns))
 
 
 def _said(trace: Trace, name: str, said: Timing) -> Instances:
@@ -467,7 +477,7 @@ class ChainTimes:
         return self.end_cycles - self.start_cycles
 
 
-def chain_of(found: Activities, text: str) -> tuple[int, ...]:
+def chain_of(learned: Activities, text: str) -> tuple[int, ...]:
     """Return the positions of the activities that a chain names.
 
     Raises:
@@ -476,55 +486,57 @@ def chain_of(found: Activities, text: str) -> tuple[int, ...]:
     names = [name.strip() for name in text.split(">")]
     if len(names) < 2:
         raise UsageError(f"{text[:60]!r} is no chain; write it as camera > control")
-    return tuple(found.named(name) for name in names)
+    return tuple(learned.named(name) for name in names)
 
 
-def reactions(trace: Trace, found: Activities, chain: Sequence[int]) -> ChainTimes:
+def reactions(trace: Trace, learned: Activities, chain: Sequence[int]) -> ChainTimes:
     """Return how long after each trigger of the first activity the first response of the last one follows.
 
     An activity goes on with what one before has done in the instance that the latter triggers, else in the first one
     that begins when the latter is done: as the AUTOSAR timing extensions define the reaction of an event chain.
     """
-    positions, parts = _parts_of(found, chain)
-    first, steps = parts[0], [np.arange(len(parts[0]))]
+    positions, parts = _parts_of(learned, chain)
+    begun, steps = parts[0], [np.arange(len(parts[0]))]
     for one, other in itertools.pairwise(parts):
         steps.append(_followed(steps[-1], _next_of(trace, one, other)))
     reached = steps[-1]
-    last = parts[-1].at(np.maximum(reached, 0)) if len(parts[-1]) else first
-    return _chain_times(trace, first, last, reached < 0, (positions, steps))
+    last = parts[-1].at(np.maximum(reached, 0)) if len(parts[-1]) else begun
+    return _chain_times(trace, begun, last, reached < 0, (positions, steps))
 
 
-def ages(trace: Trace, found: Activities, chain: Sequence[int]) -> ChainTimes:
+def ages(trace: Trace, learned: Activities, chain: Sequence[int]) -> ChainTimes:
     """Return how old the input is, the trigger of the first activity, whenever the last one is done.
 
     The input of an instance is that of the one before that triggers it, else of the last one that was done when it
     began. Instances that have none, as at the start of a trace, are left out.
     """
-    positions, parts = _parts_of(found, chain)
+    positions, parts = _parts_of(learned, chain)
     last, steps = parts[-1], [np.arange(len(parts[-1]))]
     for one, other in itertools.pairwise(reversed(parts)):
         steps.insert(0, _followed(steps[0], _input_of(trace, other, one)))
-    at = np.flatnonzero((steps[0] >= 0) & ~last.is_open)
-    steps = [step[at] for step in steps]
-    return _chain_times(trace, parts[0].at(steps[0]), last.at(at), np.zeros(len(at), np.bool_), (positions, steps))
+    answered = np.flatnonzero((steps[0] >= 0) & ~last.is_open)
+    steps = [step[answered] for step in steps]
+    return _chain_times(
+        trace, parts[0].at(steps[0]), last.at(answered), np.zeros(len(answered), np.bool_), (positions, steps)
+    )
 
 
-def _parts_of(found: Activities, chain: Sequence[int]) -> tuple[list[NDArray[np.intp]], list[Instances]]:
+def _parts_of(learned: Activities, chain: Sequence[int]) -> tuple[list[NDArray[np.intp]], list[Instances]]:
     """Return which instances each activity of a chain has, and these."""
-    positions = [np.flatnonzero(found.instances.activity == number) for number in chain]
-    return positions, [found.instances.at(own) for own in positions]
+    positions = [np.flatnonzero(learned.instances.activity == number) for number in chain]
+    return positions, [learned.instances.at(own) for own in positions]
 
 
 def _chain_times(
-    trace: Trace, first: Instances, last: Instances, is_missing: NDArray[np.bool_],
+    trace: Trace, begun: Instances, last: Instances, is_missing: NDArray[np.bool_],
     steps: tuple[list[NDArray[np.intp]], list[_Ints]],
 ) -> ChainTimes:  # fmt: skip
     is_open = is_missing | last.is_open
     end_row = np.where(is_open, len(trace.events) - 1, last.end_row)
     end_cycles = np.where(is_open, trace.window.end, last.end_cycles)
-    is_known = is_whole(trace, first.start_row, end_row) & first.is_known
+    is_known = is_whole(trace, begun.start_row, end_row) & begun.is_known
     gone_through = np.stack([_followed(step, own) for own, step in zip(*steps, strict=True)], axis=1)
-    return ChainTimes(first.start_cycles, end_cycles, first.start_row, is_open, is_known, gone_through)
+    return ChainTimes(begun.start_cycles, end_cycles, begun.start_row, is_open, is_known, gone_through)
 
 
 def _followed(position: _Ints, following: _Ints) -> _Ints:
@@ -540,20 +552,20 @@ def _triggered(trace: Trace, one: Instances, other: Instances) -> _Ints:
     key = trace.events.thread[other.start_row].astype(np.int64) << 32 | other.start_row
     order = np.argsort(key, kind="stable")
     begin = np.searchsorted(trace.events.time_cycles, one.begin_cycles)
-    at = np.searchsorted(key[order], one.thread << 32 | begin)
+    position = np.searchsorted(key[order], one.thread << 32 | begin)
     last = one.thread << 32 | np.where(one.end_row < 0, len(trace.events), one.end_row)
     out = np.full(len(one), -1, np.int64)
-    known = np.flatnonzero((at < len(key)) & (one.thread > 0))
-    known = known[key[order][at[known]] <= last[known]]
-    out[known] = order[at[known]]
+    known = np.flatnonzero((position < len(key)) & (one.thread > 0))
+    known = known[key[order][position[known]] <= last[known]]
+    out[known] = order[position[known]]
     return out
 
 
 def _next_of(trace: Trace, one: Instances, other: Instances) -> _Ints:
     out = _triggered(trace, one, other)
     order = np.argsort(other.begin_cycles, kind="stable")
-    at = np.searchsorted(other.begin_cycles[order], one.end_cycles)
-    later = np.append(order, -1)[at]
+    position = np.searchsorted(other.begin_cycles[order], one.end_cycles)
+    later = np.append(order, -1)[position]
     return np.where((out < 0) & ~one.is_open, later, out)
 
 
@@ -561,8 +573,8 @@ def _input_of(trace: Trace, one: Instances, other: Instances) -> _Ints:
     out = np.full(len(other), -1, np.int64)
     done = np.flatnonzero(~one.is_open)
     order = done[np.argsort(one.end_cycles[done], kind="stable")]
-    at = np.searchsorted(one.end_cycles[order], other.begin_cycles, side="right") - 1
-    out[at >= 0] = order[at[at >= 0]]
+    position = np.searchsorted(one.end_cycles[order], other.begin_cycles, side="right") - 1
+    out[position >= 0] = order[position[position >= 0]]
     triggered = _triggered(trace, one, other)
     known = np.flatnonzero(triggered >= 0)
     out[triggered[known]] = known

@@ -105,11 +105,14 @@ def offsets_ps(traces: Sequence[Trace], condition: str, number: int = 1) -> list
     Raises:
         UsageError: A trace cannot be aligned so; says which and what to do instead.
     """
-    first = traces[0]
+    reference = traces[0]
     if condition == COUNTER:
-        return [0, *(counter_offset_ps(first, other) for other in traces[1:])]
-    at_first = anchor_of(first, condition, number).cycles
-    return [0, *(offset_ps(first, other, at_first, anchor_of(other, condition, number).cycles) for other in traces[1:])]
+        return [0, *(counter_offset_ps(reference, other) for other in traces[1:])]
+    at_first = anchor_of(reference, condition, number).cycles
+    return [
+        0,
+        *(offset_ps(reference, other, at_first, anchor_of(other, condition, number).cycles) for other in traces[1:]),
+    ]
 
 
 def _ps(trace: Trace, cycles: int) -> int:

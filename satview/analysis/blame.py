@@ -226,8 +226,8 @@ def blame(trace: Trace, thread: _Ints, start: _Ints, begin: _Ints, end: _Ints) -
     pieces.thread[is_waking] = pieces.value[is_waking] = 0
     parts = _added_up(pieces, pieces.of)
     # What the holders of locks and the servers did meanwhile, one level on.
-    at = np.flatnonzero(np.isin(pieces.kind, (Blame.LOCK, Blame.MESSAGE)) & (pieces.thread > 0))
-    blocked = pieces.at(at)
+    nested = np.flatnonzero(np.isin(pieces.kind, (Blame.LOCK, Blame.MESSAGE)) & (pieces.thread > 0))
+    blocked = pieces.at(nested)
     inner = _split(trace, blocked.thread, blocked.start, blocked.end)
     key = _keys(parts.of, parts.kind, parts.thread, parts.value)
     of_part = _positions(key, _keys(blocked.of, blocked.kind, blocked.thread, blocked.value))
@@ -255,12 +255,12 @@ def _added_up(pieces: _Pieces, of: _Ints) -> _Pieces:
     """Return pieces that are alike as one; its `end` is how long they are together, and its `start` 0."""
     if not len(pieces):
         return pieces
-    _, first, which = np.unique(_keys(of, pieces.kind, pieces.thread, pieces.value), return_index=True,
+    _, one, which = np.unique(_keys(of, pieces.kind, pieces.thread, pieces.value), return_index=True,
                                 return_inverse=True)  # fmt: skip
-    cycles = np.zeros(len(first), np.int64)
+    cycles = np.zeros(len(one), np.int64)
     np.add.at(cycles, which.reshape(-1), pieces.end - pieces.start)
-    return _Pieces(of[first], np.zeros(len(first), np.int64), cycles, pieces.kind[first], pieces.thread[first],
-                   pieces.value[first])  # fmt: skip
+    return _Pieces(of[one], np.zeros(len(one), np.int64), cycles, pieces.kind[one], pieces.thread[one],
+                   pieces.value[one])  # fmt: skip
 
 
 def _in_order(parts: _Pieces, below: _Pieces) -> Shares:
@@ -334,12 +334,12 @@ def _split(trace: Trace, thread: _Ints, start: _Ints, end: _Ints) -> _Pieces:
     values = value_of_code(trace)
     parts: list[_Pieces] = []
     for row in np.unique(thread).tolist():
-        mine = np.flatnonzero(thread == row)
+        own = np.flatnonzero(thread == row)
         if row > 0:
-            parts += _of_thread(trace, row, mine, (start[mine], end[mine]), thread_spans(trace, row, values))
+            parts += _of_thread(trace, row, own, (start[own], end[own]), thread_spans(trace, row, values))
         else:
-            mine = mine[end[mine] > start[mine]]
-            parts.append(_pieces(mine, start[mine], end[mine], Blame.UNKNOWN))
+            own = own[end[own] > start[own]]
+            parts.append(_pieces(own, start[own], end[own], Blame.UNKNOWN))
     none = np.empty(0, np.int64)
     parts.append(_pieces(none, none, none, Blame.UNKNOWN))
     return _Pieces.joined(parts)
@@ -352,29 +352,29 @@ def _pieces(of: _Ints, start: _Ints, end: _Ints, kind: _Ints | int, thread: _Int
 
 
 def _of_thread(
-    trace: Trace, thread: int, mine: NDArray[np.intp], ranges: tuple[_Ints, _Ints], spans: LaneSpans,
+    trace: Trace, thread: int, own: NDArray[np.intp], ranges: tuple[_Ints, _Ints], spans: LaneSpans,
 ) -> list[_Pieces]:  # fmt: skip
     edges = np.append(spans.start_cycles, spans.end_cycles)
     of, span, start, end = cut_at(*ranges, edges)
-    of = mine[of]
+    of = own[of]
     value, event = np.asarray(spans.value)[span], np.asarray(spans.event)[span].astype(np.int64)
     cpu = _cpu_of_spans(trace, spans)[span]
     is_unknown = np.isin(value, (UNKNOWN, ABSENT, DEAD)) | (np.isin(value, (READY, RUNNING)) & (cpu < 0))
-    at = np.flatnonzero(is_unknown)
-    parts = [_pieces(of[at], start[at], end[at], Blame.UNKNOWN)]
+    some = np.flatnonzero(is_unknown)
+    parts = [_pieces(of[some], start[some], end[some], Blame.UNKNOWN)]
     is_on_cpu = ~is_unknown & np.isin(value, (READY, RUNNING))
     for number in np.unique(cpu[is_on_cpu]).tolist():
-        at = np.flatnonzero(is_on_cpu & (cpu == number))
+        some = np.flatnonzero(is_on_cpu & (cpu == number))
         lane, runner, interrupt = cpu_timeline(trace, number)
-        piece, segment, begun, over = cut_at(start[at], end[at], lane)
-        at = at[piece]
-        pieces = _on_cpu(trace, thread, (of[at], begun, over), value[at] == RUNNING, runner[segment],
+        piece, segment, begun, over = cut_at(start[some], end[some], lane)
+        some = some[piece]
+        pieces = _on_cpu(trace, thread, (of[some], begun, over), value[some] == RUNNING, runner[segment],
                          interrupt[segment])  # fmt: skip
         is_free = (pieces.kind == Blame.NO_CPU) & (runner[segment] == _IDLE)
-        parts.append(_kept_from_cpu(trace, thread, number, (pieces, event[at]), is_free))
-    at = np.flatnonzero(~is_unknown & ~is_on_cpu)
-    kind, who, what = _waits(trace, thread, value[at], event[at])
-    parts.append(_pieces(of[at], start[at], end[at], kind, who, what))
+        parts.append(_kept_from_cpu(trace, thread, number, (pieces, event[some]), is_free))
+    some = np.flatnonzero(~is_unknown & ~is_on_cpu)
+    kind, who, what = _waits(trace, thread, value[some], event[some])
+    parts.append(_pieces(of[some], start[some], end[some], kind, who, what))
     return parts
 
 
@@ -420,10 +420,10 @@ def _kept_from_cpu(
     pieces.value[is_free & is_long] = allowed | cpu << _KEPT_BITS
     is_open = np.isin(pieces.kind, (Blame.PREEMPTED, Blame.TRACING)) & is_long
     if by_budget and is_open.any():
-        at = np.flatnonzero(is_open)
-        at = at[_has_lower_priority(trace, cpu, pieces.start[at], events[at])]
-        pieces.value[at] = Kept.SPENT | cpu << _KEPT_BITS
-        is_open[at] = False
+        open_pieces = np.flatnonzero(is_open)
+        open_pieces = open_pieces[_has_lower_priority(trace, cpu, pieces.start[open_pieces], events[open_pieces])]
+        pieces.value[open_pieces] = Kept.SPENT | cpu << _KEPT_BITS
+        is_open[open_pieces] = False
     out, waiting = [pieces.at(np.flatnonzero(~is_open))], pieces.at(np.flatnonzero(is_open))
     files = files_of(trace)
     file = None if files is None else files.part_of_cpu(cpu)
@@ -455,8 +455,10 @@ def _has_lower_priority(trace: Trace, cpu: int, moments: _Ints, ready: _Ints) ->
     run = rows[_last(trace.events.time_cycles[rows], moments)]
     derived = TraceDerivedColumns(trace)
     known = ready != NO_EVENT
-    mine, theirs = (derived.priority(np.where(known, events, 0).astype(np.uint32)) for events in (ready, run))
-    return np.asarray(known & (theirs > 0) & (theirs < mine))
+    own_priority, other_priority = (
+        derived.priority(np.where(known, events, 0).astype(np.uint32)) for events in (ready, run)
+    )
+    return np.asarray(known & (other_priority > 0) & (other_priority < own_priority))
 
 
 def _idle_ranges(trace: Trace, cpu: int) -> tuple[_Ints, NDArray[np.bool_]]:
@@ -502,24 +504,24 @@ def _waits(trace: Trace, thread: int, value: NDArray[np.uint8], event: _Ints) ->
     kind[is_lock], kind[is_message] = Blame.LOCK, Blame.MESSAGE
     what[value == _NANOSLEEP] = 0
     what[is_lock | is_message] = -1
-    found = blockers(trace)
-    first, last = np.searchsorted(found.waits.thread, (thread, thread + 1)).tolist()
-    rows = found.waits.row[first:last].astype(np.int64)
+    blocked_by = blockers(trace)
+    begin, stop = np.searchsorted(blocked_by.waits.thread, (thread, thread + 1)).tolist()
+    rows = blocked_by.waits.row[begin:stop].astype(np.int64)
     if not len(rows):
         return kind, who, what
     wait = np.minimum(np.searchsorted(rows, event), len(rows) - 1)
     known = np.flatnonzero(rows[wait] == event)
-    wait = wait[known] + first
-    who[known] = np.maximum(found.thread[wait], 0)
-    lock = is_lock[known] & found.waits.has_object[wait]
-    what[known[lock]] = found.waits.object[wait[lock]]
+    wait = wait[known] + begin
+    who[known] = np.maximum(blocked_by.thread[wait], 0)
+    lock = is_lock[known] & blocked_by.waits.has_object[wait]
+    what[known[lock]] = blocked_by.waits.object[wait[lock]]
     sent = is_message[known]
-    what[known[sent]] = found.pid[wait[sent]]
+    what[known[sent]] = blocked_by.pid[wait[sent]]
     free = np.flatnonzero(who[known] == 0)
     in_send = free[value[known[free]] == SEND]
     who[known[in_send]] = _receivers(trace, thread, event[known[in_send]])
-    other = free[(kind[known[free]] == Blame.WAIT) & (found.waits.end_row[wait[free]] != OPEN)]
-    who[known[other]] = _wakers(trace, found.waits.end_row[wait[other]])
+    other = free[(kind[known[free]] == Blame.WAIT) & (blocked_by.waits.end_row[wait[free]] != OPEN)]
+    who[known[other]] = _wakers(trace, blocked_by.waits.end_row[wait[other]])
     return kind, who, what
 
 

@@ -123,10 +123,10 @@ def partition_title(names: dict[int, str], partition: int) -> str:
 
 def first_budgets(trace: Trace) -> dict[int, tuple[float, int]]:
     """Return by its number each partition's budget, a share of all CPUs, and critical budget in ms, as first logged."""
-    found = _budgets(trace)
+    budgets = _budgets(trace)
     out: dict[int, tuple[float, int]] = {}
     for number, share, critical_ms in zip(
-        found.partition.tolist(), found.budget.tolist(), found.critical_ms.tolist(), strict=True
+        budgets.partition.tolist(), budgets.budget.tolist(), budgets.critical_ms.tolist(), strict=True
     ):
         if share >= 0:
             out.setdefault(number, (share, max(0, critical_ms)))

@@ -195,10 +195,10 @@ class Late:
     def worst(self, activity: int | None = None, count: int | None = None) -> _Ints:
         """Return positions of instances: the latest first, then the longest; those that are not known come last."""
         instances = self.found.instances
-        at = np.arange(len(instances)) if activity is None else np.flatnonzero(instances.activity == activity)
-        overrun = self.found.overrun_cycles[at]
-        order = np.lexsort((-instances.response_cycles[at], -overrun, ~instances.is_known[at]))
-        return at[order][:count]
+        ranked = np.arange(len(instances)) if activity is None else np.flatnonzero(instances.activity == activity)
+        overrun = self.found.overrun_cycles[ranked]
+        order = np.lexsort((-instances.response_cycles[ranked], -overrun, ~instances.is_known[ranked]))
+        return ranked[order][:count]
 
     def most_telling(self) -> int | None:
         """Return the activity that is late by most of its deadline, else comes closest to it; None if there is none.
@@ -209,11 +209,11 @@ class Late:
         instances, count = self.found.instances, len(self.found.activities)
         if not count:
             return None
-        at = np.flatnonzero(instances.is_known)
-        response = instances.response_cycles[at]
+        known_rows = np.flatnonzero(instances.is_known)
+        response = instances.response_cycles[known_rows]
         longest = np.zeros(count, np.int64)
-        np.maximum.at(longest, instances.activity[at], response)
-        median = percentiles_by(instances.activity[at], response, count, (0.5,))[0]
+        np.maximum.at(longest, instances.activity[known_rows], response)
+        median = percentiles_by(instances.activity[known_rows], response, count, (0.5,))[0]
         deadline = self._deadline
         ratio = longest / np.maximum(np.where(deadline > 0, deadline, median), 1)
         is_own = writes_trace(self.trace)[[activity.thread for activity in self.found.activities]]
@@ -231,8 +231,8 @@ class Late:
         shares = percentiles_by(number, response, count, _SHARES)
         none = size == undecided
         longest = np.full(count, -1, np.int64)
-        at = np.flatnonzero(response == shares[-1][number])[::-1]  # of equals the first
-        longest[number[at]] = instances.start_row[known][at]
+        longest_rows = np.flatnonzero(response == shares[-1][number])[::-1]  # of equals the first
+        longest[number[longest_rows]] = instances.start_row[known][longest_rows]
         deadline, overrun = self._deadline, self.found.overrun_cycles
         misses = np.bincount(instances.activity[overrun > 0], minlength=count)
         doubt = np.zeros(count, np.uint8)
@@ -279,19 +279,19 @@ class Late:
         threads, starts = self.trace.events.thread[rows], self.trace.events.time_cycles[rows]
         order, by_thread = stable_order(threads), stable_order(instances.thread)
         numbers, total = np.arange(len(self.trace.threads) + 1), np.zeros(len(instances), np.int64)
-        first, edges = (np.searchsorted(column, numbers) for column in (threads[order], instances.thread[by_thread]))
+        begins, edges = (np.searchsorted(column, numbers) for column in (threads[order], instances.thread[by_thread]))
         for thread in np.unique(instances.thread[instances.thread > 0]).tolist():
-            mine = by_thread[edges[thread] : edges[thread + 1]]
-            own = order[first[thread] : first[thread + 1]]
+            of_thread = by_thread[edges[thread] : edges[thread + 1]]
+            own = order[begins[thread] : begins[thread + 1]]
             ran = TimeRanges(starts[own], ends[own])
-            total[mine] = ran.within(instances.begin_cycles[mine], instances.end_cycles[mine])
+            total[of_thread] = ran.within(instances.begin_cycles[of_thread], instances.end_cycles[of_thread])
         return sum_by(instances.activity, total, len(self.found.activities))
 
     def instances(self, activity: int | None = None) -> Table:
         """Return the instances of one activity or of all, the worst first."""
-        instances, at = self.found.instances, self.worst(activity)
-        shown = instances.at(at)
-        deadline, overrun = self._deadline[shown.activity], self.found.overrun_cycles[at]
+        instances, ranked = self.found.instances, self.worst(activity)
+        shown = instances.at(ranked)
+        deadline, overrun = self._deadline[shown.activity], self.found.overrun_cycles[ranked]
         outcome = np.where(deadline > 0, np.where(overrun > 0, 1, 0), 2)
         outcome[shown.is_open & (overrun <= 0)] = 3
         outcome[~shown.is_known] = 4
@@ -332,14 +332,14 @@ class Late:
                 bounds += [bound_cycles(self.trace, text) if text else -1
                            for text in (said.reaction, said.age)]  # fmt: skip
         figures, doubt = np.full((len(times), 6), -1, np.int64), np.zeros(len(times), np.uint8)
-        for row, found in enumerate(times):
-            length, known = found.length_cycles, np.flatnonzero(found.is_known)
+        for row, measured in enumerate(times):
+            length, known = measured.length_cycles, np.flatnonzero(measured.is_known)
             if len(known):
                 shares = percentiles_by(np.zeros(len(known), np.int64), length[known], 1, _SHARES)
                 longest = known[np.argmax(length[known])]
                 misses = np.count_nonzero(length[known] > bounds[row]) if bounds[row] > 0 else 0
-                figures[row] = (*(int(share[0]) for share in shares), misses, int(found.start_row[longest]))
-            is_partial, is_open = len(known) < len(found), bool(found.is_open[known].any())
+                figures[row] = (*(int(share[0]) for share in shares), misses, int(measured.start_row[longest]))
+            is_partial, is_open = len(known) < len(measured), bool(measured.is_open[known].any())
             doubt[row] = Known.ESTIMATE if is_partial else Known.AT_LEAST if is_open else Known.INFERRED
         columns = dict(zip(("min", "median", "p99", "max", "misses", "event"), figures.T, strict=True))
         return Table(
@@ -348,8 +348,8 @@ class Late:
             {
                 "chain": Texts.of([name for name in names for _ in range(2)]),
                 "measure": Texts.of(["reaction", "age"] * len(names)),
-                "count": np.array([len(found) for found in times], np.int64),
-                "undecided": np.array([np.count_nonzero(~found.is_known) for found in times], np.int64),
+                "count": np.array([len(measured) for measured in times], np.int64),
+                "undecided": np.array([np.count_nonzero(~measured.is_known) for measured in times], np.int64),
                 **columns,
                 "misses": np.maximum(columns["misses"], 0),
                 "bound": np.array(bounds, np.int64),
@@ -357,28 +357,28 @@ class Late:
             known=dict.fromkeys(("min", "median", "p99", "max"), doubt),
         )
 
-    def explained(self, at: _Ints) -> tuple[Table, tuple[str, ...]]:
+    def explained(self, chosen_rows: _Ints) -> tuple[Table, tuple[str, ...]]:
         """Return the parts of some instances, in their order, and of each in words where most of its time went.
 
         What holders and servers did is below its part. Of instances that are too long to be split there are no words.
         """
-        count, parts = split(self.trace, self.found.instances.at(at))
+        count, parts = split(self.trace, self.found.instances.at(chosen_rows))
         bounds = np.searchsorted(parts.interval, np.arange(count + 1)).tolist()
-        says = (self._says(instance, parts, range(first, last)) for instance, first, last in
-                zip(at[:count].tolist(), bounds[:-1], bounds[1:], strict=True))  # fmt: skip
-        return self._blame_table(at, count, parts), tuple(says)
+        says = (self._says(instance, parts, range(begin, stop)) for instance, begin, stop in
+                zip(chosen_rows[:count].tolist(), bounds[:-1], bounds[1:], strict=True))  # fmt: skip
+        return self._blame_table(chosen_rows, count, parts), tuple(says)
 
-    def blame(self, at: _Ints) -> Table:
+    def blame(self, chosen_rows: _Ints) -> Table:
         """Return the parts of some instances, in their order; what holders and servers did is below its part."""
-        return self._blame_table(at, *split(self.trace, self.found.instances.at(at)))
+        return self._blame_table(chosen_rows, *split(self.trace, self.found.instances.at(chosen_rows)))
 
     def says(self, instance: int) -> str:
         """Return in words how long an instance took and where most of its time went."""
         return self.explained(np.array([instance]))[1][0]
 
-    def _blame_table(self, at: _Ints, count: int, parts: Shares) -> Table:
-        chosen = self.found.instances.at(at[:count])
-        missing = f"only {count:,} of {len(at):,} instances are split: they are too long for more"
+    def _blame_table(self, chosen_rows: _Ints, count: int, parts: Shares) -> Table:
+        chosen = self.found.instances.at(chosen_rows[:count])
+        missing = f"only {count:,} of {len(chosen_rows):,} instances are split: they are too long for more"
         response = chosen.response_cycles[parts.interval]
         is_inner, holder = parts.parent >= 0, parts.thread[parts.parent] if len(parts) else parts.thread
         whom = np.where(is_inner & (parts.kind == Blame.OWN), holder, parts.thread)
@@ -397,7 +397,7 @@ class Late:
             texts=name_whom(self.trace, whom),
             parent=parts.parent,
             has_parts=True,
-            cannot_tell="\n".join(filter(None, (self._cannot_tell, missing if count < len(at) else ""))),
+            cannot_tell="\n".join(filter(None, (self._cannot_tell, missing if count < len(chosen_rows) else ""))),
         )
 
     def slow_against_fast(self, activity: int) -> Table:
@@ -487,23 +487,23 @@ def _jitter(number: _Ints, moments: _Ints, count: int) -> _Ints:
         moments = moments[np.lexsort((moments, number))]
     gap, of = np.diff(moments)[is_same], number[1:][is_same]
     out = np.full(count, -1, np.int64)
-    first = np.flatnonzero(np.append(True, of[1:] != of[:-1])[: len(of)])
-    if len(first):
-        spread = np.maximum.reduceat(gap, first) - np.minimum.reduceat(gap, first)
-        out[of[first]] = np.where(np.diff(np.append(first, len(of))) >= 2, spread, -1)
+    begins = np.flatnonzero(np.append(True, of[1:] != of[:-1])[: len(of)])
+    if len(begins):
+        spread = np.maximum.reduceat(gap, begins) - np.minimum.reduceat(gap, begins)
+        out[of[begins]] = np.where(np.diff(np.append(begins, len(of))) >= 2, spread, -1)
     return out
 
 
-def responses(found: Late, activity: int) -> Histogram | None:
+def responses(answers: Late, activity: int) -> Histogram | None:
     """Return the histogram of the responses of an activity, divided at its deadline; None if none is known.
 
     Its durations are those of `Late.worst`, but for the last of these, which are not known.
     """
-    instances = found.found.instances.at(found.worst(activity))
+    instances = answers.found.instances.at(answers.worst(activity))
     instances = instances.at(instances.is_known)
     if not len(instances):
         return None
-    clock, deadline = found.trace.clock, found.found.activities[activity].deadline_cycles
+    clock, deadline = answers.trace.clock, answers.found.activities[activity].deadline_cycles
     is_late = instances.response_cycles > deadline if deadline > 0 else None
     return histogram(clock.durations_ns(instances.response_cycles), is_late, clock.duration_ns(max(deadline, 0)))
 
@@ -520,11 +520,11 @@ def late(trace: Trace, timing: Mapping[str, Timing] | None = None) -> Late:
     """
     beside = Begun(partial(_make_links, trace), "satview-late") if len(trace.events) >= _LONG else None
     try:
-        found = activities(trace, timing)
+        learned = activities(trace, timing)
         if beside is not None:
             for cpu in reversed(range(trace.cpu_count)):  # the other thread begins with the first one
                 cpu_timeline(trace, cpu)
-        return Late(trace, found, timing or {})
+        return Late(trace, learned, timing or {})
     finally:
         if beside is not None:
             beside.wait()
@@ -540,5 +540,5 @@ def _make_links(trace: Trace) -> None:
 
 def blame_table(trace: Trace) -> Table:
     """Return where the time of the worst instances of a trace went, a hundred of them."""
-    found = late(trace)
-    return found.blame(found.worst(count=_SQL_INSTANCES))
+    answers = late(trace)
+    return answers.blame(answers.worst(count=_SQL_INSTANCES))

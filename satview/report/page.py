@@ -236,21 +236,21 @@ def latencies(trace: Trace) -> str:
 
 def lateness(trace: Trace, thresholds: Thresholds) -> str:
     """Return what is done again and again, and where the time of the worst instance of the most telling one went."""
-    found = late(trace, thresholds.timing)
-    activity = found.most_telling()
-    shown = _answer(found.activities().sorted_by("misses"), _COLUMNS["activities"])
-    if len(chains := found.chains()):
+    answers = late(trace, thresholds.timing)
+    activity = answers.most_telling()
+    shown = _answer(answers.activities().sorted_by("misses"), _COLUMNS["activities"])
+    if len(chains := answers.chains()):
         shown += f"<h3>Chains</h3>{_answer(chains)}"
     if activity is None:
         return shown
-    worst, drawn, bars = found.worst(activity, 1), responses(found, activity), ""
+    worst, drawn, bars = answers.worst(activity, 1), responses(answers, activity), ""
     if drawn is not None:
-        told = found.found.activities[activity]
+        told = answers.found.activities[activity]
         deadline_ns = trace.clock.duration_ns(max(told.deadline_cycles, 0))
         bound = f"; the line is its deadline of {format_duration(deadline_ns)}" if deadline_ns else ""
         bars = (f"<h3>Responses of {html_text(told.name)}</h3>{histogram_bars(drawn, 'Responses', deadline_ns)}"
                 f"<p>How many took how long{bound}.</p>")  # fmt: skip
-    differences, (parts, says) = found.compared(activity), found.explained(worst)
+    differences, (parts, says) = answers.compared(activity), answers.explained(worst)
     causes = f"<h3>More in slow ones</h3>{_answer(differences.causes)}" if len(differences.causes) else ""
     return (f"{shown}<p>{html_text(says[0])}</p>{_answer(parts, _COLUMNS['blame'])}"
             f"{bars}<h3>Slow against fast</h3>{_answer(differences.times)}{causes}")  # fmt: skip

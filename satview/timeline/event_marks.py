@@ -38,12 +38,12 @@ class EventClock:
 
     def row(self, cycles: int, side: Literal["left", "right"]) -> np.uint32:
         """Return how many events are before a moment, those in it included if `side` is "right"."""
-        found = self._found.get((cycles, side))
-        if found is None:
+        row = self._found.get((cycles, side))
+        if row is None:
             if len(self._found) >= _MOMENTS:
                 self._found = {}  # another one: threads may look into this one now
-            found = self._found[cycles, side] = np.uint32(self.time.searchsorted(cycles, side))
-        return found
+            row = self._found[cycles, side] = np.uint32(self.time.searchsorted(cycles, side))
+        return row
 
 
 class _Behind(NDArrayOperatorsMixin):
@@ -93,13 +93,13 @@ class _Behind(NDArrayOperatorsMixin):
                 return self._of(self.rows[start - 1 : max(stop, start) - 1])
             key = np.arange(start, stop, step)
         elif isinstance(key, int | np.integer):
-            at = range(len(self))[key]
-            return self._of(self.rows[at - 1]) if at else self.dtype.type(self.first)
+            position = range(len(self))[key]
+            return self._of(self.rows[position - 1]) if position else self.dtype.type(self.first)
         key = np.asarray(key)
         key = np.flatnonzero(key) if key.dtype == np.bool_ else np.where(key < 0, key + len(self), key)
-        found = np.array(self._of(self.rows[np.maximum(key, 1) - 1]))
-        found[key == 0] = self.first
-        return found
+        times = np.array(self._of(self.rows[np.maximum(key, 1) - 1]))
+        times[key == 0] = self.first
+        return times
 
     def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> NDArray[Any]:
         whole = np.empty(len(self), self.dtype if dtype is None else dtype)
@@ -107,7 +107,7 @@ class _Behind(NDArrayOperatorsMixin):
         return whole
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
-        arrays = (np.asarray(each) if isinstance(each, _Behind) else each for each in inputs)
+        arrays = (np.asarray(operand) if isinstance(operand, _Behind) else operand for operand in inputs)
         return getattr(ufunc, method)(*arrays, **options)
 
     def __getattr__(self, name: str) -> Any:
@@ -136,8 +136,8 @@ class EventTimes(_Behind):
     def searchsorted(self, v: Any, side: Literal["left", "right"] = "left", sorter: None = None) -> Any:  # noqa: ARG002  -- numpy gives it
         """As of an array: a search among all events, and one among the rows of the lane."""
         if type(v) is int:
-            found = self.rows.searchsorted(self.clock.row(v, side))
-            return found + (v > self.first if side == "left" else v >= self.first)
+            position = self.rows.searchsorted(self.clock.row(v, side))
+            return position + (v > self.first if side == "left" else v >= self.first)
         v = np.asarray(v)
         # No row has the number that means none; rows and numbers of one type need no copy of the rows.
         row = self.clock.time.searchsorted(v, side).astype(np.uint32)
@@ -210,10 +210,10 @@ def belongs(trace: Trace, info: LaneInfo, rows: NDArray[np.integer] | slice) -> 
         return np.asarray(doubtful.cpus[events.cpu[rows]] | doubtful.threads[events.thread[rows]])
     if info.kind is LaneKind.PROCESS:
         return np.asarray(trace.threads.process[events.thread[rows]] == info.process)
-    mine = events.cpu[rows] == info.cpu  # of none on the lane of a plug-in, which has no CPU
+    is_own = events.cpu[rows] == info.cpu  # of none on the lane of a plug-in, which has no CPU
     if info.kind is LaneKind.INTERRUPTS:
-        mine &= events.code[rows] >> wire.CLASS_SHIFT == wire.WireClass.INT
-    return np.asarray(mine)
+        is_own &= events.code[rows] >> wire.CLASS_SHIFT == wire.WireClass.INT
+    return np.asarray(is_own)
 
 
 def is_marked(trace: Trace, info: LaneInfo, rows: NDArray[np.integer]) -> NDArray[np.bool_]:
@@ -271,8 +271,8 @@ class LanePositions:
             position[are_interrupts if kind in _NO_INTERRUPTS else ~are_interrupts] = self.nowhere
             yield position
         if self._damaged is not None:
-            at, doubtful = self._damaged
-            yield np.where(doubtful.cpus[cpus] | doubtful.threads[threads], at, self.nowhere)
+            lanes, doubtful = self._damaged
+            yield np.where(doubtful.cpus[cpus] | doubtful.threads[threads], lanes, self.nowhere)
 
 
 def marks(trace: Trace, infos: Sequence[LaneInfo], rows: Rows, edges: NDArray[np.int64]) -> NDArray[np.bool_]:
@@ -285,16 +285,16 @@ def marks(trace: Trace, infos: Sequence[LaneInfo], rows: Rows, edges: NDArray[np
         edges: Edges of the pixels in cycles.
     """
     width_px = len(edges) - 1
-    found = np.zeros((len(infos) + 1, width_px), np.bool_)  # the last row takes what is on none of the lanes
+    cells = np.zeros((len(infos) + 1, width_px), np.bool_)  # the last row takes what is on none of the lanes
     positions = LanePositions(trace, infos)
     for start in range(0, len(rows), _CHUNK):
         part = rows[start : start + _CHUNK]
         column = columns_of(trace.events.time_cycles[part], edges)
         for position in positions.of(part):
-            found.reshape(-1)[position * width_px + column] = True
-    for at, mine in _of_tracks(infos, rows):
-        found[at, columns_of(trace.events.time_cycles[mine], edges)] = True
-    return found[:-1]
+            cells.reshape(-1)[position * width_px + column] = True
+    for lane, own in _of_tracks(infos, rows):
+        cells[lane, columns_of(trace.events.time_cycles[own], edges)] = True
+    return cells[:-1]
 
 
 def marks_between(
@@ -314,17 +314,17 @@ def marks_between(
     # Pixels are cells of one cycle in a time that counts pixels.
     column = columns_of(events.time_cycles[part], edges).astype(np.int64, copy=False)
     offset, shift = np.arange(count + 1, dtype=np.int64) * width_px, np.zeros(count, np.int64)
-    found = pictures.event_cells(
+    cells = pictures.event_cells(
         column, events.code[part], events.cpu[part], events.thread[part], 0, codes, wire.WireClass.INT,
         wire.CLASS_SHIFT, _cell_tables(trace, infos), offset, shift,
     ).reshape(count, width_px)  # fmt: skip
-    for at, info in enumerate(infos):
+    for lane, info in enumerate(infos):
         if info.track is not None:
-            mine = info.track.moments
-            mine = mine[slice(*np.searchsorted(mine, (part.start, part.stop)).tolist())]
-            mine = mine[codes[events.code[mine]]]
-            found[at, columns_of(events.time_cycles[mine], edges)] = True
-    return found
+            own = info.track.moments
+            own = own[slice(*np.searchsorted(own, (part.start, part.stop)).tolist())]
+            own = own[codes[events.code[own]]]
+            cells[lane, columns_of(events.time_cycles[own], edges)] = True
+    return cells
 
 
 def event_positions(
@@ -342,10 +342,10 @@ def event_positions(
         part = rows[start : start + _CHUNK]
         column = columns_of(trace.events.time_cycles[part], edges)
         for position in positions.of(part):
-            mine = position < positions.nowhere
-            yield position[mine], column[mine], part[mine]
-    for at, found in _of_tracks(infos, rows):
-        yield np.full(len(found), at, np.intp), columns_of(trace.events.time_cycles[found], edges), found
+            on_lane = position < positions.nowhere
+            yield position[on_lane], column[on_lane], part[on_lane]
+    for lane, moments in _of_tracks(infos, rows):
+        yield np.full(len(moments), lane, np.intp), columns_of(trace.events.time_cycles[moments], edges), moments
 
 
 def _of_tracks(infos: Sequence[LaneInfo], rows: Rows) -> Iterator[tuple[int, Rows]]:
@@ -357,18 +357,18 @@ def _of_tracks(infos: Sequence[LaneInfo], rows: Rows) -> Iterator[tuple[int, Row
     """
     for position, info in enumerate(infos):
         if info.track is not None and len(rows):
-            mine = info.track.moments
-            first, last = np.searchsorted(mine, (rows[0], int(rows[-1]) + 1)).tolist()
-            mine = mine[first:last]
-            yield position, mine[_is_among(mine, rows)]
+            moments = info.track.moments
+            begin, stop = np.searchsorted(moments, (rows[0], int(rows[-1]) + 1)).tolist()
+            moments = moments[begin:stop]
+            yield position, moments[_is_among(moments, rows)]
 
 
 def _is_among(rows: NDArray[np.integer], known: NDArray[np.integer]) -> NDArray[np.bool_]:
     """Return which rows are among others that ascend."""
     if not len(known):
         return np.zeros(len(rows), np.bool_)
-    at = np.minimum(np.searchsorted(known, rows), len(known) - 1)
-    return np.asarray(known[at] == rows)
+    nearest = np.minimum(np.searchsorted(known, rows), len(known) - 1)
+    return np.asarray(known[nearest] == rows)
 
 
 def columns_of(times: NDArray[np.int64], edges: NDArray[np.int64]) -> NDArray[np.intp]:
@@ -399,7 +399,7 @@ def event_cells(
         events.time_cycles, events.code, events.cpu, events.thread, trace.window.start, codes, wire.WireClass.INT,
         wire.CLASS_SHIFT, _cell_tables(trace, infos), offset.astype(np.int64), shifts.astype(np.int64)
     )  # fmt: skip
-    return _with_tracks(trace, infos, shifts, [seen[first:last] for first, last in pairwise(offset.tolist())])
+    return _with_tracks(trace, infos, shifts, [seen[begin:stop] for begin, stop in pairwise(offset.tolist())])
 
 
 def _with_tracks(

@@ -112,19 +112,19 @@ def plugged_lanes(trace: Trace) -> tuple[PluggedLane, ...]:
 
 
 def _lanes(trace: Trace) -> tuple[PluggedLane, ...]:
-    found: list[PluggedLane] = []
-    for each in plugins(PluginKind.LANE):
-        found += each.run(lambda lanes: _checked(lanes(trace), trace), [])
-    return tuple(found)
+    plugged: list[PluggedLane] = []
+    for plugin in plugins(PluginKind.LANE):
+        plugged += plugin.run(lambda lanes: _checked(lanes(trace), trace), [])
+    return tuple(plugged)
 
 
 def _checked(lanes: Sequence[PluggedLane], trace: Trace) -> list[PluggedLane]:
-    found = list(lanes)
-    for lane in found:
+    checked = list(lanes)
+    for lane in checked:
         if not isinstance(lane, PluggedLane):
             raise TypeError(f"it returned {type(lane).__name__}, no PluggedLane")
         lane.within(trace)
-    return found
+    return checked
 
 
 # Lanes of events among the other lanes: under which they are, and what they are called.
@@ -143,10 +143,10 @@ def track_infos(trace: Trace, infos: Sequence[LaneInfo], tracks: Iterable[Track]
         Owner.THREAD: {info.thread: info.index for info in infos if info.kind is LaneKind.THREAD},
     }
     doubtful = doubts(trace).processes
-    found: list[LaneInfo] = []
+    tracks_there: list[LaneInfo] = []
     whole = -1
     for track in tracks:
-        owner_kind, index = track.found.owner_kind, len(infos) + len(found)
+        owner_kind, index = track.found.owner_kind, len(infos) + len(tracks_there)
         title = track.found.title if not track.depth else f"{track.found.title} {track.depth + 1}"
         if owner_kind is Owner.PROCESS:
             if track.is_whole:
@@ -156,13 +156,13 @@ def track_infos(trace: Trace, infos: Sequence[LaneInfo], tracks: Iterable[Track]
             process = 0 if track.is_whole else track.owner
             name = title if track.is_whole else trace.process_name(process) if process else "not known"
             parent = -1 if track.is_whole else whole
-            found.append(LaneInfo(index, LaneKind.TRACK, name, "", parent, process=process, track=track))
+            tracks_there.append(LaneInfo(index, LaneKind.TRACK, name, "", parent, process=process, track=track))
             continue
         parent = lane_of[owner_kind].get(track.owner, -1) if owner_kind in lane_of else -1
         if owner_kind in lane_of and parent < 0:
             continue
         owner = infos[parent] if parent >= 0 else None
-        found.append(
+        tracks_there.append(
             LaneInfo(
                 index,
                 LaneKind.TRACK,
@@ -175,7 +175,7 @@ def track_infos(trace: Trace, infos: Sequence[LaneInfo], tracks: Iterable[Track]
                 track=track,
             )
         )
-    return found
+    return tracks_there
 
 
 __all__ = ["LaneInfo", "LaneKind", "Timeline"]
@@ -273,9 +273,13 @@ class Timeline:
         counts = self.trace.code_counts
         has_codes = self.trace.pairs is None
         return tuple(
-            each
-            for each in LANE_CLASSES
-            if (has_codes and counts[list(each.codes)].any() if each.codes else each.name in self._finders)
+            lane_class
+            for lane_class in LANE_CLASSES
+            if (
+                has_codes and counts[list(lane_class.codes)].any()
+                if lane_class.codes
+                else lane_class.name in self._finders
+            )
         )
 
     @property
@@ -328,17 +332,23 @@ class Timeline:
             names: Of classes; those that are known already cost nothing.
             cancelled: Called between classes; True ends it early.
         """
-        there = {each.name for each in self.lane_classes()}
-        for each in LANE_CLASSES:
-            if each.name not in names or each.name in self._tracks or (cancelled is not None and cancelled()):
+        there = {lane_class.name for lane_class in self.lane_classes()}
+        for lane_class in LANE_CLASSES:
+            if (
+                lane_class.name not in names
+                or lane_class.name in self._tracks
+                or (cancelled is not None and cancelled())
+            ):
                 continue
-            finder = self._finders.get(each.name) or finder_of(each)
-            found = finder(self.trace, each, self._user) if each.name in there else []
+            finder = self._finders.get(lane_class.name) or finder_of(lane_class)
+            of_class = finder(self.trace, lane_class, self._user) if lane_class.name in there else []
             with self._lock:
-                if each.name in self._tracks:  # another view has loaded it meanwhile
+                if lane_class.name in self._tracks:  # another view has loaded it meanwhile
                     continue
-                more = track_infos(self.trace, self.infos, (track for part in found for track in tracks_of(each, part)))
-                self._tracks[each.name] = frozenset(info.index for info in more)
+                more = track_infos(
+                    self.trace, self.infos, (track for part in of_class for track in tracks_of(lane_class, part))
+                )
+                self._tracks[lane_class.name] = frozenset(info.index for info in more)
                 self.infos = (*self.infos, *more)
 
     def build(self, indices: Iterable[int], cancelled: Callable[[], bool] | None = None) -> None:
@@ -348,19 +358,19 @@ class Timeline:
         """
         indices = tuple(indices)
         while missing := [i for i in indices if i not in self._lanes]:
-            mine = self._claims.take(missing)
+            claimed = self._claims.take(missing)
             try:
-                self._build([i for i in mine if i not in self._lanes], cancelled)
+                self._build([i for i in claimed if i not in self._lanes], cancelled)
             finally:
-                self._claims.leave(mine)
+                self._claims.leave(claimed)
             if cancelled is not None and cancelled():
                 return
-            if not mine:
+            if not claimed:
                 self._claims.wait(_LOOK_S)
 
     def _build(self, requested: list[int], cancelled: Callable[[], bool] | None) -> None:
-        for at in range(0, len(requested), _LANES_AT_ONCE):
-            batch = requested[at : at + _LANES_AT_ONCE]
+        for start in range(0, len(requested), _LANES_AT_ONCE):
+            batch = requested[start : start + _LANES_AT_ONCE]
             spans, numbers, ready = {}, {}, {}
             for index in batch:
                 if cancelled is not None and cancelled():
@@ -397,17 +407,19 @@ class Timeline:
 
     def build_kinds(self, cancelled: Callable[[], bool] | None = None) -> None:
         """Find what kind of code CPUs run when; builds their lanes too; stops early when `cancelled()` says so."""
-        found = {}
+        kinds = {}
         for info in self.infos:
             if info.kind is not LaneKind.CPU or info.index in self._kinds:
                 continue
             if cancelled is not None and cancelled():
                 return
-            mine = (other for other in self.infos if other.parent == info.index and other.kind is LaneKind.INTERRUPTS)
-            handled = next((self.lane(other.index).spans for other in mine), None)
+            of_interrupts = (
+                other for other in self.infos if other.parent == info.index and other.kind is LaneKind.INTERRUPTS
+            )
+            handled = next((self.lane(other.index).spans for other in of_interrupts), None)
             spans = kind_spans(self.trace, info.cpu, self.lane(info.index).spans, handled)
-            found[info.index] = Shares.of(spans)
-        self._kinds |= found  # all at once: half of the lanes would look like others
+            kinds[info.index] = Shares.of(spans)
+        self._kinds |= kinds  # all at once: half of the lanes would look like others
 
     def make_bins(self, indices: Iterable[int]) -> None:
         """Find now what shares of lanes are drawn from, for the frame that would wait; lanes not ready are left out."""
@@ -494,8 +506,8 @@ class Timeline:
         threads = np.argsort(trace.threads.process, kind="stable")
         starts = np.searchsorted(trace.threads.process[threads], np.arange(len(trace.processes) + 1))
         for process in np.flatnonzero(~doubtful.processes)[1:].tolist():
-            mine = threads[starts[process] : starts[process + 1]]
-            mine = mine[np.argsort(trace.threads.tid[mine], kind="stable")]
+            own = threads[starts[process] : starts[process + 1]]
+            own = own[np.argsort(trace.threads.tid[own], kind="stable")]
             parent, pid, title = len(infos), int(trace.processes.pid[process]), trace.process_name(process)
             infos.append(
                 LaneInfo(
@@ -507,7 +519,7 @@ class Timeline:
                     process=process,
                 )
             )
-            for thread in mine[~doubtful.threads[mine]].tolist():
+            for thread in own[~doubtful.threads[own]].tolist():
                 name = trace.threads.names[thread]
                 tid = int(trace.threads.tid[thread])
                 infos.append(
@@ -537,10 +549,10 @@ class Timeline:
             return False
         return any(
             np.any(
-                (events.cpu[at : at + (1 << 20)] == cpu)
-                & (events.code[at : at + (1 << 20)] >> wire.CLASS_SHIFT == wire.WireClass.INT)
+                (events.cpu[start : start + (1 << 20)] == cpu)
+                & (events.code[start : start + (1 << 20)] >> wire.CLASS_SHIFT == wire.WireClass.INT)
             )
-            for at in range(0, len(events), 1 << 20)
+            for start in range(0, len(events), 1 << 20)
         )
 
     def _threads_of(self, process: int) -> NDArray[np.intp]:
@@ -594,8 +606,8 @@ class Timeline:
                 order = np.argsort(process, kind="stable").astype(np.uint32)
                 self._by_process = order, np.cumsum([0, *np.bincount(process, minlength=count)])
             order, starts = self._by_process
-        mine = order[starts[info.process] : starts[info.process + 1]]
-        return Shares.counting(count_spans(self.trace.events.time_cycles[rows[mine]], ends[mine], self.trace.window))
+        own = order[starts[info.process] : starts[info.process + 1]]
+        return Shares.counting(count_spans(self.trace.events.time_cycles[rows[own]], ends[own], self.trace.window))
 
     def _thread_spans(self, thread: int) -> LaneSpans:
         return thread_spans(self.trace, thread, self._idle_values if self._idle[thread] else self._values)
@@ -614,8 +626,8 @@ class Timeline:
             self._mark_from_levels(out, rows, indices, edges)
             return
         infos = [self.infos[indices[row]] for row in rows]
-        found = marks_between(self.trace, infos, part, self._mark_codes, edges)
-        out[rows] |= found * np.uint8(SEEN_EVENT)
+        marked = marks_between(self.trace, infos, part, self._mark_codes, edges)
+        out[rows] |= marked * np.uint8(SEEN_EVENT)
 
     def _mark_from_levels(
         self, out: NDArray[np.uint8], rows: list[int], indices: Sequence[int], edges: NDArray[np.int64]

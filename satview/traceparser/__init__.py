@@ -58,12 +58,12 @@ def __getattr__(name: str) -> Any:
     if name in __all__:
         return getattr(import_module(f"{__name__}.{'api' if name.startswith('trace') else 'constants'}"), name)
     if name.startswith("_TRACEPARSER_"):
-        found = import_module(f"{__name__}.constants").header_number(name)
+        number = import_module(f"{__name__}.constants").header_number(name)
     elif "_NTO_TRACE_" in name or "__KER_" in name:
         spec = import_module("satview.events.spec")
-        found = import_module("satview.events.header_names").number_of(name, spec.Release.QNX_7)
+        number = import_module("satview.events.header_names").number_of(name, spec.Release.QNX_7)
     else:
-        found = None
-    if found is None:
+        number = None
+    if number is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return found
+    return number

@@ -180,8 +180,8 @@ def _deliver_sorted(
 ) -> None:
     times = np.concatenate([_times_of(batch, rows) for batch, rows in selected])
     positions = [(batch, int(row)) for batch, rows in selected for row in rows]
-    for at in np.argsort(times, kind="stable").tolist():
-        batch, row = positions[at]
+    for event in np.argsort(times, kind="stable").tolist():
+        batch, row = positions[event]
         _deliver_rows(state, userdata, source, batch, np.array([row]))
 
 
@@ -263,7 +263,7 @@ def codes_of(number: int, event: int, release: Release) -> list[int]:
     return list(_codes(name, event, event, release))
 
 
-def codes_of_range(number: int, first: int, last: int, release: Release) -> list[int]:
+def codes_of_range(number: int, lowest: int, highest: int, release: Release) -> list[int]:
     """Return the internal codes of a range of external events, both ends included.
 
     Raises:
@@ -271,35 +271,35 @@ def codes_of_range(number: int, first: int, last: int, release: Release) -> list
     """
     name = class_name(number, release)
     if name in _INTERRUPT:
-        if (first, last) != (0, ALL_EVENTS):
+        if (lowest, highest) != (0, ALL_EVENTS):
             raise RegistrationError("interrupt classes take the range 0 to 0xffffffff only")
         return [wire.code(WireClass.INT, event) for event in _INTERRUPT[name]]
-    return list(_codes(name, first, last, release))
+    return list(_codes(name, lowest, highest, release))
 
 
-def _codes(name: str, first: int, last: int, release: Release) -> Iterator[int]:
+def _codes(name: str, lowest: int, highest: int, release: Release) -> Iterator[int]:
     if name == "EMPTY":
-        if (first, last) != (0, 0):
+        if (lowest, highest) != (0, 0):
             raise RegistrationError("class 0 has event 0 only")
         yield 0
         return
     for offset in _KERNEL.get(name, ()):
-        yield from _span(WireClass.KER_CALL, first + offset, last + offset)
+        yield from _span(WireClass.KER_CALL, lowest + offset, highest + offset)
     if name in _PLAIN:
-        yield from _span(_PLAIN[name], first, last)
+        yield from _span(_PLAIN[name], lowest, highest)
     if name in ("THREAD", "VTHREAD"):
         offset = wire.VTHREAD_OFFSET if name == "VTHREAD" else 0
         # 8.0 numbers states; before, an event is one bit.
-        ends = (first, last) if release == Release.QNX_8 else (_bit(first), _bit(last))
+        ends = (lowest, highest) if release == Release.QNX_8 else (_bit(lowest), _bit(highest))
         yield from _span(WireClass.PR_TH, ends[0] + offset, ends[1] + offset)
     if name == "PROCESS":
-        yield from _span(WireClass.PR_TH, (_bit(first) + 1) << 6, (_bit(last) + 1) << 6)
+        yield from _span(WireClass.PR_TH, (_bit(lowest) + 1) << 6, (_bit(highest) + 1) << 6)
 
 
-def _span(wire_class: int, first: int, last: int) -> Iterator[int]:
-    if not 0 <= first <= wire.EVENT_MASK or not 0 <= last <= wire.EVENT_MASK:
+def _span(wire_class: int, lowest: int, highest: int) -> Iterator[int]:
+    if not 0 <= lowest <= wire.EVENT_MASK or not 0 <= highest <= wire.EVENT_MASK:
         raise RegistrationError("events go from 0 to 1023")
-    return (wire.code(wire_class, event) for event in range(first, last + 1))
+    return (wire.code(wire_class, event) for event in range(lowest, highest + 1))
 
 
 def _bit(value: int) -> int:
@@ -363,10 +363,10 @@ def _register(state: State | None, userdata: Any, function: Callback, codes: Cal
     if state is None:
         return -1
     try:
-        found = codes(state.release)
+        codes_wanted = codes(state.release)
     except RegistrationError:
         return state.fail(Error.UNKNOWN_ERROR)
-    for code in found:
+    for code in codes_wanted:
         state.registrations[code] = Registration(function, userdata)
     return 0
 

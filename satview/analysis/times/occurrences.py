@@ -95,7 +95,7 @@ class Occurrences:
 
 def measures(trace: Trace) -> tuple[Measure, ...]:
     """Return what the trace has durations of: states and kernel calls by name only where it holds such events."""
-    found = [
+    offered = [
         Measure("run", "Run slice", "THREAD events"),
         Measure("response", "Response: from ready to the next wait", "THREAD events"),
         Measure("period", "Period: from one activation to the next", "THREAD events"),
@@ -103,17 +103,19 @@ def measures(trace: Trace) -> tuple[Measure, ...]:
     ]
     values = trace.catalogue.state_value_of_code[np.flatnonzero(trace.code_counts)]
     states = [STATE_BY_VALUE[value] for value in np.unique(values).tolist() if value in STATE_BY_VALUE]
-    found += [
+    offered += [
         Measure(f"state:{state.name}", f"{state.name}: {state.meaning}", "THREAD events")
         for state in states
         if state.value not in _NO_WAIT
     ]
-    found.append(Measure("call", "Kernel call, any", "KER_CALL and KER_EXIT events"))
-    found += [Measure(f"call:{name}", f"Kernel call {name}", "KER_CALL and KER_EXIT events") for name in _calls(trace)]
-    found += [Measure(key, title, "COMM events") for key, (title, _) in _MESSAGE_LEGS.items()]
-    found.append(Measure("interrupt", "Interrupt, entry to exit", "INTERRUPT events", False))
-    found.append(Measure("latency", "Interrupt, entry to first handler", "INTERRUPT events", False))
-    return tuple(found)
+    offered.append(Measure("call", "Kernel call, any", "KER_CALL and KER_EXIT events"))
+    offered += [
+        Measure(f"call:{name}", f"Kernel call {name}", "KER_CALL and KER_EXIT events") for name in _calls(trace)
+    ]
+    offered += [Measure(key, title, "COMM events") for key, (title, _) in _MESSAGE_LEGS.items()]
+    offered.append(Measure("interrupt", "Interrupt, entry to exit", "INTERRUPT events", False))
+    offered.append(Measure("latency", "Interrupt, entry to first handler", "INTERRUPT events", False))
+    return tuple(offered)
 
 
 def occurrences(scope: Scope, key: str, threads: Mask | None = None) -> Occurrences:

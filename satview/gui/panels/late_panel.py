@@ -388,38 +388,38 @@ class LatePanel(Panel):
 
     @Slot()
     def _on_activities(self) -> None:
-        view, found = self.activities_view, self.activities_view.found
-        if view.is_busy and found is not None:
+        view, answer = self.activities_view, self.activities_view.found
+        if view.is_busy and answer is not None:
             return  # what shows stays until there is better
-        if found is None or not len(found.activities):
+        if answer is None or not len(answer.activities):
             self.instance_view.forget()
-            why = view.error if found is None else found.activities.says_why_empty
+            why = view.error if answer is None else answer.activities.says_why_empty
             self.message.setText(why or "Looking for what is done again and again\N{HORIZONTAL ELLIPSIS}")
             self.stack.setCurrentIndex(1)
             return
         self.stack.setCurrentIndex(0)
         before = self.instance_view.found
-        if before is not None and before.late is found.late:
+        if before is not None and before.late is answer.late:
             return
-        self.activities.show_answers(found.activities, *([found.chains] if len(found.chains) else []))
-        names = [activity.name for activity in found.late.found.activities]
+        self.activities.show_answers(answer.activities, *([answer.chains] if len(answer.chains) else []))
+        names = [activity.name for activity in answer.late.found.activities]
         if self._asked is not None:
             self._answer_asked()
         elif before is not None and (name := before.late.found.activities[before.activity].name) in names:
             self._on_activity(names.index(name))
-        elif found.telling is not None:
-            self._on_activity(found.telling)
+        elif answer.telling is not None:
+            self._on_activity(answer.telling)
 
     def _answer_asked(self) -> None:
-        found, asked = self.activities_view.found, self._asked
+        answer, asked = self.activities_view.found, self._asked
         self._asked = None
-        if found is not None and asked is not None and (nothing := asked(found.late)):
+        if answer is not None and asked is not None and (nothing := asked(answer.late)):
             self._report(nothing)
 
     @Slot(int)
     def _on_activity(self, activity: int) -> None:
-        if (found := self.activities_view.found) is not None:
-            self.instance_view.explain(found.late, activity)
+        if (answer := self.activities_view.found) is not None:
+            self.instance_view.explain(answer.late, activity)
 
     @Slot(int)
     def _on_instance(self, row: int) -> None:
@@ -444,12 +444,12 @@ class LatePanel(Panel):
 
     @Slot()
     def _on_explained(self) -> None:
-        view, found = self.instance_view, self.instance_view.found
-        self.says.setText(view.error if found is None else visible_line(found.says))
-        if found is None or view.is_busy:
+        view, instance = self.instance_view, self.instance_view.found
+        self.says.setText(view.error if instance is None else visible_line(instance.says))
+        if instance is None or view.is_busy:
             return
-        self.responses.show_responses(found)
-        self.instances.show_answers(found.instances)
-        self.blame.show_answers(found.blame, found.comparison)
-        self.activities.show_row(found.activity)
-        self.instances.show_row(found.row)
+        self.responses.show_responses(instance)
+        self.instances.show_answers(instance.instances)
+        self.blame.show_answers(instance.blame, instance.comparison)
+        self.activities.show_row(instance.activity)
+        self.instances.show_row(instance.row)

@@ -279,40 +279,40 @@ class BandPictures:
         Returns:
             Whether all are exact now.
         """
-        first_s, waiting, at = clock(), self._waiting(bands, frame, with_parts=limit_s == inf), 0
+        first_s, waiting, painted = clock(), self._waiting(bands, frame, with_parts=limit_s == inf), 0
         end_s, what = first_s + limit_s, frame
-        while at < len(waiting) and limit_s >= 0:
-            begun_s, count = clock(), len(waiting) - at
+        while painted < len(waiting) and limit_s >= 0:
+            begun_s, count = clock(), len(waiting) - painted
             fitting = self._cost.fitting(end_s - begun_s)
             if fitting < count:
-                what, count = ahead, max(int(fitting), ceil(len(bands) / _OLDEST) - at)
+                what, count = ahead, max(int(fitting), ceil(len(bands) / _OLDEST) - painted)
                 if count < 1:
                     break
-            chunk = waiting[at : at + count]
+            chunk = waiting[painted : painted + count]
             self._take(chunk, paint(what, chunk, [self._last.get(band) for band in chunk]))
-            at += len(chunk)
+            painted += len(chunk)
             self._cost.saw(len(chunk), clock() - begun_s)
         self.spent_s = clock() - first_s
-        if at < len(waiting):
-            part = at / len(bands)
+        if painted < len(waiting):
+            part = painted / len(bands)
             self.round_frames = min(1 / (_PART_LASTS / self.round_frames + (1 - _PART_LASTS) * part), 2.0 * _OLDEST)
-        return at == len(waiting) and what is frame
+        return painted == len(waiting) and what is frame
 
     def _waiting(self, bands: Sequence[Band], frame: Frame, *, with_parts: bool) -> list[Band]:
         """Return the bands that are not exact: first those that show nothing, then those painted longest ago.
 
         What a band lacked when it was painted is announced by `outdate`; frames on the screen do not look for it.
         """
-        age = {band: at for at, band in enumerate(self._last)}  # painted pictures go to the end
-        found = []
+        age = {band: age_of for age_of, band in enumerate(self._last)}  # painted pictures go to the end
+        waiting = []
         for band in bands:
             last = self._last.get(band)
             if last is None or last.covered(frame) is None:
                 age[band] = -1
             elif (last.is_final or not with_parts) and band not in self._outdated and last.shows(frame):
                 continue
-            found.append(band)
-        return sorted(found, key=age.__getitem__)
+            waiting.append(band)
+        return sorted(waiting, key=age.__getitem__)
 
     def _take(self, bands: Sequence[Band], pictures: Sequence[BandPicture]) -> None:
         for band, picture in zip(bands, pictures, strict=True):
@@ -342,14 +342,14 @@ def covered(picture: TimeWindow, picture_px: int, window: TimeWindow, width_px: 
         width_px: On how many.
     """
     ahead = window.start - picture.start
-    first = max(0, ahead * picture_px // picture.length)
-    last = min(picture_px, -(-(ahead + window.length) * picture_px // picture.length))
-    if last <= first or picture.length * width_px > _WIDEST * picture_px * window.length:
+    begin = max(0, ahead * picture_px // picture.length)
+    stop = min(picture_px, -(-(ahead + window.length) * picture_px // picture.length))
+    if stop <= begin or picture.length * width_px > _WIDEST * picture_px * window.length:
         return None
     # Exact until the division: what is left are whole cycles times pixels.
-    left, right = ((at * picture.length - ahead * picture_px) * width_px / (picture_px * window.length)
-                   for at in (first, last))  # fmt: skip
-    return Covered(first, last, left, right)
+    left, right = ((column * picture.length - ahead * picture_px) * width_px / (picture_px * window.length)
+                   for column in (begin, stop))  # fmt: skip
+    return Covered(begin, stop, left, right)
 
 
 def draw_band(painter: QPainter, picture: BandPicture | None, area: QRectF, frame: Frame, theme: Theme) -> None:
@@ -362,18 +362,18 @@ def draw_band(painter: QPainter, picture: BandPicture | None, area: QRectF, fram
         frame: What is drawn.
         theme: Colours.
     """
-    found = picture.covered(frame) if picture is not None else None
-    if picture is None or found is None:
+    shown = picture.covered(frame) if picture is not None else None
+    if picture is None or shown is None:
         painter.fillRect(area, colour(theme.window))
         return
     if picture.shows(frame):
         painter.drawImage(area.topLeft(), picture.image)
         return
-    left, right = found.left / frame.ratio, found.right / frame.ratio
+    left, right = shown.left / frame.ratio, shown.right / frame.ratio
     for start, end in ((0.0, ceil(left)), (floor(right), area.width())):
         if end > start:
             painter.fillRect(QRectF(start, area.top(), end - start, area.height()), colour(theme.window))
-    source = QRectF(found.first, 0, found.last - found.first, len(picture.pixels))
+    source = QRectF(shown.first, 0, shown.last - shown.first, len(picture.pixels))
     painter.drawImage(QRectF(left, area.top(), right - left, area.height()), picture.image, source)
 
 
@@ -431,8 +431,10 @@ class TickSource:
         infos = [self.opened.timeline.infos[lane] for lane in request.lanes]
         ticks = []
         for colours, selected in self._groups(view, rows):
-            found = event_positions(trace, infos, selected, edges)
-            ticks += [Ticks(position, column, colours[trace.events.code[events]]) for position, column, events in found]
+            positions = event_positions(trace, infos, selected, edges)
+            ticks += [
+                Ticks(position, column, colours[trace.events.code[events]]) for position, column, events in positions
+            ]
         return ticks
 
     def marked(self, request: Request) -> list[Ticks]:
@@ -448,7 +450,7 @@ class TickSource:
 
     def deadlines(self, request: Request) -> list[Ticks]:
         """Return the deadlines of activities: those that were missed, however many, others where they are few."""
-        theme, edges, found = self._theme, pixel_edges(request.window, request.width_px), []
+        theme, edges, marks = self._theme, pixel_edges(request.window, request.width_px), []
         line = (mixed(theme.text, theme.base, FADE) if self.fades else theme.text) | OPAQUE
         for position, lane in enumerate(request.lanes):
             track = self.opened.timeline.infos[lane].track
@@ -466,8 +468,8 @@ class TickSource:
                 if is_shown:
                     drawn = (mixed(rgb, theme.base, FADE) if self.fades else rgb) | OPAQUE
                     of_lane, colours = np.full(len(columns), position), np.full(len(columns), drawn, np.uint32)
-                    found.append(Ticks(of_lane, columns, colours, line=line))
-        return found
+                    marks.append(Ticks(of_lane, columns, colours, line=line))
+        return marks
 
     def _bright(self, request: Request) -> list[Ticks]:
         """Return the events that stay bright while all others fade, however many events there are."""
@@ -601,16 +603,16 @@ class BandPainter:
         )  # fmt: skip
         ends = np.cumsum([len(band.rows) for band in bands]).tolist()
         cuts = zip([0, *ends], ends, strict=False)
-        rooms = [each.pixels if each is not None else None for each in last]
+        rooms = [picture.pixels if picture is not None else None for picture in last]
         texts = self._texts(bands, rows, values, scale, stacks)
         has_kinds = timeline.has_kinds or not part.kinds
-        found = []
+        pictures = []
         for band, pixels, words in zip(bands, lanes.bands(cuts, rooms), texts, strict=True):
-            mine = {row.index: stacks[row.index] for row in band.rows if row.index in stacks}
+            own = {row.index: stacks[row.index] for row in band.rows if row.index in stacks}
             is_final = has_kinds and all(timeline.is_ready(row.index) for row in band.rows)
             image = image_of(pixels, frame.ratio)
-            found.append(BandPicture(scale.window, pixels, image, mine, words, is_final))
-        return found
+            pictures.append(BandPicture(scale.window, pixels, image, own, words, is_final))
+        return pictures
 
     def _edges(self, rows: Sequence[LaneRow], scale: TimeScale, width_px: int) -> dict[int, NDArray[np.int64]]:
         """Return the pixel columns where intervals begin, by the position of a lane."""
@@ -636,13 +638,19 @@ class BandPainter:
                                view.faded, stacks)  # fmt: skip
         texts += stack_texts(self._opened.timeline, rows, stacks, scale, values.shape[1], self._theme, nameless)
         parts = labelled(self._opened, texts, self.texts)
-        band_of = {row.index: at for at, band in enumerate(bands) for row in band.rows}
-        mine: list[list[int]] = [[] for _ in bands]
-        for at, text in enumerate(texts):
-            mine[band_of[text.row.index]].append(at)
+        band_of = {row.index: number for number, band in enumerate(bands) for row in band.rows}
+        texts_of: list[list[int]] = [[] for _ in bands]
+        for number, text in enumerate(texts):
+            texts_of[band_of[text.row.index]].append(number)
         return [
-            placed([texts[at] for at in each], [parts[at] for at in each], self.texts, self._inks, scale.window)
-            for each in mine
+            placed(
+                [texts[number] for number in numbers],
+                [parts[number] for number in numbers],
+                self.texts,
+                self._inks,
+                scale.window,
+            )
+            for numbers in texts_of
         ]
 
 
@@ -724,14 +732,14 @@ class LaneLayer(QObject):
         limits = self._opened.viewport.limits
         ahead, self._before = frame.ahead(self._before, pictures.round_frames, limits), frame.scale.window
         is_exact = pictures.paint(bands, frame, ahead, self.painter.paint, limit_s)
-        found = [(band, pictures.of(band)) for band in bands]
-        self.stacks = {lane: stack for _, each in found if each for lane, stack in each.stacks.items()}
+        painted = [(band, pictures.of(band)) for band in bands]
+        self.stacks = {lane: stack for _, picture in painted if picture for lane, stack in picture.stacks.items()}
         if needs_vectors(painter):
-            self._draw_vectors(painter, found, frame)
+            self._draw_vectors(painter, painted, frame)
         else:
-            self._draw_bands(painter, found, frame)
+            self._draw_bands(painter, painted, frame)
         self._draw_previews(painter, rows, frame)
-        self._draw_texts(painter, [each for _, each in found if each], frame)
+        self._draw_texts(painter, [picture for _, picture in painted if picture], frame)
         return is_exact
 
     def _made_of(self, frame: Frame) -> object:
@@ -742,10 +750,10 @@ class LaneLayer(QObject):
         return (self.painter.version, frame.shows_shares, frame.is_dense, frame.cpus, frame.ratio, scroll_px,
                 lanes.rows, lanes.shows_kinds, lanes.arrangement.labels)  # fmt: skip
 
-    def _draw_bands(self, painter: QPainter, found: _Found, frame: Frame) -> None:
+    def _draw_bands(self, painter: QPainter, painted: _Found, frame: Frame) -> None:
         theme, width = self._theme, frame.scale.width_px
         bottom = 0.0
-        for band, picture in found:
+        for band, picture in painted:
             top, end = (edge / frame.ratio for edge in band_edges(band.rows, frame.scroll_px, frame.ratio))
             if top > bottom:
                 painter.fillRect(QRectF(0, bottom, width, top - bottom), colour(theme.window if bottom else theme.base))
@@ -754,12 +762,12 @@ class LaneLayer(QObject):
         if bottom < frame.height_px:
             painter.fillRect(QRectF(0, bottom, width, frame.height_px - bottom), colour(theme.base))
 
-    def _draw_vectors(self, painter: QPainter, found: _Found, frame: Frame) -> None:
+    def _draw_vectors(self, painter: QPainter, painted: _Found, frame: Frame) -> None:
         """Draw rectangles, unless these are too many."""
         height = max(1, round(frame.height_px * frame.ratio))
         whole: Pixels = np.full((height, frame.width_px), self._theme.base | OPAQUE, np.uint32)
         end = 0
-        for band, picture in found:
+        for band, picture in painted:
             top, bottom = band_edges(band.rows, frame.scroll_px, frame.ratio)
             if end and top > end:
                 whole[end:top] = self._theme.window | OPAQUE
@@ -773,12 +781,12 @@ class LaneLayer(QObject):
             draw_rectangles(painter, rects, frame.ratio)
 
     def _draw_texts(self, painter: QPainter, pictures: Sequence[BandPicture], frame: Frame) -> None:
-        made, other = list[PlacedTexts](), list[PlacedTexts]()
+        placed, other = list[PlacedTexts](), list[PlacedTexts]()
         for picture in pictures:
             is_made = picture.shows(frame)
-            (made if is_made else other).append(picture.texts)
+            (placed if is_made else other).append(picture.texts)
         line_px = self.texts.metrics.height()
-        draw_placed(painter, self._sheet, made, other, frame.scale, frame.scroll_px, line_px)
+        draw_placed(painter, self._sheet, placed, other, frame.scale, frame.scroll_px, line_px)
 
     def _draw_previews(self, painter: QPainter, rows: tuple[LaneRow, ...], frame: Frame) -> None:
         """Draw lanes of CPUs that are not built yet as far as a sample of the file reported before it was read."""

@@ -169,17 +169,17 @@ def _lane_table(theme: Theme) -> NDArray[np.uint32]:
     tick = mixed(theme.dim, theme.base, 0.55)
     for key in range(256):
         value = key & states.VALUE_MASK
-        found = state_colour(value, theme)
+        own = state_colour(value, theme)
         if key == SEEN_INTERRUPT:
             interrupt = state_colour(states.INTERRUPT, theme) or 0
             table[Kind.INNER, key] = table[Kind.FOOT, key] = mixed(interrupt, theme.base, 0.5) | OPAQUE
         if key & states.SEEN_EVENT:
             table[Kind.TICKS, key] = tick | OPAQUE
-        if found is None:
+        if own is None:
             continue
-        table[Kind.INNER, key] = table[Kind.FOOT, key] = lane_colour(value, found, theme)
+        table[Kind.INNER, key] = table[Kind.FOOT, key] = lane_colour(value, own, theme)
         if is_thick(value, theme.looks):
-            table[Kind.OUTER, key] = table[Kind.LOWER, key] = lane_colour(value, found, theme)
+            table[Kind.OUTER, key] = table[Kind.LOWER, key] = lane_colour(value, own, theme)
         if key & states.SEEN_RUNNING and not states.IS_BUSY[value] and value != states.ABSENT:
             table[Kind.FOOT, key] = table[Kind.LOWER, key] = running
     return table
@@ -238,26 +238,26 @@ class LanePicture:
             rooms: What to draw them into, if it is of their size; None, or nothing at all = new arrays.
         """
         strips, spare = _strips(self), iter(rooms)
-        for first, last in cuts:
-            rows, room = self.rows[first:last], next(spare, None)
+        for begin, stop in cuts:
+            rows, room = self.rows[begin:stop], next(spare, None)
             layout = _layout_of(rows, self.scroll_px, self.ratio)
             size = len(layout.kind), self.values.shape[1]
             out = room if room is not None and room.shape == size else np.empty(size, np.uint32)
-            source = layout.kind * len(self.rows) + (layout.base + first * layout.of_lane)
+            source = layout.kind * len(self.rows) + (layout.base + begin * layout.of_lane)
             np.take(strips, source, axis=0, out=out, mode="clip")  # else numpy makes a copy of `out`
-            self._finish(out, first, last, band_edges(rows, self.scroll_px, self.ratio)[0])
+            self._finish(out, begin, stop, band_edges(rows, self.scroll_px, self.ratio)[0])
             yield out
 
-    def _has_unknown(self, first: int, last: int) -> bool:
+    def _has_unknown(self, begin: int, stop: int) -> bool:
         """Return whether some lanes show what is not known, which is hatched with every palette."""
-        stacks = (self.stacks[position] for position in self.stacks.keys() & range(first, last))
-        bars = self.values[first:last] & states.VALUE_MASK == states.UNKNOWN
+        stacks = (self.stacks[position] for position in self.stacks.keys() & range(begin, stop))
+        bars = self.values[begin:stop] & states.VALUE_MASK == states.UNKNOWN
         return bool(bars.any()) or any(states.UNKNOWN in stack.values for stack in stacks)
 
-    def _finish(self, out: Pixels, first: int, last: int, top: int) -> None:
+    def _finish(self, out: Pixels, begin: int, stop: int, top: int) -> None:
         """Draw the stacks of a band, and hatch it."""
         for position, stack in self.stacks.items():
-            if first <= position < last:
+            if begin <= position < stop:
                 bar = stack_of_lane(self.rows[position], self.scroll_px, self.ratio, self.marks, stack)
                 draw = _draw_shares if stack.is_heat else draw_stack
                 draw(out, stack, bar[0] - top, bar[1] - top, int(self.palette.background))
@@ -273,7 +273,7 @@ class LanePicture:
                 if self.lit is not None:
                     foot = (bar[1] - bar[0]) * _LIT_PART // 100
                     out[max(0, bar[1] - foot - top) : max(0, bar[1] - top), self.lit[position]] = self.palette.hit
-        if self.palette.is_hatched or self._has_unknown(first, last):
+        if self.palette.is_hatched or self._has_unknown(begin, stop):
             hatch(out, round(self.scroll_px * self.ratio) + top, self.ratio)
 
 
@@ -293,9 +293,9 @@ def _draw_heat(out: Pixels, stack: Stack, height_px: int, bottom: int, ratio: fl
     parts = bands(round(height_px * ratio), ratio)
     if stack.mean_cpus / stack.cpus * (parts.bar_end - parts.bar_top) >= _SAYS_PX * ratio:
         return
-    first, end = (max(0, bottom - parts.bar_end + edge) for edge in (parts.ticks_top, parts.ticks_end))
+    begin, end = (max(0, bottom - parts.bar_end + edge) for edge in (parts.ticks_top, parts.ticks_end))
     colours = heat_of(stack.tops[0] * stack.cpus, palette.heat)
-    out[first:end, stack.columns[0] : stack.columns[-1]] = np.repeat(colours, np.diff(stack.columns))
+    out[begin:end, stack.columns[0] : stack.columns[-1]] = np.repeat(colours, np.diff(stack.columns))
 
 
 def _draw_shares(out: Pixels, stack: Stack, top: int, bottom: int, background: int) -> None:
@@ -422,11 +422,11 @@ class _Layout(NamedTuple):
 
 @lru_cache(maxsize=512)
 def _layout_of(rows: tuple[LaneRow, ...], scroll_px: int, ratio: float) -> _Layout:
-    first, end = band_edges(rows, scroll_px, ratio)
-    kinds, base, of_lane = (np.zeros(max(1, end - first), np.intp) for _ in range(3))
+    begin, end = band_edges(rows, scroll_px, ratio)
+    kinds, base, of_lane = (np.zeros(max(1, end - begin), np.intp) for _ in range(3))
     base[:] = _GAP
     for position, row in enumerate(rows):
-        top, bottom = (edge - first for edge in band_edges((row,), scroll_px, ratio))
+        top, bottom = (edge - begin for edge in band_edges((row,), scroll_px, ratio))
         kinds[top:bottom], base[top:bottom], of_lane[top:bottom] = 0, _BLANK, 0
         parts = bands(bottom - top, ratio)
         for kind, start, stop in (

@@ -167,7 +167,9 @@ class Legend(QWidget):
         """Highlight what is explained here, or no longer."""
         entry = self.entry_at(event.position())
         if entry is not None and event.button() == Qt.MouseButton.LeftButton:
-            self._current = next(at for at, (each, _) in enumerate(self._shown(self.width())) if each == entry)
+            self._current = next(
+                position for position, (shown, _) in enumerate(self._shown(self.width())) if shown == entry
+            )
             self._use(entry)
 
     def _use(self, entry: Entry) -> None:

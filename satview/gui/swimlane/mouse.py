@@ -114,8 +114,8 @@ def _reason_lines(opened: OpenTrace, span: Span, cycles: int) -> list[str]:
         return runs[:_MOST_CPUS] + ([f"and {more} more CPUs"] if more > 0 else [])
     if not 0 <= span.event < len(trace.events) or not are_waits_known(trace):
         return []
-    found = waits_for(trace, span.event)
-    lines = wait_lines(trace, found) if found is not None and found.value == span.value else []
+    wait = waits_for(trace, span.event)
+    lines = wait_lines(trace, wait) if wait is not None and wait.value == span.value else []
     return [f"waits for {line.text}{f', {line.note}' if line.note else ''}" for line in lines if line.name]
 
 

@@ -91,8 +91,8 @@ class Stack:
         if self.is_heat:
             shown = np.flatnonzero(np.diff(self.tops[:, position], prepend=0) > 0)
             return self.values[int(shown[0])] if len(shown) else None
-        at = int(np.searchsorted(self.tops[:, position], height))
-        return self.values[at] if at < len(self.values) else None
+        position_there = int(np.searchsorted(self.tops[:, position], height))
+        return self.values[position_there] if position_there < len(self.values) else None
 
 
 def are_dense(timeline: Timeline, scale: TimeScale) -> bool:
@@ -173,10 +173,10 @@ def stack_of(
     shares = (timeline.kinds(row.index) if kinds and _is_cpu(info) else None) or lane.shares
     cycles = shares.binned(whole, bins.shift, bins.first, bins.last)
     if lane.use is not None and lane.ready is not None:
-        running, ready = (each.binned(whole, bins.shift, bins.first, bins.last)[:, 0] / length
-                          for each in (lane.use, lane.ready))  # fmt: skip
+        running, ready = (sums.binned(whole, bins.shift, bins.first, bins.last)[:, 0] / length
+                          for sums in (lane.use, lane.ready))  # fmt: skip
         unknown, missing = (np.flatnonzero(shares.values == value) for value in (states.UNKNOWN, states.ABSENT))
-        values, tops = _use(running / cpus, ready / cpus, *(cycles[:, each].sum(axis=1) / length for each in
+        values, tops = _use(running / cpus, ready / cpus, *(cycles[:, sums].sum(axis=1) / length for sums in
                                                             (unknown, missing)))  # fmt: skip
         colours = _colours(values, theme, frozenset(), highlighted)
         mean = lane.use.mean(whole)
@@ -211,7 +211,7 @@ def _filtered(
     cycles[:, np.searchsorted(shown.values, plain.values[in_both])] = of_plain[:, in_both]
     both = np.concatenate((cycles, paler - cycles), axis=1)
     tops = tops_of(both, np.concatenate((order.columns, order.columns + paler.shape[1])), bins.length)
-    faded = np.array([mixed(int(each) & 0xFFFFFF, theme.base, FADE) | _OPAQUE for each in colours], np.uint32)
+    faded = np.array([mixed(int(rgb) & 0xFFFFFF, theme.base, FADE) | _OPAQUE for rgb in colours], np.uint32)
     colours = np.concatenate((colours, faded))
     return Stack(bins.edges, bins.columns, order.values * 2, tops, colours, shown.spans, shows_faded=True,
                  keeps_all=_keeps_all(info))  # fmt: skip
@@ -234,7 +234,7 @@ def _steps(
     """Return a counter as steps: solid up to the least value in a pixel, paler up to the largest."""
     edges = pixel_edges(window, width_px)
     span = max(counter.highest - counter.lowest, 1e-300)
-    least, most = (np.nan_to_num(each, nan=counter.lowest) - counter.lowest for each in counter.extremes(edges))
+    least, most = (np.nan_to_num(levels, nan=counter.lowest) - counter.lowest for levels in counter.extremes(edges))
     tops = np.stack((least, most)) / span
     colours = np.array([colour, mixed(colour & 0xFFFFFF, theme.base, _FAINT) | _OPAQUE], np.uint32)
     return Stack(edges, np.arange(width_px + 1), (value, value), tops, colours, spans)
@@ -299,7 +299,9 @@ def quiet_figure(timeline: Timeline, window: TimeWindow) -> str:
     if not timeline.lanes_of_cpus:
         return ""
     shares = (lane.shares for lane in timeline.lanes_of_cpus)
-    cycles = sum(int(each.totals(window)[each.values == states.QUIET_PROCESS].sum()) for each in shares)
+    cycles = sum(
+        int(lane_shares.totals(window)[lane_shares.values == states.QUIET_PROCESS].sum()) for lane_shares in shares
+    )
     return _cpus_text(cycles / window.length)
 
 
@@ -371,11 +373,11 @@ def _bins(whole: TimeWindow, scale: TimeScale, width_px: int, least_px: int) -> 
     """
     window = scale.window
     shift = max(0, window.length * least_px // max(1, scale.width_px) - 1).bit_length()
-    first = max(0, (window.start - whole.start) >> shift)
-    last = max(first, min(-((whole.start - window.end) >> shift), ((whole.length - 1) >> shift) + 1))
-    edges = np.minimum(whole.start + (np.arange(first, last + 1, dtype=np.int64) << shift), whole.end)
+    begin = max(0, (window.start - whole.start) >> shift)
+    end = max(begin, min(-((whole.start - window.end) >> shift), ((whole.length - 1) >> shift) + 1))
+    edges = np.minimum(whole.start + (np.arange(begin, end + 1, dtype=np.int64) << shift), whole.end)
     columns = np.clip((edges - window.start).astype(np.float64) * width_px / window.length, 0, width_px)
-    return _Bins(shift, first, last, edges, np.rint(columns).astype(np.intp), np.maximum(np.diff(edges), 1))
+    return _Bins(shift, begin, end, edges, np.rint(columns).astype(np.intp), np.maximum(np.diff(edges), 1))
 
 
 def _keeps_all(info: LaneInfo) -> bool:
@@ -408,17 +410,17 @@ def _order_of(orders: Orders, lane: int, shares: Shares, info: LaneInfo, whole: 
     known = orders.get(lane)
     if known is not None and known.shares is shares:
         return known
-    found = shares.values.tolist()
+    share_values = shares.values.tolist()
     values = tuple(value for value in _order(shares, info, whole) if value not in _LEFT_OUT)
-    orders[lane] = LaneOrder(shares, values, np.array([found.index(value) for value in values], np.int64))
+    orders[lane] = LaneOrder(shares, values, np.array([share_values.index(value) for value in values], np.int64))
     return orders[lane]
 
 
 def _order(shares: Shares, info: LaneInfo, whole: TimeWindow) -> list[int]:
     values = shares.values.tolist()
     if not _is_cpu(info) or states.RUNNING in values:
-        first = [states.RUNNING, states.KERNEL_CALL, states.INTERRUPT, states.READY]
-        return sorted(values, key=lambda value: (first.index(value) if value in first else 9, value == 1, value))
+        lowest = [states.RUNNING, states.KERNEL_CALL, states.INTERRUPT, states.READY]
+        return sorted(values, key=lambda value: (lowest.index(value) if value in lowest else 9, value == 1, value))
     total = dict(zip(values, shares.totals(whole).tolist(), strict=True))
     last = {states.KERNEL_CALL: 1, states.UNKNOWN: 2, states.IDLE: 3}
     return sorted(values, key=lambda value: (last.get(value, 0), -total[value]))
@@ -429,15 +431,15 @@ def _colours(
     values: tuple[int, ...], theme: Theme, hidden: frozenset[int], highlighted: frozenset[int]
 ) -> NDArray[np.uint32]:
     """Return the colours of values, uint32 (values,); what takes up a lane without anything happening is fainter."""
-    found = []
+    colours = []
     for value in values:
         rgb = state_colour(value, theme)
         if rgb is None or value in hidden:
-            found.append(theme.base | _OPAQUE)
+            colours.append(theme.base | _OPAQUE)
             continue
         stands_out = not highlighted or value in highlighted or fills.SHARES in highlighted
-        found.append(lane_colour(value, rgb, theme) if stands_out else mixed(rgb, theme.base, FADE) | _OPAQUE)
-    return np.array(found, np.uint32)
+        colours.append(lane_colour(value, rgb, theme) if stands_out else mixed(rgb, theme.base, FADE) | _OPAQUE)
+    return np.array(colours, np.uint32)
 
 
 # What the card under the mouse says of a bin of a lane that shows shares of time, and which interval a click means.
@@ -456,38 +458,38 @@ def share_text(opened: OpenTrace, lane: int, window: TimeWindow, spans: LaneSpan
         spans: The intervals that are divided; None = those of the lane.
     """
     timeline, trace = opened.timeline, opened.trace
-    info, made = timeline.infos[lane], timeline.lane(lane)
-    spans = made.spans if spans is None else spans
+    info, lane_there = timeline.infos[lane], timeline.lane(lane)
+    spans = lane_there.spans if spans is None else spans
     start, end, part = inside(spans, window)
     if not len(start):
         return ""
     lines = [f"<b>{format_duration(trace.clock.duration_ns(window.length))}</b> of {html_text(info.title)}"]
-    if made.use is not None:
-        used = int(made.use.totals(window)[0]) / window.length
+    if lane_there.use is not None:
+        used = int(lane_there.use.totals(window)[0]) / window.length
         runs = trace.code_counts[trace.catalogue.state_value_of_code == states.RUNNING].any()
         lines.append(f"{used:.2f} CPUs in use" if runs else "CPUs in use: unknown")
-    if made.ready is not None and (ready := int(made.ready.totals(window)[0])):
+    if lane_there.ready is not None and (ready := int(lane_there.ready.totals(window)[0])):
         lines.append(f"{ready / window.length:.2f} threads READY")
     key = spans.value[part].astype(np.int64)
     if info.kind is LaneKind.CPU and spans.thread is not None:  # by process, of which several share a hue
         process = trace.threads.process[spans.thread[part]].astype(np.int64)
         key = np.where(key >= states.FIRST_PROCESS, process + states.VALUE_COUNT, key)
     if info.track is not None and info.track.lane_class.text == "{event}":  # several may share a hue
-        known = made.spans.event[part] != NO_EVENT
-        code = trace.events.code[np.where(known, made.spans.event[part], 0)].astype(np.int64)
+        known = lane_there.spans.event[part] != NO_EVENT
+        code = trace.events.code[np.where(known, lane_there.spans.event[part], 0)].astype(np.int64)
         key = np.where(known, code + states.VALUE_COUNT, key)
     kinds, which = np.unique(key, return_inverse=True)
     cycles = np.bincount(which, end - start, len(kinds))
     for position in np.argsort(-cycles, kind="stable")[:_MOST_LINES].tolist():
-        first = part.start + int(np.argmax(which == position))
+        row = part.start + int(np.argmax(which == position))
         name = (
-            info.meaning(int(kinds[position])) if _keeps_all(info) else _name(opened, lane, int(kinds[position]), first)
+            info.meaning(int(kinds[position])) if _keeps_all(info) else _name(opened, lane, int(kinds[position]), row)
         )
         if name and cycles[position]:
             lines.append(f"{100 * cycles[position] / window.length:.1f} %&nbsp;&nbsp;{html_text(name)}")
     if len(kinds) > _MOST_LINES:
         lines.append(f"and {len(kinds) - _MOST_LINES} more")
-    counts = np.ones(len(start), np.bool_) if spans is made.spans else spans.value[part] != states.ABSENT
+    counts = np.ones(len(start), np.bool_) if spans is lane_there.spans else spans.value[part] != states.ABSENT
     if counts.any():
         longest = int(np.argmax(np.where(counts, end - start, -1)))
         name = _name(opened, lane, int(key[longest]), part.start + longest)
@@ -587,7 +589,7 @@ class StackSource:
             is_dense: As `are_dense` says.
             cpus: As `cpus_high` says.
         """
-        timeline, found = self._opened.timeline, Stacks()
+        timeline, stacks = self._opened.timeline, Stacks()
         if self._orders[0] is not timeline:
             self._orders = timeline, {}
         with timed("lane shares"):
@@ -600,5 +602,5 @@ class StackSource:
                     is_dense=is_dense, cpus=cpus,
                 )  # fmt: skip
                 if stack is not None:
-                    found[row.index] = stack
-        return found
+                    stacks[row.index] = stack
+        return stacks

@@ -271,7 +271,7 @@ def take_panels(views: Workspace) -> PanelsState:
     values = dict(views.saved_values)
     for name, panel in views.panels.made.items():
         values[name] = panel.saved_values()
-    of_panels = {name: found for name, found in values.items() if found}
+    of_panels = {name: of_panel for name, of_panel in values.items() if of_panel}
     return PanelsState(views.layout_of_panels(), of_panels, views.opened.search.text, not views.find_bar.isHidden())
 
 
@@ -279,7 +279,7 @@ def put_panels(views: Workspace, state: PanelsState) -> None:
     """Arrange panels as they were, and give each its saved values."""
     if state.layout is not None:
         views.put_panels(state.layout)
-    views.saved_values = {name: dict(found) for name, found in state.values.items()}
+    views.saved_values = {name: dict(of_panel) for name, of_panel in state.values.items()}
     for name, panel in views.panels.made.items():
         panel.take_values(views.saved_values.get(name, {}))
     views.find_bar.restore(state.search, state.finds)

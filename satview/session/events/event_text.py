@@ -51,15 +51,15 @@ def arguments_as(trace: Trace, event: int, *, is_wide: bool, most: int | None = 
     if form.form in ("same", "failed", "raw", payload.form):
         return payload.arguments
     known = {canonical(argument.name): argument for argument in payload.arguments}
-    found = []
-    at = 0
+    shown = []
+    word = 0
     for item in form.fields:
         if argument := known.get(canonical(item.name)):
-            found.append(argument)
+            shown.append(argument)
         elif item.name != "empty":
-            found.append(Argument(item.name, "", _UNKNOWN, at, item.words))
-        at += item.words
-    return tuple(found)
+            shown.append(Argument(item.name, "", _UNKNOWN, word, item.words))
+        word += item.words
+    return tuple(shown)
 
 
 # What the numbers among an event's arguments mean: processes, threads, servers, channels, clients, holders.
@@ -121,13 +121,13 @@ def argument_names(trace: Trace, event: int) -> Mapping[str, Meaning]:
     _ = mutexes(trace), blockers(trace), link_table(trace, LinkKind.HOLD)
     arguments = trace.payloads.decode(event, MOST_ARGUMENTS).arguments[:MOST_ARGUMENTS]
     of = _Of(trace, event, _numbers(arguments))
-    found = {}
+    names = {}
     for name, value in of.values.items():
         rule = _RULES.get(name)
         meaning = rule(of, name, value) if rule is not None else None
         if meaning is not None:
-            found[name] = meaning
-    return MappingProxyType(found)
+            names[name] = meaning
+    return MappingProxyType(names)
 
 
 def _numbers(arguments: tuple[Argument, ...]) -> Mapping[str, int]:
@@ -195,21 +195,21 @@ def _rcvid(of: _Of, _name: str, rcvid: int) -> Meaning | None:
 
 def _owner(of: _Of, _name: str, word: int) -> Meaning | None:
     """Name the thread that holds a mutex as its word shows."""
-    found = owner_of(of.trace, word, int(of.trace.threads.pid[of.thread])) if of.process else None
-    if found is None:
+    owner = owner_of(of.trace, word, int(of.trace.threads.pid[of.thread])) if of.process else None
+    if owner is None:
         return None
-    thread, certainty = found
+    thread, certainty = owner
     waiting = ", others wait" if word & 0x80000000 else ""
     return Meaning(f"held by {of.trace.thread_name(thread)}{waiting}", thread=thread, certainty=certainty)
 
 
 def _mutex(of: _Of, _name: str, _address: int) -> Meaning | None:
     """Name the thread that holds the mutex of a call: the one that is waited for, or that got it in the kernel."""
-    trace, known, found = of.trace, mutexes(of.trace), blockers(of.trace)
-    waiting = np.flatnonzero((found.waits.call_row == of.event) & (known.of_wait >= 0) & (found.thread >= 0))
+    trace, known, blocked_by = of.trace, mutexes(of.trace), blockers(of.trace)
+    waiting = np.flatnonzero((blocked_by.waits.call_row == of.event) & (known.of_wait >= 0) & (blocked_by.thread >= 0))
     if len(waiting):
         position = int(waiting[0])
-        return _holder(trace, int(found.thread[position]), Certainty(int(found.certainty[position])))
+        return _holder(trace, int(blocked_by.thread[position]), Certainty(int(blocked_by.certainty[position])))
     calls = [part.mutex[part.row == of.event] for part in (known.gives, known.gets)]
     number = int(max((part[0] for part in calls if len(part)), default=-1))
     before = np.flatnonzero((known.gets.mutex == number) & (known.gets.row < of.event))
@@ -416,23 +416,23 @@ def _step_line(trace: Trace, event: int, step: Step) -> Line:
     return Line(str(step.relation), event_name(trace, step.row), ", ".join(notes), event=step.row)
 
 
-def wait_lines(trace: Trace, found: WaitsFor) -> list[Line]:
+def wait_lines(trace: Trace, wait: WaitsFor) -> list[Line]:
     """Return whom and what a thread waits for, and that the wait never ends where it does not."""
-    kind = _OBJECTS.get(STATE_BY_VALUE[found.value].name, "object")
-    where = "" if found.object is None else f"{kind} {found.object:#x}"
+    kind = _OBJECTS.get(STATE_BY_VALUE[wait.value].name, "object")
+    where = "" if wait.object is None else f"{kind} {wait.object:#x}"
     notes = [where] if where else []
-    if found.certainty is Certainty.INFERRED:
+    if wait.certainty is Certainty.INFERRED:
         notes.append("inferred")
     lines = []
-    if found.thread >= 0:
-        lines.append(Line("Waits for", trace.thread_name(found.thread), ", ".join(notes), thread=found.thread))
-    elif found.pid >= 0:
-        row = trace.processes.row(found.pid) or 0
-        name = trace.process_name(row) if row else f"pid {found.pid}"
+    if wait.thread >= 0:
+        lines.append(Line("Waits for", trace.thread_name(wait.thread), ", ".join(notes), thread=wait.thread))
+    elif wait.pid >= 0:
+        row = trace.processes.row(wait.pid) or 0
+        name = trace.process_name(row) if row else f"pid {wait.pid}"
         lines.append(Line("Waits for", f"any thread of {name}", ", ".join(notes), process=row))
     elif where:
         lines.append(Line("Waits for", where))
-    if found.is_open:
+    if wait.is_open:
         lines.append(Line("", "The wait lasts to the end of the trace."))
     return lines
 
@@ -563,9 +563,9 @@ def why_details(trace: Trace, steps: Sequence[WhyStep], error: str = "") -> Deta
         row = step.cause_row if step.cause_row >= 0 else step.row
         if row >= 0:
             lines.append(Line("", event_name(trace, row), event=row))
-    first = steps[0]
-    when = format_moment(first.at_cycles, trace.clock)
-    return Details(f"Why {first.state}?", f"{trace.thread_name(first.thread)} at {when}", "answer",
+    start = steps[0]
+    when = format_moment(start.at_cycles, trace.clock)
+    return Details(f"Why {start.state}?", f"{trace.thread_name(start.thread)} at {when}", "answer",
                    (Section("From the effect to its causes", tuple(lines), is_prose=True),))  # fmt: skip
 
 
@@ -676,8 +676,8 @@ def _moment_details(timeline: Timeline, lane: int, span: Span) -> Details:
     """Return what is known of a moment of a lane of events, which lasts for nothing."""
     trace, lines = timeline.trace, list[Line]()
     if 0 <= span.event < len(trace.events):
-        at = format_moment(int(trace.events.time_cycles[span.event]), trace.clock)
-        lines = [Line("At", at), Line("Event", event_name(trace, span.event), event=span.event)]
+        when = format_moment(int(trace.events.time_cycles[span.event]), trace.clock)
+        lines = [Line("At", when), Line("Event", event_name(trace, span.event), event=span.event)]
     title = timeline.label(span) or "nothing yet"
     return Details(
         title, lane_path(timeline, lane), lane_kind(timeline.infos[lane]), (Section("Moment", tuple(lines)),)

@@ -99,8 +99,8 @@ class Reload:
 
     def fits(self, shown: Shown) -> bool:
         """Return whether all is ready for what shows by now; else `prepared` has to be queried again."""
-        mine = self.shown
-        is_same = (mine.timeline, mine.state, mine.text) == (shown.timeline, shown.state, shown.text)
+        own = self.shown
+        is_same = (own.timeline, own.state, own.text) == (shown.timeline, shown.state, shown.text)
         return is_same and all(
             self.loaded.timeline.is_ready(self.moved[lane]) for lane in shown.lanes if lane in self.moved
         )

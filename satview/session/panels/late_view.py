@@ -59,8 +59,8 @@ class ActivitiesView(Answer):
 
 def _find(trace: Trace, timing_file: str, _is_cancelled: IsCancelled, _report: Report) -> FoundActivities:
     """Run in the task; holds the trace, no widget."""
-    found = late(trace, timing_of(trace, timing_file))
-    return FoundActivities(found, found.activities(), found.chains(), found.most_telling())
+    answers = late(trace, timing_of(trace, timing_file))
+    return FoundActivities(answers, answers.activities(), answers.chains(), answers.most_telling())
 
 
 @dataclass(frozen=True, slots=True, eq=False)

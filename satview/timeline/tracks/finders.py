@@ -41,8 +41,8 @@ def moments(trace: Trace, lane_class: LaneClass, _user: UserLanes) -> list[Found
     rows = _rows(trace, lane_class.codes)
     if lane_class.owner_kind is Owner.TRACE:  # of no CPU, process or thread: each file has its own
         return [
-            _moments(trace, mine, np.zeros(len(mine), np.int64), Owner.TRACE, f"{file}{lane_class.title}", file)
-            for file, mine in by_file(trace, rows)
+            _moments(trace, own, np.zeros(len(own), np.int64), Owner.TRACE, f"{file}{lane_class.title}", file)
+            for file, own in by_file(trace, rows)
         ]
     return [_moments(trace, rows, _owners(trace, rows, lane_class.owner_kind), lane_class.owner_kind, lane_class.title)]
 
@@ -51,36 +51,36 @@ def calls(trace: Trace, lane_class: LaneClass, _user: UserLanes) -> list[Found]:
     """Return kernel calls of threads; those that have not returned as the trace ends go on to its end."""
     table = link_table(trace, LinkKind.CALL)
     known = np.flatnonzero((trace.events.thread[table.from_row] != UNKNOWN_THREAD) & (table.to_row != OPEN))
-    first, last = table.from_row[known], table.to_row[known]
+    begin, over = table.from_row[known], table.to_row[known]
     if trace.pairs is None:
         rows = rows_of_class(trace, wire.WireClass.KER_CALL)
         newest = _last_of_each(trace.events.thread[rows], rows)
         newest = newest[trace.events.code[newest] & _CALL_FORM == 0]
-        first, last = _with_open(trace, first, last, newest[trace.events.thread[newest] != UNKNOWN_THREAD])
-    value = hues(trace.events.code[first] & _CALL_NUMBER)
-    return [_spans(trace, lane_class, first, last, trace.events.thread[first], value)]
+        begin, over = _with_open(trace, begin, over, newest[trace.events.thread[newest] != UNKNOWN_THREAD])
+    value = hues(trace.events.code[begin] & _CALL_NUMBER)
+    return [_spans(trace, lane_class, begin, over, trace.events.thread[begin], value)]
 
 
 def handlers(trace: Trace, lane_class: LaneClass, _user: UserLanes) -> list[Found]:
     """Return interrupt handlers by CPU, in the colours of their processes; of 8.0 the deliveries."""
     table = link_table(trace, LinkKind.HANDLER)
     known = table.to_row != OPEN
-    first, last = table.from_row[known], table.to_row[known]
-    process = _processes(trace, argument(trace, first, "pid")[0])
-    found = [_spans(trace, lane_class, first, last, trace.events.cpu[first], hues(process))]
+    begin, over = table.from_row[known], table.to_row[known]
+    process = _processes(trace, argument(trace, begin, "pid")[0])
+    lanes = [_spans(trace, lane_class, begin, over, trace.events.cpu[begin], hues(process))]
     rows = rows_of_codes(trace, _DELIVERY)
     if len(rows):
-        found.append(_moments(trace, rows, trace.events.cpu[rows], Owner.CPU, "deliveries", "deliveries"))
-    return found
+        lanes.append(_moments(trace, rows, trace.events.cpu[rows], Owner.CPU, "deliveries", "deliveries"))
+    return lanes
 
 
 def functions(trace: Trace, lane_class: LaneClass, _user: UserLanes) -> list[Found]:
     """Return functions of threads; those that have not returned as the trace ends go on to its end."""
-    first, last = function_calls(trace)
-    names = argument(trace, first, "thisfn")[0]
+    begin, over = function_calls(trace)
+    names = argument(trace, begin, "thisfn")[0]
     # Addresses are multiples of 4 and more: a multiplication spreads them over the colours.
     value = hues((names.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15) >> np.uint64(40)).astype(np.int64))
-    return [_spans(trace, lane_class, first, last, trace.events.thread[first], value)]
+    return [_spans(trace, lane_class, begin, over, trace.events.thread[begin], value)]
 
 
 def function_calls(trace: Trace) -> tuple[Rows, Rows]:
@@ -93,14 +93,14 @@ def function_calls(trace: Trace) -> tuple[Rows, Rows]:
     rows = rows[stable_order(trace.events.thread[rows])]
     step = np.where(trace.events.code[rows] & 0xFF == _FUNC_ENTER, 1, -1).astype(np.int8)
     part = _parts(trace, rows, trace.events.thread[rows])
-    at, end = nested_pairs(step, part)
+    entries, exits = nested_pairs(step, part)
     function = argument(trace, rows, "thisfn")[0]
-    same = function[at] == function[end]  # else the entry or exit in between is missing
-    at, end = at[same], end[same]
+    same = function[entries] == function[exits]  # else the entry or exit in between is missing
+    entries, exits = entries[same], exits[same]
     without = np.ones(len(rows), np.bool_)
-    without[at] = False
+    without[entries] = False
     waiting = rows[np.flatnonzero(without & (step > 0))]
-    return _with_open(trace, rows[at], rows[end], waiting)
+    return _with_open(trace, rows[entries], rows[exits], waiting)
 
 
 def guests(trace: Trace, lane_class: LaneClass, _user: UserLanes) -> list[Found]:
@@ -110,15 +110,17 @@ def guests(trace: Trace, lane_class: LaneClass, _user: UserLanes) -> list[Found]
     thread, code = trace.events.thread[rows], trace.events.code[rows]
     is_border = np.isin(code, (_GUEST_ENTER, _GUEST_EXIT))
     borders, of_thread, kind = rows[is_border], thread[is_border], code[is_border]
-    at = np.flatnonzero((kind[:-1] == _GUEST_ENTER) & (kind[1:] == _GUEST_EXIT) & (of_thread[:-1] == of_thread[1:]))
-    first, last = borders[at], borders[at + 1]
-    whole = is_whole(trace, first, last)
-    first, last = first[whole], last[whole]
-    found = [_spans(trace, lane_class, first, last, trace.events.thread[first], hues(trace.events.thread[first]))]
+    entering = np.flatnonzero(
+        (kind[:-1] == _GUEST_ENTER) & (kind[1:] == _GUEST_EXIT) & (of_thread[:-1] == of_thread[1:])
+    )
+    begin, over = borders[entering], borders[entering + 1]
+    whole = is_whole(trace, begin, over)
+    begin, over = begin[whole], over[whole]
+    lanes = [_spans(trace, lane_class, begin, over, trace.events.thread[begin], hues(trace.events.thread[begin]))]
     others = np.flatnonzero(~is_border)
     if len(others):
-        found.append(_moments(trace, rows[others], thread[others], Owner.THREAD, "guest events", "events"))
-    return found
+        lanes.append(_moments(trace, rows[others], thread[others], Owner.THREAD, "guest events", "events"))
+    return lanes
 
 
 def frequencies(trace: Trace, lane_class: LaneClass, _user: UserLanes) -> list[Found]:
@@ -127,27 +129,27 @@ def frequencies(trace: Trace, lane_class: LaneClass, _user: UserLanes) -> list[F
     The power manager logs the mode of every CPU as tracing begins. Source: format description, system event 15.
     """
     rows, bits, mode = _power(trace)
-    at = np.flatnonzero(bits & (_POWER_IDLE | _POWER_START) == 0)
-    cpu, start = (bits[at] & _POWER_CPU).astype(np.int64), trace.events.time_cycles[rows[at]].copy()
-    _, first = np.unique(cpu, return_index=True)
-    start[first] = trace.window.start
-    value = hues(np.full(len(at), _FREQUENCY_HUE))
-    return [Found(Owner.CPU, cpu, start, start, rows[at], value, lane_class.title, number=mode[at].astype(np.float64),
-                  text="mode {mode}")]  # fmt: skip
+    changes = np.flatnonzero(bits & (_POWER_IDLE | _POWER_START) == 0)
+    cpu, start = (bits[changes] & _POWER_CPU).astype(np.int64), trace.events.time_cycles[rows[changes]].copy()
+    _, earliest = np.unique(cpu, return_index=True)
+    start[earliest] = trace.window.start
+    value = hues(np.full(len(changes), _FREQUENCY_HUE))
+    return [Found(Owner.CPU, cpu, start, start, rows[changes], value, lane_class.title,
+                  number=mode[changes].astype(np.float64), text="mode {mode}")]  # fmt: skip
 
 
 def idle_modes(trace: Trace, lane_class: LaneClass, _user: UserLanes) -> list[Found]:
     """Return when CPUs sleep: from an entry to the CPU's next event of idle. Entries and exits need not pair."""
     rows, bits, _ = _power(trace)
-    at = np.flatnonzero(bits & _POWER_IDLE)
-    cpu = bits[at] & _POWER_CPU
-    at, cpu = at[order := np.argsort(cpu, kind="stable")], cpu[order]
-    begins = np.flatnonzero((bits[at[:-1]] & _POWER_START > 0) & (cpu[:-1] == cpu[1:]))
-    first, last = rows[at[begins]], rows[at[begins + 1]]
-    whole = is_whole(trace, first, last)
-    begins, first, last = begins[whole], first[whole], last[whole]
-    value = np.full(len(first), WAITING, np.uint8)  # nothing runs: a quiet colour
-    return [_spans(trace, lane_class, first, last, cpu[begins], value)]
+    changes = np.flatnonzero(bits & _POWER_IDLE)
+    cpu = bits[changes] & _POWER_CPU
+    changes, cpu = changes[order := np.argsort(cpu, kind="stable")], cpu[order]
+    begins = np.flatnonzero((bits[changes[:-1]] & _POWER_START > 0) & (cpu[:-1] == cpu[1:]))
+    begin, end = rows[changes[begins]], rows[changes[begins + 1]]
+    whole = is_whole(trace, begin, end)
+    begins, begin, end = begins[whole], begin[whole], end[whole]
+    value = np.full(len(begin), WAITING, np.uint8)  # nothing runs: a quiet colour
+    return [_spans(trace, lane_class, begin, end, cpu[begins], value)]
 
 
 def user_events(trace: Trace, lane_class: LaneClass, user: UserLanes) -> list[Found]:
@@ -179,8 +181,8 @@ def _processes(trace: Trace, pids: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return the rows of processes by number, 0 where the trace does not know one; of several the newest."""
     order = np.argsort(trace.processes.pid, kind="stable")
     known = trace.processes.pid[order].astype(np.int64)
-    at = np.maximum(np.searchsorted(known, pids, side="right") - 1, 0)
-    return np.where(known[at] == pids, order[at], 0)
+    position = np.maximum(np.searchsorted(known, pids, side="right") - 1, 0)
+    return np.where(known[position] == pids, order[position], 0)
 
 
 def _parts(trace: Trace, rows: Rows, owner: NDArray[np.integer]) -> NDArray[np.intp]:
@@ -199,22 +201,22 @@ def _last_of_each(owner: NDArray[np.integer], rows: Rows) -> Rows:
     return last[last >= 0].astype(np.uint32)
 
 
-def _with_open(trace: Trace, first: Rows, last: Rows, waiting: Rows) -> tuple[Rows, Rows]:
+def _with_open(trace: Trace, begin: Rows, over: Rows, waiting: Rows) -> tuple[Rows, Rows]:
     """Return pairs with those that the trace ends before their end; OPEN is their end."""
     if not len(waiting):
-        return first, last
+        return begin, over
     end = np.full(len(waiting), len(trace.events) - 1, np.uint32)
     waiting = waiting[is_whole(trace, waiting, end)]
-    waiting = waiting[~np.isin(waiting, first)]
-    return np.concatenate((first, waiting)), np.concatenate((last, np.full(len(waiting), OPEN, np.uint32)))
+    waiting = waiting[~np.isin(waiting, begin)]
+    return np.concatenate((begin, waiting)), np.concatenate((over, np.full(len(waiting), OPEN, np.uint32)))
 
 
 def _power(trace: Trace) -> tuple[Rows, NDArray[np.int64], NDArray[np.int64]]:
     """Return the events of the power manager: rows, bits and modes, int64."""
     rows = _rows(trace, (wire.code(wire.WireClass.SYSTEM, 15),))
     bits, files = argument_under(trace, rows, "bitset"), files_of(trace)
-    for part, at, _ in files.split(rows) if files is not None else ():
-        bits[at] += np.where(bits[at] >= 0, part.first_cpu, 0)
+    for part, positions, _ in files.split(rows) if files is not None else ():
+        bits[positions] += np.where(bits[positions] >= 0, part.first_cpu, 0)
     return rows, bits, argument_under(trace, rows, "mode")
 
 
@@ -228,19 +230,19 @@ def _moments(
 def _spans(
     trace: Trace,
     lane_class: LaneClass,
-    first: Rows,
-    last: Rows,
+    begin: Rows,
+    over: Rows,
     owner: NDArray[np.integer],
     value: NDArray[np.uint8],
 ) -> Found:
     """Return intervals from event to event; those without an end last until the trace ends."""
     time = trace.events.time_cycles
-    end = np.full(len(last), trace.window.end, np.int64)
-    end[last != OPEN] = time[last[last != OPEN]]
-    start = time[first]
+    end = np.full(len(over), trace.window.end, np.int64)
+    end[over != OPEN] = time[over[over != OPEN]]
+    start = time[begin]
     # What begins and ends in one cycle still shows.
     end = np.maximum(end, start + 1)
-    return Found(lane_class.owner_kind, owner.astype(np.int64), start, end, first, value, lane_class.title)
+    return Found(lane_class.owner_kind, owner.astype(np.int64), start, end, begin, value, lane_class.title)
 
 
 def _nothing(_trace: Trace, _lane_class: LaneClass, _user: UserLanes) -> list[Found]:

@@ -59,11 +59,17 @@ class Found:
     def __len__(self) -> int:
         return len(self.event)
 
-    def take(self, at: NDArray[np.integer]) -> Found:
+    def take(self, positions: NDArray[np.integer]) -> Found:
         """Return some of them."""
-        number = self.number[at] if self.number is not None else None
-        deadline = self.deadline[at] if self.deadline is not None else None
-        columns = (self.owner[at], self.start[at], self.end[at], self.event[at], self.value[at])
+        number = self.number[positions] if self.number is not None else None
+        deadline = self.deadline[positions] if self.deadline is not None else None
+        columns = (
+            self.owner[positions],
+            self.start[positions],
+            self.end[positions],
+            self.event[positions],
+            self.value[positions],
+        )
         return Found(self.owner_kind, *columns, self.title, self.key, self.subtitle, number, self.text, deadline,
                      self.meanings)  # fmt: skip
 
@@ -123,9 +129,9 @@ class Track:
 
     def is_busy(self, window: TimeWindow) -> bool:
         """Return whether an interval or moment of it is in a window."""
-        found = self.found
-        first = int(np.searchsorted(found.end, window.start))  # ends ascend with starts: nothing overlaps
-        return first < len(found) and int(found.start[first]) < window.end
+        drawn = self.found
+        next_one = int(np.searchsorted(drawn.end, window.start))  # ends ascend with starts: nothing overlaps
+        return next_one < len(drawn) and int(drawn.start[next_one]) < window.end
 
     def spans(self, trace: Trace) -> tuple[LaneSpans, NDArray[np.float64] | None]:
         """Return its intervals, and what it counts in each (NaN = not known).
@@ -135,29 +141,29 @@ class Track:
         Returns:
             The intervals, and float64 (intervals,), one number for each; None where the lane counts nothing.
         """
-        found, window = self.found, trace.window
-        is_interval = found.end > found.start
+        drawn, window = self.found, trace.window
+        is_interval = drawn.end > drawn.start
         if is_interval.any():
-            found = found.take(np.flatnonzero(is_interval))
-            start, item = spread(found.start, np.minimum(found.end, np.append(found.start[1:], window.end)), window)
-            value = np.where(item >= 0, found.value[item], ABSENT).astype(np.uint8)
+            drawn = drawn.take(np.flatnonzero(is_interval))
+            start, item = spread(drawn.start, np.minimum(drawn.end, np.append(drawn.start[1:], window.end)), window)
+            value = np.where(item >= 0, drawn.value[item], ABSENT).astype(np.uint8)
         else:
-            item = np.arange(-1 if not len(found) or int(found.start[0]) > window.start else 0, len(found))
-            start = np.where(item >= 0, found.start[item], window.start)
+            item = np.arange(-1 if not len(drawn) or int(drawn.start[0]) > window.start else 0, len(drawn))
+            start = np.where(item >= 0, drawn.start[item], window.start)
             value = np.full(len(start), ABSENT, np.uint8)
-        event = np.where(item >= 0, found.event[item], np.uint32(NO_EVENT)).astype(np.uint32)
+        event = np.where(item >= 0, drawn.event[item], np.uint32(NO_EVENT)).astype(np.uint32)
         spans = touching(start, value, event, window.end)
         texts = EventTexts(spans.event, text_of(trace, self))
         named = LaneSpans(spans.start_cycles, spans.value, spans.event, None, spans.end_cycles, texts)
-        return named, _numbers(found, spans) if found.number is not None else None
+        return named, _numbers(drawn, spans) if drawn.number is not None else None
 
 
-def _numbers(found: Found, spans: LaneSpans) -> NDArray[np.float64]:
+def _numbers(drawn: Found, spans: LaneSpans) -> NDArray[np.float64]:
     """Return what a counter shows in every interval; NaN before its first event."""
-    assert found.number is not None
-    of_event = np.searchsorted(found.event, spans.event)  # events ascend, as their times do
+    assert drawn.number is not None
+    of_event = np.searchsorted(drawn.event, spans.event)  # events ascend, as their times do
     known = spans.event != NO_EVENT
-    return np.where(known, found.number[np.minimum(of_event, len(found) - 1)], np.nan)
+    return np.where(known, drawn.number[np.minimum(of_event, len(drawn) - 1)], np.nan)
 
 
 class EventTexts(Sequence[str]):
@@ -205,7 +211,7 @@ def text_of(trace: Trace, track: Track) -> Callable[[int], str]:
 
     def name(event: int) -> str:
         values = _values(trace, event, names)
-        return " ".join(_ARGUMENTS.sub(lambda found: values.get(found[1], ""), template).split())
+        return " ".join(_ARGUMENTS.sub(lambda argument: values.get(argument[1], ""), template).split())
 
     return name
 
@@ -239,41 +245,41 @@ def _short(value: int | str | bytes, text: str) -> str:
 
 
 def _process_name(trace: Trace, event: int, pid: int) -> str:
-    found = np.flatnonzero(trace.processes.pid == pid)
-    if pid >= 0 and len(found):
-        return trace.process_name(int(found[-1]))
+    rows = np.flatnonzero(trace.processes.pid == pid)
+    if pid >= 0 and len(rows):
+        return trace.process_name(int(rows[-1]))
     return trace.process_name(int(trace.threads.process[trace.events.thread[event]]))
 
 
-def tracks_of(lane_class: LaneClass, found: Found) -> Iterator[Track]:
+def tracks_of(lane_class: LaneClass, drawn: Found) -> Iterator[Track]:
     """Yield the lanes that intervals and moments need: one for each owner and depth, in this order.
 
     Those of processes are preceded by one for all.
     """
-    if not len(found):
+    if not len(drawn):
         return
-    depth = depths(found)
-    order = np.lexsort((found.start, depth, found.owner))
-    by_owner, depth = found.take(order), depth[order]
-    if found.owner_kind is Owner.PROCESS:
-        yield Track(lane_class, found.take(np.argsort(found.start, kind="stable")), 0, is_whole=True)
+    depth = depths(drawn)
+    order = np.lexsort((drawn.start, depth, drawn.owner))
+    by_owner, depth = drawn.take(order), depth[order]
+    if drawn.owner_kind is Owner.PROCESS:
+        yield Track(lane_class, drawn.take(np.argsort(drawn.start, kind="stable")), 0, is_whole=True)
     changes = (by_owner.owner[1:] != by_owner.owner[:-1]) | (depth[1:] != depth[:-1])
     begins = np.concatenate(([0], np.flatnonzero(changes) + 1, [len(order)])).tolist()
-    for first, last in pairwise(begins):
-        yield Track(lane_class, by_owner.take(np.arange(first, last)), int(depth[first]))
+    for begin, stop in pairwise(begins):
+        yield Track(lane_class, by_owner.take(np.arange(begin, stop)), int(depth[begin]))
 
 
-def depths(found: Found) -> NDArray[np.int64]:
+def depths(drawn: Found) -> NDArray[np.int64]:
     """Return within how many others of its owner every interval begins, int64 (n,), at most 31."""
-    count = len(found)
-    owner, time = np.tile(found.owner, 2), np.concatenate((found.start, found.end))
+    count = len(drawn)
+    owner, time = np.tile(drawn.owner, 2), np.concatenate((drawn.start, drawn.end))
     step = np.repeat(np.array([1, -1]), count)
-    moments = np.tile(found.end == found.start, 2)
+    moments = np.tile(drawn.end == drawn.start, 2)
     step[moments] = 0
     # At one moment what ends does so before anything begins; of what begins together the longer one is outside.
-    longest = np.concatenate((-(found.end - found.start), np.zeros(count, np.int64)))
+    longest = np.concatenate((-(drawn.end - drawn.start), np.zeros(count, np.int64)))
     order = np.lexsort((longest, step, time, owner))
     open_now = np.cumsum(step[order])
     after = np.empty(2 * count, np.int64)  # how many are open after each beginning and each end
     after[order] = open_now
-    return np.where(found.end == found.start, 0, np.clip(after[:count] - 1, 0, _DEEPEST - 1))
+    return np.where(drawn.end == drawn.start, 0, np.clip(after[:count] - 1, 0, _DEEPEST - 1))
