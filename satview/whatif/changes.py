@@ -35,7 +35,7 @@ KEYS: Final = {
     "ceiling": "lock: priority of whoever holds it",
     "budget": "partition: share of the CPUs in percent",
     "rate": "interrupt: comes so many times as often",
-    "handler": "interrupt: `thread` moves what its handler does to a thread, `thread PRIORITY`",
+    "handler": "interrupt: `thread 40` lets a thread of priority 40 do what its handlers do",
     "period": "`load NAME`, with work and priority: a thread that is added",
 }
 
