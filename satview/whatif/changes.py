@@ -35,7 +35,7 @@ KEYS: Final = {
     "ceiling": "lock: priority of whoever holds it",
     "budget": "partition: share of the CPUs in percent",
     "rate": "interrupt: comes so many times as often",
-    "handler": "interrupt: `thread` moves what its handler does to a thread, `thread PRIORITY`",
+    "handler": "interrupt: `thread 40` lets a thread of priority 40 do what its handlers do",
     "period": "`load NAME`, with work and priority: a thread that is added",
 }
 
@@ -191,6 +191,10 @@ def _set_priority(out: Changed, change: Change) -> None:
     threads = _threads(out, change)
     changed = {thread.row for thread in threads}
     for thread in threads:
+        if thread.sporadic is not None and priority <= thread.sporadic[0]:
+            raise UsageError(
+                f"{change}: {thread.label} falls to {thread.sporadic[0]} without budget; set its policy too"
+            )
         thread.priority = priority
     # A timer or interrupt brings the priority of its pulse, which its receiver set up: that is what is changed then.
     received = {step.chid for thread in threads for step in thread.steps if isinstance(step, steps_of.Receive)}

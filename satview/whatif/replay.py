@@ -46,6 +46,7 @@ from satview.capture.sim.parts.threads import Channel, Connection, Partition, Po
 from satview.capture.workloads.registry import Workload
 from satview.events.modes import Mode
 from satview.formats.registry import open_trace
+from satview.store.arguments import describe_events
 from satview.store.trace import Trace
 from satview.whatif import steps as steps_of
 from satview.whatif.program import BEAT_NS
@@ -462,8 +463,7 @@ def replay(
     result = run(capture, path, cancelled=lambda: machine is not None and machine.steps > MOST_REPLAYED)
     if machine is not None and machine.steps > MOST_REPLAYED:
         raise UsageError(f"{trace.path.name}: the replay does more than {MOST_REPLAYED:,} steps; cut out a part")
-    return Replay(
-        open_trace(path, None),
-        begin_cycles,
-        tuple(_LOCATION.sub("", finding) for finding in result.findings),
-    )
+    written = open_trace(path, None)
+    if trace.payloads.described:  # a file of timing may name them
+        describe_events(written, trace.payloads.described)
+    return Replay(written, begin_cycles, tuple(_LOCATION.sub("", finding) for finding in result.findings))

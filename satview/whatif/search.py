@@ -15,7 +15,9 @@ from satview.answers.whatif import Candidate, Leverage
 from satview.base.child import safe_children
 from satview.base.errors import UsageError
 from satview.capture.sim.parts.target import MAX_CPUS
+from satview.events.user_events import UserEvent
 from satview.formats.registry import open_trace
+from satview.store.arguments import describe_events
 from satview.whatif import steps as steps_of
 from satview.whatif.changes import parse_changes, with_changes
 from satview.whatif.fit import Figures, Fit, Key
@@ -37,6 +39,7 @@ class _Job:
     fit: Fit
     timing: Mapping[str, Timing] | None
     seed: int
+    described: Mapping[int, UserEvent]
 
 
 _here: list[Basis] = []  # of a process that predicts: made once, as all its candidates need it
@@ -172,14 +175,18 @@ def _predictions(basis: Basis, texts: Sequence[str]) -> list[Mapping[Key, Figure
     jobs = min(len(texts), cpu_count() or 1)
     if jobs <= 1:
         return [_figures_of(basis, text) for text in texts]
-    job = _Job(basis.programs.trace.path, basis.fit, basis.timing, basis.seed)
+    trace = basis.programs.trace
+    job = _Job(trace.path, basis.fit, basis.timing, basis.seed, dict(trace.payloads.described))
     context = multiprocessing.get_context("spawn")  # not by fork: Arrow and Qt have threads
     with safe_children(), ProcessPoolExecutor(jobs, mp_context=context, initializer=_prepare, initargs=(job,)) as pool:
         return list(pool.map(_predict_here, texts))
 
 
 def _prepare(job: _Job) -> None:
-    _here[:] = [Basis(programs_of(open_trace(job.path, None)), job.fit, job.timing, job.seed)]
+    trace = open_trace(job.path, None)
+    if job.described:
+        describe_events(trace, job.described)
+    _here[:] = [Basis(programs_of(trace), job.fit, job.timing, job.seed)]
 
 
 def _predict_here(text: str) -> Mapping[Key, Figures] | str:

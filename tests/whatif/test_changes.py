@@ -111,3 +111,12 @@ def test_what_cannot_be_changed_is_said_with_what_there_is(servers: Programs, te
 def test_a_text_that_is_no_change_is_refused(text: str) -> None:
     with pytest.raises(UsageError, match="is not TARGET:KEY=VALUE"):
         parse_changes([text])
+
+
+def test_a_sporadic_thread_stays_above_its_low_priority(tmp_path: Path) -> None:
+    """Its low priority is 5; without its budget it may have any."""
+    programs = programs_of(captured(tmp_path, "periodic", length_ms=500))
+    with pytest.raises(UsageError, match="falls to 5 without budget; set its policy too"):
+        with_changes(programs, parse_changes(["aperiodic:priority=4"]))
+    changed = with_changes(programs, parse_changes(["aperiodic:policy=rr", "aperiodic:priority=4"])).programs
+    assert thread_of(changed, "sporadic 1") == (4, 2, (1 << 64) - 1)

@@ -26,7 +26,7 @@ changes. How far the unchanged replay is off is printed first, above {WARNS_ABOV
 a warning: predictions are no better.
 
 What can be changed, by TARGET (a thread such as 'planner 1', a process, 'lock ADDRESS', 'interrupt NUMBER'):
-  cpus=2                                  CPUs of the target
+  cpus      without a target: CPUs that it has
 """ + "".join(f"  {key:9} {meaning}\n" for key, meaning in KEYS.items()) + """
   satview whatif run.kev
   satview whatif run.kev --set 'planner 1:priority=22' --set cpus=2 -o predicted.kev
