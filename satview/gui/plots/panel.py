@@ -35,8 +35,6 @@ from satview.formats.registry import source_files
 from satview.gui import dialogs
 from satview.gui.panel import Panel, PanelContext
 from satview.gui.pictures import save_drawing, save_png
-from satview.gui.plots.duration_plot import DurationPlot
-from satview.gui.plots.time_plot import CountPlot, LoadPlot
 from satview.gui.theme import Theme
 from satview.gui.widgets import Notice, PlainLabel
 from satview.session.panels.plots import (
@@ -291,12 +289,12 @@ class PlotsPanel(Panel):
 
     def _fill_measures(self) -> None:
         """List what the trace has durations of; what is requested stays."""
-        offered = measures(self._opened.trace)
+        found = measures(self._opened.trace)
         self.measure.blockSignals(True)
         self.measure.clear()
-        for measure in offered:
+        for measure in found:
             self.measure.addItem(measure.title, measure)
-        keys = [measure.key for measure in offered]
+        keys = [measure.key for measure in found]
         self.measure.setCurrentIndex(keys.index(self.view.measure.key) if self.view.measure.key in keys else 0)
         self.measure.blockSignals(False)
 
@@ -313,6 +311,12 @@ class PlotsPanel(Panel):
 
     @Slot()
     def _make_next(self) -> None:
+        from satview.gui.plots.duration_plot import DurationPlot
+        from satview.gui.plots.time_plot import (
+            CountPlot,  # imported by now
+            LoadPlot,
+        )
+
         if self.load is None:
             self.load = LoadPlot(self._opened, self._left_px, self._theme, self)
             self.load.time_requested.connect(self._navigation.show_time)
