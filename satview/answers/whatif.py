@@ -152,9 +152,9 @@ def candidates_table(trace: Trace, candidates: Sequence[Candidate]) -> Table:
     return Table(SEARCH, trace, values, texts={"margin": _figure(margins, "+.3f")}, place="")
 
 
-def sensitivity_table(trace: Trace, found: Sequence[Leverage]) -> Table:
+def sensitivity_table(trace: Trace, leverages: Sequence[Leverage]) -> Table:
     """Return where saved work helps most, the best first."""
-    ordered = sorted(found, key=lambda entry: -entry.mean_gain_ns * entry.count / max(entry.saved_ns, 1))
+    ordered = sorted(leverages, key=lambda entry: -entry.mean_gain_ns * entry.count / max(entry.saved_ns, 1))
     figures = {
         "gain": np.array([entry.mean_gain_ns / 1e3 for entry in ordered], np.float64),
         "gain_p99": np.array([entry.p99_gain_ns / 1e3 for entry in ordered], np.float64),

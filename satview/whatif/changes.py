@@ -248,7 +248,7 @@ def _set_threads(out: Changed, change: Change) -> None:
     pool = [thread for thread in pool if any(step == steps_of.Receive(usual) for step in thread.steps)]
     is_only_server = [all(isinstance(step, steps_of.Receive) for step in thread.steps) for thread in pool]
     for _ in range(len(pool), wanted, -1):
-        least = next((at for at in range(len(pool) - 1, -1, -1) if is_only_server[at]), None)
+        least = next((position for position in range(len(pool) - 1, -1, -1) if is_only_server[position]), None)
         if least is None:
             raise UsageError(f"{change}: {len(pool)} threads of it also do other things than to receive")
         out.programs.threads.remove(pool.pop(least))

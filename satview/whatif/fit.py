@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.analysis.activities import Activities, activities
+from satview.analysis.activities import ENCLOSED, Activities, activities
 from satview.analysis.blame import writes_trace
 from satview.analysis.timing import Timing
 from satview.linkage.table import OPEN
@@ -76,13 +76,13 @@ class Fit:
     @property
     def median_error(self) -> float:
         """Half of the activities' medians are not further off; those of the program that writes the trace apart."""
-        errors = [found.median_error for found in self.activities.values() if not found.recorded.is_own]
+        errors = [fit.median_error for fit in self.activities.values() if not fit.recorded.is_own]
         return float(np.median(errors)) if errors else float("inf")
 
     @property
     def p99_error(self) -> float:
         """The same of 99 %."""
-        errors = [found.p99_error for found in self.activities.values() if not found.recorded.is_own]
+        errors = [fit.p99_error for fit in self.activities.values() if not fit.recorded.is_own]
         return float(np.median(errors)) if errors else float("inf")
 
     def sentences(self) -> list[str]:
@@ -108,7 +108,7 @@ def figures(
     timing: Mapping[str, Timing] | None = None,
     bounds_ns: Mapping[Key, int] | None = None,
 ) -> dict[Key, Figures]:
-    """Return the activities of a trace with what is done within a time.
+    """Return the activities of a trace with what is done within a time, without those that are parts of others.
 
     Args:
         trace: The events.
@@ -117,21 +117,23 @@ def figures(
         timing: As of `read_timing`.
         bounds_ns: Deadlines, -1 = none; None = those of the trace itself.
     """
-    found = activities(trace, timing)
-    instances = found.instances
+    learned = activities(trace, timing)
+    instances = learned.instances
     end_cycles = begin_cycles + trace.clock.cycles_of(length_ns - _END_NS)
     is_done = ~instances.is_open & instances.is_known & (instances.start_cycles >= begin_cycles)
     is_done &= instances.end_cycles <= end_cycles
     own = writes_trace(trace)
     out: dict[Key, Figures] = {}
-    for number, key in enumerate(_keys(trace, found)):
+    for number, key in enumerate(_keys(trace, learned)):
+        if learned.activities[number].trigger in ENCLOSED:
+            continue
         response = instances.response_cycles[is_done & (instances.activity == number)]
         if len(response):
             median, p99, longest = (
                 trace.clock.duration_ns(int(np.percentile(response, share, method="inverted_cdf")))
                 for share in (50, 99, 100)
             )
-            activity, mean_ns = found.activities[number], response.mean() * 1e9 / trace.clock.cycles_per_s
+            activity, mean_ns = learned.activities[number], response.mean() * 1e9 / trace.clock.cycles_per_s
             deadline_ns = trace.clock.duration_ns(activity.deadline_cycles) if activity.deadline_cycles > 0 else -1
             deadline_ns = deadline_ns if bounds_ns is None else bounds_ns.get(key, -1)
             is_late = response > trace.clock.cycles_of(max(deadline_ns, 0))
@@ -141,11 +143,11 @@ def figures(
     return out
 
 
-def _keys(trace: Trace, found: Activities) -> list[Key]:
+def _keys(trace: Trace, learned: Activities) -> list[Key]:
     """Return a key for each activity that it has in both traces, whichever thread of a pool does it most often."""
     seen: dict[tuple[str, str, int], int] = {}
     out = []
-    for activity in found.activities:
+    for activity in learned.activities:
         process = trace.process_name(int(trace.threads.process[activity.thread]))
         tid = 0 if activity.trigger in ("message", "pulse", "said") else int(trace.threads.tid[activity.thread])
         key = (activity.trigger, activity.name if activity.trigger == "said" else process, tid)
@@ -165,10 +167,13 @@ def fit_of(
         length_ns: Of both.
         timing: As of `read_timing`.
     """
-    first = figures(*recorded, length_ns, timing)
-    second = figures(*replayed, length_ns, own_activities(timing))
-    by_count = sorted(first, key=lambda key: (first[key].is_own, -first[key].count))
-    return Fit({key: ActivityFit(first[key], second.get(key)) for key in by_count}, _same_order(recorded, replayed))
+    recorded_figures = figures(*recorded, length_ns, timing)
+    replayed_figures = figures(*replayed, length_ns, own_activities(timing))
+    by_count = sorted(recorded_figures, key=lambda key: (recorded_figures[key].is_own, -recorded_figures[key].count))
+    return Fit(
+        {key: ActivityFit(recorded_figures[key], replayed_figures.get(key)) for key in by_count},
+        _same_order(recorded, replayed),
+    )
 
 
 def own_activities(timing: Mapping[str, Timing] | None) -> dict[str, Timing]:
@@ -179,18 +184,18 @@ def own_activities(timing: Mapping[str, Timing] | None) -> dict[str, Timing]:
 def _same_order(one: tuple[Trace, int], other: tuple[Trace, int]) -> float:
     """Return the share of neighbouring wake-ups of one trace that come in the same order in the other."""
     numbers: dict[int, int] = {}
-    first, second = (_wake_ups(*trace, numbers) for trace in (one, other))
-    position = {int(wake): at for at, wake in enumerate(second.tolist())}
-    at = np.array([position.get(wake, -1) for wake in first.tolist()], np.int64)
-    both = (at[:-1] >= 0) & (at[1:] >= 0)
-    return float((at[1:] > at[:-1])[both].mean()) if both.any() else 0.0
+    one_order, other_order = (_wake_ups(*trace, numbers) for trace in (one, other))
+    position = {int(wake): place for place, wake in enumerate(other_order.tolist())}
+    place = np.array([position.get(wake, -1) for wake in one_order.tolist()], np.int64)
+    both = (place[:-1] >= 0) & (place[1:] >= 0)
+    return float((place[1:] > place[:-1])[both].mean()) if both.any() else 0.0
 
 
 def _wake_ups(trace: Trace, begin_cycles: int, numbers: dict[int, int]) -> NDArray[np.int64]:
     """Return who woke up, in time order: a number for each thread, from `numbers`, and how often it did before."""
-    found = waits(trace)
-    rows = found.end_row[found.end_row < OPEN].astype(np.int64)
-    thread = found.thread[found.end_row < OPEN]
+    every_wait = waits(trace)
+    rows = every_wait.end_row[every_wait.end_row < OPEN].astype(np.int64)
+    thread = every_wait.thread[every_wait.end_row < OPEN]
     is_later = trace.events.time_cycles[rows] >= begin_cycles
     rows, thread = rows[is_later], thread[is_later]
     name = trace.threads.pid[thread].astype(np.int64) << 32 | trace.threads.tid[thread]

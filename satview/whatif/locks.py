@@ -95,8 +95,8 @@ def with_unseen_locks(programs: Programs) -> int:
     seen: dict[tuple[_Key, int], _Seen] = defaultdict(_Seen)
     holds: dict[int, list[int]] = defaultdict(list)
     for piece in pieces:
-        length, found = _found(piece)
-        for thing, (lock, unlock) in found.items():
+        length, locks_of = _found(piece)
+        for thing, (lock, unlock) in locks_of.items():
             seen[piece.key, thing].note(lock, unlock, length)
     by_key: dict[_Key, list[int]] = defaultdict(list)
     for (key, thing), what in seen.items():
@@ -106,13 +106,13 @@ def with_unseen_locks(programs: Programs) -> int:
     usual = {thing: max(0, int(np.median(lengths))) for thing, lengths in holds.items() if lengths}
     added = 0
     for piece in reversed(pieces):  # so that positions of those before stay
-        length, found = _found(piece)
-        things = sorted({*found, *by_key.get(piece.key, ())} - piece.kept)
+        length, locks_of = _found(piece)
+        things = sorted({*locks_of, *by_key.get(piece.key, ())} - piece.kept)
         places = []
         for thing in things:
-            lock, unlock = found.get(thing, (-1, -1))
+            lock, unlock = locks_of.get(thing, (-1, -1))
             what = seen[piece.key, thing]
-            added += thing not in found
+            added += thing not in locks_of
             lock = lock if lock >= 0 else min(what.lock_at(), length if unlock < 0 else unlock)
             unlock = unlock if unlock >= 0 else what.unlock_at(lock, length, usual.get(thing, -1))
             places.append((thing, lock, min(max(lock, unlock), length)))
@@ -123,26 +123,26 @@ def with_unseen_locks(programs: Programs) -> int:
 
 def _keep_held_over_waits(pieces: Sequence[_Piece]) -> None:
     """Find mutexes that are held over a wait: locked in one piece, unlocked in the next, most times it shows."""
-    found = [_found(piece)[1] for piece in pieces]
+    locks_of = [_found(piece)[1] for piece in pieces]
     held: dict[tuple[_Key, int], list[int]] = defaultdict(list)
     alone: dict[tuple[_Key, int], int] = defaultdict(int)
-    for at, piece in enumerate(pieces[:-1]):
-        for thing, (lock, unlock) in found[at].items():
+    for number, piece in enumerate(pieces[:-1]):
+        for thing, (lock, unlock) in locks_of[number].items():
             if lock < 0 or unlock >= lock:
                 continue
-            after = pieces[at + 1]
-            next_lock, next_unlock = found[at + 1].get(thing, (-1, -1))
+            after = pieces[number + 1]
+            next_lock, next_unlock = locks_of[number + 1].get(thing, (-1, -1))
             is_held = after.steps is piece.steps and after.first == piece.last + 1
             is_held &= next_unlock >= 0 and not 0 <= next_lock <= next_unlock
             if is_held:
-                held[piece.key, thing].append(at)
+                held[piece.key, thing].append(number)
             else:
                 alone[piece.key, thing] += 1
     for (key, thing), positions in held.items():
         if len(positions) >= max(LEAST_SEEN, alone[key, thing]):
-            for at in positions:
-                pieces[at].kept.add(thing)
-                pieces[at + 1].kept.add(thing)
+            for number in positions:
+                pieces[number].kept.add(thing)
+                pieces[number + 1].kept.add(thing)
 
 
 def _lists(programs: Programs) -> Iterator[tuple[list[Step], _Key]]:
@@ -163,16 +163,16 @@ _TEXT: Final = 1 << 32  # first words of messages are what they ask for
 def _pieces(programs: Programs, steps: list[Step], owner: _Key) -> Iterator[_Piece]:
     """Return the pieces of work between the waits of a list, as far as there is anything in them."""
     begin, waits, key = 0, 0, (*owner, 0, "")
-    for at, step in enumerate([*steps, None]):
+    for number, step in enumerate([*steps, None]):
         if step is not None and not isinstance(step, _WAITS):
             continue
-        if at > begin:
-            yield _Piece(key, steps, begin, at)
+        if number > begin:
+            yield _Piece(key, steps, begin, number)
         if step is None:
             return
         waits = 0 if isinstance(step, _BEGIN_ROUNDS) else waits + 1
         key = (*owner, waits, type(step).__name__, *_target(programs, step))
-        begin = at + 1
+        begin = number + 1
 
 
 def _target(programs: Programs, step: Step) -> tuple[object, ...]:
@@ -213,10 +213,10 @@ def _rebuilt(steps: Sequence[Step], places: Sequence[tuple[int, int, int]]) -> l
         if isinstance(step, Work):
             end = now + step.ns
             while changes and changes[0][0] < end:
-                at, _, change = changes.pop(0)
-                if at > now:
-                    out.append(Work(at - now))
-                    now = at
+                moment, _, change = changes.pop(0)
+                if moment > now:
+                    out.append(Work(moment - now))
+                    now = moment
                 out.append(change)
             if end > now:
                 out.append(Work(end - now))

@@ -85,10 +85,10 @@ def predict(basis: Basis, changes: Sequence[Change], out: Path | None = None) ->
         replayed = replay(changed.programs, out or Path(folder) / "predicted.kev", changed.cpus, basis.seed,
                           _attributes(basis, changed))  # fmt: skip
         bounds_ns = {key: known.recorded.deadline_ns for key, known in basis.fit.activities.items()}
-        found = figures(*_times(replayed), basis.programs.length_ns, own_activities(basis.timing), bounds_ns)
+        predicted = figures(*_times(replayed), basis.programs.length_ns, own_activities(basis.timing), bounds_ns)
         replayed.trace.payloads.close()
     findings = tuple(finding for finding in replayed.findings if finding not in basis.findings)
-    return Prediction(changed.says, _compared(basis.fit, found), findings, found)
+    return Prediction(changed.says, _compared(basis.fit, predicted), findings, predicted)
 
 
 def _times(replayed: Replay) -> tuple[Trace, int]:
@@ -103,8 +103,8 @@ def _attributes(basis: Basis, changed: Changed) -> tuple[tuple[str, str], ...]:
 
 def _compared(fit: Fit, predicted: Mapping[Key, Figures]) -> tuple[Compared, ...]:
     out = []
-    for key, found in fit.activities.items():
-        recorded, replayed = found.recorded, found.replayed
+    for key, fit_of_activity in fit.activities.items():
+        recorded, replayed = fit_of_activity.recorded, fit_of_activity.replayed
         figure = predicted.get(key)
         count, median, p99 = (figure.count, figure.median_ns, figure.p99_ns) if figure is not None else (0, -1, -1)
         out.append(Compared(recorded.name, (recorded.count, replayed.count if replayed else 0, count),

@@ -181,8 +181,8 @@ class _Builder:
     def _clock(self) -> tuple[int, int, int]:
         """Return number of the clock interrupt (-1 = none), its period, and when it came last before the begin."""
         rows = rows_of_codes(self.trace, *_INTERRUPT_ENTRIES)
-        found = self.waits
-        woken = found.end_row[(found.value == _SLEEP) & (found.end_row < OPEN)]
+        every_wait = self.waits
+        woken = every_wait.end_row[(every_wait.value == _SLEEP) & (every_wait.end_row < OPEN)]
         if self.trace.release is Release.QNX_8 or not len(rows):
             return -1, 0, self._beat_offset_ns()
         vectors = self.trace.payloads.column(rows, 0)
@@ -220,9 +220,9 @@ class _Builder:
         events, code = self.events, self.events.code
         shown = np.flatnonzero(code >> wire.CLASS_SHIFT != _CLASS.CONTROL)
         order = shown[np.argsort(events.cpu[shown], kind="stable")]
-        first, second = order[:-1], order[1:]
-        same = events.cpu[first] == events.cpu[second]
-        first, second = first[same], second[same]
+        before, after = order[:-1], order[1:]
+        same = events.cpu[before] == events.cpu[after]
+        before, after = before[same], after[same]
         enters = _IS_ENTRY | _IS_USER_EVENT
         enters[list(_INTERRUPT_ENTRIES + _IPIS)] = True
         if self.trace.release is Release.QNX_8:  # no clock interrupt, no entry of others
@@ -231,22 +231,22 @@ class _Builder:
         replayed[self.code_numbers(*_SENDS, *_RECEIVES, *_REPLIES, *_GIVES, "SYNC_MUTEX_LOCK", "SYNC_CONDVAR_WAIT",
                                    "SYNC_SEM_WAIT", "TIMER_TIMEOUT", "INTERRUPT_WAIT", "INTERRUPT_UNMASK",
                                    "MSG_SEND_PULSE", "MSG_SEND_PULSEPTR")] = True  # fmt: skip
-        closes, opens = code[second], code[first]
+        closes, opens = code[after], code[before]
         in_other = _IS_ENTRY[opens] & _IS_EXIT[closes] & ~replayed[opens & 0x7F]
         is_user = enters[closes] | _IS_EXIT[opens]
         if len(losses(self.trace)):
-            sure = is_whole(self.trace, first, second)
-            first, second, closes, opens = first[sure], second[sure], closes[sure], opens[sure]
+            sure = is_whole(self.trace, before, after)
+            before, after, closes, opens = before[sure], after[sure], closes[sure], opens[sure]
             is_user, in_other = is_user[sure], in_other[sure]
-        gaps = events.time_cycles[second] - events.time_cycles[first]  # a silent beat enters the kernel unseen
+        gaps = events.time_cycles[after] - events.time_cycles[before]  # a silent beat enters the kernel unseen
         is_user |= (gaps > self.trace.clock.cycles_of(_LONG_NS)) & ~_IS_KERNEL[opens]
-        thread = np.where(enters[closes], events.thread[second], events.thread[first]).astype(np.int64)
-        at = np.flatnonzero((is_user | in_other) & (events.time_cycles[second] > self.begin) & (thread > 0))
-        begin = np.maximum(events.time_cycles[first[at]], self.begin)
-        key = thread[at] << 32 | second[at]
+        thread = np.where(enters[closes], events.thread[after], events.thread[before]).astype(np.int64)
+        work = np.flatnonzero((is_user | in_other) & (events.time_cycles[after] > self.begin) & (thread > 0))
+        begin = np.maximum(events.time_cycles[before[work]], self.begin)
+        key = thread[work] << 32 | after[work]
         by_thread = np.argsort(key, kind="stable")
         key = key[by_thread]
-        total = np.concatenate(([0], np.cumsum((events.time_cycles[second[at]] - begin)[by_thread])))
+        total = np.concatenate(([0], np.cumsum((events.time_cycles[after[work]] - begin)[by_thread])))
 
         def until(threads: _Ints, rows: _Ints) -> _Ints:
             base = total[np.searchsorted(key, threads << 32)]
@@ -261,12 +261,12 @@ class _Builder:
             keys: int64 (m,), ascending, thread << 32 | row of these events.
             entries: int64 (n,), ascending, the same of all entries.
         """
-        at = np.searchsorted(keys, entries)
+        position = np.searchsorted(keys, entries)
         ends = np.append(entries[1:], np.iinfo(np.int64).max)
         ends = np.where(ends >> 32 == entries >> 32, ends, (entries >> 32) + 1 << 32)
-        inside = at < len(keys)
-        inside[inside] = keys[at[inside]] < ends[inside]
-        return np.where(inside, at, -1)
+        inside = position < len(keys)
+        inside[inside] = keys[position[inside]] < ends[inside]
+        return np.where(inside, position, -1)
 
     # Priorities.
 
@@ -283,12 +283,12 @@ class _Builder:
         calm = known & ~np.isin(value, (RUNNING, READY, _MUTEX))
         out, policies = [10] * count, [2] * count
         for mask in (known, calm):  # blocked states count more than others
-            at = np.flatnonzero(mask & (priority > 0) & (priority < 1 << 8))
-            pairs, size = np.unique(thread[at] << 8 | priority[at], return_counts=True)
+            with_priority = np.flatnonzero(mask & (priority > 0) & (priority < 1 << 8))
+            pairs, size = np.unique(thread[with_priority] << 8 | priority[with_priority], return_counts=True)
             for pair, _ in sorted(zip(pairs.tolist(), size.tolist(), strict=True), key=lambda entry: entry[1]):
                 out[pair >> 8] = pair & 0xFF
-        at = np.flatnonzero(has_policy & (policy > 0))
-        for number, which in zip(thread[at].tolist(), policy[at].tolist(), strict=True):
+        with_priority = np.flatnonzero(has_policy & (policy > 0))
+        for number, which in zip(thread[with_priority].tolist(), policy[with_priority].tolist(), strict=True):
             policies[number] = which
         return out, policies
 
@@ -375,9 +375,9 @@ class _Builder:
     @staticmethod
     def _served_first(messages: Transactions) -> tuple[_Ints, _Ints]:
         """Return clients whose messages were received before some that had been sent earlier, and who sent those."""
-        at = np.flatnonzero((messages.receive_row >= 0) & (messages.client > 0))
-        at = at[np.lexsort((messages.receive_row[at], messages.server_pid[at]))]
-        one, other = at[:-1], at[1:]
+        received = np.flatnonzero((messages.receive_row >= 0) & (messages.client > 0))
+        received = received[np.lexsort((messages.receive_row[received], messages.server_pid[received]))]
+        one, other = received[:-1], received[1:]
         is_later = (messages.server_pid[one] == messages.server_pid[other]) & (
             messages.send_row[one] > messages.send_row[other]
         )
@@ -401,7 +401,7 @@ class _Builder:
         """
         givers: dict[int, tuple[int, int, int]] = {}
         ended: dict[int, tuple[int, int, int]] = {}
-        found, events = self.waits, self.events
+        every_wait, events = self.waits, self.events
         for name, kind in _GIVES.items():
             rows = entries_of(self.trace, name)
             addresses = argument(self.trace, rows, "sync_p")[0]
@@ -413,17 +413,17 @@ class _Builder:
                 rows, addresses = rows[order], addresses[order]
             if not len(rows):
                 continue
-            at = np.flatnonzero((found.value == kind) & (found.end_row < OPEN))
-            end = found.end_row[at].astype(np.int64)
+            ended_waits = np.flatnonzero((every_wait.value == kind) & (every_wait.end_row < OPEN))
+            end = every_wait.end_row[ended_waits].astype(np.int64)
             exits = exits_of(self.trace, rows).astype(np.int64)
             exits[exits == NO_EVENT] = len(events)
             given = _under_way(events.cpu[rows].astype(np.int64), rows.astype(np.int64), exits,
                                events.cpu[end].astype(np.int64), end)  # fmt: skip
-            for wait, giver in zip(at[given >= 0].tolist(), given[given >= 0].tolist(), strict=True):
+            for wait, giver in zip(ended_waits[given >= 0].tolist(), given[given >= 0].tolist(), strict=True):
                 address = int(addresses[giver])
                 known = givers.get(int(rows[giver]), (kind, address, 0))
                 givers[int(rows[giver])] = (kind, address, known[2] + 1)
-                ended[int(found.row[wait])] = (kind, address, int(rows[giver]))
+                ended[int(every_wait.row[wait])] = (kind, address, int(rows[giver]))
         return givers, ended
 
     # Sleeps.
@@ -439,22 +439,22 @@ class _Builder:
             wait_at: Their positions among the waits.
             tick_ns: Period of the clock.
         """
-        found, time = self.waits, self.events.time_cycles
+        every_wait, time = self.waits, self.events.time_cycles
         (seconds, has_s), (rest, has_ns) = arguments(self.trace, entries, "ntime_sec", "ntime_nsec")
         said = np.where(has_s & has_ns, seconds * 1_000_000_000 + rest, -1)
-        end = found.end_row[wait_at].astype(np.int64)
+        end = every_wait.end_row[wait_at].astype(np.int64)
         is_over = (end < OPEN) & (said < 0)
-        cycles = np.where(is_over, time[np.where(is_over, end, 0)] - time[found.row[wait_at]], 0)
+        cycles = np.where(is_over, time[np.where(is_over, end, 0)] - time[every_wait.row[wait_at]], 0)
         high = np.array([self.ns(length) for length in cycles.tolist()], np.int64)
         low = np.maximum(high - tick_ns, 1)
-        thread = found.thread[wait_at]
+        thread = every_wait.thread[wait_at]
         for number in np.unique(thread[is_over]).tolist():
-            at = np.flatnonzero(is_over & (thread == number))
-            least, most = int(low[at].max()), int(high[at].min())
-            said[at] = _roundest(least, most) if least <= most else (low[at] + high[at]) // 2
+            own = np.flatnonzero(is_over & (thread == number))
+            least, most = int(low[own].max()), int(high[own].min())
+            said[own] = _roundest(least, most) if least <= most else (low[own] + high[own]) // 2
         for unknown in np.flatnonzero(~is_over & (said < 0)).tolist():  # the trace ends before it does
             others = said[(thread == thread[unknown]) & (said >= 0)]
-            gone = self.ns(int(time[-1] - time[found.row[wait_at[unknown]]]))
+            gone = self.ns(int(time[-1] - time[every_wait.row[wait_at[unknown]]]))
             said[unknown] = max(gone, int(np.median(others))) if len(others) else gone + _LATER_NS
         return np.asarray(said)
 
@@ -508,14 +508,14 @@ class _Builder:
 
     def _set_inheritance(self, threads: Mapping[int, ThreadProgram]) -> None:
         """Find which mutexes have priority inheritance: whoever gives one up runs as urgently as who waits."""
-        found, trace = self.waits, self.trace
+        every_wait, trace = self.waits, self.trace
         index = trace.states.event
         key = np.repeat(np.arange(len(trace.threads), dtype=np.int64) << 32, np.diff(trace.states.start)) | index
         votes: dict[int, int] = {}
-        at = np.flatnonzero((found.value == _MUTEX) & np.isin(found.row, list(self.ended)))
-        waiting, is_known = argument(trace, found.row[at], "priority")
-        for wait, priority in zip(at[is_known].tolist(), waiting[is_known].tolist(), strict=True):
-            _, address, giver_row = self.ended[int(found.row[wait])]
+        for_mutexes = np.flatnonzero((every_wait.value == _MUTEX) & np.isin(every_wait.row, list(self.ended)))
+        waiting, is_known = argument(trace, every_wait.row[for_mutexes], "priority")
+        for wait, priority in zip(for_mutexes[is_known].tolist(), waiting[is_known].tolist(), strict=True):
+            _, address, giver_row = self.ended[int(every_wait.row[wait])]
             giver = int(self.events.thread[giver_row])
             if giver not in threads or priority <= threads[giver].priority:
                 continue  # nothing to inherit
@@ -542,23 +542,23 @@ class _Builder:
         partition = argument_under(trace, states.event, "partition", "partition_id")  # 6.x, later
         is_critical = np.maximum(argument_under(trace, states.event, "sched_flags"), 0) & 1
         for row in range(1, count):
-            first, last = int(states.start[row]), int(states.start[row + 1])
+            begin, stop = int(states.start[row]), int(states.start[row + 1])
             pid, tid = int(trace.threads.pid[row]), int(trace.threads.tid[row])
-            if row in idle or first == last or not (0 < tid < 1 << 15 and pid > 0):
+            if row in idle or begin == stop or not (0 < tid < 1 << 15 and pid > 0):
                 continue
-            if events_time[states.event[first]] > self.begin:
+            if events_time[states.event[begin]] > self.begin:
                 self.notes["Threads that are created within the trace are there from the begin, and wait for it."] += 1
             process = int(trace.threads.process[row])
             program = ThreadProgram(row, pid, tid, trace.processes.names[process] or f"process-{pid}",
                                     trace.threads.names[row], trace.thread_name(row), priorities[row], policies[row],
             )  # fmt: skip
-            known = np.flatnonzero(partition[first:last] >= 0) + first
+            known = np.flatnonzero(partition[begin:stop] >= 0) + begin
             if len(known):  # a server runs in its clients' partitions: its own is the usual one
                 usual = int(np.bincount(partition[known]).argmax())
                 program.partition, program.is_critical = usual, bool(np.median(is_critical[known]) > 0)
             if program.policy == SPORADIC:
                 program.sporadic = self._sporadic(row, program, tick_ns)
-            program.ends = int(state_values(trace)[last - 1]) == DEAD
+            program.ends = int(state_values(trace)[stop - 1]) == DEAD
             out[row] = program
         return out
 
@@ -605,24 +605,24 @@ class _Builder:
         """Return timers and interrupts with their moments."""
         timers: dict[tuple[int, int], TimerSource] = {}
         lines = self._lines(clock)
-        found = latencies(self.trace)
-        by_pulse = dict(zip(found.pulse_row.tolist(), range(len(found)), strict=True))
+        latency = latencies(self.trace)
+        by_pulse = dict(zip(latency.pulse_row.tolist(), range(len(latency)), strict=True))
         payload = self.trace.payloads
         for row, stream, cause in items.stimuli:
             code = int(self.events.code[cause]) if cause >= 0 else -1
-            at = by_pulse.get(row, -1)
-            vector = int(found.number[at]) if at >= 0 else -1
+            number = by_pulse.get(row, -1)
+            vector = int(latency.number[number]) if number >= 0 else -1
             if vector >= 0 and vector in lines and code != actors.TIMER:
-                self._deliver(lines[vector], found, at, stream)
+                self._deliver(lines[vector], latency, number, stream)
                 continue
             is_timer = code == actors.TIMER
             ident = int(payload.column(np.array([cause]), 2)[0]) if is_timer else 0
             thread = int(self.events.thread[cause]) if is_timer else 0
             source = timers.setdefault((stream, ident), TimerSource(stream, thread, ident, []))
             source.moments_ns.append(self.after_begin_ns(row))
-        for at in np.flatnonzero((found.pulse_row < 0) & (found.number >= 0)).tolist():
-            if int(found.number[at]) in lines and found.thread[at] > 0:
-                self._deliver(lines[int(found.number[at])], found, at, -1 - int(found.thread[at]))
+        for number in np.flatnonzero((latency.pulse_row < 0) & (latency.number >= 0)).tolist():
+            if int(latency.number[number]) in lines and latency.thread[number] > 0:
+                self._deliver(lines[int(latency.number[number])], latency, number, -1 - int(latency.thread[number]))
         return list(timers.values()), list(lines.values())
 
     def _lines(self, clock: int) -> dict[int, InterruptLine]:
@@ -634,28 +634,28 @@ class _Builder:
         for vector in np.unique(vectors).tolist():
             if vector == clock:
                 continue
-            mine = rows[vectors == vector].astype(np.int64)
-            cpu = int(np.bincount(self.events.cpu[mine]).argmax())
-            out[vector] = InterruptLine(vector, cpu, [self.after_begin_ns(row) for row in mine.tolist()])
-            self.line_rows[vector] = mine
+            own_rows = rows[vectors == vector].astype(np.int64)
+            cpu = int(np.bincount(self.events.cpu[own_rows]).argmax())
+            out[vector] = InterruptLine(vector, cpu, [self.after_begin_ns(row) for row in own_rows.tolist()])
+            self.line_rows[vector] = own_rows
         enters, exits = handlers(self.trace)
         if len(enters):
             number = argument(self.trace, enters, "interrupt_number")[0]
             pid = argument(self.trace, enters, "pid")[0]
-            for at in np.argsort(enters).tolist():
-                line = out.get(int(number[at]))
+            for call in np.argsort(enters).tolist():
+                line = out.get(int(number[call]))
                 if line is None:
                     continue
-                moment = int(np.searchsorted(self.line_rows[line.vector], int(enters[at]))) - 1
-                calls = line.handlers.setdefault(int(pid[at]), [(-1, None)] * len(line.moments_ns))
-                length = int(self.events.time_cycles[exits[at]] - self.events.time_cycles[enters[at]])
+                moment = int(np.searchsorted(self.line_rows[line.vector], int(enters[call]))) - 1
+                calls = line.handlers.setdefault(int(pid[call]), [(-1, None)] * len(line.moments_ns))
+                length = int(self.events.time_cycles[exits[call]] - self.events.time_cycles[enters[call]])
                 if moment >= 0:
                     calls[moment] = (self.ns(length), None)
         return out
 
-    def _deliver(self, line: InterruptLine, found: Latencies, at: int, target: int) -> None:
+    def _deliver(self, line: InterruptLine, latency: Latencies, number: int, target: int) -> None:
         """Note what an interrupt delivered: the number of a stream, or minus one minus the row of a thread."""
-        handler_row = int(found.handler_row[at])
+        handler_row = int(latency.handler_row[number])
         if handler_row >= 0 and line.handlers:
             moment = int(np.searchsorted(self.line_rows[line.vector], handler_row)) - 1
             pid = int(argument(self.trace, np.array([handler_row]), "pid")[0][0])
@@ -713,37 +713,40 @@ class _Items:
 
     def _argument(self, name: str, calls: tuple[str, ...]) -> _Ints:
         out = np.zeros(len(self.row), np.int64)
-        at = np.flatnonzero(np.isin(self.call, self.builder.code_numbers(*calls)))
-        out[at] = argument(self.builder.trace, self.row[at], name)[0]
+        of_calls = np.flatnonzero(np.isin(self.call, self.builder.code_numbers(*calls)))
+        out[of_calls] = argument(self.builder.trace, self.row[of_calls], name)[0]
         return out
 
-    def _first_waits(self, found: Waits) -> _Ints:
+    def _first_waits(self, every_wait: Waits) -> _Ints:
         """Return for each entry the position of the first wait in its call, -1 for none."""
         out = np.full(len(self.row), -1, np.int64)
-        begun = np.flatnonzero((found.call_row != NO_EVENT) & (found.row == found.first_row))
-        keys = found.thread[begun] << 32 | found.call_row[begun].astype(np.int64)
+        begun = np.flatnonzero((every_wait.call_row != NO_EVENT) & (every_wait.row == every_wait.first_row))
+        keys = every_wait.thread[begun].astype(np.int64) << 32 | every_wait.call_row[begun]
         order = np.argsort(keys, kind="stable")
-        at = np.searchsorted(keys[order], self.key)
-        at[at == len(keys)] = 0
+        position = np.searchsorted(keys[order], self.key)
+        position[position == len(keys)] = 0
         if len(keys):
-            fits = keys[order][at] == self.key
-            out[fits] = begun[order[at[fits]]]
+            fits = keys[order][position] == self.key
+            out[fits] = begun[order[position[fits]]]
         return out
 
     def _messages(self) -> None:
         builder, events = self.builder, self.builder.events
-        found = transactions(builder.trace)
-        builder.messages = [Message(pid, first_word=max(0, word) & 0xFFFFFFFF)
-                            for pid, word in zip(found.server_pid.tolist(), found.message_type.tolist(), strict=True)
-        ]  # fmt: skip
-        self.sent = self._numbered(found.send_row, found.client, np.arange(len(found)), found.server_pid > 0)
-        receipt = found.receive_row >= 0
-        self.received = self._numbered(
-            found.receive_row, found.server, np.arange(len(found)), receipt & (found.server > 0)
+        exchanges = transactions(builder.trace)
+        builder.messages = [
+            Message(pid, first_word=max(0, word) & 0xFFFFFFFF)
+            for pid, word in zip(exchanges.server_pid.tolist(), exchanges.message_type.tolist(), strict=True)
+        ]
+        self.sent = self._numbered(
+            exchanges.send_row, exchanges.client, np.arange(len(exchanges)), exchanges.server_pid > 0
         )
-        replied = found.reply_row >= 0
-        by = events.thread[np.maximum(found.reply_row, 0)].astype(np.int64)
-        self.replied = self._numbered(found.reply_row, by, np.arange(len(found)), replied & (by > 0))
+        receipt = exchanges.receive_row >= 0
+        self.received = self._numbered(
+            exchanges.receive_row, exchanges.server, np.arange(len(exchanges)), receipt & (exchanges.server > 0)
+        )
+        replied = exchanges.reply_row >= 0
+        by = events.thread[np.maximum(exchanges.reply_row, 0)].astype(np.int64)
+        self.replied = self._numbered(exchanges.reply_row, by, np.arange(len(exchanges)), replied & (by > 0))
 
     def _pulses(self) -> None:
         """Number the streams; find who receives each pulse, and which call sends it."""
@@ -759,8 +762,10 @@ class _Items:
         receipt[receipt >= OPEN] = -1
         builder.streams = [Stream(0) for _ in range(int(stream.max(initial=-1)) + 1)]
         number = np.zeros(len(sends), np.int64)
-        for at, (which, to, way) in enumerate(zip(stream.tolist(), pid.tolist(), scoid.tolist(), strict=True)):
-            number[at] = len(builder.streams[which].works)
+        for number_of_pulse, (which, to, way) in enumerate(
+            zip(stream.tolist(), pid.tolist(), scoid.tolist(), strict=True)
+        ):
+            number[number_of_pulse] = len(builder.streams[which].works)
             builder.streams[which].pid, builder.streams[which].scoid = to, way & 0xFFFF
             builder.streams[which].works.append([])
         by = events.thread[np.maximum(receipt, 0)].astype(np.int64)
@@ -785,28 +790,28 @@ class _Items:
         rows = receipt[is_received]
         thread = trace.events.thread[rows].astype(np.int64)
         key = np.repeat(np.arange(len(trace.threads), dtype=np.int64) << 32, np.diff(trace.states.start)) | index
-        at = np.searchsorted(key, thread << 32 | rows) - 1
-        priority, known = argument(trace, index[np.maximum(at, 0)], "priority")
+        position = np.searchsorted(key, thread << 32 | rows) - 1
+        priority, known = argument(trace, index[np.maximum(position, 0)], "priority")
         for which in np.unique(stream[is_received]).tolist():
-            mine = (stream[is_received] == which) & known
-            if mine.any():
-                self.builder.streams[which].priority = min(max(1, int(np.median(priority[mine]))), 255)
+            own = (stream[is_received] == which) & known
+            if own.any():
+                self.builder.streams[which].priority = min(max(1, int(np.median(priority[own]))), 255)
             else:  # of fast events: as the thread that receives most
                 self.builder.streams[which].priority = -int(np.bincount(thread[stream[is_received] == which]).argmax())
 
     def _numbered(self, rows: _Ints, threads: _Ints, numbers: _Ints, known: NDArray[np.bool_]) -> _Ints:
         """Return for each entry the number of the event of its thread that follows before its next entry; -1."""
-        at = np.flatnonzero(known)
-        keys = threads[at] << 32 | rows[at]
+        chosen = np.flatnonzero(known)
+        keys = threads[chosen] << 32 | rows[chosen]
         order = np.argsort(keys, kind="stable")
-        found = self.builder._first_after(keys[order], self.key)
+        position = self.builder._first_after(keys[order], self.key)
         out = np.full(len(self.key), -1, np.int64)
-        out[found >= 0] = numbers[at][order[found[found >= 0]]]
+        out[position >= 0] = numbers[chosen][order[position[position >= 0]]]
         return out
 
     def of(self, program: ThreadProgram) -> list[TimedItem]:
         """Return what a thread does: user time in cycles before it, what kind it is, and the step."""
-        first, last = int(self.start[program.row]), int(self.start[program.row + 1])
+        begin, stop = int(self.start[program.row]), int(self.start[program.row + 1])
         # Received before the trace begins: what the thread does up to its next receipt is for the last one of them.
         out: list[TimedItem] = [
             (0, "receive", Receipt(self._chid_of(program), message=number))
@@ -817,43 +822,43 @@ class _Items:
             born = self.builder.after_begin_ns(int(self.builder.trace.states.of(program.row)[0]))
             if born:
                 out.append((0, "wait", Wait("NANOSLEEP", born)))
-        for at in range(first, last):
-            items = self._begun_item(at, program) if self.call[at] == _BEGUN else self._item(at)
-            out += [(int(self.at[at]), kind, step) for kind, step in items]
+        for call in range(begin, stop):
+            items = self._begun_item(call, program) if self.call[call] == _BEGUN else self._item(call)
+            out += [(int(self.at[call]), kind, step) for kind, step in items]
         end = int(self.user(np.array([program.row]), np.array([len(self.builder.events)]))[0])
         return [*out, (end, "end", None)]
 
-    def _begun_item(self, at: int, program: ThreadProgram) -> Iterator[Item]:
+    def _begun_item(self, call: int, program: ThreadProgram) -> Iterator[Item]:
         """Return how a thread comes to the wait in which it is as the trace begins."""
-        builder, found, wait = self.builder, self.builder.waits, int(self.wait[at])
-        value, row = int(found.value[wait]), int(found.row[wait])
+        builder, every_wait, wait = self.builder, self.builder.waits, int(self.wait[call])
+        value, row = int(every_wait.value[wait]), int(every_wait.row[wait])
         if program.row in self.asks_before:
             if value != _REPLY:  # who waits for a reply has sent long before
                 yield "begin", Begin()
             yield "wait", Send(self.asks_before[program.row])
         elif value == _RECEIVE:
             chids = self.chid[int(self.start[program.row]) : int(self.start[program.row + 1])]
-            yield from self._receipt(at, int(chids[chids > 0][0]) if (chids > 0).any() else self._chid_of(program))
+            yield from self._receipt(call, int(chids[chids > 0][0]) if (chids > 0).any() else self._chid_of(program))
         elif row in self.ended and value in (_SEM, _CONDVAR):
             yield "wait", Await(builder.thing(value, self.ended[row][1]))
         elif value == _INTR:
             yield "wait", AwaitInterrupt()
         else:
-            end = int(found.end_row[wait])
+            end = int(every_wait.end_row[wait])
             yield "begin", Begin()
             yield "wait", Wait(STATE_BY_VALUE[value].name, builder.after_begin_ns(end) if end < OPEN else _FOR_EVER_NS)
 
     def _first_of_threads(self) -> dict[int, int]:
         """Return the position among the waits of those in which threads are as the trace begins, by thread."""
-        builder, found = self.builder, self.builder.waits
+        builder, every_wait = self.builder, self.builder.waits
         events, states = builder.events, builder.trace.states
         out: dict[int, int] = {}
-        at = np.searchsorted(found.thread, np.arange(len(builder.trace.threads)))
-        for thread, position in enumerate(at.tolist()):
-            if position < len(found) and found.thread[position] == thread:
-                first = int(states.start[thread])  # of a thread in the opening dump its creation comes first
-                is_begun = int(found.row[position]) in states.event[first : first + 2].tolist()
-                if is_begun and events.time_cycles[found.row[position]] <= builder.begin:
+        starts = np.searchsorted(every_wait.thread, np.arange(len(builder.trace.threads)))
+        for thread, position in enumerate(starts.tolist()):
+            if position < len(every_wait) and every_wait.thread[position] == thread:
+                own_begin = int(states.start[thread])  # of a thread in the opening dump its creation comes first
+                is_begun = int(every_wait.row[position]) in states.event[own_begin : own_begin + 2].tolist()
+                if is_begun and events.time_cycles[every_wait.row[position]] <= builder.begin:
                     out[thread] = position
         return out
 
@@ -862,7 +867,7 @@ class _Items:
 
         Such a message is known by its reply: the reply names the client, and its thread is the server.
         """
-        builder, trace, events, found = self.builder, self.builder.trace, self.builder.events, self.builder.waits
+        builder, trace, events, every_wait = self.builder, self.builder.trace, self.builder.events, self.builder.waits
         self.asks_before: dict[int, int] = {}
         self.asked_before: dict[int, list[int]] = {}
         replies = rows_of_codes(trace, *_ANSWERS).astype(np.int64)
@@ -873,16 +878,16 @@ class _Items:
         receiver, taken = events.thread[receipts], set[int]()
         late: list[tuple[int, int, int]] = []
         for thread, position in self.first_wait.items():
-            mine = np.flatnonzero(client == thread)
-            if int(found.value[position]) not in (_SEND, _REPLY) or not len(mine):
+            sent_rows = np.flatnonzero(client == thread)
+            if int(every_wait.value[position]) not in (_SEND, _REPLY) or not len(sent_rows):
                 continue
-            reply = int(replies[mine[0]])
+            reply = int(replies[sent_rows[0]])
             server, number = int(events.thread[reply]), len(builder.messages)
             builder.messages.append(Message(int(trace.threads.pid[server]), is_answered=True))
             self.asks_before[thread] = number
             late.append((reply, server, number))
             own = [int(row) for row in receipts[receiver == server] if row < reply and int(row) not in taken]
-            if own and int(found.value[position]) == _SEND:
+            if own and int(every_wait.value[position]) == _SEND:
                 taken.add(own[-1])
                 self._set(self.received, own[-1], server, number)
             else:
@@ -893,9 +898,9 @@ class _Items:
 
     def _set(self, column: _Ints, row: int, thread: int, number: int) -> None:
         """Write a number at the last entry of a thread before a row."""
-        at = int(np.searchsorted(self.key, thread << 32 | row)) - 1
-        if at >= 0 and self.thread[at] == thread:
-            column[at] = number
+        position = int(np.searchsorted(self.key, thread << 32 | row)) - 1
+        if position >= 0 and self.thread[position] == thread:
+            column[position] = number
 
     def _chid_of(self, program: ThreadProgram) -> int:
         """Return the channel at which most threads of a process receive."""
@@ -903,46 +908,46 @@ class _Items:
         chids = self.chid[(pids == program.pid) & (self.chid > 0)]
         return int(np.bincount(chids[chids < 1 << 16]).argmax()) if len(chids) else 1
 
-    def _item(self, at: int) -> Iterator[Item]:
+    def _item(self, call: int) -> Iterator[Item]:
         """Return the steps that one entry stands for."""
-        builder, found, row = self.builder, self.builder.waits, int(self.row[at])
-        name, wait = self.name_of.get(int(self.call[at]), ""), int(self.wait[at])
-        state = int(found.value[wait]) if wait >= 0 else NOT_A_STATE
-        if self.is_mark[at]:
+        builder, every_wait, row = self.builder, self.builder.waits, int(self.row[call])
+        name, wait = self.name_of.get(int(self.call[call]), ""), int(self.wait[call])
+        state = int(every_wait.value[wait]) if wait >= 0 else NOT_A_STATE
+        if self.is_mark[call]:
             words = [*builder.trace.payloads.words(row)[:2].tolist(), 0, 0]
             yield "step", Mark(wire.event_of(int(builder.events.code[row])), (int(words[0]), int(words[1])))
         elif name in _MESSAGE_CALLS:
-            yield from self._message_item(at, name)
+            yield from self._message_item(call, name)
         elif state == _SLEEP:
-            yield "wait", Sleep(int(self.sleep[at]))
+            yield "wait", Sleep(int(self.sleep[call]))
         elif name in _SYNC_CALLS:
-            yield from self._sync_item(at, name, state)
+            yield from self._sync_item(call, name, state)
         elif name == "INTERRUPT_WAIT":
             yield "wait", AwaitInterrupt()
         elif name == "INTERRUPT_UNMASK":
-            yield "step", Unmask(int(self.vector[at]))
+            yield "step", Unmask(int(self.vector[call]))
         elif row in self.pulse_sent:
             for stream in self.pulse_sent[row]:
                 yield "step", SendPulse(stream)
-        elif wait >= 0 and int(found.end_row[wait]) < OPEN:
+        elif wait >= 0 and int(every_wait.end_row[wait]) < OPEN:
             step = self._as_recorded(wait)
             builder.notes[f"Waits in state {step.state} last as long as they did."] += 1
             yield "wait", step
 
-    def _message_item(self, at: int, name: str) -> Iterator[Item]:
+    def _message_item(self, call: int, name: str) -> Iterator[Item]:
         if name in _RECEIVES:
-            yield from self._receipt(at, int(self.chid[at]))
-        elif name in _SENDS and self.sent[at] >= 0:
-            yield "wait", Send(int(self.sent[at]))
-        elif name in _REPLIES and self.replied[at] >= 0:
-            yield "step", Reply(int(self.replied[at]))
+            yield from self._receipt(call, int(self.chid[call]))
+        elif name in _SENDS and self.sent[call] >= 0:
+            yield "wait", Send(int(self.sent[call]))
+        elif name in _REPLIES and self.replied[call] >= 0:
+            yield "step", Reply(int(self.replied[call]))
 
-    def _receipt(self, at: int, chid: int) -> Iterator[Item]:
-        message, pulse = int(self.received[at]), int(self.pulse_received[at])
+    def _receipt(self, call: int, chid: int) -> Iterator[Item]:
+        message, pulse = int(self.received[call]), int(self.pulse_received[call])
         yield "receive", Receipt(chid, message, (pulse >> 32, pulse & _LOW) if pulse >= 0 > message else None)
 
-    def _sync_item(self, at: int, name: str, state: int) -> Iterator[Item]:
-        builder, row, wait, address = self.builder, int(self.row[at]), int(self.wait[at]), int(self.address[at])
+    def _sync_item(self, call: int, name: str, state: int) -> Iterator[Item]:
+        builder, row, wait, address = self.builder, int(self.row[call]), int(self.wait[call]), int(self.address[call])
         if name == "SYNC_MUTEX_LOCK":
             if state == _MUTEX:
                 yield "step", Lock(builder.thing(_MUTEX, address))
@@ -959,9 +964,9 @@ class _Items:
                 yield "wait", self._as_recorded(wait)
 
     def _as_recorded(self, wait: int) -> Wait:
-        found, time = self.builder.waits, self.builder.events.time_cycles
-        length = int(time[found.end_row[wait]] - time[found.row[wait]])
-        return Wait(STATE_BY_VALUE[int(found.value[wait])].name, self.builder.ns(length))
+        every_wait, time = self.builder.waits, self.builder.events.time_cycles
+        length = int(time[every_wait.end_row[wait]] - time[every_wait.row[wait]])
+        return Wait(STATE_BY_VALUE[int(every_wait.value[wait])].name, self.builder.ns(length))
 
 
 def _cycle(program: ThreadProgram) -> tuple[int, int]:
@@ -969,13 +974,13 @@ def _cycle(program: ThreadProgram) -> tuple[int, int]:
     if program.ends:
         return 0, 0
     for kind in (Receive, Sleep, AwaitInterrupt, Await, Wait, Send):
-        at = [position for position, step in enumerate(program.steps) if isinstance(step, kind)]
+        positions = [position for position, step in enumerate(program.steps) if isinstance(step, kind)]
         if kind is Wait:
-            at = [position for position in at if position]  # the one in which the trace begins comes once
-        if kind is Receive and at:
-            return at[-1], at[-1] + 1
-        if len(at) > (3 if kind is Send else 1):
-            return at[0], at[-1]
+            positions = [position for position in positions if position]  # the one in which the trace begins comes once
+        if kind is Receive and positions:
+            return positions[-1], positions[-1] + 1
+        if len(positions) > (3 if kind is Send else 1):
+            return positions[0], positions[-1]
     is_busy = program.steps and all(isinstance(step, (Work, Mark)) for step in program.steps)
     return (0, len(program.steps)) if is_busy else (0, 0)
 
@@ -1003,10 +1008,10 @@ def _under_way(cpus: _Ints, rows: _Ints, exits: _Ints, at_cpu: _Ints, at_row: _I
     """
     out = np.full(len(at_row), -1, np.int64)
     for cpu in np.unique(at_cpu).tolist():
-        mine, asked = np.flatnonzero(cpus == cpu), np.flatnonzero(at_cpu == cpu)
-        if not len(mine):
+        of_cpu, asked = np.flatnonzero(cpus == cpu), np.flatnonzero(at_cpu == cpu)
+        if not len(of_cpu):
             continue
-        last = np.searchsorted(rows[mine], at_row[asked]) - 1
-        fits = (last >= 0) & (exits[mine[np.maximum(last, 0)]] >= at_row[asked])
-        out[asked[fits]] = mine[last[fits]]
+        last = np.searchsorted(rows[of_cpu], at_row[asked]) - 1
+        fits = (last >= 0) & (exits[of_cpu[np.maximum(last, 0)]] >= at_row[asked])
+        out[asked[fits]] = of_cpu[last[fits]]
     return out

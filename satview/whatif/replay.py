@@ -126,10 +126,10 @@ class _Replay:
         shares = {partition.number: partition for partition in programs.partitions if partition.number}
         self.partitions: dict[int, Partition] = {}
         if shares:
-            made = self.kernel.partitions(
+            partitions = self.kernel.partitions(
                 *((share.name, share.percent, share.critical_ms) for share in shares.values())
             )
-            self.partitions = {0: machine.partitions[0], **dict(zip(shares, made, strict=True))}
+            self.partitions = {0: machine.partitions[0], **dict(zip(shares, partitions, strict=True))}
         chids = {(message.pid, message.chid) for message in programs.messages if message.chid}
         chids |= {(stream.pid, stream.chid) for stream in programs.streams if stream.chid}
         chids |= {(thread.pid, step.chid) for thread in programs.threads for step in thread.steps
@@ -203,9 +203,9 @@ class _Replay:
             yield SchedSet(program.priority, Policy.SPORADIC, low, budget_ns, period_ns)
         for step in program.steps:
             yield from self._step(step, program)
-        first, last = program.repeats
-        while first < last:
-            for step in program.steps[first:last]:
+        begin, stop = program.repeats
+        while begin < stop:
+            for step in program.steps[begin:stop]:
                 yield from self._step(step, program)
         if not program.ends:
             yield _Pause("NANOSLEEP", 1 << 60)
@@ -408,13 +408,13 @@ def _chid(pid: int, chid: int) -> int:
 def _thing(thing: steps_of.Thing) -> Mutex | Condvar | Semaphore:
     """Return an object at its address in the trace."""
     name = f"{thing.address:#x}"
-    made: Mutex | Condvar | Semaphore
+    thing_there: Mutex | Condvar | Semaphore
     if thing.kind == "MUTEX":
-        made = Mutex(name, thing.inherits, thing.ceiling)
+        thing_there = Mutex(name, thing.inherits, thing.ceiling)
     else:
-        made = Semaphore(name) if thing.kind == "SEM" else Condvar(name)
-    made.address = thing.address
-    return made
+        thing_there = Semaphore(name) if thing.kind == "SEM" else Condvar(name)
+    thing_there.address = thing.address
+    return thing_there
 
 
 @dataclass(frozen=True, slots=True)

@@ -78,20 +78,20 @@ def search(basis: Basis, asked: str) -> list[Candidate]:
         UsageError: There is nothing to search, or no activity has a deadline.
     """
     texts = candidates(basis.programs, asked)
-    if not any(found.recorded.deadline_ns > 0 for found in basis.fit.activities.values()):
+    if not any(judged.recorded.deadline_ns > 0 for judged in basis.fit.activities.values()):
         raise UsageError(
             "no activity has a deadline: nothing in the trace is regular; give some with --timing FILE.toml"
         )
-    found = zip(texts, _predictions(basis, texts), strict=True)
-    return [_judged(basis.fit, text, figures) for text, figures in found]
+    judged = zip(texts, _predictions(basis, texts), strict=True)
+    return [_judged(basis.fit, text, figures) for text, figures in judged]
 
 
 def _judged(fit: Fit, text: str, figures: Mapping[Key, Figures] | str) -> Candidate:
     if isinstance(figures, str):
         return Candidate(text, "failed", 0, figures, 0, (0.0, 0.0))
     # An activity that never came to its end misses too: it would have, recorded.
-    bound = [(key, found.recorded) for key, found in fit.activities.items()
-             if found.recorded.deadline_ns > 0 and not found.recorded.is_own]  # fmt: skip
+    bound = [(key, fit_of_activity.recorded) for key, fit_of_activity in fit.activities.items()
+             if fit_of_activity.recorded.deadline_ns > 0 and not fit_of_activity.recorded.is_own]  # fmt: skip
     margins = []
     for key, recorded in bound:
         figure = figures.get(key)
@@ -136,7 +136,7 @@ def sensitivity(basis: Basis, activity: str) -> list[Leverage]:
 
 
 def _named(fit: Fit, text: str) -> Key:
-    names = {key: found.recorded.name for key, found in fit.activities.items()}
+    names = {key: fit_of_activity.recorded.name for key, fit_of_activity in fit.activities.items()}
     fits = [key for key, name in names.items() if name == text] or [
         key for key, name in names.items() if text.casefold() in name.casefold()
     ]

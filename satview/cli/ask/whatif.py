@@ -79,19 +79,19 @@ def run(args: argparse.Namespace) -> int:
         _print_search(basis, args)
         return COST_DATA if trace.problems.cost_data else FINE
     with working(working_on("predicting from", trace.path)):
-        found = predict(basis, changes, Path(args.output) if args.output is not None else None)
-    table = comparison(trace, found.compared, has_prediction=bool(found.says))
-    head = [*basis.fit.sentences(), *(f"Changed: {said}" for said in found.says),
-            *(f"On the simulated kernel: {finding}" for finding in found.findings)]  # fmt: skip
+        prediction = predict(basis, changes, Path(args.output) if args.output is not None else None)
+    table = comparison(trace, prediction.compared, has_prediction=bool(prediction.says))
+    head = [*basis.fit.sentences(), *(f"Changed: {said}" for said in prediction.says),
+            *(f"On the simulated kernel: {finding}" for finding in prediction.findings)]  # fmt: skip
     shown = [f"Not shown by the trace: {note}" for note in basis.programs.not_shown]
     if args.format == "json":
-        more = {"fit": _fit_record(basis), "changes": list(found.says), "findings": list(found.findings),
+        more = {"fit": _fit_record(basis), "changes": list(prediction.says), "findings": list(prediction.findings),
                 "not_shown": basis.programs.not_shown}  # fmt: skip
         print_table(table, "json", "activities", more=more)
     elif args.format == "csv":
         print_table(table, "csv", "activities")
     else:
-        print_for_people(table, head, SHOWN if found.says else ())
+        print_for_people(table, head, SHOWN if prediction.says else ())
         print("", *map(visible_line, shown), sep="\n")
     return COST_DATA if trace.problems.cost_data else FINE
 
@@ -108,9 +108,9 @@ def _print_search(basis: Basis, args: argparse.Namespace) -> None:
     trace = basis.programs.trace
     with working(working_on("trying candidates on", trace.path)):
         if args.search:
-            found = search(basis, args.search)
-            table, key = candidates_table(trace, found), "candidates"
-            holds = [candidate.change for candidate in found if candidate.outcome == "holds"]
+            candidates = search(basis, args.search)
+            table, key = candidates_table(trace, candidates), "candidates"
+            holds = [candidate.change for candidate in candidates if candidate.outcome == "holds"]
             says = f"The least that keeps all deadlines is {holds[0]}." if holds else "None keeps all deadlines."
         else:
             table, key, says = sensitivity_table(trace, sensitivity(basis, args.sensitivity)), "sensitivity", ""
