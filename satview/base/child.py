@@ -10,11 +10,13 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
+from satview.base.errors import Cancelled, UsageError
 from satview.base.named_files import VARIABLE as FOLDERS_VARIABLE
 from satview.base.named_files import folders
 
@@ -82,6 +84,45 @@ def child_environment(**more: str) -> dict[str, str]:
     return {**own, _SAFE: "1", **more}  # for what the child itself starts
 
 
+_POLL_S: Final = 0.1
+
+
+def run_satview(arguments: list[str], patience_s: float, is_cancelled: Callable[[], bool] = lambda: False) -> str:
+    """Run a command of satview to its end in a process of its own; return what it printed.
+
+    Args:
+        arguments: Of the command line.
+        patience_s: It is ended after that long.
+        is_cancelled: Called now and then; True ends it.
+
+    Raises:
+        UsageError: It failed, with what it said last, or took too long.
+        Cancelled: It was cancelled.
+        OSError: It cannot be started.
+    """
+    end_s = time.monotonic() + patience_s
+    with subprocess.Popen(  # noqa: S603  -- this very Python
+        child_command("satview.__main__:entry", *arguments),
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8", errors="replace",
+        env=child_environment(PYTHONIOENCODING="utf-8"), creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),
+    ) as child:  # fmt: skip
+        while True:
+            try:
+                printed, said = child.communicate(timeout=_POLL_S)
+                break
+            except subprocess.TimeoutExpired:
+                if is_cancelled() or time.monotonic() > end_s:
+                    child.kill()
+                    child.communicate()
+                    if is_cancelled():
+                        raise Cancelled from None
+                    raise UsageError(f"satview did not end within {patience_s:g} s") from None
+    if child.returncode not in (0, 1):  # 1: data was lost to problems of the trace
+        last = said.strip().splitlines()
+        raise UsageError(last[-1].removeprefix("satview: ") if last else f"satview ended with {child.returncode}")
+    return printed
+
+
 # A picture of the window, taken by satview in a process of its own: the caller needs neither Qt nor a display.
 
 
@@ -99,18 +140,7 @@ def screenshot(trace: Path, path: Path, options: list[str], size: str) -> str:
     """
     arguments = [str(trace.absolute()), "--screenshot", str(path.absolute()), "--size", size, *options]
     try:
-        done = subprocess.run(  # noqa: S603  -- this very Python
-            child_command("satview.__main__:entry", *arguments),
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=_PATIENCE_S,
-            check=False,
-            env=child_environment(),
-        )
-    except (OSError, subprocess.TimeoutExpired) as error:
+        run_satview(arguments, _PATIENCE_S)
+    except (OSError, UsageError) as error:
         return str(error)
-    if done.returncode not in (0, 1) or not path.exists():
-        last = done.stderr.strip().splitlines()
-        return last[-1].removeprefix("satview: ") if last else f"satview ended with {done.returncode}"
-    return ""
+    return "" if path.exists() else "satview wrote no picture"

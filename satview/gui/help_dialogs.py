@@ -41,7 +41,7 @@ class InfoDialog(QDialog):
     def __init__(self, trace: Trace, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        self.setWindowTitle(f"{trace.path.name} \N{EM DASH} information")
+        self.setWindowTitle(f"{trace.title} \N{EM DASH} information")
         self.tree = QTreeWidget(self)
         self.tree.setHeaderLabels(["Name", "Value"])
         self.tree.setUniformRowHeights(True)

@@ -68,7 +68,7 @@ class Panes(QSplitter):
         pane = self._add(opened, theme)
         pane.area.legend.explain_also(self.first.opened)
         for shown in (self.first, pane):
-            shown.area.set_title(shown.opened.trace.path.name)
+            shown.area.set_title(shown.opened.trace.title)
         return pane
 
     def shows(self, opened: OpenTrace) -> bool:

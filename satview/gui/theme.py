@@ -328,6 +328,7 @@ def _style_sheet(theme: Theme) -> str:
     QLabel[role="head"] {{ background: {panel}; color: {faint}; border-right: 1px solid {line};
         border-bottom: 1px solid {line}; padding-left: 18px; }}
     QLabel[role="head"][active="true"] {{ color: {css(theme.accent)}; font-weight: 600; }}
+    QLabel[role="warning"] {{ color: {css(theme.warning)}; }}
     QLabel[role="error"] {{ color: {css(theme.error)}; }}
     QFrame[role="card"] {{ background: {panel}; border: 1px solid {line}; border-radius: 8px; }}
     QFrame[role="floating"] {{ background: {panel}; border: 1px solid {faint}; border-radius: 8px; }}

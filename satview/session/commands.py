@@ -474,6 +474,8 @@ COMMANDS: Final = (
     Command("go.late", "W&hy late?", Menu.GO, ("U",),
             "Show how long what the selected thread does at that moment took, its deadline, and where the time went.",
             Needs.TRACE),
+    Command("go.what_if", "What &if\N{HORIZONTAL ELLIPSIS}", Menu.GO, (),
+            "Replay the trace with another priority, CPU or lock, and open the prediction below.", Needs.TRACE),
     Command("go.lane_up", "Lane &up", Menu.GO, ("Up",), "Select the lane above.",
             Needs.TRACE, Scope.LANES, starts_group=True),
     Command("go.lane_down", "Lane &down", Menu.GO, ("Down",), "Select the lane below.", Needs.TRACE, Scope.LANES),

@@ -27,6 +27,7 @@ from satview.store.tables import BufferTable, EventTable, Fragments, ProcessTabl
 SSH_PID: Final = "CAPTURE_SSH_PID"  # key in a header: the process that sent the trace while it was captured
 PREDICTED_FROM, PREDICTED_CHANGES = "PREDICTED_FROM", "PREDICTED_CHANGES"
 """Keys in the header of a trace that nobody recorded: which one it was predicted from, and what was changed."""
+_TITLE_CHARACTERS: Final = 200  # of each of them, in a title
 OF_CAPTURE: Final = " (of this capture)"  # behind the name of that process
 LOGGER: Final = "tracelogger"  # name of the program that writes traces: what it did is apart from what they are about
 
@@ -414,6 +415,16 @@ class Trace:
     def thread_name_source(self, thread: int) -> str:
         """Return `name from pidin` of a thread row whose own name is not from the trace; else empty."""
         return "name from pidin" if self.pidin is not None and thread in self.pidin.thread_rows else ""
+
+    @property
+    def title(self) -> str:
+        """What it is called where it is shown: its file, or what was predicted if nobody recorded it."""
+        source = self.header.get(PREDICTED_FROM)
+        if not source:
+            return self.path.name
+        changes = self.header.get(PREDICTED_CHANGES) or "nothing"
+        cut = changes if len(changes) <= _TITLE_CHARACTERS else f"{changes[:_TITLE_CHARACTERS]}\N{HORIZONTAL ELLIPSIS}"
+        return f"predicted: {cut} (from {source[:_TITLE_CHARACTERS]})"
 
     @property
     def foreign_system(self) -> str:

@@ -80,7 +80,7 @@ def parse_changes(texts: Sequence[str]) -> list[Change]:
         left, equals, value = text.partition("=")
         target, _, key = left.rpartition(":")
         if not equals or not key.strip() or not value.strip():
-            raise UsageError(f"--set {text[:60]!r} is not TARGET:KEY=VALUE, such as 'planner 1:priority=22', or cpus=2")
+            raise UsageError(f"{text[:60]!r} is not TARGET:KEY=VALUE, such as 'planner 1:priority=22', or cpus=2")
         out.append(Change(target.strip(), key.strip(), value.strip()))
     return out
 

@@ -96,11 +96,13 @@ def run(args: argparse.Namespace) -> int:
     return COST_DATA if trace.problems.cost_data else FINE
 
 
-def _fit_record(basis: Basis) -> dict[str, float | None]:
+def _fit_record(basis: Basis) -> dict[str, float | list[str] | None]:
     """Return how well the replay fits, as JSON has it: null where nothing can be compared."""
     errors = {"median_error": basis.fit.median_error, "p99_error": basis.fit.p99_error}
-    return {name: error if isfinite(error) else None for name, error in errors.items()} | {
-        "same_order": basis.fit.same_order
+    return {
+        **{name: error if isfinite(error) else None for name, error in errors.items()},
+        "same_order": basis.fit.same_order,
+        "says": basis.fit.sentences(),
     }
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from PySide6.QtCore import QObject, Signal, Slot
 
@@ -46,6 +47,7 @@ class Beside(QObject):
         self._state: ComparedState | None = None
         self._panes, self._settings = panes, settings
         self._session: Session | None = None
+        self._folder: TemporaryDirectory[str] | None = None
         panes.removed.connect(self._on_removed)
 
     @property
@@ -53,12 +55,15 @@ class Beside(QObject):
         """True while the second trace is being read."""
         return self._session is not None and self._session.stage is Stage.LOADING
 
-    def open(self, path: Path, state: ComparedState | None = None) -> None:
+    def open(
+        self, path: Path, state: ComparedState | None = None, folder: TemporaryDirectory[str] | None = None
+    ) -> None:
         """Read a file, and show it below once that is done; what was there goes.
 
         Args:
             path: The file.
             state: How it was aligned when it was here last; None = by the starts.
+            folder: One that the file is in, and that is removed when it goes.
 
         Raises:
             UsageError: It is the file that is open.
@@ -66,7 +71,7 @@ class Beside(QObject):
         if path.absolute() == self.comparison.first.trace.path.absolute():
             raise UsageError("that file is open here already; View > Split view shows another part of it")
         self.close()
-        self.path, self.error, self._state = path, None, state
+        self.path, self.error, self._state, self._folder = path, None, state, folder
         self._session = Session(self._settings, self)
         self._session.stage_changed.connect(self._on_stage)
         self._session.open(path)
@@ -89,11 +94,14 @@ class Beside(QObject):
         for marks in session.unstored_marks():
             self.marks_left.emit(marks)
         dismantle(session)
+        if self._folder is not None:
+            folder, self._folder = self._folder, None
+            folder.cleanup()
 
     def state(self) -> ComparedState | None:
         """Return what is there and how it is aligned, to be there again the next time; None = nothing."""
         second = self.comparison.second
-        if second is None or self.path is None:
+        if second is None or self.path is None or self._folder is not None:
             return None
         same = self.comparison.map
         return ComparedState(str(self.path.absolute()), same.from_cycles, same.to_cycles, self.comparison.aligned_by,

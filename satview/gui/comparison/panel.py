@@ -223,7 +223,7 @@ class ComparisonPanel(AnswerPanel):
             self._second = None
             self.statement.setText("")
         else:
-            names = f"{self._opened.trace.path.name} \N{RIGHTWARDS ARROW} {second.trace.path.name}"
+            names = f"{self._opened.trace.title} \N{RIGHTWARDS ARROW} {second.trace.title}"
             said = (f"{names}, aligned by {self._comparison.aligned_by}: the second begins "
                     f"{self._comparison.offset_text} after the first")  # fmt: skip
             self.statement.setText(visible_line(said))

@@ -43,7 +43,7 @@ class LanePicture:
     @property
     def title(self) -> str:
         """What the picture is of, on one line."""
-        return f"{visible_line(self._opened.trace.path.name)}, {self.span}"
+        return f"{visible_line(self._opened.trace.title)}, {self.span}"
 
     @property
     def span(self) -> str:
@@ -77,7 +77,7 @@ class LanePicture:
         small.setPixelSize(self._theme.px(11))
         room = self._lanes.width() - 2 * _MARGIN_PX
         for face, text, top, rgb in (
-            (font, visible_line(self._opened.trace.path.name), 7, self._theme.text),
+            (font, visible_line(self._opened.trace.title), 7, self._theme.text),
             (small, self.span, 28, self._theme.dim),
         ):
             painter.setFont(face)

@@ -18,6 +18,7 @@ from PySide6.QtWidgets import (
 
 from satview.base.errors import WriteError
 from satview.base.memory import borrowed
+from satview.base.safe_text import visible_line
 from satview.gui import dialogs
 from satview.gui.windows.command_window import CommandWindow, set_apart
 from satview.gui.windows.pages import FailedPage, LoadingPage
@@ -47,6 +48,7 @@ _CONTEXT = (
     "go.why",
     "go.path",
     "go.late",
+    "go.what_if",
     "go.cause",
     "go.effect",
     None,
@@ -198,7 +200,8 @@ class DocumentViews(QObject):
         if path is None:
             return "satview"
         system = opened.trace.foreign_system if opened is not None else ""
-        return f"{path.name}{f' ({system})' if system else ''} \N{EM DASH} satview"
+        title = visible_line(opened.trace.title) if opened is not None else path.name
+        return f"{title}{f' ({system})' if system else ''} \N{EM DASH} satview"
 
     def _enter_workspace(self) -> None:
         from satview.gui.windows.workspace import Workspace  # brings numpy: not before the first window shows

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,6 +16,7 @@ from satview.base.time_text import range_text
 from satview.events.user_events import parse_rules
 from satview.gui import dialogs
 from satview.gui.comparison.axis_dialog import AxisDialog
+from satview.gui.comparison.what_if_dialog import WhatIfDialog
 from satview.gui.panels.details_panel import DetailsPanel
 from satview.gui.panels.late_panel import LatePanel
 from satview.gui.quick_pick import LinePrompt, Option, QuickPick
@@ -485,6 +487,7 @@ class TraceCommands:
             ("go.why", self._why),
             ("go.path", self._path),
             ("go.late", self._late),
+            ("go.what_if", self._what_if),
             ("go.lane_up", lambda views: views.active.navigation.step_lane(lambda row, _: row - 1)),
             ("go.lane_down", lambda views: views.active.navigation.step_lane(lambda row, _: row + 1)),
             ("go.page_up", lambda views: views.active.navigation.step_lane(lambda row, _: row - self._page())),
@@ -567,6 +570,14 @@ class TraceCommands:
         if not panel.explain_selected():
             panel.explain(self._thread(), views.active.navigation.moment)
         views.show_panel("late")
+
+    def _what_if(self, views: Workspace) -> None:
+        if views.active.opened.trace is not views.opened.trace:
+            raise UsageError("predictions are made from the upper trace")
+        change = "cpus="
+        with suppress(UsageError):  # no thread is selected
+            change = f"{views.opened.trace.thread_name(self._thread())}:priority="
+        WhatIfDialog(views.opened.trace, change, views.beside, views).show()
 
     def _zoom_range(self, views: Workspace) -> None:
         time_range = views.active.opened.selection.time_range

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 from PySide6.QtCore import QEvent, QObject, QPoint, Qt, QTimer, Signal, Slot
 from PySide6.QtWidgets import (
+    QDialog,
     QDockWidget,
     QMainWindow,
     QStackedWidget,
@@ -604,6 +605,8 @@ class Workspace(QWidget):
 
     def _stop(self) -> None:
         self._check.stop()
+        for dialog in self.findChildren(QDialog):
+            dialog.close()
         self.beside.close()
         self.comparison.close()
         self.panes.close_down()

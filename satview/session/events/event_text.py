@@ -588,7 +588,7 @@ def trace_rows(trace: Trace) -> Iterator[tuple[str, str]]:
 def trace_details(trace: Trace) -> Details:
     """Return what is known of a trace as a whole: shown while nothing is selected."""
     lines = tuple(Line(name, text) for name, text in trace_rows(trace) if name != "File")
-    return Details(trace.path.name, _folder_text(trace.path), "trace", (Section("Trace", lines),))
+    return Details(trace.title, _folder_text(trace.path), "trace", (Section("Trace", lines),))
 
 
 def _folder_text(path: Path) -> str:
