@@ -5,7 +5,10 @@ import shutil
 import subprocess
 import sys
 
-from satview.base.child import child_command, child_environment
+import pytest
+
+from satview.base.child import child_command, child_environment, run_satview
+from satview.base.errors import Cancelled, UsageError
 from tests.helpers.commands import ROOT
 
 
@@ -37,3 +40,14 @@ def test_a_child_runs_no_module_of_the_folder(tmp_path):
     done = run(child_command("satview.__main__:entry", "--version"), tmp_path)
     assert done.stdout.startswith("satview "), done.stderr
     assert "of the folder" not in done.stdout
+
+
+def test_a_command_that_takes_too_long_is_ended_and_one_that_fails_says_why(tmp_path):
+    endless = ["tracelogger", "--workload", "automotive", "-s", "100000", "-f", str(tmp_path / "endless.kev")]
+    with pytest.raises(UsageError, match=r"satview did not end within 0\.2 s"):
+        run_satview(endless, 0.2)
+    with pytest.raises(Cancelled):
+        run_satview(endless, 60, lambda: True)
+    with pytest.raises(UsageError, match=r"missing\.kev: there is no such file"):
+        run_satview(["info", str(tmp_path / "missing.kev")], 60)
+    assert run_satview(["--version"], 60).startswith("satview ")
