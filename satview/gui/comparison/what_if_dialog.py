@@ -33,7 +33,7 @@ from satview.whatif.changes import KEYS, parse_changes
 
 _WIDTH_PX: Final = 700
 _EDIT_LINES: Final = 3
-_OUTCOME_PX: Final = 200
+_OUTCOME_PX: Final = 220
 _PATIENCE_S: Final = 600
 _MOST_ACTIVITIES: Final = 8
 
@@ -108,9 +108,13 @@ class WhatIfDialog(QDialog):
         layout.addWidget(PlainLabel("What to change, one TARGET:KEY=VALUE a line, such as planner 1:priority=22", self))
         layout.addWidget(self.changes)
         layout.addLayout(keys)
-        layout.addWidget(self.fit)
-        scroll = QScrollArea(self)  # findings and notes may be longer than a screen
-        scroll.setWidget(self.outcome)
+        said = QWidget(self)
+        texts = QVBoxLayout(said)
+        texts.setContentsMargins(0, 0, 0, 0)
+        texts.addWidget(self.fit)
+        texts.addWidget(self.outcome, 1)
+        scroll = QScrollArea(self)  # errors, findings and notes may be longer than a screen
+        scroll.setWidget(said)
         scroll.setWidgetResizable(True)
         scroll.setFrameShape(QScrollArea.Shape.NoFrame)
         scroll.setMinimumHeight(_OUTCOME_PX)
