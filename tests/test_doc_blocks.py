@@ -217,6 +217,10 @@ class Page:
         if "deadline" in text or "chain" in text:  # the next block uses it
             (self.folder / "timing.toml").write_text(text, encoding="utf-8")
             return
+        if "priority = " in text:  # changes of whatif
+            (self.folder / "changes.toml").write_text(text, encoding="utf-8")
+            self.command("satview whatif wide.kev --changes changes.toml")
+            return
         (self.folder / "thresholds.toml").write_text(text, encoding="utf-8")
         self.command(f"satview check {next(self.folder.glob('*.kev')).name} --rules thresholds.toml")
 
