@@ -9,6 +9,7 @@ from PySide6.QtWidgets import QApplication, QMenu
 
 from satview.formats.registry import open_trace
 from satview.gui.comparison.what_if_dialog import WhatIfDialog
+from satview.gui.panels.verdicts_panel import VerdictsPanel
 from satview.timeline.lane_info import LaneKind
 from tests.whatif.test_fit import captured
 
@@ -29,6 +30,11 @@ def dialog_of(window, thread=None):
                    if info.kind is LaneKind.THREAD and opened.trace.threads.names[info.thread] == thread)  # fmt: skip
         opened.selection.select(None, lane, None)
     window.workspace.area.menu_requested.emit(window.pos())
+    return chosen(window)
+
+
+def chosen(window):
+    """Return the dialog that the entry of the open menu opens."""
     menu = next(menu for menu in window.findChildren(QMenu) if menu is QApplication.activePopupWidget())
     (entry,) = (action for action in menu.actions() if action.text() == "What &if\N{HORIZONTAL ELLIPSIS}")
     menu.close()
@@ -123,3 +129,16 @@ def test_a_trace_without_a_file_is_refused(servers, qtbot):
     servers.workspace.opened.trace.path.unlink()
     predict(qtbot, dialog, "cpus=1")
     assert dialog.fit.text().startswith("No prediction: nested-servers-recorded.kev is no file that can be read again")
+
+
+def test_a_verdict_is_asked_about_its_thread(empty_window, load, tmp_path, qtbot):
+    window = load(empty_window, captured(tmp_path, "inversion", length_ms=100).path)
+    window.workspace.show_panel("verdicts")
+    panel = window.workspace.panel(VerdictsPanel)
+    qtbot.waitUntil(lambda: panel.model.rowCount() > 0, timeout=30 * SECONDS)
+    cell = panel.table.visualRect(panel.model.index(0, 0)).center()
+    QTest.mouseClick(panel.table.viewport(), Qt.MouseButton.LeftButton, pos=cell)
+    panel.table.customContextMenuRequested.emit(cell)
+    dialog = chosen(window)
+    assert panel.model.index(0, 3).data().startswith("high 1 (high) (priority 30) waits 32.00 ms")
+    assert dialog.changes.toPlainText() == "high 1 (high):priority="
