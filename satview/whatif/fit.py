@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.analysis.activities import Activities, activities
+from satview.analysis.activities import CALLED, Activities, activities
 from satview.analysis.blame import writes_trace
 from satview.analysis.timing import Timing
 from satview.linkage.table import OPEN
@@ -125,6 +125,8 @@ def figures(
     own = writes_trace(trace)
     out: dict[Key, Figures] = {}
     for number, key in enumerate(_keys(trace, found)):
+        if found.activities[number].trigger in CALLED:
+            continue  # a part of what its thread does
         response = instances.response_cycles[is_done & (instances.activity == number)]
         if len(response):
             median, p99, longest = (

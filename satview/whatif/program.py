@@ -721,7 +721,7 @@ class _Items:
         """Return for each entry the position of the first wait in its call, -1 for none."""
         out = np.full(len(self.row), -1, np.int64)
         begun = np.flatnonzero((found.call_row != NO_EVENT) & (found.row == found.first_row))
-        keys = found.thread[begun] << 32 | found.call_row[begun].astype(np.int64)
+        keys = found.thread[begun].astype(np.int64) << 32 | found.call_row[begun].astype(np.int64)
         order = np.argsort(keys, kind="stable")
         at = np.searchsorted(keys[order], self.key)
         at[at == len(keys)] = 0
