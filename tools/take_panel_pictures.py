@@ -1,4 +1,4 @@
-"""Takes the pictures of the pages on filters, statistics and answers: states of the panels and of the search.
+"""Takes the pictures of the tutorial, and of the pages on filters, statistics and answers: panels and the search.
 
 `python tools/take_panel_pictures.py [--theme light|dark] [--scale 1|2] [--folder docs/images]`. Needs no display.
 """
@@ -7,12 +7,15 @@ from __future__ import annotations
 
 import argparse
 import os
+import shlex
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from satview.__main__ import main as run_command
 from satview.base.time import TimeWindow
 
 if TYPE_CHECKING:
@@ -65,7 +68,7 @@ class States:
             self._plots,
             self._sql,
             self._answers,
-            self._late,
+            partial(self.late, "late", '["control-10ms"]\ndeadline = "1 ms"\n["plan-50ms"]\ndeadline = "50 ms"\n'),
         ):
             yield from states()
             self.filters.show_all()
@@ -242,11 +245,12 @@ class States:
         yield "arrows", self.window
         self.window.registry["view.arrows_selection"].run()
 
-    def _late(self) -> Iterator[tuple[str, QWidget]]:
+    def late(self, name: str, said: str) -> Iterator[tuple[str, QWidget]]:
+        """Show the worst round of the control loop, under deadlines as a file of timing says them."""
         opened = self.views.opened
         with tempfile.TemporaryDirectory() as folder:
             timing = Path(folder) / "timing.toml"
-            timing.write_text('["control-10ms"]\ndeadline = "1 ms"\n["plan-50ms"]\ndeadline = "50 ms"\n')
+            timing.write_text(said)
             opened.time_activities(str(timing))
             opened.lanes.show_classes(frozenset({"activities"}))
             self._raise("details")
@@ -264,7 +268,7 @@ class States:
             opened.timeline.lane(bar)
             opened.select_at(bar, int(instance.start_cycles[0]))
             self.views.area.view.reveal_lane(bar)
-            yield "late", self.window
+            yield name, self.window
         opened.time_activities("")
         opened.lanes.show_classes(frozenset())
 
@@ -288,7 +292,12 @@ def main() -> int:
     os.environ["QT_SCALE_FACTOR"] = str(options.scale)
     os.environ["QT_QPA_PLATFORM"] = "offscreen"
     options.folder.mkdir(parents=True, exist_ok=True)
-    _open(options.trace, options.theme, lambda states: _take(states, options.folder))
+    _open(options.trace, options.theme, lambda states: _take(states, states.all(), options.folder))
+    with tempfile.TemporaryDirectory() as folder:
+        trace = Path(folder) / "late.kev"
+        run_command(shlex.split(f"tracelogger --workload automotive -w --cpus 3 -s 8 --seed 3 -f {trace}"))
+        said = '["control-10ms"]\ndeadline = "2.5 ms"\n'
+        _open(trace, options.theme, lambda states: _take(states, states.late("tutorial-late", said), options.folder))
     return 0
 
 
@@ -316,8 +325,8 @@ def _open(trace: Path, theme: str, run: Callable[[States], None]) -> None:
     application.close_all()
 
 
-def _take(states: States, folder: Path) -> None:
-    for name, widget in states.all():
+def _take(states: States, pictures: Iterator[tuple[str, QWidget]], folder: Path) -> None:
+    for name, widget in pictures:
         states.settle()
         widget.grab().save(str(folder / f"{name}.png"), "PNG", 0)  # 0: as small as can be
 

@@ -9,7 +9,7 @@ import pytest
 from satview.base.errors import UsageError
 from satview.whatif.changes import parse_changes, read_changes, with_changes
 from satview.whatif.program import programs_of
-from satview.whatif.steps import AwaitInterrupt, Programs, Receive, SendPulse, Unmask, Work
+from satview.whatif.steps import Await, AwaitInterrupt, Programs, Receive, SendPulse, Sleep, Unmask, Work
 from tests.whatif.test_fit import captured
 
 
@@ -34,6 +34,13 @@ def test_changes_leave_the_given_programs_alone(servers: Programs) -> None:
     assert thread_of(changed.programs, "screen 1") == (20, 1, 2)
     assert thread_of(servers, "screen 1") == (10, 2, (1 << 64) - 1)
     assert changed.says == ("screen:priority=20", "screen 1:policy=fifo", "screen:runmask=0x2")
+
+
+def test_each_wait_of_a_thread_becomes_a_step(car: Programs) -> None:
+    """The driver waits for a block and sleeps while the medium works: 10 times in this trace, and then waits."""
+    (completion,) = (thread for thread in car.threads if thread.name == "completion")
+    assert sum(isinstance(step, Sleep) for step in completion.steps) == 10
+    assert sum(isinstance(step, Await) for step in completion.steps) == 11
 
 
 def test_a_pool_gets_and_loses_threads(servers: Programs) -> None:

@@ -31,7 +31,7 @@ _REMEDIES: Final = {
     Blame.PREEMPTED: "Give it a higher priority than the thread that runs instead, or let them run on different CPUs.",
     Blame.TRACING: "Capture fewer events, so that writing the trace takes less of the CPU.",
     Blame.NO_CPU: "Let it run on more CPUs, or give its partition a larger budget.",
-    Blame.LOCK: "Hold the lock for a shorter time, or share less under it.",
+    Blame.LOCK: "Hold the lock for a shorter time, or give it priority inheritance if its holder waits for a CPU.",
     Blame.MESSAGE: "Let the server answer sooner, or do not wait for its reply within this work.",
     Blame.SLEEP: "Sleep less within this work.",
     Blame.WAIT: "Let what it waits for happen sooner, or do not wait for it within this work.",

@@ -45,12 +45,12 @@ from satview.capture.workloads.parts import MS, US, Address, periodic, replying,
 class Car:
     """What the programs of the car share."""
 
-    def __init__(self, kernel: Kernel) -> None:
+    def __init__(self, kernel: Kernel, inherits: bool) -> None:
         self.kernel = kernel
         self.random = kernel.machine.random
         self.slog, self.disk, self.can, self.camera, self.fusion, self.screen, self.net = (Address() for _ in range(7))
         self.map_lock = Mutex("map")
-        self.config_lock = Mutex("config", inherit=False)
+        self.config_lock = Mutex("config", inherits)
         self.task_lock, self.task_ready = Mutex("work"), Condvar("work")
         self.tasks: list[int] = []
         self.frame = Semaphore("frame")
@@ -189,9 +189,9 @@ _USER_SIMPLE = mode("INSERTSUSEREVENT")
 _USER_TEXT = mode("INSERTUSRSTREVENT")
 
 
-def setup(kernel: Kernel) -> None:
-    """Start the car's programs."""
-    car = Car(kernel)
+def setup(kernel: Kernel, *, inherits: bool = False) -> None:
+    """Start the car's programs; `inherits` gives the lock of the configuration priority inheritance."""
+    car = Car(kernel, inherits)
     serve = partial(_start_server, kernel, car)
     serve("proc/boot/slogger2", car.slog, 2, replying(8 * US, 60 * US, car.vary), 21)
     serve("proc/boot/devb-ahci", car.disk, 3, partial(_disk_request, car), 21, extra=_disk_driver)
