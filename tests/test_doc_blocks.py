@@ -219,8 +219,13 @@ class Page:
             (self.folder / "targets.toml").write_text(text, encoding="utf-8")
             assert self.command("satview targets --targets targets.toml").startswith("rig  ssh://")
             return
-        if "deadline" in text or "chain" in text:  # the next block uses it
-            (self.folder / "timing.toml").write_text(text, encoding="utf-8")
+        if text.startswith("cpus = "):  # changes to a replay
+            (self.folder / "changes.toml").write_text(text, encoding="utf-8")
+            self.command("satview whatif wide.kev --changes changes.toml")
+            return
+        if "deadline" in text or "chain" in text:  # the next block uses it, with those before it
+            with (self.folder / "timing.toml").open("a", encoding="utf-8") as file:
+                file.write(text)
             return
         if "priority = " in text:  # changes of whatif
             (self.folder / "changes.toml").write_text(text, encoding="utf-8")

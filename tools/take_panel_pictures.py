@@ -258,6 +258,9 @@ class States:
             panel = self.views.panels["late"]
             while panel.instance_view.found is None or panel.instance_view.is_busy or opened.class_loader.is_busy:
                 self.app.processEvents()
+            panel.activities.chosen.emit(panel.instance_view.found.late.found.named("control-10ms"))
+            while panel.instance_view.is_busy:
+                self.app.processEvents()
             panel.timing.setText(timing.name)
             panel.instances.tabs.setCurrentIndex(1)
             worst = panel.instance_view.found
@@ -292,12 +295,13 @@ def main() -> int:
     os.environ["QT_SCALE_FACTOR"] = str(options.scale)
     os.environ["QT_QPA_PLATFORM"] = "offscreen"
     options.folder.mkdir(parents=True, exist_ok=True)
-    _open(options.trace, options.theme, lambda states: _take(states, states.all(), options.folder))
+    _open(options.trace, options.theme, lambda states: _take(states, options.folder))
     with tempfile.TemporaryDirectory() as folder:
-        trace = Path(folder) / "late.kev"
-        run_command(shlex.split(f"tracelogger --workload automotive -w --cpus 3 -s 8 --seed 3 -f {trace}"))
-        said = '["control-10ms"]\ndeadline = "2.5 ms"\n'
-        _open(trace, options.theme, lambda states: _take(states, states.late("tutorial-late", said), options.folder))
+        recorded, predicted = Path(folder) / "late.kev", Path(folder) / "inherit.kev"
+        run_command(shlex.split(f"tracelogger --workload automotive -w --cpus 3 -s 8 --seed 3 -f {recorded}"))
+        run_command(shlex.split(f"whatif {recorded} --set 'lock 0x80d4390:inherit=yes' -o {predicted}"))
+        _open(recorded, options.theme, partial(_take_late, name="tutorial-late", folder=options.folder))
+        _open(predicted, options.theme, partial(_take_late, name="tutorial-predicted", folder=options.folder))
     return 0
 
 
@@ -325,10 +329,18 @@ def _open(trace: Path, theme: str, run: Callable[[States], None]) -> None:
     application.close_all()
 
 
-def _take(states: States, pictures: Iterator[tuple[str, QWidget]], folder: Path) -> None:
-    for name, widget in pictures:
+def _take(states: States, folder: Path) -> None:
+    for name, widget in states.all():
         states.settle()
         widget.grab().save(str(folder / f"{name}.png"), "PNG", 0)  # 0: as small as can be
+
+
+def _take_late(states: States, name: str, folder: Path) -> None:
+    """Take the window with a capture of the tutorial, or the panel alone with a prediction."""
+    for _, window in states.late(name, '["control-10ms"]\ndeadline = "2.5 ms"\n'):
+        states.settle()
+        is_predicted = name == "tutorial-predicted"
+        (states.views.panels["late"] if is_predicted else window).grab().save(str(folder / f"{name}.png"), "PNG", 0)
 
 
 if __name__ == "__main__":
