@@ -102,12 +102,14 @@ class Page:
 
     Attributes:
         names: What its blocks in Python have named so far.
+        timing: What its blocks have said of activities so far.
     """
 
     def __init__(self, page, folder):
         self.page, self.folder = page, folder
         self.background = []
         self.names = {"__name__": "page"}
+        self.timing = ""
 
     def close(self):
         for process in self.background:
@@ -116,6 +118,7 @@ class Page:
 
     def run(self):
         (self.folder / "your_script.py").write_text("import sys; print(len(sys.stdin.readlines()))")
+        (self.folder / "timing.toml").write_text('["control-10ms"]\ndeadline = "10 ms"\n')
         for _, text in blocks(self.page):
             if text.startswith("ADDALLCLASSES"):  # the rules that commands before and after it name
                 (self.folder / "mine.satrules").write_text(text, encoding="utf-8")
@@ -224,12 +227,8 @@ class Page:
             self.command("satview whatif wide.kev --changes changes.toml")
             return
         if "deadline" in text or "chain" in text:  # the next block uses it, with those before it
-            with (self.folder / "timing.toml").open("a", encoding="utf-8") as file:
-                file.write(text)
-            return
-        if "priority = " in text:  # changes of whatif
-            (self.folder / "changes.toml").write_text(text, encoding="utf-8")
-            self.command("satview whatif wide.kev --changes changes.toml")
+            self.timing += text
+            (self.folder / "timing.toml").write_text(self.timing, encoding="utf-8")
             return
         (self.folder / "thresholds.toml").write_text(text, encoding="utf-8")
         self.command(f"satview check {next(self.folder.glob('*.kev')).name} --rules thresholds.toml")

@@ -15,7 +15,6 @@ from PySide6.QtWidgets import QLabel, QPushButton
 
 import satview
 from satview.base.errors import WriteError
-from satview.capture import run
 from satview.capture.workloads.registry import names
 from satview.gui import dialogs
 from satview.gui.capture import job
@@ -269,14 +268,14 @@ class FullDisk(io.RawIOBase):
 def test_full_disk_keeps_what_was_captured_but_never_replaces_a_file(
     dialog, empty_window, qtbot, tmp_path, monkeypatch, load, had_a_file
 ):
-    path, real = tmp_path / "new.kev", run.run
+    path, real = tmp_path / "new.kev", job.run
 
     def run_on_full_disk(capture, path, report, ends, say, stream):
         return real(capture, path, report, ends, say, io.BufferedWriter(FullDisk(stream, 40_000)))
 
     if had_a_file:
         path.write_bytes(b"old")
-    monkeypatch.setattr(run, "run", run_on_full_disk)
+    monkeypatch.setattr(job, "run", run_on_full_disk)
     choose(dialog, "small-system", 3)
     qtbot.mouseClick(dialog.start_button, LEFT)
     qtbot.waitUntil(lambda: dialog.start_button.isVisible() and not empty_window.capture_job.is_busy, timeout=10_000)
