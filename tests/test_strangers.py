@@ -48,6 +48,7 @@ COMMANDS = {
     "guide": "",
     "info": "t.kev",
     "late": "t.kev",
+    "whatif": "wrong.kev --set cpus=1",
     "latencies": "t.kev",
     "locks": "threads",
     "look": "t.kev",

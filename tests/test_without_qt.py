@@ -95,6 +95,7 @@ COMMANDS = {
     "snapshot": (TRACE, "--at", "0s"),
     "transactions": (TRACE,),
     "late": (TRACE,),
+    "whatif": ("CAPTURED", "--set", "cpus=1"),
     "latencies": (TRACE,),
     "doctor": (TRACE,),
     "convert": (TRACE, os.devnull),

@@ -59,7 +59,7 @@ def basis_of(trace: Trace, timing: Mapping[str, Timing] | None = None, seed: int
         UsageError: The trace cannot be replayed, or the timing does not fit it.
     """
     programs = programs_of(trace)
-    with TemporaryDirectory() as folder:
+    with TemporaryDirectory(prefix="satview-") as folder:
         replayed = replay(programs, Path(folder) / "unchanged.kev", seed=seed)
         fit = fit_of((trace, programs.begin_cycles), _times(replayed), programs.length_ns, timing)
         replayed.trace.payloads.close()
@@ -81,7 +81,7 @@ def predict(basis: Basis, changes: Sequence[Change], out: Path | None = None) ->
     changed = with_changes(basis.programs, changes)
     if not changes and out is None:
         return Prediction((), _compared(basis.fit, {}), (), {})
-    with TemporaryDirectory() as folder:
+    with TemporaryDirectory(prefix="satview-") as folder:
         replayed = replay(changed.programs, out or Path(folder) / "predicted.kev", changed.cpus, basis.seed,
                           _attributes(basis, changed))  # fmt: skip
         bounds_ns = {key: known.recorded.deadline_ns for key, known in basis.fit.activities.items()}
