@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from satview.analysis import needs as need
-from satview.analysis.capture_line import capture_line
 from satview.analysis.needs import NO_DAMAGE, NO_LOSS, Need, has_class
 from satview.analysis.times.basis import EXACT, Mark, Trust
 from satview.analysis.verdicts.find import verdicts_of
@@ -14,7 +13,6 @@ from satview.analysis.verdicts.rule import rules
 from satview.base.safe_text import counted
 from satview.events.spec import Release
 from satview.events.wire import WireClass
-from satview.filters.rules.writing import from_tracelogger_args
 from satview.store.trace import Trace
 
 if TYPE_CHECKING:
@@ -122,6 +120,8 @@ class Diagnosis:
     @property
     def capture(self) -> CaptureLine | None:
         """How to capture what it needs: rules, and the command line that does the same; None if that would not help."""
+        from satview.analysis.capture_line import capture_line  # with the rules it brings `info` takes over 0.3 s
+
         return capture_line(self.trace, self.analysis.all_needs) if self.is_helped else None
 
 
@@ -212,4 +212,6 @@ def may_be_more(trace: Trace) -> str:
 
 def notes(trace: Trace) -> tuple[str, ...]:
     """Return what the command line of the capture says of what may be missing; one sentence each, no full stops."""
+    from satview.filters.rules.writing import from_tracelogger_args  # as in `capture`
+
     return from_tracelogger_args(trace.header.get("TRACELOGGER_ARGS"), trace.release).notes

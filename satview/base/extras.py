@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from importlib import import_module
-from importlib.metadata import PackageNotFoundError, requires
 from importlib.util import find_spec
 from typing import Any
 
@@ -31,6 +30,8 @@ def required(name: str) -> Any:
 
 def _with_versions(package: str) -> str:
     """Return a package with the versions that fit this satview, as pip takes it."""
+    from importlib.metadata import PackageNotFoundError, requires  # as in `base.plugins`
+
     try:
         lines = requires("satview") or []
     except PackageNotFoundError:  # satview runs from a folder of sources

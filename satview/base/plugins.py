@@ -14,7 +14,6 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
-from importlib import metadata
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from satview.base.errors import Cancelled, SatviewError, one_line
@@ -167,8 +166,9 @@ def _may_have_any() -> bool:
 def _look(kind: PluginKind) -> tuple[Plugin, ...]:
     if not _may_have_any():
         return ()
-
     try:
+        from importlib import metadata  # brings a reader of e-mail, for which each start would wait
+
         entries = metadata.entry_points(group=kind.value)
     except Exception as error:  # noqa: BLE001  -- damaged metadata of any installed package
         _log("warning", f"plug-ins were not looked for: {one_line(error)}")

@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 from satview.base.errors import UsageError
 from satview.events.wire import KER_64BIT, WireClass, code
-from satview.formats.elf import Binary
 from satview.linkage.rows import rows_of_codes
 from satview.store.losses import KERNEL_PID
 from satview.store.trace import Trace
@@ -172,6 +171,8 @@ def _opened(path: Path, notes: list[str]) -> Binary | None:
 @lru_cache(_MOST_OPEN)
 def _read_once(path: Path, _size: int, _written_ns: int) -> Binary:
     """Return a program; a file that grows asks for the same ones time and again."""
+    from satview.formats.elf import Binary  # brings pyelftools, for which every command would wait
+
     return Binary(path)
 
 
