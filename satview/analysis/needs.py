@@ -28,7 +28,6 @@ from satview.store.problems import KINDS
 from satview.store.time_ranges import TimeRanges
 from satview.store.trace import Trace
 
-_KER_FORM: Final = wire.KER_EXIT_OFFSET | wire.KER_INT_OFFSET
 _INT_EXIT: Final = wire.code(wire.WireClass.INT, 2)
 _BUDGETS: Final = tuple(wire.code(wire.WireClass.SYSTEM, event) for event in (3, 4))  # APS_NAME, APS_NEW_BUDGET
 _SENDING: Final = ("MSG_SENDV", "MSG_SENDVNC", "MSG_SEND_PULSE", "MSG_SEND_PULSEPTR", "MSG_REPLYV", "MSG_ERROR",
@@ -103,7 +102,7 @@ def _calls(trace: Trace) -> str:
 
 def _exits(trace: Trace) -> str:
     codes = np.arange(wire.CODE_COUNT)
-    ends = (codes >> wire.CLASS_SHIFT == wire.WireClass.KER_CALL) & (codes & _KER_FORM != 0)
+    ends = (codes >> wire.CLASS_SHIFT == wire.WireClass.KER_CALL) & (codes & wire.KER_FORM != 0)
     return "" if trace.pairs is not None or trace.code_counts[ends].any() else "no exits of kernel calls are there"
 
 

@@ -147,7 +147,6 @@ BY_HABIT: Final = (SEM, CONDVAR, *(STATE_BY_NAME[name].value for name in ("BARRI
 """States whose object does not name who can end them: known is only who did so before."""
 _WORKER_STATES: Final = (CONDVAR, SEM, MUTEX, JOIN, RUNNING, READY)  # of a thread that may have been handed a message
 _FEW: Final = 3  # times that a habit needs
-_FORM: Final = wire.KER_EXIT_OFFSET | wire.KER_INT_OFFSET  # of the code of an event of a kernel call; 0 = entry
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,7 +211,7 @@ class WaitGraph:
         """The last kernel call of each thread that waits when the trace ends before the call that it waits in."""
         trace, waiting = self.trace, self.blockers.waits
         codes = np.arange(wire.CODE_COUNT)
-        is_entry = (codes >> wire.CLASS_SHIFT == wire.WireClass.KER_CALL) & (codes & _FORM == 0)
+        is_entry = (codes >> wire.CLASS_SHIFT == wire.WireClass.KER_CALL) & (codes & wire.KER_FORM == 0)
         calls = rows_where(trace, is_entry)
         row = np.minimum(waiting.call_row[self._open_rows], len(trace.events)).astype(np.uint32)
         order, out = np.argsort(row, kind="stable"), np.full(len(row), NO_EVENT, np.uint32)

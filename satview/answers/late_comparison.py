@@ -192,7 +192,7 @@ def _happenings(trace: Trace, threads: _Ints) -> list[tuple[_Ints, tuple[_Ints, 
     moves = runs[1:][(thread[1:] == thread[:-1]) & (cpu[1:] != cpu[:-1])]
     calls = of_threads(rows_of_class(trace, wire.WireClass.KER_CALL))
     code = trace.events.code[calls].astype(np.int64)
-    calls, code = calls[code & _CALL_FORM == 0], code[code & _CALL_FORM == 0]
+    calls, code = calls[code & wire.KER_FORM == 0], code[code & wire.KER_FORM == 0]
     sent = transactions(trace)
     own = np.flatnonzero((sent.client > 0) & is_wanted[np.maximum(sent.client, 0)] & (sent.server_pid > 0))
     faults = of_threads(rows_of_codes(trace, *LANE_CLASS_BY_NAME["faults"].codes))
@@ -205,9 +205,6 @@ def _happenings(trace: Trace, threads: _Ints) -> list[tuple[_Ints, tuple[_Ints, 
                                if pid in pids else f"message\npid {pid}")),
         (faults, (nothing(len(faults), np.int64), lambda _: "page fault\n")),
     ]  # fmt: skip
-
-
-_CALL_FORM: Final = 0x180  # 0 = entry
 
 
 def _within(trace: Trace, instances: Instances, rows: _Ints) -> tuple[_Ints, _Ints]:

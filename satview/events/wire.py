@@ -85,6 +85,7 @@ BUFFER_END_COOKIE: Final = 0xE6E6E6E6
 
 KER_EXIT_OFFSET: Final = 128  # event number of a kernel call's exit = call number + 128
 KER_INT_OFFSET: Final = 256  # ... of its interrupted form
+KER_FORM: Final = KER_EXIT_OFFSET | KER_INT_OFFSET  # of the code of an event of a kernel call; 0 = entry
 KER_64BIT: Final = 0x200  # 7.x on: payload holds 64-bit values
 
 THREAD_RUNNING: Final = code(WireClass.PR_TH, 1)

@@ -22,7 +22,6 @@ from satview.store.tables import UNKNOWN_THREAD
 from satview.store.trace import Trace
 
 _Rows = NDArray[np.uint32]
-_FORM: Final = 0x180  # 0 = entry
 _AT_ONCE: Final = 1 << 20  # calls: 8 bytes for each of them
 
 
@@ -63,7 +62,7 @@ def forget_calls_of_events(trace: Trace) -> None:
 
 def _scanned(trace: Trace) -> links.Calls:
     events, codes = trace.events, np.arange(wire.CODE_COUNT)
-    form = codes & _FORM
+    form = codes & wire.KER_FORM
     is_call = codes >> wire.CLASS_SHIFT == wire.WireClass.KER_CALL
     traits = np.where(is_call, links.IS_CALL, 0)
     traits[is_call & (form == 0)] |= links.IS_ENTRY
@@ -182,7 +181,7 @@ def fate_of_call(trace: Trace, event: int) -> Fate | None:
         event: Row of the event table.
     """
     code, thread = int(trace.events.code[event]), trace.events.thread
-    is_entry = wire.class_of(code) == wire.WireClass.KER_CALL and not code & _FORM
+    is_entry = wire.class_of(code) == wire.WireClass.KER_CALL and not code & wire.KER_FORM
     if trace.pairs is not None or not is_entry or thread[event] == UNKNOWN_THREAD or partner(trace, event) is not None:
         return None
     rows = rows_of_class(trace, wire.WireClass.KER_CALL)

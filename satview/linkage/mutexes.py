@@ -135,7 +135,7 @@ def succeeded(trace: Trace, entries: NDArray[np.uint32], is_open_fine: bool = Fa
     has_exit = exits != NO_EVENT
     good = np.full(len(entries), is_open_fine) & ~has_exit
     with_exit = np.flatnonzero(has_exit)
-    is_exit = trace.events.code[exits[with_exit]] & (wire.KER_EXIT_OFFSET | wire.KER_INT_OFFSET) == wire.KER_EXIT_OFFSET
+    is_exit = trace.events.code[exits[with_exit]] & wire.KER_FORM == wire.KER_EXIT_OFFSET
     good[with_exit] = is_exit & ~np.isin(variants_of(trace, exits[with_exit]), FAILURES)
     return np.asarray(entries[good])
 

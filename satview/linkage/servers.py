@@ -104,7 +104,6 @@ def _next(
 
 _NUMBER_BITS: Final = 32
 _CACHED: Final = ("links.connections", "links.reply", "links.channels", "links.numbered_receipts")
-_FORM: Final = 0x180  # of the code of an event of a kernel call; 0 = entry
 
 
 @dataclass(frozen=True, slots=True)
@@ -328,7 +327,7 @@ def _calls_before(trace: Trace, rows: NDArray[np.uint32]) -> NDArray[np.uint32]:
     fits = (position >= 0) & (candidate >> 32 == thread[rows]) & (thread[rows] != UNKNOWN_THREAD)
     out[~fits] = NO_EVENT
     ends = np.flatnonzero(fits)
-    ends = ends[trace.events.code[out[ends]] & _FORM != 0]
+    ends = ends[trace.events.code[out[ends]] & wire.KER_FORM != 0]
     out[ends] = partners(trace)[out[ends]]
     known = np.flatnonzero(out != NO_EVENT)
     out[known[~is_whole(trace, out[known], rows[known])]] = NO_EVENT

@@ -76,10 +76,9 @@ USER_NS: Final = 525
 _Ints = NDArray[np.int64]
 _CLASS: Final = wire.WireClass
 _ALL_CODES: Final = np.arange(wire.CODE_COUNT)
-_CALL_FORM: Final = wire.KER_EXIT_OFFSET | wire.KER_INT_OFFSET
 _IS_CALL: Final = _ALL_CODES >> wire.CLASS_SHIFT == _CLASS.KER_CALL
-_IS_ENTRY: Final = _IS_CALL & (_ALL_CODES & _CALL_FORM == 0)
-_IS_EXIT: Final = _IS_CALL & (_ALL_CODES & _CALL_FORM != 0)
+_IS_ENTRY: Final = _IS_CALL & (_ALL_CODES & wire.KER_FORM == 0)
+_IS_EXIT: Final = _IS_CALL & (_ALL_CODES & wire.KER_FORM != 0)
 _IS_USER_EVENT: Final = _ALL_CODES >> wire.CLASS_SHIFT == _CLASS.USER
 _IS_KERNEL: Final = _IS_ENTRY | (_ALL_CODES >> wire.CLASS_SHIFT == _CLASS.INT)  # the kernel goes on behind it
 _INTERRUPT_ENTRIES: Final = tuple(wire.code(_CLASS.INT, event) for event in (1, 5))

@@ -24,9 +24,7 @@ from satview.store.trace import Trace
 # How often each event occurs, when first and last; and what each thread logged.
 
 
-IS_CALL: Final = codes_where(
-    lambda kind, event: (kind == WireClass.KER_CALL) & (event & (wire.KER_EXIT_OFFSET | wire.KER_INT_OFFSET) == 0)
-)
+IS_CALL: Final = codes_where(lambda kind, event: (kind == WireClass.KER_CALL) & (event & wire.KER_FORM == 0))
 IS_SEND: Final = codes_where(lambda kind, event: (kind == WireClass.COMM) & (event == 0))
 IS_RECEIVE: Final = codes_where(lambda kind, event: (kind == WireClass.COMM) & (event == 2))
 # What an event is to its thread: 1 a call, 2 a message sent, 3 one received, 0 anything else.

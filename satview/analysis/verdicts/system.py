@@ -30,9 +30,8 @@ from satview.store.tables import UNKNOWN_THREAD
 from satview.store.time_ranges import TimeRanges
 from satview.store.trace import Trace
 
-_FORM: Final = wire.KER_EXIT_OFFSET | wire.KER_INT_OFFSET  # of the code of an event of a kernel call; 0 = entry
 _IS_KERNEL_CALL: Final = np.arange(wire.CODE_COUNT) >> wire.CLASS_SHIFT == wire.WireClass.KER_CALL
-_IS_ENTRY: Final = np.arange(wire.CODE_COUNT) & _FORM == 0
+_IS_ENTRY: Final = np.arange(wire.CODE_COUNT) & wire.KER_FORM == 0
 _CALLS: Final = 128  # numbers of kernel calls
 _CALLS_AT_ONCE: Final = 1 << 20  # events of kernel calls that are looked through together
 _PAUSES: Final = 8  # who has not created one for so many times the usual pause is done with it
@@ -203,11 +202,11 @@ def restarted_calls(evidence: Evidence, limits: Limits) -> list[Verdict]:
     calls, following = calls[following != NO_EVENT], following[following != NO_EVENT]
     is_same = (trace.events.code[calls] ^ trace.events.code[following]) & (_CALLS - 1) == 0
     calls, following = calls[is_same], following[is_same]
-    number, form = trace.events.code[calls] & (_CALLS - 1), trace.events.code[following] & _FORM
+    number, form = trace.events.code[calls] & (_CALLS - 1), trace.events.code[following] & wire.KER_FORM
     # Without exits in the trace calls only seem to have none.
     logged = _logged_calls(trace)
     has_exits = np.zeros(_CALLS, np.bool_)
-    has_exits[logged[logged & _FORM == wire.KER_EXIT_OFFSET] & (_CALLS - 1)] = True
+    has_exits[logged[logged & wire.KER_FORM == wire.KER_EXIT_OFFSET] & (_CALLS - 1)] = True
     is_again = (form == wire.KER_INT_OFFSET) | ((form == 0) & has_exits[number])
     is_again &= is_whole(trace, calls, following)
     calls, number = calls[is_again], number[is_again]
@@ -250,7 +249,7 @@ def _calls_often_without_exit(trace: Trace, least: float) -> NDArray[np.uint32]:
     events, entries = trace.events, rows_where(trace, _IS_KERNEL_CALL & _IS_ENTRY)
     ends = exits_of(trace, entries)
     has_exit = ends != NO_EVENT
-    has_exit[has_exit] = events.code[ends[has_exit]] & _FORM == wire.KER_EXIT_OFFSET
+    has_exit[has_exit] = events.code[ends[has_exit]] & wire.KER_FORM == wire.KER_EXIT_OFFSET
     calls = entries[~has_exit]
     thread = events.thread[calls]
     count = np.bincount(thread, minlength=len(trace.threads))

@@ -67,7 +67,6 @@ def arguments_as(trace: Trace, event: int, *, is_wide: bool, most: int | None = 
 
 MOST_ARGUMENTS: Final = 64  # of an event that are named: no list of arguments is longer
 _NEVER: Final = 0xFFFFFFFF
-_NO_ENTRY: Final = wire.KER_EXIT_OFFSET | wire.KER_INT_OFFSET  # bits of the code of a kernel call's other events
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +144,7 @@ def _address(of: _Of, _name: str, address: int) -> Meaning | None:
 def _pid(of: _Of, name: str, pid: int) -> Meaning | None:
     """Name a process; at the entry of a kernel call 0 is the caller's own."""
     code = int(of.trace.events.code[of.event])
-    is_entry = wire.class_of(code) == wire.WireClass.KER_CALL and not code & _NO_ENTRY
+    is_entry = wire.class_of(code) == wire.WireClass.KER_CALL and not code & wire.KER_FORM
     if pid == 0 and name == "pid" and is_entry:
         return _process(of.trace, of.process, "its own process: ") if of.process else None
     row = of.trace.processes.row(pid) if pid > 0 else None

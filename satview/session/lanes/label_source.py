@@ -99,7 +99,6 @@ def _changes(trace: Trace) -> _Ints:
 
 
 _CACHE_LIMIT: Final = 100_000
-_FORM: Final = 0x180  # of the codes of kernel calls: 0 = entry
 _NONE: Final = np.empty(0, np.uint32)
 Rows = NDArray[np.uint32]
 
@@ -216,7 +215,7 @@ class IntervalLabels:
         call = self._calls[np.maximum(position, 0)]
         row = call & 0xFFFFFFFF
         waits = ~np.isin(self._values(rows), (RUNNING, READY))
-        waits &= (position >= 0) & (call >> 32 == thread) & (events.code[row] & _FORM == 0)
+        waits &= (position >= 0) & (call >> 32 == thread) & (events.code[row] & wire.KER_FORM == 0)
         for i in np.flatnonzero(waits).tolist():
             texts[i] = trace.spec(int(row[i])).name
         return texts

@@ -29,7 +29,6 @@ from satview.timeline.tracks.user import UserLanes, user_lanes
 Finder = Callable[[Trace, LaneClass, UserLanes], list[Found]]
 _CALL_NUMBER: Final = 0x7F
 _FREQUENCY_HUE: Final = 2  # blue
-_CALL_FORM: Final = 0x180  # 0 = entry
 _FUNC_ENTER: Final = 10
 _GUEST_ENTER, _GUEST_EXIT = (wire.code(wire.WireClass["QVM"], number) for number in (0, 1))
 _DELIVERY: Final = wire.code(wire.WireClass.INT, 7)
@@ -55,7 +54,7 @@ def calls(trace: Trace, lane_class: LaneClass, _user: UserLanes) -> list[Found]:
     if trace.pairs is None:
         rows = rows_of_class(trace, wire.WireClass.KER_CALL)
         newest = _last_of_each(trace.events.thread[rows], rows)
-        newest = newest[trace.events.code[newest] & _CALL_FORM == 0]
+        newest = newest[trace.events.code[newest] & wire.KER_FORM == 0]
         begin, over = _with_open(trace, begin, over, newest[trace.events.thread[newest] != UNKNOWN_THREAD])
     value = hues(trace.events.code[begin] & _CALL_NUMBER)
     return [_spans(trace, lane_class, begin, over, trace.events.thread[begin], value)]
