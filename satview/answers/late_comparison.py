@@ -18,6 +18,7 @@ from satview.analysis.blame import BLAME_WORDS, Blame, Shares, blame, object_wor
 from satview.analysis.times.basis import sum_by
 from satview.answers.frames import Texts
 from satview.answers.table import Column, Kind, Question, Table
+from satview.base.column_arrays import numbers_of
 from satview.events import wire
 from satview.linkage.rows import rows_of_class, rows_of_codes
 from satview.linkage.transactions import transactions
@@ -215,9 +216,7 @@ def _within(trace: Trace, instances: Instances, rows: _Ints) -> tuple[_Ints, _In
     last = np.where(instances.end_row < 0, len(trace.events), instances.end_row)
     low, high = (np.searchsorted(key[order], instances.thread << 32 | edge) for edge in (begin, last))
     count = np.maximum(high - low, 0)
-    instance = np.repeat(np.arange(len(instances)), count)
-    inside = np.arange(len(instance)) - np.repeat(np.cumsum(count) - count, count)
-    return instance, order[np.repeat(low, count) + inside]
+    return np.repeat(np.arange(len(instances)), count), order[numbers_of(low, count)]
 
 
 def compared(slow: Sequence[Sample], fast: Sequence[Sample], cannot_tell: str = "", note: str = "") -> Compared:

@@ -342,7 +342,7 @@ class OpenTrace(QObject):
     def time_activities(self, file: str) -> None:
         """Take deadlines and activities from a file of timing in place of those before; an empty name takes them away.
 
-        What it says is checked with all other verdicts. Whoever reads the file says what is wrong with it.
+        What it says is checked with all other verdicts. What is wrong with the file is said where it is read.
         """
         if file != self.timing_file:
             self.timing_file = file

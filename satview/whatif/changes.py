@@ -32,7 +32,7 @@ KEYS: Final = {
     "speed": "thread or process: its work takes 1/speed of the time",
     "threads": "process: so many threads receive its messages",
     "inherit": "lock: `yes` or `no`, priority inheritance",
-    "ceiling": "lock: priority of whoever holds it",
+    "ceiling": "lock: priority of the thread that holds it",
     "budget": "partition: share of the CPUs in percent",
     "rate": "interrupt: comes so many times as often",
     "handler": "interrupt: `thread 40` lets a thread of priority 40 do what its handlers do",

@@ -1,6 +1,6 @@
 """Locks that a trace does not show: nobody had to wait for them, so that the library took them without the kernel.
 
-A trace shows the lock of whoever waits, and the unlock of whoever another one waits for. What is seen of a mutex in
+A trace shows the lock of a thread that waits, and the unlock of one that another waits for. What is seen of a mutex in
 some rounds of a piece of work is taken to happen in all rounds of it, at the same place.
 """
 

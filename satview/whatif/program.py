@@ -1,4 +1,4 @@
-"""A trace as programs: the steps of each thread, and for each message and pulse the steps of whoever received it.
+"""A trace as programs: the steps of each thread, and for each message and pulse those of its receiver.
 
 What a server does from a receipt to its next MsgReceive() is charged to the message, so that any thread of a pool can
 do it. User code is the time between two events of a CPU of which the second one enters the kernel, in nanoseconds.
@@ -28,7 +28,7 @@ from satview.linkage.interrupts import handlers
 from satview.linkage.latencies import Latencies, deliveries, latencies
 from satview.linkage.mutexes import entries_of
 from satview.linkage.rows import comm_words, rows_of_codes, rows_where, thread_rows
-from satview.linkage.states import following, state_values
+from satview.linkage.states import following, state_positions, state_values
 from satview.linkage.table import NO_EVENT, OPEN
 from satview.linkage.transactions import Transactions, transactions
 from satview.linkage.waits import Waits, waits
@@ -506,22 +506,22 @@ class _Builder:
                 for number, (share, critical_ms) in sorted(budgets.items())]  # fmt: skip
 
     def _set_inheritance(self, threads: Mapping[int, ThreadProgram]) -> None:
-        """Find which mutexes have priority inheritance: whoever gives one up runs as urgently as who waits."""
+        """Find which mutexes have priority inheritance: who gives one up runs as urgently as the thread that waits."""
         every_wait, trace = self.waits, self.trace
-        index = trace.states.event
-        key = np.repeat(np.arange(len(trace.threads), dtype=np.int64) << 32, np.diff(trace.states.start)) | index
         votes: dict[int, int] = {}
         for_mutexes = np.flatnonzero((every_wait.value == _MUTEX) & np.isin(every_wait.row, list(self.ended)))
         waiting, is_known = argument(trace, every_wait.row[for_mutexes], "priority")
-        for wait, priority in zip(for_mutexes[is_known].tolist(), waiting[is_known].tolist(), strict=True):
-            _, address, giver_row = self.ended[int(every_wait.row[wait])]
-            giver = int(self.events.thread[giver_row])
+        ends = [self.ended[row] for row in every_wait.row[for_mutexes[is_known]].tolist()]
+        giver_rows = np.array([row for _, _, row in ends], np.int64)
+        givers = self.events.thread[giver_rows].astype(np.int64)
+        before = np.maximum(state_positions(trace, giver_rows, givers) - 1, 0)
+        own = argument(trace, trace.states.event[before], "priority")[0]
+        columns = (column.tolist() for column in (waiting[is_known], givers, own))
+        for (_, address, _), priority, giver, own_priority in zip(ends, *columns, strict=True):
             if giver not in threads or priority <= threads[giver].priority:
                 continue  # nothing to inherit
-            last = int(np.searchsorted(key, giver << 32 | giver_row)) - 1
-            own, _ = argument(trace, index[last : last + 1], "priority")
             thing = self.thing(_MUTEX, address)
-            votes[thing] = votes.get(thing, 0) + (1 if own[0] >= priority else -1)
+            votes[thing] = votes.get(thing, 0) + (1 if own_priority >= priority else -1)
         for thing, sum_of_votes in votes.items():
             self.things[thing].inherits = sum_of_votes >= 0
 
@@ -788,8 +788,7 @@ class _Items:
         is_received = receipt >= 0
         rows = receipt[is_received]
         thread = trace.events.thread[rows].astype(np.int64)
-        key = np.repeat(np.arange(len(trace.threads), dtype=np.int64) << 32, np.diff(trace.states.start)) | index
-        position = np.searchsorted(key, thread << 32 | rows) - 1
+        position = state_positions(trace, rows, thread) - 1
         priority, known = argument(trace, index[np.maximum(position, 0)], "priority")
         for which in np.unique(stream[is_received]).tolist():
             own = (stream[is_received] == which) & known

@@ -167,7 +167,7 @@ class _Replay:
         """Let a thread of the process manager do what is replayed, if it does anything."""
         tid = program.tid - self.programs.trace.cpu_count + len(self.machine.cpus)
         thread = self.machine.processes[1].threads.get(tid)
-        if thread is None or not program.steps or program.steps == [program.steps[0]]:
+        if thread is None or len(program.steps) < 2:
             return
         thread.generator = body
         self.threads[program.row] = thread
@@ -325,10 +325,10 @@ class _Replay:
     def _add_timer(self, timer: TimerSource) -> None:
         """Let pulses be sent at the moments at which they were: by the tick that sent them, where there is one."""
         stream, machine = self.programs.streams[timer.stream], self.machine
-        process = machine.processes.get(stream.pid)
-        coid = self._connection(process, stream.pid, stream.chid, stream.scoid) if process is not None else None
-        if process is None or coid is None:
+        receiver = self._receiver(stream)
+        if receiver is None:
             return
+        process, coid = receiver
         connection = process.connections[coid]
         thread = self.threads.get(timer.thread) or next(iter(process.threads.values()))
         moments = iter(timer.moments_ns)
@@ -360,11 +360,16 @@ class _Replay:
                 self.machine.interrupts.attach(self.threads[row], line.vector, Sigevent("intr"), None)
         for number in line.streams:
             stream = self.programs.streams[number]
-            process = self.machine.processes.get(stream.pid)
-            coid = self._connection(process, stream.pid, stream.chid, stream.scoid) if process is not None else None
-            if process is not None and coid is not None:
+            if (receiver := self._receiver(stream)) is not None:
+                process, coid = receiver
                 event = Sigevent("pulse", coid, self._priority(stream), 0, number + 1)
                 self.machine.interrupts.attach(next(iter(process.threads.values())), line.vector, event, None)
+
+    def _receiver(self, stream: Stream) -> tuple[Process, int] | None:
+        """Return the process that receives the pulses of a stream, and its own connection to that channel."""
+        process = self.machine.processes.get(stream.pid)
+        coid = self._connection(process, stream.pid, stream.chid, stream.scoid) if process is not None else None
+        return None if process is None or coid is None else (process, coid)
 
     def _gaps(self, line: InterruptLine) -> Iterator[int]:
         """Return the times between interrupts, in ns; the first one from now."""

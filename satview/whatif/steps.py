@@ -64,7 +64,7 @@ class SendPulse:
 
 @dataclass(slots=True)
 class Lock:
-    """Lock a mutex, by its number in `Programs.objects`."""
+    """Lock a mutex, by its number in `Programs.things`."""
 
     thing: int
 

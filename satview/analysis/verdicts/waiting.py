@@ -406,13 +406,13 @@ def _contended(evidence: Evidence, limits: Limits) -> list[Verdict]:
     window = limits.cycles("window_ms")
     least = int(window * limits.number("waited_percent") / 100)
     for_mutexes = np.flatnonzero(mutex >= 0)
-    asked, given = (
+    begin_cycles, end_cycles = (
         evidence.times[every_wait.row[for_mutexes]],
         evidence.times[evidence.end_rows(every_wait.end_row[for_mutexes])],
     )
     verdicts = []
     for _, members in groups(mutex[for_mutexes]):
-        begin, end = asked[members], given[members]
+        begin, end = begin_cycles[members], end_cycles[members]
         if len(members) < limits.number("least_count"):
             continue
         begins, waited = covered(begin, end, window)

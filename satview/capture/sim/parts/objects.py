@@ -43,7 +43,7 @@ class Mutex(SyncObject):
     """A mutex; `inherit=False` makes one without priority inheritance.
 
     Attributes:
-        ceiling: Priority at which whoever holds it runs, at least: the kernel locks and unlocks it then; 0 = none.
+        ceiling: Priority at which its holder runs, at least: the kernel locks and unlocks it then; 0 = none.
     """
 
     def __init__(self, name: str, inherit: bool = True, ceiling: int = 0) -> None:
