@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from satview.analysis.verdicts.evidence import Evidence, covered, may_cover
+from satview.analysis.verdicts.evidence import Evidence, full_windows
 from tests.analysis.scenes import END, Scene
 from tests.helpers.kev import START
 
@@ -39,11 +39,19 @@ def test_runs_are_those_that_a_range_meets(first, last, begins, tmp_path):
     assert found == begins
 
 
-@pytest.mark.parametrize(("window", "least", "may"), [
-    (60, 50, True), (60, 51, False), (70, 60, False), (71, 60, True), (10, 31, False),
+@pytest.mark.parametrize(("window", "least", "begins"), [
+    (60, 50, [0]), (60, 51, []), (70, 60, []), (71, 60, []), (110, 60, [0]), (10, 10, [0, 20, 40, 50, 100]),
+    (10, 11, []),
 ])  # fmt: skip
-def test_intervals_that_cannot_fill_a_window(window, least, may):
-    """From 0 to 30, 40 to 60 and 100 to 110: only a window longer than 70 meets all three, of 60 in all."""
-    start, end = np.array([0, 40, 100]), np.array([30, 60, 110])
-    assert may_cover(start, end, window, least) is may
-    assert may or covered(start, end, window)[1].max() < least
+@pytest.mark.parametrize("order", [[0, 1, 2], [2, 0, 1]])
+def test_windows_that_intervals_fill(window, least, begins, order):
+    """From 0 to 30, 40 to 60 and 100 to 110: a window of 71 could meet all three, of 60 in all, and meets 21 to 31."""
+    start, end = np.array([0, 40, 100])[order], np.array([30, 60, 110])[order]
+    assert np.unique(full_windows(start, end, window, least)[0]).tolist() == begins
+
+
+def test_an_interval_within_another_hides_nothing():
+    """The window of 60 from 50 on has the last 50 of the long one and 10 of the last: the short one ends first."""
+    start, end = np.array([0, 10, 100]), np.array([100, 20, 110])
+    begins, covers = full_windows(start, end, 60, 60)
+    assert dict(zip(begins.tolist(), covers.tolist(), strict=True)) == {0: 70, 10: 70, 40: 60, 50: 60}

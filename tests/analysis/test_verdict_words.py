@@ -8,7 +8,15 @@ from functools import partial
 import numpy as np
 import pytest
 
-from satview.analysis.verdicts.evidence import _MOST_EVENTS, Evidence, counts_within, covered, groups, longest, named
+from satview.analysis.verdicts.evidence import (
+    _MOST_EVENTS,
+    Evidence,
+    counts_within,
+    full_windows,
+    groups,
+    longest,
+    named,
+)
 from satview.analysis.verdicts.find import _plugged, all_kinds, find_verdicts, on_axis
 from satview.analysis.verdicts.inversions import _priority, _remedy, _row_before
 from satview.analysis.verdicts.rule import Limits, Thresholds, rules
@@ -132,10 +140,10 @@ def test_a_verdict_is_cut_to_the_trace_and_to_its_first_events(tmp_path):
 
 def test_how_much_of_windows_intervals_cover():
     """[10, 20) and [15, 40) in windows of 10: one begins at 10 (10 + 5), at 15 (5 + 10), at 30 (10)."""
-    at, sums = covered(np.array([10, 15]), np.array([20, 40]), 10)
+    at, sums = full_windows(np.array([10, 15]), np.array([20, 40]), 10, 10)
     assert dict(zip(at.tolist(), sums.tolist(), strict=True)) == {10: 15, 15: 15, 30: 10}
     far = 1 << 62
-    at, sums = covered(np.array([10, 15]) + far, np.array([20, 40]) + far, 100)
+    at, sums = full_windows(np.array([10, 15]) + far, np.array([20, 40]) + far, 100, 30)
     assert dict(zip((at - far).tolist(), sums.tolist(), strict=True)) == {10: 35, 15: 30}
     assert counts_within(np.array([0, 5, 10, 15]), 10).tolist() == [2, 2, 2, 1]
 

@@ -361,33 +361,32 @@ def _most_first(cycles: _Ints) -> list[tuple[int, int]]:
     return [(row, int(cycles[row])) for row in np.argsort(-cycles, kind="stable").tolist() if cycles[row] > 0]
 
 
-def may_cover(start: _Ints, end: _Ints, window: int, least: int) -> bool:
-    """Return whether any window can have so much of some intervals; False is sure, and quicker than `covered`.
-
-    Args:
-        start: int64 (n,), cycles, ascending.
-        end: int64 (n,), cycles, ascending.
-        window: Length of the windows in cycles.
-        least: Cycles.
-    """
-    sums = np.append(0, np.cumsum(end - start))
-    return bool(np.any(sums[links.positions(start, end + window)] - sums[:-1] >= least))
-
-
-def covered(start: _Ints, end: _Ints, window: int) -> tuple[_Ints, _Ints]:
-    """Return how much of windows some intervals cover, overlapping ones counted as often as they overlap.
+def full_windows(start: _Ints, end: _Ints, window: int, least: float) -> tuple[_Ints, _Ints]:
+    """Return the windows of which some intervals cover enough, overlapping ones counted as often as they overlap.
 
     Args:
         start: int64 (n,), cycles.
         end: int64 (n,), cycles.
         window: Length of the windows in cycles.
+        least: Cycles.
 
     Returns:
-        int64 (2n,) each: where each window begins, ascending, and the sum. They begin with an interval or end with
-        one: no other window covers more. None begins before the first interval, which may be when the trace begins.
+        int64 (k,) each, k of at most 2n: where each window begins, ascending, and the sum. They begin with an interval
+        or end with one: no other window covers more. None begins before the first interval, which may be when the
+        trace begins.
     """
-    begins = np.sort(np.concatenate((start, np.maximum(end - window, start.min()))))
-    return begins, statistics.window_sums(np.sort(start), np.sort(end), begins, window)
+    if np.any(start[1:] < start[:-1]):
+        order = np.argsort(start, kind="stable")
+        start, end = start[order], end[order]
+    # Quick and sure: no window covers more than all intervals from the first that it meets on. Most traces end here.
+    sums = np.append(0, np.cumsum(end - start))
+    ends = np.maximum.accumulate(end)
+    if not np.any(sums[links.positions(start, ends + window)] - sums[:-1] >= least):
+        return start[:0], start[:0]
+    begins = np.sort(np.concatenate((start, np.maximum(end - window, start[0]))), kind="stable")
+    covers = statistics.window_sums(start, np.sort(end, kind="stable"), begins, window)
+    full = covers >= least
+    return begins[full], covers[full]
 
 
 def counts_within(times: _Ints, window: int) -> _Ints:

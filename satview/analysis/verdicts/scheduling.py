@@ -13,12 +13,11 @@ from satview.analysis.partitions import has_partitions, partition_names
 from satview.analysis.verdicts.evidence import (
     Evidence,
     counts_within,
-    covered,
     episode_of,
     episodes,
+    full_windows,
     groups,
     longest,
-    may_cover,
     named,
 )
 from satview.analysis.verdicts.rule import Limits, verdict_rule
@@ -54,13 +53,10 @@ def starvations(evidence: Evidence, limits: Limits) -> list[Verdict]:
     for thread in np.flatnonzero(np.bincount(ready.thread, end - begin) >= least).tolist():
         number = ready.thread.dtype.type(thread)  # of another type numpy would copy the column
         own = np.arange(*(np.searchsorted(ready.thread, number, side) for side in ("left", "right")))
-        if not may_cover(begin[own], end[own], window, least):
+        begins, _ = full_windows(begin[own], end[own], window, least)
+        if not len(begins):
             continue
-        begins, waited = covered(begin[own], end[own], window)
-        bad = np.flatnonzero(waited >= least)
-        if not len(bad):
-            continue
-        happens = _times_of(episodes(begins[bad], window), ready.at(own), begin[own], end[own])
+        happens = _times_of(episodes(begins, window), ready.at(own), begin[own], end[own])
         span = happens[longest(happens)][:2]
         inside = own[(begin[own] >= span[0]) & (end[own] <= span[1])]
         lasts = f"{evidence.length(int((end - begin)[inside].sum()))} of {evidence.length_from(*span)}"

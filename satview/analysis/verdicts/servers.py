@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.analysis.needs import MESSAGES, NO_DAMAGE, NO_LOSS, PULSES, STATES
-from satview.analysis.verdicts.evidence import Evidence, covered, episode_of, episodes, groups, longest
+from satview.analysis.verdicts.evidence import Evidence, episode_of, episodes, full_windows, groups, longest
 from satview.analysis.verdicts.rule import Limits, verdict_rule
 from satview.analysis.verdicts.verdict import Severity, Verdict
 from satview.events.states import STATE_BY_VALUE
@@ -101,11 +101,11 @@ def _queues(evidence: Evidence, limits: Limits) -> list[Verdict]:
         sent_at, received_at = begin[members], end[members]
         if len(members) < least_count:
             continue
-        begins, waited = covered(sent_at, received_at, window)
+        begins, waited = full_windows(sent_at, received_at, window, least)
         count = np.searchsorted(np.sort(sent_at), begins + window) - np.searchsorted(
             np.sort(received_at), begins, side="right"
         )
-        bad = np.flatnonzero((waited >= least) & (count >= least_count))
+        bad = np.flatnonzero(count >= least_count)
         if not len(bad):
             continue
         worst = int(bad[np.argmax(waited[bad])])

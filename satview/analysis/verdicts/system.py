@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.analysis.needs import CALLS, INTERRUPTS
-from satview.analysis.verdicts.evidence import Evidence, counts_within, covered, episode_of, groups, named
+from satview.analysis.verdicts.evidence import Evidence, counts_within, episode_of, full_windows, groups, named
 from satview.analysis.verdicts.rule import Limits, verdict_rule
 from satview.analysis.verdicts.verdict import Severity, Verdict
 from satview.base.safe_text import counted
@@ -69,14 +69,15 @@ def floods(evidence: Evidence, limits: Limits) -> list[Verdict]:
         times = evidence.times[rows[members]]
         handled = _handled(evidence, rows[members], ends_of_all[members], woken_by)
         if handled is not None:
-            begins, weight = covered(handled.start, handled.end, window)
-            bad = np.flatnonzero(weight * 100 >= window * limits.number("taken_percent"))
+            least = window * limits.number("taken_percent") / 100
+            begins, weight = full_windows(handled.start, handled.end, window, least)
         else:
-            begins, weight = times, counts_within(times, window)
-            bad = np.flatnonzero(weight >= limits.number("least_count"))
-        if not len(bad):
+            weight = counts_within(times, window)
+            is_often = weight >= limits.number("least_count")
+            begins, weight = times[is_often], weight[is_often]
+        if not len(begins):
             continue
-        worst, starts, ends = int(bad[np.argmax(weight[bad])]), begins[bad], begins[bad] + window
+        worst, starts, ends = int(np.argmax(weight)), begins, begins + window
         if handled is not None:
             # Windows at both ends of an interrupt that is longer stand for those in between.
             is_long = handled.end - handled.start > window

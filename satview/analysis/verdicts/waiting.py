@@ -13,9 +13,9 @@ from satview.analysis.needs import CALLS, HOLDERS, MESSAGES_SENT, NO_DAMAGE, NO_
 from satview.analysis.verdicts.evidence import (
     MOST_NAMED,
     Evidence,
-    covered,
     episode_of,
     episodes,
+    full_windows,
     groups,
     longest,
     named,
@@ -415,10 +415,10 @@ def _contended(evidence: Evidence, limits: Limits) -> list[Verdict]:
         begin, end = begin_cycles[members], end_cycles[members]
         if len(members) < limits.number("least_count"):
             continue
-        begins, waited = covered(begin, end, window)
+        begins, waited = full_windows(begin, end, window, least)
         sorted_begin = np.sort(begin)
         count = np.searchsorted(sorted_begin, begins + window) - np.searchsorted(sorted_begin, begins)
-        bad = np.flatnonzero((waited >= least) & (count >= limits.number("least_count")))
+        bad = np.flatnonzero(count >= limits.number("least_count"))
         if not len(bad):
             continue
         worst = bad[np.argmax(waited[bad])]
