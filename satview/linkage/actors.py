@@ -25,7 +25,7 @@ _SWITCHES[wire.THREAD_RUNNING] = True
 _SWITCHES[[wire.code(wire.WireClass.PR_TH, state) for state in (9, 18)]] = True  # WAITPAGE, WAITCTX: a fault, no call
 _SWITCHES.setflags(write=False)
 TIMER: Final = wire.code(wire.WireClass.SYSTEM, 18)
-_INTERRUPTS: Final = tuple(wire.code(wire.WireClass.INT, event) for event in (1, 5, 7))  # entries; deliveries of 8.0
+INTERRUPTS: Final = tuple(wire.code(wire.WireClass.INT, event) for event in (1, 5, 7))  # entries; deliveries of 8.0
 
 
 def open_calls(trace: Trace, rows: NDArray[np.uint32]) -> NDArray[np.uint32]:
@@ -46,7 +46,7 @@ def last_switch(trace: Trace, rows: NDArray[np.uint32]) -> NDArray[np.uint32]:
 
 def interrupt_rows(trace: Trace) -> NDArray[np.uint32]:
     """Return the entries of interrupts, and their deliveries in 8.0, uint32, ascending."""
-    return rows_of_codes(trace, *_INTERRUPTS)
+    return rows_of_codes(trace, *INTERRUPTS)
 
 
 def interrupt_numbers(trace: Trace) -> NDArray[np.uint32]:
@@ -73,11 +73,11 @@ def last_of_usual(
         uint32 (n,), rows of entries, `NO_EVENT` for none; and bool (n,): there is only one since then.
     """
     entries = interrupt_rows(trace)
-    interrupt = last_of_codes(trace, _INTERRUPTS, rows)
+    interrupt = last_of_codes(trace, INTERRUPTS, rows)
     interrupt[(interrupt != NO_EVENT) & (interrupt < since)] = NO_EVENT
     preceded = np.flatnonzero(interrupt != NO_EVENT)
     is_only = np.zeros(len(rows), np.bool_)
-    before = last_of_codes(trace, _INTERRUPTS, interrupt[preceded])
+    before = last_of_codes(trace, INTERRUPTS, interrupt[preceded])
     is_only[preceded] = (before == NO_EVENT) | (before < since[preceded])
     if not len(preceded):
         return interrupt, is_only

@@ -14,7 +14,7 @@ from satview.events import wire
 from satview.events.kernel_calls import call_numbers
 from satview.events.states import NOT_A_STATE
 from satview.events.wire import CODE_COUNT, KER_64BIT, KER_EXIT_OFFSET, WireClass, code
-from satview.linkage import interrupts, latencies, messages, mutexes, pulses, wake_ups
+from satview.linkage import actors, interrupts, latencies, messages, mutexes, pulses, wake_ups
 from satview.linkage.calls import beginnings, partner, partners
 from satview.linkage.rows import rows_where
 from satview.linkage.states import state_ends
@@ -153,6 +153,7 @@ def _codes_ahead(trace: Trace) -> NDArray[np.bool_]:
     """Return the codes of the events whose arguments links need more than once, bool (32768,)."""
     table = np.zeros(CODE_COUNT, np.bool_)
     table[code(WireClass.SYSTEM, 18)] = True  # expiry of a timer
+    table[list(actors.INTERRUPTS)] = True  # which interrupt
     for name, number in call_numbers(trace.release).items():
         entry = code(WireClass.KER_CALL, number)
         if name.startswith(("SYNC_", "INTERRUPT_")):  # what they wait for, which interrupt

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Final, overload
 
@@ -26,6 +26,7 @@ from satview.timeline.state_lanes import run_slices
 
 _Ints = NDArray[np.int64]
 _MOST_EVENTS: Final = 24  # rows of evidence of one verdict
+_STATES_AT_ONCE: Final = 1 << 20
 MOST_NAMED: Final = 3
 """Threads or interrupts that a sentence names; it says how many more there are."""
 
@@ -110,20 +111,24 @@ class Evidence:
         runs = runs.at(np.argsort(runs.row, kind="stable"))
         return [runs.at(positions) for _, positions in groups(self.trace.events.cpu[runs.row])]
 
-    def readies(self) -> tuple[StateSpans, _Ints, _Ints]:
-        """Return the same without what the opening dump reports of the kernel's own threads: they sleep.
+    def readies(self) -> Iterator[tuple[StateSpans, _Ints, _Ints]]:
+        """Yield the same of some threads at a time, without what the opening dump reports of the kernel's own threads.
 
-        Returns:
-            The intervals; int64 (n,) each, when they begin and end, cycles.
+        Those sleep. All at once would take as much memory as a third of the trace.
+
+        Yields:
+            The intervals of whole threads; int64 (n,) each, when they begin and end, cycles.
         """
-        states = self.states
-        ready = np.flatnonzero(states.value == READY)
-        begin = self.times[states.row[ready]]
-        is_own = (self.trace.threads.pid == KERNEL_PID)[states.thread[ready]]
-        kept = begin >= self.all_cpus_cycles
-        kept &= ~is_own | (begin > self.trace.dump_end_cycles)
-        spans = states.at(ready[kept])
-        return spans, begin[kept], self.times[spans.end_row]
+        states, is_kernel, stop = self.states, self.trace.threads.pid == KERNEL_PID, 0
+        while (start := stop) < len(states):
+            last = states.thread[min(start + _STATES_AT_ONCE, len(states)) - 1]
+            stop = int(np.searchsorted(states.thread, last, side="right"))
+            ready = np.flatnonzero(states.value[start:stop] == READY) + start
+            begin = self.times[states.row[ready]]
+            is_kept = begin >= self.all_cpus_cycles
+            is_kept &= ~is_kernel[states.thread[ready]] | (begin > self.trace.dump_end_cycles)
+            spans = states.at(ready[is_kept])
+            yield spans, begin[is_kept], self.times[spans.end_row]
 
     @cached_property
     def has_states(self) -> bool:

@@ -48,20 +48,20 @@ def starvations(evidence: Evidence, limits: Limits) -> list[Verdict]:
     """Return threads that were ready all through a window of some length."""
     window = limits.cycles("window_ms")
     least = int(window * limits.number("ready_percent") / 100)
-    ready, begin, end = evidence.readies()
     kept = []
-    for thread in np.flatnonzero(np.bincount(ready.thread, end - begin) >= least).tolist():
-        number = ready.thread.dtype.type(thread)  # of another type numpy would copy the column
-        own = np.arange(*(np.searchsorted(ready.thread, number, side) for side in ("left", "right")))
-        begins, _ = full_windows(begin[own], end[own], window, least)
-        if not len(begins):
-            continue
-        happens = _times_of(episodes(begins, window), ready.at(own), begin[own], end[own])
-        span = happens[longest(happens)][:2]
-        inside = own[(begin[own] >= span[0]) & (end[own] <= span[1])]
-        lasts = f"{evidence.length(int((end - begin)[inside].sum()))} of {evidence.length_from(*span)}"
-        kept.append(_Kept(thread, happens, ready.at(inside), Severity.WARNING, lasts,
-                          f"is ready for {lasts} and gets next to no CPU"))  # fmt: skip
+    for ready, begin, end in evidence.readies():
+        for thread in np.flatnonzero(np.bincount(ready.thread, end - begin) >= least).tolist():
+            number = ready.thread.dtype.type(thread)  # of another type numpy would copy the column
+            own = np.arange(*(np.searchsorted(ready.thread, number, side) for side in ("left", "right")))
+            begins, _ = full_windows(begin[own], end[own], window, least)
+            if not len(begins):
+                continue
+            happens = _times_of(episodes(begins, window), ready.at(own), begin[own], end[own])
+            span = happens[longest(happens)][:2]
+            inside = own[(begin[own] >= span[0]) & (end[own] <= span[1])]
+            lasts = f"{evidence.length(int((end - begin)[inside].sum()))} of {evidence.length_from(*span)}"
+            kept.append(_Kept(thread, happens, ready.at(inside), Severity.WARNING, lasts,
+                              f"is ready for {lasts} and gets next to no CPU"))  # fmt: skip
     return _verdicts(evidence, kept, "get next to no CPU")
 
 
@@ -102,20 +102,21 @@ def _times_of(windows: TimeRanges, ready: StateSpans, begin: _Ints, end: _Ints) 
 )
 def long_readies(evidence: Evidence, limits: Limits) -> list[Verdict]:
     """Return threads that were ready for long without a break; those that starve are reported as such."""
-    ready, begin, end = evidence.readies()
-    cycles = end - begin
     starving = int(limits.of("starvation").cycles("window_ms")
                    * limits.of("starvation").number("ready_percent") / 100)  # fmt: skip
-    long = np.flatnonzero((cycles >= limits.cycles("least_ms")) & (cycles < starving))
     kept = []
-    for thread, own in groups_at(ready.thread, long):
-        positions = [(int(begin[i]), int(end[i]), int(ready.row[i])) for i in own.tolist()]
-        which = longest(positions)
-        span = positions[which][:2]
-        severity = Severity.WARNING if span[1] - span[0] >= limits.cycles("serious_ms") else Severity.INFO
-        moment, length = evidence.moment(span[0], span[1] - span[0]), evidence.length(span[1] - span[0])
-        kept.append(_Kept(thread, positions, ready.at(own[which : which + 1]), severity,
-                          f"{length} from {moment}", f"is ready from {moment} and runs {length} later"))  # fmt: skip
+    for ready, begin, end in evidence.readies():
+        cycles = end - begin
+        long = np.flatnonzero((cycles >= limits.cycles("least_ms")) & (cycles < starving))
+        for thread, own in groups_at(ready.thread, long):
+            positions = [(int(begin[i]), int(end[i]), int(ready.row[i])) for i in own.tolist()]
+            which = longest(positions)
+            span = positions[which][:2]
+            severity = Severity.WARNING if span[1] - span[0] >= limits.cycles("serious_ms") else Severity.INFO
+            moment, length = evidence.moment(span[0], span[1] - span[0]), evidence.length(span[1] - span[0])
+            kept.append(_Kept(thread, positions, ready.at(own[which : which + 1]), severity,
+                              f"{length} from {moment}",
+                              f"is ready from {moment} and runs {length} later"))  # fmt: skip
     return _verdicts(evidence, kept, "do not run for long")
 
 

@@ -28,6 +28,7 @@ from satview.store.tables import EventTable, Fragments
 
 _MOST_SLOTS_EACH: Final = 3  # of an event; arguments of calls are in the first ones
 _MOST_SLOTS: Final = 1 << 25  # 256 MB
+_MANY: Final = 1 << 16  # events
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,14 +77,16 @@ class WordsAhead:
     def halves(self, rows: NDArray[np.integer], step: int) -> NDArray[np.uint32] | None:
         """Return two payload words of each event, uint32 (n, 2), 0 where it has none.
 
-        None where not all of the events were read, or not yet: only the thread that ordered them waits.
+        None where not all of the events were read; or not yet, and these are few.
 
         Args:
             rows: (n,), rows of the event table.
             step: Which slot of each event.
         """
-        # The thread that ordered the words needs all of them, so waiting is cheapest; others read their few themselves.
-        if step >= _MOST_SLOTS_EACH or not (self._words.is_done or get_ident() == self._owner):
+        # The thread that ordered the words needs all of them, so waiting is cheapest; so it is where many are needed,
+        # which are all over the file. Others read their few themselves.
+        is_waiting = len(rows) >= _MANY or get_ident() == self._owner
+        if step >= _MOST_SLOTS_EACH or not (self._words.is_done or is_waiting):
             return None
         words = self._words.result()
         halves = None if words is None else words.of(rows.astype(np.uint32, copy=False), step)
