@@ -26,7 +26,7 @@ from satview.timeline.state_lanes import run_slices
 
 _Ints = NDArray[np.int64]
 _MOST_EVENTS: Final = 24  # rows of evidence of one verdict
-_STATES_AT_ONCE: Final = 1 << 20
+_STATES_AT_ONCE: Final = 1 << 18
 MOST_NAMED: Final = 3
 """Threads or interrupts that a sentence names; it says how many more there are."""
 
@@ -92,10 +92,23 @@ class Evidence:
         """What threads do; nothing where the trace does not show it (`has_states`)."""
         return self._states if self.has_states else self._states.at(np.empty(0, np.intp))
 
-    @property
-    def ready(self) -> StateSpans:
-        """When threads were ready; not kept, as few rules need it."""
-        return self.states.of_state(READY)
+    def states_of_threads(self) -> Iterator[slice]:
+        """Yield which of `states` are of some whole threads: for what would take much memory of all at once."""
+        threads, stop = self.states.thread, 0
+        while (start := stop) < len(threads):
+            last = threads[min(start + _STATES_AT_ONCE, len(threads)) - 1]
+            stop = int(np.searchsorted(threads, last, side="right"))
+            yield slice(start, stop)
+
+    def ready_of(self, threads: Rows) -> StateSpans:
+        """Return when some threads were ready.
+
+        Args:
+            threads: (n,), rows of the thread table, in any order.
+        """
+        is_asked = np.zeros(len(self.trace.threads), np.bool_)
+        is_asked[threads] = True
+        return self.states.at(np.flatnonzero((self.states.value == READY) & is_asked[self.states.thread]))
 
     def runs_in(self, begin: _Ints, stop: _Ints) -> list[StateSpans]:
         """Return when threads ran, by CPU, then in time order, as far as any of some ranges meets that.
@@ -104,26 +117,27 @@ class Evidence:
             begin: int64 (n,), rows of the event table.
             stop: int64 (n,), rows behind `begin`.
         """
-        ranges, running = TimeRanges.of(begin, stop), np.flatnonzero(self.states.value == RUNNING)
-        following = np.searchsorted(ranges.end, self.states.row[running], side="right")
-        met = np.append(ranges.start, np.iinfo(np.int64).max)[following] < self.states.end_row[running]
-        runs = self.states.at(running[met])
+        ranges, states, met = TimeRanges.of(begin, stop), self.states, [np.empty(0, np.intp)]
+        starts = np.append(ranges.start, np.iinfo(np.int64).max)
+        for part in self.states_of_threads():
+            running = np.flatnonzero(states.value[part] == RUNNING) + part.start
+            following = np.searchsorted(ranges.end, states.row[running], side="right")
+            met.append(running[starts[following] < states.end_row[running]])
+        runs = states.at(np.concatenate(met))
         runs = runs.at(np.argsort(runs.row, kind="stable"))
         return [runs.at(positions) for _, positions in groups(self.trace.events.cpu[runs.row])]
 
     def readies(self) -> Iterator[tuple[StateSpans, _Ints, _Ints]]:
-        """Yield the same of some threads at a time, without what the opening dump reports of the kernel's own threads.
+        """Yield when threads were ready, but for what the opening dump reports of the kernel's own threads.
 
-        Those sleep. All at once would take as much memory as a third of the trace.
+        Those sleep.
 
         Yields:
-            The intervals of whole threads; int64 (n,) each, when they begin and end, cycles.
+            The intervals of some whole threads; int64 (n,) each, when they begin and end, cycles.
         """
-        states, is_kernel, stop = self.states, self.trace.threads.pid == KERNEL_PID, 0
-        while (start := stop) < len(states):
-            last = states.thread[min(start + _STATES_AT_ONCE, len(states)) - 1]
-            stop = int(np.searchsorted(states.thread, last, side="right"))
-            ready = np.flatnonzero(states.value[start:stop] == READY) + start
+        states, is_kernel = self.states, self.trace.threads.pid == KERNEL_PID
+        for part in self.states_of_threads():
+            ready = np.flatnonzero(states.value[part] == READY) + part.start
             begin = self.times[states.row[ready]]
             is_kept = begin >= self.all_cpus_cycles
             is_kept &= ~is_kernel[states.thread[ready]] | (begin > self.trace.dump_end_cycles)

@@ -90,7 +90,7 @@ def _runs_in_between(
     evidence: Evidence, chains: _Chains, high: NDArray[np.int32], least: int,
 ) -> tuple[_Ints, ...]:  # fmt: skip
     """Return wait, last thread, last link, steps, run of the thread in between, its begin and end, one row per run."""
-    ready = evidence.ready
+    ready = evidence.ready_of(chains.thread)
     chain_of, spans = overlaps(chains.thread, chains.first, chains.last, ready.thread, ready.row, ready.end_row)
     begin, stop = (
         np.maximum(chains.first[chain_of], ready.row[spans]),

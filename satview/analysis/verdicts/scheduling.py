@@ -318,31 +318,44 @@ def _idle_cpus(evidence: Evidence, span: tuple[int, int], thread: int) -> str:
 def busy_loops(evidence: Evidence, limits: Limits) -> list[Verdict]:
     """Return threads that never waited for long and used a CPU for much of that time."""
     states = evidence.states
-    is_awake = _IS_AWAKE[states.value]
-    goes_on = (states.thread[1:] == states.thread[:-1]) & (states.end_row[:-1] == states.row[1:])
-    goes_on &= is_awake[1:] & is_awake[:-1]
-    begin = np.flatnonzero(is_awake & np.append(True, ~goes_on)).astype(np.uint32)
-    stop = np.flatnonzero(is_awake & np.append(~goes_on, True)).astype(np.uint32)
-    # Intervals of one stretch touch: its length needs none of those in between.
-    total = evidence.lengths(states.row[begin], states.end_row[stop])
-    long = np.flatnonzero(total >= limits.cycles("least_ms"))
+    begin, stop, total = _awake(evidence, limits.cycles("least_ms"))
     ran = np.zeros(len(total), np.int64)
-    for stretch_row in long.tolist():
-        inside = states.at(np.arange(begin[stretch_row], stop[stretch_row] + 1)).of_state(RUNNING)
-        ran[stretch_row] = evidence.lengths(inside.row, inside.end_row).sum()
-    long = long[ran[long] >= limits.number("used_percent") / 100 * total[long]]
+    for stretch in range(len(total)):
+        runs = states.at(np.arange(begin[stretch], stop[stretch] + 1)).of_state(RUNNING)
+        ran[stretch] = evidence.lengths(runs.row, runs.end_row).sum()
+    busy = np.flatnonzero(ran >= limits.number("used_percent") / 100 * total)
     verdicts = []
-    for (thread,), stretches in groups(states.thread[begin[long]]):
-        worst = int(long[stretches[np.argmax(total[long[stretches]])]])
-        stretch = slice(begin[worst], stop[worst] + 1)
+    for (thread,), stretches in groups(states.thread[begin[busy]]):
+        worst = int(busy[stretches[np.argmax(total[busy[stretches]])]])
+        inside = slice(begin[worst], stop[worst] + 1)
         start, end = int(evidence.times[states.row[begin[worst]]]), int(evidence.times[states.end_row[stop[worst]]])
         verdicts.append(evidence.verdict(
-            Severity.INFO, (start, end), [thread], [], states.row[stretch],
+            Severity.INFO, (start, end), [thread], [], states.row[inside],
             (f"{evidence.name(thread)} runs {evidence.length(int(ran[worst]))} of {evidence.length(end - start)} from "
              f"{evidence.moment(start, end - start)} without waiting once.",
              "If it polls, let it wait for an event; if it computes, run it at a low priority."),
         ))  # fmt: skip
     return verdicts
+
+
+def _awake(evidence: Evidence, least_cycles: int) -> tuple[_Ints, _Ints, _Ints]:
+    """Return the long stretches in which threads did not wait.
+
+    Returns:
+        int64 (n,) each: the first and the last of `Evidence.states` of each, by thread, and how long it is in cycles.
+    """
+    states, parts = evidence.states, [np.empty((3, 0), np.int64)]
+    for part in evidence.states_of_threads():
+        thread, is_awake = states.thread[part], _IS_AWAKE[states.value[part]]
+        goes_on = (thread[1:] == thread[:-1]) & (states.end_row[part][:-1] == states.row[part][1:])
+        goes_on &= is_awake[1:] & is_awake[:-1]
+        begin = np.flatnonzero(is_awake & np.append(True, ~goes_on)) + part.start
+        stop = np.flatnonzero(is_awake & np.append(~goes_on, True)) + part.start
+        # Intervals of one stretch touch: its length needs none of those in between.
+        total = evidence.lengths(states.row[begin], states.end_row[stop])
+        parts.append(np.stack((begin, stop, total))[:, total >= least_cycles])
+    begin, stop, total = np.concatenate(parts, axis=1)
+    return begin, stop, total
 
 
 @verdict_rule(

@@ -34,6 +34,7 @@ _IS_KERNEL_CALL: Final = np.arange(wire.CODE_COUNT) >> wire.CLASS_SHIFT == wire.
 _IS_ENTRY: Final = np.arange(wire.CODE_COUNT) & wire.KER_FORM == 0
 _CALLS: Final = 128  # numbers of kernel calls
 _CALLS_AT_ONCE: Final = 1 << 20  # events of kernel calls that are looked through together
+_EVENTS_AT_ONCE: Final = 1 << 22  # events of which those of kernel calls are found together
 _PAUSES: Final = 8  # who has not created one for so many times the usual pause is done with it
 _PULSE_ROWS: Final = 2  # events from a delivered interrupt to the pulse that it sends
 _LEAST_CALLS: Final = 4  # kinds of kernel calls in a trace that is taken to have all kinds
@@ -250,7 +251,9 @@ def _calls_often_without_exit(trace: Trace, least: float) -> NDArray[np.uint32]:
     events, entries = trace.events, rows_where(trace, _IS_KERNEL_CALL & _IS_ENTRY)
     ends = exits_of(trace, entries)
     has_exit = ends != NO_EVENT
-    has_exit[has_exit] = events.code[ends[has_exit]] & wire.KER_FORM == wire.KER_EXIT_OFFSET
+    for start in range(0, len(ends), _CALLS_AT_ONCE):
+        ended = np.flatnonzero(has_exit[start : start + _CALLS_AT_ONCE]) + start
+        has_exit[ended] = events.code[ends[ended]] & wire.KER_FORM == wire.KER_EXIT_OFFSET
     calls = entries[~has_exit]
     thread = events.thread[calls]
     count = np.bincount(thread, minlength=len(trace.threads))
@@ -265,13 +268,13 @@ def _next_calls(trace: Trace, calls: NDArray[np.uint32]) -> NDArray[np.uint32]:
         trace: The events.
         calls: uint32 (n,), ascending.
     """
-    out = np.full(len(calls), NO_EVENT, np.uint32)
-    every = rows_where(trace, _IS_KERNEL_CALL if len(calls) else np.zeros_like(_IS_KERNEL_CALL))
-    thread = trace.events.thread[calls].astype(np.int64)
-    for start in range(0, len(every), _CALLS_AT_ONCE):  # all at once would take 16 bytes each
-        some = every[start : start + _CALLS_AT_ONCE]
-        open_ones = np.flatnonzero(out[: np.searchsorted(calls, some[-1])] == NO_EVENT)
-        out[open_ones] = links.next_of_number(some, trace.events.thread[some].astype(np.int64),
+    out, events = np.full(len(calls), NO_EVENT, np.uint32), trace.events
+    thread = events.thread[calls].astype(np.int64)
+    for start in range(0, len(events) if len(calls) else 0, _EVENTS_AT_ONCE):  # all at once would take much memory
+        stop = start + _EVENTS_AT_ONCE
+        some = links.rows_with(events.code[start:stop], _IS_KERNEL_CALL) + np.uint32(start)
+        open_ones = np.flatnonzero(out[: np.searchsorted(calls, np.uint32(min(stop, len(events))))] == NO_EVENT)
+        out[open_ones] = links.next_of_number(some, events.thread[some].astype(np.int64),
                                               calls[open_ones] + np.uint32(1), thread[open_ones],
                                               len(trace.threads))  # fmt: skip
     return out

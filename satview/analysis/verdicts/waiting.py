@@ -365,9 +365,10 @@ def _passed_over(evidence: Evidence, limits: Limits) -> list[Verdict]:
 
 def _kept_holders(evidence: Evidence, limits: Limits) -> list[Verdict]:
     blocked_by, least = blockers(evidence.trace), limits.cycles("kept_ms")
-    waiting, ready = blocked_by.waits, evidence.ready
+    waiting = blocked_by.waits
     end = evidence.end_rows(waiting.end_row)
     for_mutexes = np.flatnonzero(waiting.value == MUTEX)
+    ready = evidence.ready_of(blocked_by.thread[for_mutexes])
     begin_row = waiting.row[for_mutexes].astype(np.int64)
     wait_of, spans = overlaps(blocked_by.thread[for_mutexes], begin_row, end[for_mutexes],
                            ready.thread, ready.row, ready.end_row)  # fmt: skip
