@@ -14,7 +14,7 @@
     X(event_cells) X(raster) X(levels) X(calls) X(last_before) X(last_of) X(last_of_number) X(next_of_number)          \
     X(states) X(state_positions) X(rows_with) X(values_of) X(times_of) X(next_where) X(previous_same) X(numbered) X(positions)     \
     X(key_positions) X(nested) X(calls_of) X(share_index) X(shares) X(stack_tops)           \
-    X(draw_stack) X(hatch) X(protobuf) X(forms) X(print) X(scheduling) X(nesting) X(covered) X(window_sums) X(ranges) X(event_counts)           \
+    X(draw_stack) X(hatch) X(protobuf) X(forms) X(print) X(scheduling) X(nesting) X(left_open) X(covered) X(window_sums) X(ranges) X(event_counts)           \
     X(stream_groups) X(with_keys) X(deliver) X(text_kinds) X(same_rows) X(joined)
 
 #define DECLARED(NAME) extern const satview_pass satview_pass_##NAME;

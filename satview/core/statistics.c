@@ -51,6 +51,41 @@ PASS(nesting,
      U1(11))
 
 /*
+ * Write for each of 256 CPUs whether the nesting of its interrupts leaves something open: at the end, or for `most`
+ * events on end; not where no event leaves an interrupt.
+ *
+ * Returns 0; REFUSED if there is no such event.
+ */
+static int64_t satview_left_open(const uint16_t *code, const uint8_t *cpu, int64_t events, const int8_t *step,
+                                 const uint32_t *rows, int64_t requests, int64_t most, uint8_t *is_open)
+{
+    int64_t depth[CPU_NUMBERS] = {0}, inside[CPU_NUMBERS] = {0};
+    uint8_t leaves[CPU_NUMBERS] = {0};
+    memset(is_open, 0, CPU_NUMBERS);
+    for (int64_t k = 0; k < requests; k++) {
+        int8_t change;
+        uint8_t number;
+        if (rows[k] >= events)
+            return REFUSED;
+        change = step[code[rows[k]] & CODE_MASK];
+        number = cpu[rows[k]];
+        if (!change)
+            continue;
+        depth[number] = depth[number] + change > 0 ? depth[number] + change : 0;
+        inside[number] = depth[number] ? inside[number] + 1 : 0;
+        is_open[number] |= inside[number] >= most;
+        leaves[number] |= change < 0;
+    }
+    for (int c = 0; c < CPU_NUMBERS; c++)
+        is_open[c] = leaves[c] && (is_open[c] || depth[c] > 0);
+    return 0;
+}
+
+PASS(left_open,
+     "u2:n u1:n i1:32768 u4:r n u1:256",
+     U2(0), U1(1), COUNT(0), I1(2), U4(3), COUNT(3), NUMBER(4), U1(5))
+
+/*
  * Add to every window, or take from it, how long ago some edges are that come before its end, without those that come
  * before its beginning. edges, begins: ascending. Sums are relative to the first edge, as times may be near 2^63.
  */

@@ -57,6 +57,25 @@ def nesting(
     return columns
 
 
+def left_open(
+    code: NDArray[np.uint16], cpu: NDArray[np.uint8], step: NDArray[np.int8], rows: NDArray[np.uint32], most: int
+) -> NDArray[np.bool_]:
+    """Return the CPUs that are in interrupts at the end, or for many events on end, bool (256,).
+
+    None that never leaves an interrupt.
+
+    Args:
+        code: uint16 (events,).
+        cpu: uint8 (events,).
+        step: int8 (32768,), as of `nesting`.
+        rows: uint32 (k,), ascending, the events of class INT.
+        most: So many events on end are many.
+    """
+    is_open = np.empty(256, np.bool_)
+    call("left_open", code, cpu, step, np.ascontiguousarray(rows), most, is_open)
+    return is_open
+
+
 def covered(
     start: NDArray[np.int64], end: NDArray[np.int64], interval_start: NDArray[np.int64], interval_end: NDArray[np.int64]
 ) -> NDArray[np.int64]:

@@ -14,12 +14,13 @@ from satview.analysis.times.basis import Basis
 from satview.analysis.times.state_times import walk
 from satview.analysis.wait_graph import runs_and_overlaps
 from satview.base.time import TimeWindow
-from satview.core.statistics import window_sums
+from satview.core.statistics import left_open, window_sums
 from satview.events import wire
 from satview.events.spec import Release
-from satview.events.states import DEAD
+from satview.events.states import DEAD, STEP_OF_CODE
 from satview.formats.kev.reader import open_kev
 from satview.linkage.interrupts import nesting
+from satview.linkage.rows import rows_of_class
 from satview.store.losses import EVERY_CPU, losses
 from satview.store.time_ranges import TimeRanges
 from tests.analysis.test_why import made_of
@@ -39,6 +40,8 @@ def added_up(path):
     quarter = trace.window.length // 4
     middle = TimeWindow(trace.window.start + quarter, max(trace.window.end - quarter, trace.window.start + quarter + 1))
     found = [columns(nesting(trace, cpu)) for cpu in range(trace.cpu_count)]
+    events, rows = trace.events, rows_of_class(trace, wire.WireClass.INT)
+    found += [left_open(events.code, events.cpu, STEP_OF_CODE, rows, most).tolist() for most in (1, 2, 8)]
     found += [runs_and_overlaps(trace), columns(Basis(trace).runs), trust_in_load(Statistics(trace))]
     for window in (None, middle):
         statistics = Statistics(trace, window)

@@ -243,7 +243,7 @@ def _tables(
     threads, processes = thread_and_process_tables(
         named_by, payloads, rare[is_process], words[is_process], decoded.keys, dumped, count
     )
-    rows = decoded.state_rows[decoded.state_rows < count]
+    rows = decoded.state_rows if count == len(named_by) else decoded.state_rows[decoded.state_rows < count]
     return dumped, threads, processes, StateIndex(*group_rows(rows, events.thread, len(threads)))
 
 

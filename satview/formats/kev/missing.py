@@ -159,7 +159,8 @@ def open_interrupts(events: EventTable, known: Gaps, region: EventRegion, proble
     entries: list[int] = []
     of_threads: NDArray[np.intp] | None = None
     cpus = events.cpu[rows]
-    for cpu in np.flatnonzero(np.bincount(cpus)).tolist():
+    is_open = statistics.left_open(events.code, events.cpu, STEP_OF_CODE, rows, _MOST_WITHIN)
+    for cpu in np.flatnonzero(is_open).tolist() if not len(known) else np.unique(cpus).tolist():
         ends = np.sort(known[(known[:, 2] == EVERY_CPU) | (known[:, 2] == cpu), 1])
         own, part, step, depth, _ = statistics.nesting(
             events.code, events.cpu, events.time_cycles, STEP_OF_CODE, rows[cpus == cpu], cpu, ends

@@ -21,6 +21,20 @@ def nesting(code, cpu, time, step, rows, number, lost):
     return rows, parts, steps, np.array(depths, np.int64), np.array(stray, np.bool_)
 
 
+def left_open(code, cpu, step, rows, most):
+    """Return the CPUs that are in interrupts at the end, or for many events on end; none that never leaves one."""
+    is_open = np.zeros(256, np.bool_)
+    for number in np.unique(cpu[rows]).tolist():
+        depth, inside, longest, leaves = 0, 0, 0, False
+        for change in step[code[rows[cpu[rows] == number]]].tolist():
+            if change:
+                depth = max(0, depth + change)
+                inside = inside + 1 if depth else 0
+                longest, leaves = max(longest, inside), leaves or change < 0
+        is_open[number] = leaves and (longest >= most or depth > 0)
+    return is_open
+
+
 def covered(start, end, first, last):
     """Return how much of each interval the ranges cover."""
     total = np.append(0, np.cumsum(end - start))

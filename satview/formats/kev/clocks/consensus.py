@@ -163,6 +163,7 @@ class _Clock:
     doubt: NDArray[np.int64]
     ends: tuple[int, int] | None
     _times: tuple[NDArray[np.int64], NDArray[np.int64]] | None = None
+    _sorted_times: NDArray[np.int64] | None = None
     _silences: tuple[NDArray[np.int64], NDArray[np.int64]] | None = None
 
     @classmethod
@@ -253,7 +254,7 @@ class _Clock:
 
     def place(self, levels: NDArray[np.int64]) -> None:
         """Place its runs on other levels, int64 (runs,)."""
-        self.placed, self._times, self._silences = levels, None, None
+        self.placed, self._times, self._sorted_times, self._silences = levels, None, None, None
 
     def times(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return rows and corrected times of its TIME events and of its last event, int64 (n,) each.
@@ -263,6 +264,12 @@ class _Clock:
         if self._times is None:
             self._times = self._made_times()
         return self._times
+
+    def sorted_times(self) -> NDArray[np.int64]:
+        """Return the same times, ascending; cached as `times` are."""
+        if self._sorted_times is None:
+            self._sorted_times = np.sort(self.times()[1])
+        return self._sorted_times
 
     def silences(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return when it logs nothing for a rollover, as enough TIME events on each side prove, int64 (n,) each.
@@ -477,7 +484,6 @@ class Consensus:
     def verdicts(self) -> Verdicts:
         """Return what follows for the events."""
         verdicts = Verdicts()
-        self._sorted_times = {cpu: np.sort(clock.times()[1]) for cpu, clock in self.clocks.items()}
         for clock in self.clocks.values():
             _add_verdicts(verdicts, clock)
             if not self._surroundings.has_shared_buffers:
@@ -544,8 +550,9 @@ class Consensus:
         ends = clock.column("value")[runs] + shifts * ROLLOVER - SLACK
         begins = ends - steps[runs - 1] * ROLLOVER + 2 * SLACK
         is_alone = np.zeros(len(runs), np.bool_)
-        for cpu, times in self._sorted_times.items():
-            if cpu != clock.cpu:
+        for other in self.clocks.values() if len(runs) else ():
+            if other is not clock:
+                times = other.sorted_times()
                 is_alone |= np.searchsorted(times, begins, side="right") < np.searchsorted(times, ends)
         return list(zip(runs.tolist(), ends.tolist(), is_alone.tolist(), strict=True))
 
@@ -559,21 +566,26 @@ class Consensus:
             return False
         is_plain = bool(np.all(clock.placed == clock.level)) and bool(np.all(np.diff(clock.placed) >= 0))
         pauses = self._pauses(clock) if is_plain else []
+        if not pauses:
+            return False
         spans = [one.span() for one in (clock, *others)]
         (begin, end), begins, ends = spans[0], *zip(*spans[1:], strict=True)
         half = len(others) // 2
         is_within = begin >= sorted(begins)[half] - SLACK and end <= sorted(ends)[-1 - half] + SLACK
         is_shared = self._is_silence_of_others(clock, others)
-        return is_within and bool(pauses) and all(is_alone or is_shared[run - 1] for run, _, is_alone in pauses)
+        return is_within and all(is_alone or is_shared[run - 1] for run, _, is_alone in pauses)
 
     def _add_unproven(self, verdicts: Verdicts) -> None:
         """Note pauses of all CPUs that few TIME events before or after them prove."""
+        all_pauses = {cpu: self._pauses(clock) for cpu, clock in self.clocks.items()}
+        if not any(all_pauses.values()):
+            return
         times = np.sort(np.concatenate([clock.times()[1][: len(clock.times()[0]) - (clock.ends is not None)]
                                         for clock in self.clocks.values()]))  # fmt: skip
         for cpu, clock in self.clocks.items():
             bits = clock.ties()
             is_shared = self._is_silence_of_others(clock, [one for one in self.clocks.values() if one is not clock])
-            for run, end, is_alone in self._pauses(clock):
+            for run, end, is_alone in all_pauses[cpu]:
                 early = int(np.searchsorted(times, end))
                 ties = bits[run] >= _LONGEST_TIE and not clock.is_excused[run]
                 step = int(clock.placed[run] - clock.placed[run - 1])
