@@ -19,6 +19,7 @@ from satview.store.arguments import argument
 from satview.store.tables import UNKNOWN_THREAD
 from satview.store.trace import Trace
 
+_ANSWERS: Final = "links.answers"
 SEND: Final = wire.code(wire.WireClass.COMM, 0)  # rcvid, pid of the receiver
 RECEIPT: Final = wire.code(wire.WireClass.COMM, 2)  # rcvid, pid of the receiver: its own
 REPLY: Final = wire.code(wire.WireClass.COMM, 10)  # tid, pid of the client
@@ -58,7 +59,13 @@ def answers(trace: Trace) -> Pairs:
 
     Exact where the reply names the client that sent. In a trace without events of threads no event shows who sends;
     there the rcvid of the call that replies picks the one open message, which is inferred.
+
+    Computed at the first call and cached with the trace until `replies` are made of it.
     """
+    return trace.cached(_ANSWERS, _answers)
+
+
+def _answers(trace: Trace) -> Pairs:
     sends, given = _answers_by_client(trace)
     more_sends, more_given = _answers_by_number(trace)
     certainty = np.repeat((Certainty.EXACT, Certainty.INFERRED), (len(sends), len(more_sends)))
@@ -155,6 +162,7 @@ def _replies(trace: Trace) -> Pairs:
     sends, given, certainty = answers(trace)
     received = messages(trace).ends_of(sends)
     known = (received != NO_EVENT) & (received < given)
+    trace.forget(_ANSWERS)
     return pairs_of(received[known], given[known], certainty[known])
 
 

@@ -156,7 +156,7 @@ def _codes_ahead(trace: Trace) -> NDArray[np.bool_]:
     table[list(actors.INTERRUPTS)] = True  # which interrupt
     for name, number in call_numbers(trace.release).items():
         entry = code(WireClass.KER_CALL, number)
-        if name.startswith(("SYNC_", "INTERRUPT_")):  # what they wait for, which interrupt
+        if name.startswith(("SYNC_", "INTERRUPT_", "MSG_RECEIVE")):  # what they wait for, which interrupt
             table[[entry, entry | KER_64BIT]] = True
         if name.startswith("SYNC_MUTEX_"):  # whether they failed
             table[[entry | KER_EXIT_OFFSET, entry | KER_EXIT_OFFSET | KER_64BIT]] = True

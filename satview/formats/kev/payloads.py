@@ -95,10 +95,10 @@ class WordsAhead:
 
 def _read(slots: SlotSource, events: EventTable, fragments: Fragments, rows: NDArray[np.uint32]) -> _Words | None:
     """Return the words of some events; None if they are too many, or cannot be read."""
-    # Memory stays bounded whatever the length of the trace; the words are then read in pieces when they are needed.
-    if len(rows) * _MOST_SLOTS_EACH > _MOST_SLOTS:
-        return None
     counts = np.minimum(events.slot_count[rows], _MOST_SLOTS_EACH).astype(np.int64)
+    # Memory stays bounded whatever the length of the trace; the words are then read in pieces when they are needed.
+    if counts.sum() > _MOST_SLOTS:
+        return None
     start = np.append(0, np.cumsum(counts)).astype(np.uint32)
     slot_numbers = numbers_of(events.slot[rows], counts)
     apart, positions = _apart(rows, start, fragments)
