@@ -772,5 +772,4 @@ def _server(statistics: Statistics, pid: int) -> str:
         return "failed"
     if pid == 0:
         return "another node"
-    row = statistics.trace.processes.row(pid)
-    return statistics.trace.process_name(row) if row else f"pid {pid}"
+    return statistics.trace.name_of_pid(pid)

@@ -245,5 +245,4 @@ def _server_name(trace: Trace, links: Transactions, position: int) -> str:
         return "another node"
     if pid == _FAILED:
         return "nobody: the send failed"
-    row = trace.processes.row(pid)
-    return trace.process_name(row) if row is not None else f"pid {pid}"
+    return trace.name_of_pid(pid)

@@ -163,9 +163,20 @@ class ProcessTable:
         return len(self.pid)
 
     def row(self, pid: int) -> int | None:
-        """Return the row of a process, None if the trace does not know it."""
+        """Return the row of a process, None if the trace does not know it; of several with that number the newest."""
         rows = np.flatnonzero(self.pid == pid)
-        return int(rows[0]) if len(rows) else None
+        return int(rows[-1]) if len(rows) else None
+
+    def rows_of(self, pids: NDArray[np.integer]) -> NDArray[np.int64]:
+        """Return the rows of many processes as `row` does, int64 (n,); 0 where the trace does not know one.
+
+        Args:
+            pids: (n,), in any order.
+        """
+        order = np.argsort(self.pid, kind="stable")
+        known = self.pid[order].astype(np.int64)
+        position = np.maximum(np.searchsorted(known, pids, side="right") - 1, 0)
+        return np.where(known[position] == pids, order[position], 0)
 
 
 @dataclass(frozen=True, slots=True)

@@ -408,6 +408,11 @@ class Trace:
             return f"{name}[{pid}]" if with_pid and name in self.cached("trace.shared_names", _shared_names) else name
         return f"pid {pid}" if process else "unknown"
 
+    def name_of_pid(self, pid: int) -> str:
+        """Return a label for a process by its number, as `process_name`; `pid N` where the trace does not know it."""
+        row = self.processes.row(pid)
+        return self.process_name(row) if row is not None else f"pid {pid}"
+
     def process_name_source(self, process: int) -> str:
         """Return `name from pidin` of a process row whose name is not from the trace; else empty."""
         return "name from pidin" if self.pidin is not None and process in self.pidin.process_rows else ""

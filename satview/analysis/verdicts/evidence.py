@@ -205,8 +205,7 @@ class Evidence:
 
     def process_of(self, pid: int) -> str:
         """Return what a process is called by its pid."""
-        rows = np.flatnonzero(self.trace.processes.pid == pid)
-        return self.trace.process_name(int(rows[-1])) if len(rows) else f"pid {pid}"
+        return self.trace.name_of_pid(pid)
 
     def length(self, cycles: int) -> str:
         """Return a length in cycles for people."""

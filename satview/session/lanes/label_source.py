@@ -236,13 +236,9 @@ class IntervalLabels:
             wait = int(order[position[i]])
             # In SEND nobody has received the message yet: its process may.
             thread, pid = int(known.thread[wait]), int(known.pid[wait])
-            name = trace.thread_name(thread) if thread > 0 else self._process_name(pid) if pid > 0 else ""
+            name = trace.thread_name(thread) if thread > 0 else trace.name_of_pid(pid) if pid > 0 else ""
             texts[i] = f"\N{RIGHTWARDS ARROW} {name}" if name else ""
         return texts
-
-    def _process_name(self, pid: int) -> str:
-        rows = np.flatnonzero(self._trace.processes.pid == pid)
-        return self._trace.process_name(int(rows[-1])) if len(rows) else f"pid {pid}"
 
 
 def priority_text(now: int, own: int) -> str:

@@ -65,7 +65,7 @@ def handlers(trace: Trace, lane_class: LaneClass, _user: UserLanes) -> list[Foun
     table = link_table(trace, LinkKind.HANDLER)
     known = table.to_row != OPEN
     begin, over = table.from_row[known], table.to_row[known]
-    process = _processes(trace, argument(trace, begin, "pid")[0])
+    process = trace.processes.rows_of(argument(trace, begin, "pid")[0])
     lanes = [_spans(trace, lane_class, begin, over, trace.events.cpu[begin], hues(process))]
     rows = rows_of_codes(trace, _DELIVERY)
     if len(rows):
@@ -172,16 +172,8 @@ def _owners(trace: Trace, rows: Rows, owner_kind: Owner) -> NDArray[np.integer]:
     if owner_kind is Owner.THREAD:
         return trace.events.thread[rows]
     pid, known = argument(trace, rows, "pid")
-    named = np.where(known, _processes(trace, pid), 0)
+    named = np.where(known, trace.processes.rows_of(pid), 0)
     return np.where(named > 0, named, trace.threads.process[trace.events.thread[rows]])
-
-
-def _processes(trace: Trace, pids: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the rows of processes by number, 0 where the trace does not know one; of several the newest."""
-    order = np.argsort(trace.processes.pid, kind="stable")
-    known = trace.processes.pid[order].astype(np.int64)
-    position = np.maximum(np.searchsorted(known, pids, side="right") - 1, 0)
-    return np.where(known[position] == pids, order[position], 0)
 
 
 def _parts(trace: Trace, rows: Rows, owner: NDArray[np.integer]) -> NDArray[np.intp]:

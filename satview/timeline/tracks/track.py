@@ -233,7 +233,8 @@ def _values(trace: Trace, event: int, names: frozenset[str]) -> dict[str, str]:
             if argument.name == "timer_id":
                 values["timer"] = "timeout" if argument.value in _TIMEOUT else f"timer {argument.value!r}"
         if "process" in names:
-            values["process"] = _process_name(trace, event, pid)
+            process = trace.processes.row(pid) or int(trace.threads.process[trace.events.thread[event]])
+            values["process"] = trace.process_name(process)
     return values
 
 
@@ -242,13 +243,6 @@ def _short(value: int | str | bytes, text: str) -> str:
     if isinstance(value, int) and text.startswith("0x"):
         return f"{value:#x}" if value > 9 else f"{value}"
     return value if isinstance(value, str) else text
-
-
-def _process_name(trace: Trace, event: int, pid: int) -> str:
-    rows = np.flatnonzero(trace.processes.pid == pid)
-    if pid >= 0 and len(rows):
-        return trace.process_name(int(rows[-1]))
-    return trace.process_name(int(trace.threads.process[trace.events.thread[event]]))
 
 
 def tracks_of(lane_class: LaneClass, drawn: Found) -> Iterator[Track]:
