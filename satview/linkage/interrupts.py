@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from satview.core import links, statistics
 from satview.events import wire
 from satview.events.states import STEP_OF_CODE
-from satview.linkage.rows import by_cpu, depth_within, nested_pairs, rows_of_class, stable_order
+from satview.linkage.rows import by_cpu, depth_within, nested_pairs, rows_of_class, rows_where, stable_order
 from satview.linkage.whole import is_whole_on, part_of
 from satview.store.losses import losses, losses_of
 from satview.store.time_ranges import TimeRanges
@@ -66,7 +66,7 @@ def interrupts(trace: Trace) -> tuple[_Rows, _Rows]:
     """
     if len(losses(trace)):
         return _on_every_cpu(trace, (_interrupts, _handlers))
-    rows = rows_of_class(trace, wire.WireClass.INT)
+    rows = rows_where(trace, _STEP_OF_CODE != 0)  # not kept: nobody else needs them where nothing is lost
     return links.nested(trace.events.code, trace.events.cpu, _STEP_OF_CODE, rows)
 
 

@@ -27,6 +27,7 @@ from satview.timeline.state_lanes import run_slices
 _Ints = NDArray[np.int64]
 _MOST_EVENTS: Final = 24  # rows of evidence of one verdict
 _STATES_AT_ONCE: Final = 1 << 18
+_SLICES_AT_FIRST: Final = 1 << 10  # that are looked at for one of each CPU
 MOST_NAMED: Final = 3
 """Threads or interrupts that a sentence names; it says how many more there are."""
 
@@ -168,10 +169,8 @@ class Evidence:
         return run_slices(self.trace)
 
     @cached_property
-    def slices_by_cpu(self) -> dict[int, NDArray[np.uint32]]:
-        """Which of `slices` are on each CPU that has any, ascending."""
-        cpu = self.trace.events.cpu[self.slices[0]]
-        return {number: np.flatnonzero(cpu == number).astype(np.uint32) for number in np.unique(cpu).tolist()}
+    def _cpus_with_slices(self) -> int:
+        return int(np.count_nonzero(np.bincount(self.trace.events.cpu[self.slices[0]])))
 
     def slices_in(self, span: tuple[int, int]) -> NDArray[np.intp]:
         """Return which of `slices` have a part in a span of time, (k,), without looking at the others.
@@ -181,11 +180,19 @@ class Evidence:
         """
         rows = np.searchsorted(self.trace.events.time_cycles, span).astype(np.uint32)
         begin, stop = np.searchsorted(self.slices[0], rows).astype(np.uint32)
-        # The one that is under way when the span begins is the last before it on its CPU.
-        before = [of_cpu[position - 1] for of_cpu in self.slices_by_cpu.values()
-                  if (position := int(np.searchsorted(of_cpu, begin)))]  # fmt: skip
-        slices = np.concatenate((np.array(before, np.intp), np.arange(begin, stop)))
+        slices = np.concatenate((self._last_slices_before(int(begin)), np.arange(begin, stop)))
         return np.asarray(slices[self.slices[1][slices] > span[0]])
+
+    def _last_slices_before(self, position: int) -> NDArray[np.intp]:
+        """Return the last of `slices` before a position on each CPU, ascending: they may be under way there."""
+        count = _SLICES_AT_FIRST
+        while True:
+            start = max(0, position - count)
+            cpu = self.trace.events.cpu[self.slices[0][start:position]]
+            _, back = np.unique(cpu[::-1], return_index=True)
+            if start == 0 or len(back) == self._cpus_with_slices:
+                return np.sort(position - 1 - back)
+            count *= 8
 
     def end_rows(self, rows: Rows) -> _Ints:
         """Return rows with the number of events instead of `OPEN`, int64, same shape."""

@@ -377,9 +377,9 @@ def ping_pongs(evidence: Evidence, limits: Limits) -> list[Verdict]:
     rows, ends = evidence.slices
     window, longest = limits.cycles("window_ms"), limits.cycles("slice_us")
     verdicts = []
-    for cpu, slices in evidence.slices_by_cpu.items():
-        if cpu >= trace.cpu_count:  # of damaged slots
-            continue
+    cpus = trace.events.cpu[rows]
+    for cpu in range(trace.cpu_count):  # damaged slots name others
+        slices = np.flatnonzero(cpus == cpu)
         slice_rows, end = rows[slices], ends[slices]
         start, thread = trace.events.time_cycles[slice_rows], trace.events.thread[slice_rows].astype(np.int64)
         is_short = (end - start <= longest) & ~evidence.is_idle[thread] & (thread != 0)
