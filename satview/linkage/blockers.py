@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from satview.events.states import STATE_BY_NAME
 from satview.linkage.messages import messages
-from satview.linkage.mutexes import MUTEX, Mutexes, entries_of, holds, mutexes
+from satview.linkage.mutexes import MUTEX, Mutexes, codes_of_entries, holds, mutexes
 from satview.linkage.rows import comm_words, stable_order, thread_rows
 from satview.linkage.table import NO_EVENT, OPEN, Certainty
 from satview.linkage.waits import Waits, waits
@@ -239,7 +239,7 @@ def _who_let_in(trace: Trace, all_waits: Waits, wait: NDArray[np.intp]) -> _Ints
     link = woken.ended_by(all_waits.end_row[wait])
     known = np.flatnonzero(link >= 0)
     cause = woken.from_row[link[known]]
-    is_lock = np.isin(cause, entries_of(trace, "SYNC_RWLOCK", "SYNC_MUTEX_UNLOCK"))
+    is_lock = np.isin(trace.events.code[cause], codes_of_entries(trace, "SYNC_RWLOCK", "SYNC_MUTEX_UNLOCK"))
     known, cause = known[is_lock], cause[is_lock]
     who = trace.events.thread[cause].astype(np.int64)
     # The newest wait of that thread for the same lock before its call.

@@ -84,10 +84,15 @@ def holds(trace: Trace) -> LinkTable:
 
 def entries_of(trace: Trace, *names: str) -> NDArray[np.uint32]:
     """Return the entries of some kernel calls by name, uint32, ascending; none of those that the release lacks."""
-    numbers = call_numbers(trace.release)
-    codes = [wire.code(wire.WireClass.KER_CALL, numbers[name] | form)
-             for name in names if name in numbers for form in (0, wire.KER_64BIT)]  # fmt: skip
+    codes = codes_of_entries(trace, *names)
     return rows_of_codes(trace, *codes) if codes else np.empty(0, np.uint32)
+
+
+def codes_of_entries(trace: Trace, *names: str) -> list[int]:
+    """Return the codes of the events that enter some kernel calls; none of those that the release lacks."""
+    numbers = call_numbers(trace.release)
+    return [wire.code(wire.WireClass.KER_CALL, numbers[name] | form)
+            for name in names if name in numbers for form in (0, wire.KER_64BIT)]  # fmt: skip
 
 
 def _mutexes(trace: Trace) -> Mutexes:
