@@ -108,6 +108,23 @@ def test_two_cpus_run_two_threads_and_the_third_waits() -> None:
     assert share_ms(kernel, 2) < 1
 
 
+def test_threads_that_one_tick_wakes_run_at_once_where_cpus_are_idle() -> None:
+    """All three ran on the CPU that takes the tick, and count on it; it can have one of them only."""
+
+    def sleeper() -> Program:
+        yield ThreadRunmask(0b0001)
+        yield Compute(100_000)
+        yield ThreadRunmask(0b1111)
+        yield Sleep(10 * MS)
+        yield Compute(2 * MS)
+
+    kernel = simulate(*(with_priority(10 + i, sleeper) for i in range(3)), cpus=4)
+    runs = [run for run in kernel.machine.truth.runs if run.thread[0] == 2 and run.thread[1] > 1]
+    begins_ms = sorted(run.start * 1000 / kernel.target.cycles_per_s for run in runs)[-3:]
+    assert begins_ms[2] - begins_ms[0] < 0.05
+    assert [share_ms(kernel, tid) for tid in (2, 3, 4)] == pytest.approx([2.1] * 3, abs=0.1)
+
+
 def test_runmask_keeps_a_thread_on_its_cpu() -> None:
     def bound() -> Program:
         yield ThreadRunmask(0b10)

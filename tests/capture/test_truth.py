@@ -201,7 +201,7 @@ def test_a_lossy_capture_shows_nothing_but_the_truth(tmp_path: Path) -> None:
 def test_a_ring_capture_keeps_the_newest(release: Release, tmp_path: Path) -> None:
     options = LoggerOptions(iterations=0, kernel_buffers=4, is_ring=True)
     result = run(
-        Capture("automotive", seed=4, release=release, duration_ns=400 * 10**6, lead_in_ns=0, options=options),
+        Capture("automotive", seed=5, release=release, duration_ns=400 * 10**6, lead_in_ns=0, options=options),
         tmp_path / "ring.kev",
     )
     trace = open_kev(tmp_path / "ring.kev")

@@ -37,10 +37,10 @@ def test_changes_leave_the_given_programs_alone(servers: Programs) -> None:
 
 
 def test_each_wait_of_a_thread_becomes_a_step(car: Programs) -> None:
-    """The driver waits for a block and sleeps while the medium works: 10 times in this trace, and then waits."""
+    """The driver waits for a block and sleeps while the medium works: 11 times in this trace, and then waits."""
     (completion,) = (thread for thread in car.threads if thread.name == "completion")
-    assert sum(isinstance(step, Sleep) for step in completion.steps) == 10
-    assert sum(isinstance(step, Await) for step in completion.steps) == 11
+    assert sum(isinstance(step, Sleep) for step in completion.steps) == 11
+    assert sum(isinstance(step, Await) for step in completion.steps) == 12
 
 
 def test_a_pool_gets_and_loses_threads(servers: Programs) -> None:

@@ -137,6 +137,10 @@ class ReadyQueue:
         if not queue:
             self._bits &= ~(1 << thread.priority)
 
+    def waiting(self) -> list[Thread]:
+        """Return all of them but idle threads, the most urgent first."""
+        return [thread for queue in reversed(self._queues) for thread in queue if not thread.is_idle]
+
     def best(self, cpu: int, partitions: PartitionScheduler | None = None, above: int = -1) -> Thread | None:
         """Return the thread that should have a CPU next, None if none above a priority may run there."""
         bits = self._bits >> (above + 1) << (above + 1)
@@ -174,6 +178,13 @@ class Scheduler:
 
     def dispatch(self, cpu: Cpu) -> None:
         """Switch a CPU to the thread that is due there, if that is not the one it has."""
+        expected, cpu.expected = cpu.expected, 0
+        self._switch(cpu)
+        if expected > 1:  # it has taken one of them
+            for thread in self.ready.waiting():
+                self._find_cpu(cpu, thread)
+
+    def _switch(self, cpu: Cpu) -> None:
         kernel, old = self.kernel, cpu.thread
         best = self._choose(cpu)
         handed, cpu.handoff = cpu.handoff, None
@@ -237,6 +248,7 @@ class Scheduler:
     def _find_cpu(self, here: Cpu, thread: Thread) -> None:
         """Interrupt another CPU that does something less urgent, unless this one will take the thread itself."""
         if here.thread is None and thread.runmask >> here.index & 1 and here.handoff is None:
+            here.expected += 1
             return
         best, best_key = None, (thread.priority, True)
         for cpu in self.kernel.cpus:
@@ -248,7 +260,9 @@ class Scheduler:
             key = (max(running, cpu.claimed), cpu.index != thread.last_cpu)
             if key < best_key:
                 best, best_key = cpu, key
-        if best is not None and best is not here and best_key[0] < thread.priority:
+        if best is here:
+            here.expected += 1
+        elif best is not None and best_key[0] < thread.priority:
             self.kernel.send_ipi(best, thread.priority)
 
     def set_priority(self, cpu: Cpu, thread: Thread, priority: int) -> None:

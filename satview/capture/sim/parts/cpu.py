@@ -14,9 +14,21 @@ class Cpu:
         token: Outdates continue events of earlier spans of user code.
         handoff: Thread to switch to without a detour over the ready queue.
         claimed: Priority promised to a thread that was sent here; -1 = none.
+        expected: How many threads that became ready here count on its next switch; it takes one of them.
     """
 
-    __slots__ = ("claimed", "handoff", "idle", "index", "ipi_pending", "is_yielding", "thread", "token", "until")
+    __slots__ = (
+        "claimed",
+        "expected",
+        "handoff",
+        "idle",
+        "index",
+        "ipi_pending",
+        "is_yielding",
+        "thread",
+        "token",
+        "until",
+    )
 
     def __init__(self, index: int) -> None:
         self.index = index
@@ -27,4 +39,5 @@ class Cpu:
         self.handoff: Thread | None = None
         self.is_yielding = False
         self.claimed = -1
+        self.expected = 0
         self.ipi_pending = False
