@@ -137,7 +137,8 @@ def test_nothing_is_read_any_more_behind_reading_ahead(payloads):
 def test_more_words_than_memory_holds_are_not_read_ahead(payloads, monkeypatch):
     assert (module._MOST_SLOTS_EACH, 8 * module._MOST_SLOTS) == (3, 256 << 20)
     rows = np.arange(8, dtype=np.uint32)
-    for most, is_read in ((24, True), (23, False)):
+    slot_count = int(np.minimum(payloads._events.slot_count[rows], module._MOST_SLOTS_EACH).sum())
+    for most, is_read in ((slot_count, True), (slot_count - 1, False)):
         monkeypatch.setattr(module, "_MOST_SLOTS", most)
         with payloads.reading_ahead(rows):
             assert (payloads._ahead.halves(rows, 0) is not None) == is_read

@@ -42,13 +42,16 @@ def slots_of(file: SourceFile, offset: int, byte_order: str, problems: Problems)
     tail = max(offset, file.size - _CHUNK_BYTES)
     if not (file.size - offset) % SLOT_BYTES:
         return in_a_row
-    heads = list(_buffer_heads(file, tail, file.size, byte_order))
+    heads = _outside_buffers(_buffer_heads(file, tail, file.size, byte_order))
     if not heads or not (heads[-1] - offset) % SLOT_BYTES:
         return in_a_row
     runs = [(offset, offset)]  # where slots begin, and the last buffer of these slots
-    for head in _buffer_heads(file, offset, file.size, byte_order):
+    heads = _outside_buffers(_buffer_heads(file, offset, file.size, byte_order))
+    for head, following in zip(heads, [*heads[1:], heads[-1]], strict=True):
         start, last = runs[-1]
         if (head - start) % SLOT_BYTES:
+            if not (following - start) % SLOT_BYTES:
+                continue  # the next buffer lies as before: these are bytes of a payload that look like one
             cut, begin = _border(file, max(last, head - _LONGEST_BUFFER // SLOT_BYTES * SLOT_BYTES), head, byte_order)
             # A slot of the run before begins there, or it would not be whole.
             cut -= (cut - start) % SLOT_BYTES
@@ -62,15 +65,27 @@ def slots_of(file: SourceFile, offset: int, byte_order: str, problems: Problems)
     return ScatteredSlots(file, offsets, (ends - offsets) // SLOT_BYTES, byte_order)
 
 
-def _buffer_heads(file: SourceFile, start: int, end: int, byte_order: str) -> Iterator[int]:
-    """Yield the offsets of the BUFFER slots between two offsets, wherever they lie."""
+def _outside_buffers(heads: Iterator[tuple[int, int]]) -> list[int]:
+    """Return the offsets of BUFFER slots, but for what looks like one within a buffer whose end another one shows."""
+    buffers, offsets, over = list(heads), list[int](), 0
+    starts = {start for start, _ in buffers}
+    for start, end in buffers:
+        if start >= over:
+            offsets.append(start)
+            over = end if end in starts else over
+    return offsets
+
+
+def _buffer_heads(file: SourceFile, start: int, end: int, byte_order: str) -> Iterator[tuple[int, int]]:
+    """Yield the offset of each BUFFER slot between two offsets, wherever it lies, and where it says that it ends."""
     for chunk_offset in range(start, end, _CHUNK_BYTES):
         data = file.bytes_at(min(_CHUNK_BYTES + 2 * SLOT_BYTES - 1, end - chunk_offset), chunk_offset)
         for match in _HEADS[byte_order].finditer(data):
             position = match.start()
             stamps = [data[offset : offset + 4] for offset in (position + 4, position + SLOT_BYTES + 4)]
             if position < _CHUNK_BYTES and stamps[0] == stamps[1] and len(stamps[1]) == 4:
-                yield chunk_offset + position
+                slots = int(_words(data, position, 1, byte_order)[0, 3])  # 0 in rings and before 6.6
+                yield chunk_offset + position, chunk_offset + position + slots * SLOT_BYTES
 
 
 def _border(file: SourceFile, last: int, head: int, byte_order: str) -> tuple[int, int]:
