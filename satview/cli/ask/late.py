@@ -12,7 +12,7 @@ import numpy as np
 from satview.analysis.schedulability import ASSUMPTIONS
 from satview.analysis.timing import Timing, read_timing
 from satview.answers.late import late
-from satview.answers.schedulability import schedulability
+from satview.answers.schedulability import Replayed, schedulability
 from satview.answers.table import Table
 from satview.base.errors import UsageError
 from satview.base.process import COST_DATA, FINE
@@ -58,8 +58,11 @@ def add_parser(subparsers: Any) -> None:
     add(
         "--schedulability",
         action="store_true",
-        help="how late each may be at most, by response-time analysis: only this table, and what it assumes",
+        help="how late each may be at most, by response-time analysis, beside what was measured and what the replay of "
+        "`satview whatif` gives: only this table, and what it assumes",
     )
+    add("--no-replay", dest="replays", action="store_false",
+        help="leave the replay out of --schedulability: it takes 20 s for a million events")  # fmt: skip
     add("--table", choices=_TABLES, help="only this table (with --format csv: default activities)")
     add("--format", choices=FORMATS, default="table", help="(default %(default)s)")
     add_user_events(parser.add_argument)
@@ -127,8 +130,24 @@ def _print_bounds(args: argparse.Namespace, trace: Trace, timing: Mapping[str, T
         raise UsageError(
             "--schedulability is a table of its own, of one trace: leave out --table, --against and --with"
         )
+    replayed, fit = None, list[str]()
+    if args.replays:
+        with working(working_on("replaying", trace.path)):
+            replayed, fit = _replayed(trace, timing)
     with working(working_on("analysing the responses of", trace.path)):
-        bounds = schedulability(trace, timing, args.activity)
-    print_table(bounds, args.format, "schedulability", more={"assumptions": list(ASSUMPTIONS)})
+        bounds = schedulability(trace, timing, args.activity, replayed)
+    print_table(bounds, args.format, "schedulability", fit, more={"assumptions": list(ASSUMPTIONS), "fit": fit})
     if args.format == "table":
         print("", *(f"Assumed: {line}" for line in ASSUMPTIONS), sep="\n")
+
+
+def _replayed(trace: Trace, timing: Mapping[str, Timing] | None) -> tuple[Replayed, list[str]]:
+    """Return what the unchanged replay of a trace gives, and in words how far that is off."""
+    from satview.whatif.prediction import basis_of  # brings the simulated kernel: 0.3 s, needed by this option only
+
+    try:
+        fit = basis_of(trace, timing).fit
+    except UsageError as error:
+        return Replayed({}, str(error)), []
+    longest_ns = {one.recorded.name: one.replayed.longest_ns for one in fit.activities.values() if one.replayed}
+    return Replayed(longest_ns), fit.sentences()
