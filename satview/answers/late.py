@@ -29,7 +29,11 @@ from satview.analysis.times.occurrences import Histogram, histogram
 from satview.analysis.timing import Timing, bound_cycles
 from satview.answers.frames import Texts
 from satview.answers.late_comparison import (
+    CAUSES,
+    COMPARISON,
     MOST_COMPARED,
+    OF_ACTIVITY,
+    PATHS,
     Compared,
     Sample,
     compared,
@@ -38,7 +42,7 @@ from satview.answers.late_comparison import (
     split,
     thinned,
 )
-from satview.answers.table import Column, Kind, Known, Question, Table
+from satview.answers.table import Column, Kind, Known, Question, Table, below_each_other
 from satview.base.threads import Begun
 from satview.base.time_text import format_duration, format_moment
 from satview.linkage.blockers import blockers
@@ -433,6 +437,15 @@ class Late:
                       for chosen in (slow_order, fast_order))  # fmt: skip
         return compared(slow, fast, self._cannot_tell)
 
+    def every_comparison(self) -> Compared:
+        """Return what slow instances of each activity have that its fast ones have not; a column names the activity."""
+        by_name = {activity.name: self.compared(number) for number, activity in enumerate(self.found.activities)}
+        by_name = by_name or {"": compared([Sample(self.trace, self.found.instances)], [], self._cannot_tell)}
+        return Compared(*(
+            below_each_other(question, OF_ACTIVITY, {name: getattr(entry, column) for name, entry in by_name.items()})
+            for question, column in ((COMPARISON, "times"), (CAUSES, "causes"), (PATHS, "paths"))
+        ))  # fmt: skip
+
     def _done(self, name: str) -> _Ints:
         """Return the instances of an activity that are known and done."""
         instances = self.found.instances
@@ -538,7 +551,7 @@ def _make_links(trace: Trace) -> None:
         cpu_timeline(trace, cpu)
 
 
-def blame_table(trace: Trace) -> Table:
-    """Return where the time of the worst instances of a trace went, a hundred of them."""
-    answers = late(trace)
+def blame_table(trace: Trace, timing: Mapping[str, Timing] | None = None) -> Table:
+    """Return where the time of the worst instances of a trace went, a hundred of them; arguments as of `late`."""
+    answers = late(trace, timing)
     return answers.blame(answers.worst(count=_SQL_INSTANCES))

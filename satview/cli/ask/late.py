@@ -22,7 +22,7 @@ from satview.cli.shared.progress import open_trace, working, working_on
 from satview.cli.shared.table_output import FORMATS, print_table
 from satview.store.trace import Trace
 
-_TABLES = ("activities", "chains", "instances", "blame", "slow-against-fast", "more-in-slow")
+_TABLES = ("activities", "chains", "instances", "blame", "slow-against-fast", "more-in-slow", "slow-paths")
 _MOST_FILES = 64
 _EPILOG = """\
 Activities are learned: what pulses, messages, interrupts or the end of a sleep begin at least 3 times. What comes
@@ -98,7 +98,8 @@ def run(args: argparse.Namespace) -> int:
                   "blame": parts.unfolded()}  # fmt: skip
         if activity is not None:
             differences = answers.compared(activity, *([late(other, timing) for other in some] for some in traces))
-            tables |= {"slow-against-fast": differences.times, "more-in-slow": differences.causes}
+            tables |= {"slow-against-fast": differences.times, "more-in-slow": differences.causes,
+                       "slow-paths": differences.paths}  # fmt: skip
     _print(args, trace, tables, says)
     return COST_DATA if any(one.problems.cost_data for one in (trace, *traces[0], *traces[1])) else FINE
 
@@ -120,8 +121,8 @@ def _print(args: argparse.Namespace, trace: Trace, tables: Mapping[str, Table], 
         print_table(tables["chains"], "table", "chains")
     for words in says:
         print(f"\n{visible_line(words)}")
-    for name in ("blame", "slow-against-fast", "more-in-slow"):
-        if "slow-against-fast" in tables and (name != "more-in-slow" or len(tables[name])):
+    for name in ("blame", "slow-against-fast", "more-in-slow", "slow-paths"):
+        if "slow-against-fast" in tables and (name in ("blame", "slow-against-fast") or len(tables[name])):
             print_table(tables[name], "table", name)
 
 
