@@ -6,9 +6,9 @@ errors. Threads, calls and servers of different traces are matched by name.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final
+from typing import Final, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,7 +49,8 @@ COMPARISON: Final = Question(
         _WHOM,
         Column("what", Kind.TEXT, "which interrupt, lock, or state", "What"),
         Column("explains", Kind.DURATION, "mean of the slow ones less that of the fast ones", "Explains"),
-        Column("share", Kind.SHARE, "of what slow ones take longer", "Share", sql=""),
+        Column("share", Kind.SHARE, "of what slow ones take longer; none if they do not", "Share", sql="",
+               is_nullable=True),
         Column("slow", Kind.DURATION, "mean of the slow ones", "Slow"),
         Column("fast", Kind.DURATION, "mean of the fast ones", "Fast"),
         Column("in_slow", Kind.COUNT, "slow ones that have any of it", "In slow"),
@@ -115,6 +116,17 @@ class Sample:
 
     trace: Trace
     instances: Instances
+
+
+class Measured(Protocol):
+    """Instances of one activity of one trace, which need not be open yet."""
+
+    @property
+    def response_s(self) -> NDArray[np.float64]:
+        """How long each took, float64 (n,)."""
+
+    def sample(self, chosen: _Ints) -> Sample:
+        """Return some of them, int64 (k,) positions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,8 +214,8 @@ class _Pool:
             value = np.where(np.isin(kind, (Blame.LOCK, Blame.MESSAGE)), -1, value)  # addresses and pids of one run
         self.interval.append(parts.interval[top] + self.count)
         self.key.append(np.stack((kind, thread, value)))
-        self.cycles.append(parts.cycles[top])
-        self.responses.append(chosen.response_cycles)
+        self.cycles.append(self._on_own_clock(sample.trace, parts.cycles[top]))
+        self.responses.append(self._on_own_clock(sample.trace, chosen.response_cycles))
         is_own = sample.trace is self.trace
         self.start_row.append(np.where(is_own, chosen.start_row, -1))
         for rows, what in _happenings(sample.trace, np.unique(chosen.thread)):
@@ -214,8 +226,13 @@ class _Pool:
         for way, instance, cycles in (self._waits(sample.trace, parts), self._calls(sample.trace, chosen)):
             self.way.append(way)
             self.way_instance.append(instance + self.count)
-            self.way_cycles.append(cycles)
+            self.way_cycles.append(self._on_own_clock(sample.trace, cycles))
         self.count += count
+
+    def _on_own_clock(self, trace: Trace, cycles: _Ints) -> _Ints:
+        """Return lengths of a trace in cycles of the clock of the tables."""
+        rate, own_rate = trace.clock.cycles_per_s, self.trace.clock.cycles_per_s
+        return cycles if rate == own_rate else np.rint(cycles * (own_rate / rate)).astype(np.int64)
 
     def _waits(self, trace: Trace, parts: Shares) -> tuple[_Ints, _Ints, _Ints]:
         """Return the way of each part that others spend while an instance waits, its instance, and its cycles."""
@@ -303,26 +320,25 @@ def _within(trace: Trace, instances: Instances, rows: _Ints) -> tuple[_Ints, _In
     return np.repeat(np.arange(len(instances)), count), order[numbers_of(low, count)]
 
 
-def compared(slow: Sequence[Sample], fast: Sequence[Sample], cannot_tell: str = "", note: str = "") -> Compared:
+def compared(
+    trace: Trace, samples: Iterable[tuple[Sample, bool]], *, is_by_name: bool, cannot_tell: str = "", note: str = ""
+) -> Compared:
     """Return what slow instances have that fast ones have not.
 
     Args:
-        slow: The slow ones, by trace; the first one's trace is that of the tables.
-        fast: The fast ones, by trace.
+        trace: That of the tables, whose clock they have.
+        samples: Some instances each, and whether they are slow ones; used one after the other, so that the traces of
+            many need not be open at once.
+        is_by_name: They are of several traces: what these call alike is the same.
         cannot_tell: What else the tables say they cannot tell.
         note: Which instances are compared; empty = the slowest tenth against the faster half.
     """
-    trace = slow[0].trace
-    is_by_name = any(sample.trace is not trace for sample in (*slow, *fast))
-    names = {"": 0}
-    ways = dict[str, int]()
-    pools = _Pool(names, ways, trace, is_by_name), _Pool(names, ways, trace, is_by_name)
-    for pool, samples in zip(pools, (slow, fast), strict=True):
-        for sample in samples:
-            pool.add(sample)
-    left_out = sum(pool.left_out for pool in pools)
-    wanted = sum(len(sample.instances) for sample in (*slow, *fast))
-    if left_out:
+    names, ways, wanted = {"": 0}, dict[str, int](), 0
+    slow, fast = pools = _Pool(names, ways, trace, is_by_name), _Pool(names, ways, trace, is_by_name)
+    for sample, is_slow in samples:
+        wanted += len(sample.instances)
+        (slow if is_slow else fast).add(sample)
+    if left_out := slow.left_out + fast.left_out:
         missing = f"only {wanted - left_out:,} of {wanted:,} instances are compared: others are too long"
         cannot_tell = "\n".join(filter(None, (cannot_tell, missing)))
     return Compared(_times(trace, pools, cannot_tell, note), _causes(trace, pools, note),
@@ -358,11 +374,11 @@ class _Longer:
             order = order[:0]
         error = np.maximum(np.sqrt(in_slow.error + in_fast.error), 1)
         responses = [_joined(pool.responses) for pool in pools]
-        whole = responses[0].mean() - responses[1].mean() if all(map(len, responses)) else 1.0
+        whole = float(responses[0].mean() - responses[1].mean()) if all(map(len, responses)) else 0.0
         sort, instance, cycles = parts[0]
         return cls(order, {
             "explains": longer[order].astype(np.int64),
-            "share": longer[order] / max(1.0, float(whole)),
+            "share": longer[order] / whole if whole >= 1 else np.full(len(order), -1.0),
             "slow": in_slow.mean[order].astype(np.int64),
             "fast": in_fast.mean[order].astype(np.int64),
             "in_slow": in_slow.times[order],

@@ -230,3 +230,24 @@ def test_sql_follows_the_file_of_timing(tmp_path: Path) -> None:
     assert trace.sql(query).rows() == [(10_000, 0)]
     assert trace.sql(query, timing={"control": Timing(deadline="5us")}).rows() == [(5_000, 3)]
     assert trace.sql(query).rows() == [(10_000, 0)]
+
+
+def test_traces_with_other_clocks_are_compared_by_time(tmp_path: Path) -> None:
+    """The clock of the slow trace is half as fast: the same cycles take 2,200 ns instead of 1,100."""
+    (tmp_path / "slow").mkdir()
+    build = rounds_of_a_loop(40, ())
+    build.rate = 500_000_000
+    slow, fast = late(build.open(tmp_path / "slow")), late(loop(tmp_path / "fast", ()))
+    rows = slow.compared(0, against=[fast]).times.records()
+    assert [(row["part"], row["explains_ns"], row["slow_ns"], row["fast_ns"]) for row in rows] == [
+        ("own work", 1_000, 2_000, 1_000), ("preempted", 100, 200, 100)]  # fmt: skip
+    slowest = fast.compared(0, others=[slow]).times.records()
+    assert [(row["part"], row["explains_ns"]) for row in slowest] == [("own work", 1_000), ("preempted", 100)]
+
+
+def test_a_share_of_nothing_is_none(tmp_path: Path) -> None:
+    """Both traces take equally long: what one has more of explains nothing of a difference."""
+    slow = late(loop(tmp_path / "a", (5,)))
+    fast = late(moving(tmp_path))
+    row = slow.compared(0, against=[fast]).times.records()[0]
+    assert (row["part"], row["share"]) == ("preempted", None)

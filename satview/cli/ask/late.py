@@ -11,15 +11,17 @@ import numpy as np
 
 from satview.analysis.schedulability import ASSUMPTIONS
 from satview.analysis.timing import Timing, read_timing
-from satview.answers.late import late
+from satview.answers.late import Late, late
+from satview.answers.late_comparison import Measured
 from satview.answers.schedulability import Replayed, schedulability
 from satview.answers.table import Table
 from satview.base.errors import UsageError
 from satview.base.process import COST_DATA, FINE
 from satview.base.safe_text import counted, visible_line
 from satview.cli.shared.files import InputFile, add_user_events
-from satview.cli.shared.progress import open_trace, working, working_on
+from satview.cli.shared.progress import open_trace, read_descriptions, working, working_on
 from satview.cli.shared.table_output import FORMATS, print_table
+from satview.fleet.layout import is_dataset
 from satview.store.trace import Trace
 
 _TABLES = ("activities", "chains", "instances", "blame", "slow-against-fast", "more-in-slow", "slow-paths")
@@ -32,7 +34,8 @@ A file of timing is TOML: [NAME] with deadline = "8 ms", and period. A NAME that
 end, expressions of the events that begin and end it. chain = "camera > fusion > control" is a chain of activities,
 with the bounds reaction (from a stimulus to the first response) and age (of the input of an output).
 --against compares all instances with those of other traces, in which the work is fast; --with looks for the slowest
-tenth in several traces, and compares it with the faster half of all. Names are matched.
+tenth in several traces, and compares it with the faster half of all. Names are matched. Both take data sets of many
+traces too (satview export DIR -o OUT), of which they open one trace at a time.
 An instance that is unfinished at the end of the trace is counted up to there and shown as "at least".
 Exit status: 0 success, 1 data was lost to problems in the trace, 2 not a trace, or wrong usage.
 """
@@ -77,14 +80,18 @@ def run(args: argparse.Namespace) -> int:
     """
     if args.n < 1:
         raise UsageError(f"-n {args.n} is not a number of instances")
-    if len(others := [*(args.against or ()), *(args.others or ())]) > _MOST_FILES:
-        raise UsageError(f"{len(others)} traces are too many to compare at once; {_MOST_FILES} at most")
+    asked = [[Path(path) for path in paths or ()] for paths in (args.others, args.against)]
+    datasets = [[path for path in paths if is_dataset(path)] for paths in asked]
+    files = [[path for path in paths if path not in of_many] for paths, of_many in zip(asked, datasets, strict=True)]
+    if (count := sum(map(len, files))) > _MOST_FILES:
+        raise UsageError(f"{count} traces are too many to compare at once; {_MOST_FILES} at most, or a data set of "
+                         "them (satview export DIR -o OUT)")  # fmt: skip
     timing = read_timing(args.timing) if args.timing is not None else None
     trace = open_trace(args.file, args.user_events)
     if args.schedulability:
         _print_bounds(args, trace, timing)
         return COST_DATA if trace.problems.cost_data else FINE
-    traces = [[open_trace(path, args.user_events) for path in paths or ()] for paths in (args.others, args.against)]
+    traces = [[open_trace(path, args.user_events) for path in paths] for paths in files]
     with working(working_on("looking for what is late in", trace.path)):
         answers = late(trace, timing)
         activity = answers.found.named(args.activity) if args.activity else answers.most_telling()
@@ -97,11 +104,29 @@ def run(args: argparse.Namespace) -> int:
                   "instances": answers.instances(activity if is_asked else None),
                   "blame": parts.unfolded()}  # fmt: skip
         if activity is not None:
-            differences = answers.compared(activity, *([late(other, timing) for other in some] for some in traces))
+            name = answers.found.activities[activity].name
+            others, against = (_others(args, some, timing, of_many, name) for some, of_many in
+                               zip(traces, datasets, strict=True))  # fmt: skip
+            differences = answers.compared(activity, others, against)
             tables |= {"slow-against-fast": differences.times, "more-in-slow": differences.causes,
                        "slow-paths": differences.paths}  # fmt: skip
     _print(args, trace, tables, says)
     return COST_DATA if any(one.problems.cost_data for one in (trace, *traces[0], *traces[1])) else FINE
+
+
+def _others(
+    args: argparse.Namespace, traces: Sequence[Trace], timing: Mapping[str, Timing] | None, folders: Sequence[Path],
+    activity: str,
+) -> list[Late | Measured]:  # fmt: skip
+    """Return what to compare an activity with: traces that are open, and those of data sets but for that of `args`."""
+    others: list[Late | Measured] = [late(trace, timing) for trace in traces]
+    if folders:
+        from satview.fleet.instances import recorded_instances  # brings what reads data sets
+
+        described = read_descriptions(args.user_events).events if args.user_events else {}
+        for folder in folders:
+            others += recorded_instances(folder, activity, described, Path(args.file))
+    return others
 
 
 def _print(args: argparse.Namespace, trace: Trace, tables: Mapping[str, Table], says: Sequence[str]) -> None:
