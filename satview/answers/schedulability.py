@@ -122,7 +122,7 @@ def schedulability(
                               for bound in bounds], np.uint8),
             "replayed": np.array([Known.ESTIMATE if ns >= 0 else Known.UNKNOWN for ns in longest_ns], np.uint8),
         },
-        cannot_tell=f"no replay: {replayed.why_none}" if replayed is not None and replayed.why_none else "",
+        cannot_tell=f"no replay: {replayed.why_none}" if names and replayed is not None and replayed.why_none else "",
     )  # fmt: skip
     return table.at(order[order == learned.named(only)] if only else order)
 

@@ -105,3 +105,8 @@ def test_bounds_of_late_are_beside_what_the_replay_gives(servers: Path) -> None:
     document = json.loads(satview("late", servers, "--schedulability", "--no-replay", "--format", "json").stdout)
     assert "replayed_ns" not in document["schedulability"][0]
     assert document["fit"] == []
+    done = satview("late", servers, "--no-replay")
+    assert (done.returncode, done.stderr) == (
+        2,
+        b"satview: --no-replay is about --schedulability, which nothing asks for\n",
+    )

@@ -86,6 +86,8 @@ def run(args: argparse.Namespace) -> int:
     if (count := sum(map(len, files))) > _MOST_FILES:
         raise UsageError(f"{count} traces are too many to compare at once; {_MOST_FILES} at most, or a data set of "
                          "them (satview export DIR -o OUT)")  # fmt: skip
+    if not args.replays and not args.schedulability:
+        raise UsageError("--no-replay is about --schedulability, which nothing asks for")
     timing = read_timing(args.timing) if args.timing is not None else None
     trace = open_trace(args.file, args.user_events)
     if args.schedulability:
