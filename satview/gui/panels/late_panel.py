@@ -39,7 +39,7 @@ from satview.timeline.spans import NO_EVENT
 if TYPE_CHECKING:
     from satview.gui.plots.response_plot import ResponsePlot
 
-_SHARES: Final = (5, 4, 6)  # of the width
+_SHARES: Final = (5, 3, 5)  # of the width
 _TABS: Final = {CAUSES.name: "More in slow", PATHS.name: "Paths"}  # shorter than the titles: four tabs have room
 _MARGIN: Final = 0.25  # on both sides of an instance
 _TIMING_PX: Final = 200
