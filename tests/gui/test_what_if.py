@@ -7,15 +7,17 @@ from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QMenu, QPushButton
 
+from satview.events.spec import Release
 from satview.formats.registry import open_trace
 from satview.gui import dialogs
 from satview.gui.comparison.change_editor import Target, change_completions, targets_of
 from satview.gui.comparison.what_if_dialog import WhatIfDialog
 from satview.gui.panels.verdicts_panel import VerdictsPanel
 from satview.timeline.lane_info import LaneKind
-from satview.whatif.changes import parse_changes
+from satview.whatif.changes import parse_changes, with_changes
 from satview.whatif.prediction import basis_of
 from satview.whatif.prediction import predict as predict_changes
+from satview.whatif.program import programs_of
 from tests.whatif.test_fit import captured
 
 SECONDS = 1000
@@ -190,6 +192,20 @@ def test_what_the_trace_has_can_be_changed(tmp_path):
     assert not any("idle" in name for name in names)
     (lock,) = (name for name in names if name.startswith("lock "))
     predict_changes(basis_of(trace), parse_changes([f"{lock}:inherit=yes"]))
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("release", [Release.QNX_6, Release.QNX_7])
+def test_what_is_proposed_is_not_refused(tmp_path, release):
+    trace = captured(tmp_path, "automotive", release=release, length_ms=300)
+    programs = programs_of(trace)
+    targets = targets_of(trace, bool, print)
+    assert {target.what for target in targets} == {"thread", "process", "lock", "interrupt"}
+    values = {"policy": "rr", "inherit": "yes", "handler": "thread 40"}
+    for target in targets:
+        for key in target.keys:
+            if key != "threads":  # of a process that receives messages
+                with_changes(programs, parse_changes([f"{target.name}:{key}={values.get(key, '1')}"]))
 
 
 def test_names_and_changes_are_completed_while_typing(servers, qtbot):

@@ -11,6 +11,7 @@ from PySide6.QtCore import Slot
 from PySide6.QtWidgets import QWidget
 
 from satview.analysis.partitions import first_budgets, partition_names, partition_title
+from satview.events.spec import Release
 from satview.filters.expressions.complete import Completion
 from satview.gui.filters.editing import ProposingEditor
 from satview.linkage.latencies import latencies
@@ -53,14 +54,18 @@ def targets_of(trace: Trace, is_cancelled: IsCancelled, _report: Report) -> tupl
     threads = threads[~idle_threads(trace)[threads]]
     processes = dict.fromkeys(trace.short_process_name(row) for row in trace.threads.process[threads].tolist())
     locks = np.unique(every_wait.object[(every_wait.value == MUTEX) & every_wait.has_object])
-    numbers = np.unique(latencies(trace).number)
+    delivered = latencies(trace)
+    # The clock interrupt, which sends pulses of timers, has no handler of a program and cannot be changed.
+    is_device = (delivered.handler_row >= 0) | (delivered.pulse_row < 0) | (trace.release is Release.QNX_8)
+    numbers = np.unique(delivered.number[is_device & (delivered.number >= 0)])
+    handled = np.unique(delivered.number[delivered.handler_row >= 0])
     names = partition_names(trace)
     return (
         *(Target(trace.thread_name(row), "thread", _OF_THREADS) for row in threads.tolist()),
         *(Target(name, "process", (*_OF_THREADS, "threads")) for name in processes if name),
         *(Target(f"lock {lock:#x}", "lock", ("inherit", "ceiling")) for lock in locks.tolist()),
-        *(Target(f"interrupt {number:#x}", "interrupt", ("rate", "handler"))
-          for number in numbers.tolist() if number >= 0),
+        *(Target(f"interrupt {number:#x}", "interrupt", ("rate", "handler") if number in handled else ("rate",))
+          for number in numbers.tolist()),
         *(Target(f"partition {partition_title(names, number)}", "partition", ("budget",))
           for number in first_budgets(trace)),
     )  # fmt: skip
