@@ -248,8 +248,10 @@ class _Pool:
     def _calls(self, trace: Trace, instances: Instances) -> tuple[_Ints, _Ints, _Ints]:
         """Return the same of the functions that are entered within instances, without those that they call."""
         calls = call_stacks(trace)
-        instance, call = _within(trace, instances, calls.entry_row)
-        instance, call = instance[calls.stack[call] >= 0], call[calls.stack[call] >= 0]
+        is_own = np.isin(trace.events.thread[calls.entry_row], np.unique(instances.thread))
+        of_threads = np.flatnonzero(is_own & (calls.stack >= 0))
+        instance, position = _within(trace, instances, calls.entry_row[of_threads])
+        call = of_threads[position]
         length = np.minimum(calls.end_cycles[call], instances.end_cycles[instance]) - calls.start_cycles[call]
         key, caller = instance << 32 | call, calls.parent[call]
         order = np.argsort(key, kind="stable")
