@@ -54,14 +54,14 @@ class RecordedInstances:
         trace = open_trace(self.path)
         if self.described:
             describe_events(trace, self.described)
-        found = late(trace).found
-        names = [activity.name for activity in found.activities]
+        learned = late(trace).found
+        names = [activity.name for activity in learned.activities]
         number = names.index(self.activity) if self.activity in names else -1
-        is_chosen = (found.instances.activity == number) & np.isin(found.instances.start_row, self.event[chosen])
+        is_chosen = (learned.instances.activity == number) & np.isin(learned.instances.start_row, self.event[chosen])
         if np.count_nonzero(is_chosen) != len(chosen):
             raise UsageError(f"{self.path.name} has other instances of {self.activity} than the data set; run satview "
                              "export again")  # fmt: skip
-        return Sample(trace, found.instances.at(is_chosen))
+        return Sample(trace, learned.instances.at(is_chosen))
 
 
 def recorded_instances(
