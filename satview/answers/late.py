@@ -430,7 +430,7 @@ class Late:
         if against:
             note = "the instances of both, evenly chosen if there are many; what the first has less of is left out"
             return compare((
-                (one.sample(thinned(np.arange(len(one.response_s)), max(1, MOST_COMPARED // len(some)))), is_slow)
+                (one.samples(thinned(np.arange(len(one.response_s)), max(1, MOST_COMPARED // len(some))))[0], is_slow)
                 for some, is_slow in ((group, True), (fast_group, False)) for one in some
             ), note=note)  # fmt: skip
         response_s = np.concatenate([one.response_s for one in group])
@@ -440,9 +440,10 @@ class Late:
         count = len(order) if len(order) >= 2 * LEAST_INSTANCES else 0
         slow_order = order[: min(max(1, count // 10), MOST_COMPARED)] if count else order[:0]
         fast_order = order[count - count // 2 : count][:MOST_COMPARED]
-        chosen = [(number, is_slow, position[some][of[some] == number]) for number in range(len(group))
-                  for is_slow, some in ((True, slow_order), (False, fast_order))]  # fmt: skip
-        return compare((group[number].sample(rows), is_slow) for number, is_slow, rows in chosen if len(rows))
+        chosen = ((one, [position[some][of[some] == number] for some in (slow_order, fast_order)])
+                  for number, one in enumerate(group))  # fmt: skip
+        return compare(pair for one, rows in chosen if any(map(len, rows))
+                       for pair in zip(one.samples(*rows), (True, False), strict=True))  # fmt: skip
 
     def measured(self, name: str) -> Measured:
         """Return the instances of an activity that are known and done.
@@ -495,8 +496,8 @@ class _Instances:
     def response_s(self) -> NDArray[np.float64]:
         return self.instances.response_cycles / self.trace.clock.cycles_per_s
 
-    def sample(self, chosen: _Ints) -> Sample:
-        return Sample(self.trace, self.instances.at(chosen))
+    def samples(self, *chosen: _Ints) -> tuple[Sample, ...]:
+        return tuple(Sample(self.trace, self.instances.at(some)) for some in chosen)
 
 
 def _jitter(number: _Ints, moments: _Ints, count: int) -> _Ints:

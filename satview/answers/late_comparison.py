@@ -125,8 +125,8 @@ class Measured(Protocol):
     def response_s(self) -> NDArray[np.float64]:
         """How long each took, float64 (n,)."""
 
-    def sample(self, chosen: _Ints) -> Sample:
-        """Return some of them, int64 (k,) positions."""
+    def samples(self, *chosen: _Ints) -> tuple[Sample, ...]:
+        """Return several times some of them, int64 (k,) positions each."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,8 +45,8 @@ class RecordedInstances:
     response_s: NDArray[np.float64]
     described: Mapping[int, UserEvent]
 
-    def sample(self, chosen: NDArray[np.int64]) -> Sample:
-        """Return some of them, int64 (k,) positions, of the trace, which is opened.
+    def samples(self, *chosen: NDArray[np.int64]) -> tuple[Sample, ...]:
+        """Return several times some of them, int64 (k,) positions each, of the trace, which is opened.
 
         Raises:
             UsageError: It is not as it was when the data set was made.
@@ -57,11 +57,12 @@ class RecordedInstances:
         learned = late(trace).found
         names = [activity.name for activity in learned.activities]
         number = names.index(self.activity) if self.activity in names else -1
-        is_chosen = (learned.instances.activity == number) & np.isin(learned.instances.start_row, self.event[chosen])
-        if np.count_nonzero(is_chosen) != len(chosen):
+        own = learned.instances.at(learned.instances.activity == number)
+        samples = tuple(Sample(trace, own.at(np.isin(own.start_row, self.event[some]))) for some in chosen)
+        if [len(sample.instances) for sample in samples] != list(map(len, chosen)):
             raise UsageError(f"{self.path.name} has other instances of {self.activity} than the data set; run satview "
                              "export again")  # fmt: skip
-        return Sample(trace, learned.instances.at(is_chosen))
+        return samples
 
 
 def recorded_instances(

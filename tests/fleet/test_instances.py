@@ -59,7 +59,7 @@ def test_what_the_data_set_cannot_give_is_said(fleet: Path, tmp_path: Path) -> N
     with pytest.raises(
         UsageError, match=r"c\.kev has other instances of control 1 than the data set; run satview export"
     ):
-        changed.sample(changed.event * 0 + range(40))
+        changed.samples(changed.event * 0 + range(40))
     (fleet.parent / "traces" / "c.kev").unlink()
     with pytest.raises(UsageError, match=r"1 of 3 traces of the data set fleet are gone, such as .*c\.kev"):
         recorded_instances(fleet, "control 1")
