@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import fields
 from operator import itemgetter
 from pathlib import Path
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from satview.analysis.reasons.critical_path import CriticalPath, critical_path
 from satview.analysis.reasons.why import WhyStep, why
 from satview.analysis.statistics import Statistics
+from satview.analysis.timing import Timing
 from satview.analysis.verdicts.find import find_verdicts
 from satview.analysis.verdicts.rule import Thresholds
 from satview.analysis.verdicts.verdict import Verdict
@@ -197,17 +198,18 @@ class OpenedTrace(Trace):
         """
         return argument_table(self, name)
 
-    def sql(self, query: str, limits: Limits | None = None) -> Result:
+    def sql(self, query: str, limits: Limits | None = None, timing: Mapping[str, Timing] | None = None) -> Result:
         """Return the rows of a query over the tables, views and macros of docs/tables.md; needs DuckDB and pyarrow.
 
         Args:
             query: One query in the SQL of DuckDB, such as `select * from ready_wait`.
             limits: Time and memory that it may take; None = 60 s and 2 GiB.
+            timing: What a file of timing says, for the tables on activities (`satview.analysis.timing.read_timing`).
 
         Raises:
             UsageError: The query is faulty or went over a limit, or a package is not installed.
         """
-        return sql(self, query, limits)
+        return sql(self, query, limits, timing=timing)
 
     def snapshot(self, at_cycles: int) -> Table:
         """Return what every thread does at a moment (`satview.snapshot`).

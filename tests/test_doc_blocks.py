@@ -226,7 +226,7 @@ class Page:
             (self.folder / "changes.toml").write_text(text, encoding="utf-8")
             self.command("satview whatif wide.kev --changes changes.toml")
             return
-        if "deadline" in text or "chain" in text:  # the next block uses it, with those before it
+        if any(word in text for word in ("deadline", "chain", "cpus")):  # of timing: for later blocks, all of it
             self.timing += text
             (self.folder / "timing.toml").write_text(self.timing, encoding="utf-8")
             return

@@ -471,14 +471,18 @@ def _idle_ranges(trace: Trace, cpu: int) -> tuple[_Ints, NDArray[np.bool_]]:
 
 def _allows(trace: Trace, thread: int, moments: _Ints, cpu: int) -> _Ints:
     """Return whether the runmask that a thread has set allows a CPU of its target: 1 and 0, -1 = no event shows it."""
-    rows, mask = trace.cached("analysis.runmasks", _runmasks)
+    rows, mask = runmasks(trace)
     own = np.flatnonzero(trace.events.thread[rows] == thread)
     last = np.searchsorted(trace.events.time_cycles[rows[own]], moments, side="right") - 1
     return np.where(last >= 0, mask[own][last] >> cpu & 1, -1) if len(own) else np.full(len(moments), -1)
 
 
+def runmasks(trace: Trace) -> tuple[_Ints, _Ints]:
+    """Return the calls by which threads set their runmask, int64 (n,) rows, and these: bit n is CPU n; cached."""
+    return trace.cached("analysis.runmasks", _runmasks)
+
+
 def _runmasks(trace: Trace) -> tuple[_Ints, _Ints]:
-    """Return the calls by which threads set their runmask, and these."""
     rows = entries_of(trace, "THREAD_CTL").astype(np.int64)
     (command, has_command), (mask, has_mask) = arguments(trace, rows, "cmd", "data_p")
     sets = has_command & has_mask & (command == _SET_RUNMASK)

@@ -15,7 +15,7 @@ least its priority is counted as its own: that of the kernel.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.analysis.activities import ENCLOSED, Activities, Instances
-from satview.analysis.blame import cpu_timeline
+from satview.analysis.blame import cpu_timeline, runmasks
 from satview.analysis.needs import NO_LOSS, PRIORITIES, STATES
 from satview.analysis.partitions import has_partitions, logs_partitions
 from satview.analysis.times.basis import Basis, sum_by
@@ -36,7 +36,8 @@ from satview.store.trace import Trace
 
 ASSUMPTIONS: Final = (
     "Nothing comes more often, runs longer or blocks longer than in this trace.",
-    "A thread of the highest priority that is ready runs at once on the CPUs on which it ran in this trace.",
+    "A thread of the highest priority that is ready runs at once on a CPU that its runmask allows; where neither an "
+    "event (ThreadCtl) nor the file of timing shows that, on those on which it ran in this trace.",
     "Blocking (locks, replies, sleeps, waking up, switches) is at most what the worst instance had of it.",
 )
 _DISTANCES: Final = 128  # how many arrivals in a row are looked at; more are put together of these
@@ -162,7 +163,8 @@ class Bound:
     Attributes:
         reason: Why there is no bound; empty if there is one.
         priority: The lowest at which its thread runs within its instances.
-        cpus: On which CPUs that is.
+        cpus: On which CPUs its thread may run at any time of its instances.
+        is_affinity_shown: Its runmask, or the user, says so; else these are the CPUs on which it ran.
         period_cycles: The least time from one instance to the next; as said, or as seen.
         execution_cycles: The most that its thread runs in an instance.
         blocking_cycles: The most that an instance waits, but for the CPU while that does other work.
@@ -173,6 +175,7 @@ class Bound:
     reason: str = ""
     priority: int = -1
     cpus: tuple[int, ...] = ()
+    is_affinity_shown: bool = False
     period_cycles: int = -1
     execution_cycles: int = -1
     blocking_cycles: int = -1
@@ -180,16 +183,24 @@ class Bound:
     measured_cycles: int = -1
 
 
-def response_bounds(trace: Trace, learned: Activities, periods: Sequence[int]) -> list[Bound]:
+def response_bounds(
+    trace: Trace, learned: Activities, periods: Sequence[int], said_cpus: Mapping[int, Sequence[int]] | None = None
+) -> list[Bound]:
     """Return the bound of each activity.
 
     Args:
         trace: The events.
         learned: Activities and instances.
         periods: The period that a user says of each activity, cycles; -1 = as seen.
+        said_cpus: On which CPUs the threads of some activities may run, as a user says, by position of the activity.
     """
     reason = _why_none(trace)
-    work = None if reason else _Work(trace, len(learned.activities))
+    of_threads = {
+        int(thread): tuple(cpus)
+        for position, cpus in (said_cpus or {}).items()
+        for thread in np.unique(learned.instances.thread[learned.instances.activity == position])
+    }
+    work = None if reason else _Work(trace, len(learned.activities), of_threads)
     if work is not None and len(work.thread) > _MOST_KINDS:
         reason, work = f"more than {_MOST_KINDS:,} kinds of work are more than can be analysed", None
     known = learned.instances.at(learned.instances.is_known)
@@ -225,17 +236,18 @@ class _Work:
     Attributes:
         thread: int64 (kinds,), row of the thread; 0 = an interrupt.
         level: int64 (kinds,), the highest priority at which it runs.
-        on_cpu: bool (kinds, CPUs), where its thread, or the interrupt, ever runs.
+        on_cpu: bool (kinds, CPUs), where its thread may run at some time, or the interrupt does.
         costs: int64 (kinds,), the most cycles that a piece of it takes.
         arrivals: When it arrives.
 
     Args:
         trace: The events.
         activities: How many share the time that the analysis may take.
+        said_cpus: On which CPUs a user says that some threads may run.
     """
 
-    def __init__(self, trace: Trace, activities: int) -> None:
-        self._trace, self._span = trace, max(1, trace.window.length)
+    def __init__(self, trace: Trace, activities: int, said_cpus: Mapping[int, tuple[int, ...]]) -> None:
+        self._trace, self._span, self._said_cpus = trace, max(1, trace.window.length), said_cpus
         basis = Basis(trace)
         self._interrupts = basis.interrupts
         self._busy: dict[tuple[int, int], TimeRanges] = {}
@@ -261,6 +273,10 @@ class _Work:
         cost = sum_by(self._piece, self._end - self._start - handled + self._lag, len(self._wake))
         ran = np.zeros((len(trace.threads), trace.cpu_count), np.bool_)
         ran[self._thread, self._cpu] = True
+        calls, mask = runmasks(trace)
+        np.logical_or.at(ran, trace.events.thread[calls], _allowed(mask, trace.cpu_count))
+        for thread, may in said_cpus.items():
+            ran[thread, list(may)] = True
         order = np.lexsort((self._wake, level, wake_thread))
         order = order[cost[order] > 0]
         is_other = (np.diff(wake_thread[order]) != 0) | (np.diff(level[order]) != 0)
@@ -337,10 +353,15 @@ class _Work:
         is_used = TimeRanges.of(instances.start_cycles, instances.end_cycles).meet(self._start[runs], self._end[runs])
         if not is_used.any():
             return replace(shown, reason="its thread does not run")
-        cpus, priority = np.unique(self._cpu[runs]), int(self._priority[runs[is_used]].min())
+        priority = int(self._priority[runs[is_used]].min())
+        cpus, is_shown = self._may_run_on(thread, instances, runs)
+        shown = replace(shown, priority=priority, cpus=tuple(cpus.tolist()), is_affinity_shown=is_shown)
+        if not len(cpus):
+            return replace(shown, reason="its runmask changes: there is no CPU that it allows all the time")
+        if is_shown and thread in self._said_cpus and (other := np.setdiff1d(self._cpu[runs], cpus)).size:
+            return replace(shown, reason=f"it ran on CPU {other[0]}, which the file of timing does not allow")
         execution, blocking = self._largest(instances, runs, cpus.tolist(), priority)
-        shown = replace(shown, priority=priority, cpus=tuple(cpus.tolist()), execution_cycles=execution,
-                        blocking_cycles=blocking)  # fmt: skip
+        shown = replace(shown, execution_cycles=execution, blocking_cycles=blocking)
         before = self.on_cpu[:, cpus].any(axis=1) & (self.level >= priority) & (self.thread != thread)
         costs, arrivals, is_shared = self.costs[before], self.arrivals.at(before), self.thread[before] > 0
         other_costs, other_times = self._other_work(instances, runs)
@@ -354,16 +375,33 @@ class _Work:
             return replace(shown, reason="it and what goes before it may need all the time of its CPUs")
         return replace(shown, bound_cycles=bound)
 
+    def _may_run_on(self, thread: int, instances: Instances, runs: NDArray[np.intp]) -> tuple[_Ints, bool]:
+        """Return the CPUs that a thread may use in all of its instances, and whether a call or the user says so.
+
+        What it waited before its first call while one of these was free counts as blocking.
+        """
+        if thread in self._said_cpus:
+            return np.array(sorted(self._said_cpus[thread]), np.int64), True
+        calls, mask = runmasks(self._trace)
+        own = np.flatnonzero(self._trace.events.thread[calls] == thread)
+        since = np.append(self._trace.events.time_cycles[calls[own]], _FAR)
+        allowed = _allowed(mask[own], self._trace.cpu_count)
+        is_met = TimeRanges.of(instances.start_cycles, instances.end_cycles).meet(since[:-1], since[1:])
+        if not is_met.any():
+            return np.unique(self._cpu[runs]), False
+        return np.flatnonzero(allowed[is_met].all(axis=0)), True
+
     def _largest(self, instances: Instances, runs: NDArray[np.intp], cpus: list[int], priority: int) -> tuple[int, int]:
         """Return the most that the thread runs in an instance, and the most that it waits but for busy CPUs."""
         start, end = instances.start_cycles, instances.end_cycles
         ran = np.zeros(len(instances), np.int64)
-        for cpu in cpus:
+        for cpu in np.unique(self._cpu[runs]).tolist():
             own = runs[self._cpu[runs] == cpu]
-            on_it, handled = TimeRanges.of(self._start[own], self._end[own]), self._interrupts[cpu]
-            ran += on_it.within(instances.begin_cycles, end) - _common([on_it, handled]).within(
-                instances.begin_cycles, end
-            )
+            on_it = TimeRanges.of(self._start[own], self._end[own])
+            ran += on_it.within(instances.begin_cycles, end)
+            if cpu in cpus:  # the bound has the interrupts of no other CPU
+                handled = _common([on_it, self._interrupts[cpu]])
+                ran -= handled.within(instances.begin_cycles, end)
         waited = TimeRanges.of(self._ready[runs], self._start[runs])
         held_up = _common([waited, *(self._busy_with(cpu, priority) for cpu in cpus)])
         present = TimeRanges.of(self._start[runs], self._end[runs])
@@ -378,6 +416,11 @@ class _Work:
         pieces, which = np.unique(self._piece[runs], return_inverse=True)
         cost = sum_by(which.reshape(-1), outside, len(pieces))
         return cost[cost > 0], self._wake[pieces[cost > 0]]
+
+
+def _allowed(mask: _Ints, cpu_count: int) -> NDArray[np.bool_]:
+    """Return which CPUs runmasks allow, bool (masks, CPUs)."""
+    return np.asarray(mask[:, None] >> np.arange(cpu_count) & 1 == 1)
 
 
 def _common(parts: Sequence[TimeRanges]) -> TimeRanges:

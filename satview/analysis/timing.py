@@ -27,6 +27,7 @@ class Timing(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             begin it also end it.
         period: How often it is triggered, such as `10 ms`; empty = as learned.
         deadline: How long it may take; empty = its period.
+        cpus: On which CPUs its thread may run, for the analysis of schedulability; empty = as the trace shows.
         chain: Names of activities that follow each other, such as `camera > control`: it is no activity then.
         reaction: How long the chain may take from what triggers its first activity to its first response.
         age: How old the first activity's trigger may be when the last one is done.
@@ -36,6 +37,7 @@ class Timing(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     end: str = ""
     period: str = ""
     deadline: str = ""
+    cpus: tuple[int, ...] = ()
     chain: str = ""
     reaction: str = ""
     age: str = ""
@@ -56,8 +58,11 @@ def read_timing(path: Path) -> dict[str, Timing]:
         if bool(said.start) != bool(said.end):
             raise UsageError(f"{path.name}: [{name}] needs start and end, or neither for one that is learned")
         is_chain = bool(said.chain)
-        if is_chain == bool(said.start or said.period or said.deadline) or bool(said.reaction or said.age) > is_chain:
-            raise UsageError(f"{path.name}: [{name}] needs start and end, period or deadline; or chain, with the "
+        if (
+            is_chain == bool(said.start or said.period or said.deadline or said.cpus)
+            or bool(said.reaction or said.age) > is_chain
+        ):
+            raise UsageError(f"{path.name}: [{name}] needs start and end, period, deadline or cpus; or chain, with the "
                              "bounds reaction and age")  # fmt: skip
         lengths = {"period": said.period, "deadline": said.deadline, "reaction": said.reaction, "age": said.age}
         for key, text in lengths.items():

@@ -9,6 +9,7 @@ addresses.
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from itertools import pairwise
 from typing import Final
@@ -111,10 +112,9 @@ def function_table(trace: Trace, window: TimeWindow | None = None) -> Table:
     nodes.above[nodes.above >= 0] = rank[nodes.above[nodes.above >= 0]]
     process = trace.threads.process[nodes.thread].astype(np.int64)
     functions, places = _named(trace, process, nodes.address)
-    stacks: list[str] = []
+    stacks = _stacks(functions, nodes.above)
     depth = np.zeros(len(functions), np.int64)
     for row, caller in enumerate(nodes.above.tolist()):
-        stacks.append(f"{stacks[caller]}{SEPARATOR}{functions[row]}" if caller >= 0 else functions[row])
         depth[row] = depth[caller] + 1 if caller >= 0 else 0
     known = np.where(nodes.is_cut, Known.AT_LEAST, Known.EXACT).astype(np.uint8)
     source = (order >= len(calls.above)).astype(np.uint8)
@@ -141,6 +141,53 @@ def function_table(trace: Trace, window: TimeWindow | None = None) -> Table:
         parent=nodes.above,
         cannot_tell=_TOO_DEEP if is_too_deep else "",
     )
+
+
+def _stacks(functions: Sequence[str], above: _Ints) -> list[str]:
+    """Return each function behind its callers, which come before it."""
+    stacks: list[str] = []
+    for row, caller in enumerate(above.tolist()):
+        stacks.append(f"{stacks[caller]}{SEPARATOR}{functions[row]}" if caller >= 0 else functions[row])
+    return stacks
+
+
+@dataclass(frozen=True, slots=True)
+class CallStacks:
+    """Every call of a function that logs its calls, shape (n,) each, with the stack that it is on.
+
+    Attributes:
+        entry_row: int64, the event.
+        start_cycles, end_cycles: int64, of the entry and the exit; the end of the trace if it has not returned.
+        parent: int64, position of the call that it is in, -1 = none.
+        stack: int64, which of the stacks; -1 = too deep to be told.
+        stacks: Functions with their callers, the outermost first; several threads may have the same.
+    """
+
+    entry_row: _Ints
+    start_cycles: _Ints
+    end_cycles: _Ints
+    parent: _Ints
+    stack: _Ints
+    stacks: tuple[str, ...]
+
+
+def call_stacks(trace: Trace) -> CallStacks:
+    """Return the calls of all functions of a trace that log them."""
+    entry_row, end, thread, address, parent, node, above, head = trace.cached("answers.call_stacks", _call_nodes)
+    functions, _ = _named(trace, trace.threads.process[thread[head]].astype(np.int64), address[head])
+    return CallStacks(
+        entry_row, trace.events.time_cycles[entry_row], end, parent, node, tuple(_stacks(functions, above))
+    )
+
+
+def _call_nodes(trace: Trace) -> tuple[_Ints, ...]:
+    """Return what `CallStacks` has but for names, which symbols may bring later."""
+    entry_row, exit_row = function_calls(trace)
+    end = np.full(len(entry_row), trace.window.end, np.int64)
+    end[exit_row != OPEN] = trace.events.time_cycles[exit_row[exit_row != OPEN]]
+    thread, address = trace.events.thread[entry_row].astype(np.int64), argument(trace, entry_row, "thisfn")[0]
+    depth, parent = _nesting(thread, entry_row, exit_row)
+    return entry_row.astype(np.int64), end, thread, address, parent, *_numbered(thread, address, depth, parent)
 
 
 def _below_callers(nodes: _Nodes) -> _Ints:

@@ -16,6 +16,7 @@ from satview.analysis.activities import (
     MOST_ACTIVITIES,
     Activities,
     ChainTimes,
+    Instances,
     activities,
     ages,
     chain_of,
@@ -29,8 +30,13 @@ from satview.analysis.times.occurrences import Histogram, histogram
 from satview.analysis.timing import Timing, bound_cycles
 from satview.answers.frames import Texts
 from satview.answers.late_comparison import (
+    CAUSES,
+    COMPARISON,
     MOST_COMPARED,
+    OF_ACTIVITY,
+    PATHS,
     Compared,
+    Measured,
     Sample,
     compared,
     name_whom,
@@ -38,7 +44,7 @@ from satview.answers.late_comparison import (
     split,
     thinned,
 )
-from satview.answers.table import Column, Kind, Known, Question, Table
+from satview.answers.table import Column, Kind, Known, Question, Table, below_each_other
 from satview.base.threads import Begun
 from satview.base.time_text import format_duration, format_moment
 from satview.linkage.blockers import blockers
@@ -404,7 +410,9 @@ class Late:
         """Return what the slowest tenth of an activity has that the faster half has not, by what it explains."""
         return self.compared(activity).times
 
-    def compared(self, activity: int, others: Sequence[Late] = (), against: Sequence[Late] = ()) -> Compared:
+    def compared(
+        self, activity: int, others: Sequence[Late | Measured] = (), against: Sequence[Late | Measured] = ()
+    ) -> Compared:
         """Return what slow instances of an activity have that fast ones have not.
 
         Args:
@@ -416,28 +424,46 @@ class Late:
             UsageError: One of the other traces has no activity of that name.
         """
         name = self.found.activities[activity].name
-        group, fast_group = ([_Measured(one, one._done(name)) for one in some] for some in ((self, *others), against))
+        group, fast_group = ([one.measured(name) if isinstance(one, Late) else one for one in some]
+                             for some in ((self, *others), against))  # fmt: skip
+        compare = partial(compared, self.trace, is_by_name=bool(others or against), cannot_tell=self._cannot_tell)
         if against:
-            slow, fast = ([one.sample(thinned(np.arange(len(one.at)), MOST_COMPARED // len(some))) for one in some]
-                          for some in (group, fast_group))  # fmt: skip
             note = "the instances of both, evenly chosen if there are many; what the first has less of is left out"
-            return compared(slow, fast, self._cannot_tell, note)
-        response = np.concatenate([one.response for one in group])
-        of = np.repeat(np.arange(len(group)), [len(one.at) for one in group])
-        position = np.concatenate([np.arange(len(one.at)) for one in group])
-        order = np.argsort(-response, kind="stable")
+            return compare((
+                (one.samples(thinned(np.arange(len(one.response_s)), max(1, MOST_COMPARED // len(some))))[0], is_slow)
+                for some, is_slow in ((group, True), (fast_group, False)) for one in some
+            ), note=note)  # fmt: skip
+        response_s = np.concatenate([one.response_s for one in group])
+        of = np.repeat(np.arange(len(group)), [len(one.response_s) for one in group])
+        position = np.concatenate([np.arange(len(one.response_s)) for one in group])
+        order = np.argsort(-response_s, kind="stable")
         count = len(order) if len(order) >= 2 * LEAST_INSTANCES else 0
         slow_order = order[: min(max(1, count // 10), MOST_COMPARED)] if count else order[:0]
         fast_order = order[count - count // 2 : count][:MOST_COMPARED]
-        slow, fast = ([one.sample(position[chosen][of[chosen] == number]) for number, one in enumerate(group)]
-                      for chosen in (slow_order, fast_order))  # fmt: skip
-        return compared(slow, fast, self._cannot_tell)
+        chosen = ((one, [position[some][of[some] == number] for some in (slow_order, fast_order)])
+                  for number, one in enumerate(group))  # fmt: skip
+        return compare(pair for one, rows in chosen if any(map(len, rows))
+                       for pair in zip(one.samples(*rows), (True, False), strict=True))  # fmt: skip
 
-    def _done(self, name: str) -> _Ints:
-        """Return the instances of an activity that are known and done."""
+    def measured(self, name: str) -> Measured:
+        """Return the instances of an activity that are known and done.
+
+        Raises:
+            UsageError: There is no such activity.
+        """
         instances = self.found.instances
         number = self.found.named(name)
-        return np.flatnonzero((instances.activity == number) & instances.is_known & ~instances.is_open)
+        is_done = (instances.activity == number) & instances.is_known & ~instances.is_open
+        return _Instances(self.trace, instances.at(is_done))
+
+    def every_comparison(self) -> Compared:
+        """Return what slow instances of each activity have that its fast ones have not; a column names the activity."""
+        by_name = {activity.name: self.compared(number) for number, activity in enumerate(self.found.activities)}
+        by_name = by_name or {"": compared(self.trace, (), is_by_name=False, cannot_tell=self._cannot_tell)}
+        return Compared(*(
+            below_each_other(question, OF_ACTIVITY, {name: getattr(entry, column) for name, entry in by_name.items()})
+            for question, column in ((COMPARISON, "times"), (CAUSES, "causes"), (PATHS, "paths"))
+        ))  # fmt: skip
 
     def _says(self, instance: int, parts: Shares, rows: range) -> str:
         trace, instances = self.trace, self.found.instances
@@ -460,18 +486,18 @@ class Late:
 
 
 @dataclass(frozen=True, slots=True)
-class _Measured:
-    """Instances of one activity of one trace, by their positions."""
+class _Instances:
+    """Instances of one activity of one trace."""
 
-    late: Late
-    at: _Ints
+    trace: Trace
+    instances: Instances
 
     @property
-    def response(self) -> _Ints:
-        return self.late.found.instances.response_cycles[self.at]
+    def response_s(self) -> NDArray[np.float64]:
+        return self.instances.response_cycles / self.trace.clock.cycles_per_s
 
-    def sample(self, chosen: _Ints) -> Sample:
-        return Sample(self.late.trace, self.late.found.instances.at(self.at[chosen]))
+    def samples(self, *chosen: _Ints) -> tuple[Sample, ...]:
+        return tuple(Sample(self.trace, self.instances.at(some)) for some in chosen)
 
 
 def _jitter(number: _Ints, moments: _Ints, count: int) -> _Ints:
@@ -538,7 +564,7 @@ def _make_links(trace: Trace) -> None:
         cpu_timeline(trace, cpu)
 
 
-def blame_table(trace: Trace) -> Table:
-    """Return where the time of the worst instances of a trace went, a hundred of them."""
-    answers = late(trace)
+def blame_table(trace: Trace, timing: Mapping[str, Timing] | None = None) -> Table:
+    """Return where the time of the worst instances of a trace went, a hundred of them; arguments as of `late`."""
+    answers = late(trace, timing)
     return answers.blame(answers.worst(count=_SQL_INSTANCES))

@@ -6,9 +6,9 @@ errors. Threads, calls and servers of different traces are matched by name.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final
+from typing import Final, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,7 @@ from satview.analysis.activities import LEAST_INSTANCES, Instances
 from satview.analysis.blame import BLAME_WORDS, Blame, Shares, blame, object_words
 from satview.analysis.times.basis import sum_by
 from satview.answers.frames import Texts
+from satview.answers.functions import SEPARATOR, call_stacks
 from satview.answers.table import Column, Kind, Question, Table
 from satview.base.column_arrays import numbers_of
 from satview.events import wire
@@ -37,6 +38,8 @@ _HOW_SURE: Final = ("sure", "likely", "unsure")
 _SURE_COLUMN: Final = Column("sure", Kind.TEXT, f"`sure`: the difference is {_SURE:g} standard errors or more; "
                              f"`likely`: {_LIKELY:g}; `unsure`: less", "Sure")  # fmt: skip
 _WHOM: Final = Column("whom", Kind.THREAD, "with whom", "Whom", is_nullable=True)
+OF_ACTIVITY: Final = Column("activity", Kind.TEXT, "of which activity", "Activity")
+"""What SQL has before the columns of these tables, which are of all activities there."""
 COMPARISON: Final = Question(
     "slow_against_fast",
     "Slow against fast",
@@ -46,12 +49,15 @@ COMPARISON: Final = Question(
         _WHOM,
         Column("what", Kind.TEXT, "which interrupt, lock, or state", "What"),
         Column("explains", Kind.DURATION, "mean of the slow ones less that of the fast ones", "Explains"),
-        Column("share", Kind.SHARE, "of what slow ones take longer", "Share"),
+        Column("share", Kind.SHARE, "of what slow ones take longer; none if they do not", "Share", sql="",
+               is_nullable=True),
         Column("slow", Kind.DURATION, "mean of the slow ones", "Slow"),
         Column("fast", Kind.DURATION, "mean of the fast ones", "Fast"),
         Column("in_slow", Kind.COUNT, "slow ones that have any of it", "In slow"),
         Column("in_fast", Kind.COUNT, "fast ones that have any of it", "In fast"),
         _SURE_COLUMN,
+        Column("event", Kind.EVENT, "the event that begins the slow instance with most of it; none if all are in "
+               "other traces", "Event", is_nullable=True),
     ),
     "",
     "Slow and fast instances spend their time alike, or there are too few of them.",
@@ -70,11 +76,33 @@ CAUSES: Final = Question(
         Column("in_slow", Kind.COUNT, "slow ones that have any", "In slow"),
         Column("in_fast", Kind.COUNT, "fast ones that have any", "In fast"),
         _SURE_COLUMN,
+        Column("event", Kind.EVENT, "the first of these in the longest slow instance that has any; none if all are in "
+               "other traces", "Event", is_nullable=True),
     ),
     "",
     "Nothing happens more often in slow instances, or there are too few of them.",
     note="what the thread itself does, and only what is likely or sure; it takes time of the parts above",
 )  # fmt: skip
+PATHS: Final = Question(
+    "slow_paths",
+    "Paths of slow ones",
+    "Which ways do slow instances take that fast ones do not?",
+    (
+        Column("via", Kind.TEXT, "`waits`: whom it waits for, and what that one does or waits for meanwhile; "
+               "`functions`: entered within the instance, each called by the one before", "Via"),
+        Column("path", Kind.TEXT, "the steps, one after the other", "Path"),
+        Column("explains", Kind.DURATION, "mean time at its end in slow ones, less that in fast ones", "Explains"),
+        *(replace(column, meaning=f"of the time there: {column.meaning}") if column.kind is Kind.DURATION else column
+          for column in COMPARISON.columns[4:7]),
+        Column("in_slow", Kind.COUNT, "slow ones that come there", "In slow"),
+        Column("in_fast", Kind.COUNT, "fast ones that come there", "In fast"),
+        *COMPARISON.columns[9:],
+    ),
+    "",
+    "Slow and fast instances take the same ways, or there are too few of them.",
+    note="of the parts above those that are spent with others, and functions where these log their calls",
+)  # fmt: skip
+_VIA: Final = ("waits", "functions")
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +118,17 @@ class Sample:
     instances: Instances
 
 
+class Measured(Protocol):
+    """Instances of one activity of one trace, which need not be open yet."""
+
+    @property
+    def response_s(self) -> NDArray[np.float64]:
+        """How long each took, float64 (n,)."""
+
+    def samples(self, *chosen: _Ints) -> tuple[Sample, ...]:
+        """Return several times some of them, int64 (k,) positions each."""
+
+
 @dataclass(frozen=True, slots=True)
 class Compared:
     """What slow instances have that fast ones have not.
@@ -97,10 +136,12 @@ class Compared:
     Attributes:
         times: What they spend more time with.
         causes: What happens more often in them.
+        paths: Which ways they take, through those that they wait for and through their own functions.
     """
 
     times: Table
     causes: Table
+    paths: Table
 
 
 def split(trace: Trace, instances: Instances) -> tuple[int, Shares]:
@@ -137,10 +178,14 @@ class _Pool:
 
     Attributes:
         names: Numbers of what traces call alike, for both pools.
+        ways: The same of paths.
+        trace: That of the tables: events of others have no place in them.
         is_by_name: Threads are numbers of `names`, as there are several traces; else rows.
     """
 
     names: dict[str, int]
+    ways: dict[str, int]
+    trace: Trace
     is_by_name: bool
     count: int = 0
     left_out: int = 0
@@ -150,6 +195,11 @@ class _Pool:
     cycles: list[_Ints] = field(default_factory=list)
     instance: list[_Ints] = field(default_factory=list)
     happens: list[_Ints] = field(default_factory=list)
+    start_row: list[_Ints] = field(default_factory=list)  # of instances; -1 = of another trace
+    happens_row: list[_Ints] = field(default_factory=list)
+    way: list[_Ints] = field(default_factory=list)
+    way_instance: list[_Ints] = field(default_factory=list)
+    way_cycles: list[_Ints] = field(default_factory=list)
 
     def add(self, sample: Sample) -> None:
         if not len(sample.instances):
@@ -160,23 +210,76 @@ class _Pool:
         top = np.flatnonzero(parts.parent < 0)
         kind, thread, value = parts.kind[top], parts.thread[top], parts.value[top]
         if self.is_by_name:
-            thread = self._numbers(thread, lambda row: sample.trace.thread_name(row) if row > 0 else "")
+            thread = _numbers(self.names, thread, lambda row: sample.trace.thread_name(row) if row > 0 else "")
             value = np.where(np.isin(kind, (Blame.LOCK, Blame.MESSAGE)), -1, value)  # addresses and pids of one run
         self.interval.append(parts.interval[top] + self.count)
         self.key.append(np.stack((kind, thread, value)))
-        self.cycles.append(parts.cycles[top])
-        self.responses.append(chosen.response_cycles)
+        self.cycles.append(self._on_own_clock(sample.trace, parts.cycles[top]))
+        self.responses.append(self._on_own_clock(sample.trace, chosen.response_cycles))
+        is_own = sample.trace is self.trace
+        self.start_row.append(np.where(is_own, chosen.start_row, -1))
         for rows, what in _happenings(sample.trace, np.unique(chosen.thread)):
             instance, position = _within(sample.trace, chosen, rows)
             self.instance.append(instance + self.count)
-            self.happens.append(self._numbers(what[0][position], what[1]))
+            self.happens.append(_numbers(self.names, what[0][position], what[1]))
+            self.happens_row.append(np.where(is_own, rows[position], -1))
+        for way, instance, cycles in (self._waits(sample.trace, parts), self._calls(sample.trace, chosen)):
+            self.way.append(way)
+            self.way_instance.append(instance + self.count)
+            self.way_cycles.append(self._on_own_clock(sample.trace, cycles))
         self.count += count
 
-    def _numbers(self, values: _Ints, name: Callable[[int], str]) -> _Ints:
-        """Return the number of the name of each of some values; 0 is the empty name."""
-        kinds, which = np.unique(values, return_inverse=True)
-        numbers = [self.names.setdefault(name(kind), len(self.names)) for kind in kinds.tolist()]
-        return np.array(numbers, np.int64)[which.reshape(-1)]
+    def _on_own_clock(self, trace: Trace, cycles: _Ints) -> _Ints:
+        """Return lengths of a trace in cycles of the clock of the tables."""
+        rate, own_rate = trace.clock.cycles_per_s, self.trace.clock.cycles_per_s
+        return cycles if rate == own_rate else np.rint(cycles * (own_rate / rate)).astype(np.int64)
+
+    def _waits(self, trace: Trace, parts: Shares) -> tuple[_Ints, _Ints, _Ints]:
+        """Return the way of each part that others spend while an instance waits, its instance, and its cycles."""
+        inner = np.flatnonzero(parts.parent >= 0)
+        value = np.where(np.isin(parts.kind, (Blame.LOCK, Blame.MESSAGE)) & self.is_by_name, -1, parts.value)
+        steps = np.stack((parts.kind, parts.thread, value))
+        keys, which = np.unique(np.concatenate((steps[:, parts.parent[inner]], steps[:, inner])), axis=1,
+                                return_inverse=True)  # fmt: skip
+        ways = [f"{_VIA[0]}\n{_step(trace, *key[:3])} > {_step(trace, *key[3:])}" for key in keys.T.tolist()]
+        number = _numbers(self.ways, np.arange(len(ways)), lambda way: ways[way])
+        return number[which.reshape(-1)], parts.interval[inner], parts.cycles[inner]
+
+    def _calls(self, trace: Trace, instances: Instances) -> tuple[_Ints, _Ints, _Ints]:
+        """Return the same of the functions that are entered within instances, without those that they call."""
+        calls = call_stacks(trace)
+        is_own = np.isin(trace.events.thread[calls.entry_row], np.unique(instances.thread))
+        of_threads = np.flatnonzero(is_own & (calls.stack >= 0))
+        instance, position = _within(trace, instances, calls.entry_row[of_threads])
+        call = of_threads[position]
+        length = np.minimum(calls.end_cycles[call], instances.end_cycles[instance]) - calls.start_cycles[call]
+        key, caller = instance << 32 | call, calls.parent[call]
+        order = np.argsort(key, kind="stable")
+        place = np.minimum(np.searchsorted(key[order], instance << 32 | np.maximum(caller, 0)), max(len(key) - 1, 0))
+        own = length.copy()
+        if len(key):
+            is_called = (caller >= 0) & (key[order][place] == (instance << 32 | np.maximum(caller, 0)))
+            np.subtract.at(own, order[place[is_called]], length[is_called])
+        ways = [f"{_VIA[1]}\n{stack.replace(SEPARATOR, ' > ')}" for stack in calls.stacks]
+        return _numbers(self.ways, calls.stack[call], lambda stack: ways[stack]), instance, own
+
+
+def _numbers(names: dict[str, int], values: _Ints, name: Callable[[int], str]) -> _Ints:
+    """Return the number of the name of each of some values, from `names` or new there."""
+    kinds, which = np.unique(values, return_inverse=True)
+    numbers = [names.setdefault(name(kind), len(names)) for kind in kinds.tolist()]
+    return np.array(numbers, np.int64)[which.reshape(-1)]
+
+
+def _step(trace: Trace, kind: int, thread: int, value: int) -> str:
+    """Return one step of a path in words: `lock 0x80d4390 of logger 1 (writer)`."""
+    what, whom = object_words(trace, kind, value), trace.thread_name(thread) if thread > 0 else ""
+    if kind in (Blame.INTERRUPT, Blame.LOCK):
+        return f"{what or BLAME_WORDS[Blame(kind)]}{f' of {whom}' if whom else ''}"
+    link = {Blame.MESSAGE: "to", Blame.PREEMPTED: "by", Blame.TRACING: "by", Blame.WAIT: "ended by"}.get(
+        Blame(kind), "of"
+    )
+    return f"{BLAME_WORDS[Blame(kind)]}{f' {what}' if what else ''}{f' {link} {whom}' if whom else ''}"
 
 
 def _happenings(trace: Trace, threads: _Ints) -> list[tuple[_Ints, tuple[_Ints, Callable[[int], str]]]]:
@@ -219,48 +322,82 @@ def _within(trace: Trace, instances: Instances, rows: _Ints) -> tuple[_Ints, _In
     return np.repeat(np.arange(len(instances)), count), order[numbers_of(low, count)]
 
 
-def compared(slow: Sequence[Sample], fast: Sequence[Sample], cannot_tell: str = "", note: str = "") -> Compared:
+def compared(
+    trace: Trace, samples: Iterable[tuple[Sample, bool]], *, is_by_name: bool, cannot_tell: str = "", note: str = ""
+) -> Compared:
     """Return what slow instances have that fast ones have not.
 
     Args:
-        slow: The slow ones, by trace; the first one's trace is that of the tables.
-        fast: The fast ones, by trace.
+        trace: That of the tables, whose clock they have.
+        samples: Some instances each, and whether they are slow ones; used one after the other, so that the traces of
+            many need not be open at once.
+        is_by_name: They are of several traces: what these call alike is the same.
         cannot_tell: What else the tables say they cannot tell.
         note: Which instances are compared; empty = the slowest tenth against the faster half.
     """
-    trace = slow[0].trace
-    is_by_name = any(sample.trace is not trace for sample in (*slow, *fast))
-    names = {"": 0}
-    pools = _Pool(names, is_by_name), _Pool(names, is_by_name)
-    for pool, samples in zip(pools, (slow, fast), strict=True):
-        for sample in samples:
-            pool.add(sample)
-    left_out = sum(pool.left_out for pool in pools)
-    wanted = sum(len(sample.instances) for sample in (*slow, *fast))
-    if left_out:
+    names, ways, wanted = {"": 0}, dict[str, int](), 0
+    slow, fast = pools = _Pool(names, ways, trace, is_by_name), _Pool(names, ways, trace, is_by_name)
+    for sample, is_slow in samples:
+        wanted += len(sample.instances)
+        (slow if is_slow else fast).add(sample)
+    if left_out := slow.left_out + fast.left_out:
         missing = f"only {wanted - left_out:,} of {wanted:,} instances are compared: others are too long"
         cannot_tell = "\n".join(filter(None, (cannot_tell, missing)))
-    return Compared(_times(trace, pools, cannot_tell, note), _causes(trace, pools, note))
+    return Compared(_times(trace, pools, cannot_tell, note), _causes(trace, pools, note),
+                    _paths(trace, pools, cannot_tell, note))  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class _Longer:
+    """What slow instances spend more time with than fast ones, what explains most first.
+
+    Attributes:
+        sort: int64 (n,), with what.
+        columns: Those that all tables of times have, by name.
+    """
+
+    sort: _Ints
+    columns: dict[str, _Ints | NDArray[np.float64] | Texts]
+
+    @classmethod
+    def of(cls, pools: tuple[_Pool, _Pool], parts: Sequence[tuple[_Ints, _Ints, _Ints]], count: int) -> _Longer:
+        """Compare two pools.
+
+        Args:
+            pools: The slow ones, and the fast ones.
+            parts: Of each the sort, the instance and the cycles of some parts, int64 (n,) each.
+            count: How many sorts there are.
+        """
+        in_slow, in_fast = (_Sums.of(*part, count, pool.count) for part, pool in zip(parts, pools, strict=True))
+        longer = in_slow.mean - in_fast.mean
+        order = np.argsort(-longer, kind="stable")
+        order = order[longer[order] >= 1]
+        if not all(pool.count for pool in pools):
+            order = order[:0]
+        error = np.maximum(np.sqrt(in_slow.error + in_fast.error), 1)
+        responses = [_joined(pool.responses) for pool in pools]
+        whole = float(responses[0].mean() - responses[1].mean()) if all(map(len, responses)) else 0.0
+        sort, instance, cycles = parts[0]
+        return cls(order, {
+            "explains": longer[order].astype(np.int64),
+            "share": longer[order] / whole if whole >= 1 else np.full(len(order), -1.0),
+            "slow": in_slow.mean[order].astype(np.int64),
+            "fast": in_fast.mean[order].astype(np.int64),
+            "in_slow": in_slow.times[order],
+            "in_fast": in_fast.times[order],
+            "sure": _how_sure(longer[order] / error[order], pools[0].count),
+            "event": _events(sort, count, -cycles, _joined(pools[0].start_row)[instance])[order],
+        })  # fmt: skip
 
 
 def _times(trace: Trace, pools: tuple[_Pool, _Pool], cannot_tell: str, note: str) -> Table:
-    none = np.empty(0, np.int64)
     key = np.concatenate([np.empty((3, 0), np.int64), *pools[0].key, *pools[1].key], axis=1)
     groups, which = np.unique(key, axis=1, return_inverse=True)
-    which, count = which.reshape(-1), groups.shape[1]
-    parts = [(np.concatenate([none, *pool.interval]), np.concatenate([none, *pool.cycles])) for pool in pools]
-    edge = len(parts[0][0])
-    in_slow, in_fast = (_Sums.of(sort, *part, count, pool.count) for sort, part, pool in
-                        zip((which[:edge], which[edge:]), parts, pools, strict=True))  # fmt: skip
-    longer = in_slow.mean - in_fast.mean
-    order = np.argsort(-longer, kind="stable")
-    order = order[longer[order] >= 1]
-    if not all(pool.count for pool in pools):
-        order = order[:0]
-    error = np.maximum(np.sqrt(in_slow.error + in_fast.error), 1)
-    responses = [np.concatenate([none, *pool.responses]) for pool in pools]
-    whole = responses[0].mean() - responses[1].mean() if all(map(len, responses)) else 1.0
-    kind, thread, value = (column[order] for column in groups)
+    which, edge = which.reshape(-1), len(_joined(pools[0].interval))
+    parts = [(sort, _joined(pool.interval), _joined(pool.cycles))
+             for sort, pool in zip((which[:edge], which[edge:]), pools, strict=True)]  # fmt: skip
+    longer = _Longer.of(pools, parts, groups.shape[1])
+    kind, thread, value = (column[longer.sort] for column in groups)
     columns = part_columns(trace, kind, thread, value)
     question, texts = COMPARISON, name_whom(trace, thread)
     if pools[0].is_by_name:
@@ -270,30 +407,25 @@ def _times(trace: Trace, pools: tuple[_Pool, _Pool], cannot_tell: str, note: str
         question = replace(question, columns=tuple(text if one is _WHOM else one for one in question.columns))
     if note:
         question = replace(question, note=note)
-    return Table(
-        question,
-        trace,
-        {
-            **columns,
-            "explains": longer[order].astype(np.int64),
-            "share": longer[order] / max(1.0, float(whole)),
-            "slow": in_slow.mean[order].astype(np.int64),
-            "fast": in_fast.mean[order].astype(np.int64),
-            "in_slow": in_slow.times[order],
-            "in_fast": in_fast.times[order],
-            "sure": _how_sure(longer[order] / error[order], pools[0].count),
-        },
-        cannot_tell=cannot_tell,
-        texts=texts,
-        place="",
-    )
+    return Table(question, trace, {**columns, **longer.columns}, cannot_tell=cannot_tell, texts=texts)
+
+
+def _paths(trace: Trace, pools: tuple[_Pool, _Pool], cannot_tell: str, note: str) -> Table:
+    ways = list(pools[0].ways)
+    parts = [(_joined(pool.way), _joined(pool.way_instance), _joined(pool.way_cycles)) for pool in pools]
+    longer = _Longer.of(pools, parts, len(ways))
+    via, path = zip(*(ways[number].split("\n", 1) for number in longer.sort.tolist()), strict=True) if len(
+        longer.sort) else ((), ())  # fmt: skip
+    question = replace(PATHS, note=f"{note}; {PATHS.note}") if note else PATHS
+    return Table(question, trace, {"via": Texts.of(list(via)), "path": Texts.of(list(path)), **longer.columns},
+                 cannot_tell=cannot_tell)  # fmt: skip
 
 
 def _causes(trace: Trace, pools: tuple[_Pool, _Pool], note: str) -> Table:
-    names, none = list(pools[0].names), np.empty(0, np.int64)
+    names, slow_pool = list(pools[0].names), pools[0]
     sums = []
     for pool in pools:
-        sort, instance = (np.concatenate([none, *columns]) for columns in (pool.happens, pool.instance))
+        sort, instance = _joined(pool.happens), _joined(pool.instance)
         sums.append(_Sums.of(sort, instance, np.ones(len(sort), np.int64), len(names), pool.count))
     in_slow, in_fast = sums
     more = in_slow.mean - in_fast.mean
@@ -317,11 +449,37 @@ def _causes(trace: Trace, pools: tuple[_Pool, _Pool], note: str) -> Table:
             "in_slow": in_slow.times[order],
             "in_fast": in_fast.times[order],
             "sure": _how_sure(ratio[order], pools[0].count),
+            "event": _events(
+                _joined(slow_pool.happens),
+                len(names),
+                -_joined(slow_pool.responses)[_joined(slow_pool.instance)],
+                _joined(slow_pool.happens_row),
+            )[order],
         },
         cannot_tell=f"{left_out:,} more are left out, that are less sure" if left_out else "",
         texts={"slow": lambda row: f"{slow[row]:.2f}", "fast": lambda row: f"{fast[row]:.2f}"},
-        place="",
     )
+
+
+def _events(sort: _Ints, sorts: int, rank: _Ints, row: _Ints) -> _Ints:
+    """Return of each sort the event with the least rank, of equal ones the first; -1 = this trace has none.
+
+    Args:
+        sort: int64 (n,), which sort each event is of.
+        sorts: How many sorts there are.
+        rank: int64 (n,).
+        row: int64 (n,), the events; -1 = of another trace.
+    """
+    order = np.lexsort((row, rank, sort))
+    order = order[row[order] >= 0]
+    out = np.full(sorts, -1, np.int64)
+    kinds, leaders = np.unique(sort[order], return_index=True)
+    out[kinds] = row[order][leaders]
+    return out
+
+
+def _joined(columns: Sequence[_Ints]) -> _Ints:
+    return np.concatenate([np.empty(0, np.int64), *columns])
 
 
 def _how_sure(ratio: NDArray[np.float64], slow_count: int) -> Texts:

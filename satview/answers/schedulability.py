@@ -1,8 +1,9 @@
-"""Can it be late? The bound of the response of each activity, beside the longest that was measured."""
+"""Can it be late? The bound of the response of each activity, beside the longest measured, and the longest replayed."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -12,7 +13,8 @@ from satview.analysis.schedulability import Bound, response_bounds
 from satview.analysis.timing import Timing, bound_cycles
 from satview.answers.frames import Texts
 from satview.answers.late import ACTIVITIES
-from satview.answers.table import Column, Kind, Question, Table
+from satview.answers.table import Column, Kind, Known, Question, Table
+from satview.base.errors import UsageError
 from satview.store.trace import Trace
 
 QUESTION: Final = Question(
@@ -23,7 +25,8 @@ QUESTION: Final = Question(
         Column("activity", Kind.TEXT, "which", "Activity"),
         Column("priority", Kind.COUNT, "the lowest at which its thread runs within its instances", "Priority",
                is_nullable=True),
-        Column("cpus", Kind.TEXT, "on which CPUs its thread runs", "CPUs"),
+        Column("cpus", Kind.TEXT, "on which CPUs its thread may run", "CPUs", reasons={
+            Known.INFERRED: "no event of the trace, and no file of timing, shows its runmask: it ran on these"}),
         Column("period", Kind.DURATION, "least time from start to start, as the file of timing says or as seen",
                "Period", is_nullable=True),
         Column("execution", Kind.DURATION, "the most that its thread runs in an instance, without interrupts",
@@ -39,15 +42,43 @@ QUESTION: Final = Question(
     "",
     ACTIVITIES.empty,
 )  # fmt: skip
+_REPLAYED: Final = Column(
+    "replayed", Kind.DURATION, "longest response of the unchanged replay (`satview whatif`)", "Replayed",
+    is_nullable=True, reasons={
+        Known.ESTIMATE: "the trace ran again on the simulated kernel, where calls and switches may take another time",
+        Known.UNKNOWN: "it is a part of other work, is not done within the replay, or the trace cannot be replayed",
+    },
+)  # fmt: skip
+_MEASURED: Final = [column.name for column in QUESTION.columns].index("measured")
+WITH_REPLAY: Final = replace(
+    QUESTION, columns=(*QUESTION.columns[: _MEASURED + 1], _REPLAYED, *QUESTION.columns[_MEASURED + 1 :])
+)
+"""The same with what a replay gives."""
 
 
-def schedulability(trace: Trace, timing: Mapping[str, Timing] | None = None, only: str = "") -> Table:
+@dataclass(frozen=True, slots=True)
+class Replayed:
+    """The unchanged replay of a trace, which a layer above makes.
+
+    Attributes:
+        longest_ns: The longest response of activities by their names in the trace; without those that it does not have.
+        why_none: Why there is no replay; empty if there is one.
+    """
+
+    longest_ns: Mapping[str, int]
+    why_none: str = ""
+
+
+def schedulability(
+    trace: Trace, timing: Mapping[str, Timing] | None = None, only: str = "", replayed: Replayed | None = None
+) -> Table:
     """Return the bounds of all activities; those whose deadline does not hold first, then what cannot be told.
 
     Args:
         trace: The events.
         timing: What a user says of activities, as of `analysis.timing.read_timing`.
         only: The name of the activity to return, or a part of it; empty = all.
+        replayed: What the unchanged replay gives, for a column of its own; None = without the column.
 
     Raises:
         UsageError: As `analysis.activities.activities`; or no activity, or several, have the name.
@@ -57,15 +88,20 @@ def schedulability(trace: Trace, timing: Mapping[str, Timing] | None = None, onl
     for name, one in said.items():
         if one.period:
             periods[learned.named(name)] = bound_cycles(trace, one.period)
-    bounds = response_bounds(trace, learned, periods.tolist())
+    cpus = {learned.named(name): one.cpus for name, one in said.items() if one.cpus}
+    if wrong := [cpu for some in cpus.values() for cpu in some if not 0 <= cpu < trace.cpu_count]:
+        raise UsageError(f"the file of timing names CPU {wrong[0]}; the trace has CPUs 0 to {trace.cpu_count - 1}")
+    bounds = response_bounds(trace, learned, periods.tolist(), cpus)
     deadlines = [activity.deadline_cycles for activity in learned.activities]
     holds = [_holds(bound, deadline) for bound, deadline in zip(bounds, deadlines, strict=True)]
     order = np.argsort([("no", "cannot tell", "yes").index(word) for word in holds], kind="stable")
+    names = [activity.name for activity in learned.activities]
+    longest_ns = [-1 if replayed is None else replayed.longest_ns.get(name, -1) for name in names]
     table = Table(
-        QUESTION,
+        QUESTION if replayed is None else WITH_REPLAY,
         trace,
         {
-            "activity": Texts.of([activity.name for activity in learned.activities]),
+            "activity": Texts.of(names),
             "priority": _column(bounds, "priority"),
             "cpus": Texts.of([", ".join(map(str, bound.cpus)) for bound in bounds]),
             "period": _column(bounds, "period_cycles"),
@@ -73,6 +109,7 @@ def schedulability(trace: Trace, timing: Mapping[str, Timing] | None = None, onl
             "blocking": _column(bounds, "blocking_cycles"),
             "bound": _column(bounds, "bound_cycles"),
             "measured": _column(bounds, "measured_cycles"),
+            "replayed": np.array([trace.clock.cycles_of(ns) if ns >= 0 else -1 for ns in longest_ns], np.int64),
             "deadline": np.array(deadlines, np.int64),
             "holds": Texts.of(holds),
             "reason": Texts.of([
@@ -80,6 +117,12 @@ def schedulability(trace: Trace, timing: Mapping[str, Timing] | None = None, onl
                 for bound, deadline in zip(bounds, deadlines, strict=True)
             ]),
         },
+        known={
+            "cpus": np.array([Known.INFERRED if bound.cpus and not bound.is_affinity_shown else Known.EXACT
+                              for bound in bounds], np.uint8),
+            "replayed": np.array([Known.ESTIMATE if ns >= 0 else Known.UNKNOWN for ns in longest_ns], np.uint8),
+        },
+        cannot_tell=f"no replay: {replayed.why_none}" if names and replayed is not None and replayed.why_none else "",
     )  # fmt: skip
     return table.at(order[order == learned.named(only)] if only else order)
 

@@ -16,7 +16,7 @@ import sys
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import IntEnum, StrEnum
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -794,6 +794,42 @@ class Table(Frames):
         rows = ((head.text(row, column.name) for column in columns) for row in range(len(head)))
         tips = [column.tip for column in columns]
         return html_rows((column.title for column in columns), rows, f"{len(self):,} rows", tips)
+
+
+def below_each_other(question: Question, by: Column, tables: Mapping[str, Table]) -> Table:
+    """Return the rows of several tables of one trace, below each other.
+
+    Args:
+        question: Of all of them; it has columns of arrays and `Texts` only.
+        by: The column of texts that says of which table each row is, the first one.
+        tables: By what that column says; one at least.
+    """
+    parts = list(tables.values())
+    bounds = np.cumsum([0, *map(len, parts)])
+
+    def values_of(name: str) -> Values:
+        columns = [part._data.values(name)[part.positions] for part in parts]
+        if not isinstance(columns[0], Texts):
+            return np.concatenate(columns)
+        offset = np.cumsum([0, *(len(column.texts) for column in columns[:-1])])
+        code = np.concatenate(
+            [column.code.astype(np.int64) + shift for column, shift in zip(columns, offset.tolist(), strict=True)]
+        )
+        return Texts(code.astype(np.uint32), tuple(text for column in columns for text in column.texts))
+
+    def text_of(name: str, row: int) -> str:
+        number = int(np.searchsorted(bounds, row, side="right")) - 1
+        part = parts[number]
+        return part._data.writer(question.column(name))(int(part.positions[row - bounds[number]]))
+
+    return Table(
+        replace(question, columns=(by, *question.columns)),
+        parts[0].trace,
+        {by.name: Texts(np.repeat(np.arange(len(parts), dtype=np.uint32), np.diff(bounds)), tuple(tables)),
+         **{column.name: values_of(column.name) for column in question.columns}},
+        texts={name: partial(text_of, name) for name in parts[0]._data.texts},
+        cannot_tell="\n".join(dict.fromkeys(line for part in parts for line in part.missing)),
+    )  # fmt: skip
 
 
 def _is_absent(column: Column, values: NDArray[Any]) -> NDArray[np.bool_]:

@@ -26,7 +26,9 @@ PART: Final = "part.parquet"
 SKIPPED: Final = "skipped.csv"
 RECORD: Final = "trace"  # the table of which every trace has one row
 PATTERNS: Final = ("*.kev", "*.kev.gz", "*.kev.zst", "*.qst")
-DEFAULT_TABLES: Final = tuple(name for name in SCHEMAS if name not in ("mark", "argument", RECORD))
+_UNASKED: Final = frozenset(("slow_against_fast", "more_in_slow", "slow_path", "chain"))
+"""Tables that are written only if they are named: they take longer than all others, or need a file of timing."""
+DEFAULT_TABLES: Final = tuple(name for name in SCHEMAS if name not in {"mark", "argument", RECORD} | _UNASKED)
 _VERSION: Final = 2  # 1: events without nanoseconds
 _MARKED: Final = json.dumps({"satview": "fleet", "version": _VERSION}).encode() + b"\n"
 _SAFE: Final = " @,+()[]'!$&;~"  # in names of folders as they are; all of these are read back alike

@@ -327,12 +327,14 @@ class AnswerPanel(TablePanel[AnswerModel]):
 
     Attributes:
         shown_names: The columns to show, where not all have room; none = all. A last one of sentences is wrapped.
+        widest_px: A column is not wider by itself.
         model, table: The rows.
         message: Why there are none.
         stack: The table or the message.
     """
 
     shown_names: tuple[str, ...] = ()
+    widest_px = _WIDEST_PX
 
     def __init__(self, context: PanelContext, name: str, parent: QWidget | None = None) -> None:
         super().__init__(context, parent)
@@ -457,7 +459,7 @@ class AnswerPanel(TablePanel[AnswerModel]):
             texts += [f"\N{BLACK DOWN-POINTING SMALL TRIANGLE} {column.title}"]
             texts += [_SAMPLE] if column.kind is Kind.THREAD else []
             width = max(map(metrics.horizontalAdvance, texts)) + _PADDING_PX
-            self._wanted_px[section] = min(max(width, _LEAST_PX), _WIDEST_PX)
+            self._wanted_px[section] = min(max(width, _LEAST_PX), self.widest_px)
         self._share_width()
 
     def _share_width(self) -> None:
@@ -533,7 +535,7 @@ class AnswerPanel(TablePanel[AnswerModel]):
 
     def _unfold(self, row: int) -> None:
         self.model.unfold(row)
-        if self.table.columnWidth(0) < (needed_px := min(self.table.sizeHintForColumn(0), _WIDEST_PX)):
+        if self.table.columnWidth(0) < (needed_px := min(self.table.sizeHintForColumn(0), self.widest_px)):
             self.table.setColumnWidth(0, needed_px)
 
     def _is_on_sign(self, index: QModelIndex) -> bool:

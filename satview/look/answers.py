@@ -249,6 +249,7 @@ def lateness(trace: Trace, activity: str = "", timing: Mapping[str, Timing] | No
                     _rows(differences.times, "part", "whom", "what", "explains", "share", "sure")),
             Section("What happens more often in slow ones",
                     _rows(differences.causes, "cause", "what", "slow", "fast", "sure")),
+            Section("Ways that slow ones take", _rows(differences.paths, "path", "explains", "share", "sure")),
         ]  # fmt: skip
     return Details(f"{trace.path.name}: late", "", "late", tuple(section for section in sections if section.lines))
 

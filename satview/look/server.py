@@ -155,15 +155,17 @@ class Answers:
         more = "call_NAME, exit_NAME, user_NUMBER, ...: events of a kind with their arguments; `show tables` lists them"
         return "\n".join([*lines, more, "", *(f"{view.usage}: {view.says}" for view in views().values())])
 
-    def sql(self, trace: str, query: str) -> str:
+    def sql(self, trace: str, query: str, timing: str = "") -> str:
         """Run one query in the SQL of DuckDB over the tables of a trace; the first 200 rows come back as CSV.
 
         Args:
             trace: Name of the file.
             query: One SELECT. `tables` lists what there is. It reads only, for 30 s at most.
+            timing: A file of timing, which the tables on activities follow; `chain` is empty without. Empty for none.
         """
         with self.one_at_a_time:
-            running = asked(self.trace(trace), query, _LIMITS)
+            said = read_timing(self.path(timing)) if timing else None
+            running = asked(self.trace(trace), query, _LIMITS, timing=said)
         result = running.answer(is_part_enough=True)
         rows = result.rows(_MOST_ROWS)
         lines = [",".join(map(_cell, result.columns)), *(",".join(map(_cell, row)) for row in rows)]

@@ -251,7 +251,8 @@ def lateness(trace: Trace, thresholds: Thresholds) -> str:
         bars = (f"<h3>Responses of {html_text(told.name)}</h3>{histogram_bars(drawn, 'Responses', deadline_ns)}"
                 f"<p>How many took how long{bound}.</p>")  # fmt: skip
     differences, (parts, says) = answers.compared(activity), answers.explained(worst)
-    causes = f"<h3>More in slow ones</h3>{_answer(differences.causes)}" if len(differences.causes) else ""
+    causes = "".join(f"<h3>{table.question.title}</h3>{_answer(table)}"
+                     for table in (differences.causes, differences.paths) if len(table))  # fmt: skip
     return (f"{shown}<p>{html_text(says[0])}</p>{_answer(parts, _COLUMNS['blame'])}"
             f"{bars}<h3>Slow against fast</h3>{_answer(differences.times)}{causes}")  # fmt: skip
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final
 
+from satview.analysis.timing import Timing
 from satview.answers import doctor, functions, late, latencies, locks, schedulability, transactions, verdicts
+from satview.answers.late_comparison import CAUSES, COMPARISON, OF_ACTIVITY, PATHS
 from satview.answers.table import KNOWN_WORDS, Question, Table
 from satview.answers.table import Column as AnswerColumn
 from satview.answers.table import Kind as AnswerKind
@@ -22,6 +24,7 @@ class Kind(StrEnum):
     UINT32 = "uint32"
     UINT16 = "uint16"
     UINT8 = "uint8"
+    FLOAT64 = "float64"
     ROW = "uint16, uint32"  # as narrow as the trace has it
     BOOL = "bool"
     TEXT = "text"
@@ -58,6 +61,7 @@ class TableSchema:
         columns: In order.
         question: The columns as answers have them.
         answer: Makes the table; None = a function of `builders` makes its columns.
+        timed: Makes it, as far as it depends on what a file of timing says; None = it does not.
     """
 
     name: str
@@ -65,6 +69,7 @@ class TableSchema:
     columns: tuple[Column, ...]
     question: Question
     answer: Callable[[Trace], Table] | None = None
+    timed: Callable[[Trace, Mapping[str, Timing]], Table] | None = None
 
     def column(self, name: str) -> Column:
         """Return a column by name.
@@ -118,6 +123,7 @@ _KIND_OF_ANSWER: Final = {  # INT64 of all others
     AnswerKind.SENTENCE: Kind.TEXT,
     AnswerKind.CPU: Kind.UINT8,
     AnswerKind.FLAG: Kind.BOOL,
+    AnswerKind.FIGURE: Kind.FLOAT64,
 }
 _NARROW: Final = {  # by table and column, where it is not as wide as others of its kind
     ("event", "event"): Kind.UINT32,
@@ -134,7 +140,11 @@ _KNOWN: Final = Column("", Kind.TEXT, "how that is known: " + ", ".join(f"`{word
 
 
 def _of_answer(
-    table: str, meaning: str, question: Question, answer: Callable[[Trace], Table] | None = None
+    table: str,
+    meaning: str,
+    question: Question,
+    answer: Callable[[Trace], Table] | None = None,
+    timed: Callable[[Trace, Mapping[str, Timing]], Table] | None = None,
 ) -> TableSchema:
     """Return the table of an answer: its columns, those of times twice, and how values are known that may not be exact.
 
@@ -143,6 +153,7 @@ def _of_answer(
         meaning: What a row is.
         question: The answer's columns.
         answer: Makes it.
+        timed: Makes it by a file of timing too.
     """
     columns: list[Column] = []
     for column in question.columns:
@@ -159,7 +170,17 @@ def _of_answer(
             columns.append(Column(name, kind, _of_row(column), is_nullable))
         if column.reasons:
             columns.append(replace(_KNOWN, name=f"{name}_known"))
-    return TableSchema(table, meaning, tuple(columns), question, answer)
+    return TableSchema(table, meaning, tuple(columns), question, answer, timed)
+
+
+def _of_slow(table: str, meaning: str, question: Question, name: str) -> TableSchema:
+    """Return a table of what slow instances have, of all activities; `name` is that of the answer in `Compared`."""
+    return _of_answer(
+        table,
+        meaning,
+        replace(question, columns=(OF_ACTIVITY, *question.columns)),
+        timed=lambda trace, timing: getattr(late.late(trace, timing).every_comparison(), name),
+    )
 
 
 def _table(name: str, meaning: str, *columns: AnswerColumn) -> TableSchema:
@@ -387,19 +408,39 @@ SCHEMAS: Final[dict[str, TableSchema]] = {
         ),
         _of_answer(
             "activity", "Everything that is done again and again, with its response times and deadline.",
-            late.ACTIVITIES, lambda trace: late.late(trace).activities(),
+            late.ACTIVITIES, timed=lambda trace, timing: late.late(trace, timing).activities(),
         ),
         _of_answer(
             "activity_instance", "Each time that an activity was done, the latest first.",
-            late.INSTANCES, lambda trace: late.late(trace).instances(),
+            late.INSTANCES, timed=lambda trace, timing: late.late(trace, timing).instances(),
         ),
         _of_answer(
             "blame", "Where the time of the hundred worst instances of activities went; rows of depth 0 add up to it.",
-            late.BLAME, late.blame_table,
+            late.BLAME, timed=late.blame_table,
+        ),
+        _of_slow(
+            "slow_against_fast", "What the slowest tenth of the instances of an activity spend more time with than the "
+            "faster half.", COMPARISON, "times",
+        ),
+        _of_slow(
+            "more_in_slow",
+            "What happens more often in slow instances of an activity (the slowest tenth) than in fast ones.",
+            CAUSES,
+            "causes",
+        ),
+        _of_slow(
+            "slow_path",
+            "Ways that slow instances take and fast ones do not: through whom they wait for, and functions.",
+            PATHS,
+            "paths",
+        ),
+        _of_answer(
+            "chain", "How long each chain of a file of timing reacts, and how old its input is; none without a file.",
+            late.CHAINS, timed=lambda trace, timing: late.late(trace, timing).chains(),
         ),
         _of_answer(
             "schedulability", "Everything that is done again and again, with the longest that a response may be.",
-            schedulability.QUESTION, schedulability.schedulability,
+            schedulability.QUESTION, timed=schedulability.schedulability,
         ),
         _of_answer(
             "verdict", "Everything that `satview check` finds wrong, the most severe first.",

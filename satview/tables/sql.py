@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from satview.analysis.thread_names import thread_of
+from satview.analysis.timing import Timing
 from satview.base.time import NS_PER_S
 from satview.store.arguments import was_described
 from satview.store.trace import Trace
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _LONGEST_S: Final = 292 * 365 * 86_400  # what fits into nanoseconds of 64 bits
+_TIMED: Final = frozenset(name for name, schema in SCHEMAS.items() if schema.timed is not None)
+_WAS_TIMED: Final = "tables.was_timed"
 _RATE_MAX: Final = (2**63 - 1) // NS_PER_S
 
 
@@ -32,6 +35,7 @@ def sql(
     limits: Limits | None = None,
     cancelled: Callable[[], bool] | None = None,
     is_part_enough: bool = False,
+    timing: Mapping[str, Timing] | None = None,
 ) -> Result:
     """Return the rows of a query over the tables, views and macros of a trace (docs/tables.md).
 
@@ -44,15 +48,22 @@ def sql(
         limits: How much it may take; None = the usual ones.
         cancelled: Called now and then while it runs.
         is_part_enough: Return the first rows of an answer that is too large; `Result.is_cut` says so.
+        timing: What a file of timing says, as of `analysis.timing.read_timing`, for the tables on activities.
 
     Raises:
         UsageError: The query is faulty, is none of these, or went over a limit; or a package is not installed.
         Cancelled: `cancelled()` returned True.
     """
-    return asked(trace, query, limits, cancelled).answer(is_part_enough)
+    return asked(trace, query, limits, cancelled, timing).answer(is_part_enough)
 
 
-def asked(trace: Trace, query: str, limits: Limits | None = None, cancelled: Callable[[], bool] | None = None) -> Query:
+def asked(
+    trace: Trace,
+    query: str,
+    limits: Limits | None = None,
+    cancelled: Callable[[], bool] | None = None,
+    timing: Mapping[str, Timing] | None = None,
+) -> Query:
     """Make the tables that a query mentions, and return it while it runs; arguments as of `sql`.
 
     Raises:
@@ -69,15 +80,19 @@ def asked(trace: Trace, query: str, limits: Limits | None = None, cancelled: Cal
         *(definition(views()[name]) for name in needed),
     )
     others = {"argument", *(name for name in tables if name in known)} if was_described(trace) else set[str]()
+    if timing:
+        trace.cached(_WAS_TIMED, lambda _: True)
+    if trace.is_cached(_WAS_TIMED):  # the process may have them as another file of timing, or none, made them
+        others |= _TIMED
     question = Question(
-        query, statements, tuple(tables), lambda name: _parts(trace, name, is_plain),
+        query, statements, tuple(tables), lambda name: _parts(trace, name, is_plain, timing),
         tuple(NOT_CACHED - {"argument"} | others),
         owner_number(trace), known=tuple(known),
     )  # fmt: skip
     return Query(question, limits or Limits(), cancelled)
 
 
-def _parts(trace: Trace, name: str, is_plain: bool) -> Iterator[pa.Table]:
+def _parts(trace: Trace, name: str, is_plain: bool, timing: Mapping[str, Timing] | None) -> Iterator[pa.Table]:
     """Yield the rows of a table in one part, or in several; columns of nanoseconds are expressions of SQL.
 
     So only queries that look at these pay for them.
@@ -89,7 +104,7 @@ def _parts(trace: Trace, name: str, is_plain: bool) -> Iterator[pa.Table]:
     parts = (
         (table_of(trace, name, columns) for columns in argument_chunks(trace))
         if name == "argument"
-        else (table(trace, name),)
+        else (table(trace, name, timing),)
     )
     for part in parts:
         yield part.arrow(read)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import partial
 
+from satview.analysis.timing import Timing
 from satview.answers.frames import Made, Partial, Texts
 from satview.answers.table import Table, names_in_sql
 from satview.base.errors import UsageError
@@ -14,19 +16,22 @@ from satview.tables.schema import SCHEMAS, Column, Kind
 from satview.tables.views import near_tables
 
 
-def table(trace: Trace, name: str) -> Table:
+def table(trace: Trace, name: str, timing: Mapping[str, Timing] | None = None) -> Table:
     """Return a table of a trace by name; its columns are made when first requested and cached with the trace.
 
     Args:
         trace: The trace.
         name: One of `SCHEMAS`, such as `state`; docs/tables.md describes them.
+        timing: What a file of timing says, as of `analysis.timing.read_timing`, for the tables on activities.
 
     Raises:
-        UsageError: There is no such table.
+        UsageError: There is no such table, or the timing does not fit the trace.
     """
     if name not in SCHEMAS:
         raise UsageError(f"there is no table {name[:40]!r}; {near_tables(name, kinds(trace))}"
                          f"there are {', '.join(SCHEMAS)}, and those of kinds of events")  # fmt: skip
+    if (timed := SCHEMAS[name].timed) is not None:
+        return timed(trace, timing or {})
     if (answer := SCHEMAS[name].answer) is not None:
         return answer(trace)
     build = builders.BUILDERS[name]

@@ -333,7 +333,7 @@ class Kev:
             UsageError: The query is faulty, or a package is missing.
         """
         __tracebackhide__ = True
-        result = self.trace.sql(query)
+        result = self.trace.sql(query, timing=self.timing)
         value = result.value(0, result.columns[0]) if len(result) else None
         if not isinstance(value, int | float):
             raise KevFailure(f"{query}: {'no number but ' + repr(value) if len(result) else 'no row'}")

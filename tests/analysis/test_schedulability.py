@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +14,11 @@ from satview.__main__ import main
 from satview.analysis.activities import activities
 from satview.analysis.schedulability import ASSUMPTIONS, Arrivals, response_bound, response_bounds
 from satview.analysis.timing import Timing
-from satview.answers.schedulability import schedulability
+from satview.answers.schedulability import Replayed, schedulability
+from satview.base.errors import UsageError
+from satview.capture.kernel import Kernel
+from satview.capture.sim.calls import Compute, Sleep, ThreadRunmask
+from satview.capture.sim.parts.threads import Program
 from satview.events import wire
 from satview.events.spec import Release
 from satview.store.trace import Trace
@@ -25,6 +30,7 @@ from tests.helpers.kev import TraceBuilder
 from .test_statistics_truth import NAMES, RELEASES, workload
 
 FAR = 10**6
+MS = 10**6
 COVERED = {"automotive": 5, "convoy": 5, "periodic": 3, "instrumented": 3}  # with a bound, at least
 
 
@@ -172,7 +178,7 @@ def test_the_command_prints_bounds_and_assumptions(tmp_path: Path, capsys: pytes
     assert main(["late", path, "--schedulability"]) == 0
     lines = capsys.readouterr().out.splitlines()
     row = next(line for line in lines if line.startswith("control 1"))
-    assert row.split()[2:9] == ["20", "0", "20.00", "\N{MICRO SIGN}s", "3.000", "\N{MICRO SIGN}s", "0"]
+    assert row.split()[2:10] == ["20", "~", "0", "20.00", "\N{MICRO SIGN}s", "3.000", "\N{MICRO SIGN}s", "0"]
     assert [line for line in lines if line.startswith("Assumed: ")] == [f"Assumed: {line}" for line in ASSUMPTIONS]
     assert main(["late", path, "--schedulability", "--format", "json"]) == 0
     document = json.loads(capsys.readouterr().out)
@@ -180,4 +186,76 @@ def test_the_command_prints_bounds_and_assumptions(tmp_path: Path, capsys: pytes
     assert document["assumptions"] == list(ASSUMPTIONS)
     assert main(["late", path, "driver", "--schedulability", "--format", "csv"]) == 0
     assert [line.partition(",")[0] for line in capsys.readouterr().out.splitlines()[1:]] == ["driver 1"]
-    assert table(open_trace(path), "schedulability")["bound_ns"].tolist() == [7_020, 4_030], "as SQL has it"
+    sql = table(open_trace(path), "schedulability")
+    assert sql["bound_ns"].tolist() == [7_020, 4_030], "as SQL has it"
+    assert sql["cpus_known"].tolist() == ["inferred"] * 2
+    assert "replayed_ns" not in sql.columns, "a replay takes long; SQL has none"
+
+
+def pinned(is_other_wide: bool) -> Callable[[Kernel], None]:
+    """Return a set-up for two CPUs: a task on each, one of higher priority, and one that changes its CPU every round.
+
+    That of higher priority may run anywhere, but runs on CPU 0 only; its call may say so.
+    """
+
+    def task(masks: tuple[int, ...], work_ms: int, sleep_ms: int, begin_ms: int) -> Program:
+        yield Sleep(begin_ms * MS + 1)
+        while True:
+            for mask in masks:
+                if mask:
+                    yield ThreadRunmask(mask)
+                yield Compute(work_ms * MS)
+                yield Sleep(sleep_ms * MS)
+
+    def setup(kernel: Kernel) -> None:
+        kernel.spawn("bin/left", task, (1,), 2, 10, 0, priority=20, thread_name="left")
+        kernel.spawn("bin/right", task, (2,), 2, 10, 0, priority=20, thread_name="right")
+        mask = 3 if is_other_wide else 0
+        kernel.spawn("bin/other", task, (mask,), 3, 20, 4, priority=30, thread_name="other")
+        kernel.spawn("bin/hops", task, (1, 2), 1, 16, 8, priority=10, thread_name="hops")
+
+    return setup
+
+
+def test_runmasks_that_threads_set_say_where_they_may_run(tmp_path: Path) -> None:
+    """What may run on CPU 1, though it never did, goes before what is bound to it: 3 ms more, at least."""
+    bounds = []
+    for is_wide in (False, True):
+        folder = tmp_path / str(is_wide)
+        folder.mkdir()
+        trace = traced(pinned(is_wide), 200, folder, cpus=2, modes=WIDE, skew_ns=0).trace
+        rows = {row["activity"].rpartition("(")[2].rstrip(")"): row for row in schedulability(trace).records()}
+        assert [rows[name]["cpus"] for name in ("left", "right")] == ["0", "1"]
+        assert not any("known" in rows[name] for name in ("left", "right")), "they have called ThreadCtl()"
+        assert rows["hops"]["reason"] == "its runmask changes: there is no CPU that it allows all the time"
+        assert rows["hops"]["bound_ns"] is None
+        assert rows["other"]["cpus"] == ("0, 1" if is_wide else "0")
+        assert rows["other"].get("known") == (None if is_wide else {"cpus": "inferred"})
+        for name in ("left", "right", "other"):
+            assert rows[name]["bound_ns"] >= rows[name]["measured_ns"]
+        bounds.append(rows["right"]["bound_ns"])
+    assert bounds[0] + 3 * MS <= bounds[1] <= bounds[0] + 7 * MS
+
+
+def test_a_file_of_timing_says_where_threads_may_run(tmp_path: Path) -> None:
+    trace = traced(pinned(False), 200, tmp_path, cpus=2, modes=WIDE, skew_ns=0).trace
+
+    def row_of(name: str, **cpus: tuple[int, ...]) -> dict[str, object]:
+        timing = {name: Timing(cpus=some) for name, some in cpus.items()}
+        return next(row for row in schedulability(trace, timing).records() if row["activity"].endswith(f"({name})"))
+
+    assert (row_of("other", other=(0, 1))["cpus"], row_of("other", other=(0, 1)).get("known")) == ("0, 1", None)
+    assert row_of("right", other=(0, 1))["bound_ns"] > row_of("right")["bound_ns"], "it may come to CPU 1 now"  # type: ignore[operator]
+    assert row_of("other", other=(1,))["reason"] == "it ran on CPU 0, which the file of timing does not allow"
+    with pytest.raises(UsageError, match="names CPU 2; the trace has CPUs 0 to 1"):
+        row_of("other", other=(0, 2))
+
+
+def test_what_the_replay_gives_is_beside_what_was_measured(tmp_path: Path) -> None:
+    trace = periodic_threads(tmp_path)
+    rows = {row["activity"]: row for row in schedulability(trace, replayed=Replayed({"control 1": 7_500})).records()}
+    assert (rows["control 1"]["replayed_ns"], rows["driver 1"]["replayed_ns"]) == (7_500, None)
+    assert [rows[name]["known"]["replayed_ns"] for name in ("control 1", "driver 1")] == ["estimate", "unknown"]
+    without = schedulability(trace, replayed=Replayed({}, "it has no threads"))
+    assert without.missing == ["no replay: it has no threads"]
+    assert [row["replayed_ns"] for row in without.records()] == [None, None]

@@ -106,7 +106,7 @@ def test_an_activity_by_expressions(tmp_path: Path) -> None:
         ('[control]\ndue = "5ms"\n', "due"),
         ('[control]\nstart = "event == READY"\n', r"\[control\] needs start and end"),
         ('[control]\ndeadline = "-5ms"\n', "deadline is not above 0"),
-        ('[path]\nchain = "a > b"\ndeadline = "5ms"\n', "needs start and end, period or deadline; or chain"),
+        ('[path]\nchain = "a > b"\ndeadline = "5ms"\n', "needs start and end, period, deadline or cpus; or chain"),
         ('[control]\ndeadline = "soon"\n', r"timing.toml: \[control\] deadline: 'soon' is no time"),
         ("[control\n", "line 1"),
     ],

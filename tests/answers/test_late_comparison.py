@@ -3,19 +3,33 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from satview.__main__ import main
+from satview.analysis.timing import Timing
 from satview.answers.late import late
 from satview.answers.late_comparison import thinned
 from satview.base.errors import UsageError
+from satview.capture.kernel import Kernel
+from satview.capture.sim.calls import Compute, MutexLock, MutexUnlock
+from satview.capture.sim.parts.objects import Mutex
+from satview.capture.sim.parts.threads import Program
+from satview.capture.workloads.instrumented import CHECK, PLAN, SEARCH, STORE
+from satview.capture.workloads.parts import MS, periodic
 from satview.events import wire
+from satview.events.spec import Release
+from satview.opened import with_answers
 from satview.store.trace import Trace
+from tests.analysis.test_statistics_truth import workload
+from tests.capture.made import WIDE, traced
 from tests.helpers.kev import TraceBuilder
-from tests.helpers.scene import rounds_of_a_loop
+from tests.helpers.scene import chained, rounds_of_a_loop
+
+from .test_late import CAMERA, CONTROL
 
 MUTEX_LOCK = 80
 PAGE_FAULT = wire.code(wire.WireClass.SYSTEM, 17)
@@ -97,3 +111,143 @@ def test_the_command_compares_with_other_files(tmp_path: Path, capsys: pytest.Ca
     assert (row["whom"], row["explains_ns"]) == ("hog 1", 300)
     assert main(["late", paths[0], "--with", *[paths[1]] * 65]) == 2
     assert "65 traces are too many to compare at once; 64 at most" in capsys.readouterr().err
+
+
+def locking(kernel: Kernel) -> None:
+    """Every 10 ms low locks a mutex for 4 ms of work, high works 1 ms from 2 ms on, and middle 2 ms from 3 ms on.
+
+    In every tenth round high needs the mutex: low works for 2 ms more, and middle keeps it from the CPU for 2 ms.
+    """
+    mutex = Mutex("shared", inherit=False)
+
+    def low(_count: int) -> Program:
+        yield MutexLock(mutex)
+        yield Compute(4 * MS)
+        yield MutexUnlock(mutex)
+
+    def middle(_count: int) -> Program:
+        yield Compute(2 * MS)
+
+    def high(count: int) -> Program:
+        if count % 10 == 9:
+            yield MutexLock(mutex)
+        yield Compute(MS)
+        if count % 10 == 9:
+            yield MutexUnlock(mutex)
+
+    for priority, offset_ms, task in ((10, 0, low), (20, 3, middle), (30, 2, high)):
+        program = partial(periodic, 10 * MS, task, offset_ns=offset_ms * MS, priority=priority)
+        kernel.spawn(f"bin/{task.__name__}", program, priority=priority, thread_name=task.__name__)
+
+
+def test_paths_go_from_the_lock_to_what_keeps_its_holder(tmp_path: Path) -> None:
+    trace = traced(locking, 1_005, tmp_path, Release.QNX_8, modes=WIDE, skew_ns=0).trace
+    found = late(trace)
+    number = next(number for number, activity in enumerate(found.found.activities) if activity.name.endswith("(high)"))
+    compared = found.compared(number)
+    work, middle = sorted(compared.paths.head(2).records(), key=lambda row: row["path"].rpartition("> ")[2])
+    lock, _, last = work["path"].partition(" > ")
+    assert lock.startswith("lock 0x")
+    assert lock.endswith("(low)")
+    assert last == "own work"
+    assert middle["path"].startswith(f"{lock} > preempted by ")
+    assert middle["path"].endswith("(middle)")
+    for row in (work, middle):
+        assert row["explains_ns"] == pytest.approx(2 * MS, rel=0.01)
+        assert (row["via"], row["in_slow"], row["in_fast"], row["fast_ns"], row["sure"]) == (
+            "waits",
+            9,
+            0,
+            0,
+            "sure",
+        ), "a tenth of 99"
+    begins = {int(row) for row in found.found.instances.start_row[found.worst(number, 10)]}
+    assert {int(event) for event in compared.paths.head(2)["event"]} <= begins
+
+
+def test_paths_through_functions_are_those_of_the_program(tmp_path: Path) -> None:
+    """Slow rounds of the planner have 4 requests, fast ones 1 or 2: each searches 300 us, and checks 140 us in it."""
+    setup, _, cpus = workload("instrumented")
+    found = late(traced(setup, 1_000, tmp_path, cpus=cpus, modes=WIDE, skew_ns=0).trace)
+    names = [activity.name for activity in found.found.activities]
+    number = next(number for number, name in enumerate(names) if name.endswith("(plan)"))
+    rows = {row["path"]: row for row in found.compared(number).paths.records() if row["via"] == "functions"}
+    plan, search, check, store = (f"0x{address:x}" for address in (PLAN, SEARCH, CHECK, STORE))
+    lengths = {plan: 100, f"{plan} > {search}": 300, f"{plan} > {search} > {check}": 140, f"{plan} > {store}": 120}
+    assert set(rows) == set(lengths)
+    for path, length_us in lengths.items():
+        assert rows[path]["slow_ns"] == pytest.approx(4_000 * length_us, rel=0.05)
+        assert 1_000 * length_us < rows[path]["fast_ns"] < 2_000 * length_us
+    assert next(iter(rows)) == f"{plan} > {search}", "what explains most is first"
+
+
+def test_what_is_compared_says_where_to_look(tmp_path: Path) -> None:
+    """The first of the slow rounds locks first 100 after it wakes at 100,000, and ends on CPU 1 1,000 after that."""
+    trace = moving(tmp_path)
+    compared = late(trace).compared(late(trace).found.named("control 1"))
+    events = compared.causes["event"]
+    assert trace.events.time_cycles[events].tolist() == [
+        trace.clock.start_cycles + after for after in (100_100, 101_000)
+    ]
+    assert {trace.events.time_cycles[event] - trace.clock.start_cycles for event in compared.times["event"]} == {
+        100_000
+    }
+
+
+def test_events_of_other_traces_have_no_place_in_this_one(tmp_path: Path) -> None:
+    fast, slow = (late(loop(tmp_path / name, rounds)) for name, rounds in (("a", ()), ("b", tuple(range(10)))))
+    (row,) = fast.compared(0, others=[slow]).times.records()
+    assert (row["in_slow"], row["event"]) == (8, None), "the 8 slowest of 80 are all in the other one"
+
+
+def test_sql_has_the_comparisons_of_all_activities(tmp_path: Path) -> None:
+    trace = with_answers(moving(tmp_path))
+    assert trace.sql("select activity, cause, what, slow, event from more_in_slow order by slow desc").rows() == [
+        ("control 1", "call", "SYNC_MUTEX_LOCK", 2.0, int(late(trace).compared(0).causes["event"][0])),
+        ("control 1", "CPU moved", "", 1.0, int(late(trace).compared(0).causes["event"][1])),
+    ]
+    by_hand = late(trace).compared(0).times.records()
+    rows = trace.sql("select part, explains_ns, whom from slow_against_fast where activity = 'control 1'").rows()
+    assert [(part, length) for part, length, _ in rows] == [(row["part"], row["explains_ns"]) for row in by_hand]
+    assert trace.sql("select * from slow_path").rows() == [], "it waits for nobody"
+    without = with_answers(TraceBuilder().time_event(0).open(tmp_path))
+    assert without.sql("select count(*) from slow_against_fast").rows() == [(0,)]
+
+
+def test_sql_follows_the_file_of_timing(tmp_path: Path) -> None:
+    """Chains are those of the file; deadlines are its own, also after a query without it, and before one."""
+    (tmp_path / "chained").mkdir()
+    trace = with_answers(chained(tmp_path / "chained", 6, (1_600, 3_600, 5_600)))
+    said = {"camera": CAMERA, "control": CONTROL, "path": Timing(chain="camera > control", reaction="1us")}
+    query = "select chain, measure, count, max_ns, bound_ns, misses from chain"
+    assert trace.sql(query).rows() == []
+    assert trace.sql(query, timing=said).rows() == [("path", "reaction", 5, 1_900, 1_000, 2),
+                                                    ("path", "age", 3, 900, None, 0)]  # fmt: skip
+    assert trace.sql(query).rows() == []
+    (tmp_path / "loop").mkdir()
+    trace = with_answers(rounds_of_a_loop().open(tmp_path / "loop"))
+    query = "select deadline_ns, misses from activity"
+    assert trace.sql(query).rows() == [(10_000, 0)]
+    assert trace.sql(query, timing={"control": Timing(deadline="5us")}).rows() == [(5_000, 3)]
+    assert trace.sql(query).rows() == [(10_000, 0)]
+
+
+def test_traces_with_other_clocks_are_compared_by_time(tmp_path: Path) -> None:
+    """The clock of the slow trace is half as fast: the same cycles take 2,200 ns instead of 1,100."""
+    (tmp_path / "slow").mkdir()
+    build = rounds_of_a_loop(40, ())
+    build.rate = 500_000_000
+    slow, fast = late(build.open(tmp_path / "slow")), late(loop(tmp_path / "fast", ()))
+    rows = slow.compared(0, against=[fast]).times.records()
+    assert [(row["part"], row["explains_ns"], row["slow_ns"], row["fast_ns"]) for row in rows] == [
+        ("own work", 1_000, 2_000, 1_000), ("preempted", 100, 200, 100)]  # fmt: skip
+    slowest = fast.compared(0, others=[slow]).times.records()
+    assert [(row["part"], row["explains_ns"]) for row in slowest] == [("own work", 1_000), ("preempted", 100)]
+
+
+def test_a_share_of_nothing_is_none(tmp_path: Path) -> None:
+    """Both traces take equally long: what one has more of explains nothing of a difference."""
+    slow = late(loop(tmp_path / "a", (5,)))
+    fast = late(moving(tmp_path))
+    row = slow.compared(0, against=[fast]).times.records()[0]
+    assert (row["part"], row["share"]) == ("preempted", None)

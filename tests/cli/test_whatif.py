@@ -89,3 +89,24 @@ def test_wrong_usage_is_said_in_one_line(servers: Path, arguments: tuple[str, ..
     assert done.returncode == 2
     assert says in done.stderr.decode()
     assert done.stderr.count(b"\n") == 1
+
+
+def test_bounds_of_late_are_beside_what_the_replay_gives(servers: Path) -> None:
+    """The unchanged replay of this workload is off by nothing: its longest report takes as long as the recorded one."""
+    document = json.loads(satview("late", servers, "--schedulability", "--format", "json").stdout)
+    report, part = sorted((row for row in document["schedulability"] if row["activity"].startswith("report 1")),
+                          key=lambda row: len(row["activity"]))  # fmt: skip
+    assert (part["activity"], part["replayed_ns"]) == ("report 1 (report): MSG_SENDV", None), "a part of a report"
+    assert part["known"]["replayed_ns"] == "unknown"
+    assert report["measured_ns"] > 12_000_000
+    assert report["replayed_ns"] == pytest.approx(report["measured_ns"], rel=0.01)
+    assert report["known"]["replayed_ns"] == "estimate"
+    assert document["fit"][0].startswith("The unchanged replay is off by 0.0% in the median")
+    document = json.loads(satview("late", servers, "--schedulability", "--no-replay", "--format", "json").stdout)
+    assert "replayed_ns" not in document["schedulability"][0]
+    assert document["fit"] == []
+    done = satview("late", servers, "--no-replay")
+    assert (done.returncode, done.stderr) == (
+        2,
+        b"satview: --no-replay is about --schedulability, which nothing asks for\n",
+    )

@@ -11,10 +11,13 @@ from PySide6.QtTest import QTest
 from satview.__main__ import main
 from satview.answers.activity_lanes import IN_TIME, LATE
 from satview.base.time import TimeWindow
+from satview.events.spec import Release
 from satview.gui.colours import state_colour
 from satview.gui.theme import LIGHT
 from satview.gui.windows.workspace_keeper import put_session, taken
 from satview.session.workspace_file import WorkspaceState
+from tests.answers.test_late_comparison import locking, moving
+from tests.capture.made import WIDE, traced
 from tests.gui.conftest import settle as wait_for_lanes
 from tests.helpers.scene import rounds_of_a_loop
 
@@ -329,3 +332,59 @@ def test_the_histogram_is_red_beyond_the_deadline_and_a_bar_shows_its_worst(empt
         QTest.mouseClick(drawn.plot.viewport(), Qt.MouseButton.LeftButton, pos=point)
         settle(panel, qtbot)
         assert f"from 0.000 {start.zfill(7)} s" in panel.says.text()
+
+
+def tab_of(panel, title):
+    """Click the tab of a title."""
+    tabs = panel.blame.tabs
+    number = [tabs.tabText(tab) for tab in range(tabs.count())].index(title)
+    QTest.mouseClick(tabs, Qt.MouseButton.LeftButton, pos=tabs.tabRect(number).center())
+
+
+@pytest.fixture
+def moving_trace(tmp_path):
+    """Every tenth round takes 3,000 instead of 1,000: it locks a mutex twice, and goes on on the other CPU."""
+    return moving(tmp_path).path
+
+
+def test_what_is_more_in_slow_ones_is_behind_a_tab_and_leads_to_its_event(empty_window, load, moving_trace, qtbot):
+    window = load(empty_window, moving_trace)
+    panel = show(window, qtbot)
+    window.resize(1600, 900)
+    tab_of(panel, "More in slow")
+    rows = [texts(panel.blame, row) for row in range(panel.blame.model.rowCount())]
+    assert [(row["Happens"], row["What"], row["Slow"], row["In slow"]) for row in rows] == [
+        ("call", "SYNC_MUTEX_LOCK", "2.00", "4"), ("CPU moved", "", "1.00", "4")]  # fmt: skip
+    opened, times = window.session.opened, window.session.opened.trace.events.time_cycles
+    for row, after in ((1, 101_000), (0, 100_100)):
+        click(panel.blame, row)
+        settle(panel, qtbot)
+        assert int(times[opened.selection.event]) - BASE == after
+        assert panel.blame.tabs.tabText(panel.blame.tabs.currentIndex()) == "More in slow", "the tab stays"
+        assert panel.blame.table.currentIndex().row() == row, "the row stays selected"
+        shown = opened.viewport.window
+        assert shown.start - BASE < 100_000 < 103_000 < shown.end - BASE < 106_000, "with the instance that it is in"
+        found = panel.instance_view.found
+        assert int(found.late.found.instances.start_cycles[found.positions[found.row]]) - BASE == 100_000
+
+
+def test_a_path_of_slow_ones_shows_the_slow_one_with_most_of_it(empty_window, load, tmp_path, qtbot):
+    trace = traced(locking, 405, tmp_path, Release.QNX_8, modes=WIDE, skew_ns=0).trace
+    window = load(empty_window, trace.path)
+    panel = show(window, qtbot)
+    names = [activity.name for activity in panel.activities_view.found.late.found.activities]
+    high = next(number for number, name in enumerate(names) if name.endswith("(high)"))
+    panel.activities.show_row(high)
+    click(panel.activities, panel.activities.table.currentIndex().row())
+    settle(panel, qtbot)
+    tab_of(panel, "Paths")
+    path = texts(panel.blame, 0)["Path"]
+    assert path.startswith("lock 0x")
+    assert path.rpartition("> ")[2].startswith(("own work", "preempted by"))
+    click(panel.blame, 0)
+    settle(panel, qtbot)
+    found = panel.instance_view.found
+    response_cycles = int(found.late.found.instances.response_cycles[found.positions[found.row]])
+    assert trace.clock.duration_ns(response_cycles) == pytest.approx(5_000_000, rel=0.01)
+    tab_of(panel, "Blame")
+    assert texts(panel.blame, 0)["Part"].endswith("lock")

@@ -15,7 +15,7 @@ from satview.session.panels.sql import drawing_of, event_of_row, query_of, sql_c
 from satview.tables.query_process import owner_number, waiting
 from satview.tables.sql import sql
 from satview.tables.views import views
-from tests.helpers.scene import SERVER
+from tests.helpers.scene import SERVER, rounds_of_a_loop
 from tests.helpers.sql_values import one_row_of, query_at_work, sql_values
 
 
@@ -260,3 +260,16 @@ def test_many_groups_and_nulls(opened):
     assert drawing.groups[-1] == "9 others"
     assert np.isnan(drawing.values["v"]).sum() == 50
     assert drawing_of(opened.trace, sql(opened.trace, "select null::bigint as time_ns")) == "No row has a time."
+
+
+def test_tables_on_activities_follow_the_file_of_timing(empty_window, load, tmp_path, qtbot):
+    """Three of 40 rounds take longer than the 5 us of the file, none longer than the period."""
+    window = load(empty_window, rounds_of_a_loop().write(tmp_path / "looping.kev"))
+    window.workspace.show_panel("sql")
+    panel = window.workspace.panels["sql"]
+    run_query(panel, qtbot, "select misses from activity")
+    assert cells(panel) == [["0"]]
+    (tmp_path / "timing.toml").write_text('["control 1"]\ndeadline = "5us"\n')
+    window.workspace.opened.time_activities("timing.toml")
+    run_query(panel, qtbot, "select misses from activity where true")
+    assert cells(panel) == [["3"]]

@@ -5,12 +5,19 @@ from __future__ import annotations
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication, QMenu
+from PySide6.QtWidgets import QApplication, QMenu, QPushButton
 
+from satview.events.spec import Release
 from satview.formats.registry import open_trace
+from satview.gui import dialogs
+from satview.gui.comparison.change_editor import Target, change_completions, targets_of
 from satview.gui.comparison.what_if_dialog import WhatIfDialog
 from satview.gui.panels.verdicts_panel import VerdictsPanel
 from satview.timeline.lane_info import LaneKind
+from satview.whatif.changes import parse_changes, with_changes
+from satview.whatif.prediction import basis_of
+from satview.whatif.prediction import predict as predict_changes
+from satview.whatif.program import programs_of
 from tests.whatif.test_fit import captured
 
 SECONDS = 1000
@@ -142,3 +149,136 @@ def test_a_verdict_is_asked_about_its_thread(empty_window, load, tmp_path, qtbot
     dialog = chosen(window)
     assert panel.model.index(0, 3).data().startswith("high 1 (high) (priority 30) waits 32.00 ms")
     assert dialog.changes.toPlainText() == "high 1 (high):priority="
+
+
+PLANNER = Target("planner 1 (plan-50ms)", "thread", ("priority", "policy", "runmask", "speed"))
+OTHERS = (
+    Target("planner", "process", ("priority", "threads")),
+    Target("lock 0x80d4390", "lock", ("inherit", "ceiling")),
+    Target("interrupt 0xc", "interrupt", ("rate", "handler")),
+)
+
+
+@pytest.mark.parametrize(
+    ("line", "offered"),
+    [
+        ("plan", ["planner 1 (plan-50ms):", "planner:"]),
+        ("50ms", ["planner 1 (plan-50ms):"]),
+        ("cp", ["cpus="]),
+        ("0x8", ["lock 0x80d4390:"]),
+        ("lo", ["lock 0x80d4390:", "load burner:period=10ms,work=2ms,priority=30"]),
+        ("planner 1 (plan-50ms):p", ["priority=", "policy=", "speed="]),
+        ("planner:", ["priority=", "threads="]),
+        ("lock 0x80d4390:", ["inherit=", "ceiling="]),
+        ("INTERRUPT 0xC:", ["rate=", "handler="]),
+        ("load mine:", ["period="]),
+        ("planner 1 (plan-50ms):policy=", ["fifo", "rr"]),
+        ("lock 0x80d4390:inherit=y", ["yes"]),
+        ("planner 1 (plan-50ms):priority=", []),
+        ("nothing like it", []),
+    ],
+)
+def test_what_fits_is_proposed(line, offered):
+    proposals = change_completions(line, len(line), (PLANNER, *OTHERS))
+    assert [proposal.text for proposal in proposals] == offered
+    assert all(line[: proposal.start] + line[proposal.end :] == line[: proposal.start] for proposal in proposals)
+
+
+def test_what_the_trace_has_can_be_changed(tmp_path):
+    trace = captured(tmp_path, "inversion", length_ms=100)
+    targets = targets_of(trace, bool, print)
+    names = [target.name for target in targets]
+    assert {"low 1 (low)", "high 1 (high)", "middle", "high"} <= set(names)
+    assert not any("idle" in name for name in names)
+    (lock,) = (name for name in names if name.startswith("lock "))
+    predict_changes(basis_of(trace), parse_changes([f"{lock}:inherit=yes"]))
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("release", [Release.QNX_6, Release.QNX_7])
+def test_what_is_proposed_is_not_refused(tmp_path, release):
+    trace = captured(tmp_path, "automotive", release=release, length_ms=300)
+    programs = programs_of(trace)
+    targets = targets_of(trace, bool, print)
+    assert {target.what for target in targets} == {"thread", "process", "lock", "interrupt"}
+    values = {"policy": "rr", "inherit": "yes", "handler": "thread 40"}
+    for target in targets:
+        for key in target.keys:
+            if key != "threads":  # of a process that receives messages
+                with_changes(programs, parse_changes([f"{target.name}:{key}={values.get(key, '1')}"]))
+
+
+def test_names_and_changes_are_completed_while_typing(servers, qtbot):
+    dialog = dialog_of(servers)
+    qtbot.waitUntil(lambda: bool(dialog.changes.targets))
+    dialog.show()
+    dialog.changes.selectAll()
+    QTest.keyClicks(dialog.changes, "cpus=1")
+    QTest.keyClick(dialog.changes, Qt.Key.Key_Return)
+    QTest.keyClicks(dialog.changes, "keep")
+    assert dialog.changes.proposals.isVisible()
+    QTest.keyClick(dialog.changes, Qt.Key.Key_Tab)
+    assert dialog.changes.toPlainText() == "cpus=1\nstore 1 (keeper):"
+    assert dialog.changes.proposals.isVisible(), "what can be changed of it comes next"
+    QTest.keyClicks(dialog.changes, "spe")
+    QTest.keyClick(dialog.changes, Qt.Key.Key_Tab)
+    QTest.keyClicks(dialog.changes, "2")
+    assert dialog.changes.toPlainText() == "cpus=1\nstore 1 (keeper):speed=2"
+    assert not dialog.changes.proposals.isVisible()
+    QTest.keyClick(dialog.changes, Qt.Key.Key_Tab)
+    assert dialog.timing.hasFocus(), "Tab goes on where nothing is proposed"
+
+
+USER_EVENTS = """<eventdefinitions><eventclass name="User Events">
+<event id="1" name="cycle begin" sformat="%4u1d task %4u1d count"/>
+<event id="2" name="cycle end" sformat="%4u1d task %4u1d count"/>
+</eventclass></eventdefinitions>"""
+TIMING = """["slowest cycle"]
+start = "class == USER and number == 1 and arg.task == 2"
+end = "class == USER and number == 2 and arg.task == 2"
+"""
+
+
+@pytest.mark.thorough
+def test_files_of_the_window_hold_for_predictions_and_a_prediction_is_saved(
+    empty_window, load, tmp_path, qtbot, monkeypatch
+):
+    """The activity of the file has a field that only the descriptions name: the replay needs both."""
+    window = load(empty_window, captured(tmp_path, "periodic", length_ms=300).path)
+    (tmp_path / "user.xml").write_text(USER_EVENTS)
+    (tmp_path / "timing.toml").write_text(TIMING)
+    opened = window.workspace.opened
+    opened.describe(str(tmp_path / "user.xml"))
+    opened.time_activities("timing.toml")
+    dialog = dialog_of(window)
+    assert dialog.timing.text() == "timing.toml"
+    assert not dialog.save_button.isEnabled(), "there is nothing to save yet"
+    predict(qtbot, dialog, "slow:speed=2")
+    # 11 to 17 ms of work of the slowest task are half of that, as are parts of what keeps it waiting.
+    (line,) = (line for line in dialog.outcome.text().splitlines() if line.startswith("slowest cycle: "))
+    assert "(-" in line
+    to = tmp_path / "kept.kev"
+    monkeypatch.setattr(dialogs, "ask_save", lambda *_: to)
+    QTest.mouseClick(dialog.save_button, Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(lambda: dialog.saved.text() == f"Saved: {to}")
+    assert open_trace(to, None).title == "predicted: slow:speed=2 (from periodic-recorded.kev)"
+    beside = window.workspace.beside
+    qtbot.waitUntil(lambda: beside.comparison.second is not None, timeout=30 * SECONDS)
+    beside.close()
+    QTest.mouseClick(dialog.save_button, Qt.MouseButton.LeftButton)
+    assert dialog.saved.text() == "The prediction is closed; predict again."
+    assert to.exists()
+
+
+def test_a_file_of_timing_that_is_not_there_is_said(servers, qtbot, tmp_path, monkeypatch):
+    dialog = dialog_of(servers)
+    monkeypatch.setattr(dialogs, "ask_file", lambda *_: tmp_path / "none.toml")
+    button = next(button for button in dialog.findChildren(QPushButton) if button.text().startswith("Choose"))
+    QTest.mouseClick(button, Qt.MouseButton.LeftButton)
+    assert dialog.timing.text() == str(tmp_path / "none.toml")
+    predict(qtbot, dialog, "cpus=1")
+    assert dialog.fit.text() == "No prediction: none.toml: there is no such file."
+    (tmp_path / "none.toml").write_text('["report"]\ndeadline = "soon"\n')
+    predict(qtbot, dialog, "cpus=1")
+    assert dialog.fit.text().startswith("No prediction: none.toml: [report] deadline: ")
+    assert servers.workspace.opened.timing_file == "", "the window keeps its own"

@@ -178,7 +178,7 @@ def test_a_process_that_is_killed(trace):
 def test_a_warm_process_has_its_tables(trace, monkeypatch):
     made = []
     parts = sql_module._parts
-    monkeypatch.setattr(sql_module, "_parts", lambda of, name, plain: made.append(name) or parts(of, name, plain))
+    monkeypatch.setattr(sql_module, "_parts", lambda of, name, *more: made.append(name) or parts(of, name, *more))
     assert trace.sql("select count(*) from event, thread").rows() == [(2 * len(trace.threads),)]
     assert sorted(made) == ["event", "thread"]
     pids = [process._child.pid for process in waiting.idle]

@@ -11,28 +11,32 @@ import numpy as np
 
 from satview.analysis.schedulability import ASSUMPTIONS
 from satview.analysis.timing import Timing, read_timing
-from satview.answers.late import late
-from satview.answers.schedulability import schedulability
+from satview.answers.late import Late, late
+from satview.answers.late_comparison import Measured
+from satview.answers.schedulability import Replayed, schedulability
 from satview.answers.table import Table
 from satview.base.errors import UsageError
 from satview.base.process import COST_DATA, FINE
 from satview.base.safe_text import counted, visible_line
 from satview.cli.shared.files import InputFile, add_user_events
-from satview.cli.shared.progress import open_trace, working, working_on
+from satview.cli.shared.progress import open_trace, read_descriptions, working, working_on
 from satview.cli.shared.table_output import FORMATS, print_table
+from satview.fleet.layout import is_dataset
 from satview.store.trace import Trace
 
-_TABLES = ("activities", "chains", "instances", "blame", "slow-against-fast", "more-in-slow")
+_TABLES = ("activities", "chains", "instances", "blame", "slow-against-fast", "more-in-slow", "slow-paths")
 _MOST_FILES = 64
 _EPILOG = """\
 Activities are learned: what pulses, messages, interrupts or the end of a sleep begin at least 3 times. What comes
 regularly has a period, which is its deadline unless a file of timing says another. Without ACTIVITY the one that is
 latest is explained, else the one that comes closest to its deadline. The parts of an instance add up to it.
-A file of timing is TOML: [NAME] with deadline = "8 ms", and period. A NAME that is not learned needs start and
-end, expressions of the events that begin and end it. chain = "camera > fusion > control" is a chain of activities,
-with the bounds reaction (from a stimulus to the first response) and age (of the input of an output).
+A file of timing is TOML: [NAME] with deadline = "8 ms", period, and for --schedulability cpus = [0, 1], on which its
+thread may run. A NAME that is not learned needs start and end, expressions of the events that begin and end it.
+chain = "camera > fusion > control" is a chain of activities, with the bounds reaction (from a stimulus to the first
+response) and age (of the input of an output).
 --against compares all instances with those of other traces, in which the work is fast; --with looks for the slowest
-tenth in several traces, and compares it with the faster half of all. Names are matched.
+tenth in several traces, and compares it with the faster half of all. Names are matched. Both take data sets of many
+traces too (satview export DIR -o OUT), of which they open one trace at a time.
 An instance that is unfinished at the end of the trace is counted up to there and shown as "at least".
 Exit status: 0 success, 1 data was lost to problems in the trace, 2 not a trace, or wrong usage.
 """
@@ -58,8 +62,11 @@ def add_parser(subparsers: Any) -> None:
     add(
         "--schedulability",
         action="store_true",
-        help="how late each may be at most, by response-time analysis: only this table, and what it assumes",
+        help="how late each may be at most, by response-time analysis, beside what was measured and what the replay of "
+        "`satview whatif` gives: only this table, and what it assumes",
     )
+    add("--no-replay", dest="replays", action="store_false",
+        help="leave the replay out of --schedulability: it takes 20 s for a million events")  # fmt: skip
     add("--table", choices=_TABLES, help="only this table (with --format csv: default activities)")
     add("--format", choices=FORMATS, default="table", help="(default %(default)s)")
     add_user_events(parser.add_argument)
@@ -74,14 +81,20 @@ def run(args: argparse.Namespace) -> int:
     """
     if args.n < 1:
         raise UsageError(f"-n {args.n} is not a number of instances")
-    if len(others := [*(args.against or ()), *(args.others or ())]) > _MOST_FILES:
-        raise UsageError(f"{len(others)} traces are too many to compare at once; {_MOST_FILES} at most")
+    asked = [[Path(path) for path in paths or ()] for paths in (args.others, args.against)]
+    datasets = [[path for path in paths if is_dataset(path)] for paths in asked]
+    files = [[path for path in paths if path not in of_many] for paths, of_many in zip(asked, datasets, strict=True)]
+    if (count := sum(map(len, files))) > _MOST_FILES:
+        raise UsageError(f"{count} traces are too many to compare at once; {_MOST_FILES} at most, or a data set of "
+                         "them (satview export DIR -o OUT)")  # fmt: skip
+    if not args.replays and not args.schedulability:
+        raise UsageError("--no-replay is about --schedulability, which nothing asks for")
     timing = read_timing(args.timing) if args.timing is not None else None
     trace = open_trace(args.file, args.user_events)
     if args.schedulability:
         _print_bounds(args, trace, timing)
         return COST_DATA if trace.problems.cost_data else FINE
-    traces = [[open_trace(path, args.user_events) for path in paths or ()] for paths in (args.others, args.against)]
+    traces = [[open_trace(path, args.user_events) for path in paths] for paths in files]
     with working(working_on("looking for what is late in", trace.path)):
         answers = late(trace, timing)
         activity = answers.found.named(args.activity) if args.activity else answers.most_telling()
@@ -94,10 +107,29 @@ def run(args: argparse.Namespace) -> int:
                   "instances": answers.instances(activity if is_asked else None),
                   "blame": parts.unfolded()}  # fmt: skip
         if activity is not None:
-            differences = answers.compared(activity, *([late(other, timing) for other in some] for some in traces))
-            tables |= {"slow-against-fast": differences.times, "more-in-slow": differences.causes}
+            name = answers.found.activities[activity].name
+            others, against = (_others(args, some, timing, of_many, name) for some, of_many in
+                               zip(traces, datasets, strict=True))  # fmt: skip
+            differences = answers.compared(activity, others, against)
+            tables |= {"slow-against-fast": differences.times, "more-in-slow": differences.causes,
+                       "slow-paths": differences.paths}  # fmt: skip
     _print(args, trace, tables, says)
     return COST_DATA if any(one.problems.cost_data for one in (trace, *traces[0], *traces[1])) else FINE
+
+
+def _others(
+    args: argparse.Namespace, traces: Sequence[Trace], timing: Mapping[str, Timing] | None, folders: Sequence[Path],
+    activity: str,
+) -> list[Late | Measured]:  # fmt: skip
+    """Return what to compare an activity with: traces that are open, and those of data sets but for that of `args`."""
+    others: list[Late | Measured] = [late(trace, timing) for trace in traces]
+    if folders:
+        from satview.fleet.instances import recorded_instances  # brings what reads data sets
+
+        described = read_descriptions(args.user_events).events if args.user_events else {}
+        for folder in folders:
+            others += recorded_instances(folder, activity, described, Path(args.file))
+    return others
 
 
 def _print(args: argparse.Namespace, trace: Trace, tables: Mapping[str, Table], says: Sequence[str]) -> None:
@@ -117,8 +149,8 @@ def _print(args: argparse.Namespace, trace: Trace, tables: Mapping[str, Table], 
         print_table(tables["chains"], "table", "chains")
     for words in says:
         print(f"\n{visible_line(words)}")
-    for name in ("blame", "slow-against-fast", "more-in-slow"):
-        if "slow-against-fast" in tables and (name != "more-in-slow" or len(tables[name])):
+    for name in ("blame", "slow-against-fast", "more-in-slow", "slow-paths"):
+        if "slow-against-fast" in tables and (name in ("blame", "slow-against-fast") or len(tables[name])):
             print_table(tables[name], "table", name)
 
 
@@ -127,8 +159,24 @@ def _print_bounds(args: argparse.Namespace, trace: Trace, timing: Mapping[str, T
         raise UsageError(
             "--schedulability is a table of its own, of one trace: leave out --table, --against and --with"
         )
+    replayed, fit = None, list[str]()
+    if args.replays:
+        with working(working_on("replaying", trace.path)):
+            replayed, fit = _replayed(trace, timing)
     with working(working_on("analysing the responses of", trace.path)):
-        bounds = schedulability(trace, timing, args.activity)
-    print_table(bounds, args.format, "schedulability", more={"assumptions": list(ASSUMPTIONS)})
+        bounds = schedulability(trace, timing, args.activity, replayed)
+    print_table(bounds, args.format, "schedulability", fit, more={"assumptions": list(ASSUMPTIONS), "fit": fit})
     if args.format == "table":
         print("", *(f"Assumed: {line}" for line in ASSUMPTIONS), sep="\n")
+
+
+def _replayed(trace: Trace, timing: Mapping[str, Timing] | None) -> tuple[Replayed, list[str]]:
+    """Return what the unchanged replay of a trace gives, and in words how far that is off."""
+    from satview.whatif.prediction import basis_of  # brings the simulated kernel: 0.3 s, needed by this option only
+
+    try:
+        fit = basis_of(trace, timing).fit
+    except UsageError as error:
+        return Replayed({}, str(error)), []
+    longest_ns = {one.recorded.name: one.replayed.longest_ns for one in fit.activities.values() if one.replayed}
+    return Replayed(longest_ns), fit.sentences()

@@ -87,6 +87,8 @@ def add_parser(subparsers: Any) -> None:
     add("--memory-limit", type=int, default=2048, metavar="MIB", help="memory the query may use (default %(default)s)")
     add("--answer-limit", type=int, default=1024, metavar="MIB", help="largest result size (default %(default)s)")
     add("--threads", type=int, default=0, metavar="N", help="processors to use (default: all)")
+    add("-c", "--timing", metavar="FILE.toml", type=InputFile,
+        help="deadlines, activities and chains of your own, as for late, for the tables on them")  # fmt: skip
     add_user_events(parser.add_argument)
     add_pidin(parser.add_argument)
     add_symbols(parser.add_argument)
@@ -137,9 +139,12 @@ def run(args: argparse.Namespace) -> int:
             result = query_dataset(args.file, text, limits, is_part_enough=True)
         _print(result, args)
         return COST_DATA if result.is_cut else FINE
+    from satview.analysis.timing import read_timing
+
+    timing = read_timing(Path(args.timing)) if args.timing is not None else None
     trace = open_trace(args.file, args.user_events, args.pidin, symbols=args.symbols)
     with working(working_on("querying", trace.path)):
-        result = sql(trace, text, limits, is_part_enough=True)
+        result = sql(trace, text, limits, is_part_enough=True, timing=timing)
     _print(result, args)
     return COST_DATA if trace.problems.cost_data or result.is_cut else FINE
 
@@ -150,6 +155,8 @@ def _refuse_names(args: argparse.Namespace) -> None:
     Raises:
         UsageError: An option does.
     """
+    if args.timing is not None:
+        raise UsageError("the tables of a data set are already built; --timing is for one trace")
     if args.user_events:
         raise UsageError("the tables of a data set are already built; give --user-events to satview export")
     if args.pidin:

@@ -1,8 +1,12 @@
-"""The dialog of predictions: what to change; then how well the replay fits, what changed, and the trace below."""
+"""The dialog of predictions: what to change; then how well the replay fits, what changed, and the trace below.
+
+The file of timing and the descriptions of user events are those of the window.
+"""
 
 from __future__ import annotations
 
 import json
+import shutil
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -14,7 +18,7 @@ from PySide6.QtWidgets import (
     QDialog,
     QGridLayout,
     QHBoxLayout,
-    QPlainTextEdit,
+    QLineEdit,
     QProgressBar,
     QPushButton,
     QScrollArea,
@@ -24,11 +28,16 @@ from PySide6.QtWidgets import (
 
 from satview.base.child import run_satview
 from satview.base.errors import SatviewError, UsageError
+from satview.base.new_file import NewFile
+from satview.base.safe_text import tool_tip, visible_line
 from satview.base.time_text import format_duration
+from satview.gui import dialogs
 from satview.gui.comparison.beside import Beside
+from satview.gui.comparison.change_editor import CPUS_MEANING, ChangeEditor, targets_of
 from satview.gui.widgets import MessageLine, PlainLabel
+from satview.session.lanes.class_loader import timing_of, timing_path
+from satview.session.open_trace import OpenTrace
 from satview.session.tasks import IsCancelled, Report, Task
-from satview.store.trace import Trace
 from satview.whatif.changes import KEYS, parse_changes
 
 _WIDTH_PX: Final = 700
@@ -43,16 +52,18 @@ class WhatIfDialog(QDialog):
 
     Attributes:
         changes: A change a line, as `satview whatif --set` takes them.
-        predict_button, cancel_button: The buttons.
+        timing: The file of timing of this prediction; that of the window at first.
+        predict_button, cancel_button, save_button: The buttons.
         fit: How well the unchanged replay fits, or why there is no prediction.
         outcome: What was changed, and which activities it changes most.
+        saved: What came of saving the predicted trace.
     """
 
-    def __init__(self, trace: Trace, change: str, beside: Beside, parent: QWidget) -> None:
+    def __init__(self, opened: OpenTrace, change: str, beside: Beside, parent: QWidget) -> None:
         """Begin with a change.
 
         Args:
-            trace: What to predict from.
+            opened: What to predict from.
             change: The beginning of one, to be completed.
             beside: Opens the prediction.
             parent: Closes the dialog when the trace goes.
@@ -60,17 +71,31 @@ class WhatIfDialog(QDialog):
         super().__init__(parent)
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.setWindowTitle("What if")
-        self._path, self._beside = trace.path, beside
+        self._opened, self._path, self._beside = opened, opened.trace.path, beside
         self._folder: TemporaryDirectory[str] | None = None
+        self._predicted: Path | None = None
         self._job = Task(self)
         self._job.done.connect(self._on_done)
         self._job.failed.connect(self._on_failed)
-        self.changes = QPlainTextEdit(change, self)
+        self._saving, self._looking = Task(self), Task(self)
+        self._saving.done.connect(self._on_saved)
+        self._saving.failed.connect(self._on_not_saved)
+        self._looking.done.connect(self._on_targets)
+        self._looking.failed.connect(self._on_targets)  # nothing is proposed then
+        self.changes = ChangeEditor(self)
+        self.changes.setPlainText(change)
         self.changes.setAccessibleName("Changes")
         self.changes.setTabChangesFocus(True)
         self.changes.moveCursor(QTextCursor.MoveOperation.End)
         self.changes.setFixedHeight((_EDIT_LINES + 1) * self.changes.fontMetrics().lineSpacing())
-        self.fit, self.outcome = MessageLine(self), PlainLabel(self)
+        self.timing = QLineEdit(opened.timing_file, self)
+        self.timing.setClearButtonEnabled(True)
+        self.timing.setPlaceholderText("None: deadlines are the periods")
+        self.timing.setAccessibleName("File of timing")
+        self.timing.setToolTip(
+            tool_tip("A TOML file with deadlines, activities and chains of your own, for this prediction")
+        )
+        self.fit, self.outcome, self.saved = MessageLine(self), PlainLabel(self), MessageLine(self)
         self.outcome.setAlignment(Qt.AlignmentFlag.AlignTop)
         for label in (self.fit, self.outcome):
             label.setWordWrap(True)
@@ -82,15 +107,19 @@ class WhatIfDialog(QDialog):
         self.predict_button.clicked.connect(self._on_predict)
         self.cancel_button = QPushButton("Cancel", self)
         self.cancel_button.clicked.connect(self._on_cancel)
+        self.save_button = QPushButton("&Save as\N{HORIZONTAL ELLIPSIS}", self)
+        self.save_button.setToolTip(tool_tip("Keep the predicted trace: a trace like any other, marked as predicted"))
+        self.save_button.clicked.connect(self._on_save)
         self._lay_out()
         self._set_busy(False)
+        self._looking.start(partial(targets_of, opened.trace))
 
     def _lay_out(self) -> None:
         keys = QGridLayout()
         keys.setHorizontalSpacing(16)
         keys.setVerticalSpacing(2)
         keys.setColumnStretch(1, 1)
-        for row, (key, meaning) in enumerate({"cpus": "CPUs, without a target: `cpus=2`", **KEYS}.items()):
+        for row, (key, meaning) in enumerate({"cpus": f"{CPUS_MEANING}, without a name: `cpus=2`", **KEYS}.items()):
             for column, text in enumerate((key, meaning.replace("`", ""))):
                 label = PlainLabel(text, self)
                 label.setProperty("role", "dim")
@@ -100,7 +129,7 @@ class WhatIfDialog(QDialog):
         foot = QHBoxLayout()
         foot.addWidget(self.progress, 1)
         foot.addStretch()
-        for button in (self.predict_button, self.cancel_button, close_button):
+        for button in (self.predict_button, self.cancel_button, self.save_button, close_button):
             foot.addWidget(button)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(20, 18, 20, 16)
@@ -108,6 +137,13 @@ class WhatIfDialog(QDialog):
         layout.addWidget(PlainLabel("What to change, one TARGET:KEY=VALUE a line, such as planner 1:priority=22", self))
         layout.addWidget(self.changes)
         layout.addLayout(keys)
+        layout.addLayout(self._timing_line())
+        if self._opened.user_file:
+            described = PlainLabel(
+                visible_line(f"User events as described in {Path(self._opened.user_file).name}"), self
+            )
+            described.setProperty("role", "dim")
+            layout.addWidget(described)
         said = QWidget(self)
         texts = QVBoxLayout(said)
         texts.setContentsMargins(0, 0, 0, 0)
@@ -119,12 +155,26 @@ class WhatIfDialog(QDialog):
         scroll.setFrameShape(QScrollArea.Shape.NoFrame)
         scroll.setMinimumHeight(_OUTCOME_PX)
         layout.addWidget(scroll, 1)
+        layout.addWidget(self.saved)
         layout.addLayout(foot)
         self.resize(_WIDTH_PX, self.sizeHint().height())
+
+    def _timing_line(self) -> QHBoxLayout:
+        choose = QPushButton("Choose\N{HORIZONTAL ELLIPSIS}", self)
+        choose.setProperty("flat", "true")
+        choose.setAutoDefault(False)
+        choose.clicked.connect(self._on_choose)
+        line = QHBoxLayout()
+        line.addWidget(PlainLabel("File of timing", self))
+        line.addWidget(self.timing, 1)
+        line.addWidget(choose)
+        return line
 
     def done(self, result: int) -> None:
         """Stop what runs in the background; Escape and the frame of the window end here too."""
         self._stop()
+        self._looking.close()
+        self._saving.close()
         super().done(result)
 
     def _stop(self) -> None:
@@ -137,6 +187,8 @@ class WhatIfDialog(QDialog):
         self.progress.setVisible(is_busy)
         self.cancel_button.setVisible(is_busy)
         self.predict_button.setVisible(not is_busy)
+        self.save_button.setVisible(not is_busy)
+        self.save_button.setEnabled(self._predicted is not None and not self._saving.is_busy)
 
     def _say(self, text: str, role: str, outcome: str = "") -> None:
         self.fit.say(text, role)
@@ -152,14 +204,31 @@ class WhatIfDialog(QDialog):
             parse_changes(lines)
             if not self._path.is_file():
                 raise UsageError(f"{self._path.name} is no file that can be read again; save the events first")
+            options = self._options()
         except UsageError as error:
             self._on_failed(error)
             return
         # Its name begins as that of all passing files: they are not listed among the recent ones.
         self._folder = TemporaryDirectory(prefix="satview-", ignore_cleanup_errors=True)
         self._say("Replaying, unchanged and with what you changed\N{HORIZONTAL ELLIPSIS}", "dim")
+        self._predicted = None
+        self.saved.say("", "dim")
         self._set_busy(True)
-        self._job.start(partial(_predict, self._path.absolute(), lines, self._predicted_path(self._folder)))
+        self._job.start(partial(_predict, self._path.absolute(), lines, options, self._predicted_path(self._folder)))
+
+    def _options(self) -> list[str]:
+        """Return what the window knows beside the trace, as options of `satview whatif`.
+
+        Raises:
+            UsageError: There is no such file of timing, or it is faulty.
+        """
+        options, trace, file = [], self._opened.trace, self.timing.text().strip()
+        if file:
+            timing_of(trace, file)
+            options.append(f"--timing={timing_path(trace, file).absolute()}")
+        if self._opened.user_file:
+            options.append(f"--user-events={Path(self._opened.user_file).expanduser().absolute()}")
+        return options
 
     def _predicted_path(self, folder: TemporaryDirectory[str]) -> Path:
         return Path(folder.name) / "predicted.kev"
@@ -176,7 +245,43 @@ class WhatIfDialog(QDialog):
         fit = " ".join(prediction["fit"]["says"])
         self._say(fit, "warning" if fit.startswith("Warning") else "", _outcome_text(prediction))
         folder, self._folder = self._folder, None
-        self._beside.open(self._predicted_path(folder), folder=folder)
+        self._predicted = self._predicted_path(folder)
+        self._beside.open(self._predicted, folder=folder)
+        self._set_busy(False)
+
+    @Slot()
+    def _on_choose(self) -> None:
+        path = dialogs.ask_file(self, "File of timing", "TOML (*.toml);;All files (*)")
+        if path is not None:
+            self.timing.setText(str(path))
+
+    @Slot(object)
+    def _on_targets(self, targets: object) -> None:
+        if isinstance(targets, tuple):
+            self.changes.targets = targets
+
+    @Slot()
+    def _on_save(self) -> None:
+        predicted = self._predicted
+        if predicted is None or not predicted.is_file():
+            self.saved.say("The prediction is closed; predict again.", "error")
+            return
+        path = dialogs.ask_save(self, Path(f"predicted-{self._path.stem}.kev"), "Kernel event traces (*.kev)")
+        if path is not None:
+            self._saving.start(partial(_copy, predicted, path, self._path))
+            self.save_button.setEnabled(False)
+
+    @Slot(object)
+    def _on_saved(self, path: object) -> None:
+        self.saved.say(visible_line(f"Saved: {path}"), "dim")
+        self._set_busy(self._job.is_busy)
+
+    @Slot(object)
+    def _on_not_saved(self, error: object) -> None:
+        self._set_busy(self._job.is_busy)
+        if not isinstance(error, (SatviewError, OSError)):
+            raise error if isinstance(error, Exception) else RuntimeError(str(error))
+        self.saved.say(f"Not saved: {error}.", "error")
 
     @Slot(object)
     def _on_failed(self, error: object) -> None:
@@ -186,10 +291,24 @@ class WhatIfDialog(QDialog):
         self._say(f"No prediction: {error}.", "error")
 
 
-def _predict(path: Path, changes: list[str], predicted: Path, is_cancelled: IsCancelled, _report: Report) -> object:
+def _copy(predicted: Path, path: Path, source: Path, _is_cancelled: IsCancelled, _report: Report) -> Path:
+    """Write the predicted trace to another file, on a pool thread; return that.
+
+    Raises:
+        UsageError: It is the trace that the prediction is from.
+        OSError: It cannot be written.
+    """
+    with predicted.open("rb") as stream, NewFile(path, reading=(predicted, source)) as copy:
+        shutil.copyfileobj(stream, copy.stream)
+    return path
+
+
+def _predict(
+    path: Path, changes: list[str], options: list[str], predicted: Path, is_cancelled: IsCancelled, _report: Report
+) -> object:
     """Have a prediction written to a file, on a pool thread; return what `satview whatif --format json` says of it."""
     sets = [f"--set={change}" for change in changes]
-    arguments = ["whatif", str(path), *sets, "-o", str(predicted), "--format", "json"]
+    arguments = ["whatif", str(path), *sets, *options, "-o", str(predicted), "--format", "json"]
     return json.loads(run_satview(arguments, _PATIENCE_S, is_cancelled))
 
 

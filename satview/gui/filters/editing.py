@@ -307,12 +307,16 @@ class ProposingEditor(QPlainTextEdit):
         if not is_request:
             super().keyPressEvent(event)
         if is_request or (event.text().strip() and event.text().isprintable()):
-            offered, _ = self.completions()
-            index = self.cursorRect()
-            cursor_box = QRect(index.left() + self.left_px(), index.top(), 1, index.height() + 2)
-            self.proposals.propose(offered, cursor_box)
+            self.propose()
         else:
             self.proposals.hide()
+
+    def propose(self) -> None:
+        """Show what fits at the cursor."""
+        offered, _ = self.completions()
+        index = self.cursorRect()
+        cursor_box = QRect(index.left() + self.left_px(), index.top(), 1, index.height() + 2)
+        self.proposals.propose(offered, cursor_box)
 
     def event(self, event: QEvent) -> bool:
         """Keep the keys of the proposals while they show."""

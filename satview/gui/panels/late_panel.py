@@ -23,7 +23,7 @@ from PySide6.QtWidgets import (
 
 from satview.answers.activity_lanes import ACTIVITIES as ACTIVITY_LANES
 from satview.answers.late import ACTIVITIES, BLAME, CHAINS, INSTANCES, Late
-from satview.answers.late_comparison import COMPARISON
+from satview.answers.late_comparison import CAUSES, COMPARISON, PATHS
 from satview.answers.table import Table
 from satview.base.safe_text import counted, tool_tip, visible_line
 from satview.base.time import TimeWindow
@@ -39,7 +39,8 @@ from satview.timeline.spans import NO_EVENT
 if TYPE_CHECKING:
     from satview.gui.plots.response_plot import ResponsePlot
 
-_SHARES: Final = (5, 4, 4)  # of the width
+_SHARES: Final = (5, 3, 5)  # of the width
+_TABS: Final = {CAUSES.name: "More in slow", PATHS.name: "Paths"}  # shorter than the titles: four tabs have room
 _MARGIN: Final = 0.25  # on both sides of an instance
 _TIMING_PX: Final = 200
 # The columns in which people look for what is late; others are in exported files.
@@ -50,6 +51,8 @@ _SHOWN: Final = {
     CHAINS.name: ("chain", "measure", "misses", "count", "median", "p99", "max", "bound", "undecided"),
     BLAME.name: ("part", "length", "whom", "what", "share"),
     COMPARISON.name: ("part", "explains", "whom", "what", "share", "sure", "slow", "fast", "in_slow", "in_fast"),
+    CAUSES.name: ("cause", "what", "slow", "fast", "in_slow", "in_fast", "sure"),
+    PATHS.name: ("explains", "path", "share", "sure", "slow", "fast", "in_slow", "in_fast", "via"),
 }  # fmt: skip
 
 
@@ -58,10 +61,13 @@ class _Tables(AnswerPanel):
 
     Signals:
         chosen: A row was clicked: its position in the whole answer.
+        looked_for: A row about slow instances was clicked: the event at which to look.
         used: The table has the focus.
     """
 
+    widest_px = 560  # paths say at their ends what is special
     chosen = Signal(int)
+    looked_for = Signal(int)
     used = Signal()
 
     def __init__(self, context: PanelContext, name: str, buttons: QHBoxLayout, parent: QWidget) -> None:
@@ -118,17 +124,19 @@ class _Tables(AnswerPanel):
         """Show one of these, of the kind that showed."""
         if list(map(id, answers)) == list(map(id, self._answers)):
             return
-        self._answers = list(answers)
-        titles = [answer.question.title for answer in answers]
-        titles += [self._drawing[0]] if self._drawing is not None else []
+        before, self._answers = self.shown, list(answers)
+        titles = [(_TABS.get(answer.question.name, answer.question.title), answer.question.text) for answer in answers]
+        titles += [(self._drawing[0], "")] if self._drawing is not None else []
         with QSignalBlocker(self.tabs):
             while self.tabs.count() > len(titles):
                 self.tabs.removeTab(self.tabs.count() - 1)
-            for number, title in enumerate(titles):
+            for number, (title, question) in enumerate(titles):
                 if number == self.tabs.count():
                     self.tabs.addTab("")
                 self.tabs.setTabText(number, title)
-        self._fill()
+                self.tabs.setTabToolTip(number, tool_tip(question))
+        if self.shown is not before or self._drawing is not None:  # else the selected row stays
+            self._fill()
 
     def show_row(self, position: int) -> None:
         """Select the row of a position in the whole answer."""
@@ -164,6 +172,8 @@ class _Tables(AnswerPanel):
             return
         if answer.question in (ACTIVITIES, INSTANCES):
             self.chosen.emit(int(answer.positions[row]))
+        elif answer.question.name in (COMPARISON.name, CAUSES.name, PATHS.name) and answer.event(row) >= 0:
+            self.looked_for.emit(answer.event(row))
         else:
             super()._show(row)
 
@@ -268,6 +278,7 @@ class LatePanel(Panel):
         layout.addWidget(self.stack, 1)
         self.activities.chosen.connect(self._on_activity)
         self.instances.chosen.connect(self._on_instance)
+        self.blame.looked_for.connect(self._on_looked_for)
         self.activities_view.changed.connect(self._on_activities)
         self.instance_view.changed.connect(self._on_explained)
         self._opened.timed.connect(self._on_timed)
@@ -442,6 +453,15 @@ class LatePanel(Panel):
         self._opened.viewport.fit(TimeWindow(int(instance.start_cycles[0]), int(instance.end_cycles[0])), _MARGIN)
         self.instance_view.explain(shown.late, shown.activity, row)
 
+    @Slot(int)
+    def _on_looked_for(self, event: int) -> None:
+        """Show an event within an instance of the activity, with that instance."""
+        shown = self.instance_view.found
+        row = -1 if shown is None else shown.row_of(event)
+        if row >= 0:
+            self._on_instance(row)
+        self._navigation.show_event(event)
+
     @Slot()
     def _on_explained(self) -> None:
         view, instance = self.instance_view, self.instance_view.found
@@ -450,6 +470,7 @@ class LatePanel(Panel):
             return
         self.responses.show_responses(instance)
         self.instances.show_answers(instance.instances)
-        self.blame.show_answers(instance.blame, instance.comparison)
+        compared = instance.compared
+        self.blame.show_answers(instance.blame, compared.times, compared.causes, compared.paths)
         self.activities.show_row(instance.activity)
         self.instances.show_row(instance.row)

@@ -229,7 +229,7 @@ class SqlPanel(Panel):
         self.editor.proposals.hide()
         self.message.setText("Running\N{HORIZONTAL ELLIPSIS}")
         self.run_button.setText("Stop")
-        self._job.start(partial(run_query, self._opened.trace, text))
+        self._job.start(partial(run_query, self._opened.trace, text, self._opened.timing_file))
 
     def _lay_out(self) -> None:
         buttons = QVBoxLayout()

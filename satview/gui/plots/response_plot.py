@@ -92,8 +92,8 @@ class ResponsePlot(QWidget):
         edges, tall = drawn.edges_log10, np.log10(drawn.counts + 1)
         self.plot.addItem(pg.BarGraphItem(x0=edges[:-1], x1=edges[1:], y0=0, height=tall, brushes=brushes, pens=pens))
         if deadline is not None:
-            middle = (min(float(edges[0]), deadline) + max(float(edges[-1]), deadline)) / 2
-            side = 1.0 if deadline > middle else 0.0  # where the text has room
+            low, high = min(float(edges[0]), deadline), max(float(edges[-1]), deadline)
+            side = (deadline - low) / (high - low) if high > low else 0.5  # where the line is: the text is never cut
             words = {"color": colour(theme.text), "fill": colour(theme.base, 215), "position": _TEXT_AT,
                      "anchors": [(side, 0.5), (side, 0.5)]}  # fmt: skip
             pen = pg.mkPen(colour(theme.text), style=Qt.PenStyle.DashLine)

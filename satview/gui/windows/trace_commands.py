@@ -577,7 +577,7 @@ class TraceCommands:
         change = "cpus="
         with suppress(UsageError):  # no thread is selected
             change = f"{views.opened.trace.thread_name(self._thread())}:priority="
-        WhatIfDialog(views.opened.trace, change, views.beside, views).show()
+        WhatIfDialog(views.opened, change, views.beside, views).show()
 
     def _zoom_range(self, views: Workspace) -> None:
         time_range = views.active.opened.selection.time_range

@@ -45,12 +45,15 @@ def timing_of(trace: Trace, file: str) -> dict[str, Timing]:
     Raises:
         UsageError: There is no such file, or it is faulty.
     """
-    if not file:
-        return {}
+    return read_timing(timing_path(trace, file)) if file else {}
+
+
+def timing_path(trace: Trace, file: str) -> Path:
+    """Return where a file of timing is; arguments and what is raised as of `timing_of`."""
     path = trace.path.parent / file
     if not path.is_file():  # a pipe that a saved session names would never end
         raise UsageError(f"{path.name}: there is no such file")
-    return read_timing(path)
+    return path
 
 
 _PATIENCE_S = 0.03  # small traces have their lanes by then

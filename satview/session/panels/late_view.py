@@ -11,6 +11,7 @@ from PySide6.QtCore import QObject
 
 from satview.analysis.times.occurrences import Histogram
 from satview.answers.late import Late, late, responses
+from satview.answers.late_comparison import Compared
 from satview.answers.table import Table
 from satview.base.errors import Cancelled
 from satview.session.lanes.class_loader import timing_of
@@ -75,7 +76,7 @@ class ExplainedInstance:
         row: Which of the rows is explained.
         says: That one in a sentence.
         blame: Where its time went.
-        comparison: What slow instances of the activity have that fast ones have not.
+        compared: What slow instances of the activity have that fast ones have not.
         responses: How long its instances took, those of the first rows, as of `answers.late.responses`.
     """
 
@@ -86,8 +87,16 @@ class ExplainedInstance:
     row: int
     says: str
     blame: Table
-    comparison: Table
+    compared: Compared
     responses: Histogram | None
+
+    def row_of(self, event: int) -> int:
+        """Return the row of the instance whose thread has an event meanwhile, or which it begins; -1 = none."""
+        instances, events = self.late.found.instances.at(self.positions), self.late.trace.events
+        is_within = (instances.start_row <= event) & ((event <= instances.end_row) | (instances.end_row < 0))
+        is_within &= (instances.thread == events.thread[event]) | (instances.start_row == event)
+        rows = np.flatnonzero(is_within)
+        return int(rows[0]) if len(rows) else -1
 
 
 class InstanceView(Answer):
@@ -166,6 +175,6 @@ def _explain(
     blame, (says,) = asked.explained(chosen)
     if is_cancelled():
         raise Cancelled
-    comparison = same.comparison if same is not None else asked.slow_against_fast(activity)
+    compared = same.compared if same is not None else asked.compared(activity)
     drawn = same.responses if same is not None else responses(asked, activity)
-    return ExplainedInstance(asked, activity, positions, instances, row, says, blame, comparison, drawn)
+    return ExplainedInstance(asked, activity, positions, instances, row, says, blame, compared, drawn)

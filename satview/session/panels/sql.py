@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from satview.base.safe_text import visible_line
 from satview.base.time import Clock, TimeWindow
 from satview.filters.expressions.complete import Completion
+from satview.session.lanes.class_loader import timing_of
 from satview.session.tasks import IsCancelled, Report
 from satview.store.trace import Trace
 from satview.tables.question import Limits
@@ -215,14 +216,21 @@ _ANSWER_BYTES: Final = 256 << 20
 _SAMPLES: Final = {"bin_ns": "10000000", "thread_row": "1", "deadline_ns": "1000000"}
 
 
-def run_query(trace: Trace, query: str, is_cancelled: IsCancelled, _report: Report) -> Result:
+def run_query(trace: Trace, query: str, timing_file: str, is_cancelled: IsCancelled, _report: Report) -> Result:
     """Return the result of a query, on a worker thread.
+
+    Args:
+        trace: The trace.
+        query: As of `sql`.
+        timing_file: As of `timing_of`: the tables on activities follow it.
+        is_cancelled: As of `Task`.
 
     Raises:
         UsageError: As `sql`.
         Cancelled: It was stopped.
     """
-    return sql(trace, query, Limits(answer_bytes=_ANSWER_BYTES), is_cancelled, is_part_enough=True)
+    return sql(trace, query, Limits(answer_bytes=_ANSWER_BYTES), is_cancelled, is_part_enough=True,
+               timing=timing_of(trace, timing_file))  # fmt: skip
 
 
 def query_of(view: View, trace: Trace, window: TimeWindow) -> str:

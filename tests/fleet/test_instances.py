@@ -1,0 +1,70 @@
+"""Slow against fast over a data set: the same as over its files, one trace at a time."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from satview.__main__ import main
+from satview.answers.late import late
+from satview.base.errors import UsageError
+from satview.fleet.export import export_folder
+from satview.fleet.instances import recorded_instances
+from satview.formats.registry import open_trace
+from tests.helpers.scene import rounds_of_a_loop
+
+SLOW = {"a.kev": (), "board/b.kev": tuple(range(12)), "c.kev": (3,)}
+
+
+@pytest.fixture
+def fleet(tmp_path: Path) -> Path:
+    """Return the data set of three traces of 40 rounds, of which 12 are slow in one and 1 in another."""
+    (tmp_path / "traces" / "board").mkdir(parents=True)
+    for name, slow in SLOW.items():
+        rounds_of_a_loop(40, slow).write(tmp_path / "traces" / name)
+    export_folder(tmp_path / "traces", tmp_path / "fleet", ("activity_instance",))
+    return tmp_path / "fleet"
+
+
+def test_the_slowest_of_a_data_set_are_those_of_its_traces(fleet: Path) -> None:
+    """Of 120 rounds the slowest 12 are slow ones, of two traces; a trace without any of them is not opened again."""
+    paths = [fleet.parent / "traces" / name for name in SLOW]
+    first, *others = (late(open_trace(path, None)) for path in paths)
+    group = recorded_instances(fleet, "control 1", without=paths[0])
+    assert [(one.path.name, len(one.event)) for one in group] == [("b.kev", 40), ("c.kev", 40)]
+    by_files, by_set = first.compared(0, others=others), first.compared(0, others=group)
+    for name in ("times", "causes", "paths"):
+        assert getattr(by_set, name).records() == getattr(by_files, name).records()
+    (row,) = by_set.times.records()
+    assert (row["whom"], row["explains_ns"], row["in_slow"], row["in_fast"]) == ("hog 1", 4_000, 12, 60)
+
+
+def test_the_command_takes_data_sets(fleet: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    traces = fleet.parent / "traces"
+    for option, files in (("--with", ["board/b.kev", "c.kev"]), ("--against", ["board/b.kev", "c.kev"])):
+        answers = []
+        for others in ([fleet], [traces / name for name in files]):
+            assert main(["late", str(traces / "a.kev"), option, *map(str, others), "--format", "json"]) == 0
+            answers.append(json.loads(capsys.readouterr().out))
+        assert answers[0] == answers[1], option
+
+
+def test_what_the_data_set_cannot_give_is_said(fleet: Path, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="no trace of the data set fleet has the activity planner 1"):
+        recorded_instances(fleet, "planner 1")
+    (changed,) = (one for one in recorded_instances(fleet, "control 1") if one.path.name == "c.kev")
+    rounds_of_a_loop(20, ()).write(fleet.parent / "traces" / "c.kev")
+    with pytest.raises(
+        UsageError, match=r"c\.kev has other instances of control 1 than the data set; run satview export"
+    ):
+        changed.samples(changed.event * 0 + range(40))
+    (fleet.parent / "traces" / "c.kev").unlink()
+    with pytest.raises(UsageError, match=r"1 of 3 traces of the data set fleet are gone, such as .*c\.kev"):
+        recorded_instances(fleet, "control 1")
+    export_folder(fleet.parent / "traces", tmp_path / "without", ("event",))
+    with pytest.raises(
+        UsageError, match="the data set without has no table activity_instance; add it by `satview export"
+    ):
+        recorded_instances(tmp_path / "without", "control 1")
