@@ -492,7 +492,8 @@ class _Builder:
             self.notes["Locks that nobody waited for are taken to be where others of the same work show them."] = added
         programs.not_shown = self._sentences()
         for program in threads.values():
-            program.repeats = _cycle(program)
+            last_state = int(state_values(trace)[int(trace.states.start[program.row + 1]) - 1])
+            program.repeats = _cycle(program, last_state in (RUNNING, READY))
         return programs
 
     def _partitions(self, threads: Mapping[int, ThreadProgram]) -> list[PartitionShare]:
@@ -967,8 +968,12 @@ class _Items:
         return Wait(STATE_BY_VALUE[int(every_wait.value[wait])].name, self.builder.ns(length))
 
 
-def _cycle(program: ThreadProgram) -> tuple[int, int]:
-    """Return the steps that a thread repeats once it has done all: from one of its waits to the last of that kind."""
+def _cycle(program: ThreadProgram, is_busy: bool) -> tuple[int, int]:
+    """Return the steps that a thread repeats once it has done all: from one of its waits to the last of that kind.
+
+    A thread that is busy as the trace ends, and shows no such waits, goes on with what it does then: nobody knows of an
+    end, and with more of the CPU it would only get there sooner.
+    """
     if program.ends:
         return 0, 0
     for kind in (Receive, Sleep, AwaitInterrupt, Await, Wait, Send):
@@ -979,8 +984,11 @@ def _cycle(program: ThreadProgram) -> tuple[int, int]:
             return positions[-1], positions[-1] + 1
         if len(positions) > (3 if kind is Send else 1):
             return positions[0], positions[-1]
-    is_busy = program.steps and all(isinstance(step, (Work, Mark)) for step in program.steps)
-    return (0, len(program.steps)) if is_busy else (0, 0)
+    if not is_busy or not program.steps or not isinstance(program.steps[-1], (Work, Mark)):
+        return 0, 0
+    is_work = [isinstance(step, (Work, Mark)) for step in program.steps]
+    last_other = max((position for position, works in enumerate(is_work) if not works), default=-1)
+    return last_other + 1, len(is_work)
 
 
 def _roundest(least: int, most: int) -> int:

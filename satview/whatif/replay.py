@@ -258,9 +258,12 @@ class _Replay:
             case steps_of.Wake(row):
                 return _Wake(self.threads.get(row))
             case steps_of.Every(period_ns):
-                gone = (self.machine.now - self.begin) % self.cycles(period_ns)
-                return _Pause("NANOSLEEP", self.cycles(period_ns) - gone)
+                gone_ns = self._since_begin_ns() % period_ns
+                return SleepCall(period_ns - gone_ns)  # up to a tick, as the timer of a real one
         return None
+
+    def _since_begin_ns(self) -> int:
+        return (self.machine.now - self.begin) * 1_000_000_000 // self.machine.target.cycles_per_s
 
     def _priority(self, stream: Stream) -> int:
         """Return the priority of a pulse: where the trace does not show it, that of the thread that receives it."""
@@ -373,8 +376,7 @@ class _Replay:
 
     def _gaps(self, line: InterruptLine) -> Iterator[int]:
         """Return the times between interrupts, in ns; the first one from now."""
-        per_s = self.machine.target.cycles_per_s
-        before_ns = -(self.begin - self.machine.now) * 1_000_000_000 // per_s
+        before_ns = self._since_begin_ns()
         for moment_ns in line.moments_ns:
             yield max(0, moment_ns - before_ns)
             before_ns = moment_ns

@@ -33,6 +33,7 @@ _LENGTHS_MS = {
     "partitions": 1200, "starvation": 500, "virtual-machine": 500,
 }  # fmt: skip
 _USUAL_MS = 1000
+_LEAD_IN_NS = 10_000_000  # a change is made from the begin on: what it does before the record should be little
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +81,7 @@ class Judged:
 def captured(folder: Path, recorded: Recorded, change: RealChange, name: str) -> Path:
     """Capture a workload with a change; its programs draw from streams of their own, so that others do the same work."""
     path = folder / f"{name}.kev"
-    workload = with_own_streams(changed(recorded.workload, change))
+    workload = with_own_streams(changed(recorded.workload, change, _LEAD_IN_NS))
     options = LoggerOptions(iterations=0, is_wide=recorded.is_wide)
     length_ns = _LENGTHS_MS.get(recorded.workload, _USUAL_MS) * 1_000_000
     capture(Capture(workload, recorded.seed + change.seed, 0, recorded.release, length_ns, options, keeps_truth=False),

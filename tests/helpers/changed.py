@@ -36,7 +36,8 @@ class RealChange:
         process: Short name of the process that is edited; empty = the kernel, or every process.
         priority, policy, runmask: Of its first thread and its pulses; None = as it is.
         edit: Of what its threads yield.
-        before, after: Called with the kernel before and after the set-up.
+        before: Called with the kernel before the set-up.
+        after: Called with the kernel after it, and with the time before the capture begins, in ns.
         cpus: 0 = as the workload has it.
         seed: Added to that of the record: how far two runs of one workload are apart.
     """
@@ -48,7 +49,7 @@ class RealChange:
     runmask: int | None = None
     edit: Edit | None = None
     before: Callable[[Kernel], None] | None = None
-    after: Callable[[Kernel], None] | None = None
+    after: Callable[[Kernel, int], None] | None = None
     cpus: int = 0
     seed: int = 0
 
@@ -79,9 +80,17 @@ def _edited_body(body: Callable[..., Program], edit: Edit) -> Callable[..., Prog
     return run
 
 
-def changed(name: str, change: RealChange) -> Workload:
-    """Return a workload with one change made."""
+def changed(name: str, change: RealChange, lead_in_ns: int = -1) -> Workload:
+    """Return a workload with one change made.
+
+    Args:
+        name: Of the workload.
+        change: What is changed, from the very begin on.
+        lead_in_ns: Time before the capture begins; -1 = as the workload likes it.
+    """
     workload = find(name)
+    if lead_in_ns >= 0:
+        workload = replace(workload, lead_in_ns=lead_in_ns)
 
     def setup(kernel: Kernel) -> None:
         if change.before is not None:
@@ -102,7 +111,7 @@ def changed(name: str, change: RealChange) -> Workload:
         workload.setup(kernel)
         kernel.spawn = spawn  # type: ignore[method-assign]
         if change.after is not None:
-            change.after(kernel)
+            change.after(kernel, workload.lead_in_ns)
 
     return replace(workload, setup=setup, cpus=change.cpus or workload.cpus)
 
@@ -145,14 +154,15 @@ def pool_of(recorded: int, wanted: int) -> Edit:
     return edit
 
 
-def with_load(priority: int, period_ns: int, work_ns: int) -> Callable[[Kernel], None]:
-    """Return what adds a thread that works for a time in each period."""
+def with_load(priority: int, period_ns: int, work_ns: int) -> Callable[[Kernel, int], None]:
+    """Return what adds a thread that works for a time in each period, from the begin of the capture on."""
 
     def work(_count: int) -> Program:
         yield Compute(work_ns)
 
-    def add(kernel: Kernel) -> None:
-        kernel.spawn("whatif/load", partial(periodic, period_ns, work, priority=priority), priority=priority)
+    def add(kernel: Kernel, lead_in_ns: int) -> None:
+        program = partial(periodic, period_ns, work, offset_ns=lead_in_ns, priority=priority)
+        kernel.spawn("whatif/load", program, priority=priority)
 
     return add
 
