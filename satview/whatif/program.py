@@ -87,6 +87,7 @@ _RECEIPT: Final = wire.code(_CLASS.COMM, 2)
 _ANSWERS: Final = (wire.code(_CLASS.COMM, 10), wire.code(_CLASS.COMM, 11))
 SPORADIC: Final = 4
 BEAT_NS: Final = 1_000_000  # of the time slices of 8.0, which has no clock interrupt
+_RECEIPTS_NS, _RECEIPT_GAP_NS = 1_500_000, 50_000  # before the begin, and at most between the threads of one pool
 _LONG_NS: Final = 10_000  # between two events of a CPU: longer than the kernel needs
 _SLICE_NS: Final = 3_500_000  # of round robin, less half a tick
 _MOST_LEVELS: Final = 40  # of priorities that follow from who preempts whom
@@ -559,8 +560,17 @@ class _Builder:
             if program.policy == SPORADIC:
                 program.sporadic = self._sporadic(row, program, tick_ns)
             program.ends = int(state_values(trace)[stop - 1]) == DEAD
+            program.cpu = self._first_cpu(begin, stop)
             out[row] = program
         return out
+
+    def _first_cpu(self, begin: int, stop: int) -> int:
+        """Return on which CPU a thread runs first from the begin on, by the positions of its states; -1 if never."""
+        rows, value = self.trace.states.event[begin:stop], state_values(self.trace)[begin:stop]
+        now = int(np.searchsorted(self.events.time_cycles[rows], self.begin, "right"))
+        is_running = now > 0 and value[now - 1] == RUNNING
+        runs = rows[now:] if is_running else rows[now:][value[now:] == RUNNING]  # it stops where it ran
+        return int(self.events.cpu[runs[0]]) if len(runs) else -1
 
     def _steps_of(self, program: ThreadProgram, items: _Items) -> None:
         """Fill in what one thread does, and what it does for what it receives."""
@@ -678,6 +688,7 @@ class _Items:
         rows = rows_where(trace, _IS_ENTRY | _IS_USER_EVENT).astype(np.int64)
         rows = rows[(events.time_cycles[rows] >= builder.begin) & (events.thread[rows] > 0)]
         self.first_wait = self._first_of_threads()
+        self.receives_ns = self._receipts_before()
         first_waits = np.array(list(self.first_wait.values()), np.int64)
         begun = builder.waits.row[first_waits].astype(np.int64)
         rows = np.concatenate((rows, begun))
@@ -817,10 +828,8 @@ class _Items:
             for number in self.asked_before.get(program.row, ())
         ]
         if program.row not in self.first_wait:
-            out.append((0, "begin", Begin()))
-            born = self.builder.after_begin_ns(int(self.builder.trace.states.of(program.row)[0]))
-            if born:
-                out.append((0, "wait", Wait("NANOSLEEP", born)))
+            born_ns = self.builder.after_begin_ns(int(self.builder.trace.states.of(program.row)[0]))
+            out.append((0, "begin", Begin(born_ns)))
         for call in range(begin, stop):
             items = self._begun_item(call, program) if self.call[call] == _BEGUN else self._item(call)
             out += [(int(self.at[call]), kind, step) for kind, step in items]
@@ -836,6 +845,8 @@ class _Items:
                 yield "begin", Begin()
             yield "wait", Send(self.asks_before[program.row])
         elif value == _RECEIVE:
+            if program.row in self.receives_ns:
+                yield "begin", Begin(self.receives_ns[program.row])
             chids = self.chid[int(self.start[program.row]) : int(self.start[program.row + 1])]
             yield from self._receipt(call, int(chids[chids > 0][0]) if (chids > 0).any() else self._chid_of(program))
         elif row in self.ended and value in (_SEM, _CONDVAR):
@@ -844,8 +855,8 @@ class _Items:
             yield "wait", AwaitInterrupt()
         else:
             end = int(every_wait.end_row[wait])
-            yield "begin", Begin()
-            yield "wait", Wait(STATE_BY_VALUE[value].name, builder.after_begin_ns(end) if end < OPEN else _FOR_EVER_NS)
+            after_ns = builder.after_begin_ns(end) if end < OPEN else _FOR_EVER_NS
+            yield "wait", Begin(after_ns, STATE_BY_VALUE[value].name, value == _SLEEP)
 
     def _first_of_threads(self) -> dict[int, int]:
         """Return the position among the waits of those in which threads are as the trace begins, by thread."""
@@ -859,6 +870,24 @@ class _Items:
                 is_begun = int(every_wait.row[position]) in states.event[own_begin : own_begin + 2].tolist()
                 if is_begun and events.time_cycles[every_wait.row[position]] <= builder.begin:
                     out[thread] = position
+        return out
+
+    def _receipts_before(self) -> dict[int, int]:
+        """Return when threads that receive as the trace begins come to do so, in ns after the begin: below 0; by row.
+
+        Who of a pool has waited longest gets the next message: they come in the order in which they got their first.
+        """
+        builder, every_wait = self.builder, self.builder.waits
+        pools: dict[int, list[tuple[int, int]]] = {}
+        for thread, position in self.first_wait.items():
+            if int(every_wait.value[position]) == _RECEIVE:
+                pid = int(builder.trace.threads.pid[thread])
+                pools.setdefault(pid, []).append((int(every_wait.end_row[position]), thread))
+        out = {}
+        for pool in pools.values():
+            gap_ns = min(_RECEIPT_GAP_NS, _RECEIPTS_NS // 2 // len(pool))
+            for place, (_, thread) in enumerate(sorted(pool) if len(pool) > 1 else ()):
+                out[thread] = place * gap_ns - _RECEIPTS_NS
         return out
 
     def _begun(self) -> None:

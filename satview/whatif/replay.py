@@ -34,7 +34,7 @@ from satview.capture.sim.calls import Sleep as SleepCall
 from satview.capture.sim.calls.call import Call
 from satview.capture.sim.calls.processes import add_process, add_thread, start
 from satview.capture.sim.calls.pulses import send_pulse, wake_for_interrupt
-from satview.capture.sim.calls.timers import FLAGS_PROCESS, log_expiry
+from satview.capture.sim.calls.timers import FLAGS_PROCESS, FLAGS_THREAD, NO_TIMER, log_expiry
 from satview.capture.sim.machine.machine import Machine
 from satview.capture.sim.parts.cpu import Cpu
 from satview.capture.sim.parts.interrupt_sources import Attachment
@@ -63,12 +63,14 @@ _MANAGER_CHANNELS: Final = 1000  # channels of the process manager that are repl
 
 @dataclass(slots=True)
 class _Pause(Call):
-    """Wait in some state up to a moment, exactly."""
+    """Wait in some state up to a moment, exactly; or as a sleep that ends on the tick nearest to it."""
 
     name = "NOP"
     state: str
     cycles: int
     is_absolute: bool = False
+    is_sleep: bool = False
+    cpu: int = -1
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
         """Block until then."""
@@ -77,6 +79,16 @@ class _Pause(Call):
         if due <= kernel.now:
             return
         kernel.block(cpu, thread, self.state, "what the replay does not have")
+        if self.cpu >= 0 and thread.runmask >> self.cpu & 1:
+            thread.last_cpu = self.cpu
+        if self.is_sleep:
+
+            def fire(here: Cpu) -> None:
+                log_expiry(kernel, here, thread, NO_TIMER, FLAGS_THREAD)
+                kernel.wake(here, thread)
+
+            kernel.timers.start(due - kernel.target.cycles(kernel.target.tick_ns // 2), fire)
+            return
         kernel.at(due, lambda _nothing: kernel.kernel_entry(
             kernel.cpus[max(thread.last_cpu, 0)], lambda here: kernel.wake(here, thread)))  # fmt: skip
 
@@ -253,8 +265,10 @@ class _Replay:
                 return MsgSendPulse(coid, self._priority(stream), 0, number + 1) if coid is not None else None
             case steps_of.Mark(event, words):
                 return TraceEvent(Mode.INSERTSUSEREVENT, event, *words)
-            case steps_of.Begin():
-                return _Pause("NANOSLEEP", self.begin, True)
+            case steps_of.Begin(after_ns, state, is_sleep):
+                due = self.begin + (self.cycles(after_ns) if after_ns >= 0 else -self.cycles(-after_ns))
+                cpu = program.cpu if program.cpu < len(self.machine.cpus) else -1
+                return _Pause(state, due, True, is_sleep, cpu)
             case steps_of.Wake(row):
                 return _Wake(self.threads.get(row))
             case steps_of.Every(period_ns):
@@ -326,7 +340,7 @@ class _Replay:
     # What comes from outside.
 
     def _add_timer(self, timer: TimerSource) -> None:
-        """Let pulses be sent at the moments at which they were: by the tick that sent them, where there is one."""
+        """Let pulses be sent at the moments at which they were; those of a timer by the tick that sent them, if any."""
         stream, machine = self.programs.streams[timer.stream], self.machine
         receiver = self._receiver(stream)
         if receiver is None:
@@ -339,14 +353,17 @@ class _Replay:
 
         def fire(cpu: Cpu) -> None:
             if not process.is_dead:
-                log_expiry(machine, cpu, thread, timer.ident, FLAGS_PROCESS)
+                if timer.thread:
+                    log_expiry(machine, cpu, thread, timer.ident, FLAGS_PROCESS)
                 send_pulse(machine, cpu, connection, "SPULSE_EXE", self._priority(stream), 0, timer.stream + 1)
             set_off()
 
         def set_off() -> None:
             moment_ns = next(moments, None)
-            if moment_ns is not None:
+            if moment_ns is not None and timer.thread:
                 machine.timers.start(self.begin + self.cycles(moment_ns) - early, fire)
+            elif moment_ns is not None:  # the kernel itself: a buffer of the logger is full
+                machine.at(self.begin + self.cycles(moment_ns), lambda _: machine.kernel_entry(machine.cpus[0], fire))
 
         set_off()
 

@@ -9,7 +9,17 @@ from satview.store.trace import Trace
 
 @dataclass(slots=True)
 class Begin:
-    """Wait until the trace begins: what comes before brings the thread to where it was then."""
+    """Wait until the trace begins: what comes before brings the thread to where it was then.
+
+    Attributes:
+        after_ns: Or until so long after the begin, in the wait in which the thread was then; below 0 before it.
+        state: Of the wait; STOPPED = it would have run.
+        is_sleep: The clock ends it.
+    """
+
+    after_ns: int = 0
+    state: str = "STOPPED"
+    is_sleep: bool = False
 
 
 @dataclass(slots=True)
@@ -147,6 +157,7 @@ class ThreadProgram:
         partition: Number of its scheduler partition; -1 = none.
         is_critical: It may draw on the partition's critical budget.
         speed: How much faster than recorded it works.
+        cpu: On which it runs first; -1 = it does not run.
     """
 
     row: int
@@ -165,6 +176,7 @@ class ThreadProgram:
     partition: int = -1
     is_critical: bool = False
     speed: float = 1.0
+    cpu: int = -1
 
 
 @dataclass(slots=True)

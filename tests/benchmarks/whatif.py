@@ -21,8 +21,9 @@ from satview.capture.run import Capture
 from satview.capture.run import run as capture
 from satview.events.spec import Release
 from satview.formats.registry import open_trace
+from satview.store.trace import Trace
 from satview.whatif.changes import parse_changes
-from satview.whatif.fit import Figures, figures
+from satview.whatif.fit import Figures, Key, figures
 from satview.whatif.prediction import Basis, basis_of, predict
 from tests.helpers.changed import CHANGES, RealChange, changed
 from tests.helpers.own_streams import with_own_streams
@@ -33,6 +34,7 @@ _LENGTHS_MS = {
     "partitions": 1200, "starvation": 500, "virtual-machine": 500,
 }  # fmt: skip
 _USUAL_MS = 1000
+_KERNEL_SEEDS = (1001, 1002)  # of what kernel calls cost in changed workloads
 _LEAD_IN_NS = 10_000_000  # a change is made from the begin on: what it does before the record should be little
 
 
@@ -59,6 +61,7 @@ class Judged:
         fit_errors: Of the unchanged replay against the record: median, 99 %.
         errors: Of the prediction against the changed workload.
         changes: How much longer median and 99 % became in the changed workload, as shares.
+        floors: How far two runs of the changed workload are apart of which kernel calls cost other nanoseconds.
         is_wrong_way: It says shorter where that became longer, or the other way round.
     """
 
@@ -69,24 +72,46 @@ class Judged:
     fit_errors: tuple[float, float]
     errors: tuple[float, float]
     changes: tuple[float, float]
+    floors: tuple[float, float]
     is_wrong_way: bool
 
     def __str__(self) -> str:
-        shares = " ".join(f"{100 * share:7.1f}" for share in (*self.fit_errors, *self.errors, *self.changes))
+        shares = " ".join(
+            f"{100 * share:7.1f}" for share in (*self.fit_errors, *self.errors, *self.floors, *self.changes)
+        )
         counts = " ".join(f"{count:5}" for count in self.counts)
         wrong = " WRONG" if self.is_wrong_way else ""
         return f"{self.kind:12} {self.recorded} {self.activity[:34]:34} {counts} {shares}{wrong}"
 
 
-def captured(folder: Path, recorded: Recorded, change: RealChange, name: str) -> Path:
-    """Capture a workload with a change; its programs draw from streams of their own, so that others do the same work."""
-    path = folder / f"{name}.kev"
-    workload = with_own_streams(changed(recorded.workload, change, _LEAD_IN_NS))
+def captured(folder: Path, recorded: Recorded, change: RealChange, seed: int) -> Trace:
+    """Capture a workload with a change, and open the trace.
+
+    Its programs draw from streams of their own, so that those that are not changed do the same work.
+
+    Args:
+        folder: Where to write it.
+        recorded: The workload without the change.
+        change: What is changed.
+        seed: Of what kernel calls cost.
+    """
+    path = folder / f"captured-{seed}.kev"
+    workload = with_own_streams(changed(recorded.workload, change, _LEAD_IN_NS), recorded.seed + change.seed)
     options = LoggerOptions(iterations=0, is_wide=recorded.is_wide)
     length_ns = _LENGTHS_MS.get(recorded.workload, _USUAL_MS) * 1_000_000
-    capture(Capture(workload, recorded.seed + change.seed, 0, recorded.release, length_ns, options, keeps_truth=False),
-            path)  # fmt: skip
-    return path
+    capture(Capture(workload, seed, 0, recorded.release, length_ns, options, keeps_truth=False), path)
+    return open_trace(path, None)
+
+
+def really_changed(folder: Path, recorded: Recorded, change: RealChange, length_ns: int) -> list[dict[Key, Figures]]:
+    """Return the activities of two runs of a changed workload."""
+    out = []
+    for seed in _KERNEL_SEEDS:
+        true = captured(folder, recorded, change, seed)
+        begin_cycles = max(true.dump_end_cycles, int(true.events.time_cycles[0]))
+        out.append(figures(true, begin_cycles, length_ns))
+        true.payloads.close()
+    return out
 
 
 def judge(recorded: Recorded) -> list[Judged]:
@@ -94,7 +119,7 @@ def judge(recorded: Recorded) -> list[Judged]:
     out: list[Judged] = []
     with TemporaryDirectory() as name:
         folder = Path(name)
-        basis = basis_of(open_trace(captured(folder, recorded, RealChange(()), "recorded"), None))
+        basis = basis_of(captured(folder, recorded, RealChange(()), recorded.seed))
         for kind in recorded.kinds:
             change = CHANGES[kind][recorded.workload]
             try:
@@ -103,13 +128,10 @@ def judge(recorded: Recorded) -> list[Judged]:
             except UsageError as error:  # fast events do not show partitions, 8.0 has no handlers
                 print(f"{recorded} {kind}: {error}", file=sys.stderr)
                 continue
-            true = open_trace(captured(folder, recorded, change, "changed"), None)
-            begin_cycles = max(true.dump_end_cycles, int(true.events.time_cycles[0]))
-            truth = figures(true, begin_cycles, basis.programs.length_ns)
-            true.payloads.close()
+            truth = really_changed(folder, recorded, change, basis.programs.length_ns)
             for key, compared in zip(basis.fit.activities, prediction.compared, strict=True):
                 if not basis.fit.activities[key].recorded.is_own:
-                    out += _judged(recorded, kind, compared, truth.get(key), bool(changes))
+                    out += _judged(recorded, kind, compared, [run.get(key) for run in truth], bool(changes))
     return out
 
 
@@ -118,28 +140,33 @@ def _said(change: RealChange, basis: Basis) -> list[str]:
     return [text.format(mutex=f"{mutex.address:#x}" if mutex is not None else "none") for text in change.said]
 
 
-def _judged(recorded: Recorded, kind: str, compared: Compared, truth: Figures | None, is_changed: bool) -> list[Judged]:
+def _judged(
+    recorded: Recorded, kind: str, compared: Compared, runs: Sequence[Figures | None], is_changed: bool
+) -> list[Judged]:
     """Return the judgement on an activity; none where neither knows of one, as predicted."""
     which = 2 if is_changed else 1  # without a change the unchanged replay is the prediction
     times_ns = (compared.medians_ns, compared.p99s_ns)
     predicted_ns = [times[which] for times in times_ns]
+    truth, again = runs
     if truth is None:
         if predicted_ns[0] < 0:
             return []
         never = (float("inf"), float("inf"))
         return [Judged(recorded, kind, compared.activity, (compared.counts[0], compared.counts[which], 0),
-                       compared.errors, never, never, False)]  # fmt: skip
+                       compared.errors, never, never, (0.0, 0.0), False)]  # fmt: skip
     errors, changes, is_wrong_way = [], [], False
-    for times, fit_error, predicted, true in zip(
-        times_ns, compared.errors, predicted_ns, (truth.median_ns, truth.p99_ns), strict=True
-    ):
+    true_ns = (truth.median_ns, truth.p99_ns)
+    again_ns = (again.median_ns, again.p99_ns) if again is not None else (float("inf"), float("inf"))
+    floors = [abs(one / max(other, 1) - 1) for one, other in zip(again_ns, true_ns, strict=True)]
+    for times, fit_error, predicted, true in zip(times_ns, compared.errors, predicted_ns, true_ns, strict=True):
         least = 2 * max(fit_error, GOOD)
         change, said = true / times[0] - 1, predicted / times[0] - 1
         errors.append(abs(predicted - true) / max(true, 1) if predicted >= 0 else float("inf"))
         changes.append(change)
         is_wrong_way |= predicted >= 0 and min(abs(change), abs(said)) > least and (change > 0) != (said > 0)
-    return [Judged(recorded, kind, compared.activity, (compared.counts[0], compared.counts[which], truth.count),
-                   compared.errors, (errors[0], errors[1]), (changes[0], changes[1]), is_wrong_way)]  # fmt: skip
+    counts = compared.counts[0], compared.counts[which], truth.count
+    pairs = ((pair[0], pair[1]) for pair in (errors, changes, floors))
+    return [Judged(recorded, kind, compared.activity, counts, compared.errors, *pairs, is_wrong_way)]
 
 
 def recordings(words: Sequence[str], seeds: int) -> list[Recorded]:
@@ -183,20 +210,24 @@ def run(args: list[str]) -> None:
     by_kind = defaultdict(list)
     for entry in judged:
         by_kind[entry.kind].append(entry)
-    print("| change | predictions | median | 99 % | where the unchanged replay fits | median | 99 % | wrong way |")
-    print("| --- | --- | --- | --- | --- | --- | --- | --- |")
+    columns = ("change", "predictions", "median", "99 %", "where the unchanged replay fits", "median", "99 %",
+               "two runs", "99 %", "wrong way")  # fmt: skip
+    print("|", " | ".join(columns), "|")
+    print("|" + " --- |" * len(columns))
     for kind in CHANGES:
         if not by_kind[kind]:
             continue
         fits = [entry for entry in by_kind[kind] if max(entry.fit_errors) <= GOOD]
-        cells = [cell for part in (by_kind[kind], fits) for cell in (f"{len(part):,}", *_errors(part))]
+        cells = [cell for part in (by_kind[kind], fits)
+                 for cell in (f"{len(part):,}", *_medians([entry.errors for entry in part]))]  # fmt: skip
+        cells += _medians([entry.floors for entry in fits])
         print("|", kind, "|", " | ".join(cells), "|", sum(entry.is_wrong_way for entry in fits), "|")
     print(f"{len(to_record):,} recorded traces, {sum(len(recorded.kinds) for recorded in to_record):,} changed ones, "
           f"in {time.perf_counter() - begin_s:.0f} s", file=sys.stderr)  # fmt: skip
 
 
-def _errors(judged: list[Judged]) -> tuple[str, str]:
-    if not judged:
+def _medians(shares: Sequence[tuple[float, float]]) -> tuple[str, str]:
+    if not shares:
         return "", ""
-    median, p99 = np.median([entry.errors for entry in judged], axis=0)
+    median, p99 = np.median(shares, axis=0)
     return f"{median:.1%}", f"{p99:.1%}"

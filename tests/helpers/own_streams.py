@@ -31,7 +31,7 @@ class _Work:
     def stream(self) -> random.Random:
         """Return the generator, made when it is first drawn from: most messages draw nothing."""
         if self._stream is None:
-            self._stream = random.Random(f"{self._seed} {self.name}")  # noqa: S311  -- repeatable, not secret
+            self._stream = random.Random(f"{self._seed} {self.name}")
         return self._stream
 
 
@@ -117,11 +117,16 @@ class OwnStreams(random.Random):
         return _Work(self._seed, f"{process} channel {chid} pulse {self._pulses[process, chid]}")
 
 
-def with_own_streams(workload: Workload) -> Workload:
-    """Return a workload that draws from own streams, also where it was changed before."""
+def with_own_streams(workload: Workload, seed: int) -> Workload:
+    """Return a workload that draws from own streams, also where it was changed before.
+
+    Args:
+        workload: What to run.
+        seed: Of what programs and devices draw; what the kernel's own code costs has the seed of the capture.
+    """
 
     def setup(kernel: Kernel) -> None:
-        draws = OwnStreams(kernel.machine.random.getrandbits(64))
+        draws = OwnStreams(seed)
         kernel.machine.random = draws
         spawn, device = kernel.spawn, kernel.device
 
