@@ -44,6 +44,7 @@ from satview.whatif.steps import (
     InterruptLine,
     Lock,
     Mark,
+    Meet,
     Message,
     PartitionShare,
     Programs,
@@ -109,7 +110,14 @@ _RECEIVES: Final = ("MSG_RECEIVEV", "MSG_RECEIVEPULSEV")
 _REPLIES: Final = ("MSG_REPLYV", "MSG_ERROR")
 _MESSAGE_CALLS: Final = frozenset((*_SENDS, *_RECEIVES, *_REPLIES))
 _LOW: Final = 0xFFFFFFFF
-_GIVES: Final = {"SYNC_SEM_POST": _SEM, "SYNC_CONDVAR_SIGNAL": _CONDVAR, "SYNC_MUTEX_UNLOCK": _MUTEX}
+_BARRIER: Final = STATE_BY_NAME["BARRIER"].value
+_READ, _WRITE = STATE_BY_NAME["RWLOCK_READ"].value, STATE_BY_NAME["RWLOCK_WRITE"].value
+_KINDS: Final = {_MUTEX: "MUTEX", _SEM: "SEM", _CONDVAR: "CONDVAR", _READ: "RWLOCK", _WRITE: "RWLOCK"}
+"""Kinds of objects by the states in which threads wait for them."""
+_GIVES: Final = {
+    "SYNC_SEM_POST": (_SEM,), "SYNC_CONDVAR_SIGNAL": (_CONDVAR,), "SYNC_MUTEX_UNLOCK": (_MUTEX,),
+    "SYNC_BARRIER_WAIT": (_BARRIER,), "SYNC_RWLOCK": (_READ, _WRITE),
+}  # fmt: skip
 _SYNC_CALLS: Final = frozenset((*_GIVES, "SYNC_MUTEX_LOCK", "SYNC_SEM_WAIT", "SYNC_CONDVAR_WAIT"))
 
 
@@ -160,9 +168,10 @@ class _Builder:
         self.messages: list[Message] = []
         self.streams: list[Stream] = []
         self.things: list[Thing] = []
-        self.thing_of: dict[tuple[int, int], int] = {}
+        self.thing_of: dict[tuple[str, int], int] = {}
         self.unfinished: set[int] = set()  # identities of lists of steps
         self.givers, self.ended = self._woken()
+        self._meetings = self._met()
 
     def ns(self, cycles: int) -> int:
         """Return a length in nanoseconds."""
@@ -387,25 +396,53 @@ class _Builder:
 
     def thing(self, kind: int, address: int) -> int:
         """Return the number of an object; one address is one object, also where processes share it."""
-        name = STATE_BY_VALUE[kind].name
-        key = (kind, address)
+        key = (_KINDS[kind], address)
         if key not in self.thing_of:
             self.thing_of[key] = len(self.things)
-            self.things.append(Thing(name, address))
+            self.things.append(Thing(*key))
         return self.thing_of[key]
+
+    def barrier(self, thread: int) -> int:
+        """Return the number of the barrier at which a thread meets others, -1 if it does not show; none has an address.
+
+        Threads that meet in every release of any of them, and no others, meet at one barrier.
+        """
+        together = self._meetings.get(thread, set())
+        members = next(iter(together), frozenset())
+        if len(together) != 1 or any(self._meetings[member] != together for member in members):
+            return -1
+        key = ("BARRIER", min(members))
+        if key not in self.thing_of:
+            self.thing_of[key] = len(self.things)
+            self.things.append(Thing("BARRIER", 0, count=len(members)))
+        return self.thing_of[key]
+
+    def _met(self) -> dict[int, set[frozenset[int]]]:
+        """Return for each thread with whom it met at barriers, itself among them, by the releases."""
+        releases: dict[int, set[int]] = {}
+        for wait in np.flatnonzero(self.waits.value == _BARRIER).tolist():
+            _, _, giver_row = self.ended.get(int(self.waits.row[wait]), (0, 0, -1))
+            if giver_row >= 0:
+                giver = int(self.events.thread[giver_row])
+                releases.setdefault(giver_row, {giver}).add(int(self.waits.thread[wait]))
+        out: dict[int, set[frozenset[int]]] = {}
+        for members in map(frozenset, releases.values()):
+            for member in members:
+                out.setdefault(member, set()).add(members)
+        return out
 
     def _woken(self) -> tuple[dict[int, tuple[int, int, int]], dict[int, tuple[int, int, int]]]:
         """Return by the row of a call that wakes, and by the row at which a wait began: (kind, address, how many).
 
-        A condition variable, semaphore or mutex is signalled by the call that is under way when the wait ends.
+        A wait is ended by the call that is under way when it ends; of barriers that is the wait of the last thread.
         """
         givers: dict[int, tuple[int, int, int]] = {}
         ended: dict[int, tuple[int, int, int]] = {}
         every_wait, events = self.waits, self.events
-        for name, kind in _GIVES.items():
+        for name, kinds in _GIVES.items():
             rows = entries_of(self.trace, name)
             addresses = argument(self.trace, rows, "sync_p")[0]
-            if kind == _MUTEX:
+            if kinds == (_MUTEX,):
                 pauses = entries_of(self.trace, "SYNC_CONDVAR_WAIT")
                 addresses = np.concatenate((addresses, argument(self.trace, pauses, "mutex_p")[0]))
                 rows = np.concatenate((rows, pauses))
@@ -413,16 +450,16 @@ class _Builder:
                 rows, addresses = rows[order], addresses[order]
             if not len(rows):
                 continue
-            ended_waits = np.flatnonzero((every_wait.value == kind) & (every_wait.end_row < OPEN))
+            ended_waits = np.flatnonzero(np.isin(every_wait.value, kinds) & (every_wait.end_row < OPEN))
             end = every_wait.end_row[ended_waits].astype(np.int64)
             exits = exits_of(self.trace, rows).astype(np.int64)
             exits[exits == NO_EVENT] = len(events)
             given = _under_way(events.cpu[rows].astype(np.int64), rows.astype(np.int64), exits,
                                events.cpu[end].astype(np.int64), end)  # fmt: skip
             for wait, giver in zip(ended_waits[given >= 0].tolist(), given[given >= 0].tolist(), strict=True):
-                address = int(addresses[giver])
+                address, kind = int(addresses[giver]), int(every_wait.value[wait])
                 known = givers.get(int(rows[giver]), (kind, address, 0))
-                givers[int(rows[giver])] = (kind, address, known[2] + 1)
+                givers[int(rows[giver])] = (known[0], address, known[2] + 1)
                 ended[int(every_wait.row[wait])] = (kind, address, int(rows[giver]))
         return givers, ended
 
@@ -717,7 +754,7 @@ class _Items:
         self.chid[receives] = builder._chids(self.row[receives])
         self.address, self.vector, self.mutex = (self._argument(names, calls) for names, calls in (
             ("sync_p", ("SYNC_MUTEX_LOCK", "SYNC_MUTEX_UNLOCK", "SYNC_CONDVAR_WAIT", "SYNC_CONDVAR_SIGNAL",
-                        "SYNC_SEM_WAIT", "SYNC_SEM_POST")),
+                        "SYNC_SEM_WAIT", "SYNC_SEM_POST", "SYNC_RWLOCK")),
             ("id" if trace.release is Release.QNX_8 else "intr", ("INTERRUPT_UNMASK",)),
             ("mutex_p", ("SYNC_CONDVAR_WAIT",)),
         ))  # fmt: skip
@@ -849,6 +886,8 @@ class _Items:
                 yield "begin", Begin(self.receives_ns[program.row])
             chids = self.chid[int(self.start[program.row]) : int(self.start[program.row + 1])]
             yield from self._receipt(call, int(chids[chids > 0][0]) if (chids > 0).any() else self._chid_of(program))
+        elif value == _BARRIER and (barrier := builder.barrier(program.row)) >= 0:
+            yield "wait", Meet(barrier)
         elif row in self.ended and value in (_SEM, _CONDVAR):
             yield "wait", Await(builder.thing(value, self.ended[row][1]))
         elif value == _INTR:
@@ -958,9 +997,7 @@ class _Items:
             for stream in self.pulse_sent[row]:
                 yield "step", SendPulse(stream)
         elif wait >= 0 and int(every_wait.end_row[wait]) < OPEN:
-            step = self._as_recorded(wait)
-            builder.notes[f"Waits in state {step.state} last as long as they did."] += 1
-            yield "wait", step
+            yield "wait", self._noted(wait)
 
     def _message_item(self, call: int, name: str) -> Iterator[Item]:
         if name in _RECEIVES:
@@ -982,14 +1019,34 @@ class _Items:
         elif name == "SYNC_MUTEX_UNLOCK":
             if row in self.givers:
                 yield "step", Unlock(builder.thing(_MUTEX, address))
+        elif name == "SYNC_BARRIER_WAIT":
+            yield from self._barrier_item(call)
+        elif name == "SYNC_RWLOCK":
+            if state in (_READ, _WRITE):
+                yield "step", Lock(builder.thing(state, address), state == _WRITE)
+            elif row in self.givers:
+                yield "step", _given_up(builder.thing(_WRITE, address), self.givers[row][0])
         elif name in _GIVES:
-            yield "step", Signal(builder.thing(_GIVES[name], address), self.givers.get(row, (0, 0, 0))[2])
+            yield "step", Signal(builder.thing(_GIVES[name][0], address), self.givers.get(row, (0, 0, 0))[2])
         elif state in (_SEM, _CONDVAR):
             is_over = int(builder.waits.end_row[wait]) < OPEN
             if int(builder.waits.row[wait]) in self.ended or not is_over:
                 yield "wait", Await(builder.thing(state, address))
             else:  # a timeout or signal ends it
                 yield "wait", self._as_recorded(wait)
+
+    def _barrier_item(self, call: int) -> Iterator[Item]:
+        barrier, wait = self.builder.barrier(int(self.thread[call])), int(self.wait[call])
+        if barrier >= 0:
+            yield "wait", Meet(barrier)
+        elif wait >= 0 and int(self.builder.waits.end_row[wait]) < OPEN:
+            yield "wait", self._noted(wait)
+
+    def _noted(self, wait: int) -> Wait:
+        """Return a wait that nothing in the replay ends, and note that for the list of what the trace does not show."""
+        step = self._as_recorded(wait)
+        self.builder.notes[f"Waits in state {step.state} last as long as they did."] += 1
+        return step
 
     def _as_recorded(self, wait: int) -> Wait:
         every_wait, time = self.builder.waits, self.builder.events.time_cycles
@@ -1005,7 +1062,7 @@ def _cycle(program: ThreadProgram, is_busy: bool) -> tuple[int, int]:
     """
     if program.ends:
         return 0, 0
-    for kind in (Receive, Sleep, AwaitInterrupt, Await, Wait, Send):
+    for kind in (Receive, Sleep, AwaitInterrupt, Await, Meet, Wait, Send):
         positions = [position for position, step in enumerate(program.steps) if isinstance(step, kind)]
         if kind is Wait:
             positions = [position for position in positions if position]  # the one in which the trace begins comes once
@@ -1018,6 +1075,11 @@ def _cycle(program: ThreadProgram, is_busy: bool) -> tuple[int, int]:
     is_work = [isinstance(step, (Work, Mark)) for step in program.steps]
     last_other = max((position for position, works in enumerate(is_work) if not works), default=-1)
     return last_other + 1, len(is_work)
+
+
+def _given_up(lock: int, woken_state: int) -> Unlock:
+    """Return how a reader/writer lock is given up: who waits to read waits for a writer, who is to write for either."""
+    return Unlock(lock, True if woken_state == _READ else None)
 
 
 def _roundest(least: int, most: int) -> int:

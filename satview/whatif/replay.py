@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict, deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
@@ -14,6 +14,7 @@ from satview.capture.kernel import Kernel
 from satview.capture.logger_options import LoggerOptions
 from satview.capture.run import Capture, run
 from satview.capture.sim.calls import (
+    BarrierWait,
     Compute,
     CondSignal,
     CondWait,
@@ -25,6 +26,8 @@ from satview.capture.sim.calls import (
     MsgSendPulse,
     MutexLock,
     MutexUnlock,
+    RwLockAcquire,
+    RwLockRelease,
     SchedSet,
     SemPost,
     SemWait,
@@ -38,7 +41,7 @@ from satview.capture.sim.calls.timers import FLAGS_PROCESS, FLAGS_THREAD, NO_TIM
 from satview.capture.sim.machine.machine import Machine
 from satview.capture.sim.parts.cpu import Cpu
 from satview.capture.sim.parts.interrupt_sources import Attachment
-from satview.capture.sim.parts.objects import Condvar, Mutex, Semaphore
+from satview.capture.sim.parts.objects import Barrier, Condvar, Mutex, RwLock, Semaphore, SyncObject
 from satview.capture.sim.parts.services import KernelServices
 from satview.capture.sim.parts.sigevent import Sigevent
 from satview.capture.sim.parts.target import target
@@ -249,12 +252,16 @@ class _Replay:
                 self.early[number] += 1
             case steps_of.Signal(thing, count):
                 return self._signal(thing, count)
-            case steps_of.Lock(thing):
-                if self.things[thing].owner is not self.threads[program.row]:
-                    return MutexLock(self.things[thing])
-            case steps_of.Unlock(thing):
-                if self.things[thing].owner is self.threads[program.row]:
-                    return MutexUnlock(self.things[thing])
+            case steps_of.Lock(number, is_write):
+                lock, thread = self.things[number], self.threads[program.row]
+                if thread not in _holders(lock):
+                    return RwLockAcquire(lock, is_write) if isinstance(lock, RwLock) else MutexLock(lock)
+            case steps_of.Unlock(number):
+                lock, thread = self.things[number], self.threads[program.row]
+                if thread in _holders(lock):
+                    return RwLockRelease(lock) if isinstance(lock, RwLock) else MutexUnlock(lock)
+            case steps_of.Meet(number):
+                return BarrierWait(self.things[number])
             case steps_of.AwaitInterrupt():
                 return InterruptWait()
             case steps_of.Unmask(vector):
@@ -429,14 +436,21 @@ def _chid(pid: int, chid: int) -> int:
     return chid + _MANAGER_CHANNELS * (pid == 1)
 
 
-def _thing(thing: steps_of.Thing) -> Mutex | Condvar | Semaphore:
+def _holders(lock: Mutex | RwLock) -> Collection[Thread | None]:
+    return (*lock.readers, lock.writer) if isinstance(lock, RwLock) else (lock.owner,)
+
+
+def _thing(thing: steps_of.Thing) -> SyncObject:
     """Return an object at its address in the trace."""
     name = f"{thing.address:#x}"
-    thing_there: Mutex | Condvar | Semaphore
-    if thing.kind == "MUTEX":
-        thing_there = Mutex(name, thing.inherits, thing.ceiling)
-    else:
-        thing_there = Semaphore(name) if thing.kind == "SEM" else Condvar(name)
+    makers: dict[str, Callable[[], SyncObject]] = {
+        "MUTEX": lambda: Mutex(name, thing.inherits, thing.ceiling),
+        "RWLOCK": lambda: RwLock(name),
+        "BARRIER": lambda: Barrier(name, thing.count),
+        "SEM": lambda: Semaphore(name),
+        "CONDVAR": lambda: Condvar(name),
+    }
+    thing_there = makers[thing.kind]()
     thing_there.address = thing.address
     return thing_there
 

@@ -74,14 +74,23 @@ class SendPulse:
 
 @dataclass(slots=True)
 class Lock:
-    """Lock a mutex, by its number in `Programs.things`."""
+    """Lock a mutex, or a reader/writer lock for writing or reading, by its number in `Programs.things`."""
 
     thing: int
+    is_write: bool = True
 
 
 @dataclass(slots=True)
 class Unlock:
-    """Unlock a mutex."""
+    """Unlock a mutex or a reader/writer lock; `is_write` is None where nothing says for what it was locked."""
+
+    thing: int
+    is_write: bool | None = True
+
+
+@dataclass(slots=True)
+class Meet:
+    """Wait at a barrier until all have come."""
 
     thing: int
 
@@ -135,7 +144,7 @@ class Mark:
     words: tuple[int, int]
 
 
-Step = (Begin | Work | Sleep | Wait | Send | Receive | Reply | SendPulse | Lock | Unlock | Await | Signal
+Step = (Begin | Work | Sleep | Wait | Send | Receive | Reply | SendPulse | Lock | Unlock | Meet | Await | Signal
         | AwaitInterrupt | Unmask | Wake | Every | Mark)  # fmt: skip
 
 
@@ -239,12 +248,19 @@ class InterruptLine:
 
 @dataclass(slots=True)
 class Thing:
-    """A mutex, condition variable or semaphore; `ceiling` is the priority of who holds a mutex, 0 = none."""
+    """A `MUTEX`, `RWLOCK`, `BARRIER`, `CONDVAR` or `SEM`.
+
+    Attributes:
+        inherits: A mutex has priority inheritance.
+        ceiling: Priority of who holds a mutex, 0 = none.
+        count: Threads that meet at a barrier.
+    """
 
     kind: str
     address: int
     inherits: bool = True
     ceiling: int = 0
+    count: int = 0
 
 
 @dataclass(slots=True)
