@@ -30,8 +30,8 @@ from tests.helpers.own_streams import with_own_streams
 
 _RELEASES = (Release.QNX_6, Release.QNX_6_6, Release.QNX_7, Release.QNX_8)
 _LENGTHS_MS = {
-    "automotive": 600, "inheritance": 2000, "instrumented": 500, "interrupt-flood": 200, "inversion": 2000, "meeting-points": 500,
-    "partitions": 1200, "starvation": 500, "virtual-machine": 500,
+    "automotive": 600, "inheritance": 2000, "instrumented": 500, "interrupt-flood": 200, "inversion": 2000,
+    "meeting-points": 500, "partitions": 1200, "starvation": 500, "virtual-machine": 500,
 }  # fmt: skip
 _USUAL_MS = 1000
 _KERNEL_SEEDS = (1001, 1002)  # of what kernel calls cost in changed workloads

@@ -163,7 +163,7 @@ def test_readers_share_and_a_writer_is_alone(tmp_path: Path, kind: str) -> None:
     predicted = predict(basis, parse_changes(change.said)).figures
     compared = 0
     for key, truth in figures(true, begin_cycles, basis.programs.length_ns).items():
-        if not truth.is_own:
+        if key in basis.fit.activities and not truth.is_own:
             assert predicted[key].median_ns == pytest.approx(truth.median_ns, rel=0.05)
             assert predicted[key].p99_ns == pytest.approx(truth.p99_ns, rel=0.1)
             compared += 1
