@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ from satview.events.spec import Release
 from satview.formats.registry import open_trace
 from satview.store.trace import Trace
 from satview.whatif.changes import parse_changes
-from satview.whatif.fit import figures
+from satview.whatif.fit import ActivityFit, Figures, Fit, figures
 from satview.whatif.prediction import Basis, basis_of, predict
 from tests.helpers.changed import CHANGES, RealChange, changed
 from tests.helpers.extent import WIDTH, points
@@ -162,7 +163,43 @@ def test_a_poor_fit_warns_before_anything(tmp_path: Path) -> None:
     fit = basis_of(captured(tmp_path, "fork-storm")).fit
     assert fit.median_error > 0.05
     assert fit.sentences()[0].startswith("Warning: the unchanged replay is off by ")
-    assert fit.sentences()[0].endswith("Above 5% do not rely on predictions.")
+    worst = max(
+        (one for one in fit.activities.values() if not one.recorded.is_own),
+        key=lambda one: max(one.median_error / 0.05, one.p99_error / 0.1),
+    )
+    end = f"in the median, by {worst.p99_error:.1%} in 99 %)."
+    assert "Above 5% in the median or 10% in 99 % do not rely on predictions; furthest off is " in fit.sentences()[0]
+    assert fit.sentences()[0].endswith(f"{worst.recorded.name} (off by {worst.median_error:.1%} {end}")
+
+
+def fit_with(*errors: tuple[float, float]) -> Fit:
+    """Return a fit of activities of 1 ms in the median and 10 ms in 99 %, whose replays are longer by shares."""
+    activities = {}
+    for number, (median, p99) in enumerate(errors):
+        recorded = Figures(f"task {number}", 100, 1_000_000, 10_000_000, 1e6, 10_000_000, -1, 0, False)
+        replayed = dataclasses.replace(
+            recorded, median_ns=int(1_000_000 * (1 + median)), p99_ns=int(10_000_000 * (1 + p99))
+        )
+        activities["pulse", "task", number, 0] = ActivityFit(recorded, replayed)
+    return Fit(activities, 1.0)
+
+
+def test_a_fit_that_is_poor_in_99_percent_alone_warns() -> None:
+    """Medians are right; 99 % of two activities of three are off by 12 and 40 %, which is above 10."""
+    (says,) = fit_with((0, 0.12), (0, 0), (0, 0.4)).sentences()
+    assert says.startswith(
+        "Warning: the unchanged replay is off by 0.0% in the median of an activity, by 12.0% in 99 %"
+    )
+    assert says.endswith("furthest off is task 2 (off by 0.0% in the median, by 40.0% in 99 %).")
+
+
+def test_one_poor_activity_among_good_ones_is_named() -> None:
+    """6 % of the median are further above 5 % than 11 % of 99 % are above 10."""
+    says = fit_with((0, 0.09), (0.06, 0), (0, 0.11), (0.05, 0.1)).sentences()
+    assert not says[0].startswith("Warning")
+    assert says[1:] == [
+        "Do not rely on predictions of task 1 (off by 6.0% in the median, by 0.0% in 99 %) and 1 other, out of 4."
+    ]
 
 
 def test_deadlines_and_activities_of_a_file_of_timing(tmp_path: Path) -> None:
