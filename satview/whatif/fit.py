@@ -112,8 +112,9 @@ class Fit:
         )  # fmt: skip
         poor = self.poor
         if self.median_error > MEDIAN_WARNS_ABOVE or self.p99_error > P99_WARNS_ABOVE:
-            return [f"Warning: {says[0].lower()}{says[1:]} Above {MEDIAN_WARNS_ABOVE:.0%} in the median or "
-                    f"{P99_WARNS_ABOVE:.0%} in 99 % do not rely on predictions; furthest off is {poor[0]}."]  # fmt: skip
+            bounds = f"{MEDIAN_WARNS_ABOVE:.0%} in the median or {P99_WARNS_ABOVE:.0%} in 99 %"
+            return [f"Warning: {says[0].lower()}{says[1:]} Above {bounds} do not rely on predictions; "
+                    f"furthest off is {poor[0]}."]  # fmt: skip
         if not poor:
             return [says]
         others = f" and {counted(len(poor) - 1, 'other')}" if len(poor) > 1 else ""
