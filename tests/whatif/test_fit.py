@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
+from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from satview.analysis.timing import Timing
 from satview.capture.logger_options import LoggerOptions
 from satview.capture.run import Capture, run
+from satview.capture.sim.calls import Compute, Sleep
 from satview.events.spec import Release
 from satview.formats.registry import open_trace
 from satview.store.trace import Trace
@@ -18,6 +21,7 @@ from satview.whatif.fit import ActivityFit, Figures, Fit, figures
 from satview.whatif.prediction import Basis, basis_of, predict
 from tests.helpers.changed import CHANGES, RealChange, changed
 from tests.helpers.extent import WIDTH, points
+from tests.helpers.own_streams import with_own_streams
 
 NS_PER_MS = 1_000_000
 # Largest error of the median, and least share of the wake-ups in the same order, fast and wide, of each replay.
@@ -221,3 +225,43 @@ def test_deadlines_and_activities_of_a_file_of_timing(tmp_path: Path) -> None:
     assert report.deadline_ns == 20 * NS_PER_MS
     assert 0 < report.misses < report.count
     assert max(fit.recorded.misses for key, fit in basis.fit.activities.items() if key[1] == "report") == 0
+
+
+def drawn(folder: Path, cpus: int, *, own: bool) -> Counter[int]:
+    """Return how long clients compute and the server's disk takes, in ns, on so many CPUs."""
+    lengths: Counter[int] = Counter()
+
+    def note(item: Any) -> Any:
+        if isinstance(item, (Compute, Sleep)):
+            lengths[item.ns] += 1
+        return item
+
+    workload = changed("client-server", RealChange((), edit=note, cpus=cpus))
+    if own:
+        workload = with_own_streams(workload, 1)
+    options = LoggerOptions(iterations=0, is_wide=False)
+    run(Capture(workload, 1, 0, Release.QNX_7, 300 * NS_PER_MS, options, keeps_truth=False), folder / "drawn.kev")
+    return lengths
+
+
+@pytest.mark.parametrize(("own", "least", "most"), [(True, 0.95, 1), (False, 0, 0.6)])
+def test_changed_workloads_do_the_same_work_by_own_streams(
+    tmp_path: Path, own: bool, least: float, most: float
+) -> None:
+    """On a second CPU clients ask in another order: with one stream for all, each draws what another one drew."""
+    one, other = drawn(tmp_path, 1, own=own), drawn(tmp_path, 2, own=own)
+    assert least <= (one & other).total() / min(one.total(), other.total()) <= most
+
+
+def test_a_handler_moves_to_a_thread_as_in_a_really_changed_driver(tmp_path: Path) -> None:
+    """The driver's handler takes 12 us, and every eighth call sends a pulse."""
+    change = CHANGES["handler"]["interrupt-flood"]
+    basis = basis_of(captured(tmp_path, "interrupt-flood"))
+    true = captured(tmp_path, "interrupt-flood", change)
+    truth = figures(true, max(true.dump_end_cycles, int(true.events.time_cycles[0])), basis.programs.length_ns)
+    predicted = predict(basis, parse_changes(change.said)).figures
+    (key,) = (key for key, figure in truth.items() if key in basis.fit.activities and not figure.is_own)
+    assert key[:2] == ("pulse", "devc-wild")
+    assert predicted[key].median_ns == pytest.approx(truth[key].median_ns, rel=0.05)
+    recorded = basis.fit.activities[key].recorded
+    assert abs(truth[key].median_ns / recorded.median_ns - 1) > 0.1
