@@ -12,12 +12,14 @@ from numpy.typing import NDArray
 from satview.analysis.activities import ENCLOSED, Activities, activities
 from satview.analysis.blame import writes_trace
 from satview.analysis.timing import Timing
+from satview.base.safe_text import counted
 from satview.linkage.table import OPEN
 from satview.linkage.waits import waits
 from satview.store.trace import Trace
 
-WARNS_ABOVE: Final = 0.05
-"""Median error of the activities' medians above which a replay does not fit: it is said before each prediction."""
+MEDIAN_WARNS_ABOVE: Final = 0.05
+P99_WARNS_ABOVE: Final = 0.1
+"""Errors of median and 99 % above which a replay does not fit: of an activity, and of half of them as a warning."""
 _END_NS: Final = 1_000_000  # instances that end closer to the end are left out of both
 Key = tuple[str, str, int, int]  # trigger, process, tid (0 = any of a server's), number among those
 
@@ -60,6 +62,16 @@ class ActivityFit:
         """The same of 99 %."""
         return _error(self.recorded.p99_ns, self.replayed.p99_ns if self.replayed else None)
 
+    @property
+    def badness(self) -> float:
+        """The larger error, as a multiple of the bound above which not to rely on predictions."""
+        return max(self.median_error / MEDIAN_WARNS_ABOVE, self.p99_error / P99_WARNS_ABOVE)
+
+    def __str__(self) -> str:
+        if self.replayed is None:
+            return f"{self.recorded.name} (never done)"
+        return f"{self.recorded.name} (off by {self.median_error:.1%} in the median, by {self.p99_error:.1%} in 99 %)"
+
 
 @dataclass(frozen=True, slots=True)
 class Fit:
@@ -85,16 +97,29 @@ class Fit:
         errors = [fit.p99_error for fit in self.activities.values() if not fit.recorded.is_own]
         return float(np.median(errors)) if errors else float("inf")
 
+    @property
+    def poor(self) -> list[ActivityFit]:
+        """Activities of which a prediction is not to be relied on, those that are furthest off first."""
+        poor = [fit for fit in self.activities.values() if fit.badness > 1 and not fit.recorded.is_own]
+        return sorted(poor, key=lambda fit: -fit.badness)
+
     def sentences(self) -> list[str]:
-        """Return the fit in words, the warning first."""
+        """Return the fit in words: the warning first, then of which activities not to rely on predictions."""
         if self.median_error == float("inf"):
             return ["Warning: no activity can be compared, so that nothing says how well the replay fits."]
         says = (f"The unchanged replay is off by {self.median_error:.1%} in the median of an activity, by "
                 f"{self.p99_error:.1%} in 99 %; {self.same_order:.0%} of the wake-ups come in the same order."
         )  # fmt: skip
-        if self.median_error <= WARNS_ABOVE:
+        poor = self.poor
+        if self.median_error > MEDIAN_WARNS_ABOVE or self.p99_error > P99_WARNS_ABOVE:
+            bounds = f"{MEDIAN_WARNS_ABOVE:.0%} in the median or {P99_WARNS_ABOVE:.0%} in 99 %"
+            return [f"Warning: {says[0].lower()}{says[1:]} Above {bounds} do not rely on predictions; "
+                    f"furthest off is {poor[0]}."]  # fmt: skip
+        if not poor:
             return [says]
-        return [f"Warning: {says[0].lower()}{says[1:]} Above {WARNS_ABOVE:.0%} do not rely on predictions."]
+        others = f" and {counted(len(poor) - 1, 'other')}" if len(poor) > 1 else ""
+        known = sum(not fit.recorded.is_own for fit in self.activities.values())
+        return [says, f"Do not rely on predictions of {poor[0]}{others}, out of {known:,}."]
 
 
 def _error(recorded: int, other: int | None) -> float:

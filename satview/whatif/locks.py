@@ -18,6 +18,7 @@ from satview.whatif.steps import (
     AwaitInterrupt,
     Every,
     Lock,
+    Meet,
     Programs,
     Receive,
     Send,
@@ -30,8 +31,8 @@ from satview.whatif.steps import (
 
 LEAST_SEEN: Final = 2
 """Rounds in which a mutex is seen, from which on it is taken to be used in all."""
-_WAITS: Final = (Await, AwaitInterrupt, Every, Receive, Send, Sleep, Wait)
-_BEGIN_ROUNDS: Final = (Await, AwaitInterrupt, Every, Receive, Sleep, Wait)
+_WAITS: Final = (Await, AwaitInterrupt, Every, Meet, Receive, Send, Sleep, Wait)
+_BEGIN_ROUNDS: Final = (Await, AwaitInterrupt, Every, Meet, Receive, Sleep, Wait)
 _Key = tuple[object, ...]
 
 
@@ -54,17 +55,23 @@ class _Piece:
 
 @dataclass(slots=True)
 class _Seen:
-    """What is seen of one mutex in all rounds of a piece of work, in ns of work: from its begin, and to its end."""
+    """What is seen of one lock in all rounds of a piece of work, in ns of work: from its begin, and to its end.
+
+    Attributes:
+        is_write: Whether it is locked for writing, as far as that shows.
+    """
 
     rounds: int = 0
     locks: list[int] = field(default_factory=list)
     unlocks: list[int] = field(default_factory=list)
     to_end: list[int] = field(default_factory=list)
     holds: list[int] = field(default_factory=list)
+    is_write: bool | None = None
 
-    def note(self, lock: int, unlock: int, length: int) -> None:
-        """Note a round, with -1 for what is not seen in it."""
+    def note(self, lock: int, unlock: int, length: int, is_write: bool | None) -> None:
+        """Note a round, with -1 or None for what is not seen in it."""
         self.rounds += 1
+        self.is_write = self.is_write if is_write is None else is_write
         if lock >= 0:
             self.locks.append(lock)
         if unlock >= 0:
@@ -96,8 +103,9 @@ def with_unseen_locks(programs: Programs) -> int:
     holds: dict[int, list[int]] = defaultdict(list)
     for piece in pieces:
         length, locks_of = _found(piece)
+        modes = _modes(piece)
         for thing, (lock, unlock) in locks_of.items():
-            seen[piece.key, thing].note(lock, unlock, length)
+            seen[piece.key, thing].note(lock, unlock, length, modes[thing])
     by_key: dict[_Key, list[int]] = defaultdict(list)
     for (key, thing), what in seen.items():
         holds[thing] += what.holds or ([unlock - what.lock_at() for unlock in what.unlocks])
@@ -115,7 +123,7 @@ def with_unseen_locks(programs: Programs) -> int:
             added += thing not in locks_of
             lock = lock if lock >= 0 else min(what.lock_at(), length if unlock < 0 else unlock)
             unlock = unlock if unlock >= 0 else what.unlock_at(lock, length, usual.get(thing, -1))
-            places.append((thing, lock, min(max(lock, unlock), length)))
+            places.append((Lock(thing, bool(what.is_write)), lock, min(max(lock, unlock), length)))
         if places:
             piece.steps[piece.first : piece.last] = _rebuilt(piece.steps[piece.first : piece.last], places)
     return added
@@ -125,21 +133,29 @@ def _keep_held_over_waits(pieces: Sequence[_Piece]) -> None:
     """Find mutexes that are held over a wait: locked in one piece, unlocked in the next, most times it shows."""
     locks_of = [_found(piece)[1] for piece in pieces]
     held: dict[tuple[_Key, int], list[int]] = defaultdict(list)
-    alone: dict[tuple[_Key, int], int] = defaultdict(int)
-    for number, piece in enumerate(pieces[:-1]):
+    alone: dict[tuple[_Key, int], int] = defaultdict(int)  # locks and unlocks that are not two of one hold over a wait
+    given_up: set[tuple[_Key, int]] = set()  # in the same piece, so that a lock alone is one of which the end is unseen
+    paired: set[tuple[int, int]] = set()  # unlocks of such holds: piece and mutex
+    for number, piece in enumerate(pieces):
+        after = pieces[number + 1] if number + 1 < len(pieces) else piece
         for thing, (lock, unlock) in locks_of[number].items():
-            if lock < 0 or unlock >= lock:
+            if lock < 0:
+                alone[piece.key, thing] += (number, thing) not in paired
                 continue
-            after = pieces[number + 1]
-            next_lock, next_unlock = locks_of[number + 1].get(thing, (-1, -1))
+            if unlock >= lock:
+                given_up.add((piece.key, thing))
+                continue
+            next_lock, next_unlock = locks_of[number + 1].get(thing, (-1, -1)) if after is not piece else (-1, -1)
             is_held = after.steps is piece.steps and after.first == piece.last + 1
             is_held &= next_unlock >= 0 and not 0 <= next_lock <= next_unlock
             if is_held:
                 held[piece.key, thing].append(number)
+                paired.add((number + 1, thing))
             else:
                 alone[piece.key, thing] += 1
     for (key, thing), positions in held.items():
-        if len(positions) >= max(LEAST_SEEN, alone[key, thing]):
+        is_usual = len(positions) >= LEAST_SEEN and len(positions) > alone[key, thing]
+        if is_usual and (key, thing) not in given_up:
             for number in positions:
                 pieces[number].kept.add(thing)
                 pieces[number + 1].kept.add(thing)
@@ -198,13 +214,22 @@ def _found(piece: _Piece) -> tuple[int, dict[int, tuple[int, int]]]:
     return now, out
 
 
-def _rebuilt(steps: Sequence[Step], places: Sequence[tuple[int, int, int]]) -> list[Step]:
-    """Return the steps of a piece with mutexes locked and unlocked after so much of its work."""
+def _modes(piece: _Piece) -> dict[int, bool | None]:
+    """Return for each lock of a piece whether it is locked for writing; None if that does not show."""
+    out: dict[int, bool | None] = {}
+    for step in piece.steps[piece.first : piece.last]:
+        if isinstance(step, (Lock, Unlock)) and out.get(step.thing) is None:
+            out[step.thing] = step.is_write
+    return out
+
+
+def _rebuilt(steps: Sequence[Step], places: Sequence[tuple[Lock, int, int]]) -> list[Step]:
+    """Return the steps of a piece with locks taken and given up after so much of its work."""
     changes: list[tuple[int, int, Step]] = []
-    for order, (thing, lock, unlock) in enumerate(places):
-        changes += [(lock, order, Lock(thing)), (unlock, len(places) + order, Unlock(thing))]
+    for order, (lock, begin, end) in enumerate(places):
+        changes += [(begin, order, lock), (end, len(places) + order, Unlock(lock.thing))]
     changes.sort(key=lambda change: change[:2])
-    moved = {thing for thing, _, _ in places}
+    moved = {lock.thing for lock, _, _ in places}
     out: list[Step] = []
     now = 0
     for step in steps:

@@ -44,6 +44,7 @@ from satview.whatif.steps import (
     InterruptLine,
     Lock,
     Mark,
+    Meet,
     Message,
     PartitionShare,
     Programs,
@@ -87,6 +88,7 @@ _RECEIPT: Final = wire.code(_CLASS.COMM, 2)
 _ANSWERS: Final = (wire.code(_CLASS.COMM, 10), wire.code(_CLASS.COMM, 11))
 SPORADIC: Final = 4
 BEAT_NS: Final = 1_000_000  # of the time slices of 8.0, which has no clock interrupt
+_RECEIPTS_NS, _RECEIPT_GAP_NS = 1_500_000, 50_000  # before the begin, and at most between the threads of one pool
 _LONG_NS: Final = 10_000  # between two events of a CPU: longer than the kernel needs
 _SLICE_NS: Final = 3_500_000  # of round robin, less half a tick
 _MOST_LEVELS: Final = 40  # of priorities that follow from who preempts whom
@@ -108,7 +110,14 @@ _RECEIVES: Final = ("MSG_RECEIVEV", "MSG_RECEIVEPULSEV")
 _REPLIES: Final = ("MSG_REPLYV", "MSG_ERROR")
 _MESSAGE_CALLS: Final = frozenset((*_SENDS, *_RECEIVES, *_REPLIES))
 _LOW: Final = 0xFFFFFFFF
-_GIVES: Final = {"SYNC_SEM_POST": _SEM, "SYNC_CONDVAR_SIGNAL": _CONDVAR, "SYNC_MUTEX_UNLOCK": _MUTEX}
+_BARRIER: Final = STATE_BY_NAME["BARRIER"].value
+_READ, _WRITE = STATE_BY_NAME["RWLOCK_READ"].value, STATE_BY_NAME["RWLOCK_WRITE"].value
+_KINDS: Final = {_MUTEX: "MUTEX", _SEM: "SEM", _CONDVAR: "CONDVAR", _READ: "RWLOCK", _WRITE: "RWLOCK"}
+"""Kinds of objects by the states in which threads wait for them."""
+_GIVES: Final = {
+    "SYNC_SEM_POST": (_SEM,), "SYNC_CONDVAR_SIGNAL": (_CONDVAR,), "SYNC_MUTEX_UNLOCK": (_MUTEX,),
+    "SYNC_BARRIER_WAIT": (_BARRIER,), "SYNC_RWLOCK": (_READ, _WRITE),
+}  # fmt: skip
 _SYNC_CALLS: Final = frozenset((*_GIVES, "SYNC_MUTEX_LOCK", "SYNC_SEM_WAIT", "SYNC_CONDVAR_WAIT"))
 
 
@@ -159,9 +168,10 @@ class _Builder:
         self.messages: list[Message] = []
         self.streams: list[Stream] = []
         self.things: list[Thing] = []
-        self.thing_of: dict[tuple[int, int], int] = {}
+        self.thing_of: dict[tuple[str, int], int] = {}
         self.unfinished: set[int] = set()  # identities of lists of steps
         self.givers, self.ended = self._woken()
+        self._meetings = self._met()
 
     def ns(self, cycles: int) -> int:
         """Return a length in nanoseconds."""
@@ -386,25 +396,53 @@ class _Builder:
 
     def thing(self, kind: int, address: int) -> int:
         """Return the number of an object; one address is one object, also where processes share it."""
-        name = STATE_BY_VALUE[kind].name
-        key = (kind, address)
+        key = (_KINDS[kind], address)
         if key not in self.thing_of:
             self.thing_of[key] = len(self.things)
-            self.things.append(Thing(name, address))
+            self.things.append(Thing(*key))
         return self.thing_of[key]
+
+    def barrier(self, thread: int) -> int:
+        """Return the number of the barrier at which a thread meets others, -1 if it does not show; none has an address.
+
+        Threads that meet in every release of any of them, and no others, meet at one barrier.
+        """
+        together = self._meetings.get(thread, set())
+        members = next(iter(together), frozenset())
+        if len(together) != 1 or any(self._meetings[member] != together for member in members):
+            return -1
+        key = ("BARRIER", min(members))
+        if key not in self.thing_of:
+            self.thing_of[key] = len(self.things)
+            self.things.append(Thing("BARRIER", 0, count=len(members)))
+        return self.thing_of[key]
+
+    def _met(self) -> dict[int, set[frozenset[int]]]:
+        """Return for each thread with whom it met at barriers, itself among them, by the releases."""
+        releases: dict[int, set[int]] = {}
+        for wait in np.flatnonzero(self.waits.value == _BARRIER).tolist():
+            _, _, giver_row = self.ended.get(int(self.waits.row[wait]), (0, 0, -1))
+            if giver_row >= 0:
+                giver = int(self.events.thread[giver_row])
+                releases.setdefault(giver_row, {giver}).add(int(self.waits.thread[wait]))
+        out: dict[int, set[frozenset[int]]] = {}
+        for members in map(frozenset, releases.values()):
+            for member in members:
+                out.setdefault(member, set()).add(members)
+        return out
 
     def _woken(self) -> tuple[dict[int, tuple[int, int, int]], dict[int, tuple[int, int, int]]]:
         """Return by the row of a call that wakes, and by the row at which a wait began: (kind, address, how many).
 
-        A condition variable, semaphore or mutex is signalled by the call that is under way when the wait ends.
+        A wait is ended by the call that is under way when it ends; of barriers that is the wait of the last thread.
         """
         givers: dict[int, tuple[int, int, int]] = {}
         ended: dict[int, tuple[int, int, int]] = {}
         every_wait, events = self.waits, self.events
-        for name, kind in _GIVES.items():
+        for name, kinds in _GIVES.items():
             rows = entries_of(self.trace, name)
             addresses = argument(self.trace, rows, "sync_p")[0]
-            if kind == _MUTEX:
+            if kinds == (_MUTEX,):
                 pauses = entries_of(self.trace, "SYNC_CONDVAR_WAIT")
                 addresses = np.concatenate((addresses, argument(self.trace, pauses, "mutex_p")[0]))
                 rows = np.concatenate((rows, pauses))
@@ -412,16 +450,16 @@ class _Builder:
                 rows, addresses = rows[order], addresses[order]
             if not len(rows):
                 continue
-            ended_waits = np.flatnonzero((every_wait.value == kind) & (every_wait.end_row < OPEN))
+            ended_waits = np.flatnonzero(np.isin(every_wait.value, kinds) & (every_wait.end_row < OPEN))
             end = every_wait.end_row[ended_waits].astype(np.int64)
             exits = exits_of(self.trace, rows).astype(np.int64)
             exits[exits == NO_EVENT] = len(events)
             given = _under_way(events.cpu[rows].astype(np.int64), rows.astype(np.int64), exits,
                                events.cpu[end].astype(np.int64), end)  # fmt: skip
             for wait, giver in zip(ended_waits[given >= 0].tolist(), given[given >= 0].tolist(), strict=True):
-                address = int(addresses[giver])
+                address, kind = int(addresses[giver]), int(every_wait.value[wait])
                 known = givers.get(int(rows[giver]), (kind, address, 0))
-                givers[int(rows[giver])] = (kind, address, known[2] + 1)
+                givers[int(rows[giver])] = (known[0], address, known[2] + 1)
                 ended[int(every_wait.row[wait])] = (kind, address, int(rows[giver]))
         return givers, ended
 
@@ -492,7 +530,8 @@ class _Builder:
             self.notes["Locks that nobody waited for are taken to be where others of the same work show them."] = added
         programs.not_shown = self._sentences()
         for program in threads.values():
-            program.repeats = _cycle(program)
+            last_state = int(state_values(trace)[int(trace.states.start[program.row + 1]) - 1])
+            program.repeats = _cycle(program, last_state in (RUNNING, READY))
         return programs
 
     def _partitions(self, threads: Mapping[int, ThreadProgram]) -> list[PartitionShare]:
@@ -535,7 +574,7 @@ class _Builder:
         trace, states = self.trace, self.trace.states
         count = len(trace.threads)
         priorities, policies = self._priorities(count)
-        idle = set(idle_threads(trace).tolist())
+        idle = set(np.flatnonzero(idle_threads(trace)).tolist())
         events_time = self.events.time_cycles
         out: dict[int, ThreadProgram] = {}
         partition = argument_under(trace, states.event, "partition", "partition_id")  # 6.x, later
@@ -558,8 +597,17 @@ class _Builder:
             if program.policy == SPORADIC:
                 program.sporadic = self._sporadic(row, program, tick_ns)
             program.ends = int(state_values(trace)[stop - 1]) == DEAD
+            program.cpu = self._first_cpu(begin, stop)
             out[row] = program
         return out
+
+    def _first_cpu(self, begin: int, stop: int) -> int:
+        """Return on which CPU a thread runs first from the begin on, by the positions of its states; -1 if never."""
+        rows, value = self.trace.states.event[begin:stop], state_values(self.trace)[begin:stop]
+        now = int(np.searchsorted(self.events.time_cycles[rows], self.begin, "right"))
+        is_running = now > 0 and value[now - 1] == RUNNING
+        runs = rows[now:] if is_running else rows[now:][value[now:] == RUNNING]  # it stops where it ran
+        return int(self.events.cpu[runs[0]]) if len(runs) else -1
 
     def _steps_of(self, program: ThreadProgram, items: _Items) -> None:
         """Fill in what one thread does, and what it does for what it receives."""
@@ -677,6 +725,7 @@ class _Items:
         rows = rows_where(trace, _IS_ENTRY | _IS_USER_EVENT).astype(np.int64)
         rows = rows[(events.time_cycles[rows] >= builder.begin) & (events.thread[rows] > 0)]
         self.first_wait = self._first_of_threads()
+        self.receives_ns = self._receipts_before()
         first_waits = np.array(list(self.first_wait.values()), np.int64)
         begun = builder.waits.row[first_waits].astype(np.int64)
         rows = np.concatenate((rows, begun))
@@ -705,7 +754,7 @@ class _Items:
         self.chid[receives] = builder._chids(self.row[receives])
         self.address, self.vector, self.mutex = (self._argument(names, calls) for names, calls in (
             ("sync_p", ("SYNC_MUTEX_LOCK", "SYNC_MUTEX_UNLOCK", "SYNC_CONDVAR_WAIT", "SYNC_CONDVAR_SIGNAL",
-                        "SYNC_SEM_WAIT", "SYNC_SEM_POST")),
+                        "SYNC_SEM_WAIT", "SYNC_SEM_POST", "SYNC_RWLOCK")),
             ("id" if trace.release is Release.QNX_8 else "intr", ("INTERRUPT_UNMASK",)),
             ("mutex_p", ("SYNC_CONDVAR_WAIT",)),
         ))  # fmt: skip
@@ -816,10 +865,8 @@ class _Items:
             for number in self.asked_before.get(program.row, ())
         ]
         if program.row not in self.first_wait:
-            out.append((0, "begin", Begin()))
-            born = self.builder.after_begin_ns(int(self.builder.trace.states.of(program.row)[0]))
-            if born:
-                out.append((0, "wait", Wait("NANOSLEEP", born)))
+            born_ns = self.builder.after_begin_ns(int(self.builder.trace.states.of(program.row)[0]))
+            out.append((0, "begin", Begin(born_ns)))
         for call in range(begin, stop):
             items = self._begun_item(call, program) if self.call[call] == _BEGUN else self._item(call)
             out += [(int(self.at[call]), kind, step) for kind, step in items]
@@ -835,16 +882,20 @@ class _Items:
                 yield "begin", Begin()
             yield "wait", Send(self.asks_before[program.row])
         elif value == _RECEIVE:
+            if program.row in self.receives_ns:
+                yield "begin", Begin(self.receives_ns[program.row])
             chids = self.chid[int(self.start[program.row]) : int(self.start[program.row + 1])]
             yield from self._receipt(call, int(chids[chids > 0][0]) if (chids > 0).any() else self._chid_of(program))
+        elif value == _BARRIER and (barrier := builder.barrier(program.row)) >= 0:
+            yield "wait", Meet(barrier)
         elif row in self.ended and value in (_SEM, _CONDVAR):
             yield "wait", Await(builder.thing(value, self.ended[row][1]))
         elif value == _INTR:
             yield "wait", AwaitInterrupt()
         else:
             end = int(every_wait.end_row[wait])
-            yield "begin", Begin()
-            yield "wait", Wait(STATE_BY_VALUE[value].name, builder.after_begin_ns(end) if end < OPEN else _FOR_EVER_NS)
+            after_ns = builder.after_begin_ns(end) if end < OPEN else _FOR_EVER_NS
+            yield "wait", Begin(after_ns, STATE_BY_VALUE[value].name, value == _SLEEP)
 
     def _first_of_threads(self) -> dict[int, int]:
         """Return the position among the waits of those in which threads are as the trace begins, by thread."""
@@ -858,6 +909,24 @@ class _Items:
                 is_begun = int(every_wait.row[position]) in states.event[own_begin : own_begin + 2].tolist()
                 if is_begun and events.time_cycles[every_wait.row[position]] <= builder.begin:
                     out[thread] = position
+        return out
+
+    def _receipts_before(self) -> dict[int, int]:
+        """Return when threads that receive as the trace begins come to do so, in ns after the begin: below 0; by row.
+
+        Who of a pool has waited longest gets the next message: they come in the order in which they got their first.
+        """
+        builder, every_wait = self.builder, self.builder.waits
+        pools: dict[int, list[tuple[int, int]]] = {}
+        for thread, position in self.first_wait.items():
+            if int(every_wait.value[position]) == _RECEIVE:
+                pid = int(builder.trace.threads.pid[thread])
+                pools.setdefault(pid, []).append((int(every_wait.end_row[position]), thread))
+        out = {}
+        for pool in pools.values():
+            gap_ns = min(_RECEIPT_GAP_NS, _RECEIPTS_NS // 2 // len(pool))
+            for place, (_, thread) in enumerate(sorted(pool) if len(pool) > 1 else ()):
+                out[thread] = place * gap_ns - _RECEIPTS_NS
         return out
 
     def _begun(self) -> None:
@@ -928,9 +997,7 @@ class _Items:
             for stream in self.pulse_sent[row]:
                 yield "step", SendPulse(stream)
         elif wait >= 0 and int(every_wait.end_row[wait]) < OPEN:
-            step = self._as_recorded(wait)
-            builder.notes[f"Waits in state {step.state} last as long as they did."] += 1
-            yield "wait", step
+            yield "wait", self._noted(wait)
 
     def _message_item(self, call: int, name: str) -> Iterator[Item]:
         if name in _RECEIVES:
@@ -952,8 +1019,15 @@ class _Items:
         elif name == "SYNC_MUTEX_UNLOCK":
             if row in self.givers:
                 yield "step", Unlock(builder.thing(_MUTEX, address))
+        elif name == "SYNC_BARRIER_WAIT":
+            yield from self._barrier_item(call)
+        elif name == "SYNC_RWLOCK":
+            if state in (_READ, _WRITE):
+                yield "step", Lock(builder.thing(state, address), state == _WRITE)
+            elif row in self.givers:
+                yield "step", _given_up(builder.thing(_WRITE, address), self.givers[row][0])
         elif name in _GIVES:
-            yield "step", Signal(builder.thing(_GIVES[name], address), self.givers.get(row, (0, 0, 0))[2])
+            yield "step", Signal(builder.thing(_GIVES[name][0], address), self.givers.get(row, (0, 0, 0))[2])
         elif state in (_SEM, _CONDVAR):
             is_over = int(builder.waits.end_row[wait]) < OPEN
             if int(builder.waits.row[wait]) in self.ended or not is_over:
@@ -961,17 +1035,34 @@ class _Items:
             else:  # a timeout or signal ends it
                 yield "wait", self._as_recorded(wait)
 
+    def _barrier_item(self, call: int) -> Iterator[Item]:
+        barrier, wait = self.builder.barrier(int(self.thread[call])), int(self.wait[call])
+        if barrier >= 0:
+            yield "wait", Meet(barrier)
+        elif wait >= 0 and int(self.builder.waits.end_row[wait]) < OPEN:
+            yield "wait", self._noted(wait)
+
+    def _noted(self, wait: int) -> Wait:
+        """Return a wait that nothing in the replay ends, and note that for the list of what the trace does not show."""
+        step = self._as_recorded(wait)
+        self.builder.notes[f"Waits in state {step.state} last as long as they did."] += 1
+        return step
+
     def _as_recorded(self, wait: int) -> Wait:
         every_wait, time = self.builder.waits, self.builder.events.time_cycles
         length = int(time[every_wait.end_row[wait]] - time[every_wait.row[wait]])
         return Wait(STATE_BY_VALUE[int(every_wait.value[wait])].name, self.builder.ns(length))
 
 
-def _cycle(program: ThreadProgram) -> tuple[int, int]:
-    """Return the steps that a thread repeats once it has done all: from one of its waits to the last of that kind."""
+def _cycle(program: ThreadProgram, is_busy: bool) -> tuple[int, int]:
+    """Return the steps that a thread repeats once it has done all: from one of its waits to the last of that kind.
+
+    A thread that is busy as the trace ends, and shows no such waits, goes on with what it does then: nobody knows of an
+    end, and with more of the CPU it would only get there sooner.
+    """
     if program.ends:
         return 0, 0
-    for kind in (Receive, Sleep, AwaitInterrupt, Await, Wait, Send):
+    for kind in (Receive, Sleep, AwaitInterrupt, Await, Meet, Wait, Send):
         positions = [position for position, step in enumerate(program.steps) if isinstance(step, kind)]
         if kind is Wait:
             positions = [position for position in positions if position]  # the one in which the trace begins comes once
@@ -979,8 +1070,16 @@ def _cycle(program: ThreadProgram) -> tuple[int, int]:
             return positions[-1], positions[-1] + 1
         if len(positions) > (3 if kind is Send else 1):
             return positions[0], positions[-1]
-    is_busy = program.steps and all(isinstance(step, (Work, Mark)) for step in program.steps)
-    return (0, len(program.steps)) if is_busy else (0, 0)
+    if not is_busy or not program.steps or not isinstance(program.steps[-1], (Work, Mark)):
+        return 0, 0
+    is_work = [isinstance(step, (Work, Mark)) for step in program.steps]
+    last_other = max((position for position, works in enumerate(is_work) if not works), default=-1)
+    return last_other + 1, len(is_work)
+
+
+def _given_up(lock: int, woken_state: int) -> Unlock:
+    """Return how a reader/writer lock is given up: who waits to read waits for a writer, who is to write for either."""
+    return Unlock(lock, True if woken_state == _READ else None)
 
 
 def _roundest(least: int, most: int) -> int:

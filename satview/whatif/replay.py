@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict, deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
@@ -14,6 +14,7 @@ from satview.capture.kernel import Kernel
 from satview.capture.logger_options import LoggerOptions
 from satview.capture.run import Capture, run
 from satview.capture.sim.calls import (
+    BarrierWait,
     Compute,
     CondSignal,
     CondWait,
@@ -25,6 +26,8 @@ from satview.capture.sim.calls import (
     MsgSendPulse,
     MutexLock,
     MutexUnlock,
+    RwLockAcquire,
+    RwLockRelease,
     SchedSet,
     SemPost,
     SemWait,
@@ -34,11 +37,11 @@ from satview.capture.sim.calls import Sleep as SleepCall
 from satview.capture.sim.calls.call import Call
 from satview.capture.sim.calls.processes import add_process, add_thread, start
 from satview.capture.sim.calls.pulses import send_pulse, wake_for_interrupt
-from satview.capture.sim.calls.timers import FLAGS_PROCESS, log_expiry
+from satview.capture.sim.calls.timers import FLAGS_PROCESS, FLAGS_THREAD, NO_TIMER, log_expiry
 from satview.capture.sim.machine.machine import Machine
 from satview.capture.sim.parts.cpu import Cpu
 from satview.capture.sim.parts.interrupt_sources import Attachment
-from satview.capture.sim.parts.objects import Condvar, Mutex, Semaphore
+from satview.capture.sim.parts.objects import Barrier, Condvar, Mutex, RwLock, Semaphore, SyncObject
 from satview.capture.sim.parts.services import KernelServices
 from satview.capture.sim.parts.sigevent import Sigevent
 from satview.capture.sim.parts.target import target
@@ -63,12 +66,14 @@ _MANAGER_CHANNELS: Final = 1000  # channels of the process manager that are repl
 
 @dataclass(slots=True)
 class _Pause(Call):
-    """Wait in some state up to a moment, exactly."""
+    """Wait in some state up to a moment, exactly; or as a sleep that ends on the tick nearest to it."""
 
     name = "NOP"
     state: str
     cycles: int
     is_absolute: bool = False
+    is_sleep: bool = False
+    cpu: int = -1
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
         """Block until then."""
@@ -77,6 +82,16 @@ class _Pause(Call):
         if due <= kernel.now:
             return
         kernel.block(cpu, thread, self.state, "what the replay does not have")
+        if self.cpu >= 0 and thread.runmask >> self.cpu & 1:
+            thread.last_cpu = self.cpu
+        if self.is_sleep:
+
+            def fire(here: Cpu) -> None:
+                log_expiry(kernel, here, thread, NO_TIMER, FLAGS_THREAD)
+                kernel.wake(here, thread)
+
+            kernel.timers.start(due - kernel.target.cycles(kernel.target.tick_ns // 2), fire)
+            return
         kernel.at(due, lambda _nothing: kernel.kernel_entry(
             kernel.cpus[max(thread.last_cpu, 0)], lambda here: kernel.wake(here, thread)))  # fmt: skip
 
@@ -237,12 +252,16 @@ class _Replay:
                 self.early[number] += 1
             case steps_of.Signal(thing, count):
                 return self._signal(thing, count)
-            case steps_of.Lock(thing):
-                if self.things[thing].owner is not self.threads[program.row]:
-                    return MutexLock(self.things[thing])
-            case steps_of.Unlock(thing):
-                if self.things[thing].owner is self.threads[program.row]:
-                    return MutexUnlock(self.things[thing])
+            case steps_of.Lock(number, is_write):
+                lock, thread = self.things[number], self.threads[program.row]
+                if thread not in _holders(lock):
+                    return RwLockAcquire(lock, is_write) if isinstance(lock, RwLock) else MutexLock(lock)
+            case steps_of.Unlock(number):
+                lock, thread = self.things[number], self.threads[program.row]
+                if thread in _holders(lock):
+                    return RwLockRelease(lock) if isinstance(lock, RwLock) else MutexUnlock(lock)
+            case steps_of.Meet(number):
+                return BarrierWait(self.things[number])
             case steps_of.AwaitInterrupt():
                 return InterruptWait()
             case steps_of.Unmask(vector):
@@ -253,14 +272,19 @@ class _Replay:
                 return MsgSendPulse(coid, self._priority(stream), 0, number + 1) if coid is not None else None
             case steps_of.Mark(event, words):
                 return TraceEvent(Mode.INSERTSUSEREVENT, event, *words)
-            case steps_of.Begin():
-                return _Pause("NANOSLEEP", self.begin, True)
+            case steps_of.Begin(after_ns, state, is_sleep):
+                due = self.begin + (self.cycles(after_ns) if after_ns >= 0 else -self.cycles(-after_ns))
+                cpu = program.cpu if program.cpu < len(self.machine.cpus) else -1
+                return _Pause(state, due, True, is_sleep, cpu)
             case steps_of.Wake(row):
                 return _Wake(self.threads.get(row))
             case steps_of.Every(period_ns):
-                gone = (self.machine.now - self.begin) % self.cycles(period_ns)
-                return _Pause("NANOSLEEP", self.cycles(period_ns) - gone)
+                gone_ns = self._since_begin_ns() % period_ns
+                return SleepCall(period_ns - gone_ns)  # up to a tick, as the timer of a real one
         return None
+
+    def _since_begin_ns(self) -> int:
+        return (self.machine.now - self.begin) * 1_000_000_000 // self.machine.target.cycles_per_s
 
     def _priority(self, stream: Stream) -> int:
         """Return the priority of a pulse: where the trace does not show it, that of the thread that receives it."""
@@ -323,7 +347,7 @@ class _Replay:
     # What comes from outside.
 
     def _add_timer(self, timer: TimerSource) -> None:
-        """Let pulses be sent at the moments at which they were: by the tick that sent them, where there is one."""
+        """Let pulses be sent at the moments at which they were; those of a timer by the tick that sent them, if any."""
         stream, machine = self.programs.streams[timer.stream], self.machine
         receiver = self._receiver(stream)
         if receiver is None:
@@ -336,14 +360,17 @@ class _Replay:
 
         def fire(cpu: Cpu) -> None:
             if not process.is_dead:
-                log_expiry(machine, cpu, thread, timer.ident, FLAGS_PROCESS)
+                if timer.thread:
+                    log_expiry(machine, cpu, thread, timer.ident, FLAGS_PROCESS)
                 send_pulse(machine, cpu, connection, "SPULSE_EXE", self._priority(stream), 0, timer.stream + 1)
             set_off()
 
         def set_off() -> None:
             moment_ns = next(moments, None)
-            if moment_ns is not None:
+            if moment_ns is not None and timer.thread:
                 machine.timers.start(self.begin + self.cycles(moment_ns) - early, fire)
+            elif moment_ns is not None:  # the kernel itself: a buffer of the logger is full
+                machine.at(self.begin + self.cycles(moment_ns), lambda _: machine.kernel_entry(machine.cpus[0], fire))
 
         set_off()
 
@@ -373,8 +400,7 @@ class _Replay:
 
     def _gaps(self, line: InterruptLine) -> Iterator[int]:
         """Return the times between interrupts, in ns; the first one from now."""
-        per_s = self.machine.target.cycles_per_s
-        before_ns = -(self.begin - self.machine.now) * 1_000_000_000 // per_s
+        before_ns = self._since_begin_ns()
         for moment_ns in line.moments_ns:
             yield max(0, moment_ns - before_ns)
             before_ns = moment_ns
@@ -410,14 +436,21 @@ def _chid(pid: int, chid: int) -> int:
     return chid + _MANAGER_CHANNELS * (pid == 1)
 
 
-def _thing(thing: steps_of.Thing) -> Mutex | Condvar | Semaphore:
+def _holders(lock: Mutex | RwLock) -> Collection[Thread | None]:
+    return (*lock.readers, lock.writer) if isinstance(lock, RwLock) else (lock.owner,)
+
+
+def _thing(thing: steps_of.Thing) -> SyncObject:
     """Return an object at its address in the trace."""
     name = f"{thing.address:#x}"
-    thing_there: Mutex | Condvar | Semaphore
-    if thing.kind == "MUTEX":
-        thing_there = Mutex(name, thing.inherits, thing.ceiling)
-    else:
-        thing_there = Semaphore(name) if thing.kind == "SEM" else Condvar(name)
+    makers: dict[str, Callable[[], SyncObject]] = {
+        "MUTEX": lambda: Mutex(name, thing.inherits, thing.ceiling),
+        "RWLOCK": lambda: RwLock(name),
+        "BARRIER": lambda: Barrier(name, thing.count),
+        "SEM": lambda: Semaphore(name),
+        "CONDVAR": lambda: Condvar(name),
+    }
+    thing_there = makers[thing.kind]()
     thing_there.address = thing.address
     return thing_there
 

@@ -9,7 +9,17 @@ from satview.store.trace import Trace
 
 @dataclass(slots=True)
 class Begin:
-    """Wait until the trace begins: what comes before brings the thread to where it was then."""
+    """Wait until the trace begins: what comes before brings the thread to where it was then.
+
+    Attributes:
+        after_ns: Or until so long after the begin, in the wait in which the thread was then; below 0 before it.
+        state: Of the wait; STOPPED = it would have run.
+        is_sleep: The clock ends it.
+    """
+
+    after_ns: int = 0
+    state: str = "STOPPED"
+    is_sleep: bool = False
 
 
 @dataclass(slots=True)
@@ -64,14 +74,23 @@ class SendPulse:
 
 @dataclass(slots=True)
 class Lock:
-    """Lock a mutex, by its number in `Programs.things`."""
+    """Lock a mutex, or a reader/writer lock for writing or reading, by its number in `Programs.things`."""
 
     thing: int
+    is_write: bool = True
 
 
 @dataclass(slots=True)
 class Unlock:
-    """Unlock a mutex."""
+    """Unlock a mutex or a reader/writer lock; `is_write` is None where nothing says for what it was locked."""
+
+    thing: int
+    is_write: bool | None = True
+
+
+@dataclass(slots=True)
+class Meet:
+    """Wait at a barrier until all have come."""
 
     thing: int
 
@@ -125,7 +144,7 @@ class Mark:
     words: tuple[int, int]
 
 
-Step = (Begin | Work | Sleep | Wait | Send | Receive | Reply | SendPulse | Lock | Unlock | Await | Signal
+Step = (Begin | Work | Sleep | Wait | Send | Receive | Reply | SendPulse | Lock | Unlock | Meet | Await | Signal
         | AwaitInterrupt | Unmask | Wake | Every | Mark)  # fmt: skip
 
 
@@ -147,6 +166,7 @@ class ThreadProgram:
         partition: Number of its scheduler partition; -1 = none.
         is_critical: It may draw on the partition's critical budget.
         speed: How much faster than recorded it works.
+        cpu: On which it runs first; -1 = it does not run.
     """
 
     row: int
@@ -165,6 +185,7 @@ class ThreadProgram:
     partition: int = -1
     is_critical: bool = False
     speed: float = 1.0
+    cpu: int = -1
 
 
 @dataclass(slots=True)
@@ -227,12 +248,19 @@ class InterruptLine:
 
 @dataclass(slots=True)
 class Thing:
-    """A mutex, condition variable or semaphore; `ceiling` is the priority of who holds a mutex, 0 = none."""
+    """A `MUTEX`, `RWLOCK`, `BARRIER`, `CONDVAR` or `SEM`.
+
+    Attributes:
+        inherits: A mutex has priority inheritance.
+        ceiling: Priority of who holds a mutex, 0 = none.
+        count: Threads that meet at a barrier.
+    """
 
     kind: str
     address: int
     inherits: bool = True
     ceiling: int = 0
+    count: int = 0
 
 
 @dataclass(slots=True)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import argparse
 import sys
 import time
 from collections import defaultdict
+from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,67 +21,118 @@ from satview.capture.run import Capture
 from satview.capture.run import run as capture
 from satview.events.spec import Release
 from satview.formats.registry import open_trace
+from satview.store.trace import Trace
 from satview.whatif.changes import parse_changes
 from satview.whatif.fit import Figures, Key, figures
 from satview.whatif.prediction import Basis, basis_of, predict
 from tests.helpers.changed import CHANGES, RealChange, changed
+from tests.helpers.own_streams import with_own_streams
 
-NS_PER_S = 1_000_000_000
-_LENGTH_NS = {"automotive": 4 * NS_PER_S}
-_USUAL_NS = 2 * NS_PER_S
+_RELEASES = (Release.QNX_6, Release.QNX_6_6, Release.QNX_7, Release.QNX_8)
+_LENGTHS_MS = {
+    "automotive": 600, "inheritance": 2000, "instrumented": 500, "interrupt-flood": 200, "inversion": 2000,
+    "meeting-points": 500, "partitions": 1200, "starvation": 500, "virtual-machine": 500,
+}  # fmt: skip
+_USUAL_MS = 1000
+_KERNEL_SEEDS = (1001, 1002)  # of what kernel calls cost in changed workloads
+_LEAD_IN_NS = 10_000_000  # a change is made from the begin on: what it does before the record should be little
 
 
 @dataclass(frozen=True, slots=True)
-class Point:
-    """One prediction to be held against the truth."""
+class Recorded:
+    """One recorded trace, and the kinds of change that are predicted from it."""
 
-    kind: str
     workload: str
-    seed: int
     release: Release
     is_wide: bool
+    seed: int
+    kinds: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return f"{self.workload:20} {self.release:4} {'wide' if self.is_wide else 'fast'} {self.seed}"
 
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """Errors of one activity: prediction against the changed workload, and unchanged replay against the record."""
+    """One prediction of one activity.
 
-    point: Point
+    Attributes:
+        counts: Instances recorded, predicted, and in the changed workload.
+        fit_errors: Of the unchanged replay against the record: median, 99 %.
+        errors: Of the prediction against the changed workload.
+        changes: How much longer median and 99 % became in the changed workload, as shares.
+        floors: How far two runs of the changed workload are apart of which kernel calls cost other nanoseconds; nan
+            if it ran once.
+        is_wrong_way: It says shorter where that became longer, or the other way round.
+    """
+
+    recorded: Recorded
+    kind: str
     activity: str
-    count: int
+    counts: tuple[int, int, int]
     fit_errors: tuple[float, float]
     errors: tuple[float, float]
+    changes: tuple[float, float]
+    floors: tuple[float, float]
     is_wrong_way: bool
 
-
-def captured(folder: Path, point: Point, change: RealChange, name: str) -> Path:
-    """Capture a workload with a change."""
-    path = folder / f"{name}.kev"
-    workload = changed(point.workload, change)
-    options = LoggerOptions(iterations=0, is_wide=point.is_wide)
-    length_ns = _LENGTH_NS.get(point.workload, _USUAL_NS)
-    capture(Capture(workload, point.seed + change.seed, 0, point.release, length_ns, options, keeps_truth=False), path)
-    return path
+    def __str__(self) -> str:
+        shares = " ".join(
+            f"{100 * share:7.1f}" for share in (*self.fit_errors, *self.errors, *self.floors, *self.changes)
+        )
+        counts = " ".join(f"{count:5}" for count in self.counts)
+        wrong = " WRONG" if self.is_wrong_way else ""
+        return f"{self.kind:12} {self.recorded} {self.activity[:34]:34} {counts} {shares}{wrong}"
 
 
-def judge(point: Point) -> list[Judged]:
-    """Predict, really change, and compare."""
-    change = CHANGES[point.kind][point.workload]
-    with TemporaryDirectory() as folder:
-        trace = open_trace(captured(Path(folder), point, RealChange(()), "recorded"), None)
-        basis = basis_of(trace)
-        try:
-            prediction = predict(basis, parse_changes(_said(change, basis)), Path(folder) / "predicted.kev")
-        except UsageError as error:  # fast events do not show partitions
-            print(f"{point}: {error}", file=sys.stderr)
-            return []
-        true = open_trace(captured(Path(folder), point, change, "changed"), None)
-        begin = max(true.dump_end_cycles, int(true.events.time_cycles[0]))
-        truth = figures(true, begin, basis.programs.length_ns)
+def captured(folder: Path, recorded: Recorded, change: RealChange, seed: int) -> Trace:
+    """Capture a workload with a change, and open the trace.
+
+    Its programs draw from streams of their own, so that those that are not changed do the same work.
+
+    Args:
+        folder: Where to write it.
+        recorded: The workload without the change.
+        change: What is changed.
+        seed: Of what kernel calls cost.
+    """
+    path = folder / f"captured-{seed}.kev"
+    workload = with_own_streams(changed(recorded.workload, change, _LEAD_IN_NS), recorded.seed + change.seed)
+    options = LoggerOptions(iterations=0, is_wide=recorded.is_wide)
+    length_ns = _LENGTHS_MS.get(recorded.workload, _USUAL_MS) * 1_000_000
+    capture(Capture(workload, seed, 0, recorded.release, length_ns, options, keeps_truth=False), path)
+    return open_trace(path, None)
+
+
+def really_changed(folder: Path, recorded: Recorded, change: RealChange, length_ns: int) -> list[dict[Key, Figures]]:
+    """Return the activities of a changed workload; with the first seed of two runs of it, as a floor."""
     out = []
-    for key, compared in zip(basis.fit.activities, prediction.compared, strict=True):
-        if key in truth and not truth[key].is_own:
-            out.append(_judged(point, key, compared, truth[key]))
+    for seed in _KERNEL_SEEDS[: 2 if recorded.seed == 1 else 1]:
+        true = captured(folder, recorded, change, seed)
+        begin_cycles = max(true.dump_end_cycles, int(true.events.time_cycles[0]))
+        out.append(figures(true, begin_cycles, length_ns))
+        true.payloads.close()
+    return out
+
+
+def judge(recorded: Recorded) -> list[Judged]:
+    """Record a workload; predict each change, really change it, and compare."""
+    out: list[Judged] = []
+    with TemporaryDirectory() as name:
+        folder = Path(name)
+        basis = basis_of(captured(folder, recorded, RealChange(()), recorded.seed))
+        for kind in recorded.kinds:
+            change = CHANGES[kind][recorded.workload]
+            try:
+                changes = parse_changes(_said(change, basis))
+                prediction = predict(basis, changes, folder / "predicted.kev" if changes else None)
+            except UsageError as error:  # fast events do not show partitions, 8.0 has no handlers
+                print(f"{recorded} {kind}: {error}", file=sys.stderr)
+                continue
+            truth = really_changed(folder, recorded, change, basis.programs.length_ns)
+            for key, compared in zip(basis.fit.activities, prediction.compared, strict=True):
+                if not basis.fit.activities[key].recorded.is_own:
+                    out += _judged(recorded, kind, compared, [run.get(key) for run in truth], bool(changes))
     return out
 
 
@@ -88,58 +141,95 @@ def _said(change: RealChange, basis: Basis) -> list[str]:
     return [text.format(mutex=f"{mutex.address:#x}" if mutex is not None else "none") for text in change.said]
 
 
-def _judged(point: Point, key: Key, compared: Compared, truth: Figures) -> Judged:
-    pairs = ((compared.medians_ns, truth.median_ns), (compared.p99s_ns, truth.p99_ns))
-    errors = tuple(abs(times[2] - true) / max(true, 1) if times[2] >= 0 else float("inf") for times, true in pairs)
-    (recorded, _, predicted), true = pairs[0]
-    fit = max(compared.errors[0], 0.02)
-    is_wrong = abs(true / recorded - 1) > 2 * fit and abs(predicted / recorded - 1) > 2 * fit
-    is_wrong &= (true > recorded) != (predicted > recorded)
-    return Judged(point, compared.activity, truth.count, compared.errors, (errors[0], errors[1]), is_wrong)
+def _judged(
+    recorded: Recorded, kind: str, compared: Compared, runs: Sequence[Figures | None], is_changed: bool
+) -> list[Judged]:
+    """Return the judgement on an activity; none where neither knows of one, as predicted."""
+    which = 2 if is_changed else 1  # without a change the unchanged replay is the prediction
+    times_ns = (compared.medians_ns, compared.p99s_ns)
+    predicted_ns = [times[which] for times in times_ns]
+    truth, again = runs[0], runs[-1]
+    if truth is None:
+        if predicted_ns[0] < 0:
+            return []
+        never = (float("inf"), float("inf"))
+        return [Judged(recorded, kind, compared.activity, (compared.counts[0], compared.counts[which], 0),
+                       compared.errors, never, never, (0.0, 0.0), False)]  # fmt: skip
+    errors, changes, is_wrong_way = [], [], False
+    true_ns = (truth.median_ns, truth.p99_ns)
+    again_ns = (again.median_ns, again.p99_ns) if again is not None else (float("inf"), float("inf"))
+    floors = [abs(one / max(other, 1) - 1) for one, other in zip(again_ns, true_ns, strict=True)]
+    floors = floors if len(runs) > 1 else [float("nan")] * 2
+    for times, fit_error, predicted, true in zip(times_ns, compared.errors, predicted_ns, true_ns, strict=True):
+        least = 2 * max(fit_error, GOOD)
+        change, said = true / times[0] - 1, predicted / times[0] - 1
+        errors.append(abs(predicted - true) / max(true, 1) if predicted >= 0 else float("inf"))
+        changes.append(change)
+        is_wrong_way |= predicted >= 0 and min(abs(change), abs(said)) > least and (change > 0) != (said > 0)
+    counts = compared.counts[0], compared.counts[which], truth.count
+    pairs = ((pair[0], pair[1]) for pair in (errors, changes, floors))
+    return [Judged(recorded, kind, compared.activity, counts, compared.errors, *pairs, is_wrong_way)]
 
 
-def points(names: list[str]) -> list[Point]:
-    """Return what to judge: everything with one seed, or the kinds, workloads, releases and widths that are named."""
-    seeds = range(1, 6) if "full" in names else (1,)
-    words = [name for name in names if name not in ("full", "each")]
-    return [
-        Point(kind, workload, seed, release, is_wide)
-        for kind, workloads in CHANGES.items()
+def recordings(words: Sequence[str], seeds: int) -> list[Recorded]:
+    """Return what to record and predict; words restrict kinds, workloads, releases, and fast or wide.
+
+    Raises:
+        UsageError: A word is none of them.
+    """
+    axes: tuple[Sequence[str], ...] = (
+        tuple(CHANGES), tuple(CHANGES["nothing"]), tuple(map(str, _RELEASES)), ("fast", "wide"),
+    )  # fmt: skip
+    unknown = [word for word in words if not any(word in axis for axis in axes)]
+    if unknown:
+        raise UsageError(f"{', '.join(unknown)}: neither a kind of change nor a workload, release, fast or wide")
+    kinds, workloads, releases, widths = ([value for value in axis if value in words] or axis for axis in axes)
+    out = [
+        Recorded(workload, release, width == "wide", seed, own_kinds)
         for workload in workloads
-        for release in (Release.QNX_6, Release.QNX_6_6, Release.QNX_7, Release.QNX_8)
-        for is_wide in (True, False)
-        for seed in seeds
-        if set(words) <= {kind, workload, str(release), "wide" if is_wide else "fast"}
+        if (own_kinds := tuple(kind for kind in kinds if workload in CHANGES[kind]))
+        for release in _RELEASES
+        if str(release) in releases
+        for width in widths
+        for seed in range(1, seeds + 1)
     ]
+    return sorted(out, key=lambda recorded: recorded.workload != "automotive")  # the longest ones first
 
 
 def run(args: list[str]) -> None:
-    """Print the table of docs/whatif.md; `full` has five seeds, other words restrict, `each` lists activities."""
-    begin = time.perf_counter()
+    """Print the table of docs/whatif.md."""
+    parser = argparse.ArgumentParser("python -m tests.benchmarks whatif", description=run.__doc__)
+    parser.add_argument("words", nargs="*", help="kinds of change, workloads, releases, fast, wide; default: all")
+    parser.add_argument("--seeds", type=int, default=1, help="seeds of each workload")
+    parser.add_argument("--each", action="store_true", help="print each prediction too")
+    said = parser.parse_args(args)
+    begin_s = time.perf_counter()
+    to_record = recordings(said.words, said.seeds)
     with ProcessPoolExecutor(2) as pool:
-        found = [judged for part in pool.map(judge, points(args)) for judged in part]
-    if "each" in args:
-        for entry in found:
-            shares = " ".join(f"{100 * error:7.1f}" for error in (*entry.fit_errors, *entry.errors))
-            point = entry.point
-            print(
-                f"{point.kind:9} {point.workload:15} {point.release:4} {'wide' if point.is_wide else 'fast'} "
-                f"{entry.activity[:34]:34} {entry.count:5} {shares} {'WRONG' if entry.is_wrong_way else ''}"
-            )
-    print("| change | predictions | median | 99 % | where the unchanged replay fits | median | 99 % | wrong way |")
-    print("| --- | --- | --- | --- | --- | --- | --- | --- |")
-    kinds = defaultdict(list)
-    for entry in found:
-        kinds[entry.point.kind].append(entry)
-    for kind, entries in kinds.items():
-        good = [entry for entry in entries if max(entry.fit_errors) <= GOOD]
-        cells = [cell for part in (entries, good) for cell in (f"{len(part):,}", *_errors(part))]
-        print("|", kind, "|", " | ".join(cells), "|", sum(entry.is_wrong_way for entry in good), "|")
-    print(f"{len(points(args)):,} traces in {time.perf_counter() - begin:.0f} s", file=sys.stderr)
+        judged = [entry for part in pool.map(judge, to_record) for entry in part]
+    if said.each:
+        print(*judged, sep="\n")
+    by_kind = defaultdict(list)
+    for entry in judged:
+        by_kind[entry.kind].append(entry)
+    columns = ("change", "predictions", "median", "99 %", "where the unchanged replay fits", "median", "99 %",
+               "two runs", "99 %", "wrong way")  # fmt: skip
+    print("|", " | ".join(columns), "|")
+    print("|" + " --- |" * len(columns))
+    for kind in CHANGES:
+        if not by_kind[kind]:
+            continue
+        fits = [entry for entry in by_kind[kind] if max(entry.fit_errors) <= GOOD]
+        cells = [cell for part in (by_kind[kind], fits)
+                 for cell in (f"{len(part):,}", *_medians([entry.errors for entry in part]))]  # fmt: skip
+        cells += _medians([entry.floors for entry in fits])
+        print("|", kind, "|", " | ".join(cells), "|", sum(entry.is_wrong_way for entry in fits), "|")
+    print(f"{len(to_record):,} recorded traces, {sum(len(recorded.kinds) for recorded in to_record):,} changed ones, "
+          f"in {time.perf_counter() - begin_s:.0f} s", file=sys.stderr)  # fmt: skip
 
 
-def _errors(entries: list[Judged]) -> tuple[str, str]:
-    if not entries:
+def _medians(shares: Sequence[tuple[float, float]]) -> tuple[str, str]:
+    if not shares:
         return "", ""
-    median, p99 = np.median([entry.errors for entry in entries], axis=0)
+    median, p99 = np.nanmedian(shares, axis=0)
     return f"{median:.1%}", f"{p99:.1%}"

@@ -91,7 +91,7 @@ def test_a_file_says_the_same_as_the_command_line(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("nobody:priority=22", "the trace has no such thread or process; there are procnto-smp-instr 2"),
+        ("nobody:priority=22", "the trace has no such thread or process; there are procnto-smp-instr 3"),
         ("screen:priority=256", "'256' is not a number from 1 to 255"),
         ("screen:priority=high", "'high' is not a number from 1 to 255"),
         ("screen:colour=red", "there is no 'colour'; there are cpus, priority, policy"),

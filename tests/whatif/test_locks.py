@@ -3,13 +3,34 @@
 from __future__ import annotations
 
 import dataclasses
+from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from satview.capture.kernel import Kernel
+from satview.capture.logger_options import LoggerOptions
+from satview.capture.run import Capture, run
+from satview.capture.sim.calls import (
+    BarrierWait,
+    Compute,
+    ThreadCreate,
+)
+from satview.capture.sim.parts.objects import Barrier
+from satview.capture.sim.parts.threads import Policy, Program
+from satview.capture.workloads.parts import MS
+from satview.capture.workloads.registry import Workload
+from satview.events.spec import Release
+from satview.formats.registry import open_trace
+from satview.linkage.mutexes import entries_of
+from satview.whatif.changes import parse_changes
+from satview.whatif.fit import figures
 from satview.whatif.locks import with_unseen_locks
+from satview.whatif.prediction import Basis, basis_of, predict
 from satview.whatif.program import programs_of
 from satview.whatif.steps import Lock, Programs, Sleep, Step, ThreadProgram, Unlock, Work
+from tests.helpers.changed import CHANGES
 from tests.whatif.test_fit import captured
 
 
@@ -55,3 +76,95 @@ def test_a_lock_that_is_held_over_a_wait_stays_held(empty: Programs) -> None:
     """Twice it is locked before a sleep and unlocked behind it."""
     steps: list[Step] = [Sleep(9), Lock(7), Work(5), Sleep(2), Work(6), Unlock(7), Work(1)]
     assert after(empty, [*steps, *steps]) == [*steps, *steps]
+
+
+def test_a_lock_that_is_given_up_in_one_piece_is_not_held_over_others(empty: Programs) -> None:
+    """Of two rounds only the lock or only the unlock shows, as nobody waited; one shows both."""
+    whole: list[Step] = [Sleep(9), Lock(7), Work(50), Unlock(7)]
+    steps: list[Step] = [Sleep(9), Lock(7), Work(50), Sleep(9), Work(50), Unlock(7)]
+    assert after(empty, [*whole, *steps, *steps]) == [*whole * 5]
+
+
+@pytest.mark.parametrize(("unlock", "is_write"), [(Unlock(7, None), False), (Unlock(7, True), True)])
+def test_a_reader_waits_only_for_a_writer(empty: Programs, unlock: Unlock, is_write: bool) -> None:
+    """Who lets readers in has locked for writing; who lets a writer in may have read, as long as nothing else shows."""
+    steps = after(empty, [Sleep(9), Work(400), unlock, Work(50)])
+    assert steps == [Sleep(9), Lock(7, is_write), Work(400), Unlock(7), Work(50)]
+
+
+def system(folder: Path, setup: Callable[[Kernel], None], wide: bool) -> Basis:
+    """Return what predictions rest on of 60 ms of 8.0 on six CPUs."""
+    path = folder / "system.kev"
+    workload = Workload("system", "", setup, 6, 60 * MS)
+    run(Capture(workload, 1, 0, Release.QNX_8, 0, LoggerOptions(iterations=0, is_wide=wide)), path)
+    return basis_of(open_trace(path, None))
+
+
+def rounds(basis: Basis, folder: Path, *changes: str) -> dict[str, int]:
+    """Return how often each thread of the predicted trace waits at a barrier or lock, by its name."""
+    path = folder / "predicted.kev"
+    predict(basis, parse_changes(changes), path)
+    trace = open_trace(path, None)
+    rows = entries_of(trace, "SYNC_BARRIER_WAIT", "SYNC_RWLOCK")
+    return dict(Counter(trace.threads.names[thread] for thread in trace.events.thread[rows].tolist()))
+
+
+def meeting(kernel: Kernel, *groups: dict[str, float]) -> None:
+    """Start a process with threads that work for so many ms, then meet at the barrier of their group."""
+
+    def work(ms: float, barriers: list[Barrier]) -> Program:
+        while True:
+            for barrier in barriers:
+                yield Compute(int(ms * MS))
+                yield BarrierWait(barrier)
+
+    def main() -> Program:
+        barriers = [Barrier(f"barrier-{number}", len(group)) for number, group in enumerate(groups)]
+        names = {name: ms for group in groups for name, ms in group.items()}
+        for name, ms in names.items():
+            own = [barrier for barrier, group in zip(barriers, groups, strict=True) if name in group]
+            yield ThreadCreate(work, (ms, own), 10, Policy.RR, name)
+
+    kernel.spawn("usr/bin/meeting", main, priority=15)
+
+
+@pytest.mark.parametrize("wide", [True, False])
+def test_a_barrier_waits_for_the_slowest(tmp_path: Path, wide: bool) -> None:
+    """1, 2 and 4 ms: 15 rounds in 60 ms. The slowest in a fourth of its time: the one with 2 ms is it then, 30 rounds.
+
+    The two threads of the other barrier of the process meet each 5 ms, in both.
+    """
+    basis = system(tmp_path, lambda kernel: meeting(kernel, {"a": 1, "b": 2, "c": 4}, {"d": 3, "e": 5}), wide)
+    assert [thing.count for thing in basis.programs.things if thing.kind == "BARRIER"] == [3, 2]
+    unchanged = rounds(basis, tmp_path)
+    changed = rounds(basis, tmp_path, "c:speed=4")
+    for name in "abc":
+        assert unchanged[name] == pytest.approx(15, abs=1)
+        assert changed[name] == pytest.approx(30, abs=1)
+    for name in "de":
+        assert unchanged[name] == pytest.approx(12, abs=1)
+        assert changed[name] == pytest.approx(12, abs=1)
+
+
+def test_threads_that_meet_others_elsewhere_wait_as_recorded(tmp_path: Path) -> None:
+    """`b` meets `a` at one barrier and `c` at another, and no event says which is which."""
+    basis = system(tmp_path, lambda kernel: meeting(kernel, {"a": 1, "b": 1}, {"b": 1, "c": 3}), True)
+    assert not [thing for thing in basis.programs.things if thing.kind == "BARRIER"]
+    assert any("Waits in state BARRIER last as long as they did." in text for text in basis.programs.not_shown)
+
+
+@pytest.mark.parametrize("kind", ["cpus", "load"])
+def test_readers_share_and_a_writer_is_alone(tmp_path: Path, kind: str) -> None:
+    """Two readers hold a lock for 1 ms in each 3, a writer for 2 in each 9, as in the workload really changed."""
+    change = CHANGES[kind]["meeting-points"]
+    basis = basis_of(captured(tmp_path, "meeting-points", release=Release.QNX_8, length_ms=1000))
+    true = captured(tmp_path, "meeting-points", change, release=Release.QNX_8, length_ms=1000)
+    begin_cycles = max(true.dump_end_cycles, int(true.events.time_cycles[0]))
+    predicted = predict(basis, parse_changes(change.said)).figures
+    compared = 0
+    for key, truth in figures(true, begin_cycles, basis.programs.length_ns).items():
+        if key in basis.fit.activities and not truth.is_own:
+            assert predicted[key].median_ns == pytest.approx(truth.median_ns, rel=0.05)
+            assert predicted[key].p99_ns == pytest.approx(truth.p99_ns, rel=0.1)
+            compared += 1
+    assert compared == 3

@@ -16,14 +16,14 @@ from satview.cli.shared.files import InputFile, add_output, add_user_events, tak
 from satview.cli.shared.progress import open_trace, working, working_on
 from satview.cli.shared.table_output import FORMATS, print_for_people, print_table
 from satview.whatif.changes import KEYS, parse_changes, read_changes
-from satview.whatif.fit import WARNS_ABOVE
+from satview.whatif.fit import MEDIAN_WARNS_ABOVE, P99_WARNS_ABOVE
 from satview.whatif.prediction import Basis, basis_of, predict
 from satview.whatif.search import search, sensitivity
 
 _EPILOG = f"""\
 The trace becomes a program for each thread, which runs again on the simulated kernel: first unchanged, then with the
-changes. How far the unchanged replay is off is printed first, above {WARNS_ABOVE:.0%} as
-a warning: predictions are no better.
+changes. How far the unchanged replay is off is printed first, above {MEDIAN_WARNS_ABOVE:.0%} in the median or
+{P99_WARNS_ABOVE:.0%} in 99 % as a warning, with the activity that is furthest off: predictions are no better.
 
 What can be changed, by TARGET (a thread such as 'planner 1', a process, 'lock ADDRESS', 'interrupt NUMBER'):
   cpus      without a target: CPUs that it has
@@ -102,6 +102,7 @@ def _fit_record(basis: Basis) -> dict[str, float | list[str] | None]:
     return {
         **{name: error if isfinite(error) else None for name, error in errors.items()},
         "same_order": basis.fit.same_order,
+        "poor": [fit.recorded.name for fit in basis.fit.poor],
         "says": basis.fit.sentences(),
     }
 
