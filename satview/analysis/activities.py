@@ -144,19 +144,32 @@ class Activities:
     def named(self, text: str) -> int:
         """Return the position of the activity that a name, or a part of the name of one alone, means.
 
-        Parts of names mean what two events enclose, which are called as their thread and more, if nothing else fits.
-
         Raises:
             UsageError: There is none, or there are several.
         """
-        names = [activity.name for activity in self.activities]
-        fits = [names.index(text)] if text in names else named_by(text, names)
-        fits = [number for number in fits if self.activities[number].trigger not in ENCLOSED] or fits
-        if len(fits) == 1:
-            return fits[0]
-        meant = ", ".join(names[number] for number in (fits or range(len(names)))[:8])
-        known = f"{'it may be' if fits else 'there are'} {meant}" if meant else "the trace has none"
-        raise UsageError(f"{text[:60]!r} names {'several activities' if fits else 'no activity'}; {known}")
+        return activity_named(text, [(activity.name, activity.trigger) for activity in self.activities])
+
+
+def activity_named(text: str, activities: Sequence[tuple[str, str]]) -> int:
+    """Return the position of the activity that a name, or a part of the name of one alone, means.
+
+    Parts of names mean what two events enclose, which are called as their thread and more, if nothing else fits.
+
+    Args:
+        text: The name.
+        activities: Name and trigger of each.
+
+    Raises:
+        UsageError: There is none, or there are several.
+    """
+    names = [name for name, _ in activities]
+    fits = [names.index(text)] if text in names else named_by(text, names)
+    fits = [number for number in fits if activities[number][1] not in ENCLOSED] or fits
+    if len(fits) == 1:
+        return fits[0]
+    meant = ", ".join(names[number] for number in (fits or range(len(names)))[:8])
+    known = f"{'it may be' if fits else 'there are'} {meant}" if meant else "the trace has none"
+    raise UsageError(f"{text[:60]!r} names {'several activities' if fits else 'no activity'}; {known}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from os import cpu_count
 from pathlib import Path
 from typing import Final
 
+from satview.analysis.activities import activity_named
 from satview.analysis.timing import Timing
 from satview.answers.whatif import Candidate, Leverage
 from satview.base.child import safe_children
@@ -115,7 +116,8 @@ def sensitivity(basis: Basis, activity: str) -> list[Leverage]:
     Raises:
         UsageError: No activity, or several, have the name.
     """
-    key = _named(basis.fit, activity)
+    known = basis.fit.activities
+    key = list(known)[activity_named(activity, [(known[key].recorded.name, key[0]) for key in known])]
     saved: dict[str, int] = {}
     for process, work_ns in _work(basis.programs):
         saved[process] = saved.get(process, 0) + int(work_ns * _SAVES)
@@ -133,17 +135,6 @@ def sensitivity(basis: Basis, activity: str) -> list[Leverage]:
             out.append(Leverage(name, saved[name], unchanged.mean_ns - figure.mean_ns,
                                 unchanged.p99_ns - figure.p99_ns, figure.count))  # fmt: skip
     return out
-
-
-def _named(fit: Fit, text: str) -> Key:
-    names = {key: fit_of_activity.recorded.name for key, fit_of_activity in fit.activities.items()}
-    fits = [key for key, name in names.items() if name == text] or [
-        key for key, name in names.items() if text.casefold() in name.casefold()
-    ]
-    if len(fits) == 1:
-        return fits[0]
-    known = ", ".join([names[key] for key in (fits or names)][:8]) or "none"
-    raise UsageError(f"{text[:60]!r} names {'several activities' if fits else 'no activity'}; there are {known}")
 
 
 def _work(programs: Programs) -> Iterator[tuple[str, int]]:
