@@ -847,24 +847,18 @@ class _Items:
         """Return the pulses that the kernel sends as threads end, by their rows and streams: of a process that dies.
 
         Args:
-            sends: Rows of all pulses.
-            stream: Their streams, -1 for those that calls send.
+            sends: int64 (n,), rows of all pulses.
+            stream: int64 (n,), their streams, -1 for those that calls send.
         """
-        trace, events = self.builder.trace, self.builder.events
+        trace = self.builder.trace
+        starts, stops = trace.states.start[:-1], trace.states.start[1:]
+        is_dead = (stops > starts) & (state_values(trace)[np.maximum(stops - 1, 0)] == DEAD)
+        by = trace.events.thread[sends].astype(np.int64)
+        makes_no_call_after = np.searchsorted(self.key, by << 32 | sends, "right") == self.start[by + 1]
         out: dict[int, list[tuple[int, int]]] = {}
-        by = events.thread[sends].astype(np.int64)
-        last = trace.states.event[np.maximum(trace.states.start[1:] - 1, 0)].astype(np.int64)
-        is_dead = (np.diff(trace.states.start) > 0) & (
-            state_values(trace)[np.maximum(trace.states.start[1:] - 1, 0)] == DEAD
-        )
-        entry = self._first_after_last(by, sends)
-        for position in np.flatnonzero((stream >= 0) & is_dead[by] & (by > 0) & entry & (last[by] >= 0)).tolist():
+        for position in np.flatnonzero((stream >= 0) & (by > 0) & is_dead[by] & makes_no_call_after).tolist():
             out.setdefault(int(by[position]), []).append((int(sends[position]), int(stream[position])))
         return out
-
-    def _first_after_last(self, threads: _Ints, rows: _Ints) -> NDArray[np.bool_]:
-        """Return whether a thread makes no replayed call after a row."""
-        return np.asarray(np.searchsorted(self.key, threads << 32 | rows, "right") == self.start[threads + 1])
 
     def _pulse_priorities(self, receipt: _Ints, stream: _Ints) -> None:
         """A receiver takes over the priority of a pulse: it has that in its last state event before the receipt."""
