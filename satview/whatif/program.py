@@ -40,6 +40,7 @@ from satview.whatif.locks import with_unseen_locks
 from satview.whatif.steps import (
     Await,
     AwaitInterrupt,
+    AwaitStart,
     Begin,
     InterruptLine,
     Lock,
@@ -54,6 +55,7 @@ from satview.whatif.steps import (
     SendPulse,
     Signal,
     Sleep,
+    Start,
     Step,
     Stream,
     Thing,
@@ -262,6 +264,12 @@ class _Builder:
             return np.asarray(total[np.searchsorted(key, threads << 32 | rows, "right")] - base)
 
         return until
+
+    def _exits(self, entries: _Ints) -> _Ints:
+        """Return the rows at which calls end, that behind the last one for those that do not."""
+        exits = exits_of(self.trace, entries.astype(np.uint32)).astype(np.int64)
+        exits[exits == NO_EVENT] = len(self.events)
+        return exits
 
     def _first_after(self, keys: _Ints, entries: _Ints) -> _Ints:
         """Return for each entry the position of its thread's first event of some after it and before its next entry.
@@ -617,7 +625,7 @@ class _Builder:
             work_ns = self.ns(max(0, user_cycles - done_cycles)) - (USER_NS if is_behind_call else 0)
             if work_ns > 0:
                 current.append(Work(work_ns))
-            done_cycles, is_behind_call = user_cycles, kind in ("receive", "wait", "step")
+            done_cycles, is_behind_call = max(done_cycles, user_cycles), kind in ("receive", "wait", "step")
             if isinstance(step, Receipt):
                 program.steps.append(Receive(step.chid))
                 current = self._work_for(step)
@@ -726,6 +734,8 @@ class _Items:
         rows = rows[(events.time_cycles[rows] >= builder.begin) & (events.thread[rows] > 0)]
         self.first_wait = self._first_of_threads()
         self.receives_ns = self._receipts_before()
+        self.creates = self._creations()
+        self.created = {created for some in self.creates.values() for created, _ in some}
         first_waits = np.array(list(self.first_wait.values()), np.int64)
         begun = builder.waits.row[first_waits].astype(np.int64)
         rows = np.concatenate((rows, begun))
@@ -828,8 +838,27 @@ class _Items:
         self.pulse_sent: dict[int, list[int]] = {}
         for row, which in zip(cause[is_call].tolist(), stream[is_call].tolist(), strict=True):
             self.pulse_sent.setdefault(row, []).append(which)
-        free = np.flatnonzero(~is_call)
+        self.last_pulses = self._at_ends(sends.astype(np.int64), np.where(is_call, -1, stream))
+        sent_at_ends = [row for pulses_of_thread in self.last_pulses.values() for row, _ in pulses_of_thread]
+        free = np.flatnonzero(~is_call & ~np.isin(sends, sent_at_ends))
         self.stimuli = list(zip(sends[free].tolist(), stream[free].tolist(), cause[free].tolist(), strict=True))
+
+    def _at_ends(self, sends: _Ints, stream: _Ints) -> dict[int, list[tuple[int, int]]]:
+        """Return the pulses that the kernel sends as threads end, by their rows and streams: of a process that dies.
+
+        Args:
+            sends: int64 (n,), rows of all pulses.
+            stream: int64 (n,), their streams, -1 for those that calls send.
+        """
+        trace = self.builder.trace
+        starts, stops = trace.states.start[:-1], trace.states.start[1:]
+        is_dead = (stops > starts) & (state_values(trace)[np.maximum(stops - 1, 0)] == DEAD)
+        by = trace.events.thread[sends].astype(np.int64)
+        makes_no_call_after = np.searchsorted(self.key, by << 32 | sends, "right") == self.start[by + 1]
+        out: dict[int, list[tuple[int, int]]] = {}
+        for position in np.flatnonzero((stream >= 0) & (by > 0) & is_dead[by] & makes_no_call_after).tolist():
+            out.setdefault(int(by[position]), []).append((int(sends[position]), int(stream[position])))
+        return out
 
     def _pulse_priorities(self, receipt: _Ints, stream: _Ints) -> None:
         """A receiver takes over the priority of a pulse: it has that in its last state event before the receipt."""
@@ -866,11 +895,13 @@ class _Items:
         ]
         if program.row not in self.first_wait:
             born_ns = self.builder.after_begin_ns(int(self.builder.trace.states.of(program.row)[0]))
-            out.append((0, "begin", Begin(born_ns)))
+            out.append((0, "begin", AwaitStart() if program.row in self.created else Begin(born_ns)))
         for call in range(begin, stop):
+            out += [(at, "step", Start(created)) for created, at in self.creates.get(int(self.row[call]), ())]
             items = self._begun_item(call, program) if self.call[call] == _BEGUN else self._item(call)
             out += [(int(self.at[call]), kind, step) for kind, step in items]
         end = int(self.user(np.array([program.row]), np.array([len(self.builder.events)]))[0])
+        out += [(end, "step", SendPulse(stream)) for _, stream in self.last_pulses.get(program.row, ())]
         return [*out, (end, "end", None)]
 
     def _begun_item(self, call: int, program: ThreadProgram) -> Iterator[Item]:
@@ -909,6 +940,24 @@ class _Items:
                 is_begun = int(every_wait.row[position]) in states.event[own_begin : own_begin + 2].tolist()
                 if is_begun and events.time_cycles[every_wait.row[position]] <= builder.begin:
                     out[thread] = position
+        return out
+
+    def _creations(self) -> dict[int, list[tuple[int, int]]]:
+        """Return what is created in a call, by the row of its entry: threads, and after what user time."""
+        trace, events = self.builder.trace, self.builder.events
+        entries = rows_where(trace, _IS_ENTRY).astype(np.int64)
+        threads = np.flatnonzero(np.diff(trace.states.start) > 0)
+        births = trace.states.event[trace.states.start[threads]].astype(np.int64)
+        is_within = (events.time_cycles[births] > self.builder.begin) & (threads > 0)
+        threads, births = threads[is_within], births[is_within]
+        call = _under_way(events.cpu[entries].astype(np.int64), entries, self.builder._exits(entries),
+                          events.cpu[births].astype(np.int64), births)  # fmt: skip
+        is_seen = (call >= 0) & (events.time_cycles[entries[np.maximum(call, 0)]] >= self.builder.begin)
+        threads, births, call = threads[is_seen], births[is_seen], call[is_seen]
+        after_cycles = self.user(events.thread[entries[call]].astype(np.int64), births)
+        out: dict[int, list[tuple[int, int]]] = {}
+        for thread, at, cycles in zip(threads.tolist(), entries[call].tolist(), after_cycles.tolist(), strict=True):
+            out.setdefault(at, []).append((thread, cycles))
         return out
 
     def _receipts_before(self) -> dict[int, int]:

@@ -110,6 +110,39 @@ class _Wake(Call):
             wake_for_interrupt(kernel, cpu, self.woken)
 
 
+@dataclass(slots=True)
+class _AwaitStart(Call):
+    """Wait until another thread starts this one, unless it has done so already."""
+
+    name = "NOP"
+    started: set[Thread]
+
+    def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
+        """Block, if need be."""
+        kernel.complete(thread)
+        if thread not in self.started:
+            kernel.block(cpu, thread, "STOPPED", "being created")
+
+
+@dataclass(slots=True)
+class _Start(Call):
+    """Let a thread go on that waits for being started."""
+
+    name = "NOP"
+    created: Thread | None
+    started: set[Thread]
+
+    def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
+        """Wake it, once."""
+        kernel.complete(thread)
+        created = self.created
+        if created is None or created in self.started:
+            return
+        self.started.add(created)
+        if created.state == "STOPPED":
+            kernel.wake(cpu, created, waker=thread)
+
+
 class _Replay:
     """One run of programs: sets a kernel up, and knows what each thread has done so far."""
 
@@ -121,6 +154,7 @@ class _Replay:
         self.taken = [0] * len(programs.streams)
         self.tokens: dict[int, int] = defaultdict(int)
         self.threads: dict[int, Thread] = {}
+        self.started: set[Thread] = set()
         self.coids: dict[tuple[int, int, int, int], int] = {}
         self.things: list[Any] = [_thing(thing) for thing in programs.things]
         self.gates = [Mutex(f"gate-{number}") for number in range(len(programs.things))]
@@ -278,6 +312,10 @@ class _Replay:
                 return _Pause(state, due, True, is_sleep, cpu)
             case steps_of.Wake(row):
                 return _Wake(self.threads.get(row))
+            case steps_of.AwaitStart():
+                return _AwaitStart(self.started)
+            case steps_of.Start(row):
+                return _Start(self.threads.get(row), self.started)
             case steps_of.Every(period_ns):
                 gone_ns = self._since_begin_ns() % period_ns
                 return SleepCall(period_ns - gone_ns)  # up to a tick, as the timer of a real one

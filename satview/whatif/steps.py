@@ -130,6 +130,18 @@ class Wake:
 
 
 @dataclass(slots=True)
+class AwaitStart:
+    """Wait until another thread comes to where it created this one."""
+
+
+@dataclass(slots=True)
+class Start:
+    """Create a thread: it is there from the begin on, and goes on now; by its row."""
+
+    thread: int
+
+
+@dataclass(slots=True)
 class Every:
     """Wait for the next multiple of a period."""
 
@@ -145,7 +157,7 @@ class Mark:
 
 
 Step = (Begin | Work | Sleep | Wait | Send | Receive | Reply | SendPulse | Lock | Unlock | Meet | Await | Signal
-        | AwaitInterrupt | Unmask | Wake | Every | Mark)  # fmt: skip
+        | AwaitInterrupt | Unmask | Wake | AwaitStart | Start | Every | Mark)  # fmt: skip
 
 
 @dataclass(slots=True)

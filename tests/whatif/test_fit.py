@@ -19,6 +19,7 @@ from satview.store.trace import Trace
 from satview.whatif.changes import parse_changes
 from satview.whatif.fit import ActivityFit, Figures, Fit, figures
 from satview.whatif.prediction import Basis, basis_of, predict
+from tests.benchmarks.whatif import Recorded, judge
 from tests.helpers.changed import CHANGES, RealChange, changed
 from tests.helpers.extent import WIDTH, points
 from tests.helpers.own_streams import with_own_streams
@@ -265,3 +266,11 @@ def test_a_handler_moves_to_a_thread_as_in_a_really_changed_driver(tmp_path: Pat
     assert predicted[key].median_ns == pytest.approx(truth[key].median_ns, rel=0.05)
     recorded = basis.fit.activities[key].recorded
     assert abs(truth[key].median_ns / recorded.median_ns - 1) > 0.1
+
+
+def test_a_shell_waits_for_what_it_starts() -> None:
+    """2 ms of load in each 10 ms delay the programs that a shell starts and waits for: its rounds become longer."""
+    judged = judge(Recorded("small-system", Release.QNX_8, True, 1, ("load",)))
+    (shell,) = (entry for entry in judged if entry.activity == "sh 1")
+    assert shell.changes[0] > 0.2
+    assert shell.errors[0] < 0.1
