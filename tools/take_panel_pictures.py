@@ -298,7 +298,7 @@ def main() -> int:
     _open(options.trace, options.theme, lambda states: _take(states, options.folder))
     with tempfile.TemporaryDirectory() as folder:
         recorded, predicted = Path(folder) / "late.kev", Path(folder) / "inherit.kev"
-        run_command(shlex.split(f"tracelogger --workload automotive -w --cpus 3 -s 8 --seed 3 -f {recorded}"))
+        run_command(shlex.split(f"tracelogger --workload automotive -w --cpus 3 -s 8 --seed 6 -f {recorded}"))
         run_command(shlex.split(f"whatif {recorded} --set 'lock 0x80d4390:inherit=yes' -o {predicted}"))
         _open(recorded, options.theme, partial(_take_late, name="tutorial-late", folder=options.folder))
         _open(predicted, options.theme, partial(_take_late, name="tutorial-predicted", folder=options.folder))
