@@ -200,7 +200,7 @@ def test_the_car_s_control_loop_waits_for_the_logger(empty_window, load, tmp_pat
     click(panel.instances, 0)
     settle(panel, qtbot)
     worst = texts(panel.blame, 0)
-    assert (worst["Part"].lstrip(CLOSED), worst["Whom"], worst["Length"]) == ("lock", "logger 1 (writer)", "1.262 ms")
+    assert (worst["Part"].lstrip(CLOSED), worst["Whom"], worst["Length"]) == ("lock", "logger 1 (writer)", "1.379 ms")
     panel.blame.table.setFocus()
     panel.blame.table.setCurrentIndex(panel.blame.model.index(0, 0))
     QTest.keyClick(panel.blame.table, Qt.Key.Key_Right)

@@ -65,13 +65,13 @@ def test_states_come_back_from_perfetto(trace, back):
 
 
 def _runs(trace):
-    """Return the runs of each thread on each CPU, and their total; those of less than a microsecond are left out.
+    """Return the runs of each thread on each CPU, and their total; those of less than 2 us are left out.
 
     Where events are missing another thread may have the CPU before the state RUNNING of the one before ends: the table
     of runs ends it at once, the file has both.
     """
     found = table(trace, "run")
-    busy = np.flatnonzero(~found["is_idle"] & (found["length_ns"] > 1_000))
+    busy = np.flatnonzero(~found["is_idle"] & (found["length_ns"] > 2_000))
     names = [trace.thread_name(row) for row in range(len(trace.threads))]
     thread, cpu = found["thread"][busy].tolist(), found["cpu"][busy].tolist()
     return Counter((names[row], number) for row, number in zip(thread, cpu, strict=True)), int(
