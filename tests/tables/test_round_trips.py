@@ -14,6 +14,7 @@ from satview.export.perfetto import write_perfetto
 from satview.export.subset import write_subset
 from satview.export.tables import write_table
 from satview.opened import with_answers
+from satview.store.losses import losses
 from satview.tables.table import table
 from tests.helpers.extent import fewer
 from tests.tables.conftest import CASES
@@ -83,7 +84,8 @@ def test_runs_come_back_from_perfetto(trace, back):
     runs, total = _runs(trace)
     runs_back, total_back = _runs(back)
     assert runs_back == runs
-    assert abs(total_back - total) <= sum(runs.values())
+    overlap_ns = 5_000 if len(losses(trace)) else 0  # of all runs at which events are missing
+    assert abs(total_back - total) <= sum(runs.values()) + overlap_ns
 
 
 def _wakes(trace):
