@@ -358,7 +358,7 @@ class _Work:
         shown = replace(shown, priority=priority, cpus=tuple(cpus.tolist()), is_affinity_shown=is_shown)
         if not len(cpus):
             return replace(shown, reason="its runmask changes: there is no CPU that it allows all the time")
-        if is_shown and thread in self._said_cpus and (other := np.setdiff1d(self._cpu[runs], cpus)).size:
+        if thread in self._said_cpus and (other := np.setdiff1d(self._cpu[runs], cpus)).size:
             return replace(shown, reason=f"it ran on CPU {other[0]}, which the file of timing does not allow")
         execution, blocking = self._largest(instances, runs, cpus.tolist(), priority)
         shown = replace(shown, execution_cycles=execution, blocking_cycles=blocking)

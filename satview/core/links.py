@@ -103,7 +103,7 @@ def last_of_number(
     candidates: NDArray[np.uint32],
     number: NDArray[np.int64],
     rows: NDArray[np.uint32],
-    requested: NDArray[np.int64],
+    requested: NDArray[np.integer],
     numbers: int,
 ) -> NDArray[np.uint32]:
     """Return for each of some events the last one before it among the candidates that has the same number.
@@ -112,7 +112,7 @@ def last_of_number(
         candidates: uint32 (n,), rows of events, ascending.
         number: int64 (n,), such as their threads.
         rows: uint32 (k,), ascending.
-        requested: int64 (k,).
+        requested: Whole numbers, (k,), of any type.
         numbers: All of them are below.
 
     Returns:
@@ -125,7 +125,7 @@ def next_of_number(
     candidates: NDArray[np.uint32],
     number: NDArray[np.int64],
     rows: NDArray[np.uint32],
-    requested: NDArray[np.int64],
+    requested: NDArray[np.integer],
     numbers: int,
 ) -> NDArray[np.uint32]:
     """Return the first one at or after each event; all else as `last_of_number` has it.
@@ -141,10 +141,11 @@ def _of_number(
     candidates: NDArray[np.uint32],
     number: NDArray[np.int64],
     rows: NDArray[np.uint32],
-    requested: NDArray[np.int64],
+    requested: NDArray[np.integer],
     numbers: int,
 ) -> NDArray[np.uint32]:
-    candidates, number, rows, requested = map(np.ascontiguousarray, (candidates, number, rows, requested))
+    candidates, number, rows = map(np.ascontiguousarray, (candidates, number, rows))
+    requested = np.ascontiguousarray(requested, np.int64)
     out, newest = np.empty(len(rows), np.uint32), np.empty(numbers, np.uint32)
     call(name, candidates, number, rows, requested, newest, out)
     return out

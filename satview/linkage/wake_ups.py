@@ -140,7 +140,7 @@ class _WakeUps:
         self.row = self.waits.end_row[self.wait]
         self.begin = self.waits.row[self.wait]
         self.value = self.waits.value[self.wait]
-        self.thread = self.waits.thread[self.wait]  # int32: wider ones are made of what each step looks at
+        self.thread = self.waits.thread[self.wait]  # int32
         self.cause = np.full(len(self.wait), NO_EVENT, np.uint32)
         self.certainty = np.zeros(len(self.wait), np.uint8)
         self.numbers = call_numbers(trace.release)
@@ -188,8 +188,7 @@ class _WakeUps:
         self, rows: NDArray[np.uint32], thread: NDArray[np.int64], wakeups: NDArray[np.intp]
     ) -> NDArray[np.uint32]:
         """Return for wake-ups the last of some events that name the thread, within its wait; `NO_EVENT` for none."""
-        own = self.thread[wakeups].astype(np.int64)
-        out = links.last_of_number(rows, thread, self.row[wakeups], own, len(self.trace.threads))
+        out = links.last_of_number(rows, thread, self.row[wakeups], self.thread[wakeups], len(self.trace.threads))
         out[out <= self.waits.first_row[self.wait[wakeups]]] = NO_EVENT
         return out
 
@@ -207,8 +206,7 @@ class _WakeUps:
             return
         received = rows_of_codes(trace, messages.RECEIPT, pulses.RECEIPT)
         thread = trace.events.thread[received].astype(np.int64)
-        own = self.thread[wakeups].astype(np.int64)
-        receipt = links.next_of_number(received, thread, self.row[wakeups], own, len(trace.threads))
+        receipt = links.next_of_number(received, thread, self.row[wakeups], self.thread[wakeups], len(trace.threads))
         wakeups, receipt = wakeups[receipt != NO_EVENT], receipt[receipt != NO_EVENT]
         last = last_of_codes(trace, (messages.SEND, *pulses.SENDS), self.row[wakeups])
         for table in (messages.messages(trace), pulses.pulses(trace)):
@@ -268,7 +266,7 @@ class _WakeUps:
             ~self.waits.has_object[wait] | (self.waits.object[wait] == threads.tid[dead])))  # fmt: skip
         joiners = joiners[threads.pid[dead[joiners]] == threads.pid[self.thread[wakeups[joiners]]]]
         self._offer(wakeups[joiners], last[joiners], Certainty.EXACT)
-        sent = last_sends(trace, self.thread[wakeups].astype(np.int64), self.row[wakeups])
+        sent = last_sends(trace, self.thread[wakeups], self.row[wakeups])
         known = np.flatnonzero((sent != NO_EVENT) & ~is_join)
         received = messages.messages(trace).ends_of(sent[known])
         to = comm_words(trace, sent[known])[1].view(np.int32)

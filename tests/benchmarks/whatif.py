@@ -162,10 +162,14 @@ def _judged(
     floors = floors if len(runs) > 1 else [float("nan")] * 2
     for times, fit_error, predicted, true in zip(times_ns, compared.errors, predicted_ns, true_ns, strict=True):
         least = 2 * max(fit_error, GOOD)
-        change, said = true / times[0] - 1, predicted / times[0] - 1
+        change, predicted_change = true / times[0] - 1, predicted / times[0] - 1
         errors.append(abs(predicted - true) / max(true, 1) if predicted >= 0 else float("inf"))
         changes.append(change)
-        is_wrong_way |= predicted >= 0 and min(abs(change), abs(said)) > least and (change > 0) != (said > 0)
+        is_wrong_way |= (
+            predicted >= 0
+            and min(abs(change), abs(predicted_change)) > least
+            and (change > 0) != (predicted_change > 0)
+        )
     counts = compared.counts[0], compared.counts[which], truth.count
     pairs = ((pair[0], pair[1]) for pair in (errors, changes, floors))
     return [Judged(recorded, kind, compared.activity, counts, compared.errors, *pairs, is_wrong_way)]
@@ -202,12 +206,12 @@ def run(args: list[str]) -> None:
     parser.add_argument("words", nargs="*", help="kinds of change, workloads, releases, fast, wide; default: all")
     parser.add_argument("--seeds", type=int, default=1, help="seeds of each workload")
     parser.add_argument("--each", action="store_true", help="print each prediction too")
-    said = parser.parse_args(args)
+    options = parser.parse_args(args)
     begin_s = time.perf_counter()
-    to_record = recordings(said.words, said.seeds)
+    to_record = recordings(options.words, options.seeds)
     with ProcessPoolExecutor(2) as pool:
         judged = [entry for part in pool.map(judge, to_record) for entry in part]
-    if said.each:
+    if options.each:
         print(*judged, sep="\n")
     by_kind = defaultdict(list)
     for entry in judged:

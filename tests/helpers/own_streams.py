@@ -1,8 +1,9 @@
 """Workloads in which each program and device draws from a stream of its own, so that a change leaves their work alike.
 
-A simulated machine has one generator for everything that a workload draws. Whoever is changed then lets all others draw
-other numbers, and a prediction is held against other work. Here a thread draws by its process and name, a server by the
-message's sender and its number there, or by the number of the pulse at its channel, and a device by its vector.
+A simulated machine has one generator for everything that a workload draws. A program that is changed then makes all
+others draw other numbers, and a prediction is held against other work. Here a thread draws by its process and name, a
+server by the message's sender and its number there, or by the number of the pulse at its channel, and a device by its
+vector.
 """
 
 from __future__ import annotations

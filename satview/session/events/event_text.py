@@ -165,7 +165,7 @@ def _coid(of: _Of, _name: str, coid: int) -> Meaning | None:
     if server is None:
         return None
     row = of.trace.processes.row(server.pid) or 0
-    name = of.trace.process_name(row) if row else f"pid {server.pid}"
+    name = of.trace.name_of_pid(server.pid)
     channel = f", channel {server.chid}" if server.chid >= 0 else ""
     return Meaning(f"to {name}{channel}", process=row, event=-1 if row else server.row, certainty=server.certainty)
 
@@ -427,8 +427,7 @@ def wait_lines(trace: Trace, wait: WaitsFor) -> list[Line]:
         lines.append(Line("Waits for", trace.thread_name(wait.thread), ", ".join(notes), thread=wait.thread))
     elif wait.pid >= 0:
         row = trace.processes.row(wait.pid) or 0
-        name = trace.process_name(row) if row else f"pid {wait.pid}"
-        lines.append(Line("Waits for", f"any thread of {name}", ", ".join(notes), process=row))
+        lines.append(Line("Waits for", f"any thread of {trace.name_of_pid(wait.pid)}", ", ".join(notes), process=row))
     elif where:
         lines.append(Line("Waits for", where))
     if wait.is_open:

@@ -98,7 +98,7 @@ def next_of_number(candidates, number, rows, requested, _numbers):
 
 
 def _of_number(candidates, number, rows, requested, step):
-    key = np.sort(number << 32 | candidates)
+    key, requested = np.sort(number << 32 | candidates), requested.astype(np.int64)
     out, position = np.full(len(rows), NO_EVENT, np.uint32), np.searchsorted(key, requested << 32 | rows) + step
     at = np.flatnonzero((position >= 0) & (position < len(key)))
     at = at[key[position[at]] >> 32 == requested[at]]
