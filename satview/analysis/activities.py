@@ -27,7 +27,7 @@ from satview.linkage.latencies import DEATH_PULSE
 from satview.linkage.rows import comm_words, rows_of_codes, stable_order
 from satview.linkage.states import LANE_VALUES, first_that_fits, state_positions
 from satview.linkage.table import NO_EVENT, OPEN, Certainty
-from satview.linkage.transactions import transactions
+from satview.linkage.transactions import FREE, client_states, services
 from satview.linkage.waits import waits
 from satview.linkage.wake_ups import wake_ups
 from satview.linkage.whole import is_whole
@@ -330,24 +330,16 @@ def _only_of(group: _Ints, thread: _Ints) -> _Ints:
 
 def _of_messages(trace: Trace) -> _Part:
     """Return messages by the process that serves them: from the send to the reply, or until its client gives up."""
-    sent_messages = transactions(trace)
-    to_processes = np.flatnonzero(sent_messages.server_pid > 0)
-    group, sent, received = (
-        sent_messages.server_pid[to_processes],
-        sent_messages.send_row[to_processes],
-        sent_messages.receive_row[to_processes],
-    )
-    thread = np.maximum(sent_messages.server[to_processes], 0)
+    sends, by_servers = messages.sends_of(trace), services(trace)
+    process = comm_words(trace, sends)[1].view(np.int32).astype(np.int64)
+    delivered = np.flatnonzero(process > 0)
+    group, sent, received = process[delivered], by_servers.send_row[delivered], by_servers.receive_row[delivered]
+    thread = np.maximum(by_servers.server[delivered], 0)
     thread = np.where(thread > 0, thread, _only_of(group, thread))
     begin, _ = _served(trace, thread, sent, received)
-    end = np.where(
-        sent_messages.reply_row[to_processes] >= 0,
-        sent_messages.reply_row[to_processes],
-        sent_messages.over_row[to_processes],
-    )
-    return _part(
-        trace, "message", group, thread, sent, begin, end, sent_messages.certainty[to_processes] != Certainty.GUESS
-    )
+    reply, (free,) = by_servers.reply_row[delivered], client_states(trace, sends[delivered], FREE)
+    is_known = by_servers.certainty[delivered] != Certainty.GUESS
+    return _part(trace, "message", group, thread, sent, begin, np.where(reply >= 0, reply, free), is_known)
 
 
 def _served(trace: Trace, thread: _Ints, sent: _Ints, received: _Ints) -> tuple[_Ints, _Ints]:

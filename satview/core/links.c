@@ -10,9 +10,7 @@ enum {
     IS_END = 4,      /* one that ends it: its exit or interrupted form */
     IS_TURN = 8,     /* a thread begins to run: what the CPU was in may go on, if it is that thread's */
     IS_RUNNING = 16, /* any event that tells that a thread runs from then on */
-    CALL_NUMBER = 0x7F,
-    FEW_CODES = 4,
-    CODE_BLOCK = 32
+    CALL_NUMBER = 0x7F
 };
 
 /*
@@ -291,52 +289,11 @@ PASS(state_positions,
      "u4:i i8:t+1 u4:r i8:r i8:t i8:r",
      U4(0), COUNT(0), I8(1), COUNT(4), U4(2), I8(3), COUNT(2), I8(4), I8(5))
 
-/*
- * Write the rows of the events whose code is one of a few; `few` repeats the last one where there are fewer.
- * Loops of fixed length, of which the compiler makes vectors, pass over the many events that have another code.
- */
-static int64_t rows_of_few(const uint16_t *code, int64_t count, const uint16_t few[FEW_CODES], uint32_t *out,
-                           int64_t room)
-{
-    int64_t rows = 0;
-    for (int64_t begin = 0; begin < count; begin += CODE_BLOCK) {
-        int size = count - begin < CODE_BLOCK ? (int)(count - begin) : CODE_BLOCK;
-        uint8_t is_one[CODE_BLOCK] = {0};
-        if (size == CODE_BLOCK)
-            for (int i = 0; i < CODE_BLOCK; i++) {
-                uint16_t own = code[begin + i] & CODE_MASK;
-                is_one[i] = (uint8_t)((own == few[0]) | (own == few[1]) | (own == few[2]) | (own == few[3]));
-            }
-        else
-            for (int i = 0; i < size; i++)
-                for (int k = 0; k < FEW_CODES; k++)
-                    is_one[i] |= (code[begin + i] & CODE_MASK) == few[k];
-        for (int i = 0; i < CODE_BLOCK; i += 8) {
-            uint64_t any;
-            memcpy(&any, is_one + i, sizeof any);
-            for (int k = i; any && k < i + 8; k++) {
-                if (rows >= room)
-                    return REFUSED;
-                out[rows] = (uint32_t)(begin + k);
-                rows += is_one[k];
-            }
-        }
-    }
-    return rows;
-}
-
 /* Write the rows of the events whose code is in a table of 32768; returns how many, REFUSED if not below `room`. */
 static int64_t satview_rows_with(const uint16_t *code, int64_t count, const uint8_t *table, uint32_t *out,
                                  int64_t room)
 {
-    uint16_t few[FEW_CODES];
-    int64_t rows = 0, codes = 0;
-    for (int k = 0; k <= CODE_MASK && codes <= FEW_CODES; k++)
-        if (table[k] && codes++ < FEW_CODES)
-            for (int i = (int)codes - 1; i < FEW_CODES; i++)
-                few[i] = (uint16_t)k;
-    if (codes > 0 && codes <= FEW_CODES)
-        return rows_of_few(code, count, few, out, room);
+    int64_t rows = 0;
     for (int64_t i = 0; i < count; i++) {
         if (rows >= room)
             return REFUSED;

@@ -134,7 +134,9 @@ def first_that_fits(
     index, start = trace.states.event, trace.states.start
     rows = np.full(len(positions), -1, np.int64)
     inside = np.flatnonzero(positions < len(index))
-    after = links.next_where(state_values(trace), table)[positions[inside]]
+    after: NDArray[np.integer] = positions[inside]
+    if not table.all():
+        after = links.next_where(state_values(trace), table)[after]
     known = after < start[threads[inside] + 1]
     rows[inside[known]] = index[after[known]]
     return rows

@@ -20,9 +20,8 @@ from satview.store.arguments import argument
 from satview.store.trace import Trace
 
 _Ints = NDArray[np.int64]
-_IS_WAIT: Final = np.isin(np.arange(LANE_VALUES), (SEND_STATE, REPLY_STATE))
-_IS_STATE: Final = np.ones(LANE_VALUES, np.bool_)
-_NAME: Final = "links.transactions"
+BLOCKED: Final = np.ones(LANE_VALUES, np.bool_)  # whatever comes first
+FREE: Final = ~np.isin(np.arange(LANE_VALUES), (SEND_STATE, REPLY_STATE))
 _MOST_STEPS: Final = 1 << 10  # back over messages that a thread received and that are answered already
 
 
@@ -76,107 +75,121 @@ class Transactions(ReadOnlyColumns):
         return len(self.send_row)
 
 
-def transactions(trace: Trace) -> Transactions:
-    """Return all transactions of a trace; computed at the first call and cached with it."""
-    return trace.cached(_NAME, _transactions)
+@dataclass(frozen=True, slots=True)
+class Services(ReadOnlyColumns):
+    """What servers did with the messages of `Transactions`, whose columns these are; (n,), quickly made.
+
+    Attributes:
+        send_row: int64.
+        server: int64.
+        receive_row: int64.
+        reply_row: int64.
+        queued_cycles: int64.
+        service_cycles: int64.
+        certainty: uint8.
+    """
+
+    send_row: _Ints
+    server: _Ints
+    receive_row: _Ints
+    reply_row: _Ints
+    queued_cycles: _Ints
+    service_cycles: _Ints
+    certainty: NDArray[np.uint8]
 
 
-def are_made(trace: Trace) -> bool:
-    """Return whether `transactions` answers at once."""
-    return trace.is_cached(_NAME)
-
-
-def forget_transactions(trace: Trace) -> None:
-    """Let go of all transactions: 120 bytes each. For who has made them for one look."""
-    trace.forget(_NAME)
-
-
-def _transactions(trace: Trace) -> Transactions:
-    events, sends = trace.events, sends_of(trace)
+def services(trace: Trace) -> Services:
+    """Return what servers did with all messages of a trace; computed at every call."""
+    sends = sends_of(trace)
     received = _or_none(messages(trace).ends_of(sends))
     replied = np.full(len(sends), -1, np.int64)
     certainty = np.full(len(sends), Certainty.EXACT, np.uint8)
     requested, answer, how = answers(trace)
     position = np.searchsorted(sends, requested)
     replied[position], certainty[position] = answer, how
-    blocked, free, done = _client_states(trace, sends)
     server = np.full(len(sends), -1, np.int64)
     known = received >= 0
-    server[known] = events.thread[received[known]]
+    server[known] = trace.events.thread[received[known]]
     server[server == 0] = -1
-    client, time = events.thread[sends].astype(np.int64), events.time_cycles
-
-    def length(start: _Ints, end: _Ints) -> _Ints:
-        out = np.full(len(sends), -1, np.int64)
-        both = np.flatnonzero((start >= 0) & (end >= start))
-        out[both] = time[end[both]] - time[start[both]]
-        return out
-
     sent = sends.astype(np.int64)
-    ends = np.where(replied >= 0, replied, free)
+    queued, service = _lengths(trace, sent, received), _lengths(trace, received, replied)
+    return Services(sent, server, received, replied, queued, service, certainty)
+
+
+def transactions(trace: Trace) -> Transactions:
+    """Return all transactions of a trace; computed at the first call and cached with it."""
+    return trace.cached("links.transactions", _transactions)
+
+
+def _transactions(trace: Trace) -> Transactions:
+    sends, served = sends_of(trace), services(trace)
+    blocked, free, done = client_states(trace, sends, BLOCKED, FREE, IS_RUN)
+    client = trace.events.thread[sends].astype(np.int64)
+    ends = np.where(served.reply_row >= 0, served.reply_row, free)
     over = np.where(ends >= 0, ends, np.iinfo(np.int64).max)
-    to = comm_words(trace, sends)[1].view(np.int32)
     return Transactions(
         np.where(client > 0, client, -1),
-        server,
-        to.astype(np.int64),
-        sent,
-        received,
-        replied,
+        served.server,
+        comm_words(trace, sends)[1].view(np.int32).astype(np.int64),
+        served.send_row,
+        served.receive_row,
+        served.reply_row,
         blocked,
         ends,
         done,
-        length(sent, received),
-        length(received, replied),
-        length(replied, done),
-        length(sent, done),
+        served.queued_cycles,
+        served.service_cycles,
+        _lengths(trace, served.reply_row, done),
+        _lengths(trace, served.send_row, done),
         _types(trace, sends),
-        _parents(trace, sent, client, server, received, over),
-        certainty,
+        _parents(trace, served.send_row, client, served.server, served.receive_row, over),
+        served.certainty,
     )
+
+
+def _lengths(trace: Trace, start: _Ints, end: _Ints) -> _Ints:
+    """Return how long it is between events, cycles; -1 where one of them is not known, or the end comes first."""
+    out = np.full(len(start), -1, np.int64)
+    both = np.flatnonzero((start >= 0) & (end >= start))
+    time = trace.events.time_cycles
+    out[both] = time[end[both]] - time[start[both]]
+    return out
 
 
 def _or_none(rows: NDArray[np.uint32]) -> _Ints:
     return np.where(rows == NO_EVENT, -1, rows.astype(np.int64))
 
 
-def _client_states(trace: Trace, sends: NDArray[np.uint32]) -> tuple[_Ints, _Ints, _Ints]:
-    """Return the events by which clients were blocked, stopped waiting, and ran again; -1 for none.
+def client_states(trace: Trace, sends: NDArray[np.uint32], *tables: NDArray[np.bool_]) -> list[_Ints]:
+    """Return for each of some tables of states the first event by which clients are in one of these after their sends.
 
     Clients that the send did not block are not reported: they never stopped.
+
+    Args:
+        trace: The events.
+        sends: uint32 (n,), rows of SND_MESSAGE.
+        *tables: bool (256,) each, by lane value: `BLOCKED`, `FREE`, `IS_RUN`.
+
+    Returns:
+        int64 (n,) each, rows of the event table; -1 for none, or where events are missing before it.
     """
-    value = state_values(trace)
     client = trace.events.thread[sends].astype(np.int64)
     begins = state_positions(trace, sends, client)
     moments = []
-    for table in (_IS_STATE, ~_IS_WAIT, IS_RUN):
+    for table in (BLOCKED, *tables):
         row = first_that_fits(trace, begins, client, table)
         known = np.flatnonzero(row >= 0)
         row[known[~is_whole(trace, sends[known], row[known])]] = -1
         moments.append(row)
-    blocked, free, runs = moments
-    blocks = blocked >= 0
-    blocks[blocks] = _IS_WAIT[value[begins[blocks]]]
-    return np.where(blocks, blocked, -1), np.where(blocks, free, -1), np.where(blocks, runs, -1)
-
-
-def calls_of_sends(trace: Trace) -> NDArray[np.uint32]:
-    """Return the entry of the kernel call that sends each message, uint32; cached with the trace, 4 bytes each.
-
-    Of `sends_of`; `NO_EVENT` where it does not show.
-    """
-    return trace.cached("links.calls_of_sends", _calls_of_sends)
-
-
-def _calls_of_sends(trace: Trace) -> NDArray[np.uint32]:
-    sends = sends_of(trace)
-    return calls_of(trace, sends, trace.events.thread[sends].astype(np.int64))
+    blocks = moments[0] >= 0
+    blocks[blocks] = ~FREE[state_values(trace)[begins[blocks]]]
+    return [np.where(blocks, row, -1) for row in moments[1:]]
 
 
 def _types(trace: Trace, sends: NDArray[np.uint32]) -> _Ints:
     """Return the first words of messages from the entries of the calls that sent them; -1 where these do not show."""
     types = np.full(len(sends), -1, np.int64)
-    entry = calls_of_sends(trace)
+    entry = calls_of(trace, sends, trace.events.thread[sends].astype(np.int64))
     with_entry = np.flatnonzero(entry != NO_EVENT)
     value, known = argument(trace, entry[with_entry], "msg[0]")
     types[with_entry[known]] = value[known]

@@ -39,7 +39,9 @@ def claims(rows, values, kinds="", jumps=None, gaps=None, cpu=0, source=-1) -> C
 
 def clock(rows, values, *, ends=None, shared=True, **columns) -> _Clock:
     found = claims(rows, values, **columns)
-    return _Clock.of(columns.get("cpu", 0), found, 0, Surroundings(has_shared_buffers=shared), ends)
+    return _Clock.of(
+        found, np.flatnonzero(found.cpu == columns.get("cpu", 0)), 0, Surroundings(has_shared_buffers=shared), ends
+    )
 
 
 def judge(*clocks: _Clock, start: int = -1, **known) -> Consensus:
@@ -47,7 +49,6 @@ def judge(*clocks: _Clock, start: int = -1, **known) -> Consensus:
     of = Consensus(claims([], []), {}, Surroundings(**known), {})
     of.clocks = {each.cpu: each for each in clocks}
     of._start = start
-    of._sorted_times = {each.cpu: np.sort(each.times()[1]) for each in clocks if each.weight.any()}
     return of
 
 
@@ -73,7 +74,7 @@ def test_bits_by_the_pace_of_a_cpu(bits, shared, own):
         claims([0, 9, 18, 27], [0, *(int(pace * events) * n for n in (1, 2, 3))]),
         claims([2, 11, 20, 29], [0] * 4, cpu=1), strict=True)))  # fmt: skip
     both = both.rows(np.argsort(both.row))
-    assert _Clock.of(0, both, 0, Surroundings(), None).most_bits == pytest.approx(shared)
+    assert _Clock.of(both, np.flatnonzero(both.cpu == 0), 0, Surroundings(), None).most_bits == pytest.approx(shared)
     assert clock([5], [9]).most_bits == 6.5
 
 
@@ -83,7 +84,7 @@ def test_bits_by_the_pace_of_a_cpu(bits, shared, own):
 )
 def test_times_of_a_clock(ends, expected):
     found = clock([1, 3, 4, 5], [7, 10, 15, 20], kinds="stxt", jumps=[0, 0, 0, 0], ends=ends)
-    assert [column.tolist() for column in found.times()] == expected
+    assert [column.tolist() for column in found.times()[:2]] == expected
     assert found.span() == (7, expected[1][-1])
     found.place(found.level + np.array([0, 1, 0, -2]))
     assert found.times()[1].tolist() == [10 + R, *(time - 2 * R for time in expected[1][1:])]
@@ -92,7 +93,7 @@ def test_times_of_a_clock(ends, expected):
     late.place(late.level + 2)
     assert late.span() == (7 + 2 * R, 8 + 2 * R)
     alone = clock([1], [7], kinds="s", ends=(4, 50))
-    assert ([column.tolist() for column in alone.times()], alone.span()) == ([[], []], (7, 7))
+    assert ([column.tolist() for column in alone.times()[:2]], alone.span()) == ([[], []], (7, 7))
     alone.place(alone.level + 2)
     assert alone.span() == (7 + 2 * R, 7 + 2 * R)
 
@@ -101,7 +102,7 @@ def test_times_of_a_clock(ends, expected):
 def test_time_events_where_another_clock_stood_in(sources, levels):
     """By how much they are off that one says nothing of the CPU's own clock."""
     found = claims([1, 2], [0, 0], jumps=[8, 3])._replace(source=np.array(sources))
-    assert _Clock.of(0, found, 0, Surroundings(), None).level.tolist() == levels
+    assert _Clock.of(found, np.flatnonzero(found.cpu == 0), 0, Surroundings(), None).level.tolist() == levels
 
 
 # ---- one among others ----------------------------------------------------------------------------------------------

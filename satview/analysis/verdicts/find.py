@@ -27,10 +27,10 @@ from satview.filters.diagnostics import named_by
 from satview.linkage.blockers import blockers
 from satview.linkage.calls import forget_calls_of_events
 from satview.linkage.messages import messages
+from satview.linkage.mutexes import mutexes
 from satview.linkage.pulses import pulses
 from satview.linkage.table import Certainty
 from satview.linkage.trace_links import reading_ahead
-from satview.linkage.transactions import are_made, calls_of_sends, forget_transactions
 from satview.linkage.waits import waits
 from satview.linkage.wake_ups import ended_waits, wake_ups
 from satview.store.axis import Part, files_of
@@ -75,21 +75,19 @@ def find_verdicts(
     without_links = [rule for rule in requested if set(rule.needs) <= {KERNEL, STATES, INTERRUPTS}]
     # One kind alone makes what it needs itself.
     makes_links = 0 < len(without_links) < len(requested)
-    keeps_transactions = are_made(trace)
     # Kinds about waits come last: who waits for whom is made meanwhile by a second processor, which then takes kinds
-    # too. Before them come those that need other links, and before these those that need none. Messages come first:
-    # their transactions take much memory, and nobody else needs them.
+    # too. Before them come those that need other links, and before these those that need none.
     # Of those that come last, inversions take longest: the other thread still has something to do beside them. The
     # first one that looks at the graph of waits makes it, for which the others would wait: that is done early.
     graph = next((rule for rule in requested if HOLDERS in rule.needs), None)
     waiting = deque(sorted(requested, key=lambda rule: (
-        0 if MESSAGES in rule.needs else 1 if rule in without_links
-        else 2 if rule is graph or STATES not in rule.needs else 3 + (PRIORITIES not in rule.needs)
+        0 if rule in without_links else 1 if not {STATES, MESSAGES} & set(rule.needs)
+        else 2 if PRIORITIES in rule.needs else 3 if rule is graph else 4
     )))  # fmt: skip
     by_kind: dict[str, list[Verdict]] = {}
     with ExitStack() as words, _searching(waiting, evidence, limits, words.close, makes_links=makes_links) as beside:
         words.enter_context(reading_ahead(trace))
-        for make in (messages, calls_of_sends, pulses) if makes_links else ():
+        for make in (messages, pulses) if makes_links else ():
             make(trace)
         while True:
             if cancelled is not None and cancelled():
@@ -100,8 +98,6 @@ def find_verdicts(
             if rule is None:
                 break
             by_kind[rule.kind] = _found(rule, evidence, limits)
-            if MESSAGES in rule.needs and not keeps_transactions:
-                forget_transactions(trace)
             _give_back(evidence.trace)
         by_kind |= beside.result()
         verdicts = [verdict for rule in requested for verdict in by_kind[rule.kind]]
@@ -135,7 +131,7 @@ def verdicts_of(
 
 @contextmanager
 def _searching(
-    waiting: deque[Rule], evidence: Evidence, limits: Thresholds, linked: Callable[[], None], *, makes_links: bool
+    waiting: deque[Rule], evidence: Evidence, limits: Thresholds, read: Callable[[], None], *, makes_links: bool
 ) -> Iterator[Begun[dict[str, list[Verdict]]]]:
     """Look for kinds in a thread of its own, up to the end of the context at most.
 
@@ -143,19 +139,21 @@ def _searching(
         waiting: The rules of all kinds that nobody looks for yet.
         evidence: The trace.
         limits: When something is a verdict.
-        linked: Called when all links are made: nobody needs words that were read ahead any more.
+        read: Called when nobody needs words that were read ahead any more.
         makes_links: Make first what kinds that come last need, and who waits for whom.
     """
     is_over = Event()
 
     def search() -> dict[str, list[Verdict]]:
         by_kind: dict[str, list[Verdict]] = {}
-        for make in (waits, ended_waits, forget_calls_of_events, wake_ups, blockers) if makes_links else ():
-            if not is_over.is_set():
+        for make in (
+            (waits, ended_waits, forget_calls_of_events, wake_ups, mutexes, None, blockers) if makes_links else ()
+        ):
+            if make is None:
+                read()
+            elif not is_over.is_set():
                 make(evidence.trace)
                 _give_back(evidence.trace)
-        if makes_links:
-            linked()
         while not is_over.is_set() and (rule := _next_of(waiting)) is not None:
             by_kind[rule.kind] = _found(rule, evidence, limits)
             _give_back(evidence.trace)

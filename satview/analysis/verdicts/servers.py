@@ -16,7 +16,7 @@ from satview.linkage import messages
 from satview.linkage.blockers import SEND, blockers
 from satview.linkage.pulses import RECEIPT, SENDS
 from satview.linkage.rows import comm_words, rows_of_codes
-from satview.linkage.transactions import transactions
+from satview.linkage.transactions import BLOCKED, client_states, services
 from satview.linkage.wake_ups import last_sends
 from satview.store.losses import losses
 
@@ -88,7 +88,7 @@ def _passed_over(evidence: Evidence, limits: Limits) -> list[Verdict]:
 
 def _queues(evidence: Evidence, limits: Limits) -> list[Verdict]:
     trace = evidence.trace
-    sent = transactions(trace)
+    sent = services(trace)
     window = limits.cycles("window_ms")
     least = int(window * limits.number("queued_percent") / 100)
     least_count = limits.number("least_count")
@@ -113,7 +113,8 @@ def _queues(evidence: Evidence, limits: Limits) -> list[Verdict]:
         which = episode_of(positions, begins[worst])
         start, stop = int(positions.start[which]), int(positions.end[which])
         inside = queueing[members[(sent_at < begins[worst] + window) & (received_at > begins[worst])]]
-        servers, clients = np.unique(sent.server[inside]), np.unique(sent.client[inside])
+        sends = sent.send_row[inside].astype(np.uint32)
+        servers, clients = np.unique(sent.server[inside]), np.unique(trace.events.thread[sends]).astype(np.int64)
         clients = clients[clients > 0]
         name = evidence.process_of(pid)
         queues, needed = (evidence.length(int(np.median(cycles[inside]))) for cycles in (queued, service))
@@ -122,7 +123,7 @@ def _queues(evidence: Evidence, limits: Limits) -> list[Verdict]:
         does = _does(evidence, servers, (int(begins[worst]), int(begins[worst]) + window))
         meanwhile = f"; meanwhile {by} {does}" if does else ""
         # A client waits from the event of its state on, which comes behind the send and may be unknown (-1).
-        waits = np.maximum(sent.blocked_row[inside], sent.send_row[inside]).tolist()
+        waits = np.maximum(client_states(trace, sends, BLOCKED)[0], sends).tolist()
         receipts = sent.receive_row[inside].tolist()
         verdicts.append(evidence.verdict(
             Severity.WARNING, (since, stop), [*clients.tolist(), *servers.tolist()], [f"server {name}"],

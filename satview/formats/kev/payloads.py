@@ -29,6 +29,7 @@ from satview.store.tables import EventTable, Fragments
 _MOST_SLOTS_EACH: Final = 3  # of an event; arguments of calls are in the first ones
 _MOST_SLOTS: Final = 1 << 25  # 256 MB
 _MANY: Final = 1 << 16  # events
+_AT_ONCE: Final = 1 << 18  # events that are read at a time: what that needs stays in the processor's cache
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,20 +96,26 @@ class WordsAhead:
 
 def _read(slots: SlotSource, events: EventTable, fragments: Fragments, rows: NDArray[np.uint32]) -> _Words | None:
     """Return the words of some events; None if they are too many, or cannot be read."""
-    counts = np.minimum(events.slot_count[rows], _MOST_SLOTS_EACH).astype(np.int64)
+    counts = np.minimum(events.slot_count[rows], _MOST_SLOTS_EACH)
+    total = int(counts.sum(dtype=np.int64))
     # Memory stays bounded whatever the length of the trace; the words are then read in pieces when they are needed.
-    if counts.sum() > _MOST_SLOTS:
+    if total > _MOST_SLOTS:
         return None
-    start = np.append(0, np.cumsum(counts)).astype(np.uint32)
-    slot_numbers = numbers_of(events.slot[rows], counts)
+    start, halves = np.zeros(len(rows) + 1, np.uint32), np.zeros(total + 1, np.uint64)
+    np.cumsum(counts, out=start[1:])
     apart, positions = _apart(rows, start, fragments)
-    slot_numbers[apart] = slot_numbers[apart - 1]  # read in order, then on its own
     try:
-        halves = slots.take_halves(slot_numbers, 1).view(np.uint64).ravel()
+        for first in range(0, len(rows), _AT_ONCE):
+            some = slice(first, first + _AT_ONCE)
+            begin, end = int(start[first]), int(start[min(some.stop, len(rows))])
+            slot_numbers = numbers_of(events.slot[rows[some]], counts[some])
+            elsewhere = apart[(apart >= begin) & (apart < end)] - begin
+            slot_numbers[elsewhere] = slot_numbers[elsewhere - 1]  # read in order, then on its own
+            halves[begin:end] = slots.take_halves(slot_numbers, 1).view(np.uint64).ravel()
         halves[apart] = slots.take_halves(positions, 1).view(np.uint64).ravel()
     except SatviewError:
         return None
-    return _Words(rows, start, np.append(halves, np.uint64(0)))
+    return _Words(rows, start, halves)
 
 
 def _apart(

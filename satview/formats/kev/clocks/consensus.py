@@ -133,6 +133,24 @@ class Surroundings:
     says_ring: bool = False
 
 
+class _Times(NamedTuple):
+    """When a CPU logged TIME events, and its last event where that is known.
+
+    Attributes:
+        row: int64 (n,).
+        time: int64 (n,), corrected, cycles.
+        of_claims: Those of TIME events.
+        earliest: The smallest; later than everything if there is none.
+        latest: The largest; earlier than everything if there is none.
+    """
+
+    row: NDArray[np.int64]
+    time: NDArray[np.int64]
+    of_claims: NDArray[np.int64]
+    earliest: int
+    latest: int
+
+
 @dataclass(slots=True, eq=False)
 class _Clock:
     """The runs of one CPU.
@@ -145,6 +163,7 @@ class _Clock:
         first: (runs,), the claim that begins each.
         level: (runs,), rollovers by which its TIME events are off where stamps lead from the CPU's first event on.
         weight: (runs,), TIME events.
+        passed: (runs,), rollovers that each passed without the TIME that belongs there.
         is_excused: bool (runs,), buffers are missing or out of order in front of it.
         placed: (runs,), the level on which it is placed.
         doubt: (runs,), rollovers by which that may be wrong.
@@ -158,19 +177,23 @@ class _Clock:
     first: NDArray[np.intp]
     level: NDArray[np.int64]
     weight: NDArray[np.int64]
+    passed: NDArray[np.int64]
     is_excused: NDArray[np.bool_]
     placed: NDArray[np.int64]
     doubt: NDArray[np.int64]
     ends: tuple[int, int] | None
-    _times: tuple[NDArray[np.int64], NDArray[np.int64]] | None = None
+    _times: _Times | None = None
     _sorted_times: NDArray[np.int64] | None = None
     _silences: tuple[NDArray[np.int64], NDArray[np.int64]] | None = None
 
     @classmethod
-    def of(cls, cpu: int, every: Claims, standing: int, surroundings: Surroundings,
+    def of(cls, every: Claims, own: NDArray[np.intp], standing: int, surroundings: Surroundings,
            ends: tuple[int, int] | None) -> _Clock:  # fmt: skip
-        """Return the runs of a CPU; `standing` rollovers were added to its times behind its first claim."""
-        own = np.flatnonzero(every.cpu == cpu)
+        """Return the runs of a CPU whose claims are at some positions, ascending.
+
+        To its times behind its first claim `standing` rollovers were added.
+        """
+        cpu = int(every.cpu[own[0]])
         claims, most_bits = every.rows(own), _LONGEST_TIE
         if len(own) > 1:
             # Events up to the next claim of any CPU are its own where each has its buffers, and too many where not;
@@ -202,6 +225,7 @@ class _Clock:
             breaks = np.array(places, np.int64)
             is_excused |= np.searchsorted(breaks, rows) > np.searchsorted(breaks, before)
         weight = np.bincount(run, claims.weight, len(first_claims)).astype(np.int64)
+        passed = np.bincount(run, np.where(claims.kind == CROSSING, claims.rollovers, 0)).astype(np.int64)
         level = level[first_claims]
         return cls(
             cpu,
@@ -211,6 +235,7 @@ class _Clock:
             first_claims,
             level,
             weight,
+            passed,
             is_excused,
             level.copy(),
             np.zeros(len(first_claims), np.int64),
@@ -236,11 +261,6 @@ class _Clock:
             bits[-1] /= 2  # nothing follows that could show damage, and a pause before the last TIME is usual
         return np.where(gap < -_LATE_CYCLES, _PAUSE, bits)  # without a pause they would go back
 
-    def passed(self) -> NDArray[np.int64]:
-        """Return the rollovers that each run passed without the TIME that belongs there, int64 (runs,)."""
-        is_crossing = self.claims.kind == CROSSING
-        return np.bincount(self.run, np.where(is_crossing, self.claims.rollovers, 0)).astype(np.int64)
-
     def is_rubbish(self) -> bool:
         """Return whether it contradicts itself more often than any real clock; pauses of whole rollovers do not."""
         is_crossing = self.column("kind") == CROSSING
@@ -256,8 +276,8 @@ class _Clock:
         """Place its runs on other levels, int64 (runs,)."""
         self.placed, self._times, self._sorted_times, self._silences = levels, None, None, None
 
-    def times(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return rows and corrected times of its TIME events and of its last event, int64 (n,) each.
+    def times(self) -> _Times:
+        """Return the corrected times of its TIME events and of its last event.
 
         They are cached until it is placed elsewhere: every other CPU looks at them.
         """
@@ -268,7 +288,7 @@ class _Clock:
     def sorted_times(self) -> NDArray[np.int64]:
         """Return the same times, ascending; cached as `times` are."""
         if self._sorted_times is None:
-            self._sorted_times = np.sort(self.times()[1])
+            self._sorted_times = np.sort(self.times().time, kind="stable")  # they nearly ascend
         return self._sorted_times
 
     def silences(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -277,7 +297,7 @@ class _Clock:
         They are cached as `times` are.
         """
         if self._silences is None:
-            times = np.sort(self.times()[1][: len(self.times()[0]) - (self.ends is not None)])
+            times = np.sort(self.times().of_claims, kind="stable")
             behind = np.flatnonzero(np.diff(times) >= ROLLOVER) + 1
             behind = behind[np.minimum(behind, len(times) - behind) > _FEW_CLAIMS]
             self._silences = times[behind - 1], times[behind]
@@ -290,16 +310,17 @@ class _Clock:
     def span(self) -> tuple[int, int]:
         """Return the corrected times of its first and of its last event that are known."""
         begin = self.begin()
-        return begin, max(begin, int(self.times()[1].max(initial=begin)))
+        return begin, max(begin, self.times().latest)
 
-    def _made_times(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def _made_times(self) -> _Times:
         is_time = self.claims.kind == TIME
         shift = (self.placed - self.level)[self.run]
         row, time = self.claims.row[is_time], (self.claims.value + shift * ROLLOVER)[is_time]
-        if self.ends is not None and len(row):
+        count = len(row)
+        if self.ends is not None and count:
             row = np.append(row, self.ends[0])
             time = np.append(time, self.ends[1] + int(shift[-1]) * ROLLOVER)
-        return row, time
+        return _Times(row, time, time[:count], int(time.min(initial=_NEVER)), int(time.max(initial=-_NEVER)))
 
 
 class Consensus:
@@ -318,10 +339,13 @@ class Consensus:
         self._surroundings = surroundings
         claims = _with_crossings_joined(claims)
         start = claims.cpu[claims.kind == TIME][:1].tolist()
-        self.clocks = {
-            cpu: _Clock.of(cpu, claims, standing.get(cpu, 0), surroundings, ends.get(cpu))
-            for cpu in np.unique(claims.cpu).tolist()
-        }
+        by_cpu = np.argsort(claims.cpu.astype(np.uint16), kind="stable")
+        clocks = (
+            _Clock.of(claims, by_cpu[end - count : end], standing.get(cpu, 0), surroundings, ends.get(cpu))
+            for cpu, (count, end) in enumerate(zip(*_counted(claims.cpu), strict=True))
+            if count
+        )
+        self.clocks = {clock.cpu: clock for clock in clocks}
         self._start = start[0] if start else -1
         self._place()
 
@@ -425,7 +449,7 @@ class Consensus:
         heavy = distinct[np.argsort(-np.bincount(inverse, clock.weight), kind="stable")[:_HEAVY_LEVELS]]
         # Behind a crossing that was none, the CPU is the passed rollovers before its level.
         is_crossing = clock.column("kind") == CROSSING
-        columns = [level, np.where(is_crossing, level - clock.passed(), np.append(level[1:], level[-1]))]
+        columns = [level, np.where(is_crossing, level - clock.passed, np.append(level[1:], level[-1]))]
         columns += [np.full(len(level), one) for one in heavy.tolist()]
         if clock.claims.kind[0] == SEED:
             columns.append(np.full(len(level), level[0] + self._anchor(clock)))
@@ -437,9 +461,11 @@ class Consensus:
         """Return by how many rollovers each run of a CPU is off the others, as most of them say, int64 (runs,)."""
         rows, values, shifts = clock.column("row"), clock.column("value"), []
         for other in others:
-            row, time = other.times()
-            near = time[np.maximum(np.searchsorted(row, rows) - 1, 0)]
-            is_late = (values >= time.min() - SLACK) & (values < near)  # where the other was: a buffer that came late
+            theirs = other.times()
+            near = theirs.time[np.maximum(np.searchsorted(theirs.row, rows) - 1, 0)]
+            is_late = (values >= theirs.earliest - SLACK) & (
+                values < near
+            )  # where the other was: a buffer that came late
             shifts.append(np.where(is_late, 0, -((values - near + SLACK) // ROLLOVER)))
         middle: NDArray[np.int64] = np.sort(np.stack(shifts), axis=0)[len(shifts) // 2]
         return middle
@@ -457,18 +483,18 @@ class Consensus:
         agree = np.zeros(time.shape)
         if self._surroundings.has_shared_buffers:
             for other in others:
-                row, theirs = other.times()
+                row, theirs, _, earliest, _ = other.times()
                 following = np.searchsorted(row, clock.claims.row[some])[:, None]
                 before = np.where(following > 0, theirs[np.maximum(following - 1, 0)], -_NEVER // 2)
                 after = np.where(following < len(row), theirs[np.minimum(following, len(row) - 1)], _NEVER // 2)
                 # Where they step back, buffers are out of order, and the run may be on either side.
                 fits = ((time >= before - SLACK) & (time <= after + SLACK)) | (before > after + SLACK)
-                late = np.where((time < before - SLACK) & (time >= theirs.min() - SLACK), time, -_NEVER)
+                late = np.where((time < before - SLACK) & (time >= earliest - SLACK), time, -_NEVER)
                 agree += np.where(fits, 1.0, 0.5 * ((late == late.max(axis=1, keepdims=True)) & (late > -_NEVER)))
         elif others:
             # Each has buffers of its own, so the order of the file says nothing; but all began and ended together.
-            theirs = np.concatenate([other.times()[1] for other in others])
-            agree += ((time >= theirs.min() - ROLLOVER) & (time <= theirs.max() + ROLLOVER)) * len(others)
+            begin, end = _reach(others)
+            agree += ((time >= begin - ROLLOVER) & (time <= end + ROLLOVER)) * len(others)
         mean: NDArray[np.float64] = agree.reshape(len(last), _ASKED, -1).mean(axis=1)
         mean[clock.column("kind") == SEED] = 0  # it was placed by one of them
         return mean
@@ -504,8 +530,8 @@ class Consensus:
     def _place_within(self, clock: _Clock, timed: list[_Clock]) -> None:
         """Put a CPU without a TIME that has buffers of its own where the others are, if it begins behind them."""
         if timed:
-            begin = min(int(one.times()[1].min()) for one in timed)
-            behind = clock.begin() - max(int(one.times()[1].max()) for one in timed)
+            begin, end = _reach(timed)
+            behind = clock.begin() - end
             rollovers = -(-behind // ROLLOVER)
             if behind > 0 and clock.begin() - rollovers * ROLLOVER >= begin - SLACK:
                 clock.place(clock.placed - rollovers)
@@ -514,10 +540,10 @@ class Consensus:
         """Doubt where a CPU is that has no sound TIME event: when its buffers were written only those would show."""
         if np.any((clock.weight > 0) & (clock.placed == clock.level)):
             return
-        others = [one.times()[1] for one in self.clocks.values() if one is not clock and one.weight.any()]
+        others = [one for one in self.clocks.values() if one is not clock and one.weight.any()]
         if others:
-            times = np.concatenate(others)
-            clock.doubt = np.maximum(clock.doubt, (times.max() - times.min()) // ROLLOVER + 1)
+            begin, end = _reach(others)
+            clock.doubt = np.maximum(clock.doubt, (end - begin) // ROLLOVER + 1)
 
     def _doubt_outside(self, clock: _Clock) -> None:
         """Doubt where a CPU is that has few TIME events and was at work while all others were not.
@@ -580,8 +606,7 @@ class Consensus:
         all_pauses = {cpu: self._pauses(clock) for cpu, clock in self.clocks.items()}
         if not any(all_pauses.values()):
             return
-        times = np.sort(np.concatenate([clock.times()[1][: len(clock.times()[0]) - (clock.ends is not None)]
-                                        for clock in self.clocks.values()]))  # fmt: skip
+        times = np.sort(np.concatenate([clock.times().of_claims for clock in self.clocks.values()]), kind="stable")
         for cpu, clock in self.clocks.items():
             bits = clock.ties()
             is_shared = self._is_silence_of_others(clock, [one for one in self.clocks.values() if one is not clock])
@@ -597,6 +622,18 @@ class Consensus:
                 few = _MOST_DAMAGED if ties else _FEW_CLAIMS
                 if not is_alone and min(early, len(times) - early) <= few:
                     verdicts.unproven.append((int(clock.column("row")[run]), cpu, step))
+
+
+def _reach(clocks: list[_Clock]) -> tuple[int, int]:
+    """Return the earliest and the latest corrected time of several CPUs that have TIME events."""
+    times = [clock.times() for clock in clocks]
+    return min(one.earliest for one in times), max(one.latest for one in times)
+
+
+def _counted(cpu: NDArray[np.int64]) -> tuple[list[int], list[int]]:
+    """Return how many claims are about each CPU from 0 on, and how many about it and those before it."""
+    counts = np.bincount(cpu)
+    return counts.tolist(), np.cumsum(counts).tolist()
 
 
 def _with_crossings_joined(claims: Claims) -> Claims:
@@ -625,7 +662,7 @@ def _step_costs(clock: _Clock, steps: NDArray[np.int64]) -> NDArray[np.float64]:
     if clock.claims.kind[0] == SEED and len(cost):  # another CPU's clock is no counter that goes back
         cost[0] = np.where(steps[0] != 0, clock.ties()[1], 0.0)
     is_crossing = (clock.column("kind") == CROSSING)[1:, None, None]
-    passed = clock.passed()[1:, None, None]
+    passed = clock.passed[1:, None, None]
     undone = np.where(is_excused, _EXCUSED_BACK, _LOST_TIME)
     crossing = np.where((steps > 0) | (steps < -passed), _IMPOSSIBLE, np.where(steps < 0, undone, 0.0))
     return np.where(is_crossing, crossing, cost)
