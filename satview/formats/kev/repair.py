@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from satview.base import column_arrays
 from satview.base.column_arrays import numbers_of
-from satview.core import links, loading, ordering
+from satview.core import loading, ordering
 from satview.formats.kev.decoded import Decoded
 from satview.formats.kev.slots import combine
 from satview.formats.kev.slots.buffers import EventRegion
@@ -82,7 +82,7 @@ def rows_of_shared_time(
     is_shared = (some > 0) & (time[some - 1] == some_times)
     is_shared |= (some < len(time) - 1) & (time[np.minimum(some + 1, len(time) - 1)] == some_times)
     times = np.unique(some_times[is_shared])
-    starts, ends = links.positions(time, times), links.positions(time, times + 1)
+    starts, ends = np.searchsorted(time, times), np.searchsorted(time, times, side="right")
     return numbers_of(starts, ends - starts)
 
 
