@@ -199,12 +199,15 @@ def arguments(trace: Trace, rows: Rows, *names: str) -> list[tuple[NDArray[np.in
     """
     if (axis := files_of(trace)) is not None:
         return _arguments_of_files(axis, rows, names)
+    if np.any(rows[1:] < rows[:-1]):  # in order of the file it is read once
+        order = np.argsort(rows)
+        columns = arguments(trace, rows[order], *names)
+        back = np.empty_like(order)
+        back[order] = np.arange(len(order))
+        return [(values[back], known[back]) for values, known in columns]
     columns = [(np.zeros(len(rows), np.int64), np.zeros(len(rows), np.bool_)) for _ in names]
-    # What is worked out of a part stays in the processor's cache; of rows in disorder each part reads all the file.
-    is_ascending = bool(np.all(rows[1:] >= rows[:-1]))
-    size = _BLOCK_ROWS if is_ascending else max(1, len(rows))
-    for begin in range(0, len(rows), size):
-        block = slice(begin, begin + size)
+    for begin in range(0, len(rows), _BLOCK_ROWS):  # what is worked out of a part stays in the processor's cache
+        block = slice(begin, begin + _BLOCK_ROWS)
         words = _Words(trace, rows[block])
         for name, (values, known) in zip(names, columns, strict=True):
             for positions, part in argument_offsets(trace, rows[block], name):
