@@ -389,6 +389,20 @@ def knots(ways: Mapping[int, Iterable[int]]) -> list[list[int]]:
     return circles
 
 
+def behind(ways: Mapping[int, Iterable[int]], circle: Iterable[int]) -> list[int]:
+    """Return the threads that are in no circle and go on only if one of a circle does, ascending.
+
+    Args:
+        ways: As of `knots`.
+        circle: One of these.
+    """
+    stuck, count = set(circle), 0
+    while count < len(stuck):
+        count = len(stuck)
+        stuck |= {thread for thread, to in ways.items() if to and stuck.issuperset(to)}
+    return sorted(stuck.difference(circle))
+
+
 def _last_states(trace: Trace) -> dict[int, int]:
     """Return the last state of every thread that has any, as lane value."""
     start, index = trace.states.start, trace.states.event

@@ -326,12 +326,17 @@ def test_a_deadlock_names_threads_mutexes_and_the_calls(release: Release, tmp_pa
     assert verdict.certainty is Certainty.EXACT
 
 
-def test_who_waits_behind_a_deadlock_is_no_part_of_it(tmp_path: Path) -> None:
+def test_who_waits_behind_a_deadlock_is_named_after_it(tmp_path: Path) -> None:
     made = of_lesson("message-deadlock", Release.QNX_7, True, tmp_path)
     [verdict] = find_verdicts(made.trace)
-    assert len(verdict.threads) == 2
-    waiting = [wait for wait in made.truth.waits if wait.end < 0 and wait.state == "SEND"]
-    assert len(waiting) == 3
+    waiting = {wait.thread for wait in made.truth.waits if wait.end < 0 and wait.state == "SEND"}
+    threads = made.trace.threads
+    ids = [(int(threads.pid[row]), int(threads.tid[row])) for row in verdict.threads]
+    assert (set(ids), len(ids)) == (waiting, 3)
+    last = made.trace.thread_name(verdict.threads[-1])
+    assert f". {last} can go on only behind them." in verdict.says
+    assert verdict.says.count("to receive its message") == 2
+    assert verdict.roles.count("waits behind") == 1
 
 
 @pytest.mark.parametrize("release", RELEASES, ids=str)

@@ -24,7 +24,7 @@ from satview.analysis.verdicts.rule import Limits, verdict_rule
 from satview.analysis.verdicts.scheduling import instead, ran_instead
 from satview.analysis.verdicts.verdict import Severity, Verdict
 from satview.analysis.verdicts.words import mutex_text, object_text, of_whom, waited_for
-from satview.analysis.wait_graph import BY_HABIT, CONDVAR, INTR, SEM, WaitGraph, keeping_processes, knots
+from satview.analysis.wait_graph import BY_HABIT, CONDVAR, INTR, SEM, WaitGraph, behind, keeping_processes, knots
 from satview.linkage.blockers import REPLY, SEND, Blockers, blockers
 from satview.linkage.calls import partners
 from satview.linkage.mutexes import MUTEX, entries_of, holds, mutexes
@@ -62,7 +62,8 @@ def deadlocks(evidence: Evidence, limits: Limits) -> list[Verdict]:
         return []
     graph = evidence.wait_graph
     waits_of = graph.open_waits
-    sure = knots({thread: wait.ways | wait.guesses for thread, wait in waits_of.items()})
+    sure_ways = {thread: wait.ways | wait.guesses for thread, wait in waits_of.items()}
+    sure = knots(sure_ways)
     stuck = {thread for circle in sure for thread in circle}
     maybe = [circle for circle in knots({thread: wait.ways for thread, wait in waits_of.items()})
              if not stuck & set(circle)]  # fmt: skip
@@ -84,15 +85,19 @@ def deadlocks(evidence: Evidence, limits: Limits) -> list[Verdict]:
         # Of a sure circle all are in it.
         others = {thread for thread in circle for thread in waits_of[thread].guesses} - set(circle)
         unless = f" unless {_some(evidence, others)} can end one of these waits," if others else ""
+        followers = [] if is_guess else behind(sure_ways, circle)
+        as_well = f" {_some(evidence, followers, 'and')} can go on only behind them." if followers else ""
+        rows += [int(blocked_by.waits.row[waits_of[thread].wait]) for thread in followers]
         verdicts.append(evidence.verdict(
-            _severity(blocked_by, positions, is_guess=certainty is Certainty.GUESS), (start, end), circle, objects,
-            rows,
+            _severity(blocked_by, positions, is_guess=certainty is Certainty.GUESS), (start, end),
+            [*circle, *followers], objects, rows,
             (f"{', '.join(parts)}:{unless} none of them runs again from {evidence.moment(start, end - start)} to the "
-             f"end of the trace, {evidence.length(end - start)}.",
+             f"end of the trace, {evidence.length(end - start)}.{as_well}",
              _way_out({int(blocked_by.waits.value[i]) for i in positions}, objects)),
             certainty,
             roles={int(blocked_by.waits.call_row[i]): "asks" for i in positions}
-            | {int(blocked_by.waits.row[i]): "waits" for i in positions},
+            | {int(blocked_by.waits.row[i]): "waits" for i in positions}
+            | {int(blocked_by.waits.row[waits_of[thread].wait]): "waits behind" for thread in followers},
         ))  # fmt: skip
     return verdicts
 
