@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from satview.answers.frames import Texts
-from satview.answers.table import Column, Kind, Question, Source, Table
+from satview.answers.table import Column, Kind, Known, Question, Source, Table
 from satview.store.trace import Trace
 
 _Floats = NDArray[np.float64]
@@ -19,24 +20,62 @@ POOR: Final = 0.1
 """Errors of the unchanged replay up to which it fits well, and above which it does not fit."""
 
 
+class Direction(StrEnum):
+    """Where a change takes a response."""
+
+    SHORTER = "shorter"
+    LONGER = "longer"
+    SAME = "same"
+    """By less than the unchanged replay may be off."""
+    CANNOT_TELL = "cannot tell"
+    """It rests on chance, as there are too few rounds or they differ too much; or on what the trace leaves open."""
+    NONE = "none"
+    """It was not replayed, or never comes."""
+
+
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """Responses of one activity, in ns: median and 99 % recorded, replayed unchanged, and predicted; -1 = none."""
+    """Responses of one activity, in ns: median and 99 % recorded, replayed unchanged, and predicted; -1 = none.
+
+    Attributes:
+        median_ranges_ns: Where the median of each may be too, by chance or by what is open; none where there is none.
+        p99_ranges_ns: The same of 99 %.
+    """
 
     activity: str
     counts: tuple[int, int, int]
     medians_ns: tuple[int, int, int]
     p99s_ns: tuple[int, int, int]
+    median_ranges_ns: tuple[tuple[int, int], ...] = ()
+    p99_ranges_ns: tuple[tuple[int, int], ...] = ()
 
     @property
     def errors(self) -> tuple[float, float]:
         """How far the unchanged replay is off in the median and in 99 %, as shares; nan if it never came."""
         return _error(self.medians_ns), _error(self.p99s_ns)
 
+    @property
+    def directions(self) -> tuple[Direction, Direction]:
+        """Whether the prediction says shorter or longer, in the median and in 99 %."""
+        return (_direction(self.medians_ns, self.median_ranges_ns, self.errors[0]),
+                _direction(self.p99s_ns, self.p99_ranges_ns, self.errors[1]))  # fmt: skip
+
 
 def _error(times_ns: tuple[int, int, int]) -> float:
     recorded, replayed, _ = times_ns
     return abs(replayed - recorded) / max(recorded, 1) if replayed >= 0 else float("nan")
+
+
+def _direction(times_ns: tuple[int, int, int], ranges_ns: tuple[tuple[int, int], ...], error: float) -> Direction:
+    _, replayed, predicted = times_ns
+    if min(replayed, predicted) < 0:
+        return Direction.NONE
+    if abs(predicted / max(replayed, 1) - 1) <= 2 * max(error, GOOD):
+        return Direction.SAME
+    *before, (low, high) = ranges_ns
+    if low <= max(high for _, high in before) and high >= min(low for low, _ in before):
+        return Direction.CANNOT_TELL
+    return Direction.SHORTER if predicted < replayed else Direction.LONGER
 
 
 _COLUMNS: Final = (
@@ -51,6 +90,7 @@ _COLUMNS: Final = (
     Column("fit", Kind.TEXT, f"`good`: both errors are at most {GOOD:.0%}; `poor`: one is above {POOR:.0%}; `fair`",
            "Fit"),
 )  # fmt: skip
+_OPEN: Final = {Known.GUESS: "it may be the other way, by chance or by what the trace leaves open"}
 FIT: Final = Question(
     "whatif_fit",
     "Unchanged replay",
@@ -68,11 +108,13 @@ PREDICTION: Final = Question(
         *_COLUMNS[:4],
         Column("predicted_count", Kind.COUNT, "how often it would have been done", "Predicted count"),
         Column("predicted_median", Kind.DURATION, "with the changes", "Predicted", is_nullable=True),
-        Column("median_change", Kind.FIGURE, "predicted against replayed, in percent", "Change %"),
+        Column("median_change", Kind.FIGURE, "predicted against replayed, in percent", "Change %", reasons=_OPEN),
         _COLUMNS[4],
         *_COLUMNS[5:7],
         Column("predicted_p99", Kind.DURATION, "with the changes", "Predicted 99 %", is_nullable=True),
-        Column("p99_change", Kind.FIGURE, "predicted against replayed in 99 %, in percent", "Change 99 %"),
+        Column(
+            "p99_change", Kind.FIGURE, "predicted against replayed in 99 %, in percent", "Change 99 %", reasons=_OPEN
+        ),
         *_COLUMNS[7:],
     ),
     "",
@@ -194,7 +236,10 @@ def comparison(trace: Trace, compared: Sequence[Compared], *, has_prediction: bo
     names = {column.name for column in question.columns}
     shown = {name: column for name, column in values.items() if name in names}
     texts = {name: _figure(changes[name], "+.1f") for name in names & changes.keys()}
-    return Table(question, trace, shown, texts=texts, place="")
+    known = {f"{name}_change": np.array([Known.GUESS if entry.directions[number] is Direction.CANNOT_TELL
+                                         else Known.EXACT for entry in compared], np.uint8)
+             for number, name in enumerate(("median", "p99")) if has_prediction}  # fmt: skip
+    return Table(question, trace, shown, texts=texts, known=known, place="")
 
 
 def _figure(values: _Floats, form: str) -> Callable[[int], str]:

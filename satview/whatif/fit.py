@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
@@ -20,6 +21,7 @@ from satview.store.trace import Trace
 MEDIAN_WARNS_ABOVE: Final = 0.05
 P99_WARNS_ABOVE: Final = 0.1
 """Errors of median and 99 % above which a replay does not fit: of an activity, and of half of them as a warning."""
+_SURE: Final = 2.58  # standard deviations: 99 %
 _END_NS: Final = 1_000_000  # instances that end closer to the end are left out of both
 Key = tuple[str, str, int, int]  # trigger, process, tid (0 = any of a server's), number among those
 
@@ -29,6 +31,8 @@ class Figures:
     """Responses of one activity: how many are done, and half and 99 % of them are not longer than this.
 
     Attributes:
+        median_range_ns: Where the median lies if other rounds are met by chance: order statistics, 99 % sure.
+        p99_range_ns: The same of 99 %; of few rounds it ends at the longest one.
         deadline_ns: -1 = none.
         misses: Responses that are longer.
         is_own: It is of the program that writes the trace.
@@ -38,6 +42,8 @@ class Figures:
     count: int
     median_ns: int
     p99_ns: int
+    median_range_ns: tuple[int, int]
+    p99_range_ns: tuple[int, int]
     mean_ns: float
     longest_ns: int
     deadline_ns: int
@@ -154,18 +160,26 @@ def figures(
             continue
         response = instances.response_cycles[is_done & (instances.activity == number)]
         if len(response):
-            median, p99, longest = (
-                trace.clock.duration_ns(int(np.percentile(response, share, method="inverted_cdf")))
-                for share in (50, 99, 100)
-            )
+            ordered_ns = trace.clock.durations_ns(np.sort(response))
+            (median, *median_range), (p99, *p99_range) = (_quantile(ordered_ns, share) for share in (0.5, 0.99))
             activity, mean_ns = learned.activities[number], response.mean() * 1e9 / trace.clock.cycles_per_s
             deadline_ns = trace.clock.duration_ns(activity.deadline_cycles) if activity.deadline_cycles > 0 else -1
             deadline_ns = deadline_ns if bounds_ns is None else bounds_ns.get(key, -1)
             is_late = response > trace.clock.cycles_of(max(deadline_ns, 0))
             misses = int(np.count_nonzero(is_late)) if deadline_ns > 0 else 0
-            out[key] = Figures(activity.name, len(response), median, p99, float(mean_ns), longest, deadline_ns, misses,
+            out[key] = Figures(activity.name, len(response), median, p99, (median_range[0], median_range[1]),
+                               (p99_range[0], p99_range[1]), float(mean_ns), int(ordered_ns[-1]), deadline_ns, misses,
                                bool(own[activity.thread]))  # fmt: skip
     return out
+
+
+def _quantile(ordered_ns: NDArray[np.int64], share: float) -> tuple[int, int, int]:
+    """Return a quantile of ascending times, and where it lies by chance: the ranks within which it is, 99 % sure."""
+    count = len(ordered_ns)
+    spread = _SURE * math.sqrt(count * share * (1 - share))
+    ranks = math.ceil(count * share), math.floor(count * share - spread), math.ceil(count * share + spread)
+    middle, low, high = (int(ordered_ns[min(max(rank, 1), count) - 1]) for rank in ranks)
+    return middle, low, high
 
 
 def _keys(trace: Trace, learned: Activities) -> list[Key]:

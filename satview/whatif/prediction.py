@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+import copy
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Final
 
 from satview.analysis.timing import Timing
 from satview.answers.whatif import Compared
 from satview.base.safe_text import visible_line
+from satview.events.spec import Release
 from satview.store.trace import PREDICTED_CHANGES, PREDICTED_FROM, Trace
 from satview.whatif.changes import Change, Changed, with_changes
 from satview.whatif.fit import Figures, Fit, Key, figures, fit_of, own_activities
 from satview.whatif.program import programs_of
 from satview.whatif.replay import Replay, replay
-from satview.whatif.steps import Programs
+from satview.whatif.steps import Await, Programs, Step, Wait
+
+_NEVER_NS: Final = 1 << 62
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,13 +71,14 @@ def basis_of(trace: Trace, timing: Mapping[str, Timing] | None = None, seed: int
     return Basis(programs, fit, timing, seed, replayed.findings)
 
 
-def predict(basis: Basis, changes: Sequence[Change], out: Path | None = None) -> Prediction:
-    """Replay with changes.
+def predict(basis: Basis, changes: Sequence[Change], out: Path | None = None, *, has_doubts: bool = True) -> Prediction:
+    """Replay with changes, and once more for each thing that the trace leaves open.
 
     Args:
         basis: Of the trace.
         changes: What to change; none compares the trace with its unchanged replay.
         out: Where to write the predicted trace; None = nowhere.
+        has_doubts: Replay what is left open: that says which predictions rest on it.
 
     Raises:
         UsageError: A change does not fit the trace.
@@ -80,15 +86,51 @@ def predict(basis: Basis, changes: Sequence[Change], out: Path | None = None) ->
     """
     changed = with_changes(basis.programs, changes)
     if not changes and out is None:
-        return Prediction((), _compared(basis.fit, {}), (), {})
+        return Prediction((), _compared(basis.fit, {}, []), (), {})
     with TemporaryDirectory(prefix="satview-") as folder:
-        replayed = replay(changed.programs, out or Path(folder) / "predicted.kev", changed.cpus, basis.seed,
-                          _attributes(basis, changed))  # fmt: skip
-        bounds_ns = {key: known.recorded.deadline_ns for key, known in basis.fit.activities.items()}
-        predicted = figures(*_times(replayed), basis.programs.length_ns, own_activities(basis.timing), bounds_ns)
-        replayed.trace.payloads.close()
-    findings = tuple(finding for finding in replayed.findings if finding not in basis.findings)
-    return Prediction(changed.says, _compared(basis.fit, predicted), findings, predicted)
+        findings, predicted = _predicted(basis, changed, out or Path(folder) / "predicted.kev")
+        others = [
+            _predicted(basis, with_changes(programs, changes), Path(folder) / "other.kev")[1]
+            for programs in (_doubts(basis.programs) if has_doubts and changes else ())
+        ]
+    findings = tuple(finding for finding in findings if finding not in basis.findings)
+    return Prediction(changed.says, _compared(basis.fit, predicted, others), findings, predicted)
+
+
+def _predicted(basis: Basis, changed: Changed, path: Path) -> tuple[tuple[str, ...], dict[Key, Figures]]:
+    """Return what went wrong in a replay that is written to a file, and its activities."""
+    replayed = replay(changed.programs, path, changed.cpus, basis.seed, _attributes(basis, changed))
+    bounds_ns = {key: known.recorded.deadline_ns for key, known in basis.fit.activities.items()}
+    predicted = figures(*_times(replayed), basis.programs.length_ns, own_activities(basis.timing), bounds_ns)
+    replayed.trace.payloads.close()
+    return replayed.findings, predicted
+
+
+def _doubts(programs: Programs) -> Iterator[Programs]:
+    """Yield programs that fit the trace as well: in each of them something is otherwise that no event shows.
+
+    Who is more urgent, in fast events; and up to 7.x, where the library makes locks of condition variables, whether who
+    waited at one has to wait after a change too: there waits last as they did.
+    """
+    for which in range(max((len(thread.other_priorities) for thread in programs.threads), default=0)):
+        other = copy.copy(programs)
+        other.threads = [replace(thread, priority=thread.other_priorities[which]) for thread in programs.threads]
+        yield other
+    condvars = {number for number, thing in enumerate(programs.things) if thing.kind == "CONDVAR"}
+
+    def as_recorded(steps: list[Step]) -> list[Step]:
+        return [Wait("CONDVAR", step.recorded_ns) if isinstance(step, Await) and step.thing in condvars else step
+                for step in steps]  # fmt: skip
+
+    if programs.trace.release is not Release.QNX_8 and condvars:
+        other = copy.copy(programs)
+        other.threads = [replace(thread, steps=as_recorded(thread.steps)) for thread in programs.threads]
+        other.messages = [
+            replace(message, steps=as_recorded(message.steps)) if message.steps else message
+            for message in programs.messages
+        ]
+        other.streams = [replace(stream, works=[*map(as_recorded, stream.works)]) for stream in programs.streams]
+        yield other
 
 
 def _times(replayed: Replay) -> tuple[Trace, int]:
@@ -101,13 +143,31 @@ def _attributes(basis: Basis, changed: Changed) -> tuple[tuple[str, str], ...]:
     return (PREDICTED_FROM, visible_line(name)), (PREDICTED_CHANGES, visible_line(says))
 
 
-def _compared(fit: Fit, predicted: Mapping[Key, Figures]) -> tuple[Compared, ...]:
+def _compared(
+    fit: Fit, predicted: Mapping[Key, Figures], others: Sequence[Mapping[Key, Figures]]
+) -> tuple[Compared, ...]:
     out = []
     for key, fit_of_activity in fit.activities.items():
-        recorded, replayed = fit_of_activity.recorded, fit_of_activity.replayed
-        figure = predicted.get(key)
-        count, median, p99 = (figure.count, figure.median_ns, figure.p99_ns) if figure is not None else (0, -1, -1)
-        out.append(Compared(recorded.name, (recorded.count, replayed.count if replayed else 0, count),
-                            (recorded.median_ns, replayed.median_ns if replayed else -1, median),
-                            (recorded.p99_ns, replayed.p99_ns if replayed else -1, p99)))  # fmt: skip
+        each = fit_of_activity.recorded, fit_of_activity.replayed, predicted.get(key)
+        count, replayed_count, predicted_count = (one.count if one else 0 for one in each)
+        median, replayed_median, predicted_median = (one.median_ns if one else -1 for one in each)
+        p99, replayed_p99, predicted_p99 = (one.p99_ns if one else -1 for one in each)
+        in_doubt = [each[2], *(other.get(key) for other in others)]
+        known = [one for one in in_doubt if one is not None]
+        is_always = len(known) == len(in_doubt)
+        recorded = [one for one in each[:2] if one is not None]
+        medians, p99s = (
+            (*(getattr(one, name) for one in recorded), _all_of([getattr(one, name) for one in known], is_always))
+            for name in ("median_range_ns", "p99_range_ns")
+        )
+        out.append(Compared(fit_of_activity.recorded.name, (count, replayed_count, predicted_count),
+                            (median, replayed_median, predicted_median), (p99, replayed_p99, predicted_p99),
+                            medians, p99s))  # fmt: skip
     return tuple(out)
+
+
+def _all_of(ranges_ns: Sequence[tuple[int, int]], is_always: bool) -> tuple[int, int]:
+    """Return the range that others have together; everything where it does not come always."""
+    if not is_always:
+        return 0, _NEVER_NS
+    return min(low for low, _ in ranges_ns), max(high for _, high in ranges_ns)

@@ -93,6 +93,7 @@ BEAT_NS: Final = 1_000_000  # of the time slices of 8.0, which has no clock inte
 _RECEIPTS_NS, _RECEIPT_GAP_NS = 1_500_000, 50_000  # before the begin, and at most between the threads of one pool
 _LONG_NS: Final = 10_000  # between two events of a CPU: longer than the kernel needs
 _SLICE_NS: Final = 3_500_000  # of round robin, less half a tick
+_SPREAD_LEVELS: Final = 200  # of priorities in an order of all threads
 _MOST_LEVELS: Final = 40  # of priorities that follow from who preempts whom
 _LEAST_TICK_NS, _MOST_TICK_NS = 10_000, 1_000_000_000  # that a clock interrupt may have
 _LEAST_FALLS: Final = 2
@@ -287,8 +288,12 @@ class _Builder:
 
     # Priorities.
 
-    def _priorities(self, count: int) -> tuple[list[int], list[int]]:
-        """Return priority and policy of every thread: those that it has most often while it is blocked."""
+    def _priorities(self, count: int) -> tuple[list[int], list[int], list[tuple[int, ...]]]:
+        """Return priority and policy of every thread: those that it has most often while it is blocked.
+
+        Returns:
+            These, and what `ThreadProgram.other_priorities` has.
+        """
         rows, value = self.trace.states.event, state_values(self.trace)
         thread = np.repeat(np.arange(count), np.diff(self.trace.states.start))
         (priority, known), (policy, has_policy) = arguments(self.trace, rows, "priority", "policy")
@@ -307,7 +312,7 @@ class _Builder:
         with_priority = np.flatnonzero(has_policy & (policy > 0))
         for number, which in zip(thread[with_priority].tolist(), policy[with_priority].tolist(), strict=True):
             policies[number] = which
-        return out, policies
+        return out, policies, [()] * count
 
     def _sporadic(self, row: int, program: ThreadProgram, tick_ns: int) -> tuple[int, int, int] | None:
         """Return low priority, budget and replenishment period of a thread, as its states show them; None if not.
@@ -343,8 +348,8 @@ class _Builder:
         period_ns = self.ns(int(np.median(lengths[abs(lengths - common) < near])))
         return low, budget_ns, _roundest(max(budget_ns, period_ns - _NEAR_NS), period_ns + _NEAR_NS)
 
-    def _inferred_priorities(self, count: int) -> tuple[list[int], list[int]]:
-        """Return an order of priorities, and policies.
+    def _inferred_priorities(self, count: int) -> tuple[list[int], list[int], list[tuple[int, ...]]]:
+        """Return an order of priorities, policies, and priorities in two other orders.
 
         Who takes a CPU from another before its slice is over is above it; so is who sends later and is served first.
         What a server does is as urgent as its clients: nothing follows for itself. A thread that runs longer
@@ -377,17 +382,12 @@ class _Builder:
         wins = dict(zip(pairs.tolist(), size.tolist(), strict=True))
         above = [(pair >> 32, pair & _LOW) for pair, times in wins.items()
                  if times > 2 * wins.get((pair & _LOW) << 32 | pair >> 32, 0)]  # fmt: skip
-        level = [10] * count
-        for _ in range(_MOST_LEVELS):
-            lower = [(high, low) for high, low in above if level[high] <= level[low] < 10 + _MOST_LEVELS]
-            for high, low in lower:
-                level[high] = level[low] + 1
-            if not lower:
-                break
+        level = _levels(count, above)
         longest = np.zeros(count, np.int64)
         np.maximum.at(longest, events.thread[end], length[end])
         sliced = np.isin(np.arange(count), loser[is_slice])
-        return level, np.where((longest > 2 * slice_cycles) & ~sliced, 1, 2).tolist()
+        policies = np.where((longest > 2 * slice_cycles) & ~sliced, 1, 2).tolist()
+        return level, policies, other_orders(count, above)
 
     @staticmethod
     def _served_first(messages: Transactions) -> tuple[_Ints, _Ints]:
@@ -581,7 +581,7 @@ class _Builder:
     def _threads(self, tick_ns: int) -> dict[int, ThreadProgram]:
         trace, states = self.trace, self.trace.states
         count = len(trace.threads)
-        priorities, policies = self._priorities(count)
+        priorities, policies, others = self._priorities(count)
         idle = set(np.flatnonzero(idle_threads(trace)).tolist())
         events_time = self.events.time_cycles
         out: dict[int, ThreadProgram] = {}
@@ -597,7 +597,7 @@ class _Builder:
             process = int(trace.threads.process[row])
             program = ThreadProgram(row, pid, tid, trace.processes.names[process] or f"process-{pid}",
                                     trace.threads.names[row], trace.thread_name(row), priorities[row], policies[row],
-            )  # fmt: skip
+                                    other_priorities=others[row])  # fmt: skip
             known = np.flatnonzero(partition[begin:stop] >= 0) + begin
             if len(known):  # a server runs in its clients' partitions: its own is the usual one
                 usual = int(np.bincount(partition[known]).argmax())
@@ -920,7 +920,9 @@ class _Items:
         elif value == _BARRIER and (barrier := builder.barrier(program.row)) >= 0:
             yield "wait", Meet(barrier)
         elif row in self.ended and value in (_SEM, _CONDVAR):
-            yield "wait", Await(builder.thing(value, self.ended[row][1]))
+            end = int(every_wait.end_row[wait])
+            yield "wait", Await(builder.thing(value, self.ended[row][1]),
+                                builder.after_begin_ns(end) if end < OPEN else _FOR_EVER_NS)  # fmt: skip
         elif value == _INTR:
             yield "wait", AwaitInterrupt()
         else:
@@ -1080,7 +1082,8 @@ class _Items:
         elif state in (_SEM, _CONDVAR):
             is_over = int(builder.waits.end_row[wait]) < OPEN
             if int(builder.waits.row[wait]) in self.ended or not is_over:
-                yield "wait", Await(builder.thing(state, address))
+                length_ns = self._as_recorded(wait).ns if is_over else _FOR_EVER_NS
+                yield "wait", Await(builder.thing(state, address), length_ns)
             else:  # a timeout or signal ends it
                 yield "wait", self._as_recorded(wait)
 
@@ -1101,6 +1104,37 @@ class _Items:
         every_wait, time = self.builder.waits, self.builder.events.time_cycles
         length = int(time[every_wait.end_row[wait]] - time[every_wait.row[wait]])
         return Wait(STATE_BY_VALUE[int(every_wait.value[wait])].name, self.builder.ns(length))
+
+
+def other_orders(count: int, above: list[tuple[int, int]]) -> list[tuple[int, ...]]:
+    """Return for each thread its priority in two orders in which the first of each pair is above the second one.
+
+    In one all threads are as little urgent as that allows, in the other as urgent; of those that nothing tells apart
+    the one that is above the other is below it there.
+    """
+    level, top = _levels(count, above), [-height for height in _levels(count, [(low, high) for high, low in above])]
+    return list(zip(_spread(level, range(count)), _spread(top, range(count, 0, -1)), strict=True))
+
+
+def _levels(count: int, above: list[tuple[int, int]]) -> list[int]:
+    """Return the lowest levels, from 10 on, at which the first thread of each pair is above the second one."""
+    level = [10] * count
+    for _ in range(_MOST_LEVELS):
+        lower = [(high, low) for high, low in above if level[high] <= level[low] < 10 + _MOST_LEVELS]
+        for high, low in lower:
+            level[high] = level[low] + 1
+        if not lower:
+            break
+    return level
+
+
+def _spread(level: list[int], tie: range) -> list[int]:
+    """Return priorities in the order of levels, of one level in that of another key; no two are equal if they fit."""
+    order = sorted(range(len(level)), key=lambda row: (level[row], tie[row]))
+    out = [0] * len(level)
+    for rank, row in enumerate(order):
+        out[row] = 10 + rank * _SPREAD_LEVELS // max(len(order), _SPREAD_LEVELS)
+    return out
 
 
 def _cycle(program: ThreadProgram, is_busy: bool) -> tuple[int, int]:

@@ -186,6 +186,6 @@ def _predict_here(text: str) -> Mapping[Key, Figures] | str:
 
 def _figures_of(basis: Basis, text: str) -> Mapping[Key, Figures] | str:
     try:
-        return predict(basis, parse_changes([text])).figures
+        return predict(basis, parse_changes([text]), has_doubts=False).figures
     except UsageError as error:
         return str(error)

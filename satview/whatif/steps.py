@@ -97,9 +97,15 @@ class Meet:
 
 @dataclass(slots=True)
 class Await:
-    """Wait at a condition variable or semaphore until it was signalled once more."""
+    """Wait at a condition variable or semaphore until it was signalled once more.
+
+    Attributes:
+        thing: Which.
+        recorded_ns: How long that took when it was recorded.
+    """
 
     thing: int
+    recorded_ns: int = 0
 
 
 @dataclass(slots=True)
@@ -169,6 +175,7 @@ class ThreadProgram:
         pid, tid, process, name: As recorded.
         label: The thread's name as it is shown.
         priority: Its own, without what it inherits.
+        other_priorities: Those in two other orders of all threads that the events allow too; none where they show it.
         policy: Number of the policy on the wire.
         steps: In order; what it does for messages and pulses is not among them.
         repeats: Positions of the steps, from and to, that are repeated once all are done; none if they are equal.
@@ -198,6 +205,7 @@ class ThreadProgram:
     is_critical: bool = False
     speed: float = 1.0
     cpu: int = -1
+    other_priorities: tuple[int, ...] = ()
 
 
 @dataclass(slots=True)

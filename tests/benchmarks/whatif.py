@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 import time
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 
-from satview.answers.whatif import GOOD, Compared
+from satview.answers.whatif import GOOD, Compared, Direction
 from satview.base.errors import UsageError
 from satview.capture.logger_options import LoggerOptions
 from satview.capture.run import Capture
@@ -63,6 +63,7 @@ class Judged:
         changes: How much longer median and 99 % became in the changed workload, as shares.
         floors: How far two runs of the changed workload are apart of which kernel calls cost other nanoseconds; nan
             if it ran once.
+        directions: What is said of median and 99 %.
         is_wrong_way: It says shorter where that became longer, or the other way round.
     """
 
@@ -74,6 +75,7 @@ class Judged:
     errors: tuple[float, float]
     changes: tuple[float, float]
     floors: tuple[float, float]
+    directions: tuple[Direction, Direction]
     is_wrong_way: bool
 
     def __str__(self) -> str:
@@ -82,7 +84,8 @@ class Judged:
         )
         counts = " ".join(f"{count:5}" for count in self.counts)
         wrong = " WRONG" if self.is_wrong_way else ""
-        return f"{self.kind:12} {self.recorded} {self.activity[:34]:34} {counts} {shares}{wrong}"
+        says = ", ".join(self.directions)
+        return f"{self.kind:12} {self.recorded} {self.activity[:34]:34} {counts} {shares} {says}{wrong}"
 
 
 def captured(folder: Path, recorded: Recorded, change: RealChange, seed: int) -> Trace:
@@ -154,25 +157,23 @@ def _judged(
             return []
         never = (float("inf"), float("inf"))
         return [Judged(recorded, kind, compared.activity, (compared.counts[0], compared.counts[which], 0),
-                       compared.errors, never, never, (0.0, 0.0), False)]  # fmt: skip
+                       compared.errors, never, never, (0.0, 0.0), (Direction.NONE, Direction.NONE), False)]  # fmt: skip
     errors, changes, is_wrong_way = [], [], False
     true_ns = (truth.median_ns, truth.p99_ns)
     again_ns = (again.median_ns, again.p99_ns) if again is not None else (float("inf"), float("inf"))
     floors = [abs(one / max(other, 1) - 1) for one, other in zip(again_ns, true_ns, strict=True)]
     floors = floors if len(runs) > 1 else [float("nan")] * 2
-    for times, fit_error, predicted, true in zip(times_ns, compared.errors, predicted_ns, true_ns, strict=True):
-        least = 2 * max(fit_error, GOOD)
-        change, predicted_change = true / times[0] - 1, predicted / times[0] - 1
+    directions = compared.directions if is_changed else (Direction.SAME, Direction.SAME)
+    for times, fit_error, predicted, true, says in zip(
+        times_ns, compared.errors, predicted_ns, true_ns, directions, strict=True
+    ):
+        change, least = true / times[0] - 1, 2 * max(fit_error, GOOD)
         errors.append(abs(predicted - true) / max(true, 1) if predicted >= 0 else float("inf"))
         changes.append(change)
-        is_wrong_way |= (
-            predicted >= 0
-            and min(abs(change), abs(predicted_change)) > least
-            and (change > 0) != (predicted_change > 0)
-        )
+        is_wrong_way |= says == (Direction.SHORTER if change > least else Direction.LONGER if change < -least else "")
     counts = compared.counts[0], compared.counts[which], truth.count
     pairs = ((pair[0], pair[1]) for pair in (errors, changes, floors))
-    return [Judged(recorded, kind, compared.activity, counts, compared.errors, *pairs, is_wrong_way)]
+    return [Judged(recorded, kind, compared.activity, counts, compared.errors, *pairs, directions, is_wrong_way)]
 
 
 def recordings(words: Sequence[str], seeds: int) -> list[Recorded]:
@@ -217,7 +218,7 @@ def run(args: list[str]) -> None:
     for entry in judged:
         by_kind[entry.kind].append(entry)
     columns = ("change", "predictions", "median", "99 %", "where the unchanged replay fits", "median", "99 %",
-               "two runs", "99 %", "wrong way")  # fmt: skip
+               "two runs", "99 %", "shorter or longer", "cannot tell", "wrong way")  # fmt: skip
     print("|", " | ".join(columns), "|")
     print("|" + " --- |" * len(columns))
     for kind in CHANGES:
@@ -227,6 +228,8 @@ def run(args: list[str]) -> None:
         cells = [cell for part in (by_kind[kind], fits)
                  for cell in (f"{len(part):,}", *_medians([entry.errors for entry in part]))]  # fmt: skip
         cells += _medians([entry.floors for entry in fits])
+        said = Counter(direction for entry in fits for direction in entry.directions)
+        cells += [f"{said[Direction.SHORTER] + said[Direction.LONGER]:,}", f"{said[Direction.CANNOT_TELL]:,}"]
         print("|", kind, "|", " | ".join(cells), "|", sum(entry.is_wrong_way for entry in fits), "|")
     print(f"{len(to_record):,} recorded traces, {sum(len(recorded.kinds) for recorded in to_record):,} changed ones, "
           f"in {time.perf_counter() - begin_s:.0f} s", file=sys.stderr)  # fmt: skip

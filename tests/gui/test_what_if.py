@@ -86,6 +86,17 @@ def test_a_prediction_opens_below_and_is_marked_as_one(servers, qtbot):
     assert not folder.exists()
 
 
+@pytest.mark.thorough
+def test_what_may_be_the_other_way_is_said(servers, qtbot):
+    """Half of the rounds of the store are short and half long: its median may be either; the report always waits."""
+    dialog = dialog_of(servers)
+    predict(qtbot, dialog, "cpus=1")
+    says = {line.partition(":")[0]: line.endswith("it may be the other way), fit good")
+            for line in dialog.outcome.text().splitlines()}  # fmt: skip
+    assert says["store 1 (keeper)"]
+    assert not says["report 1 (report)"]
+
+
 def test_what_cannot_be_compared_opens_below_with_a_warning(window, qtbot):
     dialog = dialog_of(window)
     predict(qtbot, dialog, "cpus=2")

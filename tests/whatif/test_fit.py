@@ -181,7 +181,7 @@ def fit_with(*errors: tuple[float, float]) -> Fit:
     """Return a fit of activities of 1 ms in the median and 10 ms in 99 %, whose replays are longer by shares."""
     activities = {}
     for number, (median, p99) in enumerate(errors):
-        recorded = Figures(f"task {number}", 100, 1_000_000, 10_000_000, 1e6, 10_000_000, -1, 0, False)
+        recorded = Figures(f"task {number}", 100, 1_000_000, 10_000_000, (0, 0), (0, 0), 1e6, 10_000_000, -1, 0, False)
         replayed = dataclasses.replace(
             recorded, median_ns=int(1_000_000 * (1 + median)), p99_ns=int(10_000_000 * (1 + p99))
         )

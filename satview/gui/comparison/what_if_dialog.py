@@ -321,7 +321,7 @@ def _outcome_text(prediction: dict[str, Any]) -> str:
     lines += [
         f"{row['activity']}: median {format_duration(row['median_ns'])}, replayed "
         f"{format_duration(row['replayed_median_ns'])}, predicted {format_duration(row['predicted_median_ns'])} "
-        f"({row['median_change']:+.1f} %), fit {row['fit']}"
+        f"({row['median_change']:+.1f} %{_doubt(row)}), fit {row['fit']}"
         for row in known[:_MOST_ACTIVITIES]
     ]
     left = len(prediction["activities"]) - len(known[:_MOST_ACTIVITIES])
@@ -329,3 +329,8 @@ def _outcome_text(prediction: dict[str, Any]) -> str:
         lines.append(f"Not listed, as they change less or cannot be compared: {left}; satview whatif has all")
     lines += [f"Not shown by the trace: {note}" for note in prediction["not_shown"]]
     return "\n".join(lines)
+
+
+def _doubt(row: dict[str, Any]) -> str:
+    """Return what is to be said behind a change that rests on something open."""
+    return "; it may be the other way" if "median_change" in row.get("known", ()) else ""

@@ -1,0 +1,116 @@
+"""What a prediction does not claim: what may be chance, and what rests on something that the trace leaves open."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from satview.answers.whatif import Compared, Direction, comparison
+from satview.capture.logger_options import LoggerOptions
+from satview.capture.run import Capture, run
+from satview.events.spec import Release
+from satview.formats.registry import open_trace
+from satview.whatif.changes import parse_changes
+from satview.whatif.fit import _quantile
+from satview.whatif.prediction import Prediction, basis_of, predict
+from satview.whatif.program import other_orders
+from satview.whatif.steps import Await
+from tests.helpers.changed import RealChange, changed
+from tests.helpers.commands import satview
+
+NS_PER_MS = 1_000_000
+
+
+def recorded(folder: Path, workload: str, release: Release, *, wide: bool, length_ms: int) -> Path:
+    path = folder / "recorded.kev"
+    options = LoggerOptions(iterations=0, is_wide=wide)
+    made = changed(workload, RealChange(()))
+    run(Capture(made, 1, 0, release, length_ms * NS_PER_MS, options, keeps_truth=False), path)
+    return path
+
+
+def predicted(path: Path, *changes: str, has_doubts: bool = True) -> dict[str, Compared]:
+    prediction: Prediction = predict(basis_of(open_trace(path, None)), parse_changes(changes), has_doubts=has_doubts)
+    return {entry.activity: entry for entry in prediction.compared}
+
+
+@pytest.mark.parametrize(
+    ("times_ns", "ranges_ns", "says"),
+    [
+        ((100, 100, 50), ((90, 110), (90, 110), (40, 60)), "shorter"),
+        ((100, 100, 150), ((90, 110), (90, 110), (140, 160)), "longer"),
+        ((100, 100, 150), ((90, 140), (90, 110), (140, 160)), "cannot tell"),
+        ((100, 100, 150), ((90, 110), (95, 140), (140, 160)), "cannot tell"),
+        ((100, 100, 50), ((60, 110), (90, 110), (40, 60)), "cannot tell"),
+        ((100, 101, 150), ((100, 100), (101, 101), (99, 160)), "cannot tell"),
+        ((1000, 1000, 1039), ((1000, 1000), (1000, 1000), (1039, 1039)), "same"),
+        ((100, 100, 105), ((100, 100), (100, 100), (105, 105)), "longer"),
+        ((100, 103, 109), ((100, 100), (103, 103), (109, 109)), "same"),  # twice 3 %
+        ((100, -1, 50), ((90, 110), (40, 60)), "none"),
+        ((100, 100, -1), ((90, 110), (90, 110), (0, 1 << 62)), "none"),
+    ],
+)  # fmt: skip
+def test_what_is_said_of_a_change(times_ns, ranges_ns, says) -> None:
+    entry = Compared("task", (9, 9, 9), times_ns, (10, 10, 10), ranges_ns, ((10, 10),) * 3)
+    assert entry.directions == (Direction(says), Direction.SAME)
+
+
+@pytest.mark.parametrize(
+    ("count", "share", "expected"),
+    [(100, 0.5, (50, 37, 63)), (100, 0.99, (99, 96, 100)), (10_000, 0.99, (9900, 9874, 9926)), (1, 0.5, (1, 1, 1)),
+     (6, 0.5, (3, 1, 6))],
+)  # fmt: skip
+def test_where_a_quantile_may_lie_by_chance(count, share, expected) -> None:
+    """By 2.58 standard deviations of how many of so many are below it: 12.9 of 100 for the median, 25.7 of 10,000."""
+    assert _quantile(np.arange(1, count + 1), share) == expected
+
+
+def test_orders_that_events_allow() -> None:
+    """0 takes the CPU from 1, and 1 from 2; of 3 nothing is known: it is the least urgent, and the most urgent one."""
+    above = [(0, 1), (1, 2)]
+    for one in other_orders(4, above), other_orders(4, above[::-1]):
+        low, high = zip(*one, strict=True)
+        assert (np.argsort(low).tolist(), np.argsort(high).tolist()) == ([2, 3, 1, 0], [2, 1, 3, 0])
+    low, high = zip(*other_orders(3, []), strict=True)
+    assert np.argsort(low).tolist() == [0, 1, 2] == np.argsort(high).tolist()[::-1]
+    assert max(max(pair) for pair in other_orders(1000, [])) <= 210
+
+
+def test_fast_events_leave_open_who_is_more_urgent(tmp_path: Path) -> None:
+    """On one CPU instead of two the client of the screen gets slower, which wide events show, and fast ones do not."""
+    fast = recorded(tmp_path, "nested-servers", Release.QNX_6_6, wide=False, length_ms=1000)
+    [claimed, open_] = (predicted(fast, "cpus=1", has_doubts=doubts)["screen 1 (screen)"] for doubts in (False, True))
+    assert claimed.directions[1] is Direction.SHORTER  # in the order that is taken first
+    assert open_.directions[1] is Direction.CANNOT_TELL
+    assert open_.p99s_ns == claimed.p99s_ns
+    wide = recorded(tmp_path, "nested-servers", Release.QNX_6_6, wide=True, length_ms=1000)
+    assert predicted(wide, "cpus=1")["screen 1 (screen)"].directions[1] is Direction.LONGER
+
+
+def test_locks_of_the_library_leave_open_who_has_to_wait(tmp_path: Path) -> None:
+    """Up to 7.x a reader waits at a condition variable: no event has what decides whether it has to after a change."""
+    path = recorded(tmp_path, "meeting-points", Release.QNX_7, wide=True, length_ms=500)
+    basis = basis_of(open_trace(path, None))
+    lengths_ns = [step.recorded_ns for thread in basis.programs.threads for step in thread.steps
+                  if isinstance(step, Await) and basis.programs.things[step.thing].kind == "CONDVAR"]  # fmt: skip
+    assert lengths_ns
+    assert min(lengths_ns) > 0
+    readers = [entry for name, entry in predicted(path, "meeting_points:speed=2").items() if "reader" in name]
+    assert readers
+    assert Direction.LONGER not in {direction for reader in readers for direction in reader.directions}
+
+
+def test_the_table_marks_what_it_cannot_tell(tmp_path: Path) -> None:
+    path = recorded(tmp_path, "nested-servers", Release.QNX_6_6, wide=False, length_ms=1000)
+    entries = list(predicted(path, "cpus=1").values())
+    table = comparison(open_trace(path, None), entries, has_prediction=True)
+    is_open = [entry.directions[1] is Direction.CANNOT_TELL for entry in entries]
+    assert {*is_open} == {True, False}
+    assert [table.text(row, "p99_change").startswith("? ") for row in range(len(table))] == is_open
+    says = f"? {sum(is_open)} of {len(entries)} in Change 99 %: it may be the other way, by chance or by what the trace"
+    assert says in satview("whatif", path, "--set", "cpus=1").stdout.decode()
+    rows = json.loads(satview("whatif", path, "--set", "cpus=1", "--format", "json").stdout)["activities"]
+    assert [row.get("known", {}).get("p99_change") == "guess" for row in rows] == is_open
