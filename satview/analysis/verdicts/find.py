@@ -146,12 +146,11 @@ def _searching(
 
     def search() -> dict[str, list[Verdict]]:
         by_kind: dict[str, list[Verdict]] = {}
-        for make in (
-            (waits, ended_waits, forget_calls_of_events, wake_ups, mutexes, None, blockers) if makes_links else ()
-        ):
-            if make is None:
-                read()
-            elif not is_over.is_set():
+        makers: tuple[Callable[[Trace], object], ...] = (
+            waits, ended_waits, forget_calls_of_events, wake_ups, mutexes, lambda _: read(), blockers,
+        )  # fmt: skip
+        for make in makers if makes_links else ():
+            if not is_over.is_set():
                 make(evidence.trace)
                 _give_back(evidence.trace)
         while not is_over.is_set() and (rule := _next_of(waiting)) is not None:

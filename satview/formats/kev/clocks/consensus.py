@@ -463,9 +463,8 @@ class Consensus:
         for other in others:
             theirs = other.times()
             near = theirs.time[np.maximum(np.searchsorted(theirs.row, rows) - 1, 0)]
-            is_late = (values >= theirs.earliest - SLACK) & (
-                values < near
-            )  # where the other was: a buffer that came late
+            # Where the other was: a buffer that came late.
+            is_late = (values >= theirs.earliest - SLACK) & (values < near)
             shifts.append(np.where(is_late, 0, -((values - near + SLACK) // ROLLOVER)))
         middle: NDArray[np.int64] = np.sort(np.stack(shifts), axis=0)[len(shifts) // 2]
         return middle
