@@ -27,7 +27,7 @@ from satview.linkage.latencies import DEATH_PULSE
 from satview.linkage.rows import comm_words, rows_of_codes, stable_order
 from satview.linkage.states import LANE_VALUES, first_that_fits, state_positions
 from satview.linkage.table import NO_EVENT, OPEN, Certainty
-from satview.linkage.transactions import FREE, client_states, services
+from satview.linkage.transactions import FREE, client_states, served_messages
 from satview.linkage.waits import waits
 from satview.linkage.wake_ups import wake_ups
 from satview.linkage.whole import is_whole
@@ -330,14 +330,14 @@ def _only_of(group: _Ints, thread: _Ints) -> _Ints:
 
 def _of_messages(trace: Trace) -> _Part:
     """Return messages by the process that serves them: from the send to the reply, or until its client gives up."""
-    sends, by_servers = messages.sends_of(trace), services(trace)
-    process = comm_words(trace, sends)[1].view(np.int32).astype(np.int64)
-    delivered = np.flatnonzero(process > 0)
-    group, sent, received = process[delivered], by_servers.send_row[delivered], by_servers.receive_row[delivered]
+    by_servers = served_messages(trace)
+    delivered = np.flatnonzero(by_servers.server_pid > 0)
+    group, sent = by_servers.server_pid[delivered], by_servers.send_row[delivered]
+    received = by_servers.receive_row[delivered]
     thread = np.maximum(by_servers.server[delivered], 0)
     thread = np.where(thread > 0, thread, _only_of(group, thread))
     begin, _ = _served(trace, thread, sent, received)
-    reply, (free,) = by_servers.reply_row[delivered], client_states(trace, sends[delivered], FREE)
+    reply, (free,) = by_servers.reply_row[delivered], client_states(trace, sent.astype(np.uint32), FREE)
     is_known = by_servers.certainty[delivered] != Certainty.GUESS
     return _part(trace, "message", group, thread, sent, begin, np.where(reply >= 0, reply, free), is_known)
 

@@ -35,6 +35,8 @@ _REASONS: Final = {
     Known.UNKNOWN: "events are missing in between, or the states of its client were not captured",
 }
 
+_BY_REPLY: Final = {Known.INFERRED: "the reply names it, which follows from the order of events"}
+
 
 def _leg(name: str, title: str, meaning: str) -> Column:
     return Column(name, Kind.DURATION, meaning, title, is_nullable=True, reasons=_REASONS)
@@ -48,9 +50,12 @@ QUESTION: Final = Question(
     (
         Column("message", Kind.NUMBER, "its row, from 0"),
         Column("cpu", Kind.CPU, "the CPU that logged the send, from 0"),
-        Column("client", Kind.THREAD, "the thread that sent the message", "Client", is_nullable=True),
+        Column("client", Kind.THREAD, "the thread that sent the message, else its process as the reply names it",
+               "Client", is_nullable=True, reasons=_BY_REPLY),
         Column("server", Kind.THREAD, "the thread that received it, else the process it was sent to", "Server",
                is_nullable=True),
+        Column("client_pid", Kind.NUMBER, "process of the client, as the reply names it where its thread is not known; "
+               "-1 = not known"),
         Column("server_pid", Kind.NUMBER, "process that it was sent to; 0 = on another node, -1 = the send failed"),
         Column("type", Kind.HEX, "first word of the message, where the call's event shows it", "Type", "message_type",
                is_nullable=True),
@@ -83,7 +88,8 @@ class TransactionFilter:
     """Which transactions are requested.
 
     Attributes:
-        client: Part of the client's label, a pid or `PID:TID`; empty = any.
+        client: Part of the client's label, a pid or `PID:TID`, or, where its thread is not known, its process; empty =
+            any.
         server: The same for the thread that received the message, or, while none did, the process it was sent to.
         message_type: First word of the message; None = any. Only calls whose events have it show it.
         window: When they were sent; None = at any time.
@@ -116,6 +122,7 @@ def transaction_table(trace: Trace, requested: TransactionFilter | None = None) 
             "cpu": lambda: events.cpu[links.send_row],
             "client": links.client,
             "server": links.server,
+            "client_pid": links.client_pid,
             "server_pid": links.server_pid,
             "type": links.message_type,
             "start": lambda: events.time_cycles[links.send_row],
@@ -133,8 +140,11 @@ def transaction_table(trace: Trace, requested: TransactionFilter | None = None) 
             "parent_event": lambda: _parent_events(links),
             "parent": links.parent,
         },
-        known={name: legs[name][1] for name in LEGS},
-        texts={"server": lambda position: _server_name(trace, links, position)},
+        known={name: legs[name][1] for name in LEGS} | {"client": _how_clients_are_known(links)},
+        texts={
+            "client": lambda position: _client_name(trace, links, position),
+            "server": lambda position: _server_name(trace, links, position),
+        },
         parent=links.parent,
         cannot_tell=MESSAGES.advice(trace),
     )
@@ -144,17 +154,21 @@ def transaction_table(trace: Trace, requested: TransactionFilter | None = None) 
 def _matching(trace: Trace, links: Transactions, requested: TransactionFilter) -> NDArray[np.bool_]:
     passes = np.ones(len(links), np.bool_)
     if requested.client.strip():
-        passes &= are_named(trace, requested.client, links.client)
+        passes &= _are_of(trace, requested.client, links.client, links.client_pid)
     if requested.server.strip():
-        of_thread = are_named(trace, requested.server, links.server)
-        of_process = np.isin(links.server_pid, processes_named(trace, requested.server)) & (links.server_pid > 0)
-        passes &= np.where(links.server > 0, of_thread, of_process)
+        passes &= _are_of(trace, requested.server, links.server, links.server_pid)
     if requested.message_type is not None:
         passes &= links.message_type == requested.message_type
     if requested.window is not None:
         part = trace.rows_between(requested.window)
         passes &= (links.send_row >= part.start) & (links.send_row < part.stop)
     return passes
+
+
+def _are_of(trace: Trace, name: str, thread: _Ints, pid: _Ints) -> NDArray[np.bool_]:
+    """Return which threads a name means; of threads that are not known, which processes."""
+    of_process = np.isin(pid, processes_named(trace, name)) & (pid > 0)
+    return np.where(thread > 0, are_named(trace, name, thread), of_process)
 
 
 def _blocked(trace: Trace) -> Mapping[str, _Ints]:
@@ -234,6 +248,20 @@ def _parent_events(links: Transactions) -> _Ints:
     is_nested = links.parent >= 0
     out[is_nested] = links.send_row[links.parent[is_nested]]
     return out
+
+
+def _client_name(trace: Trace, links: Transactions, position: int) -> str:
+    """Return who sent a message: the thread, else the process that its reply names."""
+    if links.client[position] > 0:
+        return trace.thread_name(int(links.client[position]))
+    pid = int(links.client_pid[position])
+    return trace.name_of_pid(pid) if pid > 0 else "unknown"
+
+
+def _how_clients_are_known(links: Transactions) -> NDArray[np.uint8]:
+    """Return `Known` of clients: that of the reply where that names them."""
+    is_named = (links.client < 0) & (links.client_pid > 0)
+    return np.where(is_named, known_by_certainty(links.certainty), Known.EXACT).astype(np.uint8)
 
 
 def _server_name(trace: Trace, links: Transactions, position: int) -> str:

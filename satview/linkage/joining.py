@@ -24,7 +24,7 @@ from satview.store.axis import FileAxis, Joiner, Part, concatenated, scaled
 _Column = NDArray[Any]
 _ROWS: Final = frozenset({"row"})
 _THREADS: Final = frozenset({"thread", "client", "server"})
-_PIDS: Final = frozenset({"pid", "server_pid"})
+_PIDS: Final = frozenset({"pid", "server_pid", "client_pid"})
 _MOMENTS: Final = frozenset({"start", "end"})
 
 

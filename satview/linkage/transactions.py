@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Final
 
 import numpy as np
@@ -52,6 +52,7 @@ class Transactions(ReadOnlyColumns):
         parent: int64, row of the transaction that the client itself was serving when it sent this one, of several the
             one received last; -1 = none, or not known. That it sends on behalf of that one is inferred.
         certainty: uint8, `Certainty` of receipt and reply: exact where events name them, inferred by an rcvid alone.
+        client_pid: int64, process of the client; where its thread is not known the one that the reply names, else -1.
     """
 
     client: _Ints
@@ -70,18 +71,20 @@ class Transactions(ReadOnlyColumns):
     message_type: _Ints
     parent: _Ints
     certainty: NDArray[np.uint8]
+    client_pid: _Ints
 
     def __len__(self) -> int:
         return len(self.send_row)
 
 
 @dataclass(frozen=True, slots=True)
-class Services(ReadOnlyColumns):
+class ServedMessages(ReadOnlyColumns):
     """What servers did with the messages of `Transactions`, whose columns these are; (n,), quickly made.
 
     Attributes:
         send_row: int64.
         server: int64.
+        server_pid: int64.
         receive_row: int64.
         reply_row: int64.
         queued_cycles: int64.
@@ -91,6 +94,7 @@ class Services(ReadOnlyColumns):
 
     send_row: _Ints
     server: _Ints
+    server_pid: _Ints
     receive_row: _Ints
     reply_row: _Ints
     queued_cycles: _Ints
@@ -98,8 +102,11 @@ class Services(ReadOnlyColumns):
     certainty: NDArray[np.uint8]
 
 
-def services(trace: Trace) -> Services:
+def served_messages(trace: Trace) -> ServedMessages:
     """Return what servers did with all messages of a trace; computed at every call."""
+    if trace.axis is not None:  # each of its files has messages of its own
+        sent = transactions(trace)
+        return ServedMessages(*(getattr(sent, column.name) for column in fields(ServedMessages)))
     sends = sends_of(trace)
     received = _or_none(messages(trace).ends_of(sends))
     replied = np.full(len(sends), -1, np.int64)
@@ -111,9 +118,9 @@ def services(trace: Trace) -> Services:
     known = received >= 0
     server[known] = trace.events.thread[received[known]]
     server[server == 0] = -1
-    sent = sends.astype(np.int64)
-    queued, service = _lengths(trace, sent, received), _lengths(trace, received, replied)
-    return Services(sent, server, received, replied, queued, service, certainty)
+    sent_row, server_pid = sends.astype(np.int64), comm_words(trace, sends)[1].view(np.int32).astype(np.int64)
+    queued, service = _lengths(trace, sent_row, received), _lengths(trace, received, replied)
+    return ServedMessages(sent_row, server, server_pid, received, replied, queued, service, certainty)
 
 
 def transactions(trace: Trace) -> Transactions:
@@ -122,7 +129,7 @@ def transactions(trace: Trace) -> Transactions:
 
 
 def _transactions(trace: Trace) -> Transactions:
-    sends, served = sends_of(trace), services(trace)
+    sends, served = sends_of(trace), served_messages(trace)
     blocked, free, done = client_states(trace, sends, BLOCKED, FREE, IS_RUN)
     client = trace.events.thread[sends].astype(np.int64)
     ends = np.where(served.reply_row >= 0, served.reply_row, free)
@@ -130,7 +137,7 @@ def _transactions(trace: Trace) -> Transactions:
     return Transactions(
         np.where(client > 0, client, -1),
         served.server,
-        comm_words(trace, sends)[1].view(np.int32).astype(np.int64),
+        served.server_pid,
         served.send_row,
         served.receive_row,
         served.reply_row,
@@ -144,7 +151,16 @@ def _transactions(trace: Trace) -> Transactions:
         _types(trace, sends),
         _parents(trace, served.send_row, client, served.server, served.receive_row, over),
         served.certainty,
+        _client_pids(trace, client, served.reply_row),
     )
+
+
+def _client_pids(trace: Trace, client: _Ints, reply_row: _Ints) -> _Ints:
+    """Return the processes of clients, -1 where they are not known; of unknown threads those that replies name."""
+    pid = np.where(client > 0, trace.threads.pid[client], -1).astype(np.int64)
+    named = np.flatnonzero((client == 0) & (reply_row >= 0))
+    pid[named] = comm_words(trace, reply_row[named])[1].view(np.int32)
+    return pid
 
 
 def _lengths(trace: Trace, start: _Ints, end: _Ints) -> _Ints:

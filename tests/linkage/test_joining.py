@@ -30,7 +30,7 @@ AXIS_RATE, SLOW_RATE = 1_000_000_000, 300_000_000
 ROWS = {"row", "end_row", "first_row", "call_row", "send_row", "receive_row", "reply_row", "blocked_row", "over_row",
         "done_row", "cause_row", "handler_row", "handler_exit_row", "pulse_row", "ready_row", "running_row",
         "received_row"}  # fmt: skip
-THREADS, PIDS, MOMENTS = {"thread", "client", "server"}, {"pid", "server_pid"}, {"start", "end"}
+THREADS, PIDS, MOMENTS = {"thread", "client", "server"}, {"pid", "server_pid", "client_pid"}, {"start", "end"}
 LENGTHS = {"queued_cycles", "service_cycles", "reply_cycles", "round_trip_cycles", "handler_entry_cycles",
            "handler_cycles", "delivery_cycles", "ready_cycles", "scheduling_cycles", "receipt_cycles",
            "total_cycles"}  # fmt: skip

@@ -316,4 +316,5 @@ class TestRepliesByNumber:
         known = found.reply_row >= 0
         assert (found.certainty[known] == Certainty.INFERRED).all()
         assert (found.client == -1).all()
+        assert (found.client_pid == np.where(known, 9, -1)).all(), "the reply names it"
         assert np.array_equal(np.sort(link_table(trace, LinkKind.REPLY).to_row), np.sort(found.reply_row[known]))

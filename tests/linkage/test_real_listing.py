@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 
+from satview.answers.transactions import TransactionFilter, transaction_table
 from satview.events.kernel_calls import call_numbers, never_block
 from satview.events.spec import Release
 from satview.formats.registry import open_trace
@@ -61,3 +63,28 @@ def test_durations_of_kernel_calls() -> None:
     found = list(zip(times[table.from_row].tolist(), table.cycles(times).tolist(), strict=True))
     assert len(found) > 500
     assert found == expected
+
+
+def test_clients_are_those_that_replies_name() -> None:
+    """No THREAD event shows who sends; between receipt and reply of a rcvid no other one has that number."""
+    expected: dict[int, int | str] = {}
+    sent: dict[tuple[int, int], int] = {}
+    is_open: dict[int, int] = {}
+    replying = None
+    for time, kind, name, ids in events():
+        if name == "SND_MESSAGE":
+            expected[time], sent[ids["rcvid"], ids["pid"]] = "unknown", time
+        if name == "REC_MESSAGE":
+            is_open[ids["rcvid"]] = sent[ids["rcvid"], ids["pid"]]
+        if kind == "KER_CALL":
+            replying = is_open.get(ids["rcvid"]) if name in ("MSG_REPLYV", "MSG_ERROR") else None
+        if kind == "COMM" and name in ("REPLY_MESSAGE", "MSG_ERROR") and replying is not None:
+            expected[replying], replying = ids["pid"], None
+    trace = open_trace(shared_path(LISTING))
+    table = transaction_table(trace)
+    pids = dict(zip(table["time_cycles"].tolist(), table["client_pid"].tolist(), strict=True))
+    assert {time: pid if pid > 0 else "unknown" for time, pid in pids.items()} == expected
+    assert list(expected.values()).count("unknown") == 1
+    names = Counter(table.text(row, "client") for row in range(len(table)))
+    assert (names["~ one_class"], names["~ ls"], names["unknown"]) == (4, 110, 1)
+    assert len(transaction_table(trace, TransactionFilter(client="one_class"))) == 4

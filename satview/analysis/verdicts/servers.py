@@ -16,7 +16,7 @@ from satview.linkage import messages
 from satview.linkage.blockers import SEND, blockers
 from satview.linkage.pulses import RECEIPT, SENDS
 from satview.linkage.rows import comm_words, rows_of_codes
-from satview.linkage.transactions import BLOCKED, client_states, services
+from satview.linkage.transactions import BLOCKED, client_states, served_messages
 from satview.linkage.wake_ups import last_sends
 from satview.store.losses import losses
 
@@ -88,7 +88,7 @@ def _passed_over(evidence: Evidence, limits: Limits) -> list[Verdict]:
 
 def _queues(evidence: Evidence, limits: Limits) -> list[Verdict]:
     trace = evidence.trace
-    sent = services(trace)
+    sent = served_messages(trace)
     window = limits.cycles("window_ms")
     least = int(window * limits.number("queued_percent") / 100)
     least_count = limits.number("least_count")
