@@ -28,15 +28,16 @@ from satview.linkage.interrupts import handlers
 from satview.linkage.latencies import Latencies, deliveries, latencies
 from satview.linkage.mutexes import entries_of
 from satview.linkage.rows import comm_words, rows_of_codes, rows_where, thread_rows
-from satview.linkage.states import following, state_positions, state_values
+from satview.linkage.states import state_positions, state_values
 from satview.linkage.table import NO_EVENT, OPEN
-from satview.linkage.transactions import Transactions, transactions
+from satview.linkage.transactions import transactions
 from satview.linkage.waits import Waits, waits
 from satview.linkage.whole import is_whole
 from satview.store.arguments import argument, argument_under, arguments
 from satview.store.losses import idle_threads, losses
 from satview.store.trace import Trace
 from satview.whatif.locks import with_unseen_locks
+from satview.whatif.priorities import SPORADIC, priorities_of, roundest, sporadic_of
 from satview.whatif.steps import (
     Await,
     AwaitInterrupt,
@@ -88,17 +89,10 @@ _INTERRUPT_ENTRIES: Final = tuple(wire.code(_CLASS.INT, event) for event in (1, 
 _DELIVERY: Final = wire.code(_CLASS.INT, 7)
 _RECEIPT: Final = wire.code(_CLASS.COMM, 2)
 _ANSWERS: Final = (wire.code(_CLASS.COMM, 10), wire.code(_CLASS.COMM, 11))
-SPORADIC: Final = 4
 BEAT_NS: Final = 1_000_000  # of the time slices of 8.0, which has no clock interrupt
 _RECEIPTS_NS, _RECEIPT_GAP_NS = 1_500_000, 50_000  # before the begin, and at most between the threads of one pool
 _LONG_NS: Final = 10_000  # between two events of a CPU: longer than the kernel needs
-_SLICE_NS: Final = 3_500_000  # of round robin, less half a tick
-_SPREAD_LEVELS: Final = 200  # of priorities in an order of all threads
-_MOST_LEVELS: Final = 40  # of priorities that follow from who preempts whom
 _LEAST_TICK_NS, _MOST_TICK_NS = 10_000, 1_000_000_000  # that a clock interrupt may have
-_LEAST_FALLS: Final = 2
-_MOST_RUNS: Final = 12  # before a rise
-_NEAR_NS: Final = 100_000  # lengths that are taken to be the same
 _IPIS: Final = tuple(wire.code(_CLASS.SYSTEM, event) for event in (16, 528))
 _SEND: Final = STATE_BY_NAME["SEND"].value
 _REPLY: Final = STATE_BY_NAME["REPLY"].value
@@ -286,120 +280,6 @@ class _Builder:
         inside[inside] = keys[position[inside]] < ends[inside]
         return np.where(inside, position, -1)
 
-    # Priorities.
-
-    def _priorities(self, count: int) -> tuple[list[int], list[int], list[tuple[int, ...]]]:
-        """Return priority and policy of every thread: those that it has most often while it is blocked.
-
-        Returns:
-            These, and what `ThreadProgram.other_priorities` has.
-        """
-        rows, value = self.trace.states.event, state_values(self.trace)
-        thread = np.repeat(np.arange(count), np.diff(self.trace.states.start))
-        (priority, known), (policy, has_policy) = arguments(self.trace, rows, "priority", "policy")
-        if not known.any():
-            self.notes[
-                "Fast events have no priorities: their order follows from who preempted whom, as far as that shows."
-            ] = 1
-            return self._inferred_priorities(count)
-        calm = known & ~np.isin(value, (RUNNING, READY, _MUTEX))
-        out, policies = [10] * count, [2] * count
-        for mask in (known, calm):  # blocked states count more than others
-            with_priority = np.flatnonzero(mask & (priority > 0) & (priority < 1 << 8))
-            pairs, size = np.unique(thread[with_priority] << 8 | priority[with_priority], return_counts=True)
-            for pair, _ in sorted(zip(pairs.tolist(), size.tolist(), strict=True), key=lambda entry: entry[1]):
-                out[pair >> 8] = pair & 0xFF
-        with_priority = np.flatnonzero(has_policy & (policy > 0))
-        for number, which in zip(thread[with_priority].tolist(), policy[with_priority].tolist(), strict=True):
-            policies[number] = which
-        return out, policies, [()] * count
-
-    def _sporadic(self, row: int, program: ThreadProgram, tick_ns: int) -> tuple[int, int, int] | None:
-        """Return low priority, budget and replenishment period of a thread, as its states show them; None if not.
-
-        The budget is looked at on ticks, so that the usual run at the high priority is up to one longer. The priority
-        rises a period after one of the runs before: the length that most rises have in common.
-        """
-        rows = self.trace.states.of(row)
-        priority, known = argument(self.trace, rows, "priority")
-        value = state_values(self.trace)[int(self.trace.states.start[row]) :][: len(rows)]
-        time = self.events.time_cycles[rows]
-        is_busy = known & np.isin(value, (RUNNING, READY))
-        if not is_busy.any() or not 0 < priority[is_busy].min() < priority[is_busy].max() < 1 << 8:
-            return None
-        high, low = int(priority[is_busy].max()), int(priority[is_busy].min())
-        program.priority = high
-        runs = (value == RUNNING) & (priority == high)
-        used = np.concatenate(([0], np.cumsum(np.where(runs[:-1], np.diff(time), 0))))
-        falls = np.flatnonzero((priority[1:] == low) & (priority[:-1] == high)) + 1
-        rises = np.flatnonzero((priority[1:] == high) & (priority[:-1] == low)) + 1
-        begins = np.flatnonzero(runs)
-        if len(falls) < _LEAST_FALLS or not len(rises) or not len(begins):
-            return None
-        usual = int(np.median(np.diff(used[falls], prepend=0)))
-        budget_ns = _roundest(max(1, self.ns(usual) - (tick_ns or 1_000_000)), self.ns(usual))
-        before = np.maximum(np.searchsorted(begins, rises)[:, None] - np.arange(1, _MOST_RUNS), 0)
-        lengths = (time[rises][:, None] - time[begins[before]]).reshape(-1)
-        lengths = lengths[lengths > usual]
-        if not len(lengths):
-            return None
-        near = self.trace.clock.cycles_of(_NEAR_NS)
-        common = lengths[np.argmax([np.count_nonzero(abs(lengths - length) < near) for length in lengths.tolist()])]
-        period_ns = self.ns(int(np.median(lengths[abs(lengths - common) < near])))
-        return low, budget_ns, _roundest(max(budget_ns, period_ns - _NEAR_NS), period_ns + _NEAR_NS)
-
-    def _inferred_priorities(self, count: int) -> tuple[list[int], list[int], list[tuple[int, ...]]]:
-        """Return an order of priorities, policies, and priorities in two other orders.
-
-        Who takes a CPU from another before its slice is over is above it; so is who sends later and is served first.
-        What a server does is as urgent as its clients: nothing follows for itself. A thread that runs longer
-        than a slice and never loses the CPU then has no slices.
-        """
-        events, index, value = self.events, self.trace.states.event, state_values(self.trace)
-        ends = following(self.trace)
-        is_run = (value == RUNNING) & (ends < OPEN)
-        begin, end = index[is_run], ends[is_run]
-        is_lost = np.zeros(len(events), np.bool_)  # READY of threads that ran
-        is_lost[end] = True
-        length = np.zeros(len(events), np.int64)
-        length[end] = events.time_cycles[end] - events.time_cycles[begin]
-        state = np.zeros(len(events), np.uint8)
-        state[index] = value
-        rows = np.sort(index[np.isin(value, (RUNNING, READY))])
-        order = rows[np.argsort(events.cpu[rows], kind="stable")]
-        ready, runs = order[:-1], order[1:]
-        taken = is_lost[ready] & (state[ready] == READY) & (state[runs] == RUNNING)
-        taken &= events.cpu[ready] == events.cpu[runs]
-        winner, loser = events.thread[runs[taken]].astype(np.int64), events.thread[ready[taken]].astype(np.int64)
-        slice_cycles = self.trace.clock.cycles_of(_SLICE_NS)
-        is_slice = length[ready[taken]] > slice_cycles
-        messages = transactions(self.trace)
-        servers = np.unique(messages.server)
-        is_sure = ~is_slice & ~np.isin(winner, servers) & ~np.isin(loser, (*servers, *idle_threads(self.trace)))
-        high, low = self._served_first(messages)
-        pairs, size = np.unique(np.concatenate((winner[is_sure] << 32 | loser[is_sure], high << 32 | low)),
-                                return_counts=True)  # fmt: skip
-        wins = dict(zip(pairs.tolist(), size.tolist(), strict=True))
-        above = [(pair >> 32, pair & _LOW) for pair, times in wins.items()
-                 if times > 2 * wins.get((pair & _LOW) << 32 | pair >> 32, 0)]  # fmt: skip
-        level = _levels(count, above)
-        longest = np.zeros(count, np.int64)
-        np.maximum.at(longest, events.thread[end], length[end])
-        sliced = np.isin(np.arange(count), loser[is_slice])
-        policies = np.where((longest > 2 * slice_cycles) & ~sliced, 1, 2).tolist()
-        return level, policies, other_orders(count, above)
-
-    @staticmethod
-    def _served_first(messages: Transactions) -> tuple[_Ints, _Ints]:
-        """Return clients whose messages were received before some that had been sent earlier, and who sent those."""
-        received = np.flatnonzero((messages.receive_row >= 0) & (messages.client > 0))
-        received = received[np.lexsort((messages.receive_row[received], messages.server_pid[received]))]
-        one, other = received[:-1], received[1:]
-        is_later = (messages.server_pid[one] == messages.server_pid[other]) & (
-            messages.send_row[one] > messages.send_row[other]
-        )
-        return messages.client[one[is_later]], messages.client[other[is_later]]
-
     # Synchronisation objects.
 
     def thing(self, kind: int, address: int) -> int:
@@ -496,7 +376,7 @@ class _Builder:
         for number in np.unique(thread[is_over]).tolist():
             own = np.flatnonzero(is_over & (thread == number))
             least, most = int(low[own].max()), int(high[own].min())
-            said[own] = _roundest(least, most) if least <= most else (low[own] + high[own]) // 2
+            said[own] = roundest(least, most) if least <= most else (low[own] + high[own]) // 2
         for unknown in np.flatnonzero(~is_over & (said < 0)).tolist():  # the trace ends before it does
             others = said[(thread == thread[unknown]) & (said >= 0)]
             gone = self.ns(int(time[-1] - time[every_wait.row[wait_at[unknown]]]))
@@ -581,7 +461,11 @@ class _Builder:
     def _threads(self, tick_ns: int) -> dict[int, ThreadProgram]:
         trace, states = self.trace, self.trace.states
         count = len(trace.threads)
-        priorities, policies, others = self._priorities(count)
+        priorities = priorities_of(trace)
+        if priorities.are_inferred:
+            self.notes[
+                "Fast events have no priorities: their order follows from who preempted whom, as far as that shows."
+            ] = 1
         idle = set(np.flatnonzero(idle_threads(trace)).tolist())
         events_time = self.events.time_cycles
         out: dict[int, ThreadProgram] = {}
@@ -596,14 +480,14 @@ class _Builder:
                 self.notes["Threads that are created within the trace are there from the begin, and wait for it."] += 1
             process = int(trace.threads.process[row])
             program = ThreadProgram(row, pid, tid, trace.processes.names[process] or f"process-{pid}",
-                                    trace.threads.names[row], trace.thread_name(row), priorities[row], policies[row],
-                                    other_priorities=others[row])  # fmt: skip
+                                    trace.threads.names[row], trace.thread_name(row), priorities.own[row],
+                                    priorities.policies[row], other_priorities=priorities.others[row])  # fmt: skip
             known = np.flatnonzero(partition[begin:stop] >= 0) + begin
             if len(known):  # a server runs in its clients' partitions: its own is the usual one
                 usual = int(np.bincount(partition[known]).argmax())
                 program.partition, program.is_critical = usual, bool(np.median(is_critical[known]) > 0)
             if program.policy == SPORADIC:
-                program.sporadic = self._sporadic(row, program, tick_ns)
+                program.priority, program.sporadic = sporadic_of(trace, row, program.priority, tick_ns)
             program.ends = int(state_values(trace)[stop - 1]) == DEAD
             program.cpu = self._first_cpu(begin, stop)
             out[row] = program
@@ -1106,37 +990,6 @@ class _Items:
         return Wait(STATE_BY_VALUE[int(every_wait.value[wait])].name, self.builder.ns(length))
 
 
-def other_orders(count: int, above: list[tuple[int, int]]) -> list[tuple[int, ...]]:
-    """Return for each thread its priority in two orders in which the first of each pair is above the second one.
-
-    In one all threads are as little urgent as that allows, in the other as urgent; of those that nothing tells apart
-    the one that is above the other is below it there.
-    """
-    level, top = _levels(count, above), [-height for height in _levels(count, [(low, high) for high, low in above])]
-    return list(zip(_spread(level, range(count)), _spread(top, range(count, 0, -1)), strict=True))
-
-
-def _levels(count: int, above: list[tuple[int, int]]) -> list[int]:
-    """Return the lowest levels, from 10 on, at which the first thread of each pair is above the second one."""
-    level = [10] * count
-    for _ in range(_MOST_LEVELS):
-        lower = [(high, low) for high, low in above if level[high] <= level[low] < 10 + _MOST_LEVELS]
-        for high, low in lower:
-            level[high] = level[low] + 1
-        if not lower:
-            break
-    return level
-
-
-def _spread(level: list[int], tie: range) -> list[int]:
-    """Return priorities in the order of levels, of one level in that of another key; no two are equal if they fit."""
-    order = sorted(range(len(level)), key=lambda row: (level[row], tie[row]))
-    out = [0] * len(level)
-    for rank, row in enumerate(order):
-        out[row] = 10 + rank * _SPREAD_LEVELS // max(len(order), _SPREAD_LEVELS)
-    return out
-
-
 def _cycle(program: ThreadProgram, is_busy: bool) -> tuple[int, int]:
     """Return the steps that a thread repeats once it has done all: from one of its waits to the last of that kind.
 
@@ -1163,17 +1016,6 @@ def _cycle(program: ThreadProgram, is_busy: bool) -> tuple[int, int]:
 def _given_up(lock: int, woken_state: int) -> Unlock:
     """Return how a reader/writer lock is given up: who waits to read waits for a writer, who is to write for either."""
     return Unlock(lock, True if woken_state == _READ else None)
-
-
-def _roundest(least: int, most: int) -> int:
-    """Return the number with the most zeros at its end that is between two others."""
-    unit = 10 ** len(str(most))
-    while unit > 1:
-        number = -(-least // unit) * unit
-        if number <= most:
-            return int(number)
-        unit //= 10
-    return most
 
 
 def _under_way(cpus: _Ints, rows: _Ints, exits: _Ints, at_cpu: _Ints, at_row: _Ints) -> _Ints:

@@ -16,7 +16,7 @@ from satview.formats.registry import open_trace
 from satview.whatif.changes import parse_changes
 from satview.whatif.fit import _quantile
 from satview.whatif.prediction import Prediction, basis_of, predict
-from satview.whatif.program import other_orders
+from satview.whatif.priorities import other_orders
 from satview.whatif.steps import Await
 from tests.helpers.changed import RealChange, changed
 from tests.helpers.commands import satview
