@@ -321,9 +321,11 @@ def _outcome_text(prediction: dict[str, Any]) -> str:
     lines += [
         f"{row['activity']}: median {format_duration(row['median_ns'])}, replayed "
         f"{format_duration(row['replayed_median_ns'])}, predicted {format_duration(row['predicted_median_ns'])} "
-        f"({row['median_change']:+.1f} %{_doubt(row)}), fit {row['fit']}"
+        f"({'? ' if _is_open(row) else ''}{row['median_change']:+.1f} %), fit {row['fit']}"
         for row in known[:_MOST_ACTIVITIES]
     ]
+    if any(map(_is_open, known[:_MOST_ACTIVITIES])):
+        lines.append("?: it may be the other way, by chance or by what the trace leaves open")
     left = len(prediction["activities"]) - len(known[:_MOST_ACTIVITIES])
     if left:
         lines.append(f"Not listed, as they change less or cannot be compared: {left}; satview whatif has all")
@@ -331,6 +333,6 @@ def _outcome_text(prediction: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def _doubt(row: dict[str, Any]) -> str:
-    """Return what is to be said behind a change that rests on something open."""
-    return "; it may be the other way" if "median_change" in row.get("known", ()) else ""
+def _is_open(row: dict[str, Any]) -> bool:
+    """Return whether the change of an activity's median rests on something open."""
+    return "median_change" in row.get("known", ())
