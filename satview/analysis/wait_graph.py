@@ -182,6 +182,7 @@ class WaitGraph:
         self._last_states = _last_states(trace)
         self._receivers = _receivers(self.blockers, trace)
         self._repliers = _repliers(trace)
+        self._gives: dict[int, tuple[NDArray[np.uint32], NDArray[np.int64]]] = {}  # by state
         self.open_waits: dict[int, OpenWait] = {}
         waiting = self.blockers.waits
         self._open_rows = np.flatnonzero(waiting.end_row == OPEN)
@@ -305,21 +306,29 @@ class WaitGraph:
         waiting, trace = self.blockers.waits, self.trace
         state, process, own = int(waiting.value[wait]), trace.threads.process, int(waiting.thread[wait])
         is_named = bool(waiting.has_object[wait])
-        is_same = (waiting.value == state) & (waiting.end_row != OPEN)
+        same = np.flatnonzero(waiting.value == state)  # what is left of all waits gets less with each question
+        same = same[waiting.end_row[same] != OPEN]
         if is_named:
-            is_same &= waiting.has_object & (waiting.object == waiting.object[wait])
-            is_same &= process[waiting.thread] == process[own]
+            same = same[waiting.has_object[same] & (waiting.object[same] == waiting.object[wait])]
+            same = same[process[waiting.thread[same]] == process[own]]
         else:
-            is_same &= waiting.thread == own
+            same = same[waiting.thread[same] == own]
         table = wake_ups(trace)
-        link = table.ended_by(waiting.end_row[is_same])
+        link = table.ended_by(waiting.end_row[same])
         threads = {*trace.events.thread[table.from_row[link[link >= 0]]].tolist()}
         if state in _GIVERS and is_named:
-            entries = entries_of(trace, *_GIVERS[state])
-            entries = entries[process[trace.events.thread[entries]] == process[own]]
-            address, known = argument(trace, entries, "sync_p")
-            threads |= {*trace.events.thread[entries[known & (address == waiting.object[wait])]].tolist()}
+            entries, address = self._given(state)
+            givers = trace.events.thread[entries[address == waiting.object[wait]]]
+            threads |= {*givers[process[givers] == process[own]].tolist()}
         return frozenset(threads) - {0}
+
+    def _given(self, state: int) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
+        """Return the calls that give objects for which threads wait in a state, and their addresses."""
+        if state not in self._gives:
+            entries = entries_of(self.trace, *_GIVERS[state])
+            address, known = argument(self.trace, entries, "sync_p")
+            self._gives[state] = entries[known], address[known]
+        return self._gives[state]
 
     def ended_meanwhile(self, wait: int) -> tuple[int, ...]:
         """Return the threads of the same process that ended during a wait; empty unless no other one is left."""
