@@ -182,7 +182,7 @@ class WaitGraph:
         self._last_states = _last_states(trace)
         self._receivers = _receivers(self.blockers, trace)
         self._repliers = _repliers(trace)
-        self._gives: dict[int, tuple[NDArray[np.uint32], NDArray[np.int64]]] = {}  # by state
+        self._gives: dict[tuple[int, int], tuple[NDArray[np.uint32], NDArray[np.int64]]] = {}  # by state and process
         self.open_waits: dict[int, OpenWait] = {}
         waiting = self.blockers.waits
         self._open_rows = np.flatnonzero(waiting.end_row == OPEN)
@@ -317,18 +317,18 @@ class WaitGraph:
         link = table.ended_by(waiting.end_row[same])
         threads = {*trace.events.thread[table.from_row[link[link >= 0]]].tolist()}
         if state in _GIVERS and is_named:
-            entries, address = self._given(state)
-            givers = trace.events.thread[entries[address == waiting.object[wait]]]
-            threads |= {*givers[process[givers] == process[own]].tolist()}
+            entries, address = self._given(state, int(process[own]))
+            threads |= {*trace.events.thread[entries[address == waiting.object[wait]]].tolist()}
         return frozenset(threads) - {0}
 
-    def _given(self, state: int) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
-        """Return the calls that give objects for which threads wait in a state, and their addresses."""
-        if state not in self._gives:
-            entries = entries_of(self.trace, *_GIVERS[state])
-            address, known = argument(self.trace, entries, "sync_p")
-            self._gives[state] = entries[known], address[known]
-        return self._gives[state]
+    def _given(self, state: int, process: int) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
+        """Return the calls of a process that give objects for which threads wait in a state, and their addresses."""
+        if (state, process) not in self._gives:
+            trace, entries = self.trace, entries_of(self.trace, *_GIVERS[state])
+            entries = entries[trace.threads.process[trace.events.thread[entries]] == process]
+            address, known = argument(trace, entries, "sync_p")
+            self._gives[state, process] = entries[known], address[known]
+        return self._gives[state, process]
 
     def ended_meanwhile(self, wait: int) -> tuple[int, ...]:
         """Return the threads of the same process that ended during a wait; empty unless no other one is left."""
