@@ -20,13 +20,12 @@ from satview.base.time_text import format_duration
 from satview.events import wire
 from satview.events.states import ABSENT, DEAD, INTERRUPT, READY, RUNNING, STATE_BY_NAME, STATE_BY_VALUE, UNKNOWN
 from satview.filters.derived_columns import TraceDerivedColumns
-from satview.linkage.actors import TIMER, interrupt_numbers, interrupt_rows
+from satview.linkage.actors import TIMER, numbers_of_interrupts
 from satview.linkage.blockers import REPLY, RWLOCKS, SEND, blockers
 from satview.linkage.interrupts import nesting
 from satview.linkage.latencies import deliveries
 from satview.linkage.messages import messages
 from satview.linkage.mutexes import MUTEX, entries_of
-from satview.linkage.rows import positions
 from satview.linkage.table import NO_EVENT, OPEN
 from satview.linkage.wake_ups import last_sends, wake_ups
 from satview.store.arguments import arguments
@@ -318,8 +317,7 @@ def _innermost(trace: Trace, rows: NDArray[np.uint32], step: NDArray[np.int8], d
     """Return the number of the interrupt that a CPU is in after each entry and exit."""
     out = np.zeros(len(rows), np.int64)
     number, level_of = np.zeros(len(rows), np.int64), np.minimum(depth, _DEEPEST)
-    entries = rows[step > 0].astype(np.uint32)
-    number[step > 0] = interrupt_numbers(trace)[positions(interrupt_rows(trace), entries)]
+    number[step > 0] = numbers_of_interrupts(trace, rows[step > 0])
     for level in range(1, int(level_of.max(initial=0)) + 1):
         is_in = level_of == level
         entry = np.maximum.accumulate(np.where(is_in & (step > 0), np.arange(len(rows)), 0))

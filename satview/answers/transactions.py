@@ -259,9 +259,8 @@ def _client_name(trace: Trace, links: Transactions, position: int) -> str:
 
 
 def _how_clients_are_known(links: Transactions) -> NDArray[np.uint8]:
-    """Return `Known` of clients: that of the reply where that names them."""
-    is_named = (links.client < 0) & (links.client_pid > 0)
-    return np.where(is_named, known_by_certainty(links.certainty), Known.EXACT).astype(np.uint8)
+    """Return `Known` of clients: inferred where a reply names them, as it is found without their thread."""
+    return np.where((links.client < 0) & (links.client_pid > 0), Known.INFERRED, Known.EXACT).astype(np.uint8)
 
 
 def _server_name(trace: Trace, links: Transactions, position: int) -> str:

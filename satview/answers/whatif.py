@@ -46,8 +46,8 @@ class Compared:
     counts: tuple[int, int, int]
     medians_ns: tuple[int, int, int]
     p99s_ns: tuple[int, int, int]
-    median_ranges_ns: tuple[tuple[int, int], ...] = ()
-    p99_ranges_ns: tuple[tuple[int, int], ...] = ()
+    median_ranges_ns: tuple[tuple[int, int], ...]
+    p99_ranges_ns: tuple[tuple[int, int], ...]
 
     @property
     def errors(self) -> tuple[float, float]:
@@ -90,7 +90,8 @@ _COLUMNS: Final = (
     Column("fit", Kind.TEXT, f"`good`: both errors are at most {GOOD:.0%}; `poor`: one is above {POOR:.0%}; `fair`",
            "Fit"),
 )  # fmt: skip
-_OPEN: Final = {Known.GUESS: "it may be the other way, by chance or by what the trace leaves open"}
+OPEN: Final = "it may be the other way, by chance or by what the trace leaves open"
+_REASONS: Final = {Known.GUESS: OPEN}
 FIT: Final = Question(
     "whatif_fit",
     "Unchanged replay",
@@ -108,12 +109,12 @@ PREDICTION: Final = Question(
         *_COLUMNS[:4],
         Column("predicted_count", Kind.COUNT, "how often it would have been done", "Predicted count"),
         Column("predicted_median", Kind.DURATION, "with the changes", "Predicted", is_nullable=True),
-        Column("median_change", Kind.FIGURE, "predicted against replayed, in percent", "Change %", reasons=_OPEN),
+        Column("median_change", Kind.FIGURE, "predicted against replayed, in percent", "Change %", reasons=_REASONS),
         _COLUMNS[4],
         *_COLUMNS[5:7],
         Column("predicted_p99", Kind.DURATION, "with the changes", "Predicted 99 %", is_nullable=True),
         Column(
-            "p99_change", Kind.FIGURE, "predicted against replayed in 99 %, in percent", "Change 99 %", reasons=_OPEN
+            "p99_change", Kind.FIGURE, "predicted against replayed in 99 %, in percent", "Change 99 %", reasons=_REASONS
         ),
         *_COLUMNS[7:],
     ),

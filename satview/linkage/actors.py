@@ -54,6 +54,11 @@ def interrupt_numbers(trace: Trace) -> NDArray[np.uint32]:
     return trace.cached("links.interrupt_numbers", lambda trace: trace.payloads.column(interrupt_rows(trace), 0))
 
 
+def numbers_of_interrupts(trace: Trace, rows: NDArray[np.uint32]) -> NDArray[np.uint32]:
+    """Return which interrupt each of some of `interrupt_rows` is, uint32 (n,): without another reading of the file."""
+    return interrupt_numbers(trace)[positions(interrupt_rows(trace), rows)]
+
+
 def last_of_usual(
     trace: Trace, rows: NDArray[np.uint32], group: NDArray[np.int64], since: NDArray[np.uint32],
 ) -> tuple[NDArray[np.uint32], NDArray[np.bool_]]:  # fmt: skip

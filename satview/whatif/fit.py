@@ -161,14 +161,14 @@ def figures(
         response = instances.response_cycles[is_done & (instances.activity == number)]
         if len(response):
             ordered_ns = trace.clock.durations_ns(np.sort(response))
-            (median, *median_range), (p99, *p99_range) = (_quantile(ordered_ns, share) for share in (0.5, 0.99))
+            median, p99 = _quantile(ordered_ns, 0.5), _quantile(ordered_ns, 0.99)  # each with its range
             activity, mean_ns = learned.activities[number], response.mean() * 1e9 / trace.clock.cycles_per_s
             deadline_ns = trace.clock.duration_ns(activity.deadline_cycles) if activity.deadline_cycles > 0 else -1
             deadline_ns = deadline_ns if bounds_ns is None else bounds_ns.get(key, -1)
             is_late = response > trace.clock.cycles_of(max(deadline_ns, 0))
             misses = int(np.count_nonzero(is_late)) if deadline_ns > 0 else 0
-            out[key] = Figures(activity.name, len(response), median, p99, (median_range[0], median_range[1]),
-                               (p99_range[0], p99_range[1]), float(mean_ns), int(ordered_ns[-1]), deadline_ns, misses,
+            out[key] = Figures(activity.name, len(response), median[0], p99[0], median[1:], p99[1:],
+                               float(mean_ns), int(ordered_ns[-1]), deadline_ns, misses,
                                bool(own[activity.thread]))  # fmt: skip
     return out
 

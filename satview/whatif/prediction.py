@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -113,9 +112,9 @@ def _doubts(programs: Programs) -> Iterator[Programs]:
     waited at one has to wait after a change too: there waits last as they did.
     """
     for which in range(max((len(thread.other_priorities) for thread in programs.threads), default=0)):
-        other = copy.copy(programs)
-        other.threads = [replace(thread, priority=thread.other_priorities[which]) for thread in programs.threads]
-        yield other
+        yield replace(programs, threads=[
+            replace(thread, priority=thread.other_priorities[which]) for thread in programs.threads
+        ])  # fmt: skip
     condvars = {number for number, thing in enumerate(programs.things) if thing.kind == "CONDVAR"}
 
     def as_recorded(steps: list[Step]) -> list[Step]:
@@ -123,14 +122,13 @@ def _doubts(programs: Programs) -> Iterator[Programs]:
                 for step in steps]  # fmt: skip
 
     if programs.trace.release is not Release.QNX_8 and condvars:
-        other = copy.copy(programs)
-        other.threads = [replace(thread, steps=as_recorded(thread.steps)) for thread in programs.threads]
-        other.messages = [
-            replace(message, steps=as_recorded(message.steps)) if message.steps else message
-            for message in programs.messages
-        ]
-        other.streams = [replace(stream, works=[*map(as_recorded, stream.works)]) for stream in programs.streams]
-        yield other
+        yield replace(
+            programs,
+            threads=[replace(thread, steps=as_recorded(thread.steps)) for thread in programs.threads],
+            messages=[replace(message, steps=as_recorded(message.steps)) if message.steps else message
+                      for message in programs.messages],
+            streams=[replace(stream, works=[*map(as_recorded, stream.works)]) for stream in programs.streams],
+        )  # fmt: skip
 
 
 def _times(replayed: Replay) -> tuple[Trace, int]:
@@ -148,26 +146,27 @@ def _compared(
 ) -> tuple[Compared, ...]:
     out = []
     for key, fit_of_activity in fit.activities.items():
-        each = fit_of_activity.recorded, fit_of_activity.replayed, predicted.get(key)
-        count, replayed_count, predicted_count = (one.count if one else 0 for one in each)
-        median, replayed_median, predicted_median = (one.median_ns if one else -1 for one in each)
-        p99, replayed_p99, predicted_p99 = (one.p99_ns if one else -1 for one in each)
-        in_doubt = [each[2], *(other.get(key) for other in others)]
-        known = [one for one in in_doubt if one is not None]
-        is_always = len(known) == len(in_doubt)
-        recorded = [one for one in each[:2] if one is not None]
-        medians, p99s = (
-            (*(getattr(one, name) for one in recorded), _all_of([getattr(one, name) for one in known], is_always))
+        runs = fit_of_activity.recorded, fit_of_activity.replayed, predicted.get(key)
+        count, replayed_count, predicted_count = (one.count if one else 0 for one in runs)
+        median, replayed_median, predicted_median = (one.median_ns if one else -1 for one in runs)
+        p99, replayed_p99, predicted_p99 = (one.p99_ns if one else -1 for one in runs)
+        in_doubt = [predicted.get(key), *(other.get(key) for other in others)]
+        median_ranges, p99_ranges = (
+            (*(getattr(one, name) for one in runs[:2] if one), _whole_range(in_doubt, name))
             for name in ("median_range_ns", "p99_range_ns")
         )
         out.append(Compared(fit_of_activity.recorded.name, (count, replayed_count, predicted_count),
                             (median, replayed_median, predicted_median), (p99, replayed_p99, predicted_p99),
-                            medians, p99s))  # fmt: skip
+                            median_ranges, p99_ranges))  # fmt: skip
     return tuple(out)
 
 
-def _all_of(ranges_ns: Sequence[tuple[int, int]], is_always: bool) -> tuple[int, int]:
-    """Return the range that others have together; everything where it does not come always."""
-    if not is_always:
-        return 0, _NEVER_NS
+def _whole_range(in_doubt: Sequence[Figures | None], name: str) -> tuple[int, int]:
+    """Return what the ranges of several predictions cover together; everything where an activity does not always come.
+
+    Args:
+        in_doubt: Each of an activity; None = it does not come.
+        name: Of the attribute.
+    """
+    ranges_ns = [(0, _NEVER_NS) if one is None else getattr(one, name) for one in in_doubt]
     return min(low for low, _ in ranges_ns), max(high for _, high in ranges_ns)

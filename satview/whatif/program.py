@@ -792,6 +792,8 @@ class _Items:
         """Return how a thread comes to the wait in which it is as the trace begins."""
         builder, every_wait, wait = self.builder, self.builder.waits, int(self.wait[call])
         value, row = int(every_wait.value[wait]), int(every_wait.row[wait])
+        end = int(every_wait.end_row[wait])
+        after_ns = builder.after_begin_ns(end) if end < OPEN else _FOR_EVER_NS
         if program.row in self.asks_before:
             if value != _REPLY:  # who waits for a reply has sent long before
                 yield "begin", Begin()
@@ -804,14 +806,10 @@ class _Items:
         elif value == _BARRIER and (barrier := builder.barrier(program.row)) >= 0:
             yield "wait", Meet(barrier)
         elif row in self.ended and value in (_SEM, _CONDVAR):
-            end = int(every_wait.end_row[wait])
-            yield "wait", Await(builder.thing(value, self.ended[row][1]),
-                                builder.after_begin_ns(end) if end < OPEN else _FOR_EVER_NS)  # fmt: skip
+            yield "wait", Await(builder.thing(value, self.ended[row][1]), after_ns)
         elif value == _INTR:
             yield "wait", AwaitInterrupt()
         else:
-            end = int(every_wait.end_row[wait])
-            after_ns = builder.after_begin_ns(end) if end < OPEN else _FOR_EVER_NS
             yield "wait", Begin(after_ns, STATE_BY_VALUE[value].name, value == _SLEEP)
 
     def _first_of_threads(self) -> dict[int, int]:

@@ -15,7 +15,7 @@ from satview.base.time_text import format_duration, format_moment
 from satview.core import links, statistics
 from satview.events.states import READY, RUNNING
 from satview.filters.derived_columns import TraceDerivedColumns
-from satview.linkage.actors import interrupt_numbers, interrupt_rows
+from satview.linkage.actors import interrupt_rows, numbers_of_interrupts
 from satview.linkage.calls import ends_of_interrupts
 from satview.linkage.table import NO_EVENT, Certainty, Rows
 from satview.linkage.waits import Waits
@@ -305,15 +305,15 @@ class Evidence:
         """The interrupts that are within no other: CPU, rows of entry and exit, number; by CPU, then by row."""
         trace, rows = self.trace, interrupt_rows(self.trace)
         exits = ends_of_interrupts(trace, rows)
-        known = np.flatnonzero(exits != NO_EVENT)
-        known = known[np.argsort(trace.events.cpu[rows[known]], kind="stable")]
-        rows, exits = rows[known].astype(np.int64), exits[known].astype(np.int64)
+        rows, exits = rows[exits != NO_EVENT].astype(np.int64), exits[exits != NO_EVENT].astype(np.int64)
+        order = np.argsort(trace.events.cpu[rows], kind="stable")
+        rows, exits = rows[order], exits[order]
         cpu = trace.events.cpu[rows].astype(np.int64)
         # Behind the last one that ended before; every CPU has row numbers of its own.
         offset = cpu * len(self.times)
         latest = np.maximum.accumulate(offset + exits)
         is_outer = np.append(True, (offset + rows)[1:] > latest[:-1])[: len(rows)]
-        number = interrupt_numbers(trace)[known[is_outer]].astype(np.int64)
+        number = numbers_of_interrupts(trace, rows[is_outer]).astype(np.int64)
         return cpu[is_outer], rows[is_outer], exits[is_outer], number
 
     def again(self, occurrences: Sequence[tuple[int, int, int]], start: int) -> str:

@@ -26,6 +26,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from satview.answers.whatif import OPEN
 from satview.base.child import run_satview
 from satview.base.errors import SatviewError, UsageError
 from satview.base.new_file import NewFile
@@ -325,7 +326,7 @@ def _outcome_text(prediction: dict[str, Any]) -> str:
         for row in known[:_MOST_ACTIVITIES]
     ]
     if any(map(_is_open, known[:_MOST_ACTIVITIES])):
-        lines.append("?: it may be the other way, by chance or by what the trace leaves open")
+        lines.append(f"?: {OPEN}")
     left = len(prediction["activities"]) - len(known[:_MOST_ACTIVITIES])
     if left:
         lines.append(f"Not listed, as they change less or cannot be compared: {left}; satview whatif has all")

@@ -340,12 +340,12 @@ class Consensus:
         claims = _with_crossings_joined(claims)
         start = claims.cpu[claims.kind == TIME][:1].tolist()
         by_cpu = np.argsort(claims.cpu.astype(np.uint16), kind="stable")
-        clocks = (
-            _Clock.of(claims, by_cpu[end - count : end], standing.get(cpu, 0), surroundings, ends.get(cpu))
-            for cpu, (count, end) in enumerate(zip(*_counted(claims.cpu), strict=True))
-            if count
-        )
-        self.clocks = {clock.cpu: clock for clock in clocks}
+        of_cpus = np.split(by_cpu, np.cumsum(np.bincount(claims.cpu))[:-1])
+        self.clocks = {
+            cpu: _Clock.of(claims, own, standing.get(cpu, 0), surroundings, ends.get(cpu))
+            for cpu, own in enumerate(of_cpus)
+            if len(own)
+        }
         self._start = start[0] if start else -1
         self._place()
 
@@ -627,12 +627,6 @@ def _reach(clocks: list[_Clock]) -> tuple[int, int]:
     """Return the earliest and the latest corrected time of several CPUs that have TIME events."""
     times = [clock.times() for clock in clocks]
     return min(one.earliest for one in times), max(one.latest for one in times)
-
-
-def _counted(cpu: NDArray[np.int64]) -> tuple[list[int], list[int]]:
-    """Return how many claims are about each CPU from 0 on, and how many about it and those before it."""
-    counts = np.bincount(cpu)
-    return counts.tolist(), np.cumsum(counts).tolist()
 
 
 def _with_crossings_joined(claims: Claims) -> Claims:
