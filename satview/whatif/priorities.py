@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import dataclass
+from heapq import heapify, heappop, heappush
 from typing import Final
 
 import numpy as np
@@ -154,13 +156,46 @@ def _served_first(messages: Transactions) -> tuple[_Ints, _Ints]:
 
 
 def other_orders(count: int, above: list[tuple[int, int]]) -> list[tuple[int, ...]]:
-    """Return for each thread its priority in two orders in which the first of each pair is above the second one.
+    """Return for each thread its priority in orders in which the first of each pair is above the second one.
 
-    In one all threads are as little urgent as that allows, in the other as urgent; of those that nothing tells apart
-    the one that is above the other is below it there.
+    In one all threads are as little urgent as that allows. In another, of any two that the pairs do not tell apart, the
+    one that is above the other is below it, as far as the rest allows. In the last one all are as urgent as they can be.
     """
-    level, top = _levels(count, above), [-height for height in _levels(count, [(low, high) for high, low in above])]
-    return list(zip(_spread(level, range(count)), _spread(top, range(count, 0, -1)), strict=True))
+    level, height = _levels(count, above), _levels(count, [(low, high) for high, low in above])
+    order = sorted(range(count), key=lambda row: (level[row], row))
+    urgent = sorted(range(count), key=lambda row: (height[row], row), reverse=True)
+    return list(zip(*map(_spread, (order, _reversed(order, above), urgent)), strict=True))
+
+
+def _reversed(order: list[int], above: list[tuple[int, int]]) -> list[int]:
+    """Return threads in an order that keeps the pairs and is otherwise the reverse of another one, least urgent first.
+
+    The next one is always the last of the other order below which nobody is missing; within a circle of pairs, which
+    no order can keep, the last one.
+    """
+    rank, missing = {row: place for place, row in enumerate(order)}, [0] * len(order)
+    highs = defaultdict[int, list[int]](list)
+    for high, low in above:
+        highs[low].append(high)
+        missing[high] += 1
+    free = [(-rank[row], row) for row in order if not missing[row]]
+    heapify(free)
+    out, rest = list[int](), list(order)
+    is_placed = [False] * len(order)
+    while len(out) < len(order):
+        if free:
+            row = heappop(free)[1]
+        else:
+            while is_placed[rest[-1]]:
+                rest.pop()
+            row = rest[-1]
+        is_placed[row] = True
+        out.append(row)
+        for high in highs[row]:
+            missing[high] -= 1
+            if not missing[high] and not is_placed[high]:
+                heappush(free, (-rank[high], high))
+    return out
 
 
 def _levels(count: int, above: list[tuple[int, int]]) -> list[int]:
@@ -175,10 +210,9 @@ def _levels(count: int, above: list[tuple[int, int]]) -> list[int]:
     return level
 
 
-def _spread(level: list[int], tie: range) -> list[int]:
-    """Return priorities in the order of levels, of one level in that of another key; no two are equal if they fit."""
-    order = sorted(range(len(level)), key=lambda row: (level[row], tie[row]))
-    out = [0] * len(level)
+def _spread(order: list[int]) -> list[int]:
+    """Return priorities of threads in an order, least urgent first; no two are equal if they fit."""
+    out = [0] * len(order)
     for rank, row in enumerate(order):
         out[row] = 10 + rank * _SPREAD_LEVELS // max(len(order), _SPREAD_LEVELS)
     return out

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from pathlib import Path
 
@@ -73,10 +74,25 @@ def test_orders_that_events_allow() -> None:
     above = [(0, 1), (1, 2)]
     for one in other_orders(4, above), other_orders(4, above[::-1]):
         low, high = zip(*one, strict=True)
-        assert (np.argsort(low).tolist(), np.argsort(high).tolist()) == ([2, 3, 1, 0], [2, 1, 3, 0])
+        assert (np.argsort(low).tolist(), np.argsort(high).tolist()) == ([3, 2, 1, 0], [2, 1, 0, 3])
     low, high = zip(*other_orders(3, []), strict=True)
     assert np.argsort(low).tolist() == [0, 1, 2] == np.argsort(high).tolist()[::-1]
     assert max(max(pair) for pair in other_orders(1000, [])) <= 210
+
+
+def test_each_order_has_the_other_way_round_what_nothing_tells_apart() -> None:
+    """0 takes the CPU from 1; of 2 and 3 nothing is known, not even against 1, which is below somebody."""
+    low, high = zip(*other_orders(4, [(0, 1)]), strict=True)
+    open_pairs = [(one, other) for one, other in itertools.combinations(range(4), 2) if (one, other) != (0, 1)]
+    assert all((low[one] < low[other]) != (high[one] < high[other]) for one, other in open_pairs)
+    assert low[0] > low[1]
+    assert high[0] > high[1]
+
+
+def test_a_circle_of_who_is_above_whom_has_orders_too() -> None:
+    for order in zip(*other_orders(4, [(0, 1), (1, 2), (2, 0), (3, 0)]), strict=True):
+        assert len({*order}) == 4
+        assert order[3] > order[0]
 
 
 def test_fast_events_leave_open_who_is_more_urgent(tmp_path: Path) -> None:
