@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+import multiprocessing
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from itertools import islice
+from os import cpu_count
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
 
 from satview.analysis.timing import Timing
 from satview.answers.whatif import Compared
+from satview.base.child import safe_children
 from satview.base.safe_text import visible_line
 from satview.events.spec import Release
+from satview.events.user_events import UserEvent
+from satview.formats.registry import open_trace
+from satview.store.arguments import describe_events
 from satview.store.trace import PREDICTED_CHANGES, PREDICTED_FROM, Trace
 from satview.whatif.changes import Change, Changed, with_changes
 from satview.whatif.fit import Figures, Fit, Key, figures, fit_of, own_activities
@@ -20,6 +29,7 @@ from satview.whatif.replay import Replay, replay
 from satview.whatif.steps import Await, Programs, Step, Wait
 
 _NEVER_NS: Final = 1 << 62
+_LONG: Final = 200_000  # events: replays of fewer take no longer than starting a process
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,14 +96,36 @@ def predict(basis: Basis, changes: Sequence[Change], out: Path | None = None, *,
     changed = with_changes(basis.programs, changes)
     if not changes and out is None:
         return Prediction((), _compared(basis.fit, {}, []), (), {})
-    with TemporaryDirectory(prefix="satview-") as folder:
-        findings, predicted = _predicted(basis, changed, out or Path(folder) / "predicted.kev")
-        others = [
-            _predicted(basis, with_changes(programs, changes), Path(folder) / "other.kev")[1]
-            for programs in (_doubts(basis.programs) if has_doubts and changes else ())
-        ]
+    programs = list(_doubts(basis.programs)) if has_doubts and changes else []
+    with TemporaryDirectory(prefix="satview-") as name, _beside(basis, changes, len(programs)) as runs:
+        folder = Path(name)
+        findings, predicted = _predicted(basis, changed, out or folder / "predicted.kev")
+        own = (entry for number, entry in reversed([*enumerate(programs)]) if not runs or runs[number].cancel())
+        others = [_in_doubt(basis, changes, entry, folder) for entry in own]  # those with which nobody has begun
+        others += [run.result() for run in runs if not run.cancelled()]
     findings = tuple(finding for finding in findings if finding not in basis.findings)
     return Prediction(changed.says, _compared(basis.fit, predicted, others), findings, predicted)
+
+
+def _in_doubt(basis: Basis, changes: Sequence[Change], programs: Programs, folder: Path) -> dict[Key, Figures]:
+    return _predicted(basis, with_changes(programs, changes), folder / "other.kev")[1]
+
+
+@contextmanager
+def _beside(basis: Basis, changes: Sequence[Change], doubts: int) -> Iterator[list[Future[dict[Key, Figures]]]]:
+    """Begin to replay what is left open in another process; yield the runs, none where that gains nothing."""
+    trace = basis.programs.trace
+    if not doubts or (cpu_count() or 1) < 2 or len(trace.events) < _LONG or not trace.can_be_read_again:
+        yield []
+        return
+    with processes(basis, 1) as pool:
+        yield [pool.submit(_in_doubt_here, changes, number) for number in range(doubts)]
+
+
+def _in_doubt_here(changes: Sequence[Change], number: int) -> dict[Key, Figures]:
+    basis = basis_here()
+    with TemporaryDirectory(prefix="satview-") as folder:
+        return _in_doubt(basis, changes, next(islice(_doubts(basis.programs), number, None)), Path(folder))
 
 
 def _predicted(basis: Basis, changed: Changed, path: Path) -> tuple[tuple[str, ...], dict[Key, Figures]]:
@@ -170,3 +202,44 @@ def _whole_range(in_doubt: Sequence[Figures | None], name: str) -> tuple[int, in
     """
     ranges_ns = [(0, _NEVER_NS) if one is None else getattr(one, name) for one in in_doubt]
     return min(low for low, _ in ranges_ns), max(high for _, high in ranges_ns)
+
+
+# Processes that predict.
+
+
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    """What a process needs to have the same basis: the trace, not its programs, is what it reads."""
+
+    path: Path
+    fit: Fit
+    timing: Mapping[str, Timing] | None
+    seed: int
+    described: Mapping[int, UserEvent]
+
+
+_here: list[Basis] = []  # of a process that predicts: made once, as all its predictions need it
+
+
+@contextmanager
+def processes(basis: Basis, count: int) -> Iterator[ProcessPoolExecutor]:
+    """Start processes in which `basis_here` is a basis; each reads the trace once."""
+    trace = basis.programs.trace
+    reading = _Reading(trace.path, basis.fit, basis.timing, basis.seed, dict(trace.payloads.described))
+    context = multiprocessing.get_context("spawn")  # not by fork: Arrow and Qt have threads
+    with safe_children(), ProcessPoolExecutor(
+        count, mp_context=context, initializer=_prepare, initargs=(reading,)
+    ) as pool:  # fmt: skip
+        yield pool
+
+
+def _prepare(reading: _Reading) -> None:
+    trace = open_trace(reading.path, None)
+    if reading.described:
+        describe_events(trace, reading.described)
+    _here[:] = [Basis(programs_of(trace), reading.fit, reading.timing, reading.seed)]
+
+
+def basis_here() -> Basis:
+    """Return the basis of a process that `processes` has started."""
+    return _here[0]

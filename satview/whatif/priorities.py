@@ -159,7 +159,7 @@ def other_orders(count: int, above: list[tuple[int, int]]) -> list[tuple[int, ..
     """Return for each thread its priority in orders in which the first of each pair is above the second one.
 
     In one all threads are as little urgent as that allows. In another, of any two that the pairs do not tell apart, the
-    one that is above the other is below it, as far as the rest allows. In the last one all are as urgent as they can be.
+    one that is above the other is below it, as far as the rest allows. In the last one all are as urgent as can be.
     """
     level, height = _levels(count, above), _levels(count, [(low, high) for high, low in above])
     order = sorted(range(count), key=lambda row: (level[row], row))

@@ -2,48 +2,24 @@
 
 from __future__ import annotations
 
-import multiprocessing
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass
 from os import cpu_count
-from pathlib import Path
 from typing import Final
 
 from satview.analysis.activities import activity_named
-from satview.analysis.timing import Timing
 from satview.answers.whatif import Candidate, Leverage
-from satview.base.child import safe_children
 from satview.base.errors import UsageError
 from satview.capture.sim.parts.target import MAX_CPUS
-from satview.events.user_events import UserEvent
-from satview.formats.registry import open_trace
-from satview.store.arguments import describe_events
 from satview.whatif import steps as steps_of
 from satview.whatif.changes import parse_changes, with_changes
 from satview.whatif.fit import Figures, Fit, Key
-from satview.whatif.prediction import Basis, predict
-from satview.whatif.program import programs_of
+from satview.whatif.prediction import Basis, basis_here, predict, processes
 from satview.whatif.steps import Programs, ThreadProgram
 
 MOST_CANDIDATES: Final = 24
 _SAVES: Final = 0.1  # share of the work that is saved
 _LEAST_SHARE: Final = 0.001  # of the trace: processes that work less cannot save much
 _MORE_THREADS: Final = 4  # than a pool has
-
-
-@dataclass(frozen=True, slots=True)
-class _Job:
-    """What a process needs to make the same predictions: the trace, not its programs, is what it reads."""
-
-    path: Path
-    fit: Fit
-    timing: Mapping[str, Timing] | None
-    seed: int
-    described: Mapping[int, UserEvent]
-
-
-_here: list[Basis] = []  # of a process that predicts: made once, as all its candidates need it
 
 
 def candidates(programs: Programs, asked: str) -> list[str]:
@@ -158,30 +134,17 @@ def _sum_of(steps: Sequence[steps_of.Step]) -> int:
     return sum(step.ns for step in steps if isinstance(step, steps_of.Work))
 
 
-# Processes that predict.
-
-
 def _predictions(basis: Basis, texts: Sequence[str]) -> list[Mapping[Key, Figures] | str]:
-    """Return the figures of each change, or why it cannot be; each process reads the trace once."""
+    """Return the figures of each change, or why it cannot be."""
     jobs = min(len(texts), cpu_count() or 1)
     if jobs <= 1:
         return [_figures_of(basis, text) for text in texts]
-    trace = basis.programs.trace
-    job = _Job(trace.path, basis.fit, basis.timing, basis.seed, dict(trace.payloads.described))
-    context = multiprocessing.get_context("spawn")  # not by fork: Arrow and Qt have threads
-    with safe_children(), ProcessPoolExecutor(jobs, mp_context=context, initializer=_prepare, initargs=(job,)) as pool:
+    with processes(basis, jobs) as pool:
         return list(pool.map(_predict_here, texts))
 
 
-def _prepare(job: _Job) -> None:
-    trace = open_trace(job.path, None)
-    if job.described:
-        describe_events(trace, job.described)
-    _here[:] = [Basis(programs_of(trace), job.fit, job.timing, job.seed)]
-
-
 def _predict_here(text: str) -> Mapping[Key, Figures] | str:
-    return _figures_of(_here[0], text)
+    return _figures_of(basis_here(), text)
 
 
 def _figures_of(basis: Basis, text: str) -> Mapping[Key, Figures] | str:

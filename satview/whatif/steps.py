@@ -175,7 +175,7 @@ class ThreadProgram:
         pid, tid, process, name: As recorded.
         label: The thread's name as it is shown.
         priority: Its own, without what it inherits.
-        other_priorities: Those in two other orders of all threads that the events allow too; none where they show it.
+        other_priorities: Those in three orders of all threads that the events allow too; none where they show it.
         policy: Number of the policy on the wire.
         steps: In order; what it does for messages and pulses is not among them.
         repeats: Positions of the steps, from and to, that are repeated once all are done; none if they are equal.
