@@ -18,6 +18,7 @@ from satview.answers.table import Table
 from satview.base.errors import UsageError
 from satview.base.process import COST_DATA, FINE
 from satview.base.safe_text import counted, visible_line
+from satview.base.threads import Begun
 from satview.cli.shared.files import InputFile, add_user_events
 from satview.cli.shared.progress import open_trace, read_descriptions, working, working_on
 from satview.cli.shared.table_output import FORMATS, print_table
@@ -97,15 +98,15 @@ def run(args: argparse.Namespace) -> int:
     traces = [[open_trace(path, args.user_events) for path in paths] for paths in files]
     with working(working_on("looking for what is late in", trace.path)):
         answers = late(trace, timing)
+        activities = Begun(answers.activities, "satview-activities")
         activity = answers.found.named(args.activity) if args.activity else answers.most_telling()
         is_asked = bool(args.activity) and activity is not None
         worst = answers.worst(activity, args.n) if activity is not None else np.empty(0, np.int64)
-        shown = answers.activities()
         parts, says = answers.explained(worst)
-        tables = {"activities": shown.at(np.array([activity])) if is_asked else shown.sorted_by("misses"),
-                  "chains": answers.chains(),
-                  "instances": answers.instances(activity if is_asked else None),
-                  "blame": parts.unfolded()}  # fmt: skip
+        tables = {"chains": answers.chains()}
+        if args.table == "instances" or args.format == "json":
+            tables["instances"] = answers.instances(activity if is_asked else None)
+        tables["blame"] = parts.unfolded()
         if activity is not None:
             name = answers.found.activities[activity].name
             others, against = (_others(args, some, timing, of_many, name) for some, of_many in
@@ -113,6 +114,8 @@ def run(args: argparse.Namespace) -> int:
             differences = answers.compared(activity, others, against)
             tables |= {"slow-against-fast": differences.times, "more-in-slow": differences.causes,
                        "slow-paths": differences.paths}  # fmt: skip
+        shown = activities.result()
+        tables["activities"] = shown.at(np.array([activity])) if is_asked else shown.sorted_by("misses")
     _print(args, trace, tables, says)
     return COST_DATA if any(one.problems.cost_data for one in (trace, *traces[0], *traces[1])) else FINE
 
@@ -142,7 +145,10 @@ def _print(args: argparse.Namespace, trace: Trace, tables: Mapping[str, Table], 
         more = {name.replace("-", "_"): table.records() for name, table in tables.items() if name != "activities"}
         print_table(tables["activities"], "json", "activities", more=more)
         return
-    sizes = counted(len(tables["activities"]), "kind"), counted(len(tables["instances"]), "instance")
+    sizes = (
+        counted(len(tables["activities"]), "kind"),
+        counted(int(tables["activities"]["count"].sum()), "instance"),
+    )
     head = [f"{trace.path.name}: {sizes[0]} of work, {sizes[1]}"]
     print_table(tables["activities"], "table", "activities", head)
     if len(tables["chains"]):
