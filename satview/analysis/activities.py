@@ -173,7 +173,7 @@ def activity_named(text: str, activities: Sequence[tuple[str, str]]) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class _Part:
+class _TriggeredWork:
     """Instances of one kind of trigger, with the group that each is of: the activity to be, and what that is called."""
 
     trigger: str
@@ -222,7 +222,7 @@ def _learned(trace: Trace) -> Activities:
     return Activities(tuple(learned), _joined(columns), left_out, sum(kind.left_out for kind in enclosed))
 
 
-def _groups(part: _Part) -> list[NDArray[np.intp]]:
+def _groups(part: _TriggeredWork) -> list[NDArray[np.intp]]:
     """Return the positions of the instances of each group that are often enough to be an activity."""
     _, group, size = np.unique(part.group, return_inverse=True, return_counts=True)
     order = stable_order(group.reshape(-1))
@@ -263,7 +263,7 @@ def _usual(threads: _Ints) -> int:
     return int(np.argmax(np.bincount(known))) if len(known) else 0
 
 
-def _names(trace: Trace, groups: Sequence[tuple[_Part, NDArray[np.intp]]]) -> list[str]:
+def _names(trace: Trace, groups: Sequence[tuple[_TriggeredWork, NDArray[np.intp]]]) -> list[str]:
     """Return a name for each activity: that of its thread, with what triggers it where that alone is not enough."""
     plain = []
     for part, positions in groups:
@@ -283,7 +283,7 @@ def _names(trace: Trace, groups: Sequence[tuple[_Part, NDArray[np.intp]]]) -> li
 def _part(
     trace: Trace, trigger: str, group: _Ints, thread: _Ints, start: _Ints, begin_cycles: _Ints, end: _Ints,
     is_exact: NDArray[np.bool_],
-) -> _Part:  # fmt: skip
+) -> _TriggeredWork:  # fmt: skip
     """Return the instances from events that begin them to events that end them, -1 where the trace has no end."""
     time, last = trace.events.time_cycles, len(trace.events) - 1
     is_open = end < 0
@@ -294,10 +294,10 @@ def _part(
     begin_cycles = np.clip(begin_cycles, time[start], end_cycles)
     instances = Instances(np.zeros(len(start), np.int64), thread, time[start], begin_cycles, end_cycles, start, end,
                           is_open, is_known, is_exact)  # fmt: skip
-    return _Part(trigger, group, instances)
+    return _TriggeredWork(trigger, group, instances)
 
 
-def _of_pulses(trace: Trace) -> _Part:
+def _of_pulses(trace: Trace) -> _TriggeredWork:
     """Return work that pulses begin: from the send to when the thread waits for the next, or takes the next at once."""
     table = pulses.pulses(trace)
     rows = rows_of_codes(trace, *(code for code in pulses.SENDS if code != DEATH_PULSE))
@@ -328,7 +328,7 @@ def _only_of(group: _Ints, thread: _Ints) -> _Ints:
     return np.where(most[which] == least[which], most[which], 0)
 
 
-def _of_messages(trace: Trace) -> _Part:
+def _of_messages(trace: Trace) -> _TriggeredWork:
     """Return messages by the process that serves them: from the send to the reply, or until its client gives up."""
     by_servers = served_messages(trace)
     delivered = np.flatnonzero(by_servers.server_pid > 0)
@@ -376,7 +376,7 @@ def _served(trace: Trace, thread: _Ints, sent: _Ints, received: _Ints) -> tuple[
     return begin, end
 
 
-def _of_waits(trace: Trace, trigger: str, value: int, is_woken: NDArray[np.bool_]) -> _Part:
+def _of_waits(trace: Trace, trigger: str, value: int, is_woken: NDArray[np.bool_]) -> _TriggeredWork:
     """Return the rounds of threads that wait in one state again and again, without threads that pulses wake."""
     every_wait = waits(trace)
     ended = (every_wait.end_value == READY) | (every_wait.end_value == RUNNING)
@@ -395,7 +395,7 @@ def _of_waits(trace: Trace, trigger: str, value: int, is_woken: NDArray[np.bool_
     return _part(trace, trigger, thread, thread, start, trace.events.time_cycles[woken], end, is_exact)
 
 
-def _of_spans(trace: Trace, kind: Spans) -> _Part:
+def _of_spans(trace: Trace, kind: Spans) -> _TriggeredWork:
     """Return what two events of one thread enclose."""
     begin = kind.begin_row
     thread, time = trace.events.thread[begin].astype(np.int64), trace.events.time_cycles[begin]

@@ -113,7 +113,7 @@ BLAME_WORDS: Final = {
 
 
 @dataclass(frozen=True, slots=True)
-class Shares:
+class BlameParts:
     """Parts of intervals, by interval, the longest first, each followed by its own parts; every column has shape (n,).
 
     Attributes:
@@ -149,7 +149,7 @@ def object_words(trace: Trace, kind: int, value: int) -> str:
     return STATE_BY_VALUE[value].name if kind == Blame.WAIT and value in STATE_BY_VALUE else ""
 
 
-def part_words(trace: Trace, parts: Shares, row: int) -> str:
+def part_words(trace: Trace, parts: BlameParts, row: int) -> str:
     """Return in words how long a part is and with what it was spent: `4.100 ms ready while hog 1 ran`."""
     kind, thread = Blame(int(parts.kind[row])), int(parts.thread[row])
     whom = trace.thread_name(thread) if thread > 0 else ""
@@ -177,8 +177,8 @@ def _length(trace: Trace, cycles: int) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class _Pieces:
-    """Pieces of ranges in which all of the columns stay the same, in no certain order; (n,) each, as `Shares`.
+class _BlamePieces:
+    """Pieces of ranges in which all of the columns stay the same, in no certain order; (n,) each, as `BlameParts`.
 
     Attributes:
         of: Position of the range.
@@ -199,14 +199,14 @@ class _Pieces:
         return self.end - self.start
 
     @classmethod
-    def joined(cls, parts: list[_Pieces]) -> _Pieces:
+    def joined(cls, parts: list[_BlamePieces]) -> _BlamePieces:
         return cls(*(np.concatenate([getattr(part, column.name) for part in parts]) for column in fields(cls)))
 
-    def at(self, positions: NDArray[np.intp]) -> _Pieces:
-        return _Pieces(*(getattr(self, column.name)[positions] for column in fields(self)))
+    def at(self, positions: NDArray[np.intp]) -> _BlamePieces:
+        return _BlamePieces(*(getattr(self, column.name)[positions] for column in fields(self)))
 
 
-def blame(trace: Trace, thread: _Ints, start: _Ints, begin: _Ints, end: _Ints) -> Shares:
+def blame(trace: Trace, thread: _Ints, start: _Ints, begin: _Ints, end: _Ints) -> BlameParts:
     """Return where the time of some intervals went.
 
     Args:
@@ -251,7 +251,7 @@ def _positions(keys: NDArray[np.void], requested: NDArray[np.void]) -> _Ints:
     return place[which[len(keys) :]]
 
 
-def _added_up(pieces: _Pieces, of: _Ints) -> _Pieces:
+def _added_up(pieces: _BlamePieces, of: _Ints) -> _BlamePieces:
     """Return pieces that are alike as one; its `end` is how long they are together, and its `start` 0."""
     if not len(pieces):
         return pieces
@@ -259,11 +259,11 @@ def _added_up(pieces: _Pieces, of: _Ints) -> _Pieces:
                                 return_inverse=True)  # fmt: skip
     cycles = np.zeros(len(one), np.int64)
     np.add.at(cycles, which.reshape(-1), pieces.end - pieces.start)
-    return _Pieces(of[one], np.zeros(len(one), np.int64), cycles, pieces.kind[one], pieces.thread[one],
+    return _BlamePieces(of[one], np.zeros(len(one), np.int64), cycles, pieces.kind[one], pieces.thread[one],
                    pieces.value[one])  # fmt: skip
 
 
-def _in_order(parts: _Pieces, below: _Pieces) -> Shares:
+def _in_order(parts: _BlamePieces, below: _BlamePieces) -> BlameParts:
     order = np.lexsort((-parts.end, parts.of))
     rank = np.empty(len(parts), np.int64)
     rank[order] = np.arange(len(parts))
@@ -279,7 +279,7 @@ def _in_order(parts: _Pieces, below: _Pieces) -> Shares:
 
     of = np.append(parts.of, parts.of[below.of[inner]])[rows]
     parent = np.where(is_part, -1, row_of_rank[key[rows]])
-    return Shares(of, parent, column("kind"), column("thread"), column("value"), column("end"))
+    return BlameParts(of, parent, column("kind"), column("thread"), column("value"), column("end"))
 
 
 _Timeline = tuple[_Ints, _Ints, _Ints]
@@ -330,10 +330,10 @@ def _last(moments: _Ints, times: _Ints) -> NDArray[np.intp]:
     return np.maximum(np.searchsorted(moments, times, side="right") - 1, 0)
 
 
-def _split(trace: Trace, thread: _Ints, start: _Ints, end: _Ints) -> _Pieces:
+def _split(trace: Trace, thread: _Ints, start: _Ints, end: _Ints) -> _BlamePieces:
     """Return what threads did in ranges of time; the pieces of a range cover it exactly."""
     values = value_of_code(trace)
-    parts: list[_Pieces] = []
+    parts: list[_BlamePieces] = []
     for row in np.unique(thread).tolist():
         own = np.flatnonzero(thread == row)
         if row > 0:
@@ -343,18 +343,18 @@ def _split(trace: Trace, thread: _Ints, start: _Ints, end: _Ints) -> _Pieces:
             parts.append(_pieces(own, start[own], end[own], Blame.UNKNOWN))
     none = np.empty(0, np.int64)
     parts.append(_pieces(none, none, none, Blame.UNKNOWN))
-    return _Pieces.joined(parts)
+    return _BlamePieces.joined(parts)
 
 
 def _pieces(of: _Ints, start: _Ints, end: _Ints, kind: _Ints | int, thread: _Ints | int = 0, value: _Ints | int = 0
-            ) -> _Pieces:  # fmt: skip
+            ) -> _BlamePieces:  # fmt: skip
     full = [np.broadcast_to(np.asarray(column, np.int64), of.shape).copy() for column in (kind, thread, value)]
-    return _Pieces(of.copy(), start, end, *full)
+    return _BlamePieces(of.copy(), start, end, *full)
 
 
 def _of_thread(
     trace: Trace, thread: int, own: NDArray[np.intp], ranges: tuple[_Ints, _Ints], spans: LaneSpans,
-) -> list[_Pieces]:  # fmt: skip
+) -> list[_BlamePieces]:  # fmt: skip
     edges = np.append(spans.start_cycles, spans.end_cycles)
     of, span, start, end = cut_at(*ranges, edges)
     of = own[of]
@@ -392,7 +392,7 @@ def _cpu_of_spans(trace: Trace, spans: LaneSpans) -> _Ints:
 def _on_cpu(
     trace: Trace, thread: int, times: tuple[_Ints, _Ints, _Ints], runs: NDArray[np.bool_], runner: _Ints,
     interrupt: _Ints,
-) -> _Pieces:  # fmt: skip
+) -> _BlamePieces:  # fmt: skip
     kind = np.where(runs, Blame.OWN, np.where((runner > 0) & (runner != thread), Blame.PREEMPTED, Blame.NO_CPU))
     kind[interrupt >= 0] = Blame.INTERRUPT
     is_other = kind == Blame.PREEMPTED
@@ -403,8 +403,8 @@ def _on_cpu(
 
 
 def _kept_from_cpu(
-    trace: Trace, thread: int, cpu: int, of_cpu: tuple[_Pieces, _Ints], is_free: NDArray[np.bool_]
-) -> _Pieces:
+    trace: Trace, thread: int, cpu: int, of_cpu: tuple[_BlamePieces, _Ints], is_free: NDArray[np.bool_]
+) -> _BlamePieces:
     """Return pieces with what keeps the thread from its CPU, or from another one that is idle while somebody has that.
 
     Args:
@@ -446,7 +446,7 @@ def _kept_from_cpu(
         kept.value[:] = reason | other << _KEPT_BITS
         out.append(kept)
         waiting = waiting.at(np.flatnonzero(~is_kept))
-    return _Pieces.joined([*out, waiting])
+    return _BlamePieces.joined([*out, waiting])
 
 
 def _has_lower_priority(trace: Trace, cpu: int, moments: _Ints, ready: _Ints) -> NDArray[np.bool_]:

@@ -38,7 +38,7 @@ class Rests(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Figures:
+class DoctorFigures:
     """The columns of one table.
 
     Attributes:
@@ -63,22 +63,22 @@ _COUNTS: Final = dict.fromkeys(("count", "per_s"), Rests.EVENTS)
 _UNKNOWN: Final = dict.fromkeys(("unknown_ns", "unknown_share"), Rests.NOTHING)
 _USE: Final = frozenset(("cpu_ns", "cpu_share", "all_share"))  # of CPUs, by threads and processes
 FIGURES: Final = {
-    "thread": Figures("states", Rests.STATES, _LOGGED | _UNKNOWN),
-    "state": Figures("states", Rests.STATES, {}),
-    "state-total": Figures("states", Rests.STATES, {}, ("share",)),
-    "process": Figures("states", Rests.STATES, _LOGGED),
-    "cpu": Figures("cpu", Rests.CPU, _UNKNOWN),
-    "event": Figures("events", Rests.EVENTS, {}, ("share",)),
-    "call": Figures("calls", Rests.PAIRS, _COUNTS),
-    "message": Figures("messages", Rests.PAIRS, dict.fromkeys(_COUNTS, Rests.LOGGED)),
-    "interrupt": Figures("interrupts", Rests.PAIRS, _COUNTS),
+    "thread": DoctorFigures("states", Rests.STATES, _LOGGED | _UNKNOWN),
+    "state": DoctorFigures("states", Rests.STATES, {}),
+    "state-total": DoctorFigures("states", Rests.STATES, {}, ("share",)),
+    "process": DoctorFigures("states", Rests.STATES, _LOGGED),
+    "cpu": DoctorFigures("cpu", Rests.CPU, _UNKNOWN),
+    "event": DoctorFigures("events", Rests.EVENTS, {}, ("share",)),
+    "call": DoctorFigures("calls", Rests.PAIRS, _COUNTS),
+    "message": DoctorFigures("messages", Rests.PAIRS, dict.fromkeys(_COUNTS, Rests.LOGGED)),
+    "interrupt": DoctorFigures("interrupts", Rests.PAIRS, _COUNTS),
     # A message whose receipt is missing is billed to the server itself.
-    "client-server": Figures("messages", Rests.PAIRS, {"self_ns": Rests.STATES},
+    "client-server": DoctorFigures("messages", Rests.PAIRS, {"self_ns": Rests.STATES},
                              ("own_ns", "caused_ns", "bill_ns", "bill_share")),
     # With the runs in between missing, a move may be one that never happened, or several.
-    "migration": Figures("migrations", Rests.STATES, {}, ("count", "per_s", "thread_count", "share")),
-    "cpu-matrix": Figures("messages", Rests.PAIRS, {"unknown": Rests.NOTHING}, ("elsewhere_share",)),
-    "partition": Figures("partitions", Rests.CPU, {"budget_share": Rests.NOTHING, "from_ns": Rests.NOTHING,
+    "migration": DoctorFigures("migrations", Rests.STATES, {}, ("count", "per_s", "thread_count", "share")),
+    "cpu-matrix": DoctorFigures("messages", Rests.PAIRS, {"unknown": Rests.NOTHING}, ("elsewhere_share",)),
+    "partition": DoctorFigures("partitions", Rests.CPU, {"budget_share": Rests.NOTHING, "from_ns": Rests.NOTHING,
                                                    "critical_budget_ms": Rests.NOTHING,
                                                    "bankruptcies": Rests.EVENTS}, ("of_budget_share",)),
 }  # fmt: skip

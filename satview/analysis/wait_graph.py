@@ -45,7 +45,7 @@ _RUNS_FOR_A_FAULT: Final = 1000  # events of threads may be lost without a trace
 
 
 @dataclass(frozen=True, slots=True)
-class StateSpans:
+class StateIntervals:
     """What threads do, as far as the trace shows it whole: by thread, then in time order; every column has shape (n,).
 
     Neighbours of one thread and state are one interval, on one CPU if it is RUNNING. Idle threads are left out.
@@ -65,13 +65,15 @@ class StateSpans:
     def __len__(self) -> int:
         return len(self.row)
 
-    def of_state(self, value: int) -> StateSpans:
+    def of_state(self, value: int) -> StateIntervals:
         """Return the intervals of one state."""
         return self.at(np.flatnonzero(self.value == value))
 
-    def at(self, positions: NDArray[np.intp]) -> StateSpans:
+    def at(self, positions: NDArray[np.intp]) -> StateIntervals:
         """Return some of the intervals."""
-        return StateSpans(self.thread[positions], self.value[positions], self.row[positions], self.end_row[positions])
+        return StateIntervals(
+            self.thread[positions], self.value[positions], self.row[positions], self.end_row[positions]
+        )
 
 
 def has_whole_states(trace: Trace) -> bool:
@@ -103,18 +105,18 @@ def runs_and_overlaps(trace: Trace) -> tuple[int, int]:
     return len(runs), wrong
 
 
-def whole_states(trace: Trace) -> StateSpans:
+def whole_states(trace: Trace) -> StateIntervals:
     """Return the states of threads where no event is missing; idle threads have none."""
     if trace.pairs is not None:  # threads of a library, not of the kernel
         none = np.empty(0, np.uint32)
-        return StateSpans(none, none.astype(np.uint8), none, none)
+        return StateIntervals(none, none.astype(np.uint8), none, none)
     # What ends all states is a column of its own: not made where nothing is missing.
     is_whole = not len(losses(trace)) and not trace.is_cached("links.state_ends")
     ends = following(trace) if is_whole else state_ends(trace)[trace.states.event]
     return _spans(trace, np.arange(_VALUES) != NOT_A_STATE, ends)
 
 
-def _spans(trace: Trace, wanted: NDArray[np.bool_], ends: Rows) -> StateSpans:
+def _spans(trace: Trace, wanted: NDArray[np.bool_], ends: Rows) -> StateIntervals:
     """Return states of threads that are no idle threads.
 
     Args:
@@ -130,7 +132,7 @@ def _spans(trace: Trace, wanted: NDArray[np.bool_], ends: Rows) -> StateSpans:
         left_out, RUNNING, NO_EVENT, OPEN,
     )  # fmt: skip
     thread = np.repeat(np.arange(len(of_thread), dtype=events.thread.dtype), of_thread)
-    return StateSpans(thread, value, row, end_row)
+    return StateIntervals(thread, value, row, end_row)
 
 
 def end_rows(trace: Trace, rows: Rows) -> _Ints:

@@ -80,7 +80,7 @@ _WORSE_IF_LONGER: Final = ("READY", "MUTEX", "SEND", "REPLY", "RWLOCK_READ", "RW
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Change:
+class ChangedRow:
     """One figure of one thing in two traces.
 
     Attributes:
@@ -158,7 +158,7 @@ class Change:
         return name if self.tables[side].is_placed(name) else _TIMES_OF.get(self.by, name)
 
 
-def compare(before: Trace, after: Trace, tables: Sequence[str] = ()) -> list[Change]:
+def compare(before: Trace, after: Trace, tables: Sequence[str] = ()) -> list[ChangedRow]:
     """Return the figures of what is in either trace, those of a figure together, the largest difference first.
 
     Args:
@@ -175,7 +175,7 @@ def compare_statistics(
     tables: Sequence[str] = (),
     check: Callable[[], None] | None = None,
     report: Callable[[float], None] | None = None,
-) -> list[Change]:
+) -> list[ChangedRow]:
     """Return the same of parts of two traces.
 
     Args:
@@ -185,7 +185,7 @@ def compare_statistics(
         check: Called between tables; what it raises ends the comparison.
         report: Called between tables with the share of them that is done, 0 to 1.
     """
-    changes: list[Change] = []
+    changes: list[ChangedRow] = []
     keys = tuple(tables or FIGURES)
     for number, key in enumerate(keys):
         if check is not None:
@@ -199,7 +199,7 @@ def compare_statistics(
     return _scaled(changes)
 
 
-def by_weight(changes: Sequence[Change], *, once: bool = False) -> list[Change]:
+def by_weight(changes: Sequence[ChangedRow], *, once: bool = False) -> list[ChangedRow]:
     """Return changes of all figures in one order: what changed most first, what the logger did last.
 
     Args:
@@ -211,13 +211,13 @@ def by_weight(changes: Sequence[Change], *, once: bool = False) -> list[Change]:
     )
     if not once:
         return ordered
-    by_subject: dict[tuple[str, str], Change] = {}
+    by_subject: dict[tuple[str, str], ChangedRow] = {}
     for change in ordered:
         by_subject.setdefault((change.by, change.name), change)
     return list(by_subject.values())
 
 
-def change_table(changes: Sequence[Change], limit: float = math.inf) -> Table:
+def change_table(changes: Sequence[ChangedRow], limit: float = math.inf) -> Table:
     """Return changes as a table, in their order.
 
     Args:
@@ -264,7 +264,7 @@ def _changes(
     both: tuple[Table, Table],
     rows: tuple[dict[str, int], ...],
     lengths_s: tuple[float, float],
-) -> list[Change]:
+) -> list[ChangedRow]:
     """Return one figure of all things that either table names, the largest difference first."""
     column = both[1].question.column(figure)
     grows = _grows(column)
@@ -275,15 +275,15 @@ def _changes(
         [_value(columns[side], pair[side], lengths_s[side] if grows else 0.0) for pair in rows_of_both]
         for side in (0, 1)
     ]
-    changes = [Change(key, name, column, old, new, grows, 0.0, both, pair)
+    changes = [ChangedRow(key, name, column, old, new, grows, 0.0, both, pair)
                for name, pair, old, new in zip(names, rows_of_both, *values, strict=True)]  # fmt: skip
     return sorted(changes, key=difference, reverse=True)
 
 
-def _scaled(changes: list[Change]) -> list[Change]:
+def _scaled(changes: list[ChangedRow]) -> list[ChangedRow]:
     """Return changes that know the largest value of their kind."""
 
-    def kind(change: Change) -> str:
+    def kind(change: ChangedRow) -> str:
         is_length = change.column.kind is Kind.DURATION and not change.is_per_s
         return "length" if is_length else f"{change.by} {change.column.name}"
 
@@ -320,12 +320,12 @@ def _grows(column: Column) -> bool:
     return column.kind is Kind.DURATION and not any(word in column.name for word in _OF_ONE)
 
 
-def difference(change: Change) -> float:
+def difference(change: ChangedRow) -> float:
     """Return how far apart the values are; one that is not there counts as 0."""
     return abs((0 if math.isnan(change.after) else change.after) - (0 if math.isnan(change.before) else change.before))
 
 
-def change_text(change: Change) -> str:
+def change_text(change: ChangedRow) -> str:
     """Return what became of a value for people: `+12.5%`, `new`, `gone`, `from none`."""
     if math.isnan(change.before):
         return "" if math.isnan(change.after) else "new"
@@ -334,7 +334,7 @@ def change_text(change: Change) -> str:
     return "from none" if math.isinf(change.ratio) else f"{change.ratio - 1:+.1%}"
 
 
-def value_text(change: Change, value: float) -> str:
+def value_text(change: ChangedRow, value: float) -> str:
     """Return a value for people; `-` for none."""
     if math.isnan(value):
         return "-"
@@ -352,7 +352,7 @@ _OF_READY: Final = frozenset({"longest_ready"})
 _Durations = NDArray[np.int64]
 
 
-def has_durations(change: Change) -> bool:
+def has_durations(change: ChangedRow) -> bool:
     """Return whether there are durations behind a figure: the load of a CPU, and time in no known state, have none."""
     states = (table.text(row, "state") for table, row in zip(change.tables, change.rows, strict=True) if row >= 0)
     return change.by != "cpu" and (change.by != "state" or all(state in STATE_BY_NAME for state in states))
@@ -362,7 +362,7 @@ def durations(
     trace: Trace,
     basis: Basis,
     window: TimeWindow,
-    change: Change,
+    change: ChangedRow,
     side: int,
     is_cancelled: Callable[[], bool] | None = None,
 ) -> _Durations:
@@ -388,7 +388,7 @@ def durations(
     return trace.clock.durations_ns(_occurrences(scope, change, table, row).cycles)
 
 
-def _occurrences(scope: Scope, change: Change, table: Table, row: int) -> Occurrences:
+def _occurrences(scope: Scope, change: ChangedRow, table: Table, row: int) -> Occurrences:
     trace, subject = scope.trace, table.held(row, SUBJECT)
     threads = np.arange(len(trace.threads))
     if change.by == "state":

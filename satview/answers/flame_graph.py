@@ -18,7 +18,7 @@ _Ints = NDArray[np.int64]
 ROOT: Final = 0
 
 
-class Measure(StrEnum):
+class FlameWidth(StrEnum):
     """What widths are."""
 
     RUNNING = "Time on a CPU"
@@ -26,7 +26,7 @@ class Measure(StrEnum):
     SAMPLES = "Samples"
 
 
-_COLUMNS: Final = {Measure.RUNNING: "running_cycles", Measure.ELAPSED: "self_cycles", Measure.SAMPLES: "count"}
+_COLUMNS: Final = {FlameWidth.RUNNING: "running_cycles", FlameWidth.ELAPSED: "self_cycles", FlameWidth.SAMPLES: "count"}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -50,8 +50,8 @@ class FlameGraph:
     """
 
     table: Table
-    measure: Measure
-    measures: tuple[Measure, ...]
+    measure: FlameWidth
+    measures: tuple[FlameWidth, ...]
     name: tuple[str, ...]
     place: tuple[str, ...]
     is_function: NDArray[np.bool_]
@@ -90,7 +90,7 @@ class FlameGraph:
         return below[np.argsort(self.start[below])]
 
 
-def flame_graph(table: Table, measure: Measure | None = None, *, is_by_thread: bool = False) -> FlameGraph:
+def flame_graph(table: Table, measure: FlameWidth | None = None, *, is_by_thread: bool = False) -> FlameGraph:
     """Return the rectangles of all functions.
 
     Args:
@@ -99,9 +99,9 @@ def flame_graph(table: Table, measure: Measure | None = None, *, is_by_thread: b
         is_by_thread: Below their processes and threads; else those of one name add up, whoever calls them.
     """
     is_sampled = table["source"] == "samples"
-    rows_of = {one: np.flatnonzero(is_sampled == (one is Measure.SAMPLES)) for one in Measure}
-    measures = tuple(one for one in Measure if np.any(table[_COLUMNS[one]][rows_of[one]] > 0))
-    measure = measure if measure in measures else (measures or (Measure.RUNNING,))[0]
+    rows_of = {one: np.flatnonzero(is_sampled == (one is FlameWidth.SAMPLES)) for one in FlameWidth}
+    measures = tuple(one for one in FlameWidth if np.any(table[_COLUMNS[one]][rows_of[one]] > 0))
+    measure = measure if measure in measures else (measures or (FlameWidth.RUNNING,))[0]
     rows = rows_of[measure]
     node, parent, depth, row_of_node, is_function = _nodes(table, rows, is_by_thread)
     count_of_nodes = len(parent)

@@ -22,7 +22,7 @@ from satview.analysis.activities import (
     chain_of,
     reactions,
 )
-from satview.analysis.blame import BLAME_WORDS, Blame, Shares, cpu_timeline, part_words, writes_trace
+from satview.analysis.blame import BLAME_WORDS, Blame, BlameParts, cpu_timeline, part_words, writes_trace
 from satview.analysis.needs import MESSAGES, PULSES, STATES
 from satview.analysis.spans import MOST_CALLS
 from satview.analysis.times.basis import percentiles_by, sum_by
@@ -35,9 +35,9 @@ from satview.answers.late_comparison import (
     MOST_COMPARED,
     OF_ACTIVITY,
     PATHS,
-    Compared,
     Measured,
     Sample,
+    SlowAgainstFast,
     compared,
     name_whom,
     part_columns,
@@ -382,7 +382,7 @@ class Late:
         """Return in words how long an instance took and where most of its time went."""
         return self.explained(np.array([instance]))[1][0]
 
-    def _blame_table(self, chosen_rows: _Ints, count: int, parts: Shares) -> Table:
+    def _blame_table(self, chosen_rows: _Ints, count: int, parts: BlameParts) -> Table:
         chosen = self.found.instances.at(chosen_rows[:count])
         missing = f"only {count:,} of {len(chosen_rows):,} instances are split: they are too long for more"
         response = chosen.response_cycles[parts.interval]
@@ -412,7 +412,7 @@ class Late:
 
     def compared(
         self, activity: int, others: Sequence[Late | Measured] = (), against: Sequence[Late | Measured] = ()
-    ) -> Compared:
+    ) -> SlowAgainstFast:
         """Return what slow instances of an activity have that fast ones have not.
 
         Args:
@@ -456,16 +456,16 @@ class Late:
         is_done = (instances.activity == number) & instances.is_known & ~instances.is_open
         return _Instances(self.trace, instances.at(is_done))
 
-    def every_comparison(self) -> Compared:
+    def every_comparison(self) -> SlowAgainstFast:
         """Return what slow instances of each activity have that its fast ones have not; a column names the activity."""
         by_name = {activity.name: self.compared(number) for number, activity in enumerate(self.found.activities)}
         by_name = by_name or {"": compared(self.trace, (), is_by_name=False, cannot_tell=self._cannot_tell)}
-        return Compared(*(
+        return SlowAgainstFast(*(
             below_each_other(question, OF_ACTIVITY, {name: getattr(entry, column) for name, entry in by_name.items()})
             for question, column in ((COMPARISON, "times"), (CAUSES, "causes"), (PATHS, "paths"))
         ))  # fmt: skip
 
-    def _says(self, instance: int, parts: Shares, rows: range) -> str:
+    def _says(self, instance: int, parts: BlameParts, rows: range) -> str:
         trace, instances = self.trace, self.found.instances
         activity = self.found.activities[int(instances.activity[instance])]
         response, deadline = int(instances.response_cycles[instance]), activity.deadline_cycles

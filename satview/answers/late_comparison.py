@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.analysis.activities import LEAST_INSTANCES, Instances
-from satview.analysis.blame import BLAME_WORDS, Blame, Shares, blame, object_words
+from satview.analysis.blame import BLAME_WORDS, Blame, BlameParts, blame, object_words
 from satview.analysis.times.basis import sum_by
 from satview.answers.frames import Texts
 from satview.answers.functions import SEPARATOR, call_stacks
@@ -130,7 +130,7 @@ class Measured(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Compared:
+class SlowAgainstFast:
     """What slow instances have that fast ones have not.
 
     Attributes:
@@ -144,7 +144,7 @@ class Compared:
     paths: Table
 
 
-def split(trace: Trace, instances: Instances) -> tuple[int, Shares]:
+def split(trace: Trace, instances: Instances) -> tuple[int, BlameParts]:
     """Return the parts of some instances, of as many of the first ones as the bounds allow, and how many these are."""
     begin, over = (np.searchsorted(trace.events.time_cycles, times) for times in
                    (instances.start_cycles, instances.end_cycles))  # fmt: skip
@@ -234,7 +234,7 @@ class _Pool:
         rate, own_rate = trace.clock.cycles_per_s, self.trace.clock.cycles_per_s
         return cycles if rate == own_rate else np.rint(cycles * (own_rate / rate)).astype(np.int64)
 
-    def _waits(self, trace: Trace, parts: Shares) -> tuple[_Ints, _Ints, _Ints]:
+    def _waits(self, trace: Trace, parts: BlameParts) -> tuple[_Ints, _Ints, _Ints]:
         """Return the way of each part that others spend while an instance waits, its instance, and its cycles."""
         inner = np.flatnonzero(parts.parent >= 0)
         value = np.where(np.isin(parts.kind, (Blame.LOCK, Blame.MESSAGE)) & self.is_by_name, -1, parts.value)
@@ -325,7 +325,7 @@ def _within(trace: Trace, instances: Instances, rows: _Ints) -> tuple[_Ints, _In
 
 def compared(
     trace: Trace, samples: Iterable[tuple[Sample, bool]], *, is_by_name: bool, cannot_tell: str = "", note: str = ""
-) -> Compared:
+) -> SlowAgainstFast:
     """Return what slow instances have that fast ones have not.
 
     Args:
@@ -344,7 +344,7 @@ def compared(
     if left_out := slow.left_out + fast.left_out:
         missing = f"only {wanted - left_out:,} of {wanted:,} instances are compared: others are too long"
         cannot_tell = "\n".join(filter(None, (cannot_tell, missing)))
-    return Compared(_times(trace, pools, cannot_tell, note), _causes(trace, pools, note),
+    return SlowAgainstFast(_times(trace, pools, cannot_tell, note), _causes(trace, pools, note),
                     _paths(trace, pools, cannot_tell, note))  # fmt: skip
 
 

@@ -110,7 +110,7 @@ def lock_tables(trace: Trace) -> tuple[Table, Table]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Records:
+class _LockRecords:
     """The records of one trace as columns, shape (n,).
 
     Attributes:
@@ -173,9 +173,9 @@ class _Records:
         return (self.code[rows] >> wire.CLASS_SHIFT).astype(np.int64) - wire.class_of(record_code("mutex_lock", 1))
 
 
-def _records(trace: Trace, payloads: RecordPayloads) -> _Records:
+def _records(trace: Trace, payloads: RecordPayloads) -> _LockRecords:
     thread = trace.events.thread.astype(np.int64)
-    return _Records(
+    return _LockRecords(
         trace,
         payloads,
         plain(trace.events.code),
@@ -186,7 +186,7 @@ def _records(trace: Trace, payloads: RecordPayloads) -> _Records:
     )
 
 
-def _tables(records: _Records) -> tuple[Table, Table]:
+def _tables(records: _LockRecords) -> tuple[Table, Table]:
     """Return the table of locks and that of waits."""
     trace = records.trace
     requests, tries = records.rows(_REQUESTING, 1), records.rows(_TRYING, 0)
@@ -256,7 +256,7 @@ def _tables(records: _Records) -> tuple[Table, Table]:
     return table.at(order), waits
 
 
-def _holds(records: _Records, objects: Ints) -> tuple[Ints, Ints, Ints, NDArray[np.bool_]]:
+def _holds(records: _LockRecords, objects: Ints) -> tuple[Ints, Ints, Ints, NDArray[np.bool_]]:
     """Return lock, begin and end of every hold, and whether it goes on at the end of the trace.
 
     Nested holds of one thread count as one.
@@ -283,7 +283,7 @@ def _holds(records: _Records, objects: Ints) -> tuple[Ints, Ints, Ints, NDArray[
     return lock[begins], records.time[row[begins]], end, ~has_end
 
 
-def _steps(records: _Records) -> tuple[Ints, tuple[Ints, Ints, Ints], Ints]:
+def _steps(records: _LockRecords) -> tuple[Ints, tuple[Ints, Ints, Ints], Ints]:
     """Return record, object and +1 or -1 of everything that begins or ends a hold.
 
     Waiting on a condition lets go of its mutex at the first record and has it again at the second.
@@ -311,7 +311,7 @@ def _steps(records: _Records) -> tuple[Ints, tuple[Ints, Ints, Ints], Ints]:
     return row, (records.process[row], kind, address), step
 
 
-def _kind_of_mutex(records: _Records, rows: Ints) -> Ints:
+def _kind_of_mutex(records: _LockRecords, rows: Ints) -> Ints:
     """Return the kind of the lock a condition is used with: recursive if a recursive mutex has that address."""
     recursive = records.rows(("rmutex_lock",), 1)
     known = np.unique(records.argument(1, recursive))

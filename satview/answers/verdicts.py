@@ -226,7 +226,7 @@ def _capture_again(trace: Trace, verdicts: Sequence[Verdict], undecided: Table) 
 
 
 @dataclass(frozen=True, slots=True)
-class _Row:
+class _VerdictRow:
     """One row of the table: a verdict or a part of one; `says` of an event is its role."""
 
     kind: str
@@ -245,28 +245,28 @@ class _Row:
     evidence: tuple[int, ...] = ()
 
 
-def _row_of(trace: Trace, verdict: Verdict) -> _Row:
+def _row_of(trace: Trace, verdict: Verdict) -> _VerdictRow:
     shown = _shown_event(trace, verdict)
-    return _Row(verdict.kind, str(verdict.severity), verdict.start_cycles, verdict.end_cycles, shown, verdict.says,
-                remedy=verdict.remedy, proof=verdict.proof, cases=len(verdict.occurrences),
+    return _VerdictRow(verdict.kind, str(verdict.severity), verdict.start_cycles, verdict.end_cycles, shown,
+                verdict.says, remedy=verdict.remedy, proof=verdict.proof, cases=len(verdict.occurrences),
                 certainty=int(verdict.certainty), threads=verdict.threads, objects=verdict.objects,
                 evidence=verdict.evidence)  # fmt: skip
 
 
-def _parts(trace: Trace, verdict: Verdict) -> list[_Row]:
-    parts = [_Row("advice", says=verdict.remedy)]
+def _parts(trace: Trace, verdict: Verdict) -> list[_VerdictRow]:
+    parts = [_VerdictRow("advice", says=verdict.remedy)]
     if verdict.proof:
-        parts.append(_Row("proof", says=verdict.proof))
+        parts.append(_VerdictRow("proof", says=verdict.proof))
     count = len(verdict.occurrences)
     worst_first = sorted(enumerate(verdict.occurrences, 1),
                          key=lambda case: case[1].start_cycles - case[1].end_cycles)  # fmt: skip
     for number, case in worst_first[:_MOST_CASES] if count > 1 else ():
-        parts.append(_Row(f"{number} of {count:,}", "", case.start_cycles, case.end_cycles, case.row,
+        parts.append(_VerdictRow(f"{number} of {count:,}", "", case.start_cycles, case.end_cycles, case.row,
                           _case_text(trace, verdict, case, is_longest=case is worst_first[0][1])))  # fmt: skip
     if count > _MOST_CASES:
-        parts.append(_Row(f"and {count - _MOST_CASES:,} more"))
+        parts.append(_VerdictRow(f"and {count - _MOST_CASES:,} more"))
     for event, role in zip(verdict.evidence, verdict.roles or ("",) * len(verdict.evidence), strict=True):
-        parts.append(_Row(f"event {event + 1:,}", "", int(trace.events.time_cycles[event]), -1, event, role,
+        parts.append(_VerdictRow(f"event {event + 1:,}", "", int(trace.events.time_cycles[event]), -1, event, role,
                           is_event=True))  # fmt: skip
     return parts
 
@@ -284,7 +284,7 @@ def _case_text(trace: Trace, verdict: Verdict, case: Occurrence, *, is_longest: 
     return "; ".join(texts)
 
 
-def _event_text(trace: Trace, row: _Row) -> str:
+def _event_text(trace: Trace, row: _VerdictRow) -> str:
     """Return what an event of the evidence is in its verdict, of which thread, and its arguments."""
     thread = int(trace.events.thread[row.event])
     arguments = arguments_text(trace.payloads.decode(row.event, _ARGUMENT_WORDS).arguments, _ARGUMENT_LETTERS)

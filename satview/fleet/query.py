@@ -12,7 +12,7 @@ from typing import Final
 
 from satview.base.errors import UsageError
 from satview.fleet.layout import RECORD, Dataset, open_dataset
-from satview.tables.question import Limits, Query, Question
+from satview.tables.question import Limits, Query, SqlQuestion
 from satview.tables.result import Result
 from satview.tables.schema import SCHEMAS
 from satview.tables.views import CLOCK_MACROS, View, clock_macros, definition, mentioned, quoted, views, with_list
@@ -142,7 +142,7 @@ def query_dataset(
     shown, used = uses(with_list(query, dataset.tables, _kind_rows(dataset)))
     folder = dataset.folder.as_posix()
     # As DuckDB compares them with patterns too, in which brackets and stars of the folder's name are escaped.
-    reading = Question(shown, tuple(_tables(dataset, shown)), folders=(folder, glob.escape(folder)))
+    reading = SqlQuestion(shown, tuple(_tables(dataset, shown)), folders=(folder, glob.escape(folder)))
     begin_s = time.monotonic()
     if used:
         traces = Query(replace(reading, query=_TRACES), limits, cancelled).answer().rows()

@@ -60,7 +60,7 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
-class WaitsFor:
+class WaitedFor:
     """Whom and what a thread waits for in a state that an event begins.
 
     Attributes:
@@ -113,7 +113,7 @@ class Connections:
 
     causes: tuple[Step, ...]
     effects: tuple[Step, ...]
-    waits_for: WaitsFor | None
+    waits_for: WaitedFor | None
     fate: Fate | None = None
 
 
@@ -220,7 +220,7 @@ def way(trace: Trace, event: int, most: int = 12) -> tuple[Hop, ...]:
     return tuple(before[::-1] + after)
 
 
-def waits_for(trace: Trace, event: int) -> WaitsFor | None:
+def waits_for(trace: Trace, event: int) -> WaitedFor | None:
     """Return whom a thread waits for in the state that an event begins, or in the kernel call that it enters.
 
     None where it begins no wait. The first question makes all links.
@@ -234,7 +234,7 @@ def waits_for(trace: Trace, event: int) -> WaitsFor | None:
         return None
     position = int(candidates[0])
     certainty = int(known.certainty[position])
-    return WaitsFor(
+    return WaitedFor(
         int(waits.value[position]), int(known.thread[position]), int(known.pid[position]),
         int(waits.object[position]) if waits.has_object[position] else None,
         int(waits.end_row[position]) == OPEN, Certainty(certainty) if certainty else None,

@@ -107,7 +107,7 @@ _CACHED: Final = ("links.connections", "links.reply", "links.channels", "links.n
 
 
 @dataclass(frozen=True, slots=True)
-class Connections:
+class ServerConnections:
     """What events show of connections, by process and connection, then in time order; every column has shape (n,).
 
     Neighbours that show the same, or less, are one.
@@ -154,7 +154,7 @@ def are_ready(trace: Trace) -> bool:
     return all(trace.is_cached(name) for name in _CACHED)
 
 
-def connections(trace: Trace) -> Connections:
+def connections(trace: Trace) -> ServerConnections:
     """Return what a trace shows of connections; computed at the first call and cached with it.
 
     ConnectAttach shows the process and, wide, the channel; a message shows its receiver, and the receiver's
@@ -256,7 +256,7 @@ def _numbered_receipts(trace: Trace) -> _ByNumber:
     return _by_number(process, comm_words(trace, table.to_row)[0].astype(np.int64), table.to_row, table.from_row)
 
 
-def _connections(trace: Trace) -> Connections:
+def _connections(trace: Trace) -> ServerConnections:
     parts = (_attached(trace), _sent(trace))
     process, coid, row, pid, chid = (np.concatenate([part[i] for part in parts]) for i in range(5))
     key = process << _NUMBER_BITS | coid
@@ -264,7 +264,7 @@ def _connections(trace: Trace) -> Connections:
     key, row, pid, chid = key[order], row[order], pid[order], chid[order]
     same = (key[1:] == key[:-1]) & (pid[1:] == pid[:-1]) & ((chid[1:] == chid[:-1]) | (chid[1:] < 0))
     keep = np.append(True, ~same)[: len(key)]
-    return Connections(key[keep], row[keep], pid[keep], chid[keep])
+    return ServerConnections(key[keep], row[keep], pid[keep], chid[keep])
 
 
 def _attached(trace: Trace) -> tuple[_Ints, _Ints, _Ints, _Ints, _Ints]:

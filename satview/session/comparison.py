@@ -13,7 +13,7 @@ from PySide6.QtCore import QObject, Signal, Slot
 from satview.analysis.alignment import anchor_of, offset_ps
 from satview.analysis.statistics import Statistics
 from satview.analysis.times.basis import Basis
-from satview.answers.comparison import Change, by_weight, change_table, compare_statistics, durations, has_durations
+from satview.answers.comparison import ChangedRow, by_weight, change_table, compare_statistics, durations, has_durations
 from satview.answers.table import Table
 from satview.base.errors import Cancelled, UsageError
 from satview.base.memory import borrowed
@@ -302,7 +302,7 @@ class Changes:
         windows: The parts that were compared, of the first trace and the second.
     """
 
-    found: tuple[Change, ...]
+    found: tuple[ChangedRow, ...]
     table: Table
     windows: tuple[TimeWindow, TimeWindow]
 
@@ -316,7 +316,7 @@ class Overlaid:
         sides: int64 (n,) each, nanoseconds, of the first trace and the second.
     """
 
-    change: Change
+    change: ChangedRow
     sides: tuple[NDArray[np.int64], NDArray[np.int64]]
 
 
@@ -390,7 +390,7 @@ def _changes(old: _Side, new: _Side, is_cancelled: IsCancelled, _report: Report)
     return Changes(changes, change_table(changes, _WORSE), (old[2], new[2]))
 
 
-def _is_there(change: Change) -> bool:
+def _is_there(change: ChangedRow) -> bool:
     """Return whether a figure has a value in either trace."""
     return max(0, change.before) > 0 or max(0, change.after) > 0
 
@@ -405,11 +405,11 @@ class OverlaidView(WatchedAnswer):
     def __init__(self, changes: ChangesView, parent: QObject | None = None) -> None:
         super().__init__(0, parent)
         self._changes = changes
-        self._requested: Change | None = None
+        self._requested: ChangedRow | None = None
         self.overlaid: Overlaid | None = None
         self.watch(is_watched=True)
 
-    def show_change(self, change: Change | None) -> None:
+    def show_change(self, change: ChangedRow | None) -> None:
         """Request the durations behind a figure, or none."""
         self._requested = change
         self.overlaid = None
@@ -428,7 +428,7 @@ class OverlaidView(WatchedAnswer):
         self.overlaid = result if isinstance(result, Overlaid) else None
 
 
-def _overlaid(old: _Side, new: _Side, change: Change, is_cancelled: IsCancelled, _report: Report) -> Overlaid:
+def _overlaid(old: _Side, new: _Side, change: ChangedRow, is_cancelled: IsCancelled, _report: Report) -> Overlaid:
     cancelled = borrowed(is_cancelled)
     sides = [durations(trace, basis, window, change, side, cancelled)
              for side, (trace, basis, window) in enumerate((old, new))]  # fmt: skip

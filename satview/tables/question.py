@@ -51,7 +51,7 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class SqlQuestion:
     """One request to the process.
 
     Attributes:
@@ -83,7 +83,7 @@ class Query:
         Cancelled: `cancelled()` returned True.
     """
 
-    def __init__(self, question: Question, limits: Limits, cancelled: Callable[[], bool] | None = None) -> None:
+    def __init__(self, question: SqlQuestion, limits: Limits, cancelled: Callable[[], bool] | None = None) -> None:
         for package in ("pyarrow", "duckdb"):
             refuse_missing(package)
         self._limits, self._cancelled, self._known = limits, cancelled or _never, question.known
@@ -131,7 +131,7 @@ class Query:
             self._leave(is_sound=isinstance(error, _RefusedError))
             raise
 
-    def _ask(self, question: Question) -> None:
+    def _ask(self, question: SqlQuestion) -> None:
         limits, process = self._limits, self._process
         try:
             question.query.encode()

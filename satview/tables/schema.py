@@ -10,13 +10,11 @@ from typing import Final
 from satview.analysis.timing import Timing
 from satview.answers import doctor, functions, late, latencies, locks, schedulability, transactions, verdicts
 from satview.answers.late_comparison import CAUSES, COMPARISON, OF_ACTIVITY, PATHS
-from satview.answers.table import KNOWN_WORDS, Question, Table
-from satview.answers.table import Column as AnswerColumn
-from satview.answers.table import Kind as AnswerKind
+from satview.answers.table import KNOWN_WORDS, Column, Kind, Question, Table
 from satview.store.trace import Trace
 
 
-class Kind(StrEnum):
+class SqlKind(StrEnum):
     """What the values of a column are; the value is the type in numpy."""
 
     INT64 = "int64"
@@ -31,7 +29,7 @@ class Kind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class SqlColumn:
     """One column of a table.
 
     Attributes:
@@ -44,7 +42,7 @@ class Column:
     """
 
     name: str
-    kind: Kind
+    kind: SqlKind
     meaning: str
     is_nullable: bool = False
     cycles: str = ""
@@ -66,12 +64,12 @@ class TableSchema:
 
     name: str
     meaning: str
-    columns: tuple[Column, ...]
+    columns: tuple[SqlColumn, ...]
     question: Question
     answer: Callable[[Trace], Table] | None = None
     timed: Callable[[Trace, Mapping[str, Timing]], Table] | None = None
 
-    def column(self, name: str) -> Column:
+    def column(self, name: str) -> SqlColumn:
         """Return a column by name.
 
         Raises:
@@ -85,58 +83,58 @@ class TableSchema:
         return tuple(column.name for column in self.columns)
 
 
-def _column(name: str, kind: AnswerKind, meaning: str, is_nullable: bool = False) -> AnswerColumn:
-    return AnswerColumn(name, kind, meaning, name.replace("_", " ").capitalize(), is_nullable=is_nullable)
+def _column(name: str, kind: Kind, meaning: str, is_nullable: bool = False) -> Column:
+    return Column(name, kind, meaning, name.replace("_", " ").capitalize(), is_nullable=is_nullable)
 
 
-def _moment(name: str, meaning: str, *, is_nullable: bool = False) -> AnswerColumn:
-    return _column(name, AnswerKind.TIME, meaning, is_nullable)
+def _moment(name: str, meaning: str, *, is_nullable: bool = False) -> Column:
+    return _column(name, Kind.TIME, meaning, is_nullable)
 
 
-def _length(name: str, meaning: str, *, is_nullable: bool = False) -> AnswerColumn:
-    return _column(name, AnswerKind.DURATION, meaning, is_nullable)
+def _length(name: str, meaning: str, *, is_nullable: bool = False) -> Column:
+    return _column(name, Kind.DURATION, meaning, is_nullable)
 
 
-def _event(name: str, meaning: str, *, is_nullable: bool = False) -> AnswerColumn:
-    return _column(name, AnswerKind.EVENT, meaning, is_nullable)
+def _event(name: str, meaning: str, *, is_nullable: bool = False) -> Column:
+    return _column(name, Kind.EVENT, meaning, is_nullable)
 
 
-def _thread(name: str, meaning: str, *, is_nullable: bool = False) -> AnswerColumn:
-    return _column(name, AnswerKind.THREAD, meaning, is_nullable)
+def _thread(name: str, meaning: str, *, is_nullable: bool = False) -> Column:
+    return _column(name, Kind.THREAD, meaning, is_nullable)
 
 
-def _number(name: str, meaning: str, *, is_nullable: bool = False) -> AnswerColumn:
-    return _column(name, AnswerKind.NUMBER, meaning, is_nullable)
+def _number(name: str, meaning: str, *, is_nullable: bool = False) -> Column:
+    return _column(name, Kind.NUMBER, meaning, is_nullable)
 
 
-def _text(name: str, meaning: str, *, is_nullable: bool = False) -> AnswerColumn:
-    return _column(name, AnswerKind.TEXT, meaning, is_nullable)
+def _text(name: str, meaning: str, *, is_nullable: bool = False) -> Column:
+    return _column(name, Kind.TEXT, meaning, is_nullable)
 
 
-def _flag(name: str, meaning: str) -> AnswerColumn:
-    return _column(name, AnswerKind.FLAG, meaning)
+def _flag(name: str, meaning: str) -> Column:
+    return _column(name, Kind.FLAG, meaning)
 
 
 _KIND_OF_ANSWER: Final = {  # INT64 of all others
-    AnswerKind.TEXT: Kind.TEXT,
-    AnswerKind.STATE: Kind.TEXT,
-    AnswerKind.SENTENCE: Kind.TEXT,
-    AnswerKind.CPU: Kind.UINT8,
-    AnswerKind.FLAG: Kind.BOOL,
-    AnswerKind.FIGURE: Kind.FLOAT64,
+    Kind.TEXT: SqlKind.TEXT,
+    Kind.STATE: SqlKind.TEXT,
+    Kind.SENTENCE: SqlKind.TEXT,
+    Kind.CPU: SqlKind.UINT8,
+    Kind.FLAG: SqlKind.BOOL,
+    Kind.FIGURE: SqlKind.FLOAT64,
 }
 _NARROW: Final = {  # by table and column, where it is not as wide as others of its kind
-    ("event", "event"): Kind.UINT32,
-    ("event", "thread"): Kind.ROW,
-    ("event", "code"): Kind.UINT16,
-    ("argument", "event"): Kind.UINT32,
-    ("thread", "pid"): Kind.INT32,
-    ("thread", "tid"): Kind.INT32,
-    ("thread", "process"): Kind.INT32,
-    ("process", "pid"): Kind.INT32,
-    ("process", "parent_pid"): Kind.INT32,
+    ("event", "event"): SqlKind.UINT32,
+    ("event", "thread"): SqlKind.ROW,
+    ("event", "code"): SqlKind.UINT16,
+    ("argument", "event"): SqlKind.UINT32,
+    ("thread", "pid"): SqlKind.INT32,
+    ("thread", "tid"): SqlKind.INT32,
+    ("thread", "process"): SqlKind.INT32,
+    ("process", "pid"): SqlKind.INT32,
+    ("process", "parent_pid"): SqlKind.INT32,
 }
-_KNOWN: Final = Column("", Kind.TEXT, "how that is known: " + ", ".join(f"`{word}`" for word in KNOWN_WORDS))
+_KNOWN: Final = SqlColumn("", SqlKind.TEXT, "how that is known: " + ", ".join(f"`{word}`" for word in KNOWN_WORDS))
 
 
 def _of_answer(
@@ -155,19 +153,19 @@ def _of_answer(
         answer: Makes it.
         timed: Makes it by a file of timing too.
     """
-    columns: list[Column] = []
+    columns: list[SqlColumn] = []
     for column in question.columns:
         name, is_nullable = column.sql_name, column.is_nullable
         if not name:
             continue
         if column.kind.is_cycles:
-            is_moment = column.kind is AnswerKind.TIME
+            is_moment = column.kind is Kind.TIME
             same = "the same, since the first event" if is_moment else "the same, rounded down"
-            columns.append(Column(f"{name}_cycles", Kind.INT64, column.meaning, is_nullable))
-            columns.append(Column(f"{name}_ns", Kind.INT64, same, is_nullable, f"{name}_cycles", is_moment))
+            columns.append(SqlColumn(f"{name}_cycles", SqlKind.INT64, column.meaning, is_nullable))
+            columns.append(SqlColumn(f"{name}_ns", SqlKind.INT64, same, is_nullable, f"{name}_cycles", is_moment))
         else:
-            kind = _NARROW.get((table, name)) or _KIND_OF_ANSWER.get(column.kind, Kind.INT64)
-            columns.append(Column(name, kind, _of_row(column), is_nullable))
+            kind = _NARROW.get((table, name)) or _KIND_OF_ANSWER.get(column.kind, SqlKind.INT64)
+            columns.append(SqlColumn(name, kind, _of_row(column), is_nullable))
         if column.reasons:
             columns.append(replace(_KNOWN, name=f"{name}_known"))
     return TableSchema(table, meaning, tuple(columns), question, answer, timed)
@@ -183,23 +181,23 @@ def _of_slow(table: str, meaning: str, question: Question, name: str) -> TableSc
     )
 
 
-def _table(name: str, meaning: str, *columns: AnswerColumn) -> TableSchema:
+def _table(name: str, meaning: str, *columns: Column) -> TableSchema:
     """Return a table that no answer of its own has."""
     question = Question(name, name.replace("_", " ").capitalize(), meaning, columns, "", "It has no rows.")
     return _of_answer(name, meaning, question)
 
 
-def _of_row(column: AnswerColumn) -> str:
+def _of_row(column: Column) -> str:
     """Return what a column means, of threads and events by what SQL has of them: rows."""
-    if column.kind is AnswerKind.THREAD:
+    if column.kind is Kind.THREAD:
         return f"row of `thread`: {column.meaning}"
-    return f"row of `event`: {column.meaning}" if column.kind is AnswerKind.EVENT else column.meaning
+    return f"row of `event`: {column.meaning}" if column.kind is Kind.EVENT else column.meaning
 
 
 _CERTAINTY: Final = _text(
     "certainty", "`exact`: events name it; `inferred`: it follows from their order; `guess`: one of several"
 )
-_CPU: Final = _column("cpu", AnswerKind.CPU, "CPU, from 0")
+_CPU: Final = _column("cpu", Kind.CPU, "CPU, from 0")
 _IS_CUT: Final = _flag("is_cut", "the trace does not hold both ends: of its length only a lower bound is known")
 
 SCHEMAS: Final[dict[str, TableSchema]] = {
@@ -210,7 +208,7 @@ SCHEMAS: Final[dict[str, TableSchema]] = {
             "Every event, in time order.",
                 _number("event", "its row, from 0; the window counts events from 1"),
                 _moment("time", "when it was logged; never decreases"),
-                _column("cpu", AnswerKind.CPU, "the CPU that logged it, from 0"),
+                _column("cpu", Kind.CPU, "the CPU that logged it, from 0"),
                 _thread("thread", "whose state changes, else who ran there; 0 = not known"),
                 _number("code", "internal class and event, 15 bits"),
                 _text("class", "printed class, such as `KER_CALL`"),
@@ -248,7 +246,7 @@ SCHEMAS: Final[dict[str, TableSchema]] = {
                 _moment("start", "when it begins"),
                 _moment("end", "when it ends; not included"),
                 _length("length", "how long it is, interrupts included"),
-                AnswerColumn("cpu_time", AnswerKind.DURATION, "the same without interrupts", "CPU time", sql="cpu"),
+                Column("cpu_time", Kind.DURATION, "the same without interrupts", "CPU time", sql="cpu"),
                 _length("interrupted", "interrupts were handled meanwhile"),
                 _flag("is_idle", "of an idle thread"),
                 _flag("is_start", "false where events are missing: it may be the rest of the run before"),
@@ -331,7 +329,7 @@ SCHEMAS: Final[dict[str, TableSchema]] = {
                 _event("event", "the event `THREADY` or `THRUNNING` that follows"),
                 _thread("waker", "whose event the cause is; 0 = not known"),
                 _thread("thread", "who is woken"),
-                _column("cpu", AnswerKind.CPU, "CPU of the cause"),
+                _column("cpu", Kind.CPU, "CPU of the cause"),
                 _moment("cause", "when the cause was logged"),
                 _moment("time", "when the thread becomes ready, or runs"),
                 _CERTAINTY,

@@ -14,9 +14,9 @@ from satview.store.trace import Trace
 from satview.tables.arguments import argument_chunks, argument_table, kind_rows, kinds
 from satview.tables.builders import NOT_CACHED
 from satview.tables.query_process import owner_number
-from satview.tables.question import Limits, Query, Question
+from satview.tables.question import Limits, Query, SqlQuestion
 from satview.tables.result import Result
-from satview.tables.schema import SCHEMAS, Column, TableSchema
+from satview.tables.schema import SCHEMAS, SqlColumn, TableSchema
 from satview.tables.table import table, table_of
 from satview.tables.views import clock_macros, definition, mentioned, views, with_list, with_thread_rows
 
@@ -84,7 +84,7 @@ def asked(
         trace.cached(_WAS_TIMED, lambda _: True)
     if trace.is_cached(_WAS_TIMED):  # the process may have them as another file of timing, or none, made them
         others |= _TIMED
-    question = Question(
+    question = SqlQuestion(
         query, statements, tuple(tables), lambda name: _parts(trace, name, is_plain, timing),
         tuple(NOT_CACHED - {"argument"} | others),
         owner_number(trace), known=tuple(known),
@@ -119,7 +119,7 @@ def _table_view(schema: TableSchema, is_plain: bool) -> str:
     return f"CREATE TEMP VIEW {schema.name} AS SELECT {shown} FROM _{schema.name}"  # noqa: S608  -- names of the schema
 
 
-def _shown(column: Column) -> str:
+def _shown(column: SqlColumn) -> str:
     return f"{'time_ns' if column.is_moment else 'duration_ns'}({column.cycles}) AS {column.name}"
 
 

@@ -12,7 +12,7 @@ from satview.base.errors import UsageError
 from satview.store.trace import Trace
 from satview.tables import builders
 from satview.tables.arguments import kinds
-from satview.tables.schema import SCHEMAS, Column, Kind
+from satview.tables.schema import SCHEMAS, SqlColumn, SqlKind
 from satview.tables.views import near_tables
 
 
@@ -63,6 +63,6 @@ def _frozen(trace: Trace, build: builders.Builder) -> Made:
     return columns
 
 
-def dtype_of(column: Column) -> tuple[str, ...]:
+def dtype_of(column: SqlColumn) -> tuple[str, ...]:
     """Return the numpy types that the values of a column may have; `object` for texts."""
-    return ("object",) if column.kind is Kind.TEXT else tuple(column.kind.value.split(", "))
+    return ("object",) if column.kind is SqlKind.TEXT else tuple(column.kind.value.split(", "))

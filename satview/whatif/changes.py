@@ -41,7 +41,7 @@ KEYS: Final = {
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class ProgramChange:
     """One thing that is changed; `target` is empty for what is changed of all."""
 
     target: str
@@ -67,7 +67,7 @@ class Changed:
     says: tuple[str, ...] = ()
 
 
-def parse_changes(texts: Sequence[str]) -> list[Change]:
+def parse_changes(texts: Sequence[str]) -> list[ProgramChange]:
     """Return changes from texts such as `planner 1:priority=22` and `cpus=2`.
 
     A load is one text: `load NAME:period=10ms,work=2ms,priority=20`.
@@ -81,11 +81,11 @@ def parse_changes(texts: Sequence[str]) -> list[Change]:
         target, _, key = left.rpartition(":")
         if not equals or not key.strip() or not value.strip():
             raise UsageError(f"{text[:60]!r} is not TARGET:KEY=VALUE, such as 'planner 1:priority=22', or cpus=2")
-        out.append(Change(target.strip(), key.strip(), value.strip()))
+        out.append(ProgramChange(target.strip(), key.strip(), value.strip()))
     return out
 
 
-def read_changes(path: Path) -> list[Change]:
+def read_changes(path: Path) -> list[ProgramChange]:
     """Return the changes of a file in TOML: a table for each target, its keys and values; `cpus` above them.
 
     Raises:
@@ -95,12 +95,12 @@ def read_changes(path: Path) -> list[Change]:
     out = []
     for target, value in content.items():
         if not isinstance(value, dict):
-            out.append(Change("", target, _text_of(path, value)))
+            out.append(ProgramChange("", target, _text_of(path, value)))
         elif target.startswith("load "):
             words = ",".join(f"{key}={_text_of(path, entry)}" for key, entry in value.items())
             out += parse_changes([f"{target}:{words}"])
         else:
-            out += [Change(target, key, _text_of(path, entry)) for key, entry in value.items()]
+            out += [ProgramChange(target, key, _text_of(path, entry)) for key, entry in value.items()]
     return out
 
 
@@ -112,7 +112,7 @@ def _text_of(path: Path, value: object) -> str:
     raise UsageError(f"{path.name}: {str(value)[:40]!r} is no number or text; {_EXAMPLE}")
 
 
-def with_changes(programs: Programs, changes: Sequence[Change]) -> Changed:
+def with_changes(programs: Programs, changes: Sequence[ProgramChange]) -> Changed:
     """Return programs with changes made; the given ones stay as they are.
 
     Raises:
@@ -134,7 +134,7 @@ def with_changes(programs: Programs, changes: Sequence[Change]) -> Changed:
 # What a name means.
 
 
-def _threads(out: Changed, change: Change) -> list[ThreadProgram]:
+def _threads(out: Changed, change: ProgramChange) -> list[ThreadProgram]:
     """Return the threads that a target means: by label, `process tid`, thread name, or all of a process."""
     name = change.target.casefold()
     threads = out.programs.threads
@@ -154,13 +154,13 @@ def _short(name: str) -> str:
     return name.rsplit("/", 1)[-1]
 
 
-def _nothing(change: Change, what: str, known: Sequence[str]) -> UsageError:
+def _nothing(change: ProgramChange, what: str, known: Sequence[str]) -> UsageError:
     more = f", and {len(known) - _MOST_NAMES} more" if len(known) > _MOST_NAMES else ""
     listed = f"there are {', '.join(known[:_MOST_NAMES])}{more}" if known else "the trace shows none"
     return UsageError(f"{change}: the trace has no such {what}; {listed}")
 
 
-def _number(change: Change, least: float, most: float, kind: Callable[[str], float] = float) -> float:
+def _number(change: ProgramChange, least: float, most: float, kind: Callable[[str], float] = float) -> float:
     try:
         value = kind(change.value)
     except ValueError:
@@ -173,20 +173,20 @@ def _number(change: Change, least: float, most: float, kind: Callable[[str], flo
 # The changes.
 
 
-def _set_cpus(out: Changed, change: Change) -> None:
+def _set_cpus(out: Changed, change: ProgramChange) -> None:
     if change.target:
         raise UsageError(f"{change}: the CPUs are those of the target: cpus={change.value}")
     out.cpus = int(_number(change, 1, MAX_CPUS, int))
     _check_masks(out, change)
 
 
-def _check_masks(out: Changed, change: Change) -> None:
+def _check_masks(out: Changed, change: ProgramChange) -> None:
     for thread in out.programs.threads:
         if not thread.runmask & (1 << out.cpus) - 1:
             raise UsageError(f"{change}: {thread.label} may then run on none of {out.cpus} CPUs")
 
 
-def _set_priority(out: Changed, change: Change) -> None:
+def _set_priority(out: Changed, change: ProgramChange) -> None:
     priority = int(_number(change, 1, 255, int))
     threads = _threads(out, change)
     changed = {thread.row for thread in threads}
@@ -215,27 +215,27 @@ def _with(thing: Any, **values: Any) -> Any:
     return out
 
 
-def _set_policy(out: Changed, change: Change) -> None:
+def _set_policy(out: Changed, change: ProgramChange) -> None:
     if change.value.casefold() not in _POLICIES:
         raise UsageError(f"{change}: the policies are {', '.join(_POLICIES)}")
     for thread in _threads(out, change):
         thread.policy, thread.sporadic = _POLICIES[change.value.casefold()], None
 
 
-def _set_runmask(out: Changed, change: Change) -> None:
+def _set_runmask(out: Changed, change: ProgramChange) -> None:
     mask = int(_number(change, 1, (1 << 64) - 1, lambda text: int(text, 0)))
     for thread in _threads(out, change):
         thread.runmask = mask
     _check_masks(out, change)
 
 
-def _set_speed(out: Changed, change: Change) -> None:
+def _set_speed(out: Changed, change: ProgramChange) -> None:
     speed = _number(change, 0.001, 1000)
     for thread in _threads(out, change):
         thread.speed *= speed
 
 
-def _set_threads(out: Changed, change: Change) -> None:
+def _set_threads(out: Changed, change: ProgramChange) -> None:
     wanted = int(_number(change, 1, _MOST_THREADS, int))
     threads = _threads(out, change)
     pool = [thread for thread in threads if any(isinstance(step, steps_of.Receive) for step in thread.steps)]
@@ -266,7 +266,7 @@ def _new_row(out: Changed) -> int:
     return min(0, *(thread.row for thread in out.programs.threads)) - 1
 
 
-def _lock(out: Changed, change: Change) -> steps_of.Thing:
+def _lock(out: Changed, change: ProgramChange) -> steps_of.Thing:
     locks = [thing for thing in out.programs.things if thing.kind == "MUTEX"]
     text = re.sub(r"^lock\s+", "", change.target)
     for thing in locks:
@@ -275,18 +275,18 @@ def _lock(out: Changed, change: Change) -> steps_of.Thing:
     raise _nothing(change, "lock that somebody waited for", [f"lock {thing.address:#x}" for thing in locks])
 
 
-def _set_inherit(out: Changed, change: Change) -> None:
+def _set_inherit(out: Changed, change: ProgramChange) -> None:
     thing = _lock(out, change)
     if change.value.casefold() not in ("yes", "no"):
         raise UsageError(f"{change}: inherit is yes or no")
     thing.inherits = change.value.casefold() == "yes"
 
 
-def _set_ceiling(out: Changed, change: Change) -> None:
+def _set_ceiling(out: Changed, change: ProgramChange) -> None:
     _lock(out, change).ceiling = int(_number(change, 1, 255, int))
 
 
-def _set_budget(out: Changed, change: Change) -> None:
+def _set_budget(out: Changed, change: ProgramChange) -> None:
     name = re.sub(r"^partition\s+", "", change.target).casefold()
     for partition in out.programs.partitions:
         if name in (partition.name.casefold(), str(partition.number)):
@@ -297,7 +297,7 @@ def _set_budget(out: Changed, change: Change) -> None:
     raise _nothing(change, "partition", [f"partition {entry.name}" for entry in out.programs.partitions])
 
 
-def _line(out: Changed, change: Change) -> InterruptLine:
+def _line(out: Changed, change: ProgramChange) -> InterruptLine:
     text = re.sub(r"^interrupt\s+", "", change.target)
     for line in out.programs.interrupts:
         if text in (str(line.vector), f"{line.vector:#x}"):
@@ -305,7 +305,7 @@ def _line(out: Changed, change: Change) -> InterruptLine:
     raise _nothing(change, "interrupt", [f"interrupt {line.vector:#x}" for line in out.programs.interrupts])
 
 
-def _set_rate(out: Changed, change: Change) -> None:
+def _set_rate(out: Changed, change: ProgramChange) -> None:
     line, rate = _line(out, change), _number(change, 0.001, 1000)
     if len(line.moments_ns) * rate > _MOST_INTERRUPTS:
         raise UsageError(f"{change}: that would be more than {_MOST_INTERRUPTS:,} interrupts")
@@ -324,12 +324,12 @@ def _moments(moments_ns: list[int], rate: float, length_ns: int) -> Iterator[int
         yield int(now)
 
 
-def _move_handler(out: Changed, change: Change) -> None:
+def _move_handler(out: Changed, change: ProgramChange) -> None:
     line = _line(out, change)
     words = change.value.split()
     if words[0] != "thread" or len(words) != 2:
         raise UsageError(f"{change}: a handler is moved by handler=thread PRIORITY, as in 'handler=thread 40'")
-    priority = int(_number(Change(change.target, change.key, words[1]), 1, 255, int))
+    priority = int(_number(ProgramChange(change.target, change.key, words[1]), 1, 255, int))
     if not line.handlers:
         raise UsageError(f"{change}: the trace shows no handler of interrupt {line.vector:#x}")
     for pid, outcomes in line.handlers.items():
@@ -351,7 +351,7 @@ def _move_handler(out: Changed, change: Change) -> None:
     line.handlers = {}
 
 
-def _add_load(out: Changed, change: Change) -> None:
+def _add_load(out: Changed, change: ProgramChange) -> None:
     """Add a thread that works for a time in each period."""
     said = {"period": "", "work": "", "priority": "10"}
     for word in f"{change.key}={change.value}".split(","):
@@ -365,7 +365,7 @@ def _add_load(out: Changed, change: Change) -> None:
         raise UsageError(f"{change}: {error}") from error
     if period_ns < _LEAST_PERIOD_NS or work_ns <= 0:
         raise UsageError(f"{change}: the period is 10 us at least, and the work above 0")
-    priority = int(_number(Change(change.target, "priority", said["priority"]), 1, 255, int))
+    priority = int(_number(ProgramChange(change.target, "priority", said["priority"]), 1, 255, int))
     name = change.target.removeprefix("load ").strip() or "load"
     pid = max([_LOAD_PID, *(thread.pid + 1 for thread in out.programs.threads if thread.pid >= _LOAD_PID)])
     steps: list[Step] = [steps_of.Begin(), steps_of.Every(period_ns), steps_of.Work(work_ns)]
@@ -373,7 +373,7 @@ def _add_load(out: Changed, change: Change) -> None:
                                               steps, (1, 3)))  # fmt: skip
 
 
-_MAKERS: Final[dict[str, Callable[[Changed, Change], None]]] = {
+_MAKERS: Final[dict[str, Callable[[Changed, ProgramChange], None]]] = {
     "cpus": _set_cpus,
     "priority": _set_priority,
     "policy": _set_policy,

@@ -27,7 +27,7 @@ Key = tuple[str, str, int, int]  # trigger, process, tid (0 = any of a server's)
 
 
 @dataclass(frozen=True, slots=True)
-class Figures:
+class ActivityFigures:
     """Responses of one activity: how many are done, and half and 99 % of them are not longer than this.
 
     Attributes:
@@ -55,8 +55,8 @@ class Figures:
 class ActivityFit:
     """One activity, recorded and replayed."""
 
-    recorded: Figures
-    replayed: Figures | None
+    recorded: ActivityFigures
+    replayed: ActivityFigures | None
 
     @property
     def median_error(self) -> float:
@@ -80,7 +80,7 @@ class ActivityFit:
 
 
 @dataclass(frozen=True, slots=True)
-class Fit:
+class ReplayFit:
     """How well an unchanged replay fits.
 
     Attributes:
@@ -138,7 +138,7 @@ def figures(
     length_ns: int,
     timing: Mapping[str, Timing] | None = None,
     bounds_ns: Mapping[Key, int] | None = None,
-) -> dict[Key, Figures]:
+) -> dict[Key, ActivityFigures]:
     """Return the activities of a trace with what is done within a time, without those that are parts of others.
 
     Args:
@@ -154,7 +154,7 @@ def figures(
     is_done = ~instances.is_open & instances.is_known & (instances.start_cycles >= begin_cycles)
     is_done &= instances.end_cycles <= end_cycles
     own = writes_trace(trace)
-    out: dict[Key, Figures] = {}
+    out: dict[Key, ActivityFigures] = {}
     for number, key in enumerate(_keys(trace, learned)):
         if learned.activities[number].trigger in ENCLOSED:
             continue
@@ -167,7 +167,7 @@ def figures(
             deadline_ns = deadline_ns if bounds_ns is None else bounds_ns.get(key, -1)
             is_late = response > trace.clock.cycles_of(max(deadline_ns, 0))
             misses = int(np.count_nonzero(is_late)) if deadline_ns > 0 else 0
-            out[key] = Figures(activity.name, len(response), median[0], p99[0], median[1:], p99[1:],
+            out[key] = ActivityFigures(activity.name, len(response), median[0], p99[0], median[1:], p99[1:],
                                float(mean_ns), int(ordered_ns[-1]), deadline_ns, misses,
                                bool(own[activity.thread]))  # fmt: skip
     return out
@@ -197,7 +197,7 @@ def _keys(trace: Trace, learned: Activities) -> list[Key]:
 
 def fit_of(
     recorded: tuple[Trace, int], replayed: tuple[Trace, int], length_ns: int, timing: Mapping[str, Timing] | None = None
-) -> Fit:
+) -> ReplayFit:
     """Return how well a replay fits.
 
     Args:
@@ -209,7 +209,7 @@ def fit_of(
     recorded_figures = figures(*recorded, length_ns, timing)
     replayed_figures = figures(*replayed, length_ns, own_activities(timing))
     by_count = sorted(recorded_figures, key=lambda key: (recorded_figures[key].is_own, -recorded_figures[key].count))
-    return Fit(
+    return ReplayFit(
         {key: ActivityFit(recorded_figures[key], replayed_figures.get(key)) for key in by_count},
         _same_order(recorded, replayed),
     )

@@ -22,17 +22,17 @@ from satview.whatif.steps import (
     Programs,
     Receive,
     Send,
-    Sleep,
+    SleepStep,
     Step,
+    TimedWait,
     Unlock,
-    Wait,
     Work,
 )
 
 LEAST_SEEN: Final = 2
 """Rounds in which a mutex is seen, from which on it is taken to be used in all."""
-_WAITS: Final = (Await, AwaitInterrupt, Every, Meet, Receive, Send, Sleep, Wait)
-_BEGIN_ROUNDS: Final = (Await, AwaitInterrupt, Every, Meet, Receive, Sleep, Wait)
+_WAITS: Final = (Await, AwaitInterrupt, Every, Meet, Receive, Send, SleepStep, TimedWait)
+_BEGIN_ROUNDS: Final = (Await, AwaitInterrupt, Every, Meet, Receive, SleepStep, TimedWait)
 _Key = tuple[object, ...]
 
 

@@ -22,18 +22,18 @@ from satview.events.user_events import UserEvent
 from satview.formats.registry import open_trace
 from satview.store.arguments import describe_events
 from satview.store.trace import PREDICTED_CHANGES, PREDICTED_FROM, Trace
-from satview.whatif.changes import Change, Changed, with_changes
-from satview.whatif.fit import Figures, Fit, Key, figures, fit_of, own_activities
+from satview.whatif.changes import Changed, ProgramChange, with_changes
+from satview.whatif.fit import ActivityFigures, Key, ReplayFit, figures, fit_of, own_activities
 from satview.whatif.program import programs_of
 from satview.whatif.replay import Replay, replay
-from satview.whatif.steps import Await, Programs, Step, Wait
+from satview.whatif.steps import Await, Programs, Step, TimedWait
 
 _NEVER_NS: Final = 1 << 62
 _LONG: Final = 200_000  # events: replays of fewer take no longer than starting a process
 
 
 @dataclass(frozen=True, slots=True)
-class Basis:
+class ReplayBasis:
     """What predictions of a trace rest on: its programs, and how well they fit when nothing is changed.
 
     Attributes:
@@ -43,7 +43,7 @@ class Basis:
     """
 
     programs: Programs
-    fit: Fit
+    fit: ReplayFit
     timing: Mapping[str, Timing] | None
     seed: int
     findings: tuple[str, ...] = ()
@@ -63,10 +63,10 @@ class Prediction:
     says: tuple[str, ...]
     compared: tuple[Compared, ...]
     findings: tuple[str, ...]
-    figures: Mapping[Key, Figures]
+    figures: Mapping[Key, ActivityFigures]
 
 
-def basis_of(trace: Trace, timing: Mapping[str, Timing] | None = None, seed: int = 1) -> Basis:
+def basis_of(trace: Trace, timing: Mapping[str, Timing] | None = None, seed: int = 1) -> ReplayBasis:
     """Replay a trace unchanged and return how well that fits.
 
     Raises:
@@ -77,10 +77,12 @@ def basis_of(trace: Trace, timing: Mapping[str, Timing] | None = None, seed: int
         replayed = replay(programs, Path(folder) / "unchanged.kev", seed=seed)
         fit = fit_of((trace, programs.begin_cycles), _times(replayed), programs.length_ns, timing)
         replayed.trace.payloads.close()
-    return Basis(programs, fit, timing, seed, replayed.findings)
+    return ReplayBasis(programs, fit, timing, seed, replayed.findings)
 
 
-def predict(basis: Basis, changes: Sequence[Change], out: Path | None = None, *, has_doubts: bool = True) -> Prediction:
+def predict(
+    basis: ReplayBasis, changes: Sequence[ProgramChange], out: Path | None = None, *, has_doubts: bool = True
+) -> Prediction:
     """Replay with changes, and once more for each thing that the trace leaves open.
 
     Args:
@@ -107,12 +109,16 @@ def predict(basis: Basis, changes: Sequence[Change], out: Path | None = None, *,
     return Prediction(changed.says, _compared(basis.fit, predicted, others), findings, predicted)
 
 
-def _in_doubt(basis: Basis, changes: Sequence[Change], programs: Programs, folder: Path) -> dict[Key, Figures]:
+def _in_doubt(
+    basis: ReplayBasis, changes: Sequence[ProgramChange], programs: Programs, folder: Path
+) -> dict[Key, ActivityFigures]:
     return _predicted(basis, with_changes(programs, changes), folder / "other.kev")[1]
 
 
 @contextmanager
-def _beside(basis: Basis, changes: Sequence[Change], doubts: int) -> Iterator[list[Future[dict[Key, Figures]]]]:
+def _beside(
+    basis: ReplayBasis, changes: Sequence[ProgramChange], doubts: int
+) -> Iterator[list[Future[dict[Key, ActivityFigures]]]]:
     """Begin to replay what is left open in another process; yield the runs, none where that gains nothing."""
     trace = basis.programs.trace
     if not doubts or (cpu_count() or 1) < 2 or len(trace.events) < _LONG or not trace.can_be_read_again:
@@ -122,13 +128,13 @@ def _beside(basis: Basis, changes: Sequence[Change], doubts: int) -> Iterator[li
         yield [pool.submit(_in_doubt_here, changes, number) for number in range(doubts)]
 
 
-def _in_doubt_here(changes: Sequence[Change], number: int) -> dict[Key, Figures]:
+def _in_doubt_here(changes: Sequence[ProgramChange], number: int) -> dict[Key, ActivityFigures]:
     basis = basis_here()
     with TemporaryDirectory(prefix="satview-") as folder:
         return _in_doubt(basis, changes, next(islice(_doubts(basis.programs), number, None)), Path(folder))
 
 
-def _predicted(basis: Basis, changed: Changed, path: Path) -> tuple[tuple[str, ...], dict[Key, Figures]]:
+def _predicted(basis: ReplayBasis, changed: Changed, path: Path) -> tuple[tuple[str, ...], dict[Key, ActivityFigures]]:
     """Return what went wrong in a replay that is written to a file, and its activities."""
     replayed = replay(changed.programs, path, changed.cpus, basis.seed, _attributes(basis, changed))
     bounds_ns = {key: known.recorded.deadline_ns for key, known in basis.fit.activities.items()}
@@ -150,7 +156,7 @@ def _doubts(programs: Programs) -> Iterator[Programs]:
     condvars = {number for number, thing in enumerate(programs.things) if thing.kind == "CONDVAR"}
 
     def as_recorded(steps: list[Step]) -> list[Step]:
-        return [Wait("CONDVAR", step.recorded_ns) if isinstance(step, Await) and step.thing in condvars else step
+        return [TimedWait("CONDVAR", step.recorded_ns) if isinstance(step, Await) and step.thing in condvars else step
                 for step in steps]  # fmt: skip
 
     if programs.trace.release is not Release.QNX_8 and condvars:
@@ -167,14 +173,14 @@ def _times(replayed: Replay) -> tuple[Trace, int]:
     return replayed.trace, replayed.begin_cycles
 
 
-def _attributes(basis: Basis, changed: Changed) -> tuple[tuple[str, str], ...]:
+def _attributes(basis: ReplayBasis, changed: Changed) -> tuple[tuple[str, str], ...]:
     says = "; ".join(changed.says) or "nothing"
     name = basis.programs.trace.path.name
     return (PREDICTED_FROM, visible_line(name)), (PREDICTED_CHANGES, visible_line(says))
 
 
 def _compared(
-    fit: Fit, predicted: Mapping[Key, Figures], others: Sequence[Mapping[Key, Figures]]
+    fit: ReplayFit, predicted: Mapping[Key, ActivityFigures], others: Sequence[Mapping[Key, ActivityFigures]]
 ) -> tuple[Compared, ...]:
     out = []
     for key, fit_of_activity in fit.activities.items():
@@ -193,7 +199,7 @@ def _compared(
     return tuple(out)
 
 
-def _whole_range(in_doubt: Sequence[Figures | None], name: str) -> tuple[int, int]:
+def _whole_range(in_doubt: Sequence[ActivityFigures | None], name: str) -> tuple[int, int]:
     """Return what the ranges of several predictions cover together; everything where an activity does not always come.
 
     Args:
@@ -212,17 +218,17 @@ class _Reading:
     """What a process needs to have the same basis: the trace, not its programs, is what it reads."""
 
     path: Path
-    fit: Fit
+    fit: ReplayFit
     timing: Mapping[str, Timing] | None
     seed: int
     described: Mapping[int, UserEvent]
 
 
-_here: list[Basis] = []  # of a process that predicts: made once, as all its predictions need it
+_here: list[ReplayBasis] = []  # of a process that predicts: made once, as all its predictions need it
 
 
 @contextmanager
-def processes(basis: Basis, count: int) -> Iterator[ProcessPoolExecutor]:
+def processes(basis: ReplayBasis, count: int) -> Iterator[ProcessPoolExecutor]:
     """Start processes in which `basis_here` is a basis; each reads the trace once."""
     trace = basis.programs.trace
     reading = _Reading(trace.path, basis.fit, basis.timing, basis.seed, dict(trace.payloads.described))
@@ -237,9 +243,9 @@ def _prepare(reading: _Reading) -> None:
     trace = open_trace(reading.path, None)
     if reading.described:
         describe_events(trace, reading.described)
-    _here[:] = [Basis(programs_of(trace), reading.fit, reading.timing, reading.seed)]
+    _here[:] = [ReplayBasis(programs_of(trace), reading.fit, reading.timing, reading.seed)]
 
 
-def basis_here() -> Basis:
+def basis_here() -> ReplayBasis:
     """Return the basis of a process that `processes` has started."""
     return _here[0]

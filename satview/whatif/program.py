@@ -45,26 +45,26 @@ from satview.whatif.steps import (
     Begin,
     InterruptLine,
     Lock,
-    Mark,
+    LogEvent,
     Meet,
-    Message,
     PartitionShare,
     Programs,
     Receive,
+    RecordedMessage,
     Reply,
     Send,
     SendPulse,
     Signal,
-    Sleep,
-    Start,
+    SleepStep,
+    StartThread,
     Step,
     Stream,
     Thing,
     ThreadProgram,
+    TimedWait,
     TimerSource,
     Unlock,
     Unmask,
-    Wait,
     Work,
 )
 
@@ -162,7 +162,7 @@ class _Builder:
         self.numbers = call_numbers(trace.release)
         self.waits = waits(trace)
         self.notes: Counter[str] = Counter()
-        self.messages: list[Message] = []
+        self.messages: list[RecordedMessage] = []
         self.streams: list[Stream] = []
         self.things: list[Thing] = []
         self.thing_of: dict[tuple[str, int], int] = {}
@@ -676,7 +676,7 @@ class _Items:
         builder, events = self.builder, self.builder.events
         exchanges = transactions(builder.trace)
         builder.messages = [
-            Message(pid, first_word=max(0, word) & 0xFFFFFFFF)
+            RecordedMessage(pid, first_word=max(0, word) & 0xFFFFFFFF)
             for pid, word in zip(exchanges.server_pid.tolist(), exchanges.message_type.tolist(), strict=True)
         ]
         self.sent = self._numbered(
@@ -781,7 +781,7 @@ class _Items:
             born_ns = self.builder.after_begin_ns(int(self.builder.trace.states.of(program.row)[0]))
             out.append((0, "begin", AwaitStart() if program.row in self.created else Begin(born_ns)))
         for call in range(begin, stop):
-            out += [(at, "step", Start(created)) for created, at in self.creates.get(int(self.row[call]), ())]
+            out += [(at, "step", StartThread(created)) for created, at in self.creates.get(int(self.row[call]), ())]
             items = self._begun_item(call, program) if self.call[call] == _BEGUN else self._item(call)
             out += [(int(self.at[call]), kind, step) for kind, step in items]
         end = int(self.user(np.array([program.row]), np.array([len(self.builder.events)]))[0])
@@ -883,7 +883,7 @@ class _Items:
                 continue
             reply = int(replies[sent_rows[0]])
             server, number = int(events.thread[reply]), len(builder.messages)
-            builder.messages.append(Message(int(trace.threads.pid[server]), is_answered=True))
+            builder.messages.append(RecordedMessage(int(trace.threads.pid[server]), is_answered=True))
             self.asks_before[thread] = number
             late.append((reply, server, number))
             own = [int(row) for row in receipts[receiver == server] if row < reply and int(row) not in taken]
@@ -915,11 +915,11 @@ class _Items:
         state = int(every_wait.value[wait]) if wait >= 0 else NOT_A_STATE
         if self.is_mark[call]:
             words = [*builder.trace.payloads.words(row)[:2].tolist(), 0, 0]
-            yield "step", Mark(wire.event_of(int(builder.events.code[row])), (int(words[0]), int(words[1])))
+            yield "step", LogEvent(wire.event_of(int(builder.events.code[row])), (int(words[0]), int(words[1])))
         elif name in _MESSAGE_CALLS:
             yield from self._message_item(call, name)
         elif state == _SLEEP:
-            yield "wait", Sleep(int(self.sleep[call]))
+            yield "wait", SleepStep(int(self.sleep[call]))
         elif name in _SYNC_CALLS:
             yield from self._sync_item(call, name, state)
         elif name == "INTERRUPT_WAIT":
@@ -976,16 +976,16 @@ class _Items:
         elif wait >= 0 and int(self.builder.waits.end_row[wait]) < OPEN:
             yield "wait", self._noted(wait)
 
-    def _noted(self, wait: int) -> Wait:
+    def _noted(self, wait: int) -> TimedWait:
         """Return a wait that nothing in the replay ends, and note that for the list of what the trace does not show."""
         step = self._as_recorded(wait)
         self.builder.notes[f"Waits in state {step.state} last as long as they did."] += 1
         return step
 
-    def _as_recorded(self, wait: int) -> Wait:
+    def _as_recorded(self, wait: int) -> TimedWait:
         every_wait, time = self.builder.waits, self.builder.events.time_cycles
         length = int(time[every_wait.end_row[wait]] - time[every_wait.row[wait]])
-        return Wait(STATE_BY_VALUE[int(every_wait.value[wait])].name, self.builder.ns(length))
+        return TimedWait(STATE_BY_VALUE[int(every_wait.value[wait])].name, self.builder.ns(length))
 
 
 def _cycle(program: ThreadProgram, is_busy: bool) -> tuple[int, int]:
@@ -996,17 +996,17 @@ def _cycle(program: ThreadProgram, is_busy: bool) -> tuple[int, int]:
     """
     if program.ends:
         return 0, 0
-    for kind in (Receive, Sleep, AwaitInterrupt, Await, Meet, Wait, Send):
+    for kind in (Receive, SleepStep, AwaitInterrupt, Await, Meet, TimedWait, Send):
         positions = [position for position, step in enumerate(program.steps) if isinstance(step, kind)]
-        if kind is Wait:
+        if kind is TimedWait:
             positions = [position for position in positions if position]  # the one in which the trace begins comes once
         if kind is Receive and positions:
             return positions[-1], positions[-1] + 1
         if len(positions) > (3 if kind is Send else 1):
             return positions[0], positions[-1]
-    if not is_busy or not program.steps or not isinstance(program.steps[-1], (Work, Mark)):
+    if not is_busy or not program.steps or not isinstance(program.steps[-1], (Work, LogEvent)):
         return 0, 0
-    is_work = [isinstance(step, (Work, Mark)) for step in program.steps]
+    is_work = [isinstance(step, (Work, LogEvent)) for step in program.steps]
     last_other = max((position for position, works in enumerate(is_work) if not works), default=-1)
     return last_other + 1, len(is_work)
 

@@ -276,9 +276,9 @@ class _Replay:
         match step:
             case steps_of.Work(ns):
                 return Compute(int(ns / program.speed))
-            case steps_of.Sleep(ns):
+            case steps_of.SleepStep(ns):
                 return SleepCall(ns)
-            case steps_of.Wait(state, ns):
+            case steps_of.TimedWait(state, ns):
                 return _Pause(state, self.cycles(ns))
             case steps_of.Reply(number):
                 if self.rcvids[number]:
@@ -304,7 +304,7 @@ class _Replay:
                 stream = self.programs.streams[number]
                 coid = self._connection(self.threads[program.row].process, stream.pid, stream.chid, stream.scoid)
                 return MsgSendPulse(coid, self._priority(stream), 0, number + 1) if coid is not None else None
-            case steps_of.Mark(event, words):
+            case steps_of.LogEvent(event, words):
                 return TraceEvent(Mode.INSERTSUSEREVENT, event, *words)
             case steps_of.Begin(after_ns, state, is_sleep):
                 due = self.begin + (self.cycles(after_ns) if after_ns >= 0 else -self.cycles(-after_ns))
@@ -314,7 +314,7 @@ class _Replay:
                 return _Wake(self.threads.get(row))
             case steps_of.AwaitStart():
                 return _AwaitStart(self.started)
-            case steps_of.Start(row):
+            case steps_of.StartThread(row):
                 return _Start(self.threads.get(row), self.started)
             case steps_of.Every(period_ns):
                 gone_ns = self._since_begin_ns() % period_ns

@@ -12,8 +12,8 @@ from satview.base.errors import UsageError
 from satview.capture.sim.parts.target import MAX_CPUS
 from satview.whatif import steps as steps_of
 from satview.whatif.changes import parse_changes, with_changes
-from satview.whatif.fit import Figures, Fit, Key
-from satview.whatif.prediction import Basis, basis_here, predict, processes
+from satview.whatif.fit import ActivityFigures, Key, ReplayFit
+from satview.whatif.prediction import ReplayBasis, basis_here, predict, processes
 from satview.whatif.steps import Programs, ThreadProgram
 
 MOST_CANDIDATES: Final = 24
@@ -48,7 +48,7 @@ def candidates(programs: Programs, asked: str) -> list[str]:
     raise UsageError(f"--search {asked[:60]!r} is not cpus, TARGET:priority or TARGET:threads")
 
 
-def search(basis: Basis, asked: str) -> list[Candidate]:
+def search(basis: ReplayBasis, asked: str) -> list[Candidate]:
     """Return each candidate with whether all deadlines hold, the least first; they run in parallel processes.
 
     Raises:
@@ -63,7 +63,7 @@ def search(basis: Basis, asked: str) -> list[Candidate]:
     return [_judged(basis.fit, text, figures) for text, figures in judged]
 
 
-def _judged(fit: Fit, text: str, figures: Mapping[Key, Figures] | str) -> Candidate:
+def _judged(fit: ReplayFit, text: str, figures: Mapping[Key, ActivityFigures] | str) -> Candidate:
     if isinstance(figures, str):
         return Candidate(text, "failed", 0, figures, 0, (0.0, 0.0))
     # An activity that never came to its end misses too: it would have, recorded.
@@ -86,7 +86,7 @@ def _judged(fit: Fit, text: str, figures: Mapping[Key, Figures] | str) -> Candid
                      (tightest.median_error, tightest.p99_error))  # fmt: skip
 
 
-def sensitivity(basis: Basis, activity: str) -> list[Leverage]:
+def sensitivity(basis: ReplayBasis, activity: str) -> list[Leverage]:
     """Return for each process that works what a tenth less of its work does for an activity.
 
     Raises:
@@ -134,7 +134,7 @@ def _sum_of(steps: Sequence[steps_of.Step]) -> int:
     return sum(step.ns for step in steps if isinstance(step, steps_of.Work))
 
 
-def _predictions(basis: Basis, texts: Sequence[str]) -> list[Mapping[Key, Figures] | str]:
+def _predictions(basis: ReplayBasis, texts: Sequence[str]) -> list[Mapping[Key, ActivityFigures] | str]:
     """Return the figures of each change, or why it cannot be."""
     jobs = min(len(texts), cpu_count() or 1)
     if jobs <= 1:
@@ -143,11 +143,11 @@ def _predictions(basis: Basis, texts: Sequence[str]) -> list[Mapping[Key, Figure
         return list(pool.map(_predict_here, texts))
 
 
-def _predict_here(text: str) -> Mapping[Key, Figures] | str:
+def _predict_here(text: str) -> Mapping[Key, ActivityFigures] | str:
     return _figures_of(basis_here(), text)
 
 
-def _figures_of(basis: Basis, text: str) -> Mapping[Key, Figures] | str:
+def _figures_of(basis: ReplayBasis, text: str) -> Mapping[Key, ActivityFigures] | str:
     try:
         return predict(basis, parse_changes([text]), has_doubts=False).figures
     except UsageError as error:

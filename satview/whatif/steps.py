@@ -30,14 +30,14 @@ class Work:
 
 
 @dataclass(slots=True)
-class Sleep:
+class SleepStep:
     """Sleep, and be woken by the clock."""
 
     ns: int
 
 
 @dataclass(slots=True)
-class Wait:
+class TimedWait:
     """Wait in some state for as long as it was recorded: nothing that is replayed ends it."""
 
     state: str
@@ -141,7 +141,7 @@ class AwaitStart:
 
 
 @dataclass(slots=True)
-class Start:
+class StartThread:
     """Create a thread: it is there from the begin on, and goes on now; by its row."""
 
     thread: int
@@ -155,15 +155,15 @@ class Every:
 
 
 @dataclass(slots=True)
-class Mark:
+class LogEvent:
     """Log a user event."""
 
     event: int
     words: tuple[int, int]
 
 
-Step = (Begin | Work | Sleep | Wait | Send | Receive | Reply | SendPulse | Lock | Unlock | Meet | Await | Signal
-        | AwaitInterrupt | Unmask | Wake | AwaitStart | Start | Every | Mark)  # fmt: skip
+Step = (Begin | Work | SleepStep | TimedWait | Send | Receive | Reply | SendPulse | Lock | Unlock | Meet | Await
+        | Signal | AwaitInterrupt | Unmask | Wake | AwaitStart | StartThread | Every | LogEvent)  # fmt: skip
 
 
 @dataclass(slots=True)
@@ -209,7 +209,7 @@ class ThreadProgram:
 
 
 @dataclass(slots=True)
-class Message:
+class RecordedMessage:
     """A message: to which process, at which channel it was received, and what was done for it.
 
     Attributes:
@@ -313,7 +313,7 @@ class Programs:
     tick_ns: int
     tick_offset_ns: int
     threads: list[ThreadProgram]
-    messages: list[Message]
+    messages: list[RecordedMessage]
     streams: list[Stream]
     timers: list[TimerSource]
     interrupts: list[InterruptLine]

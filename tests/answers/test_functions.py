@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from satview.answers.flame_graph import Measure, flame_graph
+from satview.answers.flame_graph import FlameWidth, flame_graph
 from satview.answers.functions import function_table
 from satview.base.time import TimeWindow
 from satview.capture.run import Capture, run
@@ -76,11 +76,11 @@ def test_a_flame_graph_adds_up_functions_of_one_name_in_one_process(tmp_path: Pa
         ["All", "0x1000", "0x1000"], [0, 0, 30], [35, 30, 5], [0, 2, 1],
     ]  # fmt: skip
     assert (graph.longest.tolist(), graph.parent.tolist()) == ([-1, 20, 5], [-1, 0, 0])
-    apart = flame_graph(table, Measure.ELAPSED, is_by_thread=True)
+    apart = flame_graph(table, FlameWidth.ELAPSED, is_by_thread=True)
     widths = {apart.path(node): int(apart.width[node]) for node in range(len(apart.name))}
     assert widths[("app",)] == 30
     assert widths[("app", "app 2", "0x1000")] == 20
-    assert flame_graph(table, Measure.SAMPLES).measure is Measure.RUNNING  # there is no sample
+    assert flame_graph(table, FlameWidth.SAMPLES).measure is FlameWidth.RUNNING  # there is no sample
 
 
 def test_samples_count_by_function_once_it_has_a_name(tmp_path: Path) -> None:

@@ -23,8 +23,8 @@ from satview.events.spec import Release
 from satview.formats.registry import open_trace
 from satview.store.trace import Trace
 from satview.whatif.changes import parse_changes
-from satview.whatif.fit import Figures, Key, figures
-from satview.whatif.prediction import Basis, basis_of, predict
+from satview.whatif.fit import ActivityFigures, Key, figures
+from satview.whatif.prediction import ReplayBasis, basis_of, predict
 from tests.helpers.changed import CHANGES, RealChange, changed
 from tests.helpers.own_streams import with_own_streams
 
@@ -107,7 +107,9 @@ def captured(folder: Path, recorded: Recorded, change: RealChange, seed: int) ->
     return open_trace(path, None)
 
 
-def really_changed(folder: Path, recorded: Recorded, change: RealChange, length_ns: int) -> list[dict[Key, Figures]]:
+def really_changed(
+    folder: Path, recorded: Recorded, change: RealChange, length_ns: int
+) -> list[dict[Key, ActivityFigures]]:
     """Return the activities of a changed workload; with the first seed of two runs of it, as a floor."""
     out = []
     for seed in _KERNEL_SEEDS[: 2 if recorded.seed == 1 else 1]:
@@ -139,13 +141,13 @@ def judge(recorded: Recorded) -> list[Judged]:
     return out
 
 
-def _said(change: RealChange, basis: Basis) -> list[str]:
+def _said(change: RealChange, basis: ReplayBasis) -> list[str]:
     mutex = next((thing for thing in basis.programs.things if thing.kind == "MUTEX"), None)
     return [text.format(mutex=f"{mutex.address:#x}" if mutex is not None else "none") for text in change.said]
 
 
 def _judged(
-    recorded: Recorded, kind: str, compared: Compared, runs: Sequence[Figures | None], is_changed: bool
+    recorded: Recorded, kind: str, compared: Compared, runs: Sequence[ActivityFigures | None], is_changed: bool
 ) -> list[Judged]:
     """Return the judgement on an activity; none where neither knows of one, as predicted."""
     which = 2 if is_changed else 1  # without a change the unchanged replay is the prediction

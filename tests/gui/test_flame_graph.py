@@ -8,7 +8,7 @@ from PySide6.QtGui import QContextMenuEvent
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication
 
-from satview.answers.flame_graph import Measure
+from satview.answers.flame_graph import FlameWidth
 from satview.base.time import TimeWindow
 from satview.gui.panels.flame_panel import tip_of
 from tests.gui.conftest import settle
@@ -114,7 +114,7 @@ def test_processes_and_threads_are_told_apart(panel, qtbot):
     assert panel.measures.count() == 2
     panel.measures.setCurrentIndex(1)
     panel.measures.activated.emit(1)
-    qtbot.waitUntil(lambda: panel.canvas.graph.measure is Measure.ELAPSED)
+    qtbot.waitUntil(lambda: panel.canvas.graph.measure is FlameWidth.ELAPSED)
 
 
 def test_it_follows_the_range_and_the_names_and_stays_zoomed(panel, empty_window, qtbot, tmp_path):

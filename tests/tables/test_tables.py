@@ -30,7 +30,7 @@ from satview.store import arguments
 from satview.store.arguments import describe_events, misfits
 from satview.tables.arguments import kinds
 from satview.tables.builders import BUILDERS
-from satview.tables.schema import SCHEMAS, Kind
+from satview.tables.schema import SCHEMAS, SqlKind
 from satview.tables.table import dtype_of
 from tests.helpers.kev import START, TraceBuilder
 
@@ -127,7 +127,7 @@ def test_every_table_is_as_documented(trace):
             assert values.shape == (len(table),), (name, column.name)
             assert values.dtype.name in dtype_of(column), (name, column.name)
             assert column.is_nullable or arrow[column.name].null_count == 0
-            if column.is_nullable and column.kind is not Kind.TEXT and name != "argument":
+            if column.is_nullable and column.kind is not SqlKind.TEXT and name != "argument":
                 assert arrow[column.name].null_count == np.count_nonzero(values == -1), (name, column.name)
         assert len(table) == arrow.num_rows
         assert re.match(rf"<Table {schema.question.name} of [^<>\n]+: [0-9,]+ of [0-9,]+ rows>", repr(table))

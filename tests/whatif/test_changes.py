@@ -9,7 +9,7 @@ import pytest
 from satview.base.errors import UsageError
 from satview.whatif.changes import parse_changes, read_changes, with_changes
 from satview.whatif.program import programs_of
-from satview.whatif.steps import Await, AwaitInterrupt, Programs, Receive, SendPulse, Sleep, Unmask, Work
+from satview.whatif.steps import Await, AwaitInterrupt, Programs, Receive, SendPulse, SleepStep, Unmask, Work
 from tests.whatif.test_fit import captured
 
 
@@ -39,7 +39,7 @@ def test_changes_leave_the_given_programs_alone(servers: Programs) -> None:
 def test_each_wait_of_a_thread_becomes_a_step(car: Programs) -> None:
     """The driver waits for a block and sleeps while the medium works: 11 times in this trace, and then waits."""
     (completion,) = (thread for thread in car.threads if thread.name == "completion")
-    assert sum(isinstance(step, Sleep) for step in completion.steps) == 11
+    assert sum(isinstance(step, SleepStep) for step in completion.steps) == 11
     assert sum(isinstance(step, Await) for step in completion.steps) == 12
 
 

@@ -17,8 +17,8 @@ from satview.events.spec import Release
 from satview.formats.registry import open_trace
 from satview.store.trace import Trace
 from satview.whatif.changes import parse_changes
-from satview.whatif.fit import ActivityFit, Figures, Fit, figures
-from satview.whatif.prediction import Basis, basis_of, predict
+from satview.whatif.fit import ActivityFigures, ActivityFit, ReplayFit, figures
+from satview.whatif.prediction import ReplayBasis, basis_of, predict
 from tests.benchmarks.whatif import Recorded, judge
 from tests.helpers.changed import CHANGES, RealChange, changed
 from tests.helpers.extent import WIDTH, points
@@ -47,7 +47,7 @@ def captured(
     return open_trace(path, None)
 
 
-def medians_us(basis: Basis, texts: tuple[str, ...]) -> dict[str, tuple[int, int]]:
+def medians_us(basis: ReplayBasis, texts: tuple[str, ...]) -> dict[str, tuple[int, int]]:
     """Return the replayed and the predicted median of each activity in microseconds."""
     found = predict(basis, parse_changes(texts))
     return {entry.activity: (entry.medians_ns[1] // 1000, entry.medians_ns[2] // 1000) for entry in found.compared}
@@ -177,16 +177,18 @@ def test_a_poor_fit_warns_before_anything(tmp_path: Path) -> None:
     assert fit.sentences()[0].endswith(f"{worst.recorded.name} (off by {worst.median_error:.1%} {end}")
 
 
-def fit_with(*errors: tuple[float, float]) -> Fit:
+def fit_with(*errors: tuple[float, float]) -> ReplayFit:
     """Return a fit of activities of 1 ms in the median and 10 ms in 99 %, whose replays are longer by shares."""
     activities = {}
     for number, (median, p99) in enumerate(errors):
-        recorded = Figures(f"task {number}", 100, 1_000_000, 10_000_000, (0, 0), (0, 0), 1e6, 10_000_000, -1, 0, False)
+        recorded = ActivityFigures(
+            f"task {number}", 100, 1_000_000, 10_000_000, (0, 0), (0, 0), 1e6, 10_000_000, -1, 0, False
+        )
         replayed = dataclasses.replace(
             recorded, median_ns=int(1_000_000 * (1 + median)), p99_ns=int(10_000_000 * (1 + p99))
         )
         activities["pulse", "task", number, 0] = ActivityFit(recorded, replayed)
-    return Fit(activities, 1.0)
+    return ReplayFit(activities, 1.0)
 
 
 def test_a_fit_that_is_poor_in_99_percent_alone_warns() -> None:

@@ -27,9 +27,9 @@ from satview.linkage.mutexes import entries_of
 from satview.whatif.changes import parse_changes
 from satview.whatif.fit import figures
 from satview.whatif.locks import with_unseen_locks
-from satview.whatif.prediction import Basis, basis_of, predict
+from satview.whatif.prediction import ReplayBasis, basis_of, predict
 from satview.whatif.program import programs_of
-from satview.whatif.steps import Lock, Programs, Sleep, Step, ThreadProgram, Unlock, Work
+from satview.whatif.steps import Lock, Programs, SleepStep, Step, ThreadProgram, Unlock, Work
 from tests.helpers.changed import CHANGES
 from tests.whatif.test_fit import captured
 
@@ -50,49 +50,49 @@ def after(empty: Programs, steps: list[Step]) -> list[Step]:
 
 def test_a_lock_seen_twice_is_in_every_round(empty: Programs) -> None:
     """In two of three rounds somebody waited: it is locked after 100 ns and unlocked 50 ns before the end."""
-    seen = [Sleep(9), Work(100), Lock(7), Work(300), Unlock(7), Work(50)]
-    steps = after(empty, [*seen, *seen, Sleep(9), Work(1000), Sleep(9)])
-    assert steps == [*seen, *seen, Sleep(9), Work(100), Lock(7), Work(300), Unlock(7), Work(600), Sleep(9)]
+    seen = [SleepStep(9), Work(100), Lock(7), Work(300), Unlock(7), Work(50)]
+    steps = after(empty, [*seen, *seen, SleepStep(9), Work(1000), SleepStep(9)])
+    assert steps == [*seen, *seen, SleepStep(9), Work(100), Lock(7), Work(300), Unlock(7), Work(600), SleepStep(9)]
 
 
 def test_a_lock_seen_once_is_in_no_other_round(empty: Programs) -> None:
     """One round may be an exception."""
-    seen = [Sleep(9), Work(100), Lock(7), Work(300), Unlock(7), Work(50)]
-    assert after(empty, [*seen, Sleep(9), Work(450)]) == [*seen, Sleep(9), Work(450)]
+    seen = [SleepStep(9), Work(100), Lock(7), Work(300), Unlock(7), Work(50)]
+    assert after(empty, [*seen, SleepStep(9), Work(450)]) == [*seen, SleepStep(9), Work(450)]
 
 
 def test_an_unlock_without_a_lock_has_it_where_the_round_begins(empty: Programs) -> None:
     """Others waited, so that the unlock shows; the lock was free and does not."""
-    steps = after(empty, [Sleep(9), Work(400), Unlock(7), Work(50)])
-    assert steps == [Sleep(9), Lock(7), Work(400), Unlock(7), Work(50)]
+    steps = after(empty, [SleepStep(9), Work(400), Unlock(7), Work(50)])
+    assert steps == [SleepStep(9), Lock(7), Work(400), Unlock(7), Work(50)]
 
 
 def test_a_lock_without_an_unlock_is_given_up_before_the_next_wait(empty: Programs) -> None:
-    steps = after(empty, [Sleep(9), Work(100), Lock(7), Work(300), Sleep(9)])
-    assert steps == [Sleep(9), Work(100), Lock(7), Work(300), Unlock(7), Sleep(9)]
+    steps = after(empty, [SleepStep(9), Work(100), Lock(7), Work(300), SleepStep(9)])
+    assert steps == [SleepStep(9), Work(100), Lock(7), Work(300), Unlock(7), SleepStep(9)]
 
 
 def test_a_lock_that_is_held_over_a_wait_stays_held(empty: Programs) -> None:
     """Twice it is locked before a sleep and unlocked behind it."""
-    steps: list[Step] = [Sleep(9), Lock(7), Work(5), Sleep(2), Work(6), Unlock(7), Work(1)]
+    steps: list[Step] = [SleepStep(9), Lock(7), Work(5), SleepStep(2), Work(6), Unlock(7), Work(1)]
     assert after(empty, [*steps, *steps]) == [*steps, *steps]
 
 
 def test_a_lock_that_is_given_up_in_one_piece_is_not_held_over_others(empty: Programs) -> None:
     """Of two rounds only the lock or only the unlock shows, as nobody waited; one shows both."""
-    whole: list[Step] = [Sleep(9), Lock(7), Work(50), Unlock(7)]
-    steps: list[Step] = [Sleep(9), Lock(7), Work(50), Sleep(9), Work(50), Unlock(7)]
+    whole: list[Step] = [SleepStep(9), Lock(7), Work(50), Unlock(7)]
+    steps: list[Step] = [SleepStep(9), Lock(7), Work(50), SleepStep(9), Work(50), Unlock(7)]
     assert after(empty, [*whole, *steps, *steps]) == [*whole * 5]
 
 
 @pytest.mark.parametrize(("unlock", "is_write"), [(Unlock(7, None), False), (Unlock(7, True), True)])
 def test_a_reader_waits_only_for_a_writer(empty: Programs, unlock: Unlock, is_write: bool) -> None:
     """Who lets readers in has locked for writing; who lets a writer in may have read, as long as nothing else shows."""
-    steps = after(empty, [Sleep(9), Work(400), unlock, Work(50)])
-    assert steps == [Sleep(9), Lock(7, is_write), Work(400), Unlock(7), Work(50)]
+    steps = after(empty, [SleepStep(9), Work(400), unlock, Work(50)])
+    assert steps == [SleepStep(9), Lock(7, is_write), Work(400), Unlock(7), Work(50)]
 
 
-def system(folder: Path, setup: Callable[[Kernel], None], wide: bool) -> Basis:
+def system(folder: Path, setup: Callable[[Kernel], None], wide: bool) -> ReplayBasis:
     """Return what predictions rest on of 60 ms of 8.0 on six CPUs."""
     path = folder / "system.kev"
     workload = Workload("system", "", setup, 6, 60 * MS)
@@ -100,7 +100,7 @@ def system(folder: Path, setup: Callable[[Kernel], None], wide: bool) -> Basis:
     return basis_of(open_trace(path, None))
 
 
-def rounds(basis: Basis, folder: Path, *changes: str) -> dict[str, int]:
+def rounds(basis: ReplayBasis, folder: Path, *changes: str) -> dict[str, int]:
     """Return how often each thread of the predicted trace waits at a barrier or lock, by its name."""
     path = folder / "predicted.kev"
     predict(basis, parse_changes(changes), path)

@@ -304,7 +304,7 @@ class KernelCalls:
 
 
 @dataclass(frozen=True, slots=True)
-class Interrupts:
+class InterruptTimes:
     """Interrupts that were entered in a range, in time order; every column has shape (n,).
 
     Attributes:
@@ -391,13 +391,13 @@ def _errors(
     return np.bincount(number, minlength=CALL_NUMBERS), ranked
 
 
-def interrupts(scope: Scope) -> Interrupts:
+def interrupts(scope: Scope) -> InterruptTimes:
     """Return the interrupts of a range, one by one."""
     enters = np.asarray(scope.selected(IS_INTERRUPT), np.int64)
     vector = scope.trace.payloads.column(enters, 0).astype(np.int64)
     cycles, exits = scope.lengths(enters, LinkKind.INTERRUPT)
     latency, handlers = scope.lengths(enters, LinkKind.DISPATCH)
-    return Interrupts(enters, exits, handlers, vector, cycles, latency)
+    return InterruptTimes(enters, exits, handlers, vector, cycles, latency)
 
 
 def interrupt_times(scope: Scope) -> InterruptTable:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.analysis.verdicts.verdict import Occurrence, Severity, Verdict
-from satview.analysis.wait_graph import StateSpans, WaitGraph, end_rows, has_whole_states, whole_states
+from satview.analysis.wait_graph import StateIntervals, WaitGraph, end_rows, has_whole_states, whole_states
 from satview.base.time_text import format_duration, format_moment
 from satview.core import links, statistics
 from satview.events.states import READY, RUNNING
@@ -89,7 +89,7 @@ class Evidence:
         return int(trace.events.time_cycles[earliest].max())
 
     @cached_property
-    def states(self) -> StateSpans:
+    def states(self) -> StateIntervals:
         """What threads do; nothing where the trace does not show it (`has_states`)."""
         return self._states if self.has_states else self._states.at(np.empty(0, np.intp))
 
@@ -101,7 +101,7 @@ class Evidence:
             stop = int(np.searchsorted(threads, last, side="right"))
             yield slice(start, stop)
 
-    def ready_of(self, threads: Rows) -> StateSpans:
+    def ready_of(self, threads: Rows) -> StateIntervals:
         """Return when some threads were ready.
 
         Args:
@@ -111,7 +111,7 @@ class Evidence:
         is_asked[threads] = True
         return self.states.at(np.flatnonzero((self.states.value == READY) & is_asked[self.states.thread]))
 
-    def runs_in(self, begin: _Ints, stop: _Ints) -> list[StateSpans]:
+    def runs_in(self, begin: _Ints, stop: _Ints) -> list[StateIntervals]:
         """Return when threads ran, by CPU, then in time order, as far as any of some ranges meets that.
 
         Args:
@@ -128,7 +128,7 @@ class Evidence:
         runs = runs.at(np.argsort(runs.row, kind="stable"))
         return [runs.at(positions) for _, positions in groups(self.trace.events.cpu[runs.row])]
 
-    def readies(self) -> Iterator[tuple[StateSpans, _Ints, _Ints]]:
+    def readies(self) -> Iterator[tuple[StateIntervals, _Ints, _Ints]]:
         """Yield when threads were ready, but for what the opening dump reports of the kernel's own threads.
 
         Those sleep.
@@ -151,7 +151,7 @@ class Evidence:
         return has_whole_states(self.trace)
 
     @cached_property
-    def _states(self) -> StateSpans:
+    def _states(self) -> StateIntervals:
         return whole_states(self.trace)
 
     @cached_property

@@ -17,7 +17,7 @@ from satview.cli.shared.progress import open_trace, working, working_on
 from satview.cli.shared.table_output import FORMATS, print_for_people, print_table
 from satview.whatif.changes import KEYS, parse_changes, read_changes
 from satview.whatif.fit import MEDIAN_WARNS_ABOVE, P99_WARNS_ABOVE
-from satview.whatif.prediction import Basis, basis_of, predict
+from satview.whatif.prediction import ReplayBasis, basis_of, predict
 from satview.whatif.search import search, sensitivity
 
 _EPILOG = f"""\
@@ -96,7 +96,7 @@ def run(args: argparse.Namespace) -> int:
     return COST_DATA if trace.problems.cost_data else FINE
 
 
-def _fit_record(basis: Basis) -> dict[str, float | list[str] | None]:
+def _fit_record(basis: ReplayBasis) -> dict[str, float | list[str] | None]:
     """Return how well the replay fits, as JSON has it: null where nothing can be compared."""
     errors = {"median_error": basis.fit.median_error, "p99_error": basis.fit.p99_error}
     return {
@@ -107,7 +107,7 @@ def _fit_record(basis: Basis) -> dict[str, float | list[str] | None]:
     }
 
 
-def _print_search(basis: Basis, args: argparse.Namespace) -> None:
+def _print_search(basis: ReplayBasis, args: argparse.Namespace) -> None:
     trace = basis.programs.trace
     with working(working_on("trying candidates on", trace.path)):
         if args.search:

@@ -28,7 +28,7 @@ from satview.cli.shared.ranges import add_range, range_of
 from satview.cli.shared.table_output import FORMATS, print_for_people, print_table
 
 if TYPE_CHECKING:
-    from satview.answers.comparison import Change
+    from satview.answers.comparison import ChangedRow
     from satview.store.trace import Trace
 
 FOUND: Final = 3
@@ -102,7 +102,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _print_tables(
-    before: Trace, after: Trace, every_change: list[Change], verdicts: dict[str, tuple[int, int]], top: int
+    before: Trace, after: Trace, every_change: list[ChangedRow], verdicts: dict[str, tuple[int, int]], top: int
 ) -> None:
     lengths = [f"{trace.path.name}, {len(trace.events):,} events in {format_duration(trace.duration_ns)}"
                for trace in (before, after)]  # fmt: skip
@@ -114,7 +114,7 @@ def _print_tables(
     most = [change for change in by_weight(every_change, once=True) if change.weight][:top]
     if most:
         print_for_people(change_table(most), names=("name", "title", *_VALUES))
-    by_figure: dict[str, list[Change]] = {}
+    by_figure: dict[str, list[ChangedRow]] = {}
     for change in every_change:
         by_figure.setdefault(f"{change.by}: {change.column.title}", []).append(change)
     for title, changes in by_figure.items():

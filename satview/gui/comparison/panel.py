@@ -17,7 +17,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from satview.answers.comparison import KINDS, Change
+from satview.answers.comparison import KINDS, ChangedRow
 from satview.answers.table import Table
 from satview.base.safe_text import tool_tip, visible_line
 from satview.gui.answer_table import AnswerPanel
@@ -151,7 +151,7 @@ class ComparisonPanel(AnswerPanel):
         self.view.close()
         self.overlaid.close()
 
-    def go_to(self, change: Change) -> None:
+    def go_to(self, change: ChangedRow) -> None:
         """Show what a row is about in both traces: where the longest is, else its lane or an event of its kind."""
         linked = self._comparison.is_linked
         self._comparison.is_linked = False  # each has its own position
@@ -206,7 +206,7 @@ class ComparisonPanel(AnswerPanel):
         if (change := self._change(row)) is not None:
             self.go_to(change)
 
-    def _change(self, row: int) -> Change | None:
+    def _change(self, row: int) -> ChangedRow | None:
         answer = self.model.answer
         if self._shown is None or answer is None or not 0 <= row < len(answer):
             return None

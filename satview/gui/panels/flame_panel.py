@@ -34,7 +34,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from satview.answers.flame_graph import ROOT, FlameGraph, Measure
+from satview.answers.flame_graph import ROOT, FlameGraph, FlameWidth
 from satview.answers.table import Known
 from satview.base.safe_text import counted, tool_tip, visible_line
 from satview.base.time import TimeWindow
@@ -323,7 +323,7 @@ def tip_of(graph: FlameGraph, node: int) -> str:
         return f"{sign}{format_duration(clock.duration_ns(cycles))}"
 
     width, own, count = int(graph.width[node]), int(graph.own[node]), int(graph.count[node])
-    is_sampled = graph.measure is Measure.SAMPLES
+    is_sampled = graph.measure is FlameWidth.SAMPLES
     lines = [visible_line(graph.name[node])]
     if graph.place[node]:
         lines.append(visible_line(graph.place[node]))
@@ -413,7 +413,7 @@ class FlamePanel(Panel):
 
     @Slot(int)
     def _on_measure(self, _number: int) -> None:
-        self.view.show_measure(Measure(self.measures.currentText()))
+        self.view.show_measure(FlameWidth(self.measures.currentText()))
 
     @Slot()
     def _on_view(self) -> None:
@@ -470,4 +470,4 @@ class FlamePanel(Panel):
         if graph is None or graph.table.trace is not opened.trace or graph.event[self.canvas.current] < 0:
             return
         opened.select_event(int(graph.event[self.canvas.current]), reveal=False)
-        self.menu_requested.emit(position, "ip" if graph.measure is Measure.SAMPLES else "thisfn")
+        self.menu_requested.emit(position, "ip" if graph.measure is FlameWidth.SAMPLES else "thisfn")

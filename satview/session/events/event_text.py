@@ -23,7 +23,7 @@ from satview.filters.rules.fastwide import LoggedForm, logged_form
 from satview.formats.symbols import symbols_of
 from satview.linkage.blockers import blockers, owner_of
 from satview.linkage.calls import Fate
-from satview.linkage.chain import Connections, NamedHop, Step, WaitsFor
+from satview.linkage.chain import Connections, NamedHop, Step, WaitedFor
 from satview.linkage.messages import SEND
 from satview.linkage.mutexes import mutexes
 from satview.linkage.servers import are_ready, client_of, creation_of, make_ready, server_of
@@ -415,7 +415,7 @@ def _step_line(trace: Trace, event: int, step: Step) -> Line:
     return Line(str(step.relation), event_name(trace, step.row), ", ".join(notes), event=step.row)
 
 
-def wait_lines(trace: Trace, wait: WaitsFor) -> list[Line]:
+def wait_lines(trace: Trace, wait: WaitedFor) -> list[Line]:
     """Return whom and what a thread waits for, and that the wait never ends where it does not."""
     kind = _OBJECTS.get(STATE_BY_VALUE[wait.value].name, "object")
     where = "" if wait.object is None else f"{kind} {wait.object:#x}"
@@ -631,7 +631,7 @@ def _actor(trace: Trace, row: int) -> str:
     return trace.thread_name(thread) if thread and not is_interrupt else trace.cpu_title(int(trace.events.cpu[row]))
 
 
-def span_details(timeline: Timeline, lane: int, span: Span, waits: WaitsFor | None = None) -> Details:
+def span_details(timeline: Timeline, lane: int, span: Span, waits: WaitedFor | None = None) -> Details:
     """Return all that is known of an interval of a lane.
 
     Args:

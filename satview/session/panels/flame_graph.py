@@ -7,7 +7,7 @@ from typing import Final
 
 from PySide6.QtCore import QObject, Slot
 
-from satview.answers.flame_graph import FlameGraph, Measure, flame_graph
+from satview.answers.flame_graph import FlameGraph, FlameWidth, flame_graph
 from satview.answers.functions import function_table
 from satview.answers.table import Table
 from satview.base.time import TimeWindow
@@ -31,11 +31,11 @@ class FlameView(ExtentAnswer):
         self._opened = opened
         self.graph: FlameGraph | None = None
         self._table: Table | None = None  # of what is requested: other widths need no other
-        self._measure: Measure | None = None
+        self._measure: FlameWidth | None = None
         self._is_by_thread = False
         opened.described.connect(self._later)
 
-    def show_measure(self, measure: Measure) -> None:
+    def show_measure(self, measure: FlameWidth) -> None:
         """Make rectangles as wide as something else."""
         self._measure = measure
         self._request()
@@ -69,7 +69,7 @@ def _graph(
     trace: Trace,
     window: TimeWindow,
     table: Table | None,
-    measure: Measure | None,
+    measure: FlameWidth | None,
     is_by_thread: bool,
     _is_cancelled: IsCancelled,
     _report: Report,

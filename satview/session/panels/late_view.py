@@ -11,7 +11,7 @@ from PySide6.QtCore import QObject
 
 from satview.analysis.times.occurrences import Histogram
 from satview.answers.late import Late, late, responses
-from satview.answers.late_comparison import Compared
+from satview.answers.late_comparison import SlowAgainstFast
 from satview.answers.table import Table
 from satview.base.errors import Cancelled
 from satview.session.lanes.class_loader import timing_of
@@ -87,7 +87,7 @@ class ExplainedInstance:
     row: int
     says: str
     blame: Table
-    compared: Compared
+    compared: SlowAgainstFast
     responses: Histogram | None
 
     def row_of(self, event: int) -> int:
