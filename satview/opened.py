@@ -97,6 +97,7 @@ class OpenedTrace(Trace):
         *,
         expression: str = "",
         window: TimeWindow | None = None,
+        timing: Mapping[str, Timing] | None = None,
     ) -> int:
         """Write the trace to a file whose ending says how; return how many rows, packets or events are in it.
 
@@ -108,16 +109,18 @@ class OpenedTrace(Trace):
             tables: Name of a table, or of several, for a folder; none = the events.
             expression: Only events for which it holds.
             window: Only events in it; None = all.
+            timing: As of `sql`.
 
         Raises:
-            UsageError: The ending names no format, there is no such table, or the file cannot be written.
+            UsageError: The ending names no format, there is no such table, no table asks for the timing, or the file
+                cannot be written.
         """
         rows = None
         if expression:
             rows = np.zeros(len(self.events), np.bool_)
             rows[self.select(expression)] = True
         names = (tables,) if isinstance(tables, str) else tables
-        return export(self, path, tables=names, events=rows, window=window).count
+        return export(self, path, tables=names, events=rows, window=window, timing=timing).count
 
     def links(self) -> Links:
         """Return what belongs together, one table of event rows per kind (`satview.links`)."""

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
 import numpy as np
 
+from satview.analysis.timing import Timing
 from satview.base.errors import UsageError, WriteError
 from satview.base.new_file import NewFile
 from satview.base.plugins import Plugin, PluginKind, plugins
@@ -157,6 +158,7 @@ def export(
     events: Bools | None = None,
     window: TimeWindow | None = None,
     progress: Progress | None = None,
+    timing: Mapping[str, Timing] | None = None,
 ) -> Written:
     """Write a trace, or a part of it, to a file whose ending says how: docs/tables.md.
 
@@ -169,19 +171,24 @@ def export(
         events: bool (events,), which events; None = all.
         window: Only events in it; None = all.
         progress: Called with 0 to 1.
+        timing: What a file of timing says (`satview.analysis.timing.read_timing`), for the tables on activities.
 
     Raises:
-        UsageError: As of `format_of`; there is no such table, a package is missing, or the file cannot be written.
+        UsageError: As of `format_of`; the timing does not fit, or no table asks for it; there is no such table, a
+            package is missing, or the file cannot be written.
     """
     names = tuple(dict.fromkeys(tables)) or _EVENT
     kind = format_of(path, form, tables, by_class=by_class, is_part=events is not None or window is not None)
-    written = _export(trace, path, kind, names, by_class, events, window, progress)
+    if timing is not None and not any(name in SCHEMAS and SCHEMAS[name].timed for name in names):
+        timed = ", ".join(name for name, schema in SCHEMAS.items() if schema.timed)
+        raise UsageError(f"a file of timing is for the tables on activities: {timed}; none of them is to be written")
+    written = _export(trace, path, kind, names, by_class, events, window, progress, timing)
     return replace(written, left_out=(*_left_out(trace, kind, names, events, window), *written.left_out))
 
 
 def _export(
     trace: Trace, path: Path | str, kind: str, names: tuple[str, ...], by_class: bool, events: Bools | None,
-    window: TimeWindow | None, progress: Progress | None,
+    window: TimeWindow | None, progress: Progress | None, timing: Mapping[str, Timing] | None,
 ) -> Written:  # fmt: skip
     """Write the file; arguments as of `export`, the format and the tables by their names."""
     rows = _within(trace, events, window)
@@ -212,9 +219,9 @@ def _export(
     if by_class:
         count = write_by_class(trace, path, kind, rows, progress)
     elif len(names) > 1:
-        count = write_folder(trace, path, names, kind, rows, progress)
+        count = write_folder(trace, path, names, kind, rows, progress, timing)
     else:
-        count = write_table(trace, path, names[0], kind, rows, progress)
+        count = write_table(trace, path, names[0], kind, rows, progress, timing)
     return Written(count, f"rows of {', '.join(names) if len(names) <= _MOST_NAMES else f'{len(names)} tables'}")
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from satview.analysis.timing import Timing
 from satview.base.errors import UsageError
 from satview.base.extras import required
 from satview.base.new_file import NewFile, new_folder
@@ -168,7 +169,7 @@ def writer_for(name: str) -> Writer:
 
 def write_table(
     trace: Trace, path: Path | str, name: str, kind: str, rows: NDArray[np.bool_] | None = None,
-    report: Report | None = None,
+    report: Report | None = None, timing: Mapping[str, Timing] | None = None,
 ) -> int:  # fmt: skip
     """Write one table of a trace as a file.
 
@@ -179,6 +180,7 @@ def write_table(
         kind: `parquet`, `arrow`, `csv` or `jsonl`.
         rows: As of `arrow_of`.
         report: Called with the share of the rows that is written, 0 to 1.
+        timing: As of `arrow_of`.
 
     Returns:
         How many rows.
@@ -187,7 +189,7 @@ def write_table(
         UsageError: There is no such table or format, a package is missing, or the file cannot be written.
     """
     write = writer_for(kind)
-    arrow = arrow_of(trace, name, rows)
+    arrow = arrow_of(trace, name, rows, timing)
     with NewFile(path, reading=source_files(trace.path), streams=True) as file:
         write(arrow, file.stream, report)
     return int(arrow.num_rows)
@@ -195,7 +197,7 @@ def write_table(
 
 def write_folder(
     trace: Trace, path: Path | str, names: Sequence[str], kind: str, rows: NDArray[np.bool_] | None = None,
-    report: Report | None = None,
+    report: Report | None = None, timing: Mapping[str, Timing] | None = None,
 ) -> int:  # fmt: skip
     """Write tables of a trace as files of a new folder, `state.parquet` and so on; return how many rows in all.
 
@@ -207,7 +209,7 @@ def write_folder(
     write, count = writer_for(kind), 0
     with new_folder(path) as folder:
         for number, name in enumerate(names):
-            arrow = arrow_of(trace, name, rows)
+            arrow = arrow_of(trace, name, rows, timing)
             with NewFile(folder / f"{name}.{kind}") as file:
                 write(arrow, file.stream)
             count += arrow.num_rows
@@ -243,31 +245,34 @@ def write_by_class(
     return count
 
 
-def arrow_of(trace: Trace, name: str, rows: NDArray[np.bool_] | None = None) -> pa.Table:
+def arrow_of(
+    trace: Trace, name: str, rows: NDArray[np.bool_] | None = None, timing: Mapping[str, Timing] | None = None
+) -> pa.Table:
     """Return a table ready to be written, with what the trace is as metadata of its schema.
 
     Args:
         trace: The trace.
         name: Of the table, or of a kind of event such as `call_msg_sendv`.
         rows: bool (events,), of which events; None = all. For tables of events: `event`, `argument` and kinds.
+        timing: What a file of timing says, for the tables on activities.
 
     Raises:
-        UsageError: There is no such table.
+        UsageError: There is no such table, or the timing does not fit the trace.
     """
-    arrow = _arrow_of(trace, name, rows)
+    arrow = _arrow_of(trace, name, rows, timing)
     for position, field in enumerate(arrow.schema):
         if required("pyarrow").types.is_dictionary(field.type):
             arrow = arrow.set_column(position, field.name, _with_used_texts(arrow.column(position).combine_chunks()))
     return arrow.replace_schema_metadata(_metadata(trace, name))
 
 
-def _arrow_of(trace: Trace, name: str, rows: NDArray[np.bool_] | None) -> pa.Table:
+def _arrow_of(trace: Trace, name: str, rows: NDArray[np.bool_] | None, timing: Mapping[str, Timing] | None) -> pa.Table:
     selected = None if rows is None else np.flatnonzero(rows).astype(np.uint32)
     if name in kinds(trace):
         return argument_table(trace, name, selected).arrow()
     if name == "argument" and selected is not None:
         return table_of(trace, name, argument_made(trace, selected)).arrow()
-    columns = table(trace, name).arrow()
+    columns = table(trace, name, timing).arrow()
     return columns if rows is None else columns.filter(required("pyarrow").array(rows))
 
 

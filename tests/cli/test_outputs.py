@@ -25,6 +25,7 @@ READS = {
     "convert a.kev OUT": ["a.kev", "a.kev.marks.json"],
     "export a.kev --format csv -o OUT": ["a.kev", "a.kev.marks.json"],
     "export a.kev --format list -o OUT": ["a.kev", "a.kev.marks.json"],
+    "export a.kev --table chain -c timing.toml --format csv -o OUT": ["timing.toml"],
     "export x.sataxis --format csv -o OUT": ["x.sataxis", "a.kev", "b.kev", "b.kev.marks.json"],
     "export threads --format csv -o OUT": ["threads/tr.00042d7.002", "threads/tr.00042d7.names",
                                            "threads/tr.00042d7.002.time"],

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from satview.__main__ import main
+from satview.analysis.timing import read_timing
 from satview.base.errors import WriteError
 from satview.events import wire
 from satview.export import tables
@@ -16,6 +17,7 @@ from satview.export.tables import WRITERS, write_csv
 from satview.opened import open_trace
 from satview.tables.schema import SCHEMAS
 from tests.helpers.kev import TraceBuilder
+from tests.helpers.scene import rounds_of_a_loop
 
 DENSE = "sample_traces/dense-4cpu.kev"
 VENDOR = "sample_traces/vendor-all_classes.kev"
@@ -358,3 +360,28 @@ def test_bad_use_of_query(arguments, says, capfd):
     reported = capfd.readouterr()
     assert says in reported.err
     assert reported.out == ""
+
+
+def test_tables_on_activities_follow_a_file_of_timing(tmp_path, capsys):
+    """Of 40 rounds 3 are slow."""
+    path, timing = str(rounds_of_a_loop().write(tmp_path / "loop.kev")), tmp_path / "timing.toml"
+    timing.write_text('[control]\ndeadline = "5us"\n')
+    out = tmp_path / "activity.csv"
+    assert main(["export", path, "--table", "activity", "-c", str(timing), "-o", str(out)]) == 0
+    [row] = read_csv(out).filter(pa_equal("activity", "control 1")).to_pylist()
+    assert (row["deadline_ns"], row["deadline_from"], row["misses"]) == (5000, "said", 3)
+    assert main(["export", path, "--table", "activity", "-o", str(out)]) == 0
+    [row] = read_csv(out).filter(pa_equal("activity", "control 1")).to_pylist()
+    assert (row["deadline_from"], row["misses"]) == ("period", 0)
+    assert open_trace(path).export(tmp_path / "both", ["activity", "blame"], timing=read_timing(timing)) > 40
+    capsys.readouterr()
+    assert main(["export", path, "--table", "state", "-c", str(timing), "-o", str(out)]) == 2
+    assert "a file of timing is for the tables on activities: activity, activity_instance" in capsys.readouterr().err
+    assert main(["export", str(tmp_path), "-c", str(timing), "-o", str(tmp_path / "fleet")]) == 2
+    assert "--timing is for one trace" in capsys.readouterr().err
+
+
+def pa_equal(column, value):
+    import pyarrow.compute as pc
+
+    return pc.field(column) == value

@@ -9,6 +9,7 @@ import argparse
 from pathlib import Path
 from typing import Any, Final
 
+from satview.analysis.timing import read_timing
 from satview.base.errors import UsageError
 from satview.base.process import COST_DATA, FINE, say
 from satview.base.targets import is_standard_output
@@ -30,6 +31,7 @@ docs/tables.md describes the tables and their columns.
   satview export boot.kev -o events.parquet
   satview export boot.kev -o boot --by-class                  # a folder of Parquet, one file per class of events
   satview export boot.kev -o states.csv --table state
+  satview export boot.kev -o chains.csv --table chain -c timing.toml
   satview export boot.kev -o arguments.parquet --arguments    # every argument of every event, one per row
   satview export boot.kev -o arguments --arguments            # a folder, one file per kind of event
   satview export boot.kev -o sends.csv --table call_msg_sendv
@@ -78,6 +80,8 @@ def add_parser(subparsers: Any) -> None:
     add_range(add, "only events in this range")
     add("-e", "--filter", dest="expression", metavar="EXPR", action="append", default=[],
         help="only events that meet this condition; repeatable, all must hold")  # fmt: skip
+    add("-c", "--timing", metavar="FILE.toml", type=InputFile,
+        help="deadlines, activities and chains of your own, as for late, for the tables on them")  # fmt: skip
     files = parser.add_argument_group("for a folder of traces")
     files.add_argument("--jobs", type=int, metavar="N", help="parallel processes (default: one per processor)")
     files.add_argument("--pattern", action="append", default=[], metavar="GLOB",
@@ -102,6 +106,7 @@ def run(args: argparse.Namespace) -> int:
         return fleet.export(args)
     if args.jobs is not None or args.pattern or args.dask:
         raise UsageError("--jobs, --pattern and --dask are for a folder of traces")
+    timing = read_timing(Path(args.timing)) if args.timing is not None else None
     trace = open_trace(args.file, args.user_events, args.pidin, symbols=args.symbols)
     tables = list(SCHEMAS) if "all" in args.table else list(dict.fromkeys(args.table))
     if args.arguments:
@@ -118,7 +123,7 @@ def run(args: argparse.Namespace) -> int:
     with working(working_on("writing", args.output)) as report:
         events = rows if args.expression or kind not in STACKS else None  # a range alone selects no events there
         written = export(trace, args.output, args.format or "", tables, by_class=args.by_class, events=events,
-                         window=window, progress=report)  # fmt: skip
+                         window=window, progress=report, timing=timing)  # fmt: skip
     to_output = is_standard_output(args.output)
     if written.subset is not None:
         print_report(written.subset)

@@ -31,6 +31,8 @@ def export(args: argparse.Namespace) -> int:
         tables = [*(tables or DEFAULT_TABLES), "argument"]
     if args.pidin:
         raise UsageError("--pidin is for the trace of one target; leave it out for a folder of traces")
+    if args.timing is not None:
+        raise UsageError("--timing is for one trace; of a folder of traces activities are those that are learned")
     if args.symbols:
         raise UsageError("--symbols is for one trace; of a folder of traces functions keep their addresses")
     described = read_descriptions(args.user_events).events if args.user_events else {}
