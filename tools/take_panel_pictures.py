@@ -258,13 +258,13 @@ class States:
             panel = self.views.panels["late"]
             while panel.instance_view.found is None or panel.instance_view.is_busy or opened.class_loader.is_busy:
                 self.app.processEvents()
-            panel.activities.chosen.emit(panel.instance_view.found.late.found.named("control-10ms"))
+            panel.activities.chosen.emit(panel.instance_view.found.late.learned.named("control-10ms"))
             while panel.instance_view.is_busy:
                 self.app.processEvents()
             panel.timing.setText(timing.name)
             panel.instances.tabs.setCurrentIndex(1)
             worst = panel.instance_view.found
-            instance = worst.late.found.instances.at(worst.positions[:1])
+            instance = worst.late.learned.instances.at(worst.positions[:1])
             opened.viewport.fit(TimeWindow(int(instance.start_cycles[0]), int(instance.end_cycles[0])), 1.5)
             bar = next(lane for lane in opened.timeline.lanes_of_class("activities")
                        if "control-10ms" in opened.timeline.infos[lane].title)  # fmt: skip

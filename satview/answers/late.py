@@ -176,33 +176,33 @@ class Late:
 
     Attributes:
         trace: The events.
-        found: Activities and instances.
+        learned: Activities and instances.
         timing: What a user says of them.
     """
 
     trace: Trace
-    found: Activities
+    learned: Activities
     timing: Mapping[str, Timing] = field(default_factory=dict)
 
     @property
     def _names(self) -> tuple[str, ...]:
-        return tuple(activity.name for activity in self.found.activities)
+        return tuple(activity.name for activity in self.learned.activities)
 
     @property
     def _deadline(self) -> _Ints:
         """The deadline of each activity, -1 = none."""
-        return np.array([activity.deadline_cycles for activity in self.found.activities], np.int64)
+        return np.array([activity.deadline_cycles for activity in self.learned.activities], np.int64)
 
     @property
     def _cannot_tell(self) -> str:
-        more = f"the {self.found.left_out:,} rarest activities of more than {MOST_ACTIVITIES:,} are left out"
-        return "\n".join(filter(None, (STATES.advice(self.trace), more if self.found.left_out else "")))
+        more = f"the {self.learned.left_out:,} rarest activities of more than {MOST_ACTIVITIES:,} are left out"
+        return "\n".join(filter(None, (STATES.advice(self.trace), more if self.learned.left_out else "")))
 
     def worst(self, activity: int | None = None, count: int | None = None) -> _Ints:
         """Return positions of instances: the latest first, then the longest; those that are not known come last."""
-        instances = self.found.instances
+        instances = self.learned.instances
         ranked = np.arange(len(instances)) if activity is None else np.flatnonzero(instances.activity == activity)
-        overrun = self.found.overrun_cycles[ranked]
+        overrun = self.learned.overrun_cycles[ranked]
         order = np.lexsort((-instances.response_cycles[ranked], -overrun, ~instances.is_known[ranked]))
         return ranked[order][:count]
 
@@ -212,7 +212,7 @@ class Late:
         Without a deadline the one whose longest instance is most times its median. Those of the program that writes
         the trace come last.
         """
-        instances, count = self.found.instances, len(self.found.activities)
+        instances, count = self.learned.instances, len(self.learned.activities)
         if not count:
             return None
         known_rows = np.flatnonzero(instances.is_known)
@@ -222,13 +222,13 @@ class Late:
         median = percentiles_by(instances.activity[known_rows], response, count, (0.5,))[0]
         deadline = self._deadline
         ratio = longest / np.maximum(np.where(deadline > 0, deadline, median), 1)
-        is_own = writes_trace(self.trace)[[activity.thread for activity in self.found.activities]]
-        is_called = np.array([activity.trigger in CALLED for activity in self.found.activities])
+        is_own = writes_trace(self.trace)[[activity.thread for activity in self.learned.activities]]
+        is_called = np.array([activity.trigger in CALLED for activity in self.learned.activities])
         return int(np.lexsort((-ratio, deadline <= 0, is_called, is_own))[0])
 
     def activities(self) -> Table:
         """Return the activities with their figures."""
-        trace, instances, count = self.trace, self.found.instances, len(self.found.activities)
+        trace, instances, count = self.trace, self.learned.instances, len(self.learned.activities)
         known = instances.is_known
         is_done = known & ~instances.is_open
         number, response = instances.activity[known], instances.response_cycles[known]
@@ -239,7 +239,7 @@ class Late:
         longest = np.full(count, -1, np.int64)
         longest_rows = np.flatnonzero(response == shares[-1][number])[::-1]  # of equals the first
         longest[number[longest_rows]] = instances.start_row[known][longest_rows]
-        deadline, overrun = self._deadline, self.found.overrun_cycles
+        deadline, overrun = self._deadline, self.learned.overrun_cycles
         misses = np.bincount(instances.activity[overrun > 0], minlength=count)
         doubt = np.zeros(count, np.uint8)
         for is_so, value in ((~instances.is_exact, Known.INFERRED), (instances.is_open & known, Known.AT_LEAST),
@@ -250,38 +250,38 @@ class Late:
                   for name, share in zip(("min", "median", "p99", "max"), shares, strict=True)}  # fmt: skip
         has_bound = (deadline > 0) & ~none
         running, window = self._running(), max(1, trace.window.length)
-        calls = (f"{self.found.calls_left_out:,} kernel calls or functions of threads are left out, which take less "
+        calls = (f"{self.learned.calls_left_out:,} kernel calls or functions of threads are left out, which take less "
                  f"time in all than the {MOST_CALLS} of each that are listed")  # fmt: skip
         return Table(
             ACTIVITIES,
             trace,
             {
                 "activity": Texts.of(self._names),
-                "trigger": Texts.of([activity.trigger for activity in self.found.activities]),
-                "thread": np.array([activity.thread for activity in self.found.activities], np.int64),
+                "trigger": Texts.of([activity.trigger for activity in self.learned.activities]),
+                "thread": np.array([activity.thread for activity in self.learned.activities], np.int64),
                 "count": size,
                 "undecided": undecided,
-                "period": np.array([activity.period_cycles for activity in self.found.activities], np.int64),
+                "period": np.array([activity.period_cycles for activity in self.learned.activities], np.int64),
                 **values,
                 "start_jitter": _jitter(instances.activity[known], instances.start_cycles[known], count),
                 "end_jitter": _jitter(instances.activity[is_done], instances.end_cycles[is_done], count),
                 "utilisation": running / window,
                 "running": running,
                 "deadline": deadline,
-                "deadline_from": Texts.of([activity.deadline_from for activity in self.found.activities]),
+                "deadline_from": Texts.of([activity.deadline_from for activity in self.learned.activities]),
                 "misses": misses,
                 "margin": np.where(has_bound & (misses == 0), deadline - values["max"], -1),
                 "overrun": np.where(has_bound & (misses > 0), values["max"] - deadline, -1),
                 "event": longest,
             },
             known=dict.fromkeys(values, doubt),
-            cannot_tell="\n".join(filter(None, (self._cannot_tell, calls if self.found.calls_left_out else "",
+            cannot_tell="\n".join(filter(None, (self._cannot_tell, calls if self.learned.calls_left_out else "",
                                                 PULSES.advice(trace), MESSAGES.advice(trace)))),
         )  # fmt: skip
 
     def _running(self) -> _Ints:
         """Return how long threads run within the instances of each activity, interrupts included, cycles."""
-        instances, (rows, ends) = self.found.instances, run_slices(self.trace)
+        instances, (rows, ends) = self.learned.instances, run_slices(self.trace)
         threads, starts = self.trace.events.thread[rows], self.trace.events.time_cycles[rows]
         order, by_thread = stable_order(threads), stable_order(instances.thread)
         numbers, total = np.arange(len(self.trace.threads) + 1), np.zeros(len(instances), np.int64)
@@ -291,13 +291,13 @@ class Late:
             own = order[begins[thread] : begins[thread + 1]]
             ran = TimeRanges(starts[own], ends[own])
             total[of_thread] = ran.within(instances.begin_cycles[of_thread], instances.end_cycles[of_thread])
-        return sum_by(instances.activity, total, len(self.found.activities))
+        return sum_by(instances.activity, total, len(self.learned.activities))
 
     def instances(self, activity: int | None = None) -> Table:
         """Return the instances of one activity or of all, the worst first."""
-        instances, ranked = self.found.instances, self.worst(activity)
+        instances, ranked = self.learned.instances, self.worst(activity)
         shown = instances.at(ranked)
-        deadline, overrun = self._deadline[shown.activity], self.found.overrun_cycles[ranked]
+        deadline, overrun = self._deadline[shown.activity], self.learned.overrun_cycles[ranked]
         outcome = np.where(deadline > 0, np.where(overrun > 0, 1, 0), 2)
         outcome[shown.is_open & (overrun <= 0)] = 3
         outcome[~shown.is_known] = 4
@@ -332,9 +332,9 @@ class Late:
         names, times, bounds = list[str](), list[ChainTimes](), list[int]()
         for name, said in self.timing.items():
             if said.chain:
-                chain = chain_of(self.found, said.chain)
+                chain = chain_of(self.learned, said.chain)
                 names.append(name)
-                times += [reactions(self.trace, self.found, chain), ages(self.trace, self.found, chain)]
+                times += [reactions(self.trace, self.learned, chain), ages(self.trace, self.learned, chain)]
                 bounds += [bound_cycles(self.trace, text) if text else -1
                            for text in (said.reaction, said.age)]  # fmt: skip
         figures, doubt = np.full((len(times), 6), -1, np.int64), np.zeros(len(times), np.uint8)
@@ -368,7 +368,7 @@ class Late:
 
         What holders and servers did is below its part. Of instances that are too long to be split there are no words.
         """
-        count, parts = split(self.trace, self.found.instances.at(chosen_rows))
+        count, parts = split(self.trace, self.learned.instances.at(chosen_rows))
         bounds = np.searchsorted(parts.interval, np.arange(count + 1)).tolist()
         says = (self._says(instance, parts, range(begin, stop)) for instance, begin, stop in
                 zip(chosen_rows[:count].tolist(), bounds[:-1], bounds[1:], strict=True))  # fmt: skip
@@ -376,14 +376,14 @@ class Late:
 
     def blame(self, chosen_rows: _Ints) -> Table:
         """Return the parts of some instances, in their order; what holders and servers did is below its part."""
-        return self._blame_table(chosen_rows, *split(self.trace, self.found.instances.at(chosen_rows)))
+        return self._blame_table(chosen_rows, *split(self.trace, self.learned.instances.at(chosen_rows)))
 
     def says(self, instance: int) -> str:
         """Return in words how long an instance took and where most of its time went."""
         return self.explained(np.array([instance]))[1][0]
 
     def _blame_table(self, chosen_rows: _Ints, count: int, parts: BlameParts) -> Table:
-        chosen = self.found.instances.at(chosen_rows[:count])
+        chosen = self.learned.instances.at(chosen_rows[:count])
         missing = f"only {count:,} of {len(chosen_rows):,} instances are split: they are too long for more"
         response = chosen.response_cycles[parts.interval]
         is_inner, holder = parts.parent >= 0, parts.thread[parts.parent] if len(parts) else parts.thread
@@ -423,7 +423,7 @@ class Late:
         Raises:
             UsageError: One of the other traces has no activity of that name.
         """
-        name = self.found.activities[activity].name
+        name = self.learned.activities[activity].name
         group, fast_group = ([one.measured(name) if isinstance(one, Late) else one for one in some]
                              for some in ((self, *others), against))  # fmt: skip
         compare = partial(compared, self.trace, is_by_name=bool(others or against), cannot_tell=self._cannot_tell)
@@ -451,14 +451,14 @@ class Late:
         Raises:
             UsageError: There is no such activity.
         """
-        instances = self.found.instances
-        number = self.found.named(name)
+        instances = self.learned.instances
+        number = self.learned.named(name)
         is_done = (instances.activity == number) & instances.is_known & ~instances.is_open
         return _Instances(self.trace, instances.at(is_done))
 
     def every_comparison(self) -> SlowAgainstFast:
         """Return what slow instances of each activity have that its fast ones have not; a column names the activity."""
-        by_name = {activity.name: self.compared(number) for number, activity in enumerate(self.found.activities)}
+        by_name = {activity.name: self.compared(number) for number, activity in enumerate(self.learned.activities)}
         by_name = by_name or {"": compared(self.trace, (), is_by_name=False, cannot_tell=self._cannot_tell)}
         return SlowAgainstFast(*(
             below_each_other(question, OF_ACTIVITY, {name: getattr(entry, column) for name, entry in by_name.items()})
@@ -466,8 +466,8 @@ class Late:
         ))  # fmt: skip
 
     def _says(self, instance: int, parts: BlameParts, rows: range) -> str:
-        trace, instances = self.trace, self.found.instances
-        activity = self.found.activities[int(instances.activity[instance])]
+        trace, instances = self.trace, self.learned.instances
+        activity = self.learned.activities[int(instances.activity[instance])]
         response, deadline = int(instances.response_cycles[instance]), activity.deadline_cycles
         at_least = "at least " if instances.is_open[instance] else ""
         late = ""
@@ -525,11 +525,11 @@ def responses(answers: Late, activity: int) -> Histogram | None:
 
     Its durations are those of `Late.worst`, but for the last of these, which are not known.
     """
-    instances = answers.found.instances.at(answers.worst(activity))
+    instances = answers.learned.instances.at(answers.worst(activity))
     instances = instances.at(instances.is_known)
     if not len(instances):
         return None
-    clock, deadline = answers.trace.clock, answers.found.activities[activity].deadline_cycles
+    clock, deadline = answers.trace.clock, answers.learned.activities[activity].deadline_cycles
     is_late = instances.response_cycles > deadline if deadline > 0 else None
     return histogram(clock.durations_ns(instances.response_cycles), is_late, clock.duration_ns(max(deadline, 0)))
 

@@ -44,14 +44,14 @@ class TableColumns:
     """Makes the columns of one table for some of the rows of its statistics.
 
     Attributes:
-        found: The statistics.
+        statistics: The statistics.
         rows: Rows of the statistics that the table shows, in its order.
         described: The columns.
         values: Their values by name.
         moments, events: As of a table.
     """
 
-    found: Statistics
+    statistics: Statistics
     rows: NDArray[np.integer]
     described: list[Column] = field(default_factory=list)
     values: dict[str, Source] = field(default_factory=dict)
@@ -96,7 +96,7 @@ class TableColumns:
 
     def rate(self, values: Numbers, meaning: str, *, follows: bool = True) -> None:
         """Add how often something happened per second."""
-        values = values[self.rows] / self.found.length_s
+        values = values[self.rows] / self.statistics.length_s
         self.add("per_s", "Per second", Kind.RATE, values, meaning, follows=follows)
 
     def share(self, name: str, title: str, part: Numbers, whole: float | Numbers, meaning: str, **more: Any) -> None:
@@ -154,7 +154,10 @@ def table_of(
         subjects: What the rows of the statistics are about; None = the rows themselves.
         title: As of its question, of a table that is not in `TITLES`.
     """
-    statistics, about = columns.found, (columns.rows if subjects is None else subjects[columns.rows]).astype(np.int64)
+    statistics, about = (
+        columns.statistics,
+        (columns.rows if subjects is None else subjects[columns.rows]).astype(np.int64),
+    )
     judge = Judge(statistics, key, about) if key in FIGURES else None
     known: dict[str, NDArray[np.uint8]] = {}
     described = []
@@ -198,7 +201,7 @@ def thread_columns(columns: TableColumns, threads: NDArray[np.int64]) -> None:
         columns: Where they go.
         threads: int64, row of the thread table for each row of the statistics.
     """
-    trace = columns.found.trace
+    trace = columns.statistics.trace
     columns.text("thread", "Thread", lambda row: trace.thread_name(int(threads[row])), "name of the thread")
     columns.number("pid", "pid", trace.threads.pid[threads], "process number")
     columns.number("tid", "tid", trace.threads.tid[threads], "thread number within the process")

@@ -54,7 +54,7 @@ class RecordedInstances:
         trace = open_trace(self.path)
         if self.described:
             describe_events(trace, self.described)
-        learned = late(trace).found
+        learned = late(trace).learned
         names = [activity.name for activity in learned.activities]
         number = names.index(self.activity) if self.activity in names else -1
         own = learned.instances.at(learned.instances.activity == number)

@@ -237,7 +237,7 @@ def lateness(trace: Trace, activity: str = "", timing: Mapping[str, Timing] | No
         UsageError: There is no such activity, or one of the file.
     """
     answer = late(trace, timing)
-    number = answer.found.named(activity) if activity else answer.most_telling()
+    number = answer.learned.named(activity) if activity else answer.most_telling()
     chains = _rows(answer.chains(), "chain", "measure", "median", "max", "bound", "misses")
     sections = [Section("Done again and again: most missed first", _activity_lines(answer)), Section("Chains", chains)]
     if number is not None:

@@ -245,7 +245,7 @@ def lateness(trace: Trace, thresholds: Thresholds) -> str:
         return shown
     worst, drawn, bars = answers.worst(activity, 1), responses(answers, activity), ""
     if drawn is not None:
-        told = answers.found.activities[activity]
+        told = answers.learned.activities[activity]
         deadline_ns = trace.clock.duration_ns(max(told.deadline_cycles, 0))
         bound = f"; the line is its deadline of {format_duration(deadline_ns)}" if deadline_ns else ""
         bars = (f"<h3>Responses of {html_text(told.name)}</h3>{histogram_bars(drawn, 'Responses', deadline_ns)}"

@@ -87,8 +87,8 @@ def calling(folder: Path, kinds: int) -> Trace:
 def test_of_functions_those_that_take_longest_are_learned_and_the_others_counted(tmp_path: Path) -> None:
     trace = calling(tmp_path, MOST_CALLS + 2)
     found = late(trace)
-    assert len(found.found.activities) == MOST_CALLS
-    assert figures(found.found)[0] == ("control 1: 0x1008()", "function", [30, 30, 30])
+    assert len(found.learned.activities) == MOST_CALLS
+    assert figures(found.learned)[0] == ("control 1: 0x1008()", "function", [30, 30, 30])
     assert "2 kernel calls or functions of threads are left out" in found.activities().cannot_tell
 
 

@@ -175,7 +175,7 @@ def test_a_pulse_that_queues_waits_for_earlier_work(tmp_path: Path) -> None:
             build.event(send, 40_000, connection).event(receive, 42_000, connection)
         build.state("RECEIVE", done, 5, 1).state("RUNNING", done, 6, 1)
     found = late(build.event(wire.code(6, 1), 60_000).open(tmp_path))
-    rounds = found.found.instances
+    rounds = found.learned.instances
     assert rounds.response_cycles.tolist() == [1_050, 1_050, 12_000, 3_000, 1_050]
     parts = [(row["part"], row["length_ns"]) for row in found.blame(np.array([2, 3])).records()]
     assert parts == [("own work", 11_850), ("preempted", 100), ("waking up", 50),
@@ -209,7 +209,7 @@ def beside_an_idle_cpu(mask: int | None) -> TraceBuilder:
 )
 def test_a_thread_that_waits_beside_an_idle_cpu_says_why(mask: int | None, what: str, tmp_path: Path) -> None:
     found = late(beside_an_idle_cpu(mask).open(tmp_path))
-    parts = found.blame(found.worst(found.found.named("control 1"), 1)).records()
+    parts = found.blame(found.worst(found.learned.named("control 1"), 1)).records()
     assert [(row["part"], row["what"], row["length_ns"]) for row in parts] == [
         ("preempted", what, 80_000), ("preempted", "", 20_000), ("own work", "", 1_000)]  # fmt: skip
 
@@ -221,7 +221,7 @@ def test_an_idle_cpu_of_another_target_is_none_that_would_help(tmp_path: Path) -
     beside_an_idle_cpu(0b11).write(tmp_path / "busy.kev")
     write_axis(tmp_path / "two.sataxis", [AxisEntry(tmp_path / f"{name}.kev", name) for name in ("idle", "busy")])
     found = late(open_trace(tmp_path / "two.sataxis"))
-    parts = found.blame(found.worst(found.found.named("control 1"), 1)).records()
+    parts = found.blame(found.worst(found.learned.named("control 1"), 1)).records()
     assert (parts[0]["what"], parts[0]["length_ns"]) == ("busy CPU 1 is idle and allowed", 80_000)
 
 

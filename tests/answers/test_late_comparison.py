@@ -64,7 +64,7 @@ def moving(folder: Path) -> Trace:
 
 def test_what_happens_more_often_in_slow_rounds(tmp_path: Path) -> None:
     found = late(moving(tmp_path))
-    causes = found.compared(found.found.named("control 1")).causes.records()
+    causes = found.compared(found.learned.named("control 1")).causes.records()
     assert [(row["cause"], row["what"], row["slow"], row["fast"], row["in_slow"], row["in_fast"], row["sure"])
             for row in causes] == [("call", "SYNC_MUTEX_LOCK", 2, 0, 4, 0, "sure"),
                                    ("CPU moved", "", 1, 0.1, 4, 2, "likely")]  # fmt: skip
@@ -143,7 +143,9 @@ def locking(kernel: Kernel) -> None:
 def test_paths_go_from_the_lock_to_what_keeps_its_holder(tmp_path: Path) -> None:
     trace = traced(locking, 1_005, tmp_path, Release.QNX_8, modes=WIDE, skew_ns=0).trace
     found = late(trace)
-    number = next(number for number, activity in enumerate(found.found.activities) if activity.name.endswith("(high)"))
+    number = next(
+        number for number, activity in enumerate(found.learned.activities) if activity.name.endswith("(high)")
+    )
     compared = found.compared(number)
     work, middle = sorted(compared.paths.head(2).records(), key=lambda row: row["path"].rpartition("> ")[2])
     lock, _, last = work["path"].partition(" > ")
@@ -161,7 +163,7 @@ def test_paths_go_from_the_lock_to_what_keeps_its_holder(tmp_path: Path) -> None
             0,
             "sure",
         ), "a tenth of 99"
-    begins = {int(row) for row in found.found.instances.start_row[found.worst(number, 10)]}
+    begins = {int(row) for row in found.learned.instances.start_row[found.worst(number, 10)]}
     assert {int(event) for event in compared.paths.head(2)["event"]} <= begins
 
 
@@ -169,7 +171,7 @@ def test_paths_through_functions_are_those_of_the_program(tmp_path: Path) -> Non
     """Slow rounds of the planner have 4 requests, fast ones 1 or 2: each searches 300 us, and checks 140 us in it."""
     setup, _, cpus = workload("instrumented")
     found = late(traced(setup, 1_000, tmp_path, cpus=cpus, modes=WIDE, skew_ns=0).trace)
-    names = [activity.name for activity in found.found.activities]
+    names = [activity.name for activity in found.learned.activities]
     number = next(number for number, name in enumerate(names) if name.endswith("(plan)"))
     rows = {row["path"]: row for row in found.compared(number).paths.records() if row["via"] == "functions"}
     plan, search, check, store = (f"0x{address:x}" for address in (PLAN, SEARCH, CHECK, STORE))
@@ -184,7 +186,7 @@ def test_paths_through_functions_are_those_of_the_program(tmp_path: Path) -> Non
 def test_what_is_compared_says_where_to_look(tmp_path: Path) -> None:
     """The first of the slow rounds locks first 100 after it wakes at 100,000, and ends on CPU 1 1,000 after that."""
     trace = moving(tmp_path)
-    compared = late(trace).compared(late(trace).found.named("control 1"))
+    compared = late(trace).compared(late(trace).learned.named("control 1"))
     events = compared.causes["event"]
     assert trace.events.time_cycles[events].tolist() == [
         trace.clock.start_cycles + after for after in (100_100, 101_000)

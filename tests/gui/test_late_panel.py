@@ -101,7 +101,7 @@ def test_a_key_explains_the_selected_thread_at_its_moment(empty_window, load, lo
     qtbot.waitUntil(lambda: panel.instance_view.found is not None, timeout=10_000)
     settle(panel, qtbot)
     found = panel.instance_view.found
-    assert int(found.late.found.instances.start_cycles[found.positions[found.row]]) - BASE == 50_000
+    assert int(found.late.learned.instances.start_cycles[found.positions[found.row]]) - BASE == 50_000
     assert texts(panel.instances, panel.instances.table.currentIndex().row())["Response"] == "1.100 µs"
 
 
@@ -208,7 +208,7 @@ def test_the_car_s_control_loop_waits_for_the_logger(empty_window, load, tmp_pat
     assert texts(panel.blame, 1)["Whom"] == "logger 1 (writer)"
     window.workspace.area.view.setFocus()
     explained = panel.instance_view.found
-    window.workspace.navigation.show_event(int(explained.late.found.instances.end_row[explained.positions[1]]))
+    window.workspace.navigation.show_event(int(explained.late.learned.instances.end_row[explained.positions[1]]))
     QTest.keyClick(window.workspace.area.view, Qt.Key.Key_U)
     qtbot.waitUntil(lambda: panel.instance_view.found.row == 1, timeout=10_000)
 
@@ -365,14 +365,14 @@ def test_what_is_more_in_slow_ones_is_behind_a_tab_and_leads_to_its_event(empty_
         shown = opened.viewport.window
         assert shown.start - BASE < 100_000 < 103_000 < shown.end - BASE < 106_000, "with the instance that it is in"
         found = panel.instance_view.found
-        assert int(found.late.found.instances.start_cycles[found.positions[found.row]]) - BASE == 100_000
+        assert int(found.late.learned.instances.start_cycles[found.positions[found.row]]) - BASE == 100_000
 
 
 def test_a_path_of_slow_ones_shows_the_slow_one_with_most_of_it(empty_window, load, tmp_path, qtbot):
     trace = traced(locking, 405, tmp_path, Release.QNX_8, modes=WIDE, skew_ns=0).trace
     window = load(empty_window, trace.path)
     panel = show(window, qtbot)
-    names = [activity.name for activity in panel.activities_view.found.late.found.activities]
+    names = [activity.name for activity in panel.activities_view.found.late.learned.activities]
     high = next(number for number, name in enumerate(names) if name.endswith("(high)"))
     panel.activities.show_row(high)
     click(panel.activities, panel.activities.table.currentIndex().row())
@@ -384,7 +384,7 @@ def test_a_path_of_slow_ones_shows_the_slow_one_with_most_of_it(empty_window, lo
     click(panel.blame, 0)
     settle(panel, qtbot)
     found = panel.instance_view.found
-    response_cycles = int(found.late.found.instances.response_cycles[found.positions[found.row]])
+    response_cycles = int(found.late.learned.instances.response_cycles[found.positions[found.row]])
     assert trace.clock.duration_ns(response_cycles) == pytest.approx(5_000_000, rel=0.01)
     tab_of(panel, "Blame")
     assert texts(panel.blame, 0)["Part"].endswith("lock")

@@ -99,7 +99,7 @@ def run(args: argparse.Namespace) -> int:
     with working(working_on("looking for what is late in", trace.path)):
         answers = late(trace, timing)
         activities = Begun(answers.activities, "satview-activities")
-        activity = answers.found.named(args.activity) if args.activity else answers.most_telling()
+        activity = answers.learned.named(args.activity) if args.activity else answers.most_telling()
         is_asked = bool(args.activity) and activity is not None
         worst = answers.worst(activity, args.n) if activity is not None else np.empty(0, np.int64)
         parts, says = answers.explained(worst)
@@ -108,7 +108,7 @@ def run(args: argparse.Namespace) -> int:
             tables["instances"] = answers.instances(activity if is_asked else None)
         tables["blame"] = parts.unfolded()
         if activity is not None:
-            name = answers.found.activities[activity].name
+            name = answers.learned.activities[activity].name
             others, against = (_others(args, some, timing, of_many, name) for some, of_many in
                                zip(traces, datasets, strict=True))  # fmt: skip
             differences = answers.compared(activity, others, against)

@@ -413,10 +413,10 @@ class LatePanel(Panel):
         if before is not None and before.late is answer.late:
             return
         self.activities.show_answers(answer.activities, *([answer.chains] if len(answer.chains) else []))
-        names = [activity.name for activity in answer.late.found.activities]
+        names = [activity.name for activity in answer.late.learned.activities]
         if self._asked is not None:
             self._answer_asked()
-        elif before is not None and (name := before.late.found.activities[before.activity].name) in names:
+        elif before is not None and (name := before.late.learned.activities[before.activity].name) in names:
             self._on_activity(names.index(name))
         elif answer.telling is not None:
             self._on_activity(answer.telling)
@@ -438,7 +438,7 @@ class LatePanel(Panel):
         shown = self.instance_view.found
         if shown is None or shown.late.trace is not self._opened.trace:
             return
-        instance = shown.late.found.instances.at(shown.positions[row : row + 1])
+        instance = shown.late.learned.instances.at(shown.positions[row : row + 1])
         lane = self._opened.lane_of_thread(int(instance.thread[0]))
         if lane is not None:
             self._opened.lanes.reveal(lane)
@@ -447,7 +447,7 @@ class LatePanel(Panel):
             self._area.view.reveal_lane(lane)
             last = int(instance.end_row[0])
             end = last if last >= 0 else len(self._opened.trace.events) - 1  # so far, if it is not done
-            title = shown.late.found.activities[shown.activity].name
+            title = shown.late.learned.activities[shown.activity].name
             leg = Leg(int(instance.thread[0]), int(instance.start_row[0]), end, title)
             self._opened.highlight.show(Highlighted(int(instance.start_row[0]), (), (leg,)))
         self._opened.viewport.fit(TimeWindow(int(instance.start_cycles[0]), int(instance.end_cycles[0])), _MARGIN)

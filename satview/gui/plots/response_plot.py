@@ -74,7 +74,7 @@ class ResponsePlot(QWidget):
     def _deadline_log10(self) -> float | None:
         if self._shown is None:
             return None
-        late, cycles = self._shown.late, self._shown.late.found.activities[self._shown.activity].deadline_cycles
+        late, cycles = self._shown.late, self._shown.late.learned.activities[self._shown.activity].deadline_cycles
         return math.log10(max(1, late.trace.clock.duration_ns(cycles))) if cycles > 0 else None
 
     def _draw(self) -> None:

@@ -92,7 +92,7 @@ class ExplainedInstance:
 
     def row_of(self, event: int) -> int:
         """Return the row of the instance whose thread has an event meanwhile, or which it begins; -1 = none."""
-        instances, events = self.late.found.instances.at(self.positions), self.late.trace.events
+        instances, events = self.late.learned.instances.at(self.positions), self.late.trace.events
         is_within = (instances.start_row <= event) & ((event <= instances.end_row) | (instances.end_row < 0))
         is_within &= (instances.thread == events.thread[event]) | (instances.start_row == event)
         rows = np.flatnonzero(is_within)
@@ -130,7 +130,7 @@ class InstanceView(Answer):
             thread: Row of the thread table.
             cycles: The moment.
         """
-        instances, worst = asked.found.instances, asked.worst()
+        instances, worst = asked.learned.instances, asked.worst()
         of_thread = worst[instances.thread[worst] == thread]
         is_then = (instances.start_cycles[of_thread] <= cycles) & (cycles <= instances.end_cycles[of_thread])
         chosen = of_thread[is_then] if is_then.any() else of_thread
@@ -148,9 +148,9 @@ class InstanceView(Answer):
             name: The whole name of the activity.
             event: Row of the event.
         """
-        names = [activity.name for activity in asked.found.activities]
+        names = [activity.name for activity in asked.learned.activities]
         activity = names.index(name) if name in names else -1
-        rows = np.flatnonzero(asked.found.instances.start_row[asked.worst(activity)] == event)
+        rows = np.flatnonzero(asked.learned.instances.start_row[asked.worst(activity)] == event)
         if len(rows):
             self.explain(asked, activity, int(rows[0]))
         return bool(len(rows))
