@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from satview.analysis.partitions import has_partitions
 from satview.base.time_text import format_duration
+from satview.core import lanes
 from satview.events import wire
 from satview.events.states import ABSENT, DEAD, INTERRUPT, READY, RUNNING, STATE_BY_NAME, STATE_BY_VALUE, UNKNOWN
 from satview.filters.derived_columns import TraceDerivedColumns
@@ -297,19 +298,14 @@ def _timeline(trace: Trace, cpu: int) -> _Timeline:
     is_idle = idle_threads(trace)
     lane = cpu_spans(trace, cpu, run_slices(trace), is_idle)
     handled, nested = interrupt_spans(trace, cpu), nesting(trace, cpu)
-    moments = trace.events.time_cycles[nested.rows]
-    starts = [lane.start_cycles, moments] + ([] if handled is None else [handled.start_cycles])
-    edges = np.sort(np.concatenate(starts), kind="stable")  # ascending parts, which that merges
-    edges = edges[np.append(True, edges[1:] > edges[:-1])[: len(edges)]]
-    runner = np.zeros(len(edges), np.int64)
+    runner = np.zeros(len(lane.start_cycles), np.int64)
     if lane.thread is not None:
-        runner = lane.thread[_last(lane.start_cycles, edges)].astype(np.int64)
+        runner[:] = lane.thread
         runner[is_idle[runner]] = _IDLE
-    number = np.full(len(edges), -1, np.int64)
-    if handled is not None:
-        is_handled = handled.value[_last(handled.start_cycles, edges)] == INTERRUPT
-        innermost = _innermost(trace, nested.rows, nested.step, nested.depth)
-        number[is_handled] = innermost[_last(moments, edges[is_handled])]
+    none = np.empty(0, np.int64)
+    within = (none, none.astype(np.bool_)) if handled is None else (handled.start_cycles, handled.value == INTERRUPT)
+    entered = trace.events.time_cycles[nested.rows], _innermost(trace, nested.rows, nested.step, nested.depth)
+    edges, runner, number = lanes.cpu_timeline((lane.start_cycles, runner), within, entered)
     return np.append(edges, max(int(edges[-1]), lane.end_cycles) + 1), runner, number
 
 
@@ -463,7 +459,11 @@ def _has_lower_priority(trace: Trace, cpu: int, moments: _Ints, ready: _Ints) ->
 
 
 def _idle_ranges(trace: Trace, cpu: int) -> tuple[_Ints, NDArray[np.bool_]]:
-    """Return when a CPU is idle: edges (m + 1,), and whether it is between them (m,)."""
+    """Return when a CPU is idle: edges (m + 1,), and whether it is between them (m,); cached with the trace."""
+    return trace.cached(f"analysis.idle_ranges {cpu}", partial(_made_idle_ranges, cpu=cpu))
+
+
+def _made_idle_ranges(trace: Trace, cpu: int) -> tuple[_Ints, NDArray[np.bool_]]:
     edges, runner, _ = cpu_timeline(trace, cpu)
     is_idle = runner == _IDLE
     begins = np.append(True, is_idle[1:] != is_idle[:-1])

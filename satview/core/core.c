@@ -9,7 +9,7 @@
 #endif
 
 #define ALL_PASSES(X)                                                                                                  \
-    X(clock) X(cheapest_path) X(run_slices) X(whole_spans) X(cpu_states) X(thread_states) X(process_states) X(group) X(numbers) X(rows_by_thread)      \
+    X(clock) X(cheapest_path) X(run_slices) X(whole_spans) X(cpu_states) X(cpu_timeline) X(thread_states) X(process_states) X(group) X(numbers) X(rows_by_thread)      \
     X(owners) X(word_sum) X(take_halves) X(time_order) X(disordered) X(merged) X(went) X(moved) X(far_rows)            \
     X(event_cells) X(raster) X(levels) X(calls) X(last_before) X(last_of) X(last_of_number) X(next_of_number)          \
     X(states) X(state_positions) X(rows_with) X(values_of) X(times_of) X(next_where) X(previous_same) X(numbered) X(positions)     \

@@ -98,6 +98,24 @@ def cpu_states(
     return start[:size].copy(), values[:size].copy(), event[:size].copy(), ran[:size].copy()
 
 
+def cpu_timeline(
+    lane: tuple[NDArray[np.int64], NDArray[np.int64]],
+    handled: tuple[NDArray[np.int64], NDArray[np.bool_]],
+    entered: tuple[NDArray[np.int64], NDArray[np.int64]],
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """Return who had a CPU when: edges, cycles, from each on the runner and the interrupt, -1 = none; int64 (n,) each.
+
+    Args:
+        lane: When its intervals begin, cycles, ascending, and their runners.
+        handled: When it begins and ends to handle interrupts, ascending, and whether it does from then on.
+        entered: When interrupts are entered and left, ascending, and in which one it is from then on.
+    """
+    room = len(lane[0]) + len(handled[0]) + len(entered[0])
+    edges, runner, interrupt = np.empty(room, np.int64), np.empty(room, np.int64), np.empty(room, np.int64)
+    size = call("cpu_timeline", *lane, handled[0], handled[1].view(np.uint8), *entered, edges, runner, interrupt)
+    return edges[:size], runner[:size], interrupt[:size]
+
+
 def thread_states(
     rows: NDArray[np.uint32], code: NDArray[np.uint16], time: NDArray[np.int64], value: NDArray[np.uint8],
     destroyed: int, dead: int, absent: int,

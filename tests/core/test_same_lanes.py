@@ -14,6 +14,7 @@ from satview.timeline.lane_tree import Timeline
 from satview.timeline.spans import LaneSpans
 from satview.timeline.state_lanes import process_spans, run_slices
 from tests.analysis.test_why import made_of
+from tests.core.reference import lanes as reference
 from tests.core.reference.replacing import numpy_passes
 from tests.helpers.core import of_damaged_files
 from tests.helpers.extent import usually
@@ -77,3 +78,16 @@ def test_what_counts_for_a_process():
     assert found.event.tolist() == [1, 2, 7, 4]
     with numpy_passes():
         assert columns(process_spans(made, 40)) == columns(found)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_who_had_a_cpu_and_in_which_interrupt(seed):
+    rng = np.random.default_rng(seed)
+
+    def part(count, values):
+        return np.sort(rng.integers(0, 50, count)), rng.integers(0, 9, count).astype(values)
+
+    counts = rng.choice((0, 1, 2, 30), 3)
+    parts = [part(count, kind) for count, kind in zip(counts, (np.int64, np.bool_, np.int64), strict=True)]
+    compiled, expected = lanes.cpu_timeline(*parts), reference.cpu_timeline(*parts)
+    assert [column.tolist() for column in compiled] == [column.tolist() for column in expected]

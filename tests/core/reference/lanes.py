@@ -37,6 +37,19 @@ def cpu_states(rows, ends, cpu, time, thread, number, value, gap, end):
     return start[is_last], values[is_last], event[is_last], ran[is_last]
 
 
+def cpu_timeline(lane, handled, entered):
+    """Return who had a CPU when, and in which interrupt it was."""
+    edges = np.unique(np.concatenate((lane[0], handled[0], entered[0])))
+
+    def last(part):
+        return part[1][np.maximum(np.searchsorted(part[0], edges, side="right") - 1, 0)]
+
+    runner = last(lane) if len(lane[0]) else np.zeros(len(edges), np.int64)
+    if not len(handled[0]) or not len(entered[0]):
+        return edges, runner, np.full(len(edges), -1)
+    return edges, runner, np.where(last(handled), last(entered), -1)
+
+
 def thread_states(rows, code, time, value, destroyed, dead, absent):
     """Return when a thread entered its states, and which they are."""
     values = value[code[rows]]
