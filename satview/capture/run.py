@@ -17,9 +17,8 @@ from satview.capture.emit import RULE_DATA
 from satview.capture.files import CaptureError, KevFile
 from satview.capture.flight_recorder import Bounds, FlightRecorder
 from satview.capture.kernel import Kernel
-from satview.capture.logger import Logger
+from satview.capture.logger import Logger, Probe
 from satview.capture.logger_options import DAY_S, RULE, SET_UP_PRIORITY, LoggerOptions, LoggerReport, Say
-from satview.capture.probe import Probe
 from satview.capture.qst import QstFile, QstForm, QstTracer
 from satview.capture.sim.machine.machine import Machine
 from satview.capture.sim.machine.programs import MAX_FAULTS

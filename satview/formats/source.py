@@ -16,17 +16,17 @@ from satview.base.errors import TraceFormatError
 from satview.events.catalogue import Catalogue, catalogue, listed_catalogue
 from satview.events.spec import Release
 from satview.events.wire import SLOT_BYTES
-from satview.formats import traceprinter
 from satview.formats.kev.assemble import LISTING, choose_rate, choose_release, clock_surroundings
 from satview.formats.kev.growth.stream import EventStream, blocks_of_array, blocks_of_file
 from satview.formats.kev.head.header import BEGIN, END, FROM_LISTING, MAX_HEADER_BYTES, key_byte_order, parse_header
 from satview.formats.kev.head.syspage import parse_syspage
 from satview.formats.kev.reader import SAMPLE_SLOTS, byte_order_of
 from satview.formats.linux import reader as linux
+from satview.formats.listing.model import StampNotation
 from satview.formats.listing.reader import read_listing
-from satview.formats.listing.stamps import StampNotation
+from satview.formats.listing.reader import score as listing_score
 from satview.formats.qst import reader as qst
-from satview.formats.qst.one_pass import one_pass
+from satview.formats.qst.reader import one_pass
 from satview.formats.unixware import reader as unixware
 from satview.formats.unpacked import is_packed, unpacked_stream
 from satview.store.head import Header, SystemInfo
@@ -126,7 +126,7 @@ def source_of(file: BinaryIO, path: Path) -> Source:
         raise TraceFormatError(path, 0, "it is empty", "the capture wrote nothing; look at tracelogger's messages")
     if first_bytes.startswith(BEGIN) or BEGIN.startswith(first_bytes):
         return _kev(file, path, first_bytes)
-    if traceprinter.score(first_bytes, path) > 0:
+    if listing_score(first_bytes, path) > 0:
         return _listing(file, path, first_bytes)
     if qst.score(first_bytes, path) == _CERTAIN:
         raise TraceFormatError(

@@ -12,7 +12,7 @@ from typing import Any
 
 from satview.threadtrace import codes, locks, state, threads, times
 from satview.threadtrace.locks import TracedLock, TracedRLock
-from satview.threadtrace.recorder import Recorder, RecordOptions
+from satview.threadtrace.state import Recorder, RecordOptions
 
 _WAYS_OUT = ("_exit", "abort", "execv", "execve")  # of a process that run no exit functions
 

@@ -26,9 +26,8 @@ from satview.formats.kev.head.header import header_bytes
 from satview.formats.kev.notation import message_text
 from satview.formats.kev.writer import SlotWriter
 from satview.formats.listing.head import key_column
-from satview.formats.listing.reader import read_listing
+from satview.formats.listing.reader import open_listing, read_listing
 from satview.formats.source import opened, source_of
-from satview.formats.traceprinter import open_listing
 from satview.store.problems import Problems
 from tests.helpers.extent import fewer
 from tests.helpers.shared import shared_path

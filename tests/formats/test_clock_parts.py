@@ -10,8 +10,14 @@ import pytest
 
 from satview.events import wire
 from satview.formats.kev.clocks import clock_review, consensus
-from satview.formats.kev.clocks.clock import ClockRebuilder, _rollovers_after, held_times
-from satview.formats.kev.clocks.clock_chunk import LATEST, ClockChunk, time_values
+from satview.formats.kev.clocks.clock import (
+    LATEST,
+    ClockChunk,
+    ClockRebuilder,
+    _rollovers_after,
+    held_times,
+    time_values,
+)
 from satview.formats.kev.clocks.clock_review import ClockReview, correct, misplaced
 from satview.formats.kev.clocks.consensus import CROSSING, SEED, TIME, Claims, Correction, Surroundings, Verdicts
 from satview.formats.kev.clocks.rollover import ROLLOVER, SLACK, unwrap, unwrap_segments

@@ -13,7 +13,7 @@ from satview.base.errors import TraceFormatError
 from satview.events import linux
 from satview.events.states import READY, STATE_BY_NAME
 from satview.formats.linux import records
-from satview.formats.linux.assemble import trace_from_schedule
+from satview.formats.linux.reader import trace_from_schedule
 from satview.formats.linux.records import (
     Cursor,
     EventFormat,

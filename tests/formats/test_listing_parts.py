@@ -9,7 +9,7 @@ from satview.events import wire
 from satview.events.spec import Field, Show
 from satview.formats.listing.events import sigevent_of
 from satview.formats.listing.head import head_lines, key_column, slot_lines, stray_line, syspage_lines
-from satview.formats.listing.model import SlotList
+from satview.formats.listing.model import MAX_CYCLES, SlotList, Stamps
 from satview.formats.listing.patterns import (
     any32,
     compile_list,
@@ -23,7 +23,6 @@ from satview.formats.listing.patterns import (
     value_of,
 )
 from satview.formats.listing.raw import is_argument_line, placed, values_of
-from satview.formats.listing.stamps import MAX_CYCLES, Stamps
 from satview.store.head import Cpu, Header, SystemInfo
 from satview.store.problems import Problems
 

@@ -15,10 +15,9 @@ from satview.events.spec import Release
 from satview.events.unixware import cpu_time_codes, record_code
 from satview.formats.registry import open_trace
 from satview.formats.unixware import assemble, calls, columns
-from satview.formats.unixware.assemble import Names, read_names
+from satview.formats.unixware.assemble import Names, address_text, read_names
 from satview.formats.unixware.columns import SetReader, concatenated
 from satview.formats.unixware.members import files_of, is_member_name, is_set, names_files, times_files
-from satview.formats.unixware.payloads import address_text
 from satview.formats.unixware.reader import open_thread_trace, score
 from satview.store.problems import Problems
 from tests.helpers.thread_trace import PID, record, write_set

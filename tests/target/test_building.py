@@ -15,9 +15,8 @@ from msgspec.structs import replace
 from satview.events.spec import Release
 from satview.formats.registry import open_trace
 from satview.target.board import Board
-from satview.target.building import built_program
 from satview.target.c_programs import write_sdk
-from satview.target.capture import capture
+from satview.target.capture import built_program, capture
 from satview.target.profiles import Profile, TargetError, find_profile
 from satview.target.request import Request, with_rules
 from tests.target.conftest import Resident

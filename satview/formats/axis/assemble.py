@@ -21,8 +21,7 @@ from satview.base.errors import SourceChangedError, TraceFormatError
 from satview.base.threads import Once
 from satview.base.time import Clock
 from satview.base.time_text import format_duration
-from satview.events.catalogue import Catalogue
-from satview.events.combined_catalogue import CombinedCatalogue
+from satview.events.catalogue import Catalogue, CombinedCatalogue
 from satview.events.spec import Argument, Payload
 from satview.events.user_events import UserEvent
 from satview.events.wire import CLASS_SHIFT, WireClass

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from construct import StreamError
 
-from satview.formats.kev.head.structs import page_structs
+from satview.formats.kev.head.header import page_structs
 from satview.store.head import Cpu, SystemInfo
 
 PROCESSORS: Final = {
