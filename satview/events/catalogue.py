@@ -24,7 +24,7 @@ from satview.events.wire import WireClass
 class _Events(Protocol):
     """A module with the events of another system."""
 
-    def names(self) -> dict[int, naming.Name]: ...
+    def names(self) -> dict[int, naming.CodeName]: ...
 
     def classes(self) -> tuple[ClassSpec, ...]: ...
 
@@ -217,7 +217,7 @@ class Catalogue:
                 index[label] = (*index.get(label, ()), code)
         return index
 
-    def _spellings(self, known: naming.Name) -> set[str]:
+    def _spellings(self, known: naming.CodeName) -> set[str]:
         names = {known.name, known.symbol}
         if known.symbol.startswith("_NTO_TRACE_"):
             short = known.symbol.removeprefix("_NTO_TRACE_")
@@ -275,7 +275,7 @@ class ListedCatalogue(Catalogue):
             self.class_index_of_code = table
             if not self.learned:
                 self._names = dict(self._names)  # until now that of all catalogues of the release
-            self._names[code] = naming.Name(class_name, name, "", "", name)
+            self._names[code] = naming.CodeName(class_name, name, "", "", name)
             self._codes = tuple(sorted((*self._codes, code)))
             self.learned[class_name, name] = code
             self._specs.pop(code, None)

@@ -33,7 +33,7 @@ from satview.formats.source import Source
 
 
 @dataclass(frozen=True, slots=True)
-class Selection:
+class ListedEvents:
     """What to show; an empty set shows everything of its kind.
 
     Attributes:
@@ -61,7 +61,7 @@ class Selection:
 class Selector:
     """A selection made ready for the events of one release."""
 
-    selection: Selection
+    selection: ListedEvents
     names: Catalogue
     cycles_per_s: int
     _codes: NDArray[np.bool_] = dataclasses.field(init=False)
@@ -101,7 +101,7 @@ class Selector:
     @property
     def is_everything(self) -> bool:
         """True if nothing is left out."""
-        return self.selection == Selection()
+        return self.selection == ListedEvents()
 
     def rows(
         self, batch: Batch, start_cycles: int, ids: tuple[NDArray[np.int32], NDArray[np.int32]]
@@ -167,7 +167,7 @@ class _Field:
 
 
 @dataclass(frozen=True, slots=True)
-class EventFormat:
+class PrintedFormat:
     """A format of `-p`.
 
     Attributes:
@@ -177,7 +177,7 @@ class EventFormat:
     fields: tuple[_Field, ...]
 
     @classmethod
-    def parse(cls, text: str) -> EventFormat:
+    def parse(cls, text: str) -> PrintedFormat:
         """Return the format of a text.
 
         Raises:
@@ -298,7 +298,7 @@ class TextRows:
     time: str
     is_verbose: bool = False
     start_cycles: int = 0
-    format: EventFormat | None = None
+    format: PrintedFormat | None = None
     separator: str = ""
     described: Mapping[int, UserEvent] = dataclasses.field(default_factory=dict)
 
@@ -418,7 +418,7 @@ class Printer:
 
     source: Source
     rows: Rows
-    selection: Selection = dataclasses.field(default_factory=Selection)
+    selection: ListedEvents = dataclasses.field(default_factory=ListedEvents)
     is_verbose: bool = False
     rows_to_print: Callable[[Batch], NDArray[np.int64]] | None = None
     is_ahead: bool = False

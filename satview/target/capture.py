@@ -35,7 +35,7 @@ from satview.base.safe_text import counted, visible_line
 from satview.capture.flight_recorder import Bounds
 from satview.target.arrival import Arrival, Checksum, CutError
 from satview.target.board import PATHS, Board, ask_board, check_board
-from satview.target.line import OWN_WORDS, ClockOffset, Line, Session
+from satview.target.line import OWN_WORDS, ClockOffset, Line, LineSession
 from satview.target.profiles import GivenUpError, Profile, TargetError
 from satview.target.request import Request, attributes, check_disk, logger_command, with_rules
 from satview.target.watching import Recording
@@ -224,7 +224,7 @@ def capture(
         try:
             if program:
                 copy_program(code, program, line)
-            run = _Run(request, line, captured, arrival, file, program)
+            run = _ScriptRun(request, line, captured, arrival, file, program)
             try:
                 run.receive(asks_to_stop, tell, grows)
             finally:
@@ -284,7 +284,7 @@ def _check_clock(line: Line, name: str, captured: Captured) -> None:
                               "with cycles and are right, the header has the offset from before")  # fmt: skip
 
 
-class _Run:
+class _ScriptRun:
     """One run of the script on the target.
 
     Args:
@@ -305,7 +305,7 @@ class _Run:
         output, send = ("", "") if file == "-" else (">&2", _SEND.format(file=file))
         self._began_s = time.monotonic()
         begin, end = (part.format(program=program) if program else "" for part in (START, END))
-        self._session: Session = line.start(
+        self._session: LineSession = line.start(
             _SCRIPT.format(command=captured.command, output=output, begin=begin, end=end, send=send)
         )
         self._said = ""

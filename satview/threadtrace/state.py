@@ -15,7 +15,7 @@ from types import CodeType, FrameType
 from typing import Any, Final
 
 from satview.threadtrace import codes
-from satview.threadtrace.log import Log, Output, now
+from satview.threadtrace.log import GrowingText, Log, now
 
 _INTERVAL_S: Final = 0.2
 _FIRST_ADDRESS: Final = 0x10000
@@ -47,7 +47,7 @@ class RecordOptions:
         return cls(directory, frozenset(requested), "THR_TRACE_BUF" in os.environ), sorted(words - known)
 
 
-class Recorder:
+class ThreadRecorder:
     """Gives threads their logs, objects their addresses, and writes the files of one process.
 
     Args:
@@ -71,12 +71,12 @@ class Recorder:
         self.offset_ns = time.time_ns() - now()
         self._lock = _thread.allocate_lock()
         self._logs: dict[int, Log] = {}
-        self._outputs: dict[int, tuple[Output, Output]] = {}
+        self._outputs: dict[int, tuple[GrowingText, GrowingText]] = {}
         self._free_lwps: list[int] = []
         self._lwp_count = 0
         self._names: deque[str] = deque()
         self._names_guard = _thread.allocate_lock()
-        self._names_output = Output(self._path("names"), is_new=True)
+        self._names_output = GrowingText(self._path("names"), is_new=True)
         self._flusher: tuple[_thread.LockType, _thread.LockType] | None = None
 
     def _path(self, suffix: str) -> str:
@@ -93,8 +93,8 @@ class Recorder:
             number = lwp & 0xFFF
             if number not in self._outputs:
                 self._outputs[number] = (
-                    Output(self._path(f"{number:03x}"), is_new=True),
-                    Output(self._path(f"{number:03x}.time"), is_new=True),
+                    GrowingText(self._path(f"{number:03x}"), is_new=True),
+                    GrowingText(self._path(f"{number:03x}.time"), is_new=True),
                 )
             takes_times = "time" in self.settings.categories
             log = Log(self.pid, lwp, tid, self._outputs[number], self.offset_ns, self.settings.direct, takes_times)
@@ -191,27 +191,27 @@ _SITE: Final = ("site-packages", "dist-packages")
 _DEEPEST: Final = 40
 
 
-class State:
+class OwnState:
     """Holds the recorder and `local.log`, the log of the calling thread, which locks read without a call.
 
     A module variable would need `global` in every position that changes it.
     """
 
-    recorder: Recorder | None = None
+    recorder: ThreadRecorder | None = None
     local: Any = _thread._local()
     routines: dict[CodeType, int] = {}  # noqa: RUF012  -- one per process on purpose
 
 
-def recorder() -> Recorder:
+def recorder() -> ThreadRecorder:
     """Return the recorder; there is one while tracing is installed."""
-    assert State.recorder is not None
-    return State.recorder
+    assert OwnState.recorder is not None
+    return OwnState.recorder
 
 
 def current() -> Log:
     """Return the log of the calling thread, a new one for a thread that nobody announced."""
     try:
-        log: Log = State.local.log
+        log: Log = OwnState.local.log
     except AttributeError:
         return begin(next(recorder().tids))
     return log
@@ -219,26 +219,26 @@ def current() -> Log:
 
 def begin(tid: int) -> Log:
     """Make the log of the calling thread; one that it has already gets the number."""
-    if hasattr(State.local, "log"):
-        State.local.log.tid = tid
+    if hasattr(OwnState.local, "log"):
+        OwnState.local.log.tid = tid
         return current()
-    log = State.local.log = recorder().new_log(tid)
+    log = OwnState.local.log = recorder().new_log(tid)
     return log
 
 
-def start(new: Recorder) -> None:
+def start(new: ThreadRecorder) -> None:
     """Make a recorder the one of the process."""
-    State.recorder = new
-    State.local = _thread._local()
-    State.routines = {}
+    OwnState.recorder = new
+    OwnState.local = _thread._local()
+    OwnState.routines = {}
 
 
 def fork_child() -> None:
     """Begin new files in a child process; the thread that forked keeps its number."""
-    tid = getattr(getattr(State.local, "log", None), "tid", 0)
+    tid = getattr(getattr(OwnState.local, "log", None), "tid", 0)
     here = recorder()
     here.after_fork()
-    State.local = _thread._local()
+    OwnState.local = _thread._local()
     if not here.is_closed:
         begin(tid or next(here.tids))
 
@@ -258,10 +258,10 @@ def routine(code: CodeType | None, name: str) -> int:
     """Return an address for a function that a thread runs."""
     if code is None:
         return 0
-    address = State.routines.get(code)
+    address = OwnState.routines.get(code)
     if address is None:
         here = recorder()
-        address = State.routines[code] = next(here.addresses)
+        address = OwnState.routines[code] = next(here.addresses)
         here.name("object", address, f"{name} {_position(code.co_filename, code.co_firstlineno)}")
     return address
 

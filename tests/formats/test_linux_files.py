@@ -252,8 +252,8 @@ def test_heads_of_perf_data():
 # ---- trace.dat ---------------------------------------------------------------------------------------------------
 
 
-def file_of(data: bytes, order: str = "little", page_bytes: int = 64) -> trace_dat._File:
-    return trace_dat._File(Cursor(data, HERE, 0, order), np.frombuffer(data or b"\0", np.uint8), 7, page_bytes)
+def file_of(data: bytes, order: str = "little", page_bytes: int = 64) -> trace_dat._TraceDat:
+    return trace_dat._TraceDat(Cursor(data, HERE, 0, order), np.frombuffer(data or b"\0", np.uint8), 7, page_bytes)
 
 
 @pytest.mark.parametrize("pages", [(63, False), (64, True), (1 << 20, True), ((1 << 20) + 1, False)])

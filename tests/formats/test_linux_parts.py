@@ -16,18 +16,18 @@ from satview.formats.linux import records
 from satview.formats.linux.reader import trace_from_schedule
 from satview.formats.linux.records import (
     Cursor,
-    EventFormat,
     Metadata,
     RecordDetails,
     RecordField,
     Records,
+    TracepointFormat,
     lane_value,
     parse_format,
     read_header_info,
     read_names,
     schedule_of,
 )
-from satview.formats.linux.schedule import Points, Schedule, States, Switches, Tasks, WakeUps
+from satview.formats.linux.schedule import CpuSwitches, Points, Schedule, States, Tasks, WakeUps
 from satview.formats.linux.trace_dat import Pages, Walked, walk
 from satview.formats.number_payloads import NumberPayloads
 from satview.store.problems import Problems
@@ -246,7 +246,7 @@ def test_wake_ups_by_formats_with_and_without_a_cpu():
         }
 
     formats = {
-        number: EventFormat(number, "sched", name, fields(*names), ())
+        number: TracepointFormat(number, "sched", name, fields(*names), ())
         for number, name, names in (
             (5, "sched_waking", ("pid", "prio", "target_cpu")), (6, "sched_wakeup_new", ("pid",)),
             (0xFFFF, "timer_start", ()), (0x10000, "sched_switch", ("prev_pid",)), (8, "sched_wakeup", ("pid",)),
@@ -355,10 +355,10 @@ def test_numbers_in_memory_are_payload_words():
 # ---- from columns to a trace -------------------------------------------------------------------------------------
 
 
-def switches(*rows_of: tuple[int, int, int, int, int]) -> Switches:
+def switches(*rows_of: tuple[int, int, int, int, int]) -> CpuSwitches:
     """Return switches: time, CPU, who leaves, its state, who comes; priorities are their numbers and 1000."""
     time, cpu, before, state, after = (ints(*column) for column in zip(*rows_of, strict=True))
-    return Switches(time, np.arange(len(time)), cpu, before, before + 1000, state, after, after + 1000)
+    return CpuSwitches(time, np.arange(len(time)), cpu, before, before + 1000, state, after, after + 1000)
 
 
 class Said:
@@ -374,7 +374,9 @@ class Said:
         return self.records[record][2] if self.records else b""
 
 
-def opened(parts: Switches, wakeups: WakeUps | None = None, **more: object) -> tuple[Trace, dict[str, tuple[str, int]]]:
+def opened(
+    parts: CpuSwitches, wakeups: WakeUps | None = None, **more: object
+) -> tuple[Trace, dict[str, tuple[str, int]]]:
     """Return a trace, and text and count of its problems."""
     problems = Problems()
     values = {"points": Points(), "tasks": Tasks(), "details": Said(), **more}
@@ -466,7 +468,7 @@ def test_a_wake_up_is_two_events_and_an_early_one_is_none():
 
 
 def test_points_and_states_are_events_too():
-    trace, _ = opened(Switches(), points=Points(ints(5), ints(0), ints(1), ints(7), ints(linux.POINT)),
+    trace, _ = opened(CpuSwitches(), points=Points(ints(5), ints(0), ints(1), ints(7), ints(linux.POINT)),
                       states=States(ints(5, 6), ints(0, 1), ints(1, 1), ints(7, 7), ints(READY, SLEEPING),
                                     ints(21, 0)))  # fmt: skip
     assert [(time, cpu, name) for time, cpu, name, _ in events(trace)] == [
@@ -504,7 +506,7 @@ def test_impossible_times_are_left_out_and_listed():
     with pytest.raises(TraceFormatError, match="none of its events has a possible time"):
         opened(switches((-1, 0, 1, 0, 2)))
     with pytest.raises(TraceFormatError, match="it has no switch of threads, no wake-up and no other event"):
-        opened(Switches())
+        opened(CpuSwitches())
 
 
 def test_cpus_beyond_the_table_share_a_lane():

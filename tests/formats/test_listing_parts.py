@@ -23,7 +23,7 @@ from satview.formats.listing.patterns import (
     value_of,
 )
 from satview.formats.listing.raw import is_argument_line, placed, values_of
-from satview.store.head import Cpu, Header, SystemInfo
+from satview.store.head import CpuInfo, Header, SystemInfo
 from satview.store.problems import Problems
 
 
@@ -342,7 +342,7 @@ def test_lines_of_the_system_page():
         "cpuinfo.element_size": 40, "qtime.cycles_per_sec": 1000, "qtime.nsec": 5, "qtime.boot_time": 6,
         "qtime.timer_load": 7,
     }  # fmt: skip
-    cpus = (Cpu(0, "A57", 1200, 3, ("FPU", "MMU")), Cpu(1, "A53", 800))
+    cpus = (CpuInfo(0, "A57", 1200, 3, ("FPU", "MMU")), CpuInfo(1, "A53", 800))
     system = SystemInfo(200, "AArch64", cpus, None, (("HOSTNAME", "box"), ("MACHINE", "m")), values, raw)
     assert "".join(syspage_lines(system, "little")).splitlines() == [
         " size=200 total_size=300 system_private:off/size=65535,0",

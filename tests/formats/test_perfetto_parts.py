@@ -405,7 +405,7 @@ def test_arguments_of_ftrace_events(monkeypatch):
     end = len(event) + 3
     data = np.frombuffer(b"..." + event + unnamed_event, np.uint8)
     spans = perfetto_details.RecordSpans(ints(5, 9, 12), ints(36, 4000, 36), ints(3, 3, end), ints(end, end, len(data)))
-    slices = perfetto_details.Slices(ints(70, 71), perfetto.TextColumn(ints(1, 0), ("", "called")))
+    slices = perfetto_details.SliceNames(ints(70, 71), perfetto.TextColumn(ints(1, 0), ("", "called")))
     details = perfetto_details.PerfettoDetails(data, spans, slices)
     assert details.text(5) == ("irq_handler_entry", (("irq", 42), ("name", "eth0")))
     assert details.text(12) == ("irq_handler_entry", (("irq", 0), ("name", "")))

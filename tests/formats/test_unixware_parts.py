@@ -292,7 +292,7 @@ def test_threads_that_were_only_created(tmp_path):
 # ---- calls -------------------------------------------------------------------------------------------------------
 
 
-def made(*rows_of: tuple[str, int, int, int, int, int]) -> calls.Calls:
+def made(*rows_of: tuple[str, int, int, int, int, int]) -> calls.PairedRecords:
     """Return records: name of the interface, which, thread row, time, a1, a2."""
     names, which, thread, time, first, second = zip(*rows_of, strict=True)
     code = np.array([record_code(*pair) for pair in zip(names, which, strict=True)], np.uint16)
@@ -300,7 +300,7 @@ def made(*rows_of: tuple[str, int, int, int, int, int]) -> calls.Calls:
     return calls.pair_records(np.array(time, np.int64), code, np.array(thread, np.uint16), arguments)
 
 
-def waits_of(found: calls.Calls, threads: dict[tuple[int, int], int] | None = None) -> list[int]:
+def waits_of(found: calls.PairedRecords, threads: dict[tuple[int, int], int] | None = None) -> list[int]:
     rows = calls.waits(found, threads or {}, np.array([0, 1, 1, 1], np.int32))
     return np.flatnonzero(rows).tolist()
 

@@ -38,7 +38,7 @@ from satview.filters.diagnostics import RuleError
 from satview.filters.rules.handlers import Handlers
 from satview.filters.rules.text import read_rule_text
 from satview.target.remote_logger import log_there, release_there
-from satview.target.simulated import Log, checked_name
+from satview.target.simulated import LoggerRun, checked_name
 
 _MAX_FINDINGS = 100
 
@@ -143,7 +143,7 @@ def _log_there(
 ) -> CaptureResult:
     """Log on a target that stays; a signal stops the logger there."""
     rules = read_rule_text(args.rules) if args.rules else ""
-    request = Log(logger_options(args), path.name, attributes(args), size_of(args.size), rules)
+    request = LoggerRun(logger_options(args), path.name, attributes(args), size_of(args.size), rules)
     with collected_signals() as caught:
         return log_there(args.target, request, path, stream, lambda: bool(caught), say)
 

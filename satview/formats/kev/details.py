@@ -16,7 +16,7 @@ import construct
 from satview.base.safe_text import byte_text
 from satview.events import variants
 from satview.events.catalogue import Catalogue
-from satview.events.layout import Layout, Part, layout_of, part_names
+from satview.events.layout import Layout, PayloadPart, layout_of, part_names
 from satview.events.spec import Argument, EventSpec, Payload, Release, Show
 from satview.events.user_events import UserEvent
 from satview.events.words import join64
@@ -27,7 +27,7 @@ _FAST_WORDS: Final = 2
 REST = " rest"  # no argument is called so
 
 
-def _member(part: Part, end: str) -> construct.Construct:
+def _member(part: PayloadPart, end: str) -> construct.Construct:
     if part.is_text:
         return construct.NullTerminated(construct.GreedyBytes, require=False)
     if part.show is Show.STRUCT:
@@ -193,7 +193,7 @@ class _Decoder:
                 value = notation.signed(value, part.words) if part.is_signed else value
                 yield notation.number_argument(self.spec, part, value, self.catalogue)
 
-    def text(self, part: Part, data: bytes, start: int) -> Argument:
+    def text(self, part: PayloadPart, data: bytes, start: int) -> Argument:
         """Return a text that begins at a byte of the payload."""
         if self._most is not None and len(data) > self._most:
             first_word, words = start // 4, -(-(start + len(data)) // 4) - start // 4

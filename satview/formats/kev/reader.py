@@ -80,7 +80,7 @@ def open_kev(
 
 
 @dataclass(frozen=True, slots=True)
-class Start:
+class KevStart:
     """What is in front of the slots of a file, and the slots themselves.
 
     Attributes:
@@ -102,7 +102,7 @@ class Start:
     offset: int
 
 
-def read_start(path: Path | str) -> Start:
+def read_start(path: Path | str) -> KevStart:
     """Read what is in front of the slots of a .kev file; the file stays open as long as its slots are used.
 
     Raises:
@@ -132,7 +132,7 @@ def read_start(path: Path | str) -> Start:
     report_header(header, problems)
     source = SourceFile(path, size)
     slots = slots_of(source, offset, byte_order, problems)
-    return Start(header, page, byte_order, problems, source, slots, offset)
+    return KevStart(header, page, byte_order, problems, source, slots, offset)
 
 
 def byte_order_of(header: Header, page: bytes, sample: bytes, problems: Problems) -> str:

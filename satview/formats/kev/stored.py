@@ -21,7 +21,7 @@ from satview.events.spec import Release
 from satview.events.wire import CODE_COUNT
 from satview.formats.kev.head.syspage import parse_syspage
 from satview.formats.kev.payloads import SlotPayloads
-from satview.formats.kev.reader import Start
+from satview.formats.kev.reader import KevStart
 from satview.store.problems import Problems
 from satview.store.tables import BufferTable, EventTable, Fragments, ProcessTable, StateIndex, ThreadTable
 from satview.store.trace import Trace
@@ -76,7 +76,7 @@ def values_of(trace: Trace) -> dict[str, Any]:
     }
 
 
-def trace_of(path: Path, start: Start, values: Mapping[str, Any], arrays: Arrays) -> Trace:
+def trace_of(path: Path, start: KevStart, values: Mapping[str, Any], arrays: Arrays) -> Trace:
     """Return the trace of a file from what was cached of it.
 
     Args:
@@ -94,7 +94,7 @@ def trace_of(path: Path, start: Start, values: Mapping[str, Any], arrays: Arrays
         raise DamagedFileError(f"it holds no trace: {error}") from error
 
 
-def _trace_of(path: Path, start: Start, values: Mapping[str, Any], arrays: Arrays) -> Trace:
+def _trace_of(path: Path, start: KevStart, values: Mapping[str, Any], arrays: Arrays) -> Trace:
     for name, kinds in _DTYPES.items():
         if arrays[name].dtype not in [np.dtype(kind) for kind in kinds.split()] or arrays[name].ndim != 1:
             raise ValueError(f"column {name} is of another type")

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from satview.events import linux
 from satview.events.states import READY
-from satview.formats.linux.schedule import Ints, Points, Schedule, Switches, Tasks, WakeUps
+from satview.formats.linux.schedule import CpuSwitches, Ints, Points, Schedule, Tasks, WakeUps
 from satview.store.problems import Problems
 
 _LINE: Final = re.compile(
@@ -69,7 +69,7 @@ class _Lines:
 
 @dataclass(frozen=True, slots=True)
 class _LineDetails:
-    """Implements `schedule.Details`: what follows the name of an event, word by word."""
+    """Implements `schedule.ScheduleDetails`: what follows the name of an event, word by word."""
 
     lines: _Lines
 
@@ -158,9 +158,9 @@ def _add_names(numbers: Ints, names: list[bytes], tasks: Tasks) -> None:
             tasks.names[number] = name.decode("utf-8", "replace")
 
 
-def _switches(lines: _Lines, rows: Ints, tasks: Tasks) -> tuple[Switches, int]:
+def _switches(lines: _Lines, rows: Ints, tasks: Tasks) -> tuple[CpuSwitches, int]:
     if not len(rows):
-        return Switches(), 0
+        return CpuSwitches(), 0
     columns, is_known = _columns(_SWITCH.findall(lines.taken(rows)), 7)
     rows = rows[is_known]
     columns = [[value for value, known in zip(column, is_known.tolist(), strict=True) if known] for column in columns]
@@ -169,8 +169,8 @@ def _switches(lines: _Lines, rows: Ints, tasks: Tasks) -> tuple[Switches, int]:
     before, after = _numbers(columns[1]), _numbers(columns[5])
     _add_names(before, columns[0], tasks)
     _add_names(after, columns[4], tasks)
-    return Switches(lines.time_ns[rows], rows, lines.cpu[rows], before, _numbers(columns[2]), state, after,
-                    _numbers(columns[6])), int(np.count_nonzero(~is_known))  # fmt: skip
+    return CpuSwitches(lines.time_ns[rows], rows, lines.cpu[rows], before, _numbers(columns[2]), state, after,
+                       _numbers(columns[6])), int(np.count_nonzero(~is_known))  # fmt: skip
 
 
 def _wakeups(lines: _Lines, rows: Ints, tasks: Tasks) -> tuple[WakeUps, int]:

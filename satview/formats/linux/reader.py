@@ -21,7 +21,7 @@ from satview.formats.linux import perfetto
 from satview.formats.linux.perf_data import MAGICS, read_perf_data
 from satview.formats.linux.perf_script import looks_like, read_perf_script
 from satview.formats.linux.records import MAGIC
-from satview.formats.linux.schedule import Details, Ints, Schedule, Tasks
+from satview.formats.linux.schedule import Ints, Schedule, ScheduleDetails, Tasks
 from satview.formats.linux.trace_dat import read_trace_dat
 from satview.formats.number_payloads import NumberPayloads
 from satview.store.head import Header
@@ -98,7 +98,7 @@ class LinuxPayloads(NumberPayloads):
 
     events: EventTable
     record: NDArray[np.int64]
-    details: Details
+    details: ScheduleDetails
     names: dict[int, str]
 
     def raw(self, event: int) -> bytes:
@@ -137,7 +137,7 @@ _LATEST_NS: Final = 1 << 61  # 73 years; no clock that is traced has run for so 
 
 
 @dataclass(frozen=True, slots=True)
-class _Events(ColumnTable):
+class _Unsorted(ColumnTable):
     """Events before they are sorted, int64 (n,) each.
 
     Attributes:
@@ -175,7 +175,7 @@ def trace_from_schedule(path: Path, format_name: str, schedule: Schedule, proble
     Raises:
         TraceFormatError: There is not one event.
     """
-    events = _Events.concatenated([
+    events = _Unsorted.concatenated([
         _switches(schedule), _gone(schedule, problems), _wakeups(schedule), _points(schedule), _states(schedule)
     ])  # fmt: skip
     if not len(events.time_ns):
@@ -212,7 +212,7 @@ def trace_from_schedule(path: Path, format_name: str, schedule: Schedule, proble
 # ---- events --------------------------------------------------------------------------------------------------------
 
 
-def _with_possible_values(events: _Events, problems: Problems) -> _Events:
+def _with_possible_values(events: _Unsorted, problems: Problems) -> _Unsorted:
     """Leave out events with times that only damage gives, and list them; CPUs are none below 0."""
     is_possible = (events.time_ns >= 0) & (events.time_ns < _LATEST_NS)
     if not is_possible.all():
@@ -228,20 +228,20 @@ def _who(thread: Ints, cpu: Ints) -> Ints:
     return np.where(thread == 0, -1 - np.clip(cpu, 0, _MOST_CPUS - 1), np.where(is_known, thread, _UNKNOWN))
 
 
-def _switches(schedule: Schedule) -> _Events:
+def _switches(schedule: Schedule) -> _Unsorted:
     """Return two events for each switch: one of the thread that leaves, one of the thread that comes."""
     switches, code = schedule.switches, _code_of_value()
     before, after = _who(switches.before, switches.cpu), _who(switches.after, switches.cpu)
     zero = np.zeros(len(switches.cpu), np.int64)
     state = np.where(switches.before == 0, READY, switches.state)  # the idle thread can always run
-    leaves = _Events(switches.time_ns, switches.record, zero, switches.cpu, before, code[state], switches.before,
-                     switches.before_prio, switches.after)  # fmt: skip
-    comes = _Events(switches.time_ns, switches.record, zero + 1, switches.cpu, after, zero + code[RUNNING],
-                    switches.after, switches.after_prio, switches.before)  # fmt: skip
-    return _Events.concatenated([leaves.taken(before != _UNKNOWN), comes.taken(after != _UNKNOWN)])
+    leaves = _Unsorted(switches.time_ns, switches.record, zero, switches.cpu, before, code[state], switches.before,
+                       switches.before_prio, switches.after)  # fmt: skip
+    comes = _Unsorted(switches.time_ns, switches.record, zero + 1, switches.cpu, after, zero + code[RUNNING],
+                      switches.after, switches.after_prio, switches.before)  # fmt: skip
+    return _Unsorted.concatenated([leaves.taken(before != _UNKNOWN), comes.taken(after != _UNKNOWN)])
 
 
-def _gone(schedule: Schedule, problems: Problems) -> _Events:
+def _gone(schedule: Schedule, problems: Problems) -> _Unsorted:
     """Return that threads are off their CPU where the next switch there is from another one: switches are missing."""
     switches = schedule.switches
     order = np.lexsort((switches.record, switches.time_ns, switches.cpu))
@@ -257,24 +257,24 @@ def _gone(schedule: Schedule, problems: Problems) -> _Events:
     was_busy = switches.after[previous] > 0
     previous, following = previous[was_busy], following[was_busy]
     zero = np.zeros(len(following), np.int64)
-    return _Events(switches.time_ns[following], switches.record[following], zero - 1, switches.cpu[following],
-                   _who(switches.after[previous], zero), zero + linux.GONE, switches.after[previous], zero,
-                   zero - 1)  # fmt: skip
+    return _Unsorted(switches.time_ns[following], switches.record[following], zero - 1, switches.cpu[following],
+                     _who(switches.after[previous], zero), zero + linux.GONE, switches.after[previous], zero,
+                     zero - 1)  # fmt: skip
 
 
-def _wakeups(schedule: Schedule) -> _Events:
+def _wakeups(schedule: Schedule) -> _Unsorted:
     """Return two events for each wake-up: what the waker did, and the thread that is ready."""
     wakeups = schedule.wakeups
     waker = np.where(wakeups.waker < 0, _runs_then(schedule), wakeups.waker)
     waker, zero = _who(waker, wakeups.cpu), np.zeros(len(wakeups.cpu), np.int64)
     point, ready = linux.point_codes()[linux.WAKING], linux.state_codes()[READY]
-    causes = _Events(wakeups.time_ns, wakeups.record, zero, wakeups.cpu, waker, zero + point, wakeups.thread,
-                     wakeups.prio, wakeups.target_cpu)  # fmt: skip
+    causes = _Unsorted(wakeups.time_ns, wakeups.record, zero, wakeups.cpu, waker, zero + point, wakeups.thread,
+                       wakeups.prio, wakeups.target_cpu)  # fmt: skip
     woken, by = _who(wakeups.thread, wakeups.cpu), np.where(waker == _UNKNOWN, -1, np.maximum(waker, 0))
-    effects = _Events(
+    effects = _Unsorted(
         wakeups.time_ns, wakeups.record, zero + 1, wakeups.cpu, woken, zero + ready, wakeups.thread, wakeups.prio, by
     )
-    return _Events.concatenated([causes, effects.taken((woken > 0) & schedule.wakes_make_ready)])
+    return _Unsorted.concatenated([causes, effects.taken((woken > 0) & schedule.wakes_make_ready)])
 
 
 def _runs_then(schedule: Schedule) -> Ints:
@@ -290,18 +290,18 @@ def _runs_then(schedule: Schedule) -> Ints:
     return out
 
 
-def _points(schedule: Schedule) -> _Events:
+def _points(schedule: Schedule) -> _Unsorted:
     points = schedule.points
     zero = np.zeros(len(points.cpu), np.int64)
-    return _Events(points.time_ns, points.record, zero, points.cpu, _who(points.thread, points.cpu), points.code, zero,
-                   zero, zero)  # fmt: skip
+    return _Unsorted(points.time_ns, points.record, zero, points.cpu, _who(points.thread, points.cpu), points.code,
+                     zero, zero, zero)  # fmt: skip
 
 
-def _states(schedule: Schedule) -> _Events:
+def _states(schedule: Schedule) -> _Unsorted:
     states = schedule.states
     zero = np.zeros(len(states.cpu), np.int64)
-    return _Events(states.time_ns, states.record, zero + 2, states.cpu, _who(states.thread, states.cpu),
-                   _code_of_value()[states.state], states.thread, states.prio, zero - 1)  # fmt: skip
+    return _Unsorted(states.time_ns, states.record, zero + 2, states.cpu, _who(states.thread, states.cpu),
+                     _code_of_value()[states.state], states.thread, states.prio, zero - 1)  # fmt: skip
 
 
 def _code_of_value() -> Ints:
@@ -313,7 +313,7 @@ def _code_of_value() -> Ints:
     return code
 
 
-def _without_early_wakeups(events: _Events) -> _Events:
+def _without_early_wakeups(events: _Unsorted) -> _Unsorted:
     """Leave out that a thread is ready while it runs: it was woken before it had left its CPU, or cannot be.
 
     Linux wakes a thread that has made up its mind to sleep as soon as it has; its switch then says what it became.
@@ -336,7 +336,7 @@ def _without_early_wakeups(events: _Events) -> _Events:
 # ---- tables --------------------------------------------------------------------------------------------------------
 
 
-def _numbered(events: _Events) -> tuple[Ints, NDArray[np.intp]]:
+def _numbered(events: _Unsorted) -> tuple[Ints, NDArray[np.intp]]:
     """Return the threads in table order, row 0 for nobody, and the row of every event."""
     keys, thread = np.unique(events.thread, return_inverse=True)
     if keys[0] == _UNKNOWN:

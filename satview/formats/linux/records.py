@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from satview.base.errors import TraceFormatError
 from satview.events import linux
 from satview.events.states import READY
-from satview.formats.linux.schedule import Ints, Points, Switches, Tasks, WakeUps
+from satview.formats.linux.schedule import CpuSwitches, Ints, Points, Tasks, WakeUps
 
 # The `format` files of tracepoints, which say where the fields of a record are.
 
@@ -56,7 +56,7 @@ class RecordField:
 
 
 @dataclass(frozen=True, slots=True)
-class EventFormat:
+class TracepointFormat:
     """A tracepoint.
 
     Attributes:
@@ -78,7 +78,7 @@ class EventFormat:
         return linux.point_codes().get(self.name, linux.POINT)
 
 
-def parse_format(text: str, group: str) -> EventFormat | None:
+def parse_format(text: str, group: str) -> TracepointFormat | None:
     """Return what a `format` file says; None if it is none."""
     text = text[:_MOST_BYTES]
     name = re.search(r"^name:\s*(\S+)", text, re.MULTILINE)
@@ -95,7 +95,7 @@ def parse_format(text: str, group: str) -> EventFormat | None:
     }  # fmt: skip
     named = _FLAG.findall(text) if "prev_state" in fields else []
     flags = tuple((_number_of_c(number), letter) for number, letter in named)
-    return EventFormat(int(ident[1]), group, name[1], fields, flags or STATE_FLAGS)
+    return TracepointFormat(int(ident[1]), group, name[1], fields, flags or STATE_FLAGS)
 
 
 def _number_of_c(text: str) -> int:
@@ -196,7 +196,7 @@ class Metadata:
         commit_bytes: Size of the word in front of a page of the ring buffer that says how much of it is used.
     """
 
-    formats: dict[int, EventFormat] = field(default_factory=dict)
+    formats: dict[int, TracepointFormat] = field(default_factory=dict)
     names: dict[int, str] = field(default_factory=dict)
     commit_bytes: int = 8
 
@@ -313,10 +313,10 @@ class Records:
 
 @dataclass(frozen=True, slots=True)
 class RecordDetails:
-    """Implements `schedule.Details` by the formats."""
+    """Implements `schedule.ScheduleDetails` by the formats."""
 
     records: Records
-    formats: dict[int, EventFormat]
+    formats: dict[int, TracepointFormat]
 
     def text(self, record: int) -> tuple[str, tuple[tuple[str, int | str], ...]]:
         """Return name and arguments of a record."""
@@ -354,14 +354,14 @@ def _value(raw: bytes, field: RecordField, order: str) -> int | str | None:
 class RecordContents:
     """What records are: see `schedule`."""
 
-    switches: Switches
+    switches: CpuSwitches
     wakeups: WakeUps
     points: Points
     tasks: Tasks
     unknown: int  # records of which the file brings no format
 
 
-def schedule_of(records: Records, formats: dict[int, EventFormat], tasks: Tasks) -> RecordContents:
+def schedule_of(records: Records, formats: dict[int, TracepointFormat], tasks: Tasks) -> RecordContents:
     """Return what the records are.
 
     Args:
@@ -373,7 +373,7 @@ def schedule_of(records: Records, formats: dict[int, EventFormat], tasks: Tasks)
     kind = records.numbers(everything, 0, 2, is_signed=False)
     pid = records.numbers(everything, _PID_AT, 4, is_signed=True)
     codes = np.full(1 << 16, linux.POINT, np.int64)
-    by_name: dict[str, EventFormat] = {}
+    by_name: dict[str, TracepointFormat] = {}
     for event_format in formats.values():
         if event_format.ident < len(codes):
             codes[event_format.ident] = event_format.code
@@ -397,9 +397,9 @@ def schedule_of(records: Records, formats: dict[int, EventFormat], tasks: Tasks)
     return RecordContents(switches, woken, points, tasks, int(np.count_nonzero(~known[kind])))
 
 
-def _switches(records: Records, rows: Ints | None, formats: dict[str, EventFormat], tasks: Tasks) -> Switches:
+def _switches(records: Records, rows: Ints | None, formats: dict[str, TracepointFormat], tasks: Tasks) -> CpuSwitches:
     if rows is None or not len(rows):
-        return Switches()
+        return CpuSwitches()
     known = formats[_SWITCH]
 
     def column(name: str) -> Ints:
@@ -410,13 +410,13 @@ def _switches(records: Records, rows: Ints | None, formats: dict[str, EventForma
     before, after = column("prev_pid"), column("next_pid")
     _add_names(records, rows, after, known.fields.get("next_comm"), tasks)
     _add_names(records, rows, before, known.fields.get("prev_comm"), tasks)
-    return Switches(
+    return CpuSwitches(
         records.time_ns[rows], rows, records.cpu[rows], before, column("prev_prio"), values[which], after,
         column("next_prio"),
     )  # fmt: skip
 
 
-def _wakeups(records: Records, kinds: list[tuple[Ints, EventFormat]], pid: Ints, tasks: Tasks) -> WakeUps:
+def _wakeups(records: Records, kinds: list[tuple[Ints, TracepointFormat]], pid: Ints, tasks: Tasks) -> WakeUps:
     parts = []
     for rows, known in kinds:
         thread = records.values(rows, known.fields.get("pid"))

@@ -155,7 +155,7 @@ _COPY_AGAIN: Final = "copy it again"
 
 
 @dataclass(slots=True)
-class _File:
+class _TraceDat:
     """A trace.dat while it is read.
 
     Attributes:
@@ -212,11 +212,11 @@ def read_trace_dat(path: Path, data: NDArray[np.uint8], problems: Problems) -> S
     )  # fmt: skip
 
 
-def _offset(file: _File, pages: Pages, row: int) -> int | None:
+def _offset(file: _TraceDat, pages: Pages, row: int) -> int | None:
     return int(pages.at[row]) if file.unpacked is None else None
 
 
-def _start(path: Path, data: NDArray[np.uint8]) -> _File:
+def _start(path: Path, data: NDArray[np.uint8]) -> _TraceDat:
     cursor = Cursor(data.data, path, len(MAGIC))
     version = cursor.text("its version")
     if version not in ("6", "7"):
@@ -229,13 +229,13 @@ def _start(path: Path, data: NDArray[np.uint8]) -> _File:
     page_bytes = cursor.number(4, "the size of a page")
     if not 64 <= page_bytes <= _MOST_PAGE:
         raise TraceFormatError(path, cursor.at - 4, f"pages of {page_bytes} bytes cannot be", _COPY_AGAIN)
-    return _File(cursor, data, int(version), page_bytes)
+    return _TraceDat(cursor, data, int(version), page_bytes)
 
 
 # ---- version 6 -----------------------------------------------------------------------------------------------------
 
 
-def _read_6(file: _File, problems: Problems) -> None:
+def _read_6(file: _TraceDat, problems: Problems) -> None:
     cursor = file.cursor
     records.read_all(cursor, file.meta)
     file.cpus = _cpu_count(cursor.number(4, "the number of CPUs"), cursor)
@@ -255,7 +255,7 @@ def _read_6(file: _File, problems: Problems) -> None:
             _read_sections_6(file, cursor.take(10, "the kind of the data"), problems)
 
 
-def _read_sections_6(file: _File, kind: bytes, problems: Problems) -> None:
+def _read_sections_6(file: _TraceDat, kind: bytes, problems: Problems) -> None:
     cursor = file.cursor
     if kind == b"latency  \0":
         raise TraceFormatError(cursor.path, cursor.at - 10, "it holds the text of a latency tracer, no events",
@@ -275,7 +275,7 @@ def _cpu_count(count: int, cursor: Cursor) -> int:
     return count
 
 
-def _read_head_row(file: _File, option: int, value: bytes) -> None:
+def _read_head_row(file: _TraceDat, option: int, value: bytes) -> None:
     text = value.split(b"\0", 1)[0].decode("utf-8", "replace").strip()
     if option == _UNAME and text:
         file.head_rows.append(("UNAME", text))
@@ -283,7 +283,7 @@ def _read_head_row(file: _File, option: int, value: bytes) -> None:
         file.cpus = max(file.cpus, min(int.from_bytes(value, file.cursor.order), _MOST_CPUS))
 
 
-def _cut_parts(file: _File, problems: Problems) -> None:
+def _cut_parts(file: _TraceDat, problems: Problems) -> None:
     """Leave of the pages of each CPU what is in the file."""
     total = len(file.data if file.unpacked is None else file.unpacked)
     for i, (cpu, offset, size) in enumerate(file.parts):
@@ -298,7 +298,7 @@ def _cut_parts(file: _File, problems: Problems) -> None:
 # ---- version 7 -----------------------------------------------------------------------------------------------------
 
 
-def _read_7(file: _File, problems: Problems) -> None:
+def _read_7(file: _TraceDat, problems: Problems) -> None:
     cursor = file.cursor
     algorithm = cursor.text("the name of the compression")
     cursor.text("the version of the compression")
@@ -379,7 +379,7 @@ def _unpacker(algorithm: str, cursor: Cursor, offset: int) -> Callable[[bytes, i
                            "unpack it with `trace-cmd convert --compression none`")  # fmt: skip
 
 
-def _read_buffer(file: _File, value: bytes, algorithm: str, problems: Problems) -> None:
+def _read_buffer(file: _TraceDat, value: bytes, algorithm: str, problems: Problems) -> None:
     """Read where the pages of an instance are; unpack them if they are packed."""
     cursor = file.cursor
     inner = Cursor(value, cursor.path, 0, cursor.order)
@@ -404,7 +404,7 @@ def _read_buffer(file: _File, value: bytes, algorithm: str, problems: Problems) 
     _cut_parts(file, problems)
 
 
-def _unpack_pages(file: _File, algorithm: str, problems: Problems) -> None:
+def _unpack_pages(file: _TraceDat, algorithm: str, problems: Problems) -> None:
     """Unpack the pages of all CPUs; a damaged block ends those of its CPU."""
     whole, total, parts = [], 0, []
     for cpu, offset, size in file.parts:
@@ -428,7 +428,7 @@ def _unpack_pages(file: _File, algorithm: str, problems: Problems) -> None:
     file.parts = parts
 
 
-def _pages(file: _File, problems: Problems) -> Pages:
+def _pages(file: _TraceDat, problems: Problems) -> Pages:
     """Return the complete pages of all CPUs."""
     offsets, cpus = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
     for cpu, begin, size in file.parts:

@@ -15,7 +15,7 @@ from functools import cache
 from satview.events import arguments, wire
 from satview.events.catalogue import ListedCatalogue, catalogue, listed_catalogue
 from satview.events.header_names import flag_names
-from satview.events.layout import Part, layout_of, learn_list, one_spelling, plan_of, printed_layout
+from satview.events.layout import PayloadPart, layout_of, learn_list, one_spelling, plan_of, printed_layout
 from satview.events.rows import lists
 from satview.events.spec import EventSpec, Field, Release, Show
 from satview.events.variants import BY_COUNT
@@ -112,7 +112,7 @@ Event = tuple[int, Words]  # code, payload words
 _OLD_CLASSES = ("CONTROL", "PROCESS", "THREAD", "VTHREAD", "SYSTEM", "COMM")
 
 
-class Fit(IntEnum):
+class LineFit(IntEnum):
     """How the arguments of a line fit the rows of the catalogue."""
 
     WHOLE = 0
@@ -136,7 +136,7 @@ class Parsed:
     code: int
     words: Words
     foreign: int = 0
-    fit: Fit = Fit.WHOLE
+    fit: LineFit = LineFit.WHOLE
     variant: int = BY_COUNT
     names: tuple[tuple[str, str], ...] = ()
 
@@ -243,10 +243,10 @@ class EventParser:
             shown = " ".join("\n".join((rest, *body)).split())
             words = [0] * _TEXT_WORD + listed_text(shown, self.byte_order)
             words += [0] * (len(words) % 2)
-            variant = learn_list(self.release, code, (Part(OTHER, _TEXT_WORD, 0, Show.STRING),), len(words))
+            variant = learn_list(self.release, code, (PayloadPart(OTHER, _TEXT_WORD, 0, Show.STRING),), len(words))
         is_known = (class_name, self._names.name(code)) not in self._names.learned
-        fit = Fit.WHOLE if best.is_whole else Fit.PART if best.matched else Fit.RAW
-        fit = fit if is_known else Fit.RAW
+        fit = LineFit.WHOLE if best.is_whole else LineFit.PART if best.matched else LineFit.RAW
+        fit = fit if is_known else LineFit.RAW
         return Parsed(code, words, 0, fit, variant or BY_COUNT, tuple((value.name, value.kind) for value in values))
 
     def _placed(

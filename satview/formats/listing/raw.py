@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from satview.events.layout import Part, one_spelling, word_count
+from satview.events.layout import PayloadPart, one_spelling, word_count
 from satview.events.spec import Field, Show
 from satview.events.words import WORD_MASK, split64
 from satview.formats.listing.patterns import NUMBER, listed_text, printed_as, value_of
@@ -70,7 +70,7 @@ class Placed:
         is_whole: The line has all that the row has, and nothing else.
     """
 
-    parts: tuple[Part, ...]
+    parts: tuple[PayloadPart, ...]
     words: list[int]
     matched: int
     is_whole: bool = False
@@ -142,7 +142,7 @@ class _Payload:
     def __init__(self, byte_order: str) -> None:
         self._order = byte_order
         self._words: list[int] = []
-        self._at: dict[int, Part] = {}  # by number of the value
+        self._at: dict[int, PayloadPart] = {}  # by number of the value
 
     def take(self, values: Sequence[Value], row: tuple[Field, ...]) -> Placed:
         """Return the values at the words of a row, those that it has not behind them."""
@@ -170,12 +170,14 @@ class _Payload:
             if not 0 < len(value.words) <= room:
                 return False
             self._words[word : word + len(value.words)] = value.words
-            self._at[number] = Part(field.name, word, 1, Show.MSG)
+            self._at[number] = PayloadPart(field.name, word, 1, Show.MSG)
             return True
         if value.number is None or not field.words or not _has_room(value.number, field.words):
             return False
         self._words[word : word + field.words] = _words_of(value.number, field.words, self._order)
-        self._at[number] = Part(field.name, word, field.words, field.show, field.is_sure, template=value.template)
+        self._at[number] = PayloadPart(
+            field.name, word, field.words, field.show, field.is_sure, template=value.template
+        )
         return True
 
     def _append_numbers(self, values: Sequence[tuple[int, Value]]) -> None:
@@ -183,12 +185,12 @@ class _Payload:
             word = len(self._words)
             if value.number is None:
                 self._words += value.words
-                self._at[number] = Part(value.name, word, 1, Show.MSG)
+                self._at[number] = PayloadPart(value.name, word, 1, Show.MSG)
                 continue
             size = 1 if _has_room(value.number, 1) else 2
             self._words += _words_of(value.number, size, self._order)
             show = Show.DEC if value.template == "%d" and _is_signed(value.number, size) else Show.HEX
-            self._at[number] = Part(value.name, word, size, show, template=value.template)
+            self._at[number] = PayloadPart(value.name, word, size, show, template=value.template)
 
     def _append_texts(self, values: Sequence[tuple[int, Value]]) -> None:
         """Append texts one after the other, each up to its NUL."""
@@ -196,16 +198,16 @@ class _Payload:
             return
         word = len(self._words)
         for index, (number, value) in enumerate(values):
-            self._at[number] = Part(value.name, word, 0, Show.STRING, text_index=index, template=value.template)
+            self._at[number] = PayloadPart(value.name, word, 0, Show.STRING, text_index=index, template=value.template)
         self._words += listed_text("\0".join(value.text for _, value in values), self._order)
 
     @staticmethod
-    def _with_rest(part: Part, value: Value) -> Iterator[Part]:
+    def _with_rest(part: PayloadPart, value: Value) -> Iterator[PayloadPart]:
         """Yield a part, and those of the other words of a message."""
         yield part
         if part.show is Show.MSG:
             for index in range(1, len(value.words)):
-                yield Part(f"{part.name.removesuffix('[0]')}[{index}]", part.word + index, 1, Show.MSG_MORE)
+                yield PayloadPart(f"{part.name.removesuffix('[0]')}[{index}]", part.word + index, 1, Show.MSG_MORE)
 
 
 def _places(row: tuple[Field, ...]) -> Iterator[tuple[str, tuple[Field, int]]]:

@@ -30,7 +30,7 @@ from satview.events.wire import CONTROL_TIME, WireClass
 from satview.formats.kev.assemble import LISTING, trace_from_slots
 from satview.formats.kev.head.header import holds_key, is_key
 from satview.formats.kev.payloads import SlotPayloads
-from satview.formats.listing.events import EventParser, Fit, Parsed
+from satview.formats.listing.events import EventParser, LineFit, Parsed
 from satview.formats.listing.model import MOST_UNLISTED, Listing, Stamps
 from satview.store.problems import Problems
 from satview.store.trace import Listed, Trace
@@ -124,7 +124,7 @@ def read_listing(
     Raises:
         Cancelled: `cancelled()` returned True.
     """
-    reader = _Reader(Listing(problems))
+    reader = _ListingReader(Listing(problems))
     done_bytes = 0
     for number, raw in enumerate(_lines(file), 1):
         done_bytes += len(raw)
@@ -154,7 +154,7 @@ class _Printed:
     body: list[str] = field(default_factory=list)
 
 
-class _Reader:
+class _ListingReader:
     """State between lines."""
 
     def __init__(self, listing: Listing) -> None:
@@ -324,7 +324,7 @@ class _Reader:
         if event.foreign:
             what = f"{event.foreign} in the event of line {printed.line}"
             self.listing.problems.add("foreign-line", what, count=event.foreign, line=printed.line)
-        if event.fit is not Fit.WHOLE:
+        if event.fit is not LineFit.WHOLE:
             self._note_unlisted(printed, event)
         self.listing.slots.event(event.code, cpu, time_cycles, event.words, event.variant)
         self._has_clock |= event.code == CONTROL_TIME and event.words[0] != 0
@@ -334,11 +334,11 @@ class _Reader:
         """Count a line whose event is there as the line shows it."""
         counts = self.listing.line_counts
         counts.event -= 1
-        if event.fit is Fit.PART:
+        if event.fit is LineFit.PART:
             counts.part += 1
         else:
             counts.raw += 1
-        how = "in part" if event.fit is Fit.PART else "with none of its arguments"
+        how = "in part" if event.fit is LineFit.PART else "with none of its arguments"
         what = f"line {printed.line} fits its row {how}: {_excerpt(printed.text)}"
         self.listing.problems.add("unlisted-line", what, line=printed.line)
         assert self._parser is not None

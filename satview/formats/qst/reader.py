@@ -39,7 +39,7 @@ def score(first_bytes: bytes, path: Path) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Start:
+class QstStart:
     """A QST file before its slots are decoded.
 
     Attributes:
@@ -59,7 +59,7 @@ class Start:
     file: SourceFile
 
 
-def read_start(path: Path | str) -> Start:
+def read_start(path: Path | str) -> QstStart:
     """Read the heads of a QST file; it stays open as long as its slots are used.
 
     Raises:
@@ -73,7 +73,7 @@ def read_start(path: Path | str) -> Start:
     if contents.last_stamp >= 0 and (last := int(slots.read(len(slots) - 1, len(slots))[0, 1])) != contents.last_stamp:
         what = f"the last stamp is {last:#x}, the head of the file says {contents.last_stamp:#x}"
         problems.add("clock-damaged", what, slots.byte(len(slots) - 1))
-    return Start(contents, _header(path, contents), slots, times_without_clock(slots), problems, file)
+    return QstStart(contents, _header(path, contents), slots, times_without_clock(slots), problems, file)
 
 
 def open_qst(
@@ -138,7 +138,7 @@ def _with_wall_clock(trace: Trace, contents: Contents) -> Trace:
     return replace(trace, clock=replace(trace.clock, boot_time_s=zero_s, boot_rest_ns=rest_ns))
 
 
-def _with_names(trace: Trace, start: Start) -> Trace:
+def _with_names(trace: Trace, start: QstStart) -> Trace:
     """Return a trace with the names of the second, short trace for all that have none; nothing else is taken of it."""
     if not len(start.contents.names.at):
         return trace
@@ -159,7 +159,7 @@ def _with_names(trace: Trace, start: Start) -> Trace:
     )
 
 
-def _names(buffers: Buffers, start: Start) -> Trace:
+def _names(buffers: Buffers, start: QstStart) -> Trace:
     """Return the second trace; what is wrong with it costs no event, so it is not listed."""
     slots = buffers.slots_in(start.file, start.contents.byte_order)
     return trace_from_slots(
@@ -241,7 +241,7 @@ class OnePass:
         times: int64 (slots,), cycles.
     """
 
-    start: Start
+    start: QstStart
     slots: ScatteredSlots
     times: NDArray[np.int64]
 

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from satview.base.time import NS_PER_S, Clock
 from satview.events import rows, wire
 from satview.events.catalogue import catalogue
-from satview.events.layout import Part, layout_of
+from satview.events.layout import PayloadPart, layout_of
 from satview.events.spec import Argument, Payload, Release, Show
 from satview.events.states import STATE_BY_NAME
 from satview.events.unixware import ARGUMENTS, FIRST_CLASS, OTHER, OWN_CATEGORY, WHICH_SHIFT, record_code, state_values
@@ -27,8 +27,8 @@ from satview.formats.number_payloads import NumberPayloads
 from satview.formats.unixware.calls import (
     NOBODY,
     Bools,
-    Calls,
     Effects,
+    PairedRecords,
     effects,
     last_of_thread,
     pair_records,
@@ -36,7 +36,7 @@ from satview.formats.unixware.calls import (
     which_of,
     with_outcomes,
 )
-from satview.formats.unixware.columns import Columns, concatenated
+from satview.formats.unixware.columns import RecordColumns, concatenated
 from satview.store.head import Header
 from satview.store.problems import Problems
 from satview.store.tables import BufferTable, EventTable, ProcessTable, StateIndex, ThreadTable
@@ -107,7 +107,7 @@ class RecordPayloads(NumberPayloads):
         pid = int(self.threads.pid[int(self.events.thread[event])])
         return self.object_names.get((pid, address), "")
 
-    def _argument(self, event: int, part: Part, value: int) -> Argument:
+    def _argument(self, event: int, part: PayloadPart, value: int) -> Argument:
         note = self._note(event, part.name, value)
         return Argument(part.name, value, _text(part.show, value), part.word, part.words, note)
 
@@ -153,7 +153,7 @@ def _unnamed(index: int, value: int) -> Argument:
 # Which records change the state of which thread: the state index of a thread trace.
 
 
-def needed_for_own_state(calls: Calls, waiting: Bools, lwp: NDArray[np.uint8]) -> Bools:
+def needed_for_own_state(calls: PairedRecords, waiting: Bools, lwp: NDArray[np.uint8]) -> Bools:
     """Return for every record whether it shows a change of its own thread, bool (records,).
 
     That is the first record of a thread, the one after it waited, and the first one on another LWP.
@@ -168,7 +168,7 @@ def needed_for_own_state(calls: Calls, waiting: Bools, lwp: NDArray[np.uint8]) -
 
 
 def state_index(
-    calls: Calls, code: NDArray[np.uint16], lwp: NDArray[np.uint8], other: Effects, thread_count: int
+    calls: PairedRecords, code: NDArray[np.uint16], lwp: NDArray[np.uint8], other: Effects, thread_count: int
 ) -> StateIndex:
     """Return the records at which the state of a thread changes, grouped by thread.
 
@@ -203,7 +203,7 @@ def state_index(
     return StateIndex(event.astype(np.uint32), start)
 
 
-def _has_lwp_back(calls: Calls, lwp: NDArray[np.uint8]) -> Bools:
+def _has_lwp_back(calls: PairedRecords, lwp: NDArray[np.uint8]) -> Bools:
     """Return for every record whether the one before it on the LWP was another thread's."""
     by_lwp = np.argsort(lwp, kind="stable")
     back = np.zeros(len(lwp), np.bool_)
@@ -212,7 +212,7 @@ def _has_lwp_back(calls: Calls, lwp: NDArray[np.uint8]) -> Bools:
     return back
 
 
-def _valid(other: Effects, own_rows: NDArray[np.intp], calls: Calls, value: NDArray[np.uint8]) -> Effects:
+def _valid(other: Effects, own_rows: NDArray[np.intp], calls: PairedRecords, value: NDArray[np.uint8]) -> Effects:
     """Leave out creations of threads that were heard of before, and continuations of threads that are not stopped.
 
     A creator writes its second record after the new thread may have begun to run.
@@ -298,7 +298,9 @@ class _Numbering:
     row_of: dict[tuple[int, int], int]
 
 
-def trace_from_columns(path: Path, files: Sequence[Path], columns: Columns, names: Names, problems: Problems) -> Trace:
+def trace_from_columns(
+    path: Path, files: Sequence[Path], columns: RecordColumns, names: Names, problems: Problems
+) -> Trace:
     """Build a trace from the records of a set.
 
     Args:
@@ -438,7 +440,7 @@ def _lanes(pid: Ints, lwp_id: Ints, problems: Problems) -> tuple[NDArray[np.uint
     return np.minimum(lane, _MOST_LANES - 1).astype(np.uint8), tuple(titles)
 
 
-def _report_unfinished(calls: Calls, problems: Problems) -> None:
+def _report_unfinished(calls: PairedRecords, problems: Problems) -> None:
     """List calls of which only one of two records is there; those that still wait at the end are no fault."""
     which = which_of(calls.code)
     alone = (which != 0) & (calls.partner == NOBODY) & (calls.code >> wire.CLASS_SHIFT != FIRST_CLASS)

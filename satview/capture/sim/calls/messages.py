@@ -11,7 +11,7 @@ from satview.capture.sim.parts.cpu import Cpu
 from satview.capture.sim.parts.errors import Errno, QnxError
 from satview.capture.sim.parts.services import KernelServices
 from satview.capture.sim.parts.threads import Channel, Connection, Thread
-from satview.capture.sim.parts.truth import Message, Pulse
+from satview.capture.sim.parts.truth import Pulse, TrueMessage
 
 __all__ = [
     "MsgCurrent",
@@ -73,7 +73,7 @@ class Envelope:
     connection: Connection
     call: SentMessage
     rcvid: int
-    truth: Message
+    truth: TrueMessage
     server: Thread | None = None
     dropped: bool = False
     written: bytes = b""  # by MsgWrite, into the reply
@@ -297,7 +297,7 @@ class MsgSend(Call):
         connection = live_connection(thread, self.coid)
         channel = connection.channel
         rcvid = (thread.tid - 1) << 16 | connection.scoid
-        truth = Message((thread.pid, thread.tid), channel.process.pid, rcvid, len(self.message), 0)
+        truth = TrueMessage((thread.pid, thread.tid), channel.process.pid, rcvid, len(self.message), 0)
         envelope = Envelope(thread, connection, self, rcvid, truth)
         truth.sent = kernel.history.cause = kernel.stamp()
         truth.parent = (

@@ -140,7 +140,7 @@ class EventLoop:
 # Finds calls of TraceEvent() whose `yield` was forgotten: the object is made, and thrown away unused.
 
 
-class Watch:
+class CallWatch:
     """Collects the locations of such calls while a program runs.
 
     Attributes:
@@ -175,7 +175,7 @@ class Watch:
         return locations
 
 
-WATCH = Watch()
+WATCH = CallWatch()
 ADVICE = "made a TraceEvent() and did not yield it, so nothing happened: write `yield TraceEvent(...)`"
 
 

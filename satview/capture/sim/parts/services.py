@@ -18,7 +18,7 @@ from satview.capture.sim.parts.recorder import Recorder
 from satview.capture.sim.parts.sigevent import Sigevent
 from satview.capture.sim.parts.target import Target
 from satview.capture.sim.parts.threads import Partition, PendingCall, Process, Thread, Timer
-from satview.capture.sim.parts.truth import History, Truth
+from satview.capture.sim.parts.truth import Truth, TruthKeeper
 
 
 class SchedulerServices(Protocol):
@@ -107,7 +107,7 @@ class KernelServices(Protocol):
     is_polling: bool
     random: random.Random
     record: Recorder
-    history: History
+    history: TruthKeeper
     cpus: list[Cpu]
     processes: dict[int, Process]
     partitions: list[Partition]

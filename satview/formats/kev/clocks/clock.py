@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from satview.core import loading
 from satview.formats.kev.clocks.clock_review import ClockReview
-from satview.formats.kev.clocks.consensus import CROSSING, SEED, TIME, Claims, Verdicts
+from satview.formats.kev.clocks.consensus import CROSSING, SEED, TIME, ClockVerdicts, WalkNotes
 from satview.formats.kev.clocks.rollover import ROLLOVER, SLACK
 
 LATEST: Final = 1 << 62  # beyond this a TIME event is damage: no counter has run that long
@@ -204,7 +204,9 @@ class ClockRebuilder:
                 self.references[cpu] = max(self.references[cpu], int(out[:held][cpus == cpu].max()))
             none, zeros = np.full(len(first_rows), -1), np.zeros(len(first_rows), np.int64)
             row, kind = first_rows + chunk.first_row, np.full(len(first_rows), SEED)
-            self.review.add(Claims(row, held_cpus.astype(np.int64), kind, out[first_rows], zeros, zeros, none, zeros))
+            self.review.add(
+                WalkNotes(row, held_cpus.astype(np.int64), kind, out[first_rows], zeros, zeros, none, zeros)
+            )
         return chunk.without(held)
 
     def _ignore(self, rows: NDArray[np.intp], chunk: ClockChunk) -> None:
@@ -212,13 +214,13 @@ class ClockRebuilder:
         self.ignored += (rows + chunk.first_row).tolist()
         self._ignored_cpus += chunk.cpus[rows].tolist()
 
-    def verdicts(self) -> Verdicts:
+    def verdicts(self) -> ClockVerdicts:
         """Return corrections and reports for all events so far, as if none followed."""
         verdicts = self.review.verdicts(self._ends(), is_damaged=bool(self.ignored))
         lost = self.review.after_lost(self.ignored, self._ignored_cpus, verdicts.corrections)
         return replace(verdicts, doubtful=verdicts.doubtful + lost)
 
-    def verdicts_before(self, row: int, ends: dict[int, tuple[int, int]]) -> Verdicts:
+    def verdicts_before(self, row: int, ends: dict[int, tuple[int, int]]) -> ClockVerdicts:
         """Return corrections and reports for the events before a row, as if those from there on were not in the file.
 
         Args:
@@ -312,8 +314,8 @@ class ClockRebuilder:
                 source[entry] = _cpu_before(int(row[entry]), chunk, cpu_before)
         kind = np.choose(kind, (SEED, TIME, CROSSING))
         gap[kind != TIME] = 0
-        self.review.add(Claims(row + chunk.first_row, chunk.cpus[row].astype(np.int64), kind, value, rollovers, gap,
-                               source, is_time.astype(np.int64)))  # fmt: skip
+        self.review.add(WalkNotes(row + chunk.first_row, chunk.cpus[row].astype(np.int64), kind, value, rollovers, gap,
+                                  source, is_time.astype(np.int64)))  # fmt: skip
 
 
 def _cpu_before(row: int, chunk: ClockChunk, cpu_before: int) -> int:

@@ -20,11 +20,11 @@ from satview.events import wire
 from satview.formats.kev.clocks.consensus import (
     CROSSING,
     TIME,
-    Claims,
+    ClockVerdicts,
     Consensus,
     Correction,
     Surroundings,
-    Verdicts,
+    WalkNotes,
 )
 from satview.formats.kev.clocks.rollover import ROLLOVER
 
@@ -36,7 +36,7 @@ _NEIGHBOUR_ROWS: Final = 64  # where to look for the events of the same CPU
 _MISPLACED_MAX: Final = 20_000
 _CHUNK: Final = 1 << 16
 _NEVER: Final = int(np.iinfo(np.int64).max)
-_NONE: Final = Claims(*(np.empty(0, np.int64) for _ in Claims._fields))
+_NONE: Final = WalkNotes(*(np.empty(0, np.int64) for _ in WalkNotes._fields))
 
 
 @dataclass(slots=True)
@@ -51,8 +51,8 @@ class ClockReview:
 
     surroundings: Surroundings = field(default_factory=Surroundings)
     start_row: int = -1
-    settled: Verdicts = field(default_factory=Verdicts)
-    _parts: list[Claims] = field(default_factory=list)
+    settled: ClockVerdicts = field(default_factory=ClockVerdicts)
+    _parts: list[WalkNotes] = field(default_factory=list)
     _first_odd_row: int | None = None
     _settled_row: int = 0
     _standing: dict[int, int] = field(default_factory=dict)
@@ -80,7 +80,7 @@ class ClockReview:
         for row, cpu in breaks:
             self.surroundings.breaks.setdefault(cpu, []).append(row)
 
-    def add(self, claims: Claims) -> None:
+    def add(self, claims: WalkNotes) -> None:
         """Note what the walk met in a chunk."""
         self._parts.append(claims)
         if self._first_odd_row is None:
@@ -88,7 +88,7 @@ class ClockReview:
             if is_odd.any():
                 self._first_odd_row = int(claims.row[np.argmax(is_odd)])
 
-    def verdicts(self, ends: dict[int, tuple[int, int]], *, is_damaged: bool = False) -> Verdicts:
+    def verdicts(self, ends: dict[int, tuple[int, int]], *, is_damaged: bool = False) -> ClockVerdicts:
         """Return all verdicts if nothing follows; what was noted stays.
 
         Args:
@@ -99,20 +99,21 @@ class ClockReview:
         if self._first_odd_row is None and not (is_damaged and self._parts):  # as nearly always
             return settled
         new = Consensus(self._claims(), self._standing, self.surroundings, ends).verdicts()
-        return Verdicts(
+        return ClockVerdicts(
             self.final_corrections() + new.corrections, settled.steps + new.steps, settled.reseeded + new.reseeded,
             settled.damaged + new.damaged, settled.doubtful + new.doubtful, settled.unproven + new.unproven,
         )  # fmt: skip
 
-    def _claims(self) -> Claims:
+    def _claims(self) -> WalkNotes:
         if len(self._parts) > 1:
-            self._parts = [Claims(*map(np.concatenate, zip(*self._parts, strict=True)))]
+            self._parts = [WalkNotes(*map(np.concatenate, zip(*self._parts, strict=True)))]
         return self._parts[0] if self._parts else _NONE
 
     def after_lost(self, rows: list[int], cpus: list[int], corrections: list[Correction]) -> list[tuple[int, int, int]]:
         """Return the doubts about events behind TIME events with an impossible value: rollovers may have passed there.
 
-        The next TIME event of the CPU shows whether they did; as `Verdicts.doubtful`. Without one, each may be one.
+        The next TIME event of the CPU shows whether they did; as `ClockVerdicts.doubtful`. Without one, each may be
+        one.
 
         Args:
             rows: Of those TIME events.
@@ -184,7 +185,7 @@ class ClockReview:
                     value=last.value + latest[cpu] * ROLLOVER, rollovers=np.zeros(1, np.int64),
                     source=np.full(1, -1), weight=np.full(1, min(_ESTABLISHED, int(claims.weight[rows].sum()))),
                 ))  # fmt: skip
-        self._parts = [Claims(*map(np.concatenate, zip(*kept, strict=True)))] if kept else []
+        self._parts = [WalkNotes(*map(np.concatenate, zip(*kept, strict=True)))] if kept else []
         self._standing, self._first_odd_row, self._settled_row = latest, None, row
 
 

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.core import loading, streaming
-from satview.core.streaming import Columns, Groups
+from satview.core.streaming import Groups, StreamColumns
 from satview.events import wire
 from satview.events.spec import Release
 from satview.events.wire import SLOT_BYTES, Struct
@@ -27,7 +27,7 @@ from satview.formats.kev.names_tail import LastEvents, first_of_tail, is_ring, v
 from satview.formats.kev.open_events import (
     OpenEvent,
     OpenEvents,
-    Runs,
+    TailRuns,
     cpus_of,
     ended,
     ended_by,
@@ -155,7 +155,7 @@ class _Done:
 
 
 @dataclass(frozen=True, slots=True)
-class _Placed:
+class _TimedChunk:
     """A chunk of slots whose events have times.
 
     Attributes:
@@ -208,7 +208,7 @@ class EventStream:
         self._awaits_time = True
         self._position = 0
         self._count = self._placed_slots = 0
-        self._waiting: deque[_Placed] = deque()
+        self._waiting: deque[_TimedChunk] = deque()
         self._last_times = np.zeros(wire.CPU_MASK + 1, np.int64)
 
     def inform(self, surroundings: Surroundings) -> None:
@@ -260,7 +260,7 @@ class EventStream:
             return int(others[-1]) + 1
         return 0 if len(slots) < _MOST_WAITING else len(slots)
 
-    def _placed(self, slots: NDArray[np.uint32]) -> _Placed:
+    def _placed(self, slots: NDArray[np.uint32]) -> _TimedChunk:
         """Find the events of a chunk and their times, which later TIME events may still correct."""
         groups = streaming.groups(slots, combine.MAX_SLOTS)
         code, cpu, first_slots = groups.code, groups.cpu, groups.first
@@ -273,7 +273,7 @@ class EventStream:
         else:
             self._clock.review.add_breaks([(self._count + row, ring) for row, ring in discontinuities])
             time = self._rebuild(slots, groups)
-        placed = _Placed(slots, groups, time, discontinuities, self._count)
+        placed = _TimedChunk(slots, groups, time, discontinuities, self._count)
         self._count += len(first_slots)
         self._placed_slots += len(slots)
         return placed
@@ -314,7 +314,7 @@ class EventStream:
                 correct(corrections, chunk.time, groups.cpu, groups.code, chunk.first_row)
             yield self._batch(chunk)
 
-    def _batch(self, chunk: _Placed) -> Batch:
+    def _batch(self, chunk: _TimedChunk) -> Batch:
         slots, groups, time = chunk.slots, chunk.groups, chunk.time
         if groups.zeros:
             offset = self._byte(self._position + groups.zero)
@@ -334,7 +334,7 @@ class EventStream:
         self._position += len(slots)
         return batch
 
-    def _owners(self, chunk: _Placed) -> NDArray[np.uint32]:
+    def _owners(self, chunk: _TimedChunk) -> NDArray[np.uint32]:
         """Return the thread of every event that begins in a chunk."""
         code, cpu = chunk.groups.code, chunk.groups.cpu
         subjects = np.flatnonzero(wire.are_of_threads(code))
@@ -380,7 +380,7 @@ class EventStream:
 
     def _unmatched(
         self, slots: NDArray[np.uint32], groups: Groups, time: NDArray[np.int64], thread: NDArray[np.uint32]
-    ) -> tuple[Columns, NDArray[np.int64]]:
+    ) -> tuple[StreamColumns, NDArray[np.int64]]:
         """Open events, and give runs of tails to the oldest open event of their CPU, stamp, class and number."""
         if not len(groups.other):
             return ended((), ()), np.empty(0, np.int64)
@@ -396,7 +396,7 @@ class EventStream:
         rows = groups.event[groups.other]
         now = last_times(cpus_of(heads[:, 0]), rows, time, groups.cpu, self._last_times)
         closes = slots[end - 1, 0] >> _KIND_SHIFT == _END
-        runs = Runs(keys, rows, begin, end, heads[:, 0], heads[:, 1], opens, closes, now).at(has_event)
+        runs = TailRuns(keys, rows, begin, end, heads[:, 0], heads[:, 1], opens, closes, now).at(has_event)
         near = ended((), ())
         if self._open.has_room(len(runs.key), 2 * int((runs.end - runs.first).sum())):
             head_rows, tail_rows = pairs_of(runs, open_keys, time)
@@ -408,7 +408,7 @@ class EventStream:
     def _one_by_one(
         self,
         slots: NDArray[np.uint32],
-        runs: Runs,
+        runs: TailRuns,
         time: NDArray[np.int64],
         thread: NDArray[np.uint32],
         strays: list[NDArray[np.int64]],

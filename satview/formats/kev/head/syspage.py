@@ -14,7 +14,7 @@ from typing import Any, Final
 from construct import StreamError
 
 from satview.formats.kev.head.header import page_structs
-from satview.store.head import Cpu, SystemInfo
+from satview.store.head import CpuInfo, SystemInfo
 
 PROCESSORS: Final = {
     0: "X86",
@@ -103,7 +103,7 @@ def _find_sections(page: _Page, kind: int, entry_size: int) -> None:
         page.note(name, place.offset, place.size, place.get("element_size", 0))
 
 
-def _cpus(page: _Page, count: int, processor: str, is_8: bool) -> Iterator[Cpu]:
+def _cpus(page: _Page, count: int, processor: str, is_8: bool) -> Iterator[CpuInfo]:
     start, size, element = page.sections.get("cpuinfo", (0, 0, 0))
     step = element or _CPU_ENTRY_BYTES
     struct = page_structs(page.byte_order).cpu_8 if is_8 else page_structs(page.byte_order).cpu
@@ -116,7 +116,7 @@ def _cpus(page: _Page, count: int, processor: str, is_8: bool) -> Iterator[Cpu]:
         flags = entry.flags
         names = [name for bit, name in _FLAGS_ALL if flags >> bit & 1]
         names += [name for bit, name in enumerate(_FLAGS.get(processor, ())) if flags >> bit & 1]
-        yield Cpu(number, page.text(entry.name), entry.speed, flags, tuple(names))
+        yield CpuInfo(number, page.text(entry.name), entry.speed, flags, tuple(names))
 
 
 def _typed_strings(page: _Page) -> Iterator[tuple[str, str]]:
