@@ -40,7 +40,7 @@ class Struct(IntEnum):
 class WireClass(IntEnum):
     """Internal classes, as they are in the header word; those of `class_table.plain_classes` too."""
 
-    _ignore_ = "each"
+    _ignore_ = "plain"
     EMPTY = 0
     CONTROL = 1
     KER_CALL = 2
@@ -49,8 +49,8 @@ class WireClass(IntEnum):
     SYSTEM = 5
     USER = 6
     COMM = 7
-    for each in plain_classes():
-        vars()[each.name] = each.internal
+    for plain in plain_classes():
+        vars()[plain.name] = plain.internal
 
 
 def code(wire_class: int, event: int) -> int:

@@ -19,7 +19,7 @@ from satview.events.wire import KER_64BIT, VTHREAD_OFFSET, WireClass, class_of, 
 class ExternalClass(IntEnum):
     """Class numbers of TraceEvent() and of the traceparser library; the names are those after `_NTO_TRACE_`."""
 
-    _ignore_ = "each"
+    _ignore_ = "plain"
     EMPTY = 0
     CONTROL = 1
     KERCALL = 2
@@ -37,8 +37,8 @@ class ExternalClass(IntEnum):
     COMM = 14
     INT_HANDLER_ENTER = 15
     INT_HANDLER_EXIT = 16
-    for each in plain_classes():
-        vars()[each.name] = each.external
+    for plain in plain_classes():
+        vars()[plain.name] = plain.external
 
 
 KER_CLASSES: Final = frozenset({ExternalClass.KERCALL, ExternalClass.KERCALLENTER, ExternalClass.KERCALLEXIT})

@@ -64,7 +64,7 @@ def walked(order: str, *pages: bytes, cpus: tuple[int, ...] = (), commit_bytes: 
 def rows(found: Walked) -> list[tuple[int, int, int, int]]:
     """Return CPU, time, offset and bytes of every record."""
     records = found.records
-    columns = (records.cpu, records.time_ns, records.at, records.size)
+    columns = (records.cpu, records.time_ns, records.offsets, records.size)
     return list(zip(*(column.tolist() for column in columns), strict=True))
 
 
@@ -304,12 +304,12 @@ def test_numbers_of_one_to_eight_bytes():
 
 def test_a_cursor_says_where_a_file_ends(tmp_path):
     cursor = Cursor(b"\1\2\3\4ab\0\5", tmp_path / "x", 1, "big", base=100)
-    assert (cursor.left, cursor.number(2, "a"), cursor.at) == (7, 0x0203, 3)
+    assert (cursor.left, cursor.number(2, "a"), cursor.position) == (7, 0x0203, 3)
     assert cursor.take(1, "b") == b"\4"
-    assert (cursor.text("c"), cursor.at, cursor.left) == ("ab", 7, 1)
+    assert (cursor.text("c"), cursor.position, cursor.left) == ("ab", 7, 1)
     with pytest.raises(TraceFormatError, match="the file ends inside the end") as refused:
         cursor.number(2, "the end")
-    assert (refused.value.offset, cursor.at) == (107, 7)
+    assert (refused.value.offset, cursor.position) == (107, 7)
     with pytest.raises(TraceFormatError, match="inside the end"):
         cursor.take(-1, "the end")
     assert cursor.take(1, "d") == b"\5"

@@ -126,7 +126,7 @@ class Cursor:
     Args:
         data: The bytes.
         path: Of the file, for errors.
-        at: Where to begin.
+        begin: Where to begin.
         order: Byte order of numbers.
         base: What is added to positions for errors, where the bytes are a part of the file.
     """
@@ -134,12 +134,12 @@ class Cursor:
     def __init__(
         self, data: bytes | memoryview, path: Path, begin: int = 0, order: ByteOrder = "little", base: int = 0
     ) -> None:
-        self.data, self.path, self.at, self.order, self.base = memoryview(data), path, begin, order, base
+        self.data, self.path, self.position, self.order, self.base = memoryview(data), path, begin, order, base
 
     @property
     def left(self) -> int:
         """Bytes that are left."""
-        return len(self.data) - self.at
+        return len(self.data) - self.position
 
     def take(self, count: int, what: str) -> bytes:
         """Return some bytes.
@@ -148,10 +148,10 @@ class Cursor:
             TraceFormatError: So many are not there.
         """
         if not 0 <= count <= self.left:
-            raise TraceFormatError(self.path, self.base + self.at, f"the file ends inside {what}",
+            raise TraceFormatError(self.path, self.base + self.position, f"the file ends inside {what}",
                                    "it was cut short; copy it again")  # fmt: skip
-        self.at += count
-        return bytes(self.data[self.at - count : self.at])
+        self.position += count
+        return bytes(self.data[self.position - count : self.position])
 
     def number(self, size: int, what: str) -> int:
         """Return an unsigned number of some bytes.
@@ -167,15 +167,15 @@ class Cursor:
         Raises:
             TraceFormatError: It has no end.
         """
-        end = self.at
-        step = bytes(self.data[self.at : self.at + 4096])
+        end = self.position
+        step = bytes(self.data[self.position : self.position + 4096])
         while (length := step.find(0)) < 0:
             end += len(step)
             step = bytes(self.data[end : end + 4096])
             if not step:
                 self.take(self.left + 1, what)
-        value = self.take(end + length - self.at, what)
-        self.at += 1
+        value = self.take(end + length - self.position, what)
+        self.position += 1
         return value.decode("utf-8", "replace")
 
 
@@ -271,14 +271,14 @@ class Records:
     Attributes:
         data: uint8, the bytes in which they are.
         time_ns, cpu: int64 (n,).
-        at, size: int64 (n,), where each begins in `data`, and its bytes.
+        offsets, size: int64 (n,), where each begins in `data`, and its bytes.
         order: Byte order, `<` or `>`.
     """
 
     data: NDArray[np.uint8]
     time_ns: Ints
     cpu: Ints
-    at: Ints
+    offsets: Ints
     size: Ints
     order: str = "<"
 
@@ -292,7 +292,7 @@ class Records:
             is_signed: Whether it may be negative.
         """
         is_there = self.size[rows] >= offset + size
-        offsets = np.where(is_there, self.at[rows] + offset, 0)
+        offsets = np.where(is_there, self.offsets[rows] + offset, 0)
         wide = np.empty((len(rows), size), np.uint8)
         for byte in range(size):
             wide[:, byte] = self.data[offsets + byte]
@@ -307,7 +307,7 @@ class Records:
 
     def bytes_of(self, record: int) -> bytes:
         """Return one record."""
-        begin = int(self.at[record])
+        begin = int(self.offsets[record])
         return self.data[begin : begin + int(self.size[record])].tobytes()
 
 
@@ -369,7 +369,7 @@ def schedule_of(records: Records, formats: dict[int, TracepointFormat], tasks: T
         formats: By number.
         tasks: Names and processes as far as they are known; those in records are added.
     """
-    everything = np.arange(len(records.at), dtype=np.int64)
+    everything = np.arange(len(records.offsets), dtype=np.int64)
     kind = records.numbers(everything, 0, 2, is_signed=False)
     pid = records.numbers(everything, _PID_AT, 4, is_signed=True)
     codes = np.full(1 << 16, linux.POINT, np.int64)

@@ -117,7 +117,7 @@ def _header(path: Path, contents: Contents) -> Header:
         ("CYCLES_PER_SEC", str(contents.cycles_per_s)),
         ("CPU_NUM", str(contents.cpus) if contents.cpus else ""),
         ("SYS_RELEASE", contents.sys_release),
-        ("BUFFERS", str(len(contents.main.at))),
+        ("BUFFERS", str(len(contents.main.offsets))),
     ]
     return Header(tuple((key, value) for key, value in pairs if value))
 
@@ -140,7 +140,7 @@ def _with_wall_clock(trace: Trace, contents: Contents) -> Trace:
 
 def _with_names(trace: Trace, start: QstStart) -> Trace:
     """Return a trace with the names of the second, short trace for all that have none; nothing else is taken of it."""
-    if not len(start.contents.names.at):
+    if not len(start.contents.names.offsets):
         return trace
     named = _names(start.contents.names, start)
     processes = {int(pid): name for pid, name in zip(named.processes.pid.tolist(), named.processes.names, strict=True)}
@@ -263,7 +263,7 @@ def one_pass(path: Path) -> OnePass:
     first_slots = start.slots.first
     order = np.argsort(times[first_slots[:-1]], kind="stable")
     main = start.contents.main
-    buffers = Buffers(main.at[order], main.slots[order], main.cpu[order], main.sequence[order])
+    buffers = Buffers(main.offsets[order], main.slots[order], main.cpu[order], main.sequence[order])
     moved = np.concatenate([times[first_slots[buffer] : first_slots[buffer + 1]] for buffer in order.tolist()])
     return OnePass(start, buffers.slots_in(start.file, start.contents.byte_order), moved)
 

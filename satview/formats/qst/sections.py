@@ -66,13 +66,13 @@ class Buffers:
     """Complete kernel buffers, in the order in which the kernel filled them; those of a CPU together in 8.0.
 
     Attributes:
-        at: int64 (n,), byte offset of the first slot.
+        offsets: int64 (n,), byte offset of the first slot.
         slots: int64 (n,), slots in use.
         cpu: int64 (n,), whose ring it belongs to; 0 where all CPUs share one.
         sequence: int64 (n,), its number.
     """
 
-    at: _Ints
+    offsets: _Ints
     slots: _Ints
     cpu: _Ints
     sequence: _Ints
@@ -87,7 +87,7 @@ class Buffers:
 
     def slots_in(self, file: SourceFile, byte_order: str) -> ScatteredSlots:
         """Return their slots, one behind the other."""
-        return ScatteredSlots(file, self.at, self.slots, byte_order)
+        return ScatteredSlots(file, self.offsets, self.slots, byte_order)
 
     @classmethod
     def run(cls, offset: int, slots: int) -> Buffers:
@@ -127,7 +127,7 @@ class Contents:
 @dataclass(frozen=True, slots=True)
 class _Section:
     magic: int
-    at: int  # byte offset behind its head
+    offset: int  # byte offset behind its head
     size: int  # bytes that are there
     entries: int
 
@@ -254,11 +254,11 @@ def _kernel_buffers(
     count, rest = divmod(section.size, shape.buffer_bytes)
     if rest:
         what = f"a kernel buffer of {name} has {rest} of {shape.buffer_bytes} bytes"
-        problems.add("section-cut", what, section.at + count * shape.buffer_bytes)
+        problems.add("section-cut", what, section.offset + count * shape.buffer_bytes)
     if section.entries != count + bool(rest):
         what = f"{name} announces {section.entries} kernel buffers, {count} are complete"
-        problems.add("section-cut", what, section.at - 8, abs(section.entries - count) or 1)
-    offsets = section.at + np.arange(count, dtype=np.int64) * shape.buffer_bytes
+        problems.add("section-cut", what, section.offset - 8, abs(section.entries - count) or 1)
+    offsets = section.offset + np.arange(count, dtype=np.int64) * shape.buffer_bytes
     heads = [file.bytes_at(8, int(buffer) + SLOT_COUNT_AT) for buffer in offsets]
     words = np.frombuffer(b"".join(heads), "<u4" if order == "little" else ">u4").reshape(-1, 2).astype(np.int64)
     slots, sequence = words[:, 0], words[:, 1]
@@ -302,32 +302,34 @@ def _slots_of(section: _Section | None, problems: Problems) -> Buffers:
     count = min(section.entries, section.size // SLOT_BYTES)
     if count < section.entries:
         what = f"{SECTION_NAMES[section.magic]} announces {section.entries:,} slots, {count:,} are there"
-        problems.add("section-cut", what, section.at, section.entries - count)
-    return Buffers.run(section.at, count)
+        problems.add("section-cut", what, section.offset, section.entries - count)
+    return Buffers.run(section.offset, count)
 
 
 def _listed_slots(file: SourceFile, sections: dict[int, _Section], problems: Problems) -> Buffers:
     """Return the buffers of the older variant: slots in one section, what each buffer has of them in another."""
     slots, listed = _slots_of(sections.get(MAIN), problems), sections.get(BUFFERS)
-    if listed is None or not len(slots.at):
+    if listed is None or not len(slots.offsets):
         return slots
     count = min(listed.entries, listed.size // BUFFER_4.itemsize)
-    rows = _records(file, listed.at, BUFFER_4, count)
+    rows = _records(file, listed.offset, BUFFER_4, count)
     counts, held_slots = rows["slots"].astype(np.int64), int(slots.slots[0])
     if int(counts.sum()) < held_slots or count < listed.entries:
         what = (
             f"KBUF lists {int(counts.sum()):,} slots, MAIN has {held_slots:,}; they are read in the order of the file"
         )
-        problems.add("section-cut", what, listed.at)
+        problems.add("section-cut", what, listed.offset)
         return slots
     # What was cut off is missing at the end: a buffer of which a part is there is not complete.
     ends = np.cumsum(counts)
     whole = ends <= held_slots
     if not whole.all():
         left_out = int(np.count_nonzero(counts[~whole]))
-        problems.add("section-cut", f"{left_out} kernel buffers of KBUF are not complete in MAIN", listed.at, left_out)
+        problems.add(
+            "section-cut", f"{left_out} kernel buffers of KBUF are not complete in MAIN", listed.offset, left_out
+        )
     cpu = np.where(rows["cpu"] == NO_CPU, 0, rows["cpu"]).astype(np.int64)
-    offsets = int(slots.at[0]) + (ends - counts) * SLOT_BYTES
+    offsets = int(slots.offsets[0]) + (ends - counts) * SLOT_BYTES
     return Buffers.of((offsets[whole], counts[whole], cpu[whole], rows["sequence"].astype(np.int64)[whole]))
 
 

@@ -118,8 +118,8 @@ class Call:
 
     def arguments(self, _thread: Thread) -> dict[str, int]:
         """Return the arguments of the entry event under their names in the event table: the fields that are numbers."""
-        found = {entry.name: getattr(self, entry.name) for entry in fields(self)}
-        return {name: int(value) for name, value in found.items() if isinstance(value, int)}
+        values = {entry.name: getattr(self, entry.name) for entry in fields(self)}
+        return {name: int(value) for name, value in values.items() if isinstance(value, int)}
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:  # noqa: ARG002
         """Do what the call does: enter the kernel, then complete the call or block the thread.
