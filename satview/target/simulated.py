@@ -39,10 +39,9 @@ from satview.capture.logger_options import LoggerOptions, LoggerReport
 from satview.capture.run import NS_PER_S, PACE_S, calls_of_text, why_nothing
 from satview.capture.sim.calls.processes import kill
 from satview.capture.sim.machine.machine import Machine
-from satview.capture.sim.parts.cpu import Cpu
 from satview.capture.sim.parts.interrupt_sources import InterruptSource
 from satview.capture.sim.parts.target import Target
-from satview.capture.sim.parts.threads import Policy, Process, Thread
+from satview.capture.sim.parts.threads import Cpu, Policy, Process, Thread
 from satview.capture.sim.parts.truth import describe
 from satview.capture.trace_event import mode as mode_of_name
 from satview.capture.workloads import registry

@@ -7,22 +7,24 @@ import pytest
 
 from satview.events import wire
 from satview.events.spec import Field, Show
-from satview.formats.listing.events import sigevent_of
-from satview.formats.listing.head import head_lines, key_column, slot_lines, stray_line, syspage_lines
-from satview.formats.listing.model import MAX_CYCLES, SlotList, Stamps
-from satview.formats.listing.patterns import (
+from satview.formats.listing.arguments import (
     any32,
     compile_list,
     hex32,
     hex64,
+    is_argument_line,
     is_wide,
     message_words,
     number32,
     number64,
+    placed,
     printed_as,
     value_of,
+    values_of,
 )
-from satview.formats.listing.raw import is_argument_line, placed, values_of
+from satview.formats.listing.events import sigevent_of
+from satview.formats.listing.head import head_lines, key_column, slot_lines, stray_line, syspage_lines
+from satview.formats.listing.model import MAX_CYCLES, SlotList, Stamps
 from satview.store.head import CpuInfo, Header, SystemInfo
 from satview.store.problems import Problems
 

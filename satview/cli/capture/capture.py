@@ -29,9 +29,8 @@ from satview.filters.rules.handlers import Handlers
 from satview.filters.rules.text import read_rule_text
 from satview.store.axis_file import SUFFIX
 from satview.target.capture import Captured
-from satview.target.filtering import filter_capture
 from satview.target.profiles import Profile, check_profile, find_profile, read_profiles, targets_file
-from satview.target.request import Request
+from satview.target.request import Request, filter_capture
 from satview.target.several import capture_all, check_names, write_captures_axis
 
 _FILTERS: Final = range(12)

@@ -22,19 +22,24 @@ from satview.events.variants import BY_COUNT
 from satview.events.wire import WireClass
 from satview.events.words import encode, sigevent_words, word_bytes
 from satview.formats.kev.notation import plain_text, vendor_text
-from satview.formats.listing.patterns import (
+from satview.formats.listing.arguments import (
     BARE_HEX,
     NUMBER,
+    OTHER,
     ListPattern,
+    Placed,
+    Value,
     Words,
     bare_value,
     compile_list,
+    is_argument_line,
     is_wide,
     listed_text,
+    placed,
     printed_as,
     value_of,
+    values_of,
 )
-from satview.formats.listing.raw import OTHER, Placed, Value, is_argument_line, placed, values_of
 
 # The text of an event structure of 6.x, read back into its words. Source: listing format, section 4.
 

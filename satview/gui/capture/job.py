@@ -20,7 +20,7 @@ from satview.capture.run import run
 from satview.gui.widgets import PlainLabel
 from satview.session.tasks import IsCancelled, Report, Task
 from satview.target.capture import capture
-from satview.target.filtering import filter_capture
+from satview.target.request import filter_capture
 
 if TYPE_CHECKING:
     from satview.capture.run import Capture, CaptureResult

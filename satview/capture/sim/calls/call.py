@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import Any
 
-from satview.capture.sim.parts.cpu import Cpu
 from satview.capture.sim.parts.errors import Errno, QnxError
 from satview.capture.sim.parts.services import KernelServices
 from satview.capture.sim.parts.target import Target
-from satview.capture.sim.parts.threads import Thread
+from satview.capture.sim.parts.threads import Cpu, Thread
 
 __all__ = [
     "CLOCK_MONOTONIC",

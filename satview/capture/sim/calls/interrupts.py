@@ -7,11 +7,10 @@ from dataclasses import dataclass, field
 
 from satview.capture.sim.calls.call import Call, check_io, code_address
 from satview.capture.sim.calls.pulses import deliver
-from satview.capture.sim.parts.cpu import Cpu
 from satview.capture.sim.parts.errors import Errno, QnxError
 from satview.capture.sim.parts.services import KernelServices
 from satview.capture.sim.parts.sigevent import Sigevent
-from satview.capture.sim.parts.threads import Thread
+from satview.capture.sim.parts.threads import Cpu, Thread
 
 __all__ = [
     "InterruptAttach",

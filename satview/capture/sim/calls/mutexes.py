@@ -6,11 +6,10 @@ from collections import deque
 from dataclasses import dataclass
 
 from satview.capture.sim.calls.call import CLOCK_MONOTONIC, Call, pass_on_priority
-from satview.capture.sim.parts.cpu import Cpu
 from satview.capture.sim.parts.errors import Errno, QnxError
 from satview.capture.sim.parts.objects import Barrier, BoundedQueue, Condvar, Mutex, RwLock, Semaphore, SyncObject
 from satview.capture.sim.parts.services import KernelServices
-from satview.capture.sim.parts.threads import Thread
+from satview.capture.sim.parts.threads import Cpu, Thread
 
 __all__ = [
     "BarrierWait",

@@ -6,11 +6,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from satview.capture.sim.calls.call import Call, message_words
-from satview.capture.sim.parts.cpu import Cpu
 from satview.capture.sim.parts.errors import Errno, QnxError
 from satview.capture.sim.parts.objects import BoundedQueue
 from satview.capture.sim.parts.services import KernelServices
-from satview.capture.sim.parts.threads import Thread
+from satview.capture.sim.parts.threads import Cpu, Thread
 
 __all__ = [
     "MsgQueueClose",

@@ -7,10 +7,9 @@ from dataclasses import dataclass
 
 from satview.capture.sim.calls.call import SECOND_NS, Call, effective_priority
 from satview.capture.sim.calls.processes import find_thread
-from satview.capture.sim.parts.cpu import Cpu
 from satview.capture.sim.parts.errors import Errno, QnxError
 from satview.capture.sim.parts.services import KernelServices
-from satview.capture.sim.parts.threads import WINDOW_MS, Partition, Policy, Sporadic, Thread
+from satview.capture.sim.parts.threads import WINDOW_MS, Cpu, Partition, Policy, Sporadic, Thread
 
 __all__ = ["SchedCtl", "SchedGet", "SchedInfo", "SchedJoinPartition", "SchedSet", "SchedYield"]
 

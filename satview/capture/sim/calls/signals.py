@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from satview.capture.sim.calls.call import SIGCONT, SIGSTOP, Call, code_address
 from satview.capture.sim.calls.processes import hold, kill, let_go
 from satview.capture.sim.calls.timers import unblock
-from satview.capture.sim.parts.cpu import Cpu
 from satview.capture.sim.parts.errors import Errno, QnxError
 from satview.capture.sim.parts.services import KernelServices
-from satview.capture.sim.parts.threads import Body, Process, Thread
+from satview.capture.sim.parts.threads import Body, Cpu, Process, Thread
 
 __all__ = [
     "SIG_BLOCK",

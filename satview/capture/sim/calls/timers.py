@@ -10,13 +10,12 @@ from satview.capture.sim.calls.call import CLOCK_MONOTONIC, SECOND_NS, SIGALRM, 
 from satview.capture.sim.calls.messages import ChannelWait, Envelope, NetWait
 from satview.capture.sim.calls.mutexes import forget_waiter, retake
 from satview.capture.sim.calls.pulses import CODE_NET_UNBLOCK, CODE_UNBLOCK, PULSE_PRIORITY, deliver, send_pulse
-from satview.capture.sim.parts.cpu import Cpu
 from satview.capture.sim.parts.errors import Errno, QnxError
 from satview.capture.sim.parts.interrupt_sources import CLOCK_VECTOR
 from satview.capture.sim.parts.objects import Condvar
 from satview.capture.sim.parts.services import KernelServices
 from satview.capture.sim.parts.sigevent import Sigevent, event_values
-from satview.capture.sim.parts.threads import CHF_UNBLOCK, Thread, Timer
+from satview.capture.sim.parts.threads import CHF_UNBLOCK, Cpu, Thread, Timer
 
 __all__ = [
     "ClockAdjust",

@@ -8,13 +8,12 @@ from typing import Any
 
 from satview.capture.sim.calls.call import Call, check_io, code_address, has_io
 from satview.capture.sim.calls.pulses import deliver
-from satview.capture.sim.parts.cpu import Cpu
 from satview.capture.sim.parts.interrupt_sources import FullBuffer
 from satview.capture.sim.parts.recorder import WATCH
 from satview.capture.sim.parts.services import KernelServices
 from satview.capture.sim.parts.sigevent import Sigevent
 from satview.capture.sim.parts.target import Target
-from satview.capture.sim.parts.threads import Thread
+from satview.capture.sim.parts.threads import Cpu, Thread
 
 __all__ = ["InterruptHookTrace", "TraceEvent"]
 

@@ -19,14 +19,13 @@ from satview.capture.sim.calls.pulses import deliver
 from satview.capture.sim.calls.timers import Timers, unblock
 from satview.capture.sim.machine.programs import ProgramRunner
 from satview.capture.sim.machine.scheduler import SLICE_TICKS, Scheduler
-from satview.capture.sim.parts.cpu import Cpu
 from satview.capture.sim.parts.errors import Errno, QnxError, ThreadCancelled, location_of
 from satview.capture.sim.parts.interrupt_sources import CLOCK_VECTOR, Attachment, InterruptSource, TraceHooks
 from satview.capture.sim.parts.recorder import Recorder, polled
 from satview.capture.sim.parts.services import KernelServices
 from satview.capture.sim.parts.sigevent import Sigevent
 from satview.capture.sim.parts.target import Target
-from satview.capture.sim.parts.threads import Partition, PendingCall, Process, Thread
+from satview.capture.sim.parts.threads import Cpu, Partition, PendingCall, Process, Thread
 from satview.capture.sim.parts.truth import Delivery, HandlerSpan, InterruptSpan, Truth, TruthKeeper
 
 # The interrupt controller: takes interrupts, runs handlers, delivers events; the clock tick, service threads.

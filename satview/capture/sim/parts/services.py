@@ -11,13 +11,12 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from satview.capture.sim.parts.cpu import Cpu
 from satview.capture.sim.parts.errors import Errno
 from satview.capture.sim.parts.interrupt_sources import Attachment, InterruptSource, TraceHooks
 from satview.capture.sim.parts.recorder import Recorder
 from satview.capture.sim.parts.sigevent import Sigevent
 from satview.capture.sim.parts.target import Target
-from satview.capture.sim.parts.threads import Partition, PendingCall, Process, Thread, Timer
+from satview.capture.sim.parts.threads import Cpu, Partition, PendingCall, Process, Thread, Timer
 from satview.capture.sim.parts.truth import Truth, TruthKeeper
 
 

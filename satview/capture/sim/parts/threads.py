@@ -1,4 +1,4 @@
-"""Processes, threads, channels and connections: the plain records the kernel works on."""
+"""Processes, threads, CPUs, channels and connections: the plain records the kernel works on."""
 
 from __future__ import annotations
 
@@ -349,3 +349,41 @@ class Timer:
         self.interval_ns = 0
         self.generation = 0
         self.deadline = 0  # of its next expiry, in cycles
+
+
+class Cpu:
+    """One processor.
+
+    Attributes:
+        thread: Who runs; None only inside the kernel, between a block and the next switch.
+        until: When its thread's user code ends; None = never (idle).
+        token: Outdates continue events of earlier spans of user code.
+        handoff: Thread to switch to without a detour over the ready queue.
+        claimed: Priority promised to a thread that was sent here; -1 = none.
+        expected: How many threads that became ready here count on its next switch; it takes one of them.
+    """
+
+    __slots__ = (
+        "claimed",
+        "expected",
+        "handoff",
+        "idle",
+        "index",
+        "ipi_pending",
+        "is_yielding",
+        "thread",
+        "token",
+        "until",
+    )
+
+    def __init__(self, index: int) -> None:
+        self.index = index
+        self.thread: Thread | None = None
+        self.idle: Thread | None = None
+        self.token = 0
+        self.until: int | None = None
+        self.handoff: Thread | None = None
+        self.is_yielding = False
+        self.claimed = -1
+        self.expected = 0
+        self.ipi_pending = False

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, fields
 from typing import Any
 
-from satview.capture.sim.parts.cpu import Cpu
-from satview.capture.sim.parts.threads import Thread
+from satview.capture.sim.parts.threads import Cpu, Thread
 
 ThreadId = tuple[int, int]  # pid, tid
 
