@@ -314,10 +314,7 @@ def nested(
 
 
 def calls_of(
-    entry: NDArray[np.uint32],
-    thread: NDArray[np.unsignedinteger],
-    rows: NDArray[np.uint32],
-    own: NDArray[np.int64],
+    entry: NDArray[np.uint32], thread: NDArray[np.unsignedinteger], rows: NDArray[np.uint32], own: NDArray[np.int64]
 ) -> NDArray[np.uint32]:
     """Return the entry of the kernel call that each thread is in when it leaves the CPU, uint32 (k,).
 

@@ -310,11 +310,7 @@ class TextRows:
     def head(self, source: Source) -> Iterator[str]:
         """Yield banner, header and titles."""
         yield from head_lines(
-            source.header,
-            source.system,
-            source.byte_order,
-            is_vendor=self.style.is_vendor,
-            is_verbose=self.is_verbose,
+            source.header, source.system, source.byte_order, is_vendor=self.style.is_vendor, is_verbose=self.is_verbose
         )
 
     def form(self, spec: EventSpec, count: int, variant: int) -> Form | None:

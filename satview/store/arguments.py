@@ -770,11 +770,7 @@ def _grouped(kind: NDArray[np.intp], kinds: int) -> tuple[NDArray[np.intp], NDAr
 
 
 def _texts(
-    block: _Block,
-    positions: Positions,
-    count: int,
-    word: int,
-    texts_of: Callable[[NDArray[np.uint8]], list[Text]],
+    block: _Block, positions: Positions, count: int, word: int, texts_of: Callable[[NDArray[np.uint8]], list[Text]]
 ) -> tuple[NDArray[np.uint32], list[Text]]:
     """Return the texts of events of one layout: which, uint32 (n,), and the texts, nearly all of them different.
 

@@ -214,12 +214,9 @@ def _call(
 
 
 ALL_EVENTS = 0xFFFFFFFF
-_PLAIN = {
-    "CONTROL": WireClass.CONTROL,
-    "SYSTEM": WireClass.SYSTEM,
-    "USER": WireClass.USER,
-    "COMM": WireClass.COMM,
-} | {plain.name: WireClass(plain.internal) for plain in plain_classes()}
+_PLAIN = {"CONTROL": WireClass.CONTROL, "SYSTEM": WireClass.SYSTEM, "USER": WireClass.USER, "COMM": WireClass.COMM} | {
+    plain.name: WireClass(plain.internal) for plain in plain_classes()
+}
 _KERNEL = {
     "KERCALL": (0, wire.KER_EXIT_OFFSET),
     "KERCALLENTER": (0,),

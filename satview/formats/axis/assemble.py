@@ -79,12 +79,7 @@ def _run_slices(axis: FileAxis, slices: list[_Slices]) -> _Slices:
     return rows, ends
 
 
-JOINERS: Final[dict[str, Joiner]] = {
-    **LINKS,
-    "losses": _losses,
-    "doubts": _doubts,
-    "timeline.run_slices": _run_slices,
-}
+JOINERS: Final[dict[str, Joiner]] = {**LINKS, "losses": _losses, "doubts": _doubts, "timeline.run_slices": _run_slices}
 """By name of what a trace keeps (`Trace.cached`), as `FileAxis.joiners` takes them."""
 
 

@@ -38,13 +38,7 @@ def _member(part: PayloadPart, end: str) -> construct.Construct:
 def _sigevent(end: str) -> construct.Struct:
     """Return the event structure of 6.x (section 8.6)."""
     word, half = getattr(construct, f"Int32u{end}"), getattr(construct, f"Int16s{end}")
-    return construct.Struct(
-        "notify" / word,
-        "number" / word,
-        "value" / word,
-        "code" / half,
-        "priority" / half,
-    )
+    return construct.Struct("notify" / word, "number" / word, "value" / word, "code" / half, "priority" / half)
 
 
 def struct_of(layout: Layout, byte_order: str) -> construct.Struct:

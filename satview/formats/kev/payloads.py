@@ -150,12 +150,7 @@ class SlotPayloads:
     """
 
     def __init__(
-        self,
-        slots: SlotSource,
-        events: EventTable,
-        fragments: Fragments,
-        byte_order: str,
-        catalogue: Catalogue,
+        self, slots: SlotSource, events: EventTable, fragments: Fragments, byte_order: str, catalogue: Catalogue
     ) -> None:
         self._slots = slots
         self._is_tolerant = False

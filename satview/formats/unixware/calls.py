@@ -234,11 +234,7 @@ def effects(
     created = np.flatnonzero((calls.code == record_code("thr_create", 2)) & (a1 == 0))
     suspended = np.flatnonzero((calls.code == record_code("thr_suspend", 2)) & (a1 == 0) & (calls.partner != NOBODY))
     continued = np.flatnonzero((calls.code == record_code("thr_continue")) & (a2 == 0))
-    parts = (
-        (created, a2[created]),
-        (suspended, a1[_seconds(calls, suspended)]),
-        (continued, a1[continued]),
-    )
+    parts = ((created, a2[created]), (suspended, a1[_seconds(calls, suspended)]), (continued, a1[continued]))
     for rows, targets in parts:
         for row, tid in zip(rows.tolist(), targets.tolist(), strict=True):
             own = int(calls.thread[row])

@@ -276,14 +276,7 @@ class ClockRebuilder:
         self._ignore(chunk.time_rows[chunk.time_values < 0], chunk)
         references = np.array(self.references, np.int64)
         self.last, log = loading.clock(
-            chunk.stamps,
-            chunk.cpus,
-            chunk.time_rows,
-            chunk.time_values,
-            chunk.same_as_next,
-            references,
-            self.last,
-            out,
+            chunk.stamps, chunk.cpus, chunk.time_rows, chunk.time_values, chunk.same_as_next, references, self.last, out
         )
         self.references = references.tolist()
         if len(log):
