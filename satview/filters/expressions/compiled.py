@@ -461,7 +461,7 @@ class _Compiler:
         try:
             cycles = parse_moment(node.moment.text, self.trace.time_axis)
         except UsageError as error:
-            raise ExpressionError(str(error), node.moment.start, node.moment.end) from None
+            raise ExpressionError.of(node.moment, str(error)) from None
         return self.rows_by(node.sign, self.row_from(cycles), self.row_from(cycles + 1))
 
     def time_range(self, sign: str, value_ns: int) -> Condition:

@@ -316,17 +316,14 @@ class Expression:
         pairs: dict[tuple[object, object], nodes.Latency] = {}
         for node in nodes.latencies_in(parsed):
             if not is_trigger:
-                raise ExpressionError(
+                raise ExpressionError.of(
+                    node,
                     "a latency is kept by a recorder, for WHEN ... THEN; in a view, duration and length are lengths",
-                    node.start,
-                    node.end,
                 )
             pairs.setdefault((node.first.value, node.last.value), node)
         if len(pairs) > 1:
             second = [*pairs.values()][1]
-            raise ExpressionError(
-                "a WHEN rule compares the latency of one pair; write a second rule", second.start, second.end
-            )
+            raise ExpressionError.of(second, "a WHEN rule compares the latency of one pair; write a second rule")
 
     def __repr__(self) -> str:
         return f"Expression({self.text!r})"
@@ -394,7 +391,7 @@ def possible(expression: Expression) -> Expression:
     part = never_true(expression.tree, expression.release)
     if part is not None:
         text = expression.text[part.start : part.end]
-        raise ExpressionError(f"no event can ever fit {text[:80]!r}", part.start, part.end)
+        raise ExpressionError.of(part, f"no event can ever fit {text[:80]!r}")
     return expression
 
 

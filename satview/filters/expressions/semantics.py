@@ -216,7 +216,7 @@ class _Checker:
     @staticmethod
     def require(node: nodes.Node, kind: Type, requested: Type, message: str) -> None:
         if kind is not requested:
-            raise ExpressionError(f"this is {kind.value}; {message}", node.start, node.end)
+            raise ExpressionError.of(node, f"this is {kind.value}; {message}")
 
     def visit(self, node: nodes.Node) -> tuple[nodes.Node, Type]:
         if isinstance(node, nodes.Number | nodes.Word):
@@ -232,10 +232,8 @@ class _Checker:
         if isinstance(node, nodes.BareWord):
             raise self.unknown_field(node)
         if isinstance(node, nodes.Moment):
-            raise ExpressionError(
-                f"{node.text[:40]} is a moment of the trace; compare time with it, as in time >= {node.text[:40]}",
-                node.start,
-                node.end,
+            raise ExpressionError.of(
+                node, f"{node.text[:40]} is a moment of the trace; compare time with it, as in time >= {node.text[:40]}"
             )
         if isinstance(node, nodes.And | nodes.Or | nodes.Not):
             return self.joined(node), Type.BOOL
@@ -322,10 +320,8 @@ class _Checker:
         else:
             result, kind = self.visit(value)
             if kind is Type.BOOL and not isinstance(result, nodes.EventField):
-                raise ExpressionError(
-                    f"this is a condition; is {node.word} asks about a value, is true about a condition",
-                    value.start,
-                    value.end,
+                raise ExpressionError.of(
+                    value, f"this is a condition; is {node.word} asks about a value, is true about a condition"
                 )
             if kind is Type.TEXT:
                 self.text_source(result)
@@ -337,10 +333,9 @@ class _Checker:
         codes = self.codes_of(node)
         if not codes:
             hints = nearest(node.name, argument_names(self.release, self.taught))
-            raise ExpressionError(
+            raise ExpressionError.of(
+                node,
                 f"no event has an argument {node.name[:40]!r}{did_you_mean(hints)}",
-                node.start,
-                node.end,
                 [f"arg.{hint}" for hint in hints],
             )
         return {part.show for code in codes for part in self.parts_of(node, code)}
@@ -405,10 +400,9 @@ class _Checker:
         if test is None:
             names = dict.fromkeys(value_text.text for texts in self.value_texts(argument) for value_text in texts)
             hints = nearest(text.value, names)
-            raise ExpressionError(
+            raise ExpressionError.of(
+                text,
                 f"no value of the argument {argument.name!r} is called {text.value[:40]!r}{did_you_mean(hints)}",
-                text.start,
-                text.end,
                 [f'"{hint}"' for hint in hints],
             )
         return test
@@ -416,18 +410,14 @@ class _Checker:
     def argument(self, node: nodes.NamedArgument, is_text: bool = False) -> nodes.NamedArgument:
         shows = self.shows_of(node)
         if is_text and Show.STRING not in shows:
-            raise ExpressionError(f"the argument {node.name!r} is a number", node.start, node.end)
+            raise ExpressionError.of(node, f"the argument {node.name!r} is a number")
         if not is_text and shows == {Show.STRING}:
-            raise ExpressionError(
-                f"the argument {node.name!r} is a text; compare it with one in quotes", node.start, node.end
-            )
+            raise ExpressionError.of(node, f"the argument {node.name!r} is a text; compare it with one in quotes")
         return node
 
     def unknown_field(self, node: nodes.BareWord) -> ExpressionError:
         hints = nearest(node.value, FIELDS)
-        return ExpressionError(
-            f"there is no field {node.value[:40]!r}{did_you_mean(hints)}", node.start, node.end, hints
-        )
+        return ExpressionError.of(node, f"there is no field {node.value[:40]!r}{did_you_mean(hints)}", hints)
 
     def compare(self, node: nodes.Compare) -> nodes.Node:
         left, right, sign = node.left, node.right, node.sign
@@ -440,7 +430,7 @@ class _Checker:
             return nodes.TimeTest(node.start, node.end, sign, right)
         if isinstance(left, nodes.EventField) and FIELDS[left.name].kind in NAMED:
             if sign not in ("==", "!="):
-                raise ExpressionError(f"{left.name} is a name: it is equal to another or not", node.start, node.end)
+                raise ExpressionError.of(node, f"{left.name} is a name: it is equal to another or not")
             test = self.named(node, left, (right,))
             return nodes.Not(node.start, node.end, test) if sign == "!=" else test
         if self.is_text(left) or isinstance(right, nodes.Text):
@@ -454,7 +444,7 @@ class _Checker:
 
     def compare_texts(self, node: nodes.Compare) -> nodes.Node:
         if node.sign not in ("==", "!="):
-            raise ExpressionError("texts are equal or not; they have no order here", node.start, node.end)
+            raise ExpressionError.of(node, "texts are equal or not; they have no order here")
         if (
             isinstance(node.left, nodes.NamedArgument)
             and isinstance(node.right, nodes.Text)
@@ -464,7 +454,7 @@ class _Checker:
         else:
             self.text_source(node.left)
             if not isinstance(node.right, nodes.Text):
-                raise ExpressionError("a text in quotes is needed here", node.right.start, node.right.end)
+                raise ExpressionError.of(node.right, "a text in quotes is needed here")
             equal = _with_label(replace(node, sign="=="))
         return nodes.Not(node.start, node.end, equal) if node.sign == "!=" else equal
 
@@ -472,9 +462,7 @@ class _Checker:
         if isinstance(node, nodes.NamedArgument):
             self.argument(node, is_text=True)
         elif not (isinstance(node, nodes.EventField) and FIELDS[node.name].kind is FieldKind.TEXT):
-            raise ExpressionError(
-                "a text is compared with name, thread_name, text or a text argument", node.start, node.end
-            )
+            raise ExpressionError.of(node, "a text is compared with name, thread_name, text or a text argument")
 
     def other(self, left: nodes.Node, right: nodes.Node) -> nodes.Node:
         """The other side of a number: an error's name may represent its number."""
@@ -482,10 +470,9 @@ class _Checker:
             if FIELDS[left.name].kind is FieldKind.ERROR:
                 return self.error(right)
             if left.name == "pid":
-                raise ExpressionError(
+                raise ExpressionError.of(
+                    right,
                     f'pid is a number; for a process by name write name == "{right.value[:40]}"',
-                    right.start,
-                    right.end,
                     (f'"{right.value[:40]}"',),
                 )
         return self.operand(right)
@@ -494,9 +481,7 @@ class _Checker:
         number = error_number(node.value, self.release)
         if number is None:
             hints = nearest(node.value, error_names(self.release))
-            raise ExpressionError(
-                f"there is no error {node.value[:40]!r}{did_you_mean(hints)}", node.start, node.end, hints
-            )
+            raise ExpressionError.of(node, f"there is no error {node.value[:40]!r}{did_you_mean(hints)}", hints)
         return nodes.Number(node.start, node.end, number)
 
     def membership(self, node: nodes.In) -> nodes.Node:
@@ -514,7 +499,7 @@ class _Checker:
             self.text_source(value)
             for item in node.items:
                 if not isinstance(item, nodes.Text):
-                    raise ExpressionError("a text in quotes is needed here", item.start, item.end)
+                    raise ExpressionError.of(item, "a text in quotes is needed here")
             equal = [nodes.Compare(node.start, node.end, "==", value, item) for item in node.items]
             labels = [test for one in equal if (test := _with_label(one)) is not one]
             return nodes.Or(node.start, node.end, (node, *labels)) if labels else node
@@ -543,7 +528,7 @@ class _Checker:
         for item in items:
             if not isinstance(item, nodes.BareWord | nodes.Text):
                 hint = "; number compares event numbers" if kind is FieldKind.EVENT else ""
-                raise ExpressionError(f"the name of {_an(kind)} is needed here{hint}", item.start, item.end)
+                raise ExpressionError.of(item, f"the name of {_an(kind)} is needed here{hint}")
             table |= self.lookup(kind, item)
             names.append(item.value)
         return CodeTest(node.start, node.end, kind, tuple(names), None, table)
@@ -557,11 +542,8 @@ class _Checker:
                 FieldKind.STATE: lambda: tuple(states.STATE_BY_NAME),
             }[kind]()
             hints = nearest(node.value, known)
-            raise ExpressionError(
-                f"there is no {kind.value} {node.value[:40]!r} in {self.release}{did_you_mean(hints)}",
-                node.start,
-                node.end,
-                hints,
+            raise ExpressionError.of(
+                node, f"there is no {kind.value} {node.value[:40]!r} in {self.release}{did_you_mean(hints)}", hints
             )
         return table
 

@@ -273,11 +273,9 @@ class _ExpressionParser:
     def unexpected(self, message: str, words: tuple[str, ...] = _RESERVED) -> ExpressionError:
         token = self.token
         if token.kind is TokenKind.END:
-            return ExpressionError(f"the expression ends too early; {message}", token.start, token.end)
+            return ExpressionError.of(token, f"the expression ends too early; {message}")
         hints = nearest(token.text, words) if token.kind is TokenKind.NAME else ()
-        return ExpressionError(
-            f"{token.text[:40]!r} does not fit; {message}{did_you_mean(hints)}", token.start, token.end, hints
-        )
+        return ExpressionError.of(token, f"{token.text[:40]!r} does not fit; {message}{did_you_mean(hints)}", hints)
 
     def any_of(self) -> nodes.Node:
         parts = [self.all_of()]
@@ -359,10 +357,8 @@ class _ExpressionParser:
         self.take()
         self.pattern_count += 1
         if self.pattern_count > PATTERN_COUNT_LIMIT:
-            raise ExpressionError(
-                f"an expression may have {PATTERN_COUNT_LIMIT} patterns; one like /a|b|c/ represents several",
-                token.start,
-                token.end,
+            raise ExpressionError.of(
+                token, f"an expression may have {PATTERN_COUNT_LIMIT} patterns; one like /a|b|c/ represents several"
             )
         return nodes.PatternMatch(left.start, token.end, left, pattern)
 
@@ -376,7 +372,7 @@ class _ExpressionParser:
             left = nodes.Arithmetic(left.start, right.end, sign, left, right)
             count += 1
             if count > DEPTH_LIMIT:
-                raise ExpressionError(f"more than {DEPTH_LIMIT} values in one sum", left.start, left.end)
+                raise ExpressionError.of(left, f"more than {DEPTH_LIMIT} values in one sum")
         return left
 
     def unary(self) -> nodes.Node:
@@ -407,7 +403,7 @@ class _ExpressionParser:
         opener = self.take()
         self.depth += 1
         if self.depth > NESTING_LIMIT:
-            raise ExpressionError(f"brackets nested deeper than {NESTING_LIMIT}", opener.start, opener.end)
+            raise ExpressionError.of(opener, f"brackets nested deeper than {NESTING_LIMIT}")
         node = self.any_of()
         self.expect(")", opener)
         self.depth -= 1
@@ -422,9 +418,7 @@ class _ExpressionParser:
         if self.is_next("("):
             return self.call(token)
         if self.is_next("."):
-            raise ExpressionError(
-                "a field has no parts; only arg. is followed by a name", self.token.start, self.token.end
-            )
+            raise ExpressionError.of(self.token, "a field has no parts; only arg. is followed by a name")
         if token.text in FIELDS:
             return nodes.EventField(token.start, token.end, token.text)
         return nodes.BareWord(token.start, token.end, token.text)
@@ -432,13 +426,11 @@ class _ExpressionParser:
     def word(self, token: Token) -> nodes.Node:
         opener = self.token
         if not self.is_next("["):
-            raise ExpressionError("write word[0], word[1], ...", token.start, token.end)
+            raise ExpressionError.of(token, "write word[0], word[1], ...")
         self.take()
         index = self.token
         if index.kind is not TokenKind.NUMBER or index.has_unit or index.value >= WORD_LIMIT:
-            raise ExpressionError(
-                f"the number of a payload word, 0 to {WORD_LIMIT - 1}, is expected here", index.start, index.end
-            )
+            raise ExpressionError.of(index, f"the number of a payload word, 0 to {WORD_LIMIT - 1}, is expected here")
         self.take()
         return nodes.Word(token.start, self.expect("]", opener).end, index.value)
 
@@ -466,13 +458,11 @@ class _ExpressionParser:
             return self.latency(token)
         if token.text not in FUNCTIONS:
             hints = nearest(token.text, (*FUNCTIONS, LATENCY))
-            raise ExpressionError(
-                f"there is no function {token.text[:40]!r}{did_you_mean(hints)}", token.start, token.end, hints
-            )
+            raise ExpressionError.of(token, f"there is no function {token.text[:40]!r}{did_you_mean(hints)}", hints)
         opener = self.take()
         self.depth += 1
         if self.depth > NESTING_LIMIT:
-            raise ExpressionError(f"brackets nested deeper than {NESTING_LIMIT}", opener.start, opener.end)
+            raise ExpressionError.of(opener, f"brackets nested deeper than {NESTING_LIMIT}")
         arguments = [] if self.is_next(")") else [self.value(0)]
         while self.is_next(","):
             self.take()

@@ -115,7 +115,7 @@ class _Parser:
         return self.tokens[self.position]
 
     def fault(self, message: str) -> ExpressionError:
-        return ExpressionError(message, self.token.start, self.token.end)
+        return ExpressionError.of(self.token, message)
 
     def takes(self, word: str) -> bool:
         is_it = self.token.kind is not TokenKind.TEXT and self.token.text == word
@@ -154,9 +154,7 @@ class _Parser:
             raise self.fault("the name of a filter is expected here")
         if token.text not in self.names:
             hints = nearest(token.text, self.names)
-            raise ExpressionError(
-                f"there is no filter {token.text[:40]!r}{did_you_mean(hints)}", token.start, token.end, hints
-            )
+            raise ExpressionError.of(token, f"there is no filter {token.text[:40]!r}{did_you_mean(hints)}", hints)
         self.position += 1
         return FilterCombination("", (), token.text)
 
