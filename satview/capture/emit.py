@@ -223,14 +223,9 @@ class SystemEvents(Gate):
     def mapped(self, cpu: int, time: int, process: Process, address: int, call: Mapping) -> None:
         """Emit that memory has been mapped; a mapping without a file has no name."""
         values: dict[str, int | bytes] = {
-            "pid": process.pid,
-            "vaddr": address,
-            "addr": address,
-            "len": call.length,
-            "flags": call.flags,
-            "prot": call.prot,
-            "fd": 3 if call.file else WORD_MASK,
-        }
+            "pid": process.pid, "vaddr": address, "addr": address, "len": call.length, "flags": call.flags,
+            "prot": call.prot, "fd": 3 if call.file else WORD_MASK,
+        }  # fmt: skip
         if call.file:
             values["path"] = values["name"] = name_bytes(call.file)
         self._memory(cpu, time, "MMAP", values)

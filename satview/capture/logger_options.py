@@ -24,14 +24,9 @@ MOST_BUFFERS: Final = 4096
 Buffers = Annotated[int, msgspec.Meta(ge=1, le=MOST_BUFFERS)]
 Seconds = Annotated[float, msgspec.Meta(ge=0, le=DAY_S)]
 _CLASSES_OF_F = {
-    1: ExternalClass.KERCALL,
-    2: ExternalClass.INT,
-    3: ExternalClass.PROCESS,
-    4: ExternalClass.THREAD,
-    5: ExternalClass.VTHREAD,
-    6: ExternalClass.COMM,
-    7: ExternalClass.SYSTEM,
-}
+    1: ExternalClass.KERCALL, 2: ExternalClass.INT, 3: ExternalClass.PROCESS, 4: ExternalClass.THREAD,
+    5: ExternalClass.VTHREAD, 6: ExternalClass.COMM, 7: ExternalClass.SYSTEM,
+}  # fmt: skip
 _CLEARED = (ExternalClass.KERCALL, ExternalClass.THREAD, ExternalClass.VTHREAD, ExternalClass.COMM)
 _RING0 = 2  # kernel call
 

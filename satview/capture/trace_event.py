@@ -90,17 +90,10 @@ def _dump_service_threads(machine: Machine, emitter: Emitter, cpu: int) -> None:
 MAX_BUFFERS = 4096
 _LOW = 0xFFFFFFFF
 _BUFFER_ADDRESS = 0x1F000000
-_FROM_HANDLERS = frozenset(
-    (
-        Mode.INSERTSUSEREVENT,
-        Mode.INSERTCUSEREVENT,
-        Mode.INSERTUSRSTREVENT,
-        Mode.INSERTEVENT,
-        Mode.START,
-        Mode.STARTNOSTATE,
-        Mode.STOP,
-    )
-)
+_FROM_HANDLERS = frozenset((
+    Mode.INSERTSUSEREVENT, Mode.INSERTCUSEREVENT, Mode.INSERTUSRSTREVENT, Mode.INSERTEVENT, Mode.START,
+    Mode.STARTNOSTATE, Mode.STOP,
+))  # fmt: skip
 _WAIT_DONE = 1  # what WAITBUFFER answers
 
 

@@ -15,14 +15,9 @@ from satview.events.wire import WireClass
 
 KER_CLASSES = (("KER_CALL", 0), ("KER_EXIT", wire.KER_EXIT_OFFSET), ("INT_CALL", wire.KER_INT_OFFSET))
 INT_CLASSES = {
-    1: "INT_ENTR",
-    2: "INT_EXIT",
-    3: "INT_HANDLER_ENTR",
-    4: "INT_HANDLER_EXIT",
-    5: "INT_ENTR",
-    6: "INT_HANDLER_ENTR",
+    1: "INT_ENTR", 2: "INT_EXIT", 3: "INT_HANDLER_ENTR", 4: "INT_HANDLER_EXIT", 5: "INT_ENTR", 6: "INT_HANDLER_ENTR",
     7: "INTERRUPT",
-}
+}  # fmt: skip
 _TABLES = (  # file, wire class, printed class; empty = by event number
     ("control", WireClass.CONTROL, "CONTROL"),
     ("interrupt", WireClass.INT, ""),

@@ -42,15 +42,10 @@ class ExternalClass(IntEnum):
 
 
 KER_CLASSES: Final = frozenset({ExternalClass.KERCALL, ExternalClass.KERCALLENTER, ExternalClass.KERCALLEXIT})
-INT_CLASSES: Final = frozenset(
-    {
-        ExternalClass.INT,
-        ExternalClass.INTENTER,
-        ExternalClass.INTEXIT,
-        ExternalClass.INT_HANDLER_ENTER,
-        ExternalClass.INT_HANDLER_EXIT,
-    }
-)
+INT_CLASSES: Final = frozenset({
+    ExternalClass.INT, ExternalClass.INTENTER, ExternalClass.INTEXIT, ExternalClass.INT_HANDLER_ENTER,
+    ExternalClass.INT_HANDLER_EXIT,
+})  # fmt: skip
 MASK_CLASSES: Final = frozenset(
     {ExternalClass.CONTROL, ExternalClass.PROCESS, ExternalClass.THREAD, ExternalClass.VTHREAD}
 )
@@ -63,19 +58,9 @@ STATE_COUNT: Final = 64  # upper limit of thread state numbers, 8.0
 OTHER_VECTOR: Final = VECTOR_COUNT  # index of "all vectors above the switchable ones"
 
 COMM_NAMES: Final = (
-    "SMSG",
-    "SPULSE",
-    "RMSG",
-    "RPULSE",
-    "SPULSE_EXE",
-    "SPULSE_DIS",
-    "SPULSE_DEA",
-    "SPULSE_UN",
-    "SPULSE_QUN",
-    "SIGNAL",
-    "REPLY",
-    "ERROR",
-)
+    "SMSG", "SPULSE", "RMSG", "RPULSE", "SPULSE_EXE", "SPULSE_DIS", "SPULSE_DEA", "SPULSE_UN", "SPULSE_QUN", "SIGNAL",
+    "REPLY", "ERROR",
+)  # fmt: skip
 SYSTEM_COUNT: Final = {
     Release.QNX_6: 14,
     Release.QNX_6_6: 20,

@@ -114,22 +114,9 @@ class Log:
     """
 
     __slots__ = (
-        "_cpu_clock",
-        "_direct",
-        "_guard",
-        "_offset_ns",
-        "_pid",
-        "_sampled_ns",
-        "_takes_times",
-        "_times",
-        "_times_output",
-        "busy",
-        "lwp",
-        "output",
-        "put",
-        "records",
-        "tid",
-    )
+        "_cpu_clock", "_direct", "_guard", "_offset_ns", "_pid", "_sampled_ns", "_takes_times", "_times",
+        "_times_output", "busy", "lwp", "output", "put", "records", "tid",
+    )  # fmt: skip
 
     def __init__(
         self,

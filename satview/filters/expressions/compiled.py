@@ -471,13 +471,9 @@ class _Compiler:
         """Return the events that compare so with those from `start` up to `stop`, all events of one time."""
         n = len(self.trace.events)
         bounds = {
-            "==": (start, stop),
-            "!=": (start, stop),
-            "<": (0, start),
-            "<=": (0, stop),
-            ">": (stop, n),
+            "==": (start, stop), "!=": (start, stop), "<": (0, start), "<=": (0, stop), ">": (stop, n),
             ">=": (start, n),
-        }
+        }  # fmt: skip
         return TimeRange(*bounds[sign], is_inside=sign != "!=")
 
     def row_at(self, time_ns: int) -> int:

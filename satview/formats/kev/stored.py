@@ -28,13 +28,9 @@ from satview.store.trace import Trace
 
 Arrays = Mapping[str, NDArray[Any]]
 _TABLES: Final = {
-    "events": EventTable,
-    "threads": ThreadTable,
-    "processes": ProcessTable,
-    "states": StateIndex,
-    "buffers": BufferTable,
-    "fragments": Fragments,
-}
+    "events": EventTable, "threads": ThreadTable, "processes": ProcessTable, "states": StateIndex,
+    "buffers": BufferTable, "fragments": Fragments,
+}  # fmt: skip
 _DTYPES: Final = {
     "events.time_cycles": "i8", "events.code": "u2", "events.cpu": "u1", "events.thread": "u2 u4",
     "events.slot": "u4 u8", "events.slot_count": "u2 u4", "threads.pid": "i4", "threads.tid": "i4",

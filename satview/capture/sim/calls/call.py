@@ -11,19 +11,9 @@ from satview.capture.sim.parts.target import Target
 from satview.capture.sim.parts.threads import Cpu, Thread
 
 __all__ = [
-    "CLOCK_MONOTONIC",
-    "SIDE_CHANNEL",
-    "SIGALRM",
-    "SIGCHLD",
-    "SIGCONT",
-    "SIGSEGV",
-    "SIGSTOP",
-    "SIGTERM",
-    "SIGUSR1",
-    "Call",
-    "Compute",
-    "code_address",
-]
+    "CLOCK_MONOTONIC", "SIDE_CHANNEL", "SIGALRM", "SIGCHLD", "SIGCONT", "SIGSEGV", "SIGSTOP", "SIGTERM", "SIGUSR1",
+    "Call", "Compute", "code_address",
+]  # fmt: skip
 
 
 # Priority inheritance: the priority that a thread is due because of those it keeps waiting.
@@ -79,20 +69,10 @@ SIDE_CHANNEL = 0x40000000  # connection number of the process manager, and flag 
 CLOCK_MONOTONIC = 2
 SIGSEGV, SIGALRM, SIGTERM, SIGUSR1, SIGCHLD, SIGSTOP, SIGCONT = 11, 14, 15, 16, 18, 23, 25
 SECOND_NS = 1_000_000_000
-_CANCELLATION_POINTS = frozenset(
-    (
-        "MSG_SENDV",
-        "MSG_RECEIVEV",
-        "MSG_RECEIVEPULSEV",
-        "SYNC_CONDVAR_WAIT",
-        "SYNC_SEM_WAIT",
-        "TIMER_TIMEOUT",
-        "THREAD_JOIN",
-        "SIGNAL_WAITINFO",
-        "SIGNAL_SUSPEND",
-        "INTERRUPT_WAIT",
-    )
-)
+_CANCELLATION_POINTS = frozenset((
+    "MSG_SENDV", "MSG_RECEIVEV", "MSG_RECEIVEPULSEV", "SYNC_CONDVAR_WAIT", "SYNC_SEM_WAIT", "TIMER_TIMEOUT",
+    "THREAD_JOIN", "SIGNAL_WAITINFO", "SIGNAL_SUSPEND", "INTERRUPT_WAIT",
+))  # fmt: skip
 
 
 @dataclass(slots=True)

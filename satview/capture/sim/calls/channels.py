@@ -22,17 +22,9 @@ from satview.capture.sim.parts.threads import (
 )
 
 __all__ = [
-    "CHF_COID_DISCONNECT",
-    "CHF_DISCONNECT",
-    "CHF_UNBLOCK",
-    "ChannelCreate",
-    "ChannelDestroy",
-    "ConnectAttach",
-    "ConnectClientInfo",
-    "ConnectDetach",
-    "ConnectFlags",
-    "ConnectServerInfo",
-]
+    "CHF_COID_DISCONNECT", "CHF_DISCONNECT", "CHF_UNBLOCK", "ChannelCreate", "ChannelDestroy", "ConnectAttach",
+    "ConnectClientInfo", "ConnectDetach", "ConnectFlags", "ConnectServerInfo",
+]  # fmt: skip
 
 
 def close_channel(kernel: KernelServices, cpu: Cpu, channel: Channel) -> None:

@@ -13,14 +13,9 @@ from satview.capture.sim.parts.sigevent import Sigevent
 from satview.capture.sim.parts.threads import Cpu, Thread
 
 __all__ = [
-    "InterruptAttach",
-    "InterruptAttachEvent",
-    "InterruptDetach",
-    "InterruptDetachFunc",
-    "InterruptMask",
-    "InterruptUnmask",
-    "InterruptWait",
-]
+    "InterruptAttach", "InterruptAttachEvent", "InterruptDetach", "InterruptDetachFunc", "InterruptMask",
+    "InterruptUnmask", "InterruptWait",
+]  # fmt: skip
 
 Handler = Callable[[], Sigevent | None]
 

@@ -13,20 +13,9 @@ from satview.capture.sim.parts.threads import Channel, Connection, Cpu, Thread
 from satview.capture.sim.parts.truth import Pulse, TrueMessage
 
 __all__ = [
-    "MsgCurrent",
-    "MsgError",
-    "MsgInfo",
-    "MsgKeyData",
-    "MsgRead",
-    "MsgReadIov",
-    "MsgReadWrite",
-    "MsgReceive",
-    "MsgReceivePulse",
-    "MsgReply",
-    "MsgSend",
-    "MsgSendnc",
-    "MsgWrite",
-]
+    "MsgCurrent", "MsgError", "MsgInfo", "MsgKeyData", "MsgRead", "MsgReadIov", "MsgReadWrite", "MsgReceive",
+    "MsgReceivePulse", "MsgReply", "MsgSend", "MsgSendnc", "MsgWrite",
+]  # fmt: skip
 
 
 # How messages and pulses reach a server, and the priority and partition that travel with them.

@@ -12,20 +12,9 @@ from satview.capture.sim.parts.services import KernelServices
 from satview.capture.sim.parts.threads import Cpu, Thread
 
 __all__ = [
-    "BarrierWait",
-    "CondSignal",
-    "CondWait",
-    "MutexLock",
-    "MutexUnlock",
-    "RwLockAcquire",
-    "RwLockRelease",
-    "SemPost",
-    "SemWait",
-    "SyncCreate",
-    "SyncDestroy",
-    "SyncMutexRevive",
-    "SyncTypeDestroy",
-]
+    "BarrierWait", "CondSignal", "CondWait", "MutexLock", "MutexUnlock", "RwLockAcquire", "RwLockRelease", "SemPost",
+    "SemWait", "SyncCreate", "SyncDestroy", "SyncMutexRevive", "SyncTypeDestroy",
+]  # fmt: skip
 
 LIBRARY_CYCLES = 40  # of user code that takes or gives an object without contention: the kernel is not entered
 

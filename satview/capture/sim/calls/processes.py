@@ -15,23 +15,9 @@ from satview.capture.sim.parts.services import KernelServices
 from satview.capture.sim.parts.threads import ANY_CPU, Body, Connection, Cpu, Policy, Process, Program, Thread
 
 __all__ = [
-    "Dlopen",
-    "Exec",
-    "Fork",
-    "Mmap",
-    "Munmap",
-    "Ring0",
-    "Spawn",
-    "ThreadCancel",
-    "ThreadCreate",
-    "ThreadCtl",
-    "ThreadCtlExt",
-    "ThreadDetach",
-    "ThreadJoin",
-    "ThreadName",
-    "ThreadRunmask",
-    "WaitPid",
-]
+    "Dlopen", "Exec", "Fork", "Mmap", "Munmap", "Ring0", "Spawn", "ThreadCancel", "ThreadCreate", "ThreadCtl",
+    "ThreadCtlExt", "ThreadDetach", "ThreadJoin", "ThreadName", "ThreadRunmask", "WaitPid",
+]  # fmt: skip
 
 
 # Calls of the process manager: library functions that are messages to it, and Ring0().

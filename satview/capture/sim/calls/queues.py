@@ -12,16 +12,9 @@ from satview.capture.sim.parts.services import KernelServices
 from satview.capture.sim.parts.threads import Cpu, Thread
 
 __all__ = [
-    "MsgQueueClose",
-    "MsgQueueCtl",
-    "MsgQueueOpen",
-    "MsgQueueReceive",
-    "MsgQueueSend",
-    "PipeClose",
-    "PipeOpen",
-    "PipeRead",
-    "PipeWrite",
-]
+    "MsgQueueClose", "MsgQueueCtl", "MsgQueueOpen", "MsgQueueReceive", "MsgQueueSend", "PipeClose", "PipeOpen",
+    "PipeRead", "PipeWrite",
+]  # fmt: skip
 
 
 def _open_queue(thread: Thread, fd: int) -> BoundedQueue:

@@ -12,16 +12,9 @@ from satview.capture.sim.parts.services import KernelServices
 from satview.capture.sim.parts.threads import Body, Cpu, Process, Thread
 
 __all__ = [
-    "SIG_BLOCK",
-    "SIG_SETMASK",
-    "SIG_UNBLOCK",
-    "SignalAction",
-    "SignalKill",
-    "SignalKillSigval",
-    "SignalProcmask",
-    "SignalSuspend",
-    "SignalWaitinfo",
-]
+    "SIG_BLOCK", "SIG_SETMASK", "SIG_UNBLOCK", "SignalAction", "SignalKill", "SignalKillSigval", "SignalProcmask",
+    "SignalSuspend", "SignalWaitinfo",
+]  # fmt: skip
 
 SIG_BLOCK, SIG_UNBLOCK, SIG_SETMASK = 0, 1, 2
 _STOP_BY_DEFAULT = frozenset({24, 26, 27})  # SIGTSTP, SIGTTIN, SIGTTOU

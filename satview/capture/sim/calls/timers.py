@@ -18,17 +18,9 @@ from satview.capture.sim.parts.sigevent import Sigevent, event_values
 from satview.capture.sim.parts.threads import CHF_UNBLOCK, Cpu, Thread, Timer
 
 __all__ = [
-    "ClockAdjust",
-    "ClockPeriod",
-    "ClockTime",
-    "Sleep",
-    "TimerAlarm",
-    "TimerCreate",
-    "TimerDestroy",
-    "TimerInfo",
-    "TimerSettime",
-    "TimerTimeout",
-]
+    "ClockAdjust", "ClockPeriod", "ClockTime", "Sleep", "TimerAlarm", "TimerCreate", "TimerDestroy", "TimerInfo",
+    "TimerSettime", "TimerTimeout",
+]  # fmt: skip
 
 
 # Kernel calls that read, set and adjust the clock.
@@ -276,16 +268,9 @@ class TimerTimeout(Call):
     def arguments(self, thread: Thread) -> dict[str, int]:
         """Return clock, states and time."""
         numbers = {
-            "SEND": 4,
-            "RECEIVE": 5,
-            "REPLY": 6,
-            "NANOSLEEP": 12,
-            "MUTEX": 13,
-            "CONDVAR": 14,
-            "JOIN": 15,
-            "INTR": 16,
+            "SEND": 4, "RECEIVE": 5, "REPLY": 6, "NANOSLEEP": 12, "MUTEX": 13, "CONDVAR": 14, "JOIN": 15, "INTR": 16,
             "SEM": 17,
-        }
+        }  # fmt: skip
         flags = sum(1 << numbers[state] for state in self.states if state in numbers)
         return {**Sleep(self.ns).arguments(thread), "timeout_flags": flags}
 
@@ -407,13 +392,9 @@ class TimerInfo(Call):
         timer = thread.process.timers[idents[0]]
         left = _left_ns(kernel, timer)
         values = {
-            "prev_id": idents[0],
-            "info->tid": timer.thread.tid,
-            "info->notify": timer.event.notify,
-            "info->clockid": CLOCK_MONOTONIC,
-            "info->itime.nsec": left,
-            "info->otime.nsec": left,
-        }
+            "prev_id": idents[0], "info->tid": timer.thread.tid, "info->notify": timer.event.notify,
+            "info->clockid": CLOCK_MONOTONIC, "info->itime.nsec": left, "info->otime.nsec": left,
+        }  # fmt: skip
         for name, ns in (
             ("itime.nsec", left),
             ("itime.interval_nsec", timer.interval_ns),

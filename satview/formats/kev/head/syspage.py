@@ -17,35 +17,15 @@ from satview.formats.kev.head.header import page_structs
 from satview.store.head import CpuInfo, SystemInfo
 
 PROCESSORS: Final = {
-    0: "X86",
-    1: "PPC",
-    2: "MIPS",
-    3: "unknown(3)",
-    4: "ARM",
-    5: "SH",
-    0x100: "X86_64",
-    0x101: "AARCH64",
-    0x1100: "X86_64",
-    0x1101: "AARCH64",
-}
+    0: "X86", 1: "PPC", 2: "MIPS", 3: "unknown(3)", 4: "ARM", 5: "SH", 0x100: "X86_64", 0x101: "AARCH64",
+    0x1100: "X86_64", 0x1101: "AARCH64",
+}  # fmt: skip
 VERSIONED: Final = 0x1000  # this bit of the type: the layout of 8.0
 STRING_TYPES: Final = {
-    1: "PATH",
-    2: "HOSTNAME",
-    3: "RELEASE",
-    4: "VERSION",
-    5: "MACHINE",
-    6: "ARCHITECTURE",
-    7: "HW_SERIAL",
-    8: "HW_PROVIDER",
-    9: "SRPC_DOMAIN",
-    11: "SYSNAME",
-    200: "LIBPATH",
-    201: "DOMAIN",
-    202: "RESOLVE",
-    203: "TIMEZONE",
+    1: "PATH", 2: "HOSTNAME", 3: "RELEASE", 4: "VERSION", 5: "MACHINE", 6: "ARCHITECTURE", 7: "HW_SERIAL",
+    8: "HW_PROVIDER", 9: "SRPC_DOMAIN", 11: "SYSNAME", 200: "LIBPATH", 201: "DOMAIN", 202: "RESOLVE", 203: "TIMEZONE",
     204: "LOCALE",
-}
+}  # fmt: skip
 STRING_SET_BIT: Final = 0x100
 _FLAGS_ALL: Final = ((31, "FPU"), (30, "MMU"))
 _FLAGS: Final = {
