@@ -27,7 +27,7 @@ from satview.export.listing_forms import Form, Style, make_form
 from satview.export.listing_lines import CoreLines, Head, Lines, Rows
 from satview.formats.kev.growth.stream import Batch
 from satview.formats.listing.head import head_lines, slot_lines, stray_line
-from satview.formats.source import Source
+from satview.formats.source import TraceSource
 
 # Which events a listing shows: by class, event, thread, CPU and time.
 
@@ -293,7 +293,7 @@ class TextRows:
         described: What a file says of events, by code: it is behind their arguments.
     """
 
-    source: Source
+    source: TraceSource
     style: Style
     time: str
     is_verbose: bool = False
@@ -307,7 +307,7 @@ class TextRows:
         """Whether every exit that begins with -1 is that of a failed call: for the vendor's printer of 6.x."""
         return self.style.is_vendor and self.style.is_old
 
-    def head(self, source: Source) -> Iterator[str]:
+    def head(self, source: TraceSource) -> Iterator[str]:
         """Yield banner, header and titles."""
         yield from head_lines(
             source.header, source.system, source.byte_order, is_vendor=self.style.is_vendor, is_verbose=self.is_verbose
@@ -362,7 +362,7 @@ class TextRows:
         return [Head(inverse.ravel(), [_date(second) for second in kinds.tolist()]), Head(rest)]
 
 
-def boot_time(source: Source) -> int:
+def boot_time(source: TraceSource) -> int:
     """Return the target's boot time, seconds since 1970: of the system page, else of TRACE_BOOT_DATE.
 
     Raises:
@@ -412,7 +412,7 @@ class Printer:
         is_ahead: Read the next events while the last ones are printed: not from a pipe, where they may take a while.
     """
 
-    source: Source
+    source: TraceSource
     rows: Rows
     selection: ListedEvents = dataclasses.field(default_factory=ListedEvents)
     is_verbose: bool = False

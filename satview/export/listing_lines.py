@@ -27,7 +27,7 @@ from satview.export.listing_columns import EventGroup, TemplateColumn
 from satview.export.listing_forms import Form
 from satview.formats.kev.growth.stream import Batch
 from satview.formats.kev.notation import plain_text
-from satview.formats.source import Source
+from satview.formats.source import TraceSource
 
 _CONVERSION: Final = re.compile(r"%(?:%|(0?)(\d*)([dxs])|.|$)", re.DOTALL)
 
@@ -67,7 +67,7 @@ class Rows(Protocol):
     def minus_one_fails(self) -> bool:
         """Whether every exit that begins with -1 is printed as that of a failed call, however long it is."""
 
-    def head(self, source: Source) -> Iterator[str]:
+    def head(self, source: TraceSource) -> Iterator[str]:
         """Yield what comes before the first event."""
 
     def form(self, spec: EventSpec, count: int, variant: int) -> Form | None:
@@ -118,7 +118,12 @@ def _counts(batch: Batch, rows: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def _variants(
-    source: Source, batch: Batch, rows: NDArray[np.int64], counts: NDArray[np.int64], *, minus_one_fails: bool = False
+    source: TraceSource,
+    batch: Batch,
+    rows: NDArray[np.int64],
+    counts: NDArray[np.int64],
+    *,
+    minus_one_fails: bool = False,
 ) -> NDArray[np.int32]:
     variant = variants(
         source.release, batch.code[rows], counts, lambda which, word: batch.words[batch.start[rows[which]] + word]
@@ -133,7 +138,7 @@ def _variants(
     return np.where(slots[position] == last, listed[position], variant)
 
 
-def _group(source: Source, batch: Batch, rows: NDArray[np.int64], count: int) -> EventGroup:
+def _group(source: TraceSource, batch: Batch, rows: NDArray[np.int64], count: int) -> EventGroup:
     return EventGroup(batch.words[batch.start[rows][:, None] + np.arange(count)], source.byte_order)
 
 
@@ -168,7 +173,7 @@ class CoreLines:
         rows: The output format.
     """
 
-    def __init__(self, source: Source, rows: Rows) -> None:
+    def __init__(self, source: TraceSource, rows: Rows) -> None:
         self._source, self._rows = source, rows
         self._forms = printing.Forms()
         self._printer = printing.LinePrinter(self._forms)
@@ -317,12 +322,12 @@ class RecordRows:
         described: What a file says of events, by code: its fields are arguments too, as text.
     """
 
-    source: Source
+    source: TraceSource
     format: str
     start_cycles: int = 0
     described: Mapping[int, UserEvent] = field(default_factory=dict)
 
-    def head(self, source: Source) -> Iterator[str]:  # noqa: ARG002  -- one signature for all outputs
+    def head(self, source: TraceSource) -> Iterator[str]:  # noqa: ARG002  -- one signature for all outputs
         """Yield the column names, or the opening bracket."""
         yield {"csv": CSV_HEAD, "json": "[\n", "jsonl": ""}[self.format]
 

@@ -41,7 +41,7 @@ _CERTAIN: Final = 100
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class TraceSource:
     """A trace being read.
 
     Attributes:
@@ -85,7 +85,7 @@ class Source:
 
 
 @contextmanager
-def opened(path: Path | str, standard_input: BinaryIO | None = None) -> Iterator[Source]:
+def opened(path: Path | str, standard_input: BinaryIO | None = None) -> Iterator[TraceSource]:
     """Open a trace for one pass; the file is closed at the end of the block.
 
     Args:
@@ -112,7 +112,7 @@ def opened(path: Path | str, standard_input: BinaryIO | None = None) -> Iterator
         yield source_of(file, path)
 
 
-def source_of(file: BinaryIO, path: Path) -> Source:
+def source_of(file: BinaryIO, path: Path) -> TraceSource:
     """Return the trace in an open stream, reported by its first bytes; compressed by gzip or zstd too.
 
     Raises:
@@ -165,7 +165,7 @@ def _read(file: BinaryIO, size: int) -> bytes:
     return data
 
 
-def _kev(file: BinaryIO, path: Path, data: bytes) -> Source:
+def _kev(file: BinaryIO, path: Path, data: bytes) -> TraceSource:
     while END not in data and len(data) < MAX_HEADER_BYTES and (more := file.read(_BLOCK)):
         data += more
     is_all = END not in data and len(data) < MAX_HEADER_BYTES
@@ -197,16 +197,16 @@ def _kev(file: BinaryIO, path: Path, data: bytes) -> Source:
     is_listed = header.get(FROM_LISTING[0]) == FROM_LISTING[1]
     events = EventStream(blocks, problems, need, release, has_whole_buffers=not is_listed)
     events.inform(clock_surroundings(header, system, release))
-    return Source(path, "kev", header, page, system, byte_order, release, rate, events, problems)
+    return TraceSource(path, "kev", header, page, system, byte_order, release, rate, events, problems)
 
 
-def _qst(path: Path) -> Source:
+def _qst(path: Path) -> TraceSource:
     slots_in_order = one_pass(path)
     start = slots_in_order.start
     release = choose_release(start.header, None, start.problems)
     rate = choose_rate(start.header, None, start.problems)
     events = EventStream(slots_in_order.blocks(), start.problems, 0, release, slots_in_order.times)
-    return Source(
+    return TraceSource(
         path, "qst", start.header, b"", None, start.contents.byte_order, release, rate, events, start.problems
     )
 
@@ -220,7 +220,7 @@ def _read_at_most(file: BinaryIO, size: int) -> bytes:
     return b"".join(parts)
 
 
-def _listing(file: BinaryIO, path: Path, first_bytes: bytes) -> Source:
+def _listing(file: BinaryIO, path: Path, first_bytes: bytes) -> TraceSource:
     problems = Problems()
     chained = io.BufferedReader(_Chained(first_bytes, file))
     listing = read_listing(chained, problems)
@@ -232,7 +232,7 @@ def _listing(file: BinaryIO, path: Path, first_bytes: bytes) -> Source:
     slots = listing.slot_array()
     events = EventStream(blocks_of_array(slots), problems, release=None, times=listing.full_times())
     rate = choose_rate(header, None, problems)
-    return Source(
+    return TraceSource(
         path,
         LISTING,
         header,

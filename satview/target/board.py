@@ -14,7 +14,7 @@ from typing import Final
 from satview.base.safe_text import visible_line
 from satview.events.catalogue import release_of
 from satview.events.spec import Release
-from satview.target.line import Line
+from satview.target.line import TargetLine
 from satview.target.profiles import Profile, TargetError
 
 # A login without a terminal often lacks the folders of system programs.
@@ -120,7 +120,7 @@ class Board:
             yield "the free room for its file"
 
 
-def ask_board(line: Line) -> Board:
+def ask_board(line: TargetLine) -> Board:
     """Return what a target says of itself.
 
     Raises:

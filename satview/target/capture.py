@@ -35,9 +35,9 @@ from satview.base.safe_text import counted, visible_line
 from satview.capture.flight_recorder import Bounds
 from satview.target.arrival import Arrival, Checksum, CutError
 from satview.target.board import PATHS, Board, ask_board, check_board
-from satview.target.line import OWN_WORDS, ClockOffset, Line, LineSession
+from satview.target.line import OWN_WORDS, ClockOffset, LineSession, TargetLine
 from satview.target.profiles import GivenUpError, Profile, TargetError
-from satview.target.request import Request, attributes, check_disk, logger_command, with_rules
+from satview.target.request import TargetRequest, attributes, check_disk, logger_command, with_rules
 from satview.target.watching import Recording
 
 _BUILD_S: Final = 120.0
@@ -94,7 +94,7 @@ def built_program(source: str, profile: Profile, say: Callable[[str], None]) -> 
         return program.read_bytes()
 
 
-def copy_program(program: bytes, file: str, line: Line) -> None:
+def copy_program(program: bytes, file: str, line: TargetLine) -> None:
     """Copy a program to the target, where only its user may run it.
 
     Raises:
@@ -181,7 +181,7 @@ class Captured:
 
 
 def capture(
-    request: Request, asks_to_stop: Callable[[], bool], tell: Callable[[str], None], say: Callable[[str], None],
+    request: TargetRequest, asks_to_stop: Callable[[], bool], tell: Callable[[str], None], say: Callable[[str], None],
     grows: Callable[[Path], None] = lambda _path: None,
 ) -> Captured:  # fmt: skip
     """Capture on a target until the time is over, somebody wants to stop, or the line breaks.
@@ -198,7 +198,7 @@ def capture(
         RuleError, UsageError: As `with_rules`.
         WriteError: The file cannot be created.
     """
-    with Line(request.profile, asks_to_stop) as line:
+    with TargetLine(request.profile, asks_to_stop) as line:
         board = ask_board(line)
         check_board(board, request.profile)
         if unknown := ", ".join(board.unknown()):
@@ -253,7 +253,7 @@ def _report(recording: Recording, captured: Captured) -> None:
         captured.faults.append(f"spans of {counted(forgotten, 'thread')} were given up, because there were too many")
 
 
-def _keep_names(line: Line, captured: Captured) -> None:
+def _keep_names(line: TargetLine, captured: Captured) -> None:
     """Keep what pidin says beside a ring, whose beginning with the names of processes may be overwritten."""
     text = ""
     with suppress(TargetError):  # the line may be gone; what it would have said is a courtesy
@@ -271,7 +271,7 @@ def _keep_names(line: Line, captured: Captured) -> None:
                           f"--pidin {path.name}")  # fmt: skip
 
 
-def _check_clock(line: Line, name: str, captured: Captured) -> None:
+def _check_clock(line: TargetLine, name: str, captured: Captured) -> None:
     """Note a clock that was set during the capture."""
     before, after = captured.offset, None
     with suppress(TargetError):  # the line may be gone; what it would have said is a courtesy
@@ -297,7 +297,13 @@ class _ScriptRun:
     """
 
     def __init__(
-        self, request: Request, line: Line, captured: Captured, arrival: Arrival, file: str, program: str = ""
+        self,
+        request: TargetRequest,
+        line: TargetLine,
+        captured: Captured,
+        arrival: Arrival,
+        file: str,
+        program: str = "",
     ) -> None:
         self._request, self._line, self._captured, self._arrival = request, line, captured, arrival
         self._name, self._file, self._program = request.profile.title, file, program
@@ -455,7 +461,7 @@ class _ScriptRun:
         look = f"{PATHS}; {files}kill -0 {pid} 2>/dev/null && echo runs; true" if pid else f"{files}true"
         deadline_s = time.monotonic() + _GONE_S
         try:
-            with Line(self._request.profile) as line:
+            with TargetLine(self._request.profile) as line:
                 while "runs" in line.ask(look):
                     loggers = (board := ask_board(line)).loggers
                     if board.processes and pid not in loggers:  # the number is another process's by now

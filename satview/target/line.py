@@ -199,7 +199,7 @@ class LineSession:
                 stream.close()
 
 
-class Line:
+class TargetLine:
     """The connection to a target, open in a `with` block.
 
     Args:

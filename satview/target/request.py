@@ -55,7 +55,7 @@ FLUSH_S: Final = 1
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class TargetRequest:
     """What is to be captured.
 
     Attributes:
@@ -97,7 +97,7 @@ class Request:
         return self.seconds > 0 and self.seconds == math.ceil(self.seconds) and not self.keeps_ring_there
 
 
-def with_rules(request: Request, board: Board) -> tuple[Request, tuple[str, ...]]:
+def with_rules(request: TargetRequest, board: Board) -> tuple[TargetRequest, tuple[str, ...]]:
     """Return a request whose rules are options of tracelogger, and what of them no option can say, a sentence each.
 
     The options leave in all that the rules let pass; if they leave in more, the file is another one, to be filtered.
@@ -136,7 +136,7 @@ def with_rules(request: Request, board: Board) -> tuple[Request, tuple[str, ...]
     return replace(request, filters=filters, path=path), reasons
 
 
-def _check_recording(request: Request, board: Board, built: BuiltRules) -> None:
+def _check_recording(request: TargetRequest, board: Board, built: BuiltRules) -> None:
     """Refuse triggers that cannot be watched from here.
 
     Raises:
@@ -153,7 +153,9 @@ def _check_recording(request: Request, board: Board, built: BuiltRules) -> None:
     (request.bounds or Bounds(request.profile.kernel_buffers)).check(built.triggers)
 
 
-def logger_command(request: Request, board: Board, file: str, say: Callable[[str], None] = lambda _: None) -> list[str]:
+def logger_command(
+    request: TargetRequest, board: Board, file: str, say: Callable[[str], None] = lambda _: None
+) -> list[str]:
     """Return the words of tracelogger on a target.
 
     Args:
@@ -205,7 +207,7 @@ def _without_missing(words: Sequence[str], board: Board, name: str, say: Callabl
             yield word
 
 
-def check_disk(request: Request) -> None:
+def check_disk(request: TargetRequest) -> None:
     """Refuse a disk here that does not even hold the buffers of the target.
 
     Raises:
@@ -217,7 +219,7 @@ def check_disk(request: Request) -> None:
                           f"{needed >> 20} MB; make room, or name a file on another disk with -o")  # fmt: skip
 
 
-def attributes(request: Request, board: Board, command: str, offset: ClockOffset | None) -> list[tuple[str, str]]:
+def attributes(request: TargetRequest, board: Board, command: str, offset: ClockOffset | None) -> list[tuple[str, str]]:
     """Return what a header gains: never a user's name, a key or another secret."""
     pairs = [
         ("CAPTURE_HOST", request.profile.host),
@@ -232,7 +234,7 @@ def attributes(request: Request, board: Board, command: str, offset: ClockOffset
 
 
 def filter_capture(
-    captured: Path, request: Request, progress: Callable[[float], None],
+    captured: Path, request: TargetRequest, progress: Callable[[float], None],
     cancelled: Callable[[], bool] = lambda: False, tell: Callable[[SubsetReport, str], None] = lambda *_: None,
 ) -> bool:  # fmt: skip
     """Write what the rules of a request let pass to its file; return whether an event did.

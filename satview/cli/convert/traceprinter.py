@@ -25,7 +25,7 @@ from satview.events.wire import SLOT_BYTES
 from satview.export.listing import TIMES, ListedEvents, PrintedFormat, Printer, TextRows, default_time, layout_of
 from satview.export.listing_forms import Style
 from satview.export.listing_lines import FORMATS, RecordRows
-from satview.formats.source import Source, opened
+from satview.formats.source import TraceSource, opened
 from satview.store.problems import Problems
 
 LAYOUTS = ("6", "6.1", "7", "8")
@@ -124,7 +124,7 @@ def run(args: argparse.Namespace) -> int:
     return BAD_USE
 
 
-def _print(source: Source, args: argparse.Namespace, selection: ListedEvents, out: TextIO) -> int:
+def _print(source: TraceSource, args: argparse.Namespace, selection: ListedEvents, out: TextIO) -> int:
     """Print the events; return how many they were."""
     layout = args.layout or layout_of(source.release)
     is_text = args.format == "text"
@@ -161,7 +161,7 @@ def _print(source: Source, args: argparse.Namespace, selection: ListedEvents, ou
     return printer.printed
 
 
-def _slots_of(source: Source) -> int:
+def _slots_of(source: TraceSource) -> int:
     """Return about how many slots a file has, to show how far it is; 0 where its size does not say."""
     return source.path.stat().st_size // SLOT_BYTES if source.format == "kev" and source.path.is_file() else 0
 
