@@ -8,7 +8,7 @@ rates they are only shifted. CPUs, threads and processes of the files get number
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -188,12 +188,9 @@ class AxisPayloads:
                     out[rows, word] = self._with_pids(part, events[rows], word, out[rows, word])
         return out
 
-    def reading_ahead(self, events: NDArray[np.uint32]) -> AbstractContextManager[None]:
-        """Prepare for many questions about the words of some events while in the context."""
-        return self._reading_ahead(events)
-
     @contextmanager
-    def _reading_ahead(self, events: NDArray[np.uint32]) -> Iterator[None]:
+    def reading_ahead(self, events: NDArray[np.uint32]) -> Iterator[None]:
+        """Prepare for many questions about the words of some events while in the context."""
         with ExitStack() as stack:
             for part, _, own in self._axis.split(events):
                 stack.enter_context(part.trace.payloads.reading_ahead(own))

@@ -211,7 +211,7 @@ def misplaced(
     """
     rows = rows[slice(*np.searchsorted(rows, (1, len(time) - 1)).tolist())]
     # In pieces that stay in the cache: where CPUs log into buffers of their own, these are all events.
-    far = [_far_rows(time, rows[start : start + _CHUNK]) for start in range(0, len(rows), _CHUNK)]
+    far = [ordering.far_rows(time, rows[start : start + _CHUNK], _NEAR_CYCLES) for start in range(0, len(rows), _CHUNK)]
     if not 0 < sum(map(len, far)) <= _MISPLACED_MAX:  # clocks that differ from CPU to CPU, or rubbish
         return rows[:0], rows[:0]
     rows = np.concatenate(far)
@@ -227,11 +227,6 @@ def misplaced(
     # Of neighbours nobody knows which is wrong.
     is_far &= ~(np.isin(previous, rows[is_far]) | np.isin(following, rows[is_far]))
     return rows[is_far], before[is_far]
-
-
-def _far_rows(time: NDArray[np.int64], rows: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return those of some rows that are far from the events before and after them, on the same side of both."""
-    return ordering.far_rows(time, rows, _NEAR_CYCLES)
 
 
 def _same_cpu(cpu: NDArray[np.uint8], rows: NDArray[np.intp], others: NDArray[np.intp]) -> NDArray[np.intp]:
