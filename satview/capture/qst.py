@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from satview.base.errors import UsageError, WriteError
 from satview.base.new_file import write_file
+from satview.base.time import NS_PER_S
 from satview.capture.buffers import Buffer, BufferRing
 from satview.capture.files import CaptureError
 from satview.capture.kernel import Kernel
@@ -31,7 +32,6 @@ from satview.events.wire import SLOT_BYTES
 from satview.formats.qst import sections
 
 _BUFFER_BYTES: Final = 16 << 10
-_NS_PER_S: Final = 1_000_000_000
 _SYSTEM: Final = {Release.QNX_7: 710, Release.QNX_8: 800}
 
 
@@ -106,7 +106,7 @@ class QstFile:
         main, pinf = _kernel_buffers(rings), _kernel_buffers(names)
         last_stamp, last = _last(main, end)
         target = self._target
-        wall_ns = [target.boot_s * _NS_PER_S + cycles * _NS_PER_S // target.cycles_per_s for cycles in (begin, last)]
+        wall_ns = [target.boot_s * NS_PER_S + cycles * NS_PER_S // target.cycles_per_s for cycles in (begin, last)]
         if self._form is QstForm.VERSION_3:
             data = _version_3(main, pinf, self._target, wall_ns[1], last_stamp)
         else:
@@ -193,7 +193,7 @@ def _version_3(
     main: Sequence[_KernelBuffer], names: Sequence[_KernelBuffer], target: Target, end_ns: int, last_stamp: int
 ) -> bytes:
     head = np.zeros(1, sections.HEAD_3)
-    head[0] = (sections.MAGIC_3, 3, target.cycles_per_s, end_ns // _NS_PER_S, end_ns % _NS_PER_S, last_stamp, b"")
+    head[0] = (sections.MAGIC_3, 3, target.cycles_per_s, end_ns // NS_PER_S, end_ns % NS_PER_S, last_stamp, b"")
     parts = [head.tobytes()]
     for magic, buffers in ((sections.NAMES, names), (sections.MAIN, main)):
         data = _slot_bytes(_filled(buffers))

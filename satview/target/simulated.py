@@ -30,13 +30,14 @@ from satview.base.errors import SatviewError, UsageError, one_line
 from satview.base.new_file import write_file
 from satview.base.process import BAD_USE
 from satview.base.safe_text import visible_line
+from satview.base.time import NS_PER_S
 from satview.capture.buffers import TraceBuffers
 from satview.capture.control import advancing
 from satview.capture.files import VERSIONS, KevFile
 from satview.capture.kernel import BOOT_SECONDS, Kernel
 from satview.capture.logger import Logger
 from satview.capture.logger_options import LoggerOptions, LoggerReport
-from satview.capture.run import NS_PER_S, PACE_S, calls_of_text, why_nothing
+from satview.capture.run import PACE_S, calls_of_text, why_nothing
 from satview.capture.sim.calls.processes import kill
 from satview.capture.sim.machine.machine import Machine
 from satview.capture.sim.parts.interrupt_sources import InterruptSource

@@ -13,9 +13,10 @@ from satview.base.errors import SatviewError, UsageError
 from satview.base.process import collected_signals
 from satview.base.safe_text import visible, visible_line
 from satview.base.targets import find_target, is_standard_output
+from satview.base.time import NS_PER_S
 from satview.capture import control, tiles
 from satview.capture.qst import QstForm
-from satview.capture.run import NS_PER_S, Capture, CaptureResult
+from satview.capture.run import Capture, CaptureResult
 from satview.capture.run import run as run_capture
 from satview.capture.workloads import registry
 from satview.cli.shared.progress import working, working_on

@@ -17,6 +17,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from satview.base.time import NS_PER_S
 from satview.events import linux
 from satview.events.states import READY
 from satview.formats.linux.schedule import CpuSwitches, Ints, Points, Schedule, Tasks, WakeUps
@@ -42,7 +43,6 @@ _WAKE: Final = re.compile(
 _BLOCK: Final = 1 << 22
 _WAKES: Final = (b"sched_waking", b"sched_wakeup", b"sched_wakeup_new")
 _DIGITS: Final = 9  # of a second in nanoseconds
-_NS_PER_S: Final = 1_000_000_000
 
 
 def looks_like(first_bytes: bytes) -> bool:
@@ -135,7 +135,7 @@ def _lines(data: NDArray[np.uint8], problems: Problems) -> _Lines:
     before_slash, behind_slash = _numbers(columns[1]), _numbers([value or b"-1" for value in columns[2]])
     has_process = behind_slash >= 0
     digits = np.array([_DIGITS - len(value) for value in columns[5]], np.int64)
-    time_ns = _numbers(columns[4]) * _NS_PER_S + _numbers(columns[5]) * 10**digits
+    time_ns = _numbers(columns[4]) * NS_PER_S + _numbers(columns[5]) * 10**digits
     process, thread = np.where(has_process, before_slash, -1), np.where(has_process, behind_slash, before_slash)
     return _Lines(time_ns, _numbers(columns[3]), process, thread, list(columns[0]), list(columns[6]), list(columns[7]))
 

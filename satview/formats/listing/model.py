@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from satview.events.spec import Release
 from satview.events.wire import CPU_SHIFT, STRUCT_SHIFT, Struct
+from satview.events.words import WORD_MASK
 from satview.formats.kev.head.header import plain_pairs
 from satview.store.head import Header
 from satview.store.problems import Problems
@@ -158,7 +159,6 @@ def _restored(digits: str, last: int) -> int:
 _BEGIN = Struct.COMBINE_BEGIN << STRUCT_SHIFT
 _CONTINUE = Struct.COMBINE_CONTINUE << STRUCT_SHIFT
 _END = Struct.COMBINE_END << STRUCT_SHIFT
-_LOW = 0xFFFFFFFF
 
 
 class SlotList:
@@ -186,8 +186,8 @@ class SlotList:
         if variant:
             self._listed_slot.append(len(self) + max(1, (len(words) + 1) // 2) - 1)
             self._listed_variant.append(variant)
-        header, stamp = code | cpu << CPU_SHIFT, time_cycles & _LOW
-        self.has_full_times |= time_cycles > _LOW
+        header, stamp = code | cpu << CPU_SHIFT, time_cycles & WORD_MASK
+        self.has_full_times |= time_cycles > WORD_MASK
         if len(words) <= 2:
             self._words.extend((header, stamp, words[0], words[1] if len(words) > 1 else 0))
             self._times.append(time_cycles)

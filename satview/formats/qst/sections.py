@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.base.errors import TraceFormatError
+from satview.base.time import NS_PER_S
 from satview.events.wire import SLOT_BYTES
 from satview.formats.kev.slots.slot_source import ScatteredSlots, SourceFile
 from satview.store.problems import Problems
@@ -368,7 +369,7 @@ def _version_3(file: SourceFile, path: Path, problems: Problems) -> Contents:
     if offset < file.size and MAIN in sections:
         problems.add("section-cut", f"{file.size - offset:,} bytes behind the last slot are left out", offset)
     return Contents(
-        3, int(head["cycles_per_s"]), 0, end_s * 1_000_000_000 + end_rest_ns, 0, "7.1.0", "little",
+        3, int(head["cycles_per_s"]), 0, end_s * NS_PER_S + end_rest_ns, 0, "7.1.0", "little",
         _slots_of(sections.get(MAIN), problems), _slots_of(sections.get(NAMES), problems),
         int(head["last_stamp"]),
     )  # fmt: skip

@@ -68,7 +68,6 @@ def check_io(kernel: KernelServices, thread: Thread) -> None:
 SIDE_CHANNEL = 0x40000000  # connection number of the process manager, and flag of side channels
 CLOCK_MONOTONIC = 2
 SIGSEGV, SIGALRM, SIGTERM, SIGUSR1, SIGCHLD, SIGSTOP, SIGCONT = 11, 14, 15, 16, 18, 23, 25
-SECOND_NS = 1_000_000_000
 _CANCELLATION_POINTS = frozenset((
     "MSG_SENDV", "MSG_RECEIVEV", "MSG_RECEIVEPULSEV", "SYNC_CONDVAR_WAIT", "SYNC_SEM_WAIT", "TIMER_TIMEOUT",
     "THREAD_JOIN", "SIGNAL_WAITINFO", "SIGNAL_SUSPEND", "INTERRUPT_WAIT",

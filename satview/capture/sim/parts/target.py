@@ -8,6 +8,7 @@ from functools import cache
 from typing import Any, Final
 
 from satview.base.errors import UsageError
+from satview.base.time import NS_PER_S
 from satview.events.catalogue import catalogue, release_of
 from satview.events.kernel_calls import BUFFER_SIZES
 from satview.events.spec import Release
@@ -88,7 +89,7 @@ class Target:
 
     def cycles(self, ns: int) -> int:
         """Return nanoseconds as cycles, rounded down, at least 0."""
-        return max(0, ns * self.cycles_per_s // 1_000_000_000)
+        return max(0, ns * self.cycles_per_s // NS_PER_S)
 
     def skews(self, seed: int) -> tuple[int, ...]:
         """Return how far the counter of each CPU is ahead of the first one's, in cycles; the same for the same seed."""
