@@ -22,6 +22,7 @@ from satview.base.new_file import write_file
 from satview.base.time import NS_PER_S
 from satview.capture.buffers import Buffer, BufferRing
 from satview.capture.files import CaptureError
+from satview.capture.flight_recorder import BUFFER_BYTES
 from satview.capture.kernel import Kernel
 from satview.capture.logger import Probe
 from satview.capture.logger_options import LoggerOptions, Say
@@ -31,7 +32,6 @@ from satview.events.spec import Release
 from satview.events.wire import SLOT_BYTES
 from satview.formats.qst import sections
 
-_BUFFER_BYTES: Final = 16 << 10
 _SYSTEM: Final = {Release.QNX_7: 710, Release.QNX_8: 800}
 
 
@@ -212,12 +212,12 @@ def _version_4(
 ) -> bytes:
     is_raw = form is QstForm.VERSION_4
     has_own_rings = target.release is Release.QNX_8
-    slots_at = _BUFFER_BYTES - BUFFER_SIZES[target.release].slots * SLOT_BYTES
+    slots_at = BUFFER_BYTES - BUFFER_SIZES[target.release].slots * SLOT_BYTES
     head = np.zeros(1, sections.HEAD_4)
     head[0] = (
         sections.MAGIC_4, 4, sections.HEAD_BYTES, 0, target.cycles_per_s, *wall_ns, target.cpus,
         _SYSTEM[target.release],
-        _BUFFER_BYTES if is_raw else 0, slots_at if is_raw else 0,
+        BUFFER_BYTES if is_raw else 0, slots_at if is_raw else 0,
         len(main) // target.cpus if has_own_rings else 0, 0,
     )  # fmt: skip
     if is_raw:
@@ -238,7 +238,7 @@ def _version_4(
 
 def _raw_section(magic: int, buffers: Sequence[_KernelBuffer], slots_at: int) -> bytes:
     """Return a section of whole kernel buffers."""
-    data: NDArray[Any] = np.zeros((len(buffers), _BUFFER_BYTES), np.uint8)
+    data: NDArray[Any] = np.zeros((len(buffers), BUFFER_BYTES), np.uint8)
     for row, buffer in zip(data, buffers, strict=True):
         head = np.array([len(buffer.slots), buffer.sequence & 0xFFFFFFFF], "<u4")
         row[sections.SLOT_COUNT_AT : sections.SLOT_COUNT_AT + 8] = head.view(np.uint8)

@@ -24,6 +24,8 @@ CODE_MASK: Final = 0x7FFF  # class and event together: 15 bits, the `code` colum
 PROCESS_INJECTED: Final = 0x10000  # 8.0: a process, not the kernel, supplied the event
 CPU_SHIFT: Final = 24
 CPU_MASK: Final = 0x3F
+MAX_CPUS: Final = 64
+FAST_WORDS: Final = 2  # payload words of an event of one slot
 STRUCT_SHIFT: Final = 30
 CODE_COUNT: Final = CODE_MASK + 1
 

@@ -14,10 +14,10 @@ from satview.core.printing import LineField
 from satview.events.layout import SIGEVENT_WORDS, PayloadPart
 from satview.events.user_events import UserEvent
 from satview.events.variants import has_letters, is_user, user_text
+from satview.events.wire import FAST_WORDS
 from satview.events.words import join64
 from satview.formats.kev.notation import plain_text, sigevent_text, vendor_text
 
-_FAST_WORDS = 2
 _LINE_FEED = 0x0A
 _PRINTABLE = np.zeros(256, np.bool_)
 _PRINTABLE[0x20:0x7F] = True
@@ -235,7 +235,7 @@ def fields_column(event: UserEvent, count: int, index: int | None = None) -> Tem
         count: Payload words of the events.
         index: Which field; None = all.
     """
-    is_wide = not is_user(event.code) and count > _FAST_WORDS
+    is_wide = not is_user(event.code) and count > FAST_WORDS
 
     def text_of(payload: bytes, byte_order: str) -> str:
         shown = event.shown(payload, byte_order, is_wide=is_wide)

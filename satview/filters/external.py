@@ -41,6 +41,8 @@ class ExternalClass(IntEnum):
         vars()[plain.name] = plain.external
 
 
+NO_RING0: Final = 11  # a number of `-F` that the logger of 6.4 knows, but no manual; it is read, not written
+RING0: Final = 2  # kernel call number
 KER_CLASSES: Final = frozenset({ExternalClass.KERCALL, ExternalClass.KERCALLENTER, ExternalClass.KERCALLEXIT})
 INT_CLASSES: Final = frozenset({
     ExternalClass.INT, ExternalClass.INTENTER, ExternalClass.INTEXIT, ExternalClass.INT_HANDLER_ENTER,

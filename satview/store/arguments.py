@@ -37,7 +37,7 @@ from satview.events.spec import Release
 from satview.events.user_events import UserEvent
 from satview.events.value_texts import shown_texts
 from satview.events.variants import BY_COUNT, TEXT, USER_CLASSES, user_texts, variants
-from satview.events.wire import CLASS_SHIFT, CODE_COUNT
+from satview.events.wire import CLASS_SHIFT, CODE_COUNT, FAST_WORDS
 from satview.events.words import join64
 from satview.store.axis import AxisPart, FileAxis, files_of
 from satview.store.trace import Trace
@@ -61,7 +61,6 @@ _TAUGHT: Final = "arguments.taught"
 _NOTHING_TAUGHT: Final = Taught({})  # one for all traces, so that names are collected once
 _VARIANT_BITS: Final = 32
 _VARIANTS: Final = (1 << _VARIANT_BITS) - 1
-_FAST_WORDS: Final = 2
 Text = TypeVar("Text", str, "str | None")
 MORE_WORDS: Final = "more_words"
 _BLOCK_ROWS: Final = 1 << 17
@@ -350,7 +349,7 @@ def _taught(trace: Trace) -> Taught:
     for code, event in trace.payloads.described.items():
         ends = (start + field.size * max(field.count, 1) for field, start in event.placed() if start >= 0)
         count = min(-(-max(ends, default=0) // 8) * 2, _MOST_WORDS)
-        for words, form in ((count, BY_COUNT), (count, TEXT) if _IS_USER[code] else (_FAST_WORDS, BY_COUNT)):
+        for words, form in ((count, BY_COUNT), (count, TEXT) if _IS_USER[code] else (FAST_WORDS, BY_COUNT)):
             described = describe_layout(trace.release, code, words, form, event)
             layouts_of.setdefault(code, []).append(layout_of(trace.release, code, words, described))
     if not layouts_of:
@@ -367,7 +366,7 @@ def misfits(trace: Trace) -> list[str]:
             is_logged = bool(file_trace.code_counts[code])
             rows = np.flatnonzero(file_trace.events.code == code) if is_logged else np.empty(0, np.intp)
             counts = file_trace.payloads.word_counts(rows)
-            is_wide = ~_IS_USER[code] & (counts > _FAST_WORDS)
+            is_wide = ~_IS_USER[code] & (counts > FAST_WORDS)
             for wide in np.unique(is_wide).tolist():
                 sizes = 4 * counts[is_wide == wide]
                 for field, start in event.placed(is_wide=wide):

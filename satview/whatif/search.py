@@ -15,8 +15,8 @@ from satview.analysis.timing import Timing
 from satview.answers.whatif import Candidate, Leverage
 from satview.base.child import safe_children
 from satview.base.errors import UsageError
-from satview.capture.sim.parts.target import MAX_CPUS
 from satview.events.user_events import UserEvent
+from satview.events.wire import MAX_CPUS
 from satview.formats.registry import open_trace
 from satview.store.arguments import describe_events
 from satview.whatif import steps as steps_of

@@ -20,7 +20,7 @@ from satview.events.layout import USER_TEXT, codes_of_argument, described_part, 
 from satview.events.spec import Field as Item
 from satview.events.spec import Release, Show
 from satview.events.variants import EXITS, FAILED_ARGUMENTS, USER_CLASSES, is_user
-from satview.events.wire import CODE_COUNT, class_of
+from satview.events.wire import CODE_COUNT, FAST_WORDS, class_of
 from satview.filters.expressions import nodes
 from satview.filters.expressions.compiled import domains, table_of
 from satview.filters.expressions.nodes import COMPARISONS
@@ -28,7 +28,6 @@ from satview.filters.expressions.semantics import FIELDS, CodeTest, Domain, Know
 
 Bools = NDArray[np.bool_]
 _TEXT: Final = "text"
-_FAST_WORDS: Final = 2
 _MOST_WORDS: Final = 1 << 15  # no payload is longer
 _NUMBER_MAX: Final = 1 << 62  # larger ones wrap
 
@@ -97,7 +96,7 @@ def items_logged(release: Release, code: int, wide: bool) -> tuple[Item, ...]:
 
 def has_argument(release: Release, code: int, name: str, wide: bool) -> bool:
     """Return whether an event has an argument in its wide or in its fast form; exits may be those of failed calls."""
-    count = _MOST_WORDS if wide else _FAST_WORDS
+    count = _MOST_WORDS if wide else FAST_WORDS
     return _is_listed(release, code, name, wide) or described_part(release, code, count, name) is not None
 
 

@@ -19,11 +19,11 @@ from satview.events.catalogue import Catalogue
 from satview.events.layout import Layout, PayloadPart, layout_of, part_names
 from satview.events.spec import Argument, EventSpec, Payload, Release, Show
 from satview.events.user_events import UserEvent
+from satview.events.wire import FAST_WORDS
 from satview.events.words import join64
 from satview.formats.kev import notation
 
 SLOT_PAYLOAD_BYTES = 8
-_FAST_WORDS: Final = 2
 REST = " rest"  # no argument is called so
 
 
@@ -118,7 +118,7 @@ def with_description(payload: Payload, event: UserEvent, byte_order: str) -> Pay
 
     They are before the raw words of a user event, and behind the arguments that the tables know of others.
     """
-    is_wide = not variants.is_user(event.code) and len(payload.words) > _FAST_WORDS
+    is_wide = not variants.is_user(event.code) and len(payload.words) > FAST_WORDS
     taken = {argument.name for argument in payload.arguments}
     described: list[Argument] = []
     for index, (field, byte, data, text) in enumerate(event.shown(payload.raw, byte_order, is_wide=is_wide)):

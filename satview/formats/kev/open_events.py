@@ -143,7 +143,7 @@ class OpenEvents:
         )
 
 
-_FIRST_TAIL = np.uint32(0x80000000)  # set in middle and last slots
+FIRST_TAIL = np.uint32(0x80000000)  # set in middle and last slots
 
 
 def cpus_of(headers: NDArray[np.uint32]) -> NDArray[np.uint8]:
@@ -161,7 +161,7 @@ def without_contested(slots: NDArray[np.uint32], groups: Groups, open_keys: NDAr
         groups: Its groups.
         open_keys: uint64, keys of events that earlier chunks left open.
     """
-    opens = groups.other[slots[groups.at[groups.other], 0] < _FIRST_TAIL]
+    opens = groups.other[slots[groups.at[groups.other], 0] < FIRST_TAIL]
     if not len(open_keys) and not len(opens):
         return groups
     # First the events with one of these keys, which are few: comparing all events of the chunk would cost a sort.

@@ -18,7 +18,7 @@ from satview.events.header_names import flag_names
 from satview.events.layout import PayloadPart, layout_of, learn_list, one_spelling, plan_of, printed_layout
 from satview.events.rows import lists
 from satview.events.spec import EventSpec, Field, Release, Show
-from satview.events.variants import BY_COUNT
+from satview.events.variants import BY_COUNT, MINUS_ONE
 from satview.events.wire import WireClass
 from satview.events.words import encode, sigevent_words, word_bytes
 from satview.formats.kev.notation import plain_text, vendor_text
@@ -78,7 +78,6 @@ def sigevent_of(text: str, byte_order: str) -> Words | None:
 
 
 FAILED = re.compile(rf"\s*ret_val\s*:\s*(?:-1|0x(?:f{{8}}){{1,2}}),?\s*errno\s*:\s*{NUMBER}")
-_MINUS_ONE = 0xFFFFFFFF
 _CLASS = re.compile(r"([A-Z][A-Z0-9_]*|CLASS \d{1,2})\s*:\s*")
 _LABEL = re.compile(r"(?:EVENT|state) \d{1,4}|[A-Za-z_]\w*\??(?:/\d{1,3})?")
 _RAW_WORD = re.compile(rf"\s+word \d+\s*:\s*{NUMBER}")
@@ -363,7 +362,7 @@ class EventParser:
         name, _, number = label.partition("/")
         if class_name == "KER_EXIT" and (failed := FAILED.fullmatch(rest.rstrip())):
             code = self._kernel_code(name, number, wire.KER_EXIT_OFFSET)
-            return None if code is None else (code, [_MINUS_ONE, value_of(failed[1]) & _MINUS_ONE])
+            return None if code is None else (code, [MINUS_ONE, value_of(failed[1]) & MINUS_ONE])
         if (class_name, name) == ("SYSTEM", "PROFILE_64") and (profile := _PROFILE.fullmatch(rest)):
             values = {name: value_of(text) for name, text in zip(("ip", "tid", "pid"), profile.groups(), strict=True)}
             return self._event(wire.code(WireClass.SYSTEM, 20 | wire.KER_64BIT), values)
@@ -518,7 +517,7 @@ class EventParser:
 
     def _raw_words(self, class_name: str, label: str, rest: str) -> Event | None:
         """Read the form of events whose list is not known: `word 0:0x0000000a word 1:...`."""
-        words = [value_of(word) & _MINUS_ONE for word in _RAW_WORD.findall(rest)]
+        words = [value_of(word) & MINUS_ONE for word in _RAW_WORD.findall(rest)]
         if not words:
             return None
         codes = (*self._codes(class_name, label), *self._by_label(class_name, label))
@@ -534,7 +533,7 @@ class EventParser:
         for name, pattern, code in _CONTROL_FORMS:
             if label and label[0] == name and (match := pattern.fullmatch(rest)):
                 read = bare_value if name == "BUFFER_END" else value_of
-                return code, [read(match[1]) & _MINUS_ONE, read(match[2]) & _MINUS_ONE]
+                return code, [read(match[1]) & MINUS_ONE, read(match[2]) & MINUS_ONE]
         return None
 
     def _user(self, _class_name: str, body: str) -> Event | None:
@@ -543,14 +542,14 @@ class EventParser:
             return None
         code, rest = wire.code(WireClass.USER, value_of(match[1])), match[2]
         if both := _USER_TEXT_AND_WORDS.fullmatch(rest):
-            words = [value_of(word) & _MINUS_ONE for word in _USER_WORD.findall(both[2])]
+            words = [value_of(word) & MINUS_ONE for word in _USER_WORD.findall(both[2])]
             # A text that the words are not is kept beside them.
             raw = word_bytes(words, self.byte_order)
             return (code, words) if both[1] in ("", vendor_text(raw), plain_text(raw)) else None
         if text := _USER_TEXT.fullmatch(rest):
             words = listed_text(text[1], self.byte_order)
             return code, words + [0] * (4 - len(words))
-        words = [value_of(word) & _MINUS_ONE for word in _USER_WORD.findall(rest)]
+        words = [value_of(word) & MINUS_ONE for word in _USER_WORD.findall(rest)]
         return (code, words) if len(words) > 1 and not _USER_WORD.sub("", rest).strip() else None
 
     def _interrupted_call(self, _class_name: str, body: str) -> Event | None:
@@ -588,12 +587,12 @@ class EventParser:
         match = _HANDLER_EXIT.fullmatch(body)
         if match is None:
             return None
-        code, number = wire.code(WireClass.INT, 4), value_of(match[1]) & _MINUS_ONE
+        code, number = wire.code(WireClass.INT, 4), value_of(match[1]) & MINUS_ONE
         if raw := _RAW_STRUCTURE.fullmatch(match[2].strip()):
-            return code, [number, *(value_of(word) & _MINUS_ONE for word in raw[0].split())]
+            return code, [number, *(value_of(word) & MINUS_ONE for word in raw[0].split())]
         structure = sigevent_of(match[2].strip(), self.byte_order)
         return None if structure is None else (code, [number, *structure, 0])
 
     def _deliver(self, _class_name: str, body: str) -> Event | None:
         match = _DELIVER.fullmatch(body)
-        return (wire.code(WireClass.INT, 7), [value_of(match[1]) & _MINUS_ONE, 0]) if match else None
+        return (wire.code(WireClass.INT, 7), [value_of(match[1]) & MINUS_ONE, 0]) if match else None

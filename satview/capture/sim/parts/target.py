@@ -12,6 +12,7 @@ from satview.base.time import NS_PER_S
 from satview.events.catalogue import catalogue, release_of
 from satview.events.kernel_calls import BUFFER_SIZES
 from satview.events.spec import Release
+from satview.events.wire import MAX_CPUS
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +125,6 @@ _BASE: Final = {
     Release.QNX_7: _base(Release.QNX_7, "7.1.0", 2_592_000_000),
     Release.QNX_8: _base(Release.QNX_8, "8.0.0", 2_592_000_000, tick_ns=0, has_handlers=False),
 }
-MAX_CPUS: Final = 64
 MAX_SKEW_NS: Final = 100_000_000
 
 

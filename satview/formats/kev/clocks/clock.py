@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.core import loading
+from satview.events.wire import MAX_CPUS
 from satview.formats.kev.clocks.clock_review import ClockReview
 from satview.formats.kev.clocks.consensus import CROSSING, SEED, TIME, ClockVerdicts, WalkNotes
 from satview.formats.kev.clocks.rollover import ROLLOVER, SLACK
@@ -140,7 +141,6 @@ def time_values(upper: NDArray[np.uint32], lower: NDArray[np.uint32], stamps: ND
     return values
 
 
-MAX_CPUS: Final = 64
 _UNSET: Final = -1 << 62  # no time, while small negative ones are: stamps from before a counter's zero
 _END_EVENTS: Final = 4096  # where to look for the last event of each CPU
 

@@ -19,6 +19,7 @@ from satview.core import ordering
 from satview.events import wire
 from satview.formats.kev.clocks.consensus import (
     CROSSING,
+    NEVER,
     TIME,
     ClockVerdicts,
     Consensus,
@@ -35,7 +36,6 @@ _NEAR_CYCLES: Final = 1 << 24  # 6 ms at 2.6 GHz, 0.9 s at 19.2 MHz: far more th
 _NEIGHBOUR_ROWS: Final = 64  # where to look for the events of the same CPU
 _MISPLACED_MAX: Final = 20_000
 _CHUNK: Final = 1 << 16
-_NEVER: Final = int(np.iinfo(np.int64).max)
 _NONE: Final = WalkNotes(*(np.empty(0, np.int64) for _ in WalkNotes._fields))
 
 
@@ -146,7 +146,7 @@ class ClockReview:
         cpus, first_claims = np.unique(claims.cpu[is_new], return_index=True)
         ends = dict(zip(cpus.tolist(), claims.row[is_new][first_claims].tolist(), strict=True))
         return [Correction(one.cpu, one.first_row, min(one.end_row, ends.get(one.cpu, one.end_row)), one.rollovers)
-                if one.end_row == _NEVER else one for one in self.settled.corrections]  # fmt: skip
+                if one.end_row == NEVER else one for one in self.settled.corrections]  # fmt: skip
 
     def waits_from(self, row: int) -> int | None:
         """Return the first row whose time may still change, for a reader that has come to a row; None if none does."""
@@ -174,7 +174,7 @@ class ClockReview:
         claims = self._claims()
         self.settled = self.verdicts(ends)
         shifts = {one.cpu: one.rollovers for one in self.settled.corrections
-                  if one.end_row == _NEVER}  # fmt: skip
+                  if one.end_row == NEVER}  # fmt: skip
         latest, kept = {}, []
         for cpu in np.unique(claims.cpu).tolist():
             rows = np.flatnonzero((claims.cpu == cpu) & (claims.kind == TIME))

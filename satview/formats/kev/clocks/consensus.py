@@ -50,7 +50,7 @@ _MOST_RUNS: Final = 1 << 17  # the same where the CPU was only silent: two days 
 _ASKED: Final = 5  # claims of a run that other CPUs are compared with
 _HEAVY_LEVELS: Final = 4  # levels of a CPU, besides those of a run itself, on which the run may be
 _HEADER_SHARE: Final = 16  # the counter starts so near to boot, as a share of the time since
-_NEVER: Final = int(np.iinfo(np.int64).max)
+NEVER: Final = int(np.iinfo(np.int64).max)
 
 
 @dataclass(frozen=True, slots=True)
@@ -320,7 +320,7 @@ class _Clock:
         if self.ends is not None and count:
             row = np.append(row, self.ends[0])
             time = np.append(time, self.ends[1] + int(shift[-1]) * ROLLOVER)
-        return _Times(row, time, time[:count], int(time.min(initial=_NEVER)), int(time.max(initial=-_NEVER)))
+        return _Times(row, time, time[:count], int(time.min(initial=NEVER)), int(time.max(initial=-NEVER)))
 
 
 class Consensus:
@@ -484,12 +484,12 @@ class Consensus:
             for other in others:
                 row, theirs, _, earliest, _ = other.times()
                 following = np.searchsorted(row, clock.claims.row[some])[:, None]
-                before = np.where(following > 0, theirs[np.maximum(following - 1, 0)], -_NEVER // 2)
-                after = np.where(following < len(row), theirs[np.minimum(following, len(row) - 1)], _NEVER // 2)
+                before = np.where(following > 0, theirs[np.maximum(following - 1, 0)], -NEVER // 2)
+                after = np.where(following < len(row), theirs[np.minimum(following, len(row) - 1)], NEVER // 2)
                 # Where they step back, buffers are out of order, and the run may be on either side.
                 fits = ((time >= before - SLACK) & (time <= after + SLACK)) | (before > after + SLACK)
-                late = np.where((time < before - SLACK) & (time >= earliest - SLACK), time, -_NEVER)
-                agree += np.where(fits, 1.0, 0.5 * ((late == late.max(axis=1, keepdims=True)) & (late > -_NEVER)))
+                late = np.where((time < before - SLACK) & (time >= earliest - SLACK), time, -NEVER)
+                agree += np.where(fits, 1.0, 0.5 * ((late == late.max(axis=1, keepdims=True)) & (late > -NEVER)))
         elif others:
             # Each has buffers of its own, so the order of the file says nothing; but all began and ended together.
             begin, end = _reach(others)
@@ -695,7 +695,7 @@ def _add_verdicts(verdicts: ClockVerdicts, clock: _Clock) -> None:
     rows, kinds = clock.column("row"), clock.column("kind")
     starts = np.append(0, rows[1:])
     for run in np.flatnonzero(shift).tolist():
-        end = int(rows[run + 1]) if run + 1 < len(rows) else _NEVER
+        end = int(rows[run + 1]) if run + 1 < len(rows) else NEVER
         verdicts.corrections.append(Correction(cpu, int(starts[run]), end, int(shift[run])))
     is_damaged = (clock.claims.kind == TIME) & (shift[clock.run] != 0)
     damaged_rows, amounts = clock.claims.row[is_damaged].tolist(), (-shift[clock.run][is_damaged]).tolist()

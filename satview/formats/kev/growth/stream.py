@@ -19,12 +19,13 @@ from satview.core import loading, streaming
 from satview.core.streaming import Groups, StreamColumns
 from satview.events import wire
 from satview.events.spec import Release
-from satview.events.wire import SLOT_BYTES, Struct
-from satview.formats.kev.clocks.clock import MAX_CPUS, ClockChunk, ClockRebuilder, held_times
+from satview.events.wire import MAX_CPUS, SLOT_BYTES, Struct
+from satview.formats.kev.clocks.clock import ClockChunk, ClockRebuilder, held_times
 from satview.formats.kev.clocks.clock_review import ClockReview, correct
 from satview.formats.kev.clocks.consensus import Correction, Surroundings
 from satview.formats.kev.names_tail import LastEvents, first_of_tail, is_ring, verdicts_without_tail
 from satview.formats.kev.open_events import (
+    FIRST_TAIL,
     OpenEvent,
     OpenEvents,
     TailRuns,
@@ -138,7 +139,6 @@ class BufferWatch:
 
 
 CHUNK_SLOTS: Final = 1 << 16
-_FIRST_TAIL: Final = np.uint32(0x80000000)  # set in middle and last slots
 _END: Final = int(Struct.COMBINE_END)
 _KIND_SHIFT: Final = np.uint32(wire.STRUCT_SHIFT)
 _MOST_WAITING: Final = 1024  # more BUFFER slots in a row are rubbish, and must not pile up
@@ -386,7 +386,7 @@ class EventStream:
             return ended((), ()), np.empty(0, np.int64)
         begin, end = groups.at[groups.other], groups.at[groups.other + 1]
         heads = slots[begin]
-        keys, opens = combine.keys(heads[:, 0], heads[:, 1]), heads[:, 0] < _FIRST_TAIL
+        keys, opens = combine.keys(heads[:, 0], heads[:, 1]), heads[:, 0] < FIRST_TAIL
         open_keys = self._open.keys()
         has_event = opens | np.isin(keys, np.concatenate((keys[opens], open_keys)))
         strays = [

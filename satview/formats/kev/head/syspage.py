@@ -32,7 +32,7 @@ _FLAGS: Final = {
     "X86": ("CPUID", "RDTSC", "INVLPG", "WP", "BSWAP", "MMX", "CMOV", "PSE", "PGE", "MTRR", "SEP", "SIMD", "FXSR"),
     "PPC": ("EAR", "HW_HT", "HW_POW", "FPREGS", "SW_HT", "ALTIVEC"),
 }
-_CPU_ENTRY_BYTES: Final = 32
+CPU_ENTRY_BYTES: Final = 32
 GLOBAL_CLOCK: Final = 0x8  # qtime flag: one clock common to all CPUs
 
 
@@ -85,7 +85,7 @@ def _find_sections(page: _Page, kind: int, entry_size: int) -> None:
 
 def _cpus(page: _Page, count: int, processor: str, is_8: bool) -> Iterator[CpuInfo]:
     start, size, element = page.sections.get("cpuinfo", (0, 0, 0))
-    step = element or _CPU_ENTRY_BYTES
+    step = element or CPU_ENTRY_BYTES
     struct = page_structs(page.byte_order).cpu_8 if is_8 else page_structs(page.byte_order).cpu
     if step < struct.sizeof():
         page.doubts.append(f"entries of section cpuinfo have {step} bytes, expected {struct.sizeof()}")
