@@ -38,7 +38,7 @@ from satview.base.time import TimeWindow
 from satview.events.states import READY
 from satview.linkage.messages import messages
 from satview.linkage.table import NO_EVENT
-from satview.store.axis import Covered
+from satview.store.axis import CoveredRange
 from satview.store.time_ranges import Cycles
 from satview.store.trace import Trace
 
@@ -187,7 +187,7 @@ class Statistics:
         return self.trace.clock.durations_ns(cycles)
 
     @property
-    def covered(self) -> Covered:
+    def covered(self) -> CoveredRange:
         """How much of the range the file of each thread, process and CPU covers: all of it where it is one file."""
         return self._scope.covered
 

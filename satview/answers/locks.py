@@ -17,8 +17,8 @@ from satview.analysis.times.basis import Mark
 from satview.answers.frames import Texts
 from satview.answers.table import Column, Kind, Known, Question, Table, least_known
 from satview.events import wire
-from satview.events.unixware import Outcome, plain, record_code
-from satview.formats.unixware.payloads import RecordPayloads, address_text
+from satview.events.unixware import RecordOutcome, plain, record_code
+from satview.formats.unixware.assemble import RecordPayloads, address_text
 from satview.store.trace import Trace
 
 Ints = NDArray[np.int64]
@@ -161,7 +161,7 @@ class _LockRecords:
     def waited(self, firsts: Ints) -> NDArray[np.bool_]:
         """Return which calls waited, bool (n,): by their state, and spinning ones by their second record."""
         event = self.trace.events.code[firsts]
-        out = (event & wire.EVENT_MASK) >> 7 == Outcome.BLOCKS
+        out = (event & wire.EVENT_MASK) >> 7 == RecordOutcome.BLOCKS
         spin = (self.code[firsts] == record_code("_spin_lock", 1)) & (self.partner[firsts] != _NONE)
         out[spin] = self.argument(1, self.partner[firsts[spin]]) != 0
         barrier = (self.code[firsts] == record_code("_barrier_spin", 1)) & (self.partner[firsts] != _NONE)

@@ -172,12 +172,7 @@ class NewFile:
 
 @contextmanager
 def new_text_file(
-    path: Path | str,
-    *,
-    reading: Sources = (),
-    streams: bool = False,
-    newline: str = "\n",
-    errors: str = "strict",
+    path: Path | str, *, reading: Sources = (), streams: bool = False, newline: str = "\n", errors: str = "strict"
 ) -> Iterator[TextIO]:
     """Give a UTF-8 text stream into a file that appears when the block ends without an exception.
 

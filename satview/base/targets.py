@@ -28,7 +28,7 @@ class TargetKind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class OutputTarget:
     """Where output goes.
 
     Attributes:
@@ -44,13 +44,13 @@ class Target:
     mode: int | None = None
 
 
-class _Kept:
+class _KeptInputs:
     """What the command that runs reads: no output of it, from any thread, replaces them."""
 
     sources: Callable[[], Sources] = staticmethod(tuple)
 
 
-_kept = _Kept()
+_kept = _KeptInputs()
 
 
 @contextmanager
@@ -67,7 +67,7 @@ def keeps_inputs(sources: Callable[[], Sources]) -> Iterator[None]:
         del _kept.sources
 
 
-def find_target(path: Path | str, reading: Sources = (), *, streams: bool = False) -> Target:
+def find_target(path: Path | str, reading: Sources = (), *, streams: bool = False) -> OutputTarget:
     """Return where output to a name goes, or refuse the name.
 
     Args:
@@ -83,24 +83,24 @@ def find_target(path: Path | str, reading: Sources = (), *, streams: bool = Fals
     """
     if streams and (number := descriptor_of(path)) >= 0:
         _refuse_same(Path(path), os.fstat(number), reading)
-        return Target(TargetKind.DESCRIPTOR, Path(path), number)
+        return OutputTarget(TargetKind.DESCRIPTOR, Path(path), number)
     path = Path(path)
     try:
         status = path.stat()
     except FileNotFoundError:
         refuse_missing_folder(path)
-        return Target(TargetKind.FILE, Path(os.path.realpath(path)))
+        return OutputTarget(TargetKind.FILE, Path(os.path.realpath(path)))
     except (OSError, ValueError) as error:  # ValueError: a NUL in the name
         raise WriteError(path, getattr(error, "strerror", None) or str(error)) from error
     _refuse_same(path, status, reading)
     if stat.S_ISREG(status.st_mode):
         if not os.access(path, os.W_OK):
             raise WriteError(path, "the file is write-protected")
-        return Target(TargetKind.FILE, Path(os.path.realpath(path)), mode=stat.S_IMODE(status.st_mode))
+        return OutputTarget(TargetKind.FILE, Path(os.path.realpath(path)), mode=stat.S_IMODE(status.st_mode))
     if stat.S_ISDIR(status.st_mode):
         raise WriteError(path, "this is a folder; name a file in it")
     if streams and (stat.S_ISFIFO(status.st_mode) or stat.S_ISCHR(status.st_mode)):
-        return Target(TargetKind.STREAM, path)
+        return OutputTarget(TargetKind.STREAM, path)
     raise WriteError(path, "this is a device or a pipe, which a file must not replace")
 
 

@@ -151,7 +151,7 @@ def range_text(window: TimeWindow, clock: Clock) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class TimeAxis:
+class MomentAxis:
     """What typed moments refer to.
 
     Attributes:
@@ -215,7 +215,7 @@ def parse_since_start(text: str) -> Fraction | None:
     return parse_length(text)
 
 
-def parse_moment(text: str, axis: TimeAxis) -> int:
+def parse_moment(text: str, axis: MomentAxis) -> int:
     """Return the moment in cycles that a text means; it may be outside the trace.
 
     `1.25s` is from the start of the trace, `-5s` from its end, `0x1f00c` and `80000cy` are cycles of the counter,
@@ -244,7 +244,7 @@ def parse_moment(text: str, axis: TimeAxis) -> int:
     return axis.clock.start_cycles + _cycles_of(length_ns, axis.clock)
 
 
-def parse_moment_inside(text: str, axis: TimeAxis) -> int:
+def parse_moment_inside(text: str, axis: MomentAxis) -> int:
     """Return the moment in cycles that a text means (`parse_moment`).
 
     Raises:
@@ -256,7 +256,7 @@ def parse_moment_inside(text: str, axis: TimeAxis) -> int:
     return cycles
 
 
-def parse_position(text: str, axis: TimeAxis) -> TimePosition:
+def parse_position(text: str, axis: MomentAxis) -> TimePosition:
     """Return the event that `#1200` means, or the moment that any other text does (`parse_moment`).
 
     Raises:
@@ -267,7 +267,7 @@ def parse_position(text: str, axis: TimeAxis) -> TimePosition:
     return TimePosition(cycles=parse_moment_inside(text, axis))
 
 
-def parse_range(text: str, axis: TimeAxis) -> TimeWindow:
+def parse_range(text: str, axis: MomentAxis) -> TimeWindow:
     """Return the window that `A..B`, or `A to B`, means; either end of `A..B` may be left out.
 
     Each end is a moment as of `parse_moment`; an end `+5ms` is so long after the beginning. What is at the end is not
@@ -288,7 +288,7 @@ def parse_range(text: str, axis: TimeAxis) -> TimeWindow:
     return TimeWindow(start, end)
 
 
-def _end(text: str, start: int, axis: TimeAxis) -> int:
+def _end(text: str, start: int, axis: MomentAxis) -> int:
     if not text.startswith("+"):
         return parse_moment(text, axis) + text.startswith("#")
     match = _CYCLES.fullmatch(text)
@@ -328,7 +328,7 @@ def _event(text: str, count: int) -> int:
     return int(digits) - 1
 
 
-def _wall(match: re.Match[str], axis: TimeAxis) -> int:
+def _wall(match: re.Match[str], axis: MomentAxis) -> int:
     """Return the moment of a date and time, or of a time on the day on which the trace begins."""
     begin = axis.clock.wall_time(axis.limits.start)
     if begin is None:

@@ -9,8 +9,8 @@ from collections.abc import Callable, Sequence
 
 from satview.capture.sim.parts.target import Target
 from satview.events import wire
+from satview.events.words import WORD_MASK
 
-_LOW = 0xFFFFFFFF
 _BEGIN, _CONTINUE, _END = (kind << wire.STRUCT_SHIFT for kind in (1, 2, 3))
 EARLY_CYCLES = 0x32C  # TIME payloads of 6.x are read so long before the slot's stamp
 
@@ -101,7 +101,7 @@ class BufferRing:
             self.lost_buffers += 1
         self._at = position
         buffer.empty()
-        self.sequence = self.sequence + 1 & _LOW
+        self.sequence = self.sequence + 1 & WORD_MASK
         buffer.sequence = self.sequence
         self.current = buffer
         return buffer
@@ -113,7 +113,7 @@ class BufferRing:
             return
         if self.target.has_buffer_end:
             cookie = wire.BUFFER_END_COOKIE
-            buffer.words += (wire.CONTROL_BUFFER_END | self.cpu << wire.CPU_SHIFT, stamp & _LOW, cookie, cookie)
+            buffer.words += (wire.CONTROL_BUFFER_END | self.cpu << wire.CPU_SHIFT, stamp & WORD_MASK, cookie, cookie)
         if sequence is not None:
             buffer.words[2] = buffer.sequence = sequence
         self.current = None
@@ -189,18 +189,18 @@ class TraceBuffers:
         ring = self.rings[cpu if self._per_cpu else 0]
         header = code | cpu << wire.CPU_SHIFT | flags
         time += self.skew_cycles[cpu]
-        stamp = time & _LOW
+        stamp = time & WORD_MASK
         if not self._open(ring, cpu, time):
             return False
         count = len(words)
         if count <= 2:
             low, high = (words[0], words[1]) if count == 2 else (words[0], 0) if count else (0, 0)
-            return self._slot(ring, cpu, (header, stamp, low & _LOW, high & _LOW))
+            return self._slot(ring, cpu, (header, stamp, low & WORD_MASK, high & WORD_MASK))
         last = count - 2 + count % 2
         for i in range(0, last + 1, 2):
             kind = _BEGIN if i == 0 else _END if i == last else _CONTINUE
-            high = words[i + 1] & _LOW if i + 1 < count else 0
-            if not self._slot(ring, cpu, (header | kind, stamp, words[i] & _LOW, high)):
+            high = words[i + 1] & WORD_MASK if i + 1 < count else 0
+            if not self._slot(ring, cpu, (header | kind, stamp, words[i] & WORD_MASK, high)):
                 return False
             if kind != _END:
                 self._between_slots()
@@ -208,7 +208,7 @@ class TraceBuffers:
 
     def _open(self, ring: BufferRing, cpu: int, time: int) -> bool:
         """Make sure there is a buffer, and that it gives the CPU's clock."""
-        low = time & _LOW
+        low = time & WORD_MASK
         buffer = ring.current
         if buffer is None:
             buffer = self._begin(ring, cpu, low)
@@ -244,9 +244,9 @@ class TraceBuffers:
 
     def _put_time(self, ring: BufferRing, cpu: int, time: int) -> None:
         early = time - EARLY_CYCLES if self.target.time_read_early else time
-        payload = (early >> 32 & _LOW, early & _LOW)
+        payload = (early >> 32 & WORD_MASK, early & WORD_MASK)
         if self._time_enabled(cpu, time, payload):
-            self._slot(ring, cpu, (wire.CONTROL_TIME | cpu << wire.CPU_SHIFT, time & _LOW, *payload))
+            self._slot(ring, cpu, (wire.CONTROL_TIME | cpu << wire.CPU_SHIFT, time & WORD_MASK, *payload))
 
     def put_slot(self, cpu: int, slot: tuple[int, int, int, int], time: int) -> bool:
         """Write one slot exactly as given."""

@@ -223,14 +223,9 @@ class SystemEvents(Gate):
     def mapped(self, cpu: int, time: int, process: Process, address: int, call: Mapping) -> None:
         """Emit that memory has been mapped; a mapping without a file has no name."""
         values: dict[str, int | bytes] = {
-            "pid": process.pid,
-            "vaddr": address,
-            "addr": address,
-            "len": call.length,
-            "flags": call.flags,
-            "prot": call.prot,
-            "fd": 3 if call.file else WORD_MASK,
-        }
+            "pid": process.pid, "vaddr": address, "addr": address, "len": call.length, "flags": call.flags,
+            "prot": call.prot, "fd": 3 if call.file else WORD_MASK,
+        }  # fmt: skip
         if call.file:
             values["path"] = values["name"] = name_bytes(call.file)
         self._memory(cpu, time, "MMAP", values)
@@ -381,7 +376,6 @@ def finish(running: Generator[Any, int, Any], call: Callable[[Any], int]) -> int
         return int(end.value or 0)
 
 
-_LOW = 0xFFFFFFFF
 _EXIT, _INTERRUPTED = wire.KER_EXIT_OFFSET, wire.KER_INT_OFFSET
 _KER = wire.code(WireClass.KER_CALL, 0)
 _COMM = {name: wire.code(WireClass.COMM, i) for i, name in enumerate(COMM_NAMES)}
@@ -435,7 +429,7 @@ class Emitter(SystemEvents):
         if not flags & ON:
             return
         if thread.exit_error:
-            code, words = base, [_LOW, thread.exit_error]
+            code, words = base, [WORD_MASK, thread.exit_error]
         else:
             code, plan = self._payloads.form(number + _EXIT, bool(flags & WIDE), thread.process.bits == 64)
             words = encode(plan, thread.exit_values, self.byte_order)

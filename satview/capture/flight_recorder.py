@@ -208,7 +208,7 @@ def _last_number(path: Path) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Name:
+class TargetName:
     """What a process or thread is called.
 
     Attributes:
@@ -225,7 +225,7 @@ class Name:
 
 
 def names_tail(
-    names: Iterable[Name], now_cycles: int, cycles_per_s: int, sequence: int | None, byte_order: str
+    names: Iterable[TargetName], now_cycles: int, cycles_per_s: int, sequence: int | None, byte_order: str
 ) -> Slots:
     """Return the names of processes and threads as a kernel of 7.x writes them behind a ring: shape (n, 4).
 

@@ -14,6 +14,7 @@ from satview.base.time import NS_PER_S
 from satview.capture.buffers import Buffer, TraceBuffers
 from satview.capture.sim.parts.target import Target
 from satview.events import wire
+from satview.events.words import WORD_MASK
 from satview.filters.event_context import EventContext
 from satview.filters.rules.handlers import HANDLER_LIMIT, OLD_HANDLER_LIMIT
 from satview.filters.rules.rule_set import RuleSet
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     from satview.capture.sim.parts.threads import Thread
 
 ON, WIDE, TESTED = 1, 2, 4
-_LOW = 0xFFFFFFFF
 _FOUND = 8
 
 
@@ -225,6 +225,6 @@ def _padded(words: Sequence[int]) -> tuple[tuple[int, ...], int]:
     """Return payload words as a trace has them, and how many they are without the padding, at least 2."""
     count = len(words)
     if count == 2:
-        return (words[0] & _LOW, words[1] & _LOW), count
+        return (words[0] & WORD_MASK, words[1] & WORD_MASK), count
     count = max(2, count)
-    return (*[word & _LOW for word in words], *(0,) * (count + count % 2 - len(words))), count
+    return (*[word & WORD_MASK for word in words], *(0,) * (count + count % 2 - len(words))), count

@@ -12,10 +12,9 @@ from satview.capture.sim.calls.processes import add_thread, new_process, start
 from satview.capture.sim.machine.machine import Machine
 from satview.capture.sim.machine.programs import boot
 from satview.capture.sim.machine.scheduler import PartitionScheduler
-from satview.capture.sim.parts.cpu import Cpu
 from satview.capture.sim.parts.interrupt_sources import InterruptSource
 from satview.capture.sim.parts.target import Target
-from satview.capture.sim.parts.threads import ANY_CPU, Body, Partition, Policy, Process
+from satview.capture.sim.parts.threads import ANY_CPU, Body, Cpu, Partition, Policy, Process
 from satview.capture.trace_event import TraceControl
 
 MAX_PRIORITY = 255

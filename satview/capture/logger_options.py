@@ -13,10 +13,9 @@ from numpy.typing import NDArray
 from satview.events import wire
 from satview.events.spec import Release
 from satview.events.wire import SLOT_BYTES
-from satview.filters.external import SECURITY, ExternalClass, classes_of
+from satview.filters.external import NO_RING0, RING0, SECURITY, ExternalClass, classes_of
 
 SET_UP_PRIORITY = 45
-NO_RING0 = 11  # a number of `-F` that the logger of 6.4 knows, but no manual
 RULE = tuple[str, tuple[Any, ...]]
 Say = Callable[[int, str], None]
 DAY_S = 86_400
@@ -24,16 +23,10 @@ MOST_BUFFERS: Final = 4096
 Buffers = Annotated[int, msgspec.Meta(ge=1, le=MOST_BUFFERS)]
 Seconds = Annotated[float, msgspec.Meta(ge=0, le=DAY_S)]
 _CLASSES_OF_F = {
-    1: ExternalClass.KERCALL,
-    2: ExternalClass.INT,
-    3: ExternalClass.PROCESS,
-    4: ExternalClass.THREAD,
-    5: ExternalClass.VTHREAD,
-    6: ExternalClass.COMM,
-    7: ExternalClass.SYSTEM,
-}
+    1: ExternalClass.KERCALL, 2: ExternalClass.INT, 3: ExternalClass.PROCESS, 4: ExternalClass.THREAD,
+    5: ExternalClass.VTHREAD, 6: ExternalClass.COMM, 7: ExternalClass.SYSTEM,
+}  # fmt: skip
 _CLEARED = (ExternalClass.KERCALL, ExternalClass.THREAD, ExternalClass.VTHREAD, ExternalClass.COMM)
-_RING0 = 2  # kernel call
 
 
 class Output(Protocol):
@@ -155,7 +148,7 @@ def filter_calls(options: LoggerOptions, release: Release) -> list[RULE]:
         return [("DELALLCLASSES", ()), *clear, width, *options.rules]
     without: list[RULE] = [("DELCLASS", (_CLASSES_OF_F[n],)) for n in options.without if _CLASSES_OF_F.get(n) in known]
     if NO_RING0 in options.without and release is Release.QNX_6:
-        without.append(("DELEVENT", (ExternalClass.KERCALL, _RING0)))
+        without.append(("DELEVENT", (ExternalClass.KERCALL, RING0)))
     has_security = options.with_security and SECURITY in known
     security: list[RULE] = [("ADDCLASS", (SECURITY,))] if has_security else []
     return [*clear, ("ADDALLCLASSES", ()), *security, *without, width]

@@ -19,19 +19,19 @@ from numpy.typing import NDArray
 
 from satview.base.errors import UsageError, WriteError
 from satview.base.new_file import write_file
+from satview.base.time import NS_PER_S
 from satview.capture.buffers import Buffer, BufferRing
 from satview.capture.files import CaptureError
+from satview.capture.flight_recorder import BUFFER_BYTES
 from satview.capture.kernel import Kernel
+from satview.capture.logger import Probe
 from satview.capture.logger_options import LoggerOptions, Say
-from satview.capture.probe import Probe
 from satview.capture.sim.parts.target import Target
 from satview.events.kernel_calls import BUFFER_SIZES
 from satview.events.spec import Release
 from satview.events.wire import SLOT_BYTES
-from satview.formats.qst import layout
+from satview.formats.qst import sections
 
-_BUFFER_BYTES: Final = 16 << 10
-_NS_PER_S: Final = 1_000_000_000
 _SYSTEM: Final = {Release.QNX_7: 710, Release.QNX_8: 800}
 
 
@@ -106,7 +106,7 @@ class QstFile:
         main, pinf = _kernel_buffers(rings), _kernel_buffers(names)
         last_stamp, last = _last(main, end)
         target = self._target
-        wall_ns = [target.boot_s * _NS_PER_S + cycles * _NS_PER_S // target.cycles_per_s for cycles in (begin, last)]
+        wall_ns = [target.boot_s * NS_PER_S + cycles * NS_PER_S // target.cycles_per_s for cycles in (begin, last)]
         if self._form is QstForm.VERSION_3:
             data = _version_3(main, pinf, self._target, wall_ns[1], last_stamp)
         else:
@@ -192,12 +192,12 @@ def _slot_bytes(buffers: Sequence[_KernelBuffer]) -> bytes:
 def _version_3(
     main: Sequence[_KernelBuffer], names: Sequence[_KernelBuffer], target: Target, end_ns: int, last_stamp: int
 ) -> bytes:
-    head = np.zeros(1, layout.HEAD_3)
-    head[0] = (layout.MAGIC_3, 3, target.cycles_per_s, end_ns // _NS_PER_S, end_ns % _NS_PER_S, last_stamp, b"")
+    head = np.zeros(1, sections.HEAD_3)
+    head[0] = (sections.MAGIC_3, 3, target.cycles_per_s, end_ns // NS_PER_S, end_ns % NS_PER_S, last_stamp, b"")
     parts = [head.tobytes()]
-    for magic, buffers in ((layout.NAMES, names), (layout.MAIN, main)):
+    for magic, buffers in ((sections.NAMES, names), (sections.MAIN, main)):
         data = _slot_bytes(_filled(buffers))
-        section = np.zeros(1, layout.SECTION_3)
+        section = np.zeros(1, sections.SECTION_3)
         section[0] = (magic, len(data) // SLOT_BYTES, b"")
         parts += [section.tobytes(), data]
     return b"".join(parts)
@@ -212,40 +212,42 @@ def _version_4(
 ) -> bytes:
     is_raw = form is QstForm.VERSION_4
     has_own_rings = target.release is Release.QNX_8
-    slots_at = _BUFFER_BYTES - BUFFER_SIZES[target.release].slots * SLOT_BYTES
-    head = np.zeros(1, layout.HEAD_4)
+    slots_at = BUFFER_BYTES - BUFFER_SIZES[target.release].slots * SLOT_BYTES
+    head = np.zeros(1, sections.HEAD_4)
     head[0] = (
-        layout.MAGIC_4, 4, layout.HEAD_BYTES, 0, target.cycles_per_s, *wall_ns, target.cpus, _SYSTEM[target.release],
-        _BUFFER_BYTES if is_raw else 0, slots_at if is_raw else 0,
+        sections.MAGIC_4, 4, sections.HEAD_BYTES, 0, target.cycles_per_s, *wall_ns, target.cpus,
+        _SYSTEM[target.release],
+        BUFFER_BYTES if is_raw else 0, slots_at if is_raw else 0,
         len(main) // target.cpus if has_own_rings else 0, 0,
     )  # fmt: skip
     if is_raw:
         return b"".join((
-            head.tobytes(), _raw_section(layout.DATA, main, slots_at), _raw_section(layout.NAMES, names, slots_at),
+            head.tobytes(), _raw_section(sections.DATA, main, slots_at), _raw_section(sections.NAMES, names, slots_at),
         ))  # fmt: skip
-    listed = np.zeros(len(main), layout.BUFFER_4)
+    listed = np.zeros(len(main), sections.BUFFER_4)
     for row, buffer in enumerate(main):
-        cpu = buffer.cpu if has_own_rings else layout.NO_CPU
+        cpu = buffer.cpu if has_own_rings else sections.NO_CPU
         listed[row] = (buffer.index, buffer.sequence, len(buffer.slots), 0, cpu, b"")
     slots, pinf = _slot_bytes(main), _slot_bytes(_filled(names))
     return b"".join((
-        head.tobytes(), _section(layout.BUFFERS, listed.tobytes(), len(main)),
-        _section(layout.MAIN, slots, len(slots) // SLOT_BYTES), _section(layout.NAMES, pinf, len(pinf) // SLOT_BYTES),
+        head.tobytes(), _section(sections.BUFFERS, listed.tobytes(), len(main)),
+        _section(sections.MAIN, slots, len(slots) // SLOT_BYTES),
+        _section(sections.NAMES, pinf, len(pinf) // SLOT_BYTES),
     ))  # fmt: skip
 
 
 def _raw_section(magic: int, buffers: Sequence[_KernelBuffer], slots_at: int) -> bytes:
     """Return a section of whole kernel buffers."""
-    data: NDArray[Any] = np.zeros((len(buffers), _BUFFER_BYTES), np.uint8)
+    data: NDArray[Any] = np.zeros((len(buffers), BUFFER_BYTES), np.uint8)
     for row, buffer in zip(data, buffers, strict=True):
         head = np.array([len(buffer.slots), buffer.sequence & 0xFFFFFFFF], "<u4")
-        row[layout.SLOT_COUNT_AT : layout.SLOT_COUNT_AT + 8] = head.view(np.uint8)
+        row[sections.SLOT_COUNT_AT : sections.SLOT_COUNT_AT + 8] = head.view(np.uint8)
         slots = buffer.slots.astype("<u4").tobytes()
         row[slots_at : slots_at + len(slots)] = np.frombuffer(slots, np.uint8)
     return _section(magic, data.tobytes(), len(buffers))
 
 
 def _section(magic: int, data: bytes, entries: int) -> bytes:
-    head = np.zeros(1, layout.SECTION_4)
-    head[0] = (magic, layout.SECTION_VERSION, len(data), entries, 0)
+    head = np.zeros(1, sections.SECTION_4)
+    head[0] = (magic, sections.SECTION_VERSION, len(data), entries, 0)
     return head.tobytes() + data

@@ -12,14 +12,14 @@ from typing import BinaryIO
 import numpy as np
 
 from satview.base.errors import UsageError
+from satview.base.time import NS_PER_S
 from satview.capture import control
 from satview.capture.emit import RULE_DATA
 from satview.capture.files import CaptureError, KevFile
 from satview.capture.flight_recorder import Bounds, FlightRecorder
 from satview.capture.kernel import Kernel
-from satview.capture.logger import Logger
+from satview.capture.logger import Logger, Probe
 from satview.capture.logger_options import DAY_S, RULE, SET_UP_PRIORITY, LoggerOptions, LoggerReport, Say
-from satview.capture.probe import Probe
 from satview.capture.qst import QstFile, QstForm, QstTracer
 from satview.capture.sim.machine.machine import Machine
 from satview.capture.sim.machine.programs import MAX_FAULTS
@@ -182,7 +182,6 @@ PACE_S = 0.02  # real time between two looks at the clock of a target that runs 
 SHORT_GRACE_NS = 20_000_000
 GRACE_S = 5  # simulated time a logger gets to write what it has after it was stopped, beside that of the disk
 RECORDER_DAYS = 31  # a ring that triggers hand over runs for days
-NS_PER_S = 1_000_000_000
 
 
 @dataclass(slots=True)

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.base.errors import Cancelled, UsageError
+from satview.base.time import NS_PER_S
 from satview.capture import control
 from satview.capture.buffers import Buffer
 from satview.capture.files import KevFile
@@ -103,7 +104,7 @@ def make_tile(
     selected = find(workload)
     kernel = Kernel(target(release, cpus or selected.cpus), seed)
     machine, call, sink = kernel.machine, kernel.trace_event, MemorySink()
-    if ROLLOVER_CYCLES * 1_000_000_000 // machine.target.cycles_per_s > _MAX_TILE_NS:
+    if ROLLOVER_CYCLES * NS_PER_S // machine.target.cycles_per_s > _MAX_TILE_NS:
         raise UsageError("the clock of this target is too slow for tiles")
     selected.setup(kernel)
     call(mode("ALLOCBUFFER"), 64, [])

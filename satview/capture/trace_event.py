@@ -21,6 +21,7 @@ from satview.events import wire
 from satview.events.modes import NOT_NUMBERS, NUMBER_MASK, Mode, mode_of
 from satview.events.spec import Release
 from satview.events.wire import WireClass
+from satview.events.words import WORD_MASK
 from satview.filters.rules.handlers import DynamicRule
 
 if TYPE_CHECKING:
@@ -88,19 +89,11 @@ def _dump_service_threads(machine: Machine, emitter: Emitter, cpu: int) -> None:
 
 
 MAX_BUFFERS = 4096
-_LOW = 0xFFFFFFFF
 _BUFFER_ADDRESS = 0x1F000000
-_FROM_HANDLERS = frozenset(
-    (
-        Mode.INSERTSUSEREVENT,
-        Mode.INSERTCUSEREVENT,
-        Mode.INSERTUSRSTREVENT,
-        Mode.INSERTEVENT,
-        Mode.START,
-        Mode.STARTNOSTATE,
-        Mode.STOP,
-    )
-)
+_FROM_HANDLERS = frozenset((
+    Mode.INSERTSUSEREVENT, Mode.INSERTCUSEREVENT, Mode.INSERTUSRSTREVENT, Mode.INSERTEVENT, Mode.START,
+    Mode.STARTNOSTATE, Mode.STOP,
+))  # fmt: skip
 _WAIT_DONE = 1  # what WAITBUFFER answers
 
 
@@ -367,7 +360,7 @@ class TraceControl:
 
     def _insert_raw(self, head: int, stamp: int, data0: int, data1: int) -> None:
         time = self.machine.stamp()
-        buffers, head = self.emitter.buffers, head & _LOW
+        buffers, head = self.emitter.buffers, head & WORD_MASK
         if buffers is None or not self.emitter.is_tracing:
             return
         cpu = head >> wire.CPU_SHIFT & wire.CPU_MASK
@@ -375,7 +368,7 @@ class TraceControl:
             cpu = self._caller[0]  # the header says what it likes; the slot goes where the caller's would
         if not head >> wire.STRUCT_SHIFT:
             stamp = time + buffers.skew_cycles[cpu]
-        buffers.put_slot(cpu, (head, stamp & _LOW, data0 & _LOW, data1 & _LOW), time)
+        buffers.put_slot(cpu, (head, stamp & WORD_MASK, data0 & WORD_MASK, data1 & WORD_MASK), time)
 
     def _insert_user(self, event: int, words: Sequence[int]) -> None:
         self._insert_class(int(WireClass.USER), event, words)
@@ -399,7 +392,7 @@ class TraceControl:
         words = data[:length]
         if not all(isinstance(word, int) for word in words):
             raise QnxError(Errno.EFAULT, "the buffer holds something that is no number")
-        return [word & _LOW for word in words]
+        return [word & WORD_MASK for word in words]
 
     def _words_of_bytes(self, raw: bytes) -> list[int]:
         order = self.emitter.byte_order

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from satview.base.errors import WriteError
 from satview.capture.files import CaptureError, KevFile, start_of_file
-from satview.capture.flight_recorder import FlightRecorder, Hit, Name, names_tail
+from satview.capture.flight_recorder import FlightRecorder, Hit, TargetName, names_tail
 from satview.capture.kernel import Kernel
 from satview.capture.trace_event import mode
 from satview.events import wire
@@ -176,11 +176,11 @@ def recorder_writer(
     return write
 
 
-def _names(kernel: Kernel) -> Iterator[Name]:
+def _names(kernel: Kernel) -> Iterator[TargetName]:
     """Yield the names of the processes and threads that there are."""
     for process in sorted(kernel.machine.processes.values(), key=lambda process: process.pid & 0xFFF):
         if process.name and not process.is_dead:
-            yield Name(process.pid, 0, process.name, process.parent)
+            yield TargetName(process.pid, 0, process.name, process.parent)
             for thread in process.threads.values():
                 if thread.name and not kernel.target.is_old:
-                    yield Name(process.pid, thread.tid, thread.name)
+                    yield TargetName(process.pid, thread.tid, thread.name)

@@ -18,7 +18,7 @@ IS_RUNNING: Final = 16
 
 
 @dataclass(frozen=True, slots=True)
-class Calls:
+class KernelCallTable:
     """The kernel calls of a trace.
 
     Attributes:
@@ -40,7 +40,7 @@ def calls(
     traits: NDArray[np.uint8],
     stays: NDArray[np.bool_],
     room: int,
-) -> Calls:
+) -> KernelCallTable:
     """Return in which kernel call every CPU is when, and what ends each call.
 
     Args:
@@ -57,7 +57,7 @@ def calls(
     begins, ends, counts = np.empty(room, np.uint32), np.empty(room, np.uint32), np.zeros(2, np.int64)
     call("calls", code, cpu, thread, traits, stays, last_of, entry, begins, ends, counts)
     known, unknown = counts.tolist()
-    return Calls(entry, (begins[:known], ends[:known]), (begins[room - unknown :], ends[room - unknown :]))
+    return KernelCallTable(entry, (begins[:known], ends[:known]), (begins[room - unknown :], ends[room - unknown :]))
 
 
 def last_before(
@@ -314,15 +314,12 @@ def nested(
 
 
 def calls_of(
-    entry: NDArray[np.uint32],
-    thread: NDArray[np.unsignedinteger],
-    rows: NDArray[np.uint32],
-    own: NDArray[np.int64],
+    entry: NDArray[np.uint32], thread: NDArray[np.unsignedinteger], rows: NDArray[np.uint32], own: NDArray[np.int64]
 ) -> NDArray[np.uint32]:
     """Return the entry of the kernel call that each thread is in when it leaves the CPU, uint32 (k,).
 
     Args:
-        entry: uint32 (events,), as `Calls` has it.
+        entry: uint32 (events,), as `KernelCallTable` has it.
         thread: uint16 or uint32 (events,), rows of the thread table.
         rows: uint32 (k,), events.
         own: int64 (k,), rows of the thread table.

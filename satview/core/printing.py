@@ -24,7 +24,7 @@ _BLOCK: Final = 32
 _ROOM: Final = 1 << 22
 
 
-class Field(NamedTuple):
+class LineField(NamedTuple):
     """A piece of a line, as `printing.c` has it.
 
     Attributes:
@@ -75,11 +75,11 @@ class Forms:
     _literals: bytearray = field(default_factory=bytearray)
     _tables: FormTables | None = None
 
-    def add(self, pieces: Sequence[bytes | Field]) -> int:
+    def add(self, pieces: Sequence[bytes | LineField]) -> int:
         """Take a form: its literal texts and fields in order; return its number."""
         bound = 0
         for piece in pieces:
-            if isinstance(piece, Field):
+            if isinstance(piece, LineField):
                 self._fields.append(tuple(piece))
                 bound += 8 * piece.words + 2 if piece.kind == MESSAGE else max(_MOST_DIGITS, piece.width)
             else:
@@ -88,7 +88,7 @@ class Forms:
                 bound += len(piece)
         self._starts.append(len(self._fields))
         self._bounds.append(bound)
-        self._has_text.append(any(isinstance(piece, Field) and piece.kind in (TEXT, HEAD_TEXT) for piece in pieces))
+        self._has_text.append(any(isinstance(piece, LineField) and piece.kind in (TEXT, HEAD_TEXT) for piece in pieces))
         return len(self._bounds) - 1
 
     def assign(self, code: int, words: int, variant: int, form: int) -> None:
@@ -124,7 +124,7 @@ class Forms:
 
 
 @dataclass(frozen=True, slots=True)
-class Texts:
+class TextTable:
     """Texts one after the other.
 
     Attributes:
@@ -136,7 +136,7 @@ class Texts:
     end: NDArray[np.int64]
 
     @classmethod
-    def of(cls, texts: Sequence[bytes]) -> Texts:
+    def of(cls, texts: Sequence[bytes]) -> TextTable:
         """Return some texts as one."""
         end = np.zeros(len(texts) + 1, np.int64)
         np.cumsum(np.fromiter(map(len, texts), np.int64, len(texts)), out=end[1:])
@@ -144,7 +144,7 @@ class Texts:
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
+class PrintJob:
     """Lines to print.
 
     Attributes:
@@ -168,8 +168,8 @@ class Job:
     form: NDArray[np.int32]
     head: NDArray[np.int64]
     head_unsigned: int
-    head_texts: Texts
-    texts: Texts
+    head_texts: TextTable
+    texts: TextTable
     text_base: NDArray[np.int64]
     separator: bytes
 
@@ -186,7 +186,7 @@ class LinePrinter:
         self._rooms = [np.empty(0, np.uint8), np.empty(0, np.uint8)]
         self._room = 0
 
-    def begin(self, job: Job) -> Callable[[], tuple[memoryview, NDArray[np.int64]]]:
+    def begin(self, job: PrintJob) -> Callable[[], tuple[memoryview, NDArray[np.int64]]]:
         """Return what prints the lines, on any thread: it returns them, and int64 (n,), where each ends.
 
         The lines are valid until the second call after this one.
@@ -194,7 +194,7 @@ class LinePrinter:
         self._room = 1 - self._room
         return partial(self._print, job, self._forms.tables(), self._room)
 
-    def _print(self, job: Job, tables: FormTables, room: int) -> tuple[memoryview, NDArray[np.int64]]:
+    def _print(self, job: PrintJob, tables: FormTables, room: int) -> tuple[memoryview, NDArray[np.int64]]:
         end, used, out = np.empty(len(job.row), np.int64), np.zeros(1, np.int64), self._rooms[room]
         if not len(out):
             out = self._rooms[room] = np.empty(_ROOM, np.uint8)

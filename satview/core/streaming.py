@@ -70,7 +70,7 @@ def with_keys(
     return out[: call("with_keys", slots, first_slots, group, keys, out)]
 
 
-class Columns(NamedTuple):
+class StreamColumns(NamedTuple):
     """Events one after the other; n events, w words.
 
     Attributes:
@@ -93,8 +93,12 @@ class Columns(NamedTuple):
 
 
 def deliver(
-    slots: NDArray[np.uint32], chunk_groups: Groups, time: NDArray[np.int64], thread: NDArray[np.uint32], done: Columns
-) -> Columns:
+    slots: NDArray[np.uint32],
+    chunk_groups: Groups,
+    time: NDArray[np.int64],
+    thread: NDArray[np.uint32],
+    done: StreamColumns,
+) -> StreamColumns:
     """Return the whole events of a chunk and those that tails have ended, in the order of their last slots.
 
     Args:
@@ -106,7 +110,7 @@ def deliver(
     """
     count = int(np.count_nonzero(chunk_groups.is_whole)) + len(done.header)
     size = 2 * len(slots) + len(done.words)
-    columns = Columns(
+    columns = StreamColumns(
         np.empty(count, np.uint32), np.empty(count, np.uint32), np.empty(count, np.int64), np.empty(count, np.uint32),
         np.empty(count + 1, np.int64), np.empty(size, np.uint32), np.empty(count, np.int64),
     )  # fmt: skip

@@ -6,7 +6,7 @@ from dataclasses import replace
 from functools import cache
 
 from satview.events import rows
-from satview.events.naming import Name
+from satview.events.naming import CodeName
 from satview.events.rows import Lists
 from satview.events.spec import EventSpec, Field, Release, Show
 
@@ -16,7 +16,7 @@ _KERNEL = ("ker_call", "ker_exit")
 _LISTING_FILES = {"KER_CALL": "ker_call", "KER_EXIT": "ker_exit", "SYSTEM": "system"}
 
 
-def lists_of(name: Name, release: Release) -> Lists:
+def lists_of(name: CodeName, release: Release) -> Lists:
     """Return the arguments of an event in fast and in wide mode; None where a list is not known.
 
     6.x uses the lists of the 6.4 printer, which were checked against what the 6.4 kernel emits; later releases those
@@ -42,13 +42,13 @@ def read_ahead() -> None:
         rows.lists(file, "lists")
 
 
-def _thread_lists(name: Name, release: Release) -> Lists:
+def _thread_lists(name: CodeName, release: Release) -> Lists:
     block = "virtual" if name.class_name == "VTHREAD" else "lists"
     table = rows.lists("thread", f"{block}_6" if release == Release.QNX_6 else block)
     return table.get(name.key) or table["*"]
 
 
-def _kernel_lists(name: Name, release: Release) -> Lists:
+def _kernel_lists(name: CodeName, release: Release) -> Lists:
     if release == Release.QNX_6:
         return rows.marked_lists(name.file, "lists_6").get(name.key, UNKNOWN_LISTS)
     key = f"{name.key}/64" if name.is_64bit else name.key
@@ -96,7 +96,7 @@ def _unsure(fields: tuple[Field, ...] | None) -> tuple[Field, ...] | None:
     return fields and tuple(replace(item, is_sure=False) for item in fields)
 
 
-def label_of(name: Name, release: Release) -> str:
+def label_of(name: CodeName, release: Release) -> str:
     """Return how the vendor's printer labels the event where that differs from its name, else an empty text."""
     if not name.file:
         return ""
@@ -104,7 +104,7 @@ def label_of(name: Name, release: Release) -> str:
     return _texts(name.file, block).get(name.key, ("",))[0]
 
 
-def notes_of(name: Name, release: Release) -> tuple[str, ...]:
+def notes_of(name: CodeName, release: Release) -> tuple[str, ...]:
     """Return what a reader of the raw numbers has to know."""
     if not name.file:
         return ()
@@ -115,12 +115,12 @@ def notes_of(name: Name, release: Release) -> tuple[str, ...]:
     return (*notes, *(f"corrected: {text}" for text in _texts(name.file, "corrected").get(key, ())))
 
 
-def when_of(name: Name) -> str:
+def when_of(name: CodeName) -> str:
     """Return on what occasion the event is emitted; may be empty."""
     return _texts(name.file, "when").get(name.key, ("",))[0] if name.file else ""
 
 
-def calls_of(name: Name) -> tuple[str, ...]:
+def calls_of(name: CodeName) -> tuple[str, ...]:
     """Return the public calls behind a kernel call."""
     return _public_calls().get(name.name, ()) if name.symbol.startswith("__KER_") else ()
 

@@ -1,4 +1,4 @@
-"""Look-up of events, states and errors by number and by name, one catalogue per release.
+"""Look-up of events, states and errors by number and by name: a catalogue per release, and one of several releases.
 
 The rows are data under `resources/events`; this module only reads and arranges them.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from difflib import get_close_matches
 from functools import cache
 from threading import Lock
@@ -23,7 +24,7 @@ from satview.events.wire import WireClass
 class _Events(Protocol):
     """A module with the events of another system."""
 
-    def names(self) -> dict[int, naming.Name]: ...
+    def names(self) -> dict[int, naming.CodeName]: ...
 
     def classes(self) -> tuple[ClassSpec, ...]: ...
 
@@ -216,7 +217,7 @@ class Catalogue:
                 index[label] = (*index.get(label, ()), code)
         return index
 
-    def _spellings(self, known: naming.Name) -> set[str]:
+    def _spellings(self, known: naming.CodeName) -> set[str]:
         names = {known.name, known.symbol}
         if known.symbol.startswith("_NTO_TRACE_"):
             short = known.symbol.removeprefix("_NTO_TRACE_")
@@ -274,7 +275,7 @@ class ListedCatalogue(Catalogue):
             self.class_index_of_code = table
             if not self.learned:
                 self._names = dict(self._names)  # until now that of all catalogues of the release
-            self._names[code] = naming.Name(class_name, name, "", "", name)
+            self._names[code] = naming.CodeName(class_name, name, "", "", name)
             self._codes = tuple(sorted((*self._codes, code)))
             self.learned[class_name, name] = code
             self._specs.pop(code, None)
@@ -334,3 +335,103 @@ def release_of(sys_release: str) -> Release | None:
     if major == 6:
         return Release.QNX_6_6 if minor >= 6 else Release.QNX_6
     return {7: Release.QNX_7, 8: Release.QNX_8}.get(major)
+
+
+class CombinedCatalogue(Catalogue):
+    """The catalogue of one release, with events of others under codes that this one does not use.
+
+    An event that both have, by class and name, keeps the code of the first release.
+    """
+
+    def __init__(self, base: Catalogue) -> None:
+        """Begin with one release.
+
+        Args:
+            base: Whose codes stay as they are.
+        """
+        super().__init__(base.release)
+        self._base = base
+        if base.learned:  # events that a listing showed
+            self._names, self.classes, self._codes = dict(base._names), base.classes, base.codes()
+        self._more: dict[int, tuple[Catalogue, int]] = {}
+        self._added: dict[tuple[Release, int], int] = {}
+        self._code_of = {self._key(base, code): code for code in base.codes()}
+        self._used = set(base.codes())
+        self._free = self._codes_to_give()
+        self.class_index_of_code = base.class_index_of_code.copy()
+        self.state_value_of_code = base.state_value_of_code.copy()
+
+    def take(self, other: Catalogue, logged: NDArray[np.integer]) -> NDArray[np.uint16]:
+        """Return the code here of every code of another release, uint16 (32768,); those that are not logged are 0.
+
+        Args:
+            other: The other catalogue.
+            logged: Its codes that a trace has.
+
+        Raises:
+            ValueError: There is no code left.
+        """
+        table = np.zeros(wire.CODE_COUNT, np.uint16)
+        if other is self._base:
+            table[:] = np.arange(wire.CODE_COUNT)
+            return table
+        for code in logged.tolist():
+            known = self._code_of.get(self._key(other, code), self._added.get((other.release, code)))
+            if known is None:
+                known = self._added[other.release, code] = self._add(other, code)
+            table[code] = known
+        return table
+
+    def freeze(self) -> None:
+        """Let nobody change the tables any more."""
+        for table in (self.class_index_of_code, self.state_value_of_code):
+            table.setflags(write=False)
+
+    def spec(self, code: int) -> EventSpec:
+        """Return what is known of a code, by the release that it is from."""
+        if (origin := self._more.get(code)) is not None:
+            return replace(origin[0].spec(origin[1]), code=code)
+        return super().spec(code)
+
+    def codes(self) -> tuple[int, ...]:
+        """Return all codes that a table of any of the releases names, ascending."""
+        return (*super().codes(), *sorted(self._more))
+
+    def name(self, code: int) -> str:
+        """Return the name of a code."""
+        if (origin := self._more.get(code)) is not None:
+            return origin[0].name(origin[1])
+        return super().name(code)
+
+    def find(self, name: str) -> tuple[int, ...]:
+        """Return the codes that a name represents in any of the releases, ascending."""
+        more = [code for code, (other, own) in self._more.items() if own in other.find(name)]
+        return tuple(sorted({*super().find(name), *more}))
+
+    @staticmethod
+    def _key(catalogue: Catalogue, code: int) -> tuple[int, str, str, bool]:
+        # With the internal class: foreign formats have their own, and several codes of one name.
+        spec = catalogue.spec(code)
+        return wire.class_of(code), spec.class_name, spec.name, spec.is_64bit
+
+    @staticmethod
+    def _codes_to_give() -> Iterator[int]:
+        for number in FREE_CLASSES:
+            for event in range(wire.EVENT_MASK, -1, -1):
+                yield wire.code(number, event)
+
+    def _add(self, other: Catalogue, own: int) -> int:
+        # Its own code where that is free: what looks for a class of events by its number finds it.
+        code = own if own not in self._used else next((spare for spare in self._free if spare not in self._used), None)
+        if code is None:
+            raise ValueError("no code is left")
+        self._used.add(code)
+        spec = other.classes[int(other.class_index_of_code[own])]
+        names = [kind.name for kind in self.classes]
+        if spec.name not in names:
+            self.classes = (*self.classes, spec)
+            names.append(spec.name)
+        self._more[code] = other, own
+        self.class_index_of_code[code] = names.index(spec.name)
+        self.state_value_of_code[code] = other.state_value_of_code[own]
+        return code

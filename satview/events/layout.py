@@ -35,7 +35,7 @@ _RESPELLED: Final = ("itime", "oitime", "otime", "ntime", "param")
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class PayloadPart:
     """One argument in a payload.
 
     Attributes:
@@ -98,14 +98,14 @@ class Layout:
     """
 
     form: str
-    parts: tuple[Part, ...]
+    parts: tuple[PayloadPart, ...]
     end: int
     rest_name: str = "word "
-    described: tuple[Part, ...] = ()
+    described: tuple[PayloadPart, ...] = ()
 
-    def rest_part(self, index: int) -> Part:
+    def rest_part(self, index: int) -> PayloadPart:
         """Return a payload word behind `end` as an argument: `word 3`, `d0`."""
-        return Part(f"{self.rest_name}{index}", index, 1, Show.HEX)
+        return PayloadPart(f"{self.rest_name}{index}", index, 1, Show.HEX)
 
     def rest_index(self, name: str) -> int | None:
         """Return which payload word such a name means in this layout, None if it is the name of none."""
@@ -180,7 +180,7 @@ def layout_of(release: Release, code: int, count: int, variant: int = BY_COUNT) 
         return _listed(variant)
     if variants.is_user(code):
         if variant == variants.TEXT:
-            return Layout("same", (Part(USER_TEXT, 0, 0, Show.STRING),), count)
+            return Layout("same", (PayloadPart(USER_TEXT, 0, 0, Show.STRING),), count)
         return Layout("same", (), 0, "d")
     if variant in variants.FAILURES:
         return _failed(variant)
@@ -194,10 +194,10 @@ def layout_of(release: Release, code: int, count: int, variant: int = BY_COUNT) 
 def _failed(variant: int) -> Layout:
     width = 1 if variant == variants.FAILED else 2
     returned_name, errno = variants.FAILED_ARGUMENTS
-    returned = Part(returned_name, 0, width, Show.DEC)
+    returned = PayloadPart(returned_name, 0, width, Show.DEC)
     if variant == variants.FAILED_UNKNOWN:
         return Layout("failed", (returned,), width)
-    return Layout("failed", (returned, Part(errno, width, 1, Show.DEC)), width + 1)
+    return Layout("failed", (returned, PayloadPart(errno, width, 1, Show.DEC)), width + 1)
 
 
 def _choose(spec: EventSpec, release: Release, count: int, variant: int) -> tuple[str, tuple[Field, ...]]:
@@ -231,29 +231,29 @@ def _candidates(spec: EventSpec, release: Release, count: int) -> Iterator[tuple
 
 def _laid_out(form: str, fields: Sequence[Field], count: int, release: Release) -> Layout:
     """Return the parts of a list as far as they have words."""
-    parts: list[Part] = []
+    parts: list[PayloadPart] = []
     word = texts = 0
     for field in fields:
         if field.show in _OPEN and word >= count:
             break  # MMAP of no file ends before its name
         if field.show is Show.STRING:
-            parts.append(Part(field.name, word, 0, field.show, field.is_sure, texts))
+            parts.append(PayloadPart(field.name, word, 0, field.show, field.is_sure, texts))
             texts += 1
         elif field.show is Show.STRUCT:
             size = SIGEVENT_WORDS if release is Release.QNX_6 and count >= word + SIGEVENT_WORDS else 0
-            parts.append(Part(field.name, word, size, field.show))
+            parts.append(PayloadPart(field.name, word, size, field.show))
             word += size
             break
         elif word + field.words > count:
             break
         else:
-            parts.append(Part(field.name, word, field.words, field.show, field.is_sure))
+            parts.append(PayloadPart(field.name, word, field.words, field.show, field.is_sure))
             word += field.words
     return Layout(form, tuple(parts), count if texts else word)
 
 
 @lru_cache(maxsize=1 << 14)
-def argument_part(release: Release, code: int, count: int, name: str, variant: int = BY_COUNT) -> Part | None:
+def argument_part(release: Release, code: int, count: int, name: str, variant: int = BY_COUNT) -> PayloadPart | None:
     """Return where a number or text of a given name is, None if such events have none."""
     layout = layout_of(release, code, count, variant)
     for part in named_parts(layout):
@@ -264,26 +264,28 @@ def argument_part(release: Release, code: int, count: int, name: str, variant: i
 
 
 @lru_cache(maxsize=1 << 14)
-def named_parts(layout: Layout) -> tuple[Part, ...]:
+def named_parts(layout: Layout) -> tuple[PayloadPart, ...]:
     """Return the numbers and texts of a layout, each with a name of its own: the second `empty` is `empty_2`.
 
     A sigevent of 6.x is its members, `sigevent.notify` and so on; of other structures no member is known.
     """
     names = iter(part_names(layout))
-    named: list[Part] = []
+    named: list[PayloadPart] = []
     for part in (*layout.parts, *layout.described):
         name = next(names)
         if part.show is not Show.STRUCT:
             named.append(part if part.name == name else replace(part, name=name))
         elif part.words:
             named += (
-                Part(f"{name}.{member}", part.word + word, 1, Show.DEC if size else Show.HEX, byte=byte, size=size)
+                PayloadPart(
+                    f"{name}.{member}", part.word + word, 1, Show.DEC if size else Show.HEX, byte=byte, size=size
+                )
                 for member, word, byte, size in _SIGEVENT
             )
     return tuple(named)
 
 
-def text_name(part: Part, parts: Sequence[Part]) -> str:
+def text_name(part: PayloadPart, parts: Sequence[PayloadPart]) -> str:
     """Return what the texts of a field's values are called beside the field: `state_text`, or with a number behind."""
     names, name, number = {other.name for other in parts}, f"{part.name}_text", 1
     while name in names:
@@ -309,14 +311,14 @@ def part_names(layout: Layout) -> tuple[str, ...]:
 
 
 @lru_cache(maxsize=1 << 12)
-def text_offset(release: Release, code: int, count: int, variant: int = BY_COUNT) -> Part | None:
+def text_offset(release: Release, code: int, count: int, variant: int = BY_COUNT) -> PayloadPart | None:
     """Return where the text of an event is; user events may be text from their first word on."""
     if variant < variants.LISTED:
         variant = variants.TEXT if variants.is_user(code) and count > 2 else BY_COUNT
     return next((part for part in layout_of(release, code, count, variant).parts if part.is_text), None)
 
 
-def text_at(payload: bytes, part: Part) -> str | None:
+def text_at(payload: bytes, part: PayloadPart) -> str | None:
     """Return the text of a part from the bytes of a payload; None if the payload ends before it."""
     end = part.start + part.size if part.size else None
     texts = payload[part.start : end].split(b"\0", part.text_index + 1)
@@ -331,10 +333,10 @@ class Taught:
         parts: By code, more numbers and texts that payloads hold.
     """
 
-    parts: Mapping[int, tuple[Part, ...]]
+    parts: Mapping[int, tuple[PayloadPart, ...]]
 
 
-def arguments_of(release: Release, code: int, taught: Taught | None = None) -> tuple[Part, ...]:
+def arguments_of(release: Release, code: int, taught: Taught | None = None) -> tuple[PayloadPart, ...]:
     """Return the numbers and texts that payloads of a code can hold in any of their layouts, each name once.
 
     Args:
@@ -351,7 +353,7 @@ def arguments_of(release: Release, code: int, taught: Taught | None = None) -> t
 
 
 @lru_cache(maxsize=1 << 13)
-def _known_arguments(release: Release, code: int) -> tuple[Part, ...]:
+def _known_arguments(release: Release, code: int) -> tuple[PayloadPart, ...]:
     if variants.is_user(code):
         words = layout_of(release, code, _USER_WORDS)
         text = layout_of(release, code, _USER_WORDS, variants.TEXT)
@@ -448,7 +450,7 @@ _LEARNED: Final = _Learned()
 _MOST_LEARNED: Final = 1 << 14  # of one process; each is a kind of line that fits no row
 
 
-def learn_list(release: Release, code: int, parts: Sequence[Part], count: int) -> int | None:
+def learn_list(release: Release, code: int, parts: Sequence[PayloadPart], count: int) -> int | None:
     """Return the variant of payloads whose arguments are those that a line of a listing shows.
 
     Args:
@@ -480,7 +482,7 @@ def note_description(release: Release, event: UserEvent) -> None:
     _LEARNED.events[release, event.code] = event
 
 
-def described_part(release: Release, code: int, count: int, name: str) -> Part | None:
+def described_part(release: Release, code: int, count: int, name: str) -> PayloadPart | None:
     """Return where a field that a file describes is in a payload, None if such events have no such field.
 
     Args:
@@ -496,7 +498,7 @@ def described_part(release: Release, code: int, count: int, name: str) -> Part |
     return next((part for part in _described(event, 4 * count, is_wide) if is_same_name(part.name, name)), None)
 
 
-def _described(event: UserEvent, size: int, is_wide: bool) -> Iterator[Part]:
+def _described(event: UserEvent, size: int, is_wide: bool) -> Iterator[PayloadPart]:
     """Yield the fields of a description that a payload of some bytes has; each value of several on its own.
 
     What is behind a text begins where that ends, in every event elsewhere: the details show it, no argument can.
@@ -506,7 +508,7 @@ def _described(event: UserEvent, size: int, is_wide: bool) -> Iterator[Part]:
         if start < 0 or start + field.size * field.count > size or start >= size:
             continue
         if field.count == 0 or field.base == "c":
-            yield Part(name, start // 4, 0, Show.STRING, byte=start % 4, size=field.size * field.count)
+            yield PayloadPart(name, start // 4, 0, Show.STRING, byte=start % 4, size=field.size * field.count)
             continue
         for number in range(field.count):
             word, byte = divmod(start + number * field.size, 4)
@@ -514,7 +516,7 @@ def _described(event: UserEvent, size: int, is_wide: bool) -> Iterator[Part]:
             words = (byte + field.size + 3) // 4
             own = name if field.count == 1 else f"{name}[{number}]"
             length = 0 if is_whole else field.size
-            yield Part(own, word, words, show, byte=byte, size=length, texts=field.value_texts)
+            yield PayloadPart(own, word, words, show, byte=byte, size=length, texts=field.value_texts)
 
 
 def _learn(release: Release, code: int, layout: Layout) -> int | None:

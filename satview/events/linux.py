@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.events import rows, states, wire
-from satview.events.naming import Name
+from satview.events.naming import CodeName
 from satview.events.spec import ClassSpec, EventSpec, Field
 
 POINT_CLASS: Final = 16
@@ -64,16 +64,18 @@ def classes() -> tuple[ClassSpec, ...]:
 
 
 @cache
-def names() -> dict[int, Name]:
+def names() -> dict[int, CodeName]:
     """Return the name of every code that the tables know."""
     name_of_code = {
-        code: Name(_STATES, states.STATE_BY_VALUE[value].name, "sched_switch", _FILE, states.STATE_BY_VALUE[value].name)
+        code: CodeName(
+            _STATES, states.STATE_BY_VALUE[value].name, "sched_switch", _FILE, states.STATE_BY_VALUE[value].name
+        )
         for value, code in state_codes().items()
     }
-    name_of_code[GONE] = Name(_STATES, "UNKNOWN", "sched_switch", _FILE, "UNKNOWN")
-    name_of_code[wire.THREAD_CREATE] = Name(_STATES, "CREATE", "sched_process_fork", _FILE, "CREATE")
-    name_of_code[wire.THREAD_DESTROY] = Name(_STATES, "DESTROY", "sched_process_exit", _FILE, "DESTROY")
-    return name_of_code | {code: Name(_POINTS, name, name, _FILE, name) for name, code in point_codes().items()}
+    name_of_code[GONE] = CodeName(_STATES, "UNKNOWN", "sched_switch", _FILE, "UNKNOWN")
+    name_of_code[wire.THREAD_CREATE] = CodeName(_STATES, "CREATE", "sched_process_fork", _FILE, "CREATE")
+    name_of_code[wire.THREAD_DESTROY] = CodeName(_STATES, "DESTROY", "sched_process_exit", _FILE, "DESTROY")
+    return name_of_code | {code: CodeName(_POINTS, name, name, _FILE, name) for name, code in point_codes().items()}
 
 
 def class_indices() -> NDArray[np.uint8]:

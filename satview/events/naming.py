@@ -15,14 +15,9 @@ from satview.events.wire import WireClass
 
 KER_CLASSES = (("KER_CALL", 0), ("KER_EXIT", wire.KER_EXIT_OFFSET), ("INT_CALL", wire.KER_INT_OFFSET))
 INT_CLASSES = {
-    1: "INT_ENTR",
-    2: "INT_EXIT",
-    3: "INT_HANDLER_ENTR",
-    4: "INT_HANDLER_EXIT",
-    5: "INT_ENTR",
-    6: "INT_HANDLER_ENTR",
+    1: "INT_ENTR", 2: "INT_EXIT", 3: "INT_HANDLER_ENTR", 4: "INT_HANDLER_EXIT", 5: "INT_ENTR", 6: "INT_HANDLER_ENTR",
     7: "INTERRUPT",
-}
+}  # fmt: skip
 _TABLES = (  # file, wire class, printed class; empty = by event number
     ("control", WireClass.CONTROL, "CONTROL"),
     ("interrupt", WireClass.INT, ""),
@@ -36,7 +31,7 @@ STRAY_SYSTEM_CLASS = 13
 STRAY_SYSTEM_EVENTS = (9, 10, 11)
 
 
-class Name(NamedTuple):  # two thousand are made at each start, which a dataclass takes three times as long for
+class CodeName(NamedTuple):  # two thousand are made at each start, which a dataclass takes three times as long for
     """What one code is called.
 
     Attributes:
@@ -56,8 +51,8 @@ class Name(NamedTuple):  # two thousand are made at each start, which a dataclas
     is_64bit: bool = False
 
 
-def _kernel_calls(release: Release) -> dict[int, Name]:
-    names: dict[int, Name] = {}
+def _kernel_calls(release: Release) -> dict[int, CodeName]:
+    names: dict[int, CodeName] = {}
     column = 1 + rows.RELEASE_ORDER.index(release)
     widths = (0, wire.KER_64BIT) if release in (Release.QNX_7, Release.QNX_8) else (0,)
     for row in rows.columns("kernel_calls", "calls"):
@@ -67,18 +62,18 @@ def _kernel_calls(release: Release) -> dict[int, Name]:
             for flag in widths:
                 code = wire.code(WireClass.KER_CALL, int(row[column]) + offset | flag)
                 file = "" if class_name == "INT_CALL" else class_name.lower()
-                names[code] = Name(class_name, row[0], f"__KER_{row[0]}", file, row[0], bool(flag))
+                names[code] = CodeName(class_name, row[0], f"__KER_{row[0]}", file, row[0], bool(flag))
     return names
 
 
-def _threads(release: Release) -> dict[int, Name]:
-    names: dict[int, Name] = {}
+def _threads(release: Release) -> dict[int, CodeName]:
+    names: dict[int, CodeName] = {}
     for state, number in state_numbers(release).items():
         code = wire.code(WireClass.PR_TH, number)
-        names[code] = Name("THREAD", thread_name(state), f"_NTO_TRACE_{thread_name(state)}", "thread", state)
+        names[code] = CodeName("THREAD", thread_name(state), f"_NTO_TRACE_{thread_name(state)}", "thread", state)
         if release != Release.QNX_8:
             virtual = f"V{thread_name(state)}"
-            names[code + wire.VTHREAD_OFFSET] = Name("VTHREAD", virtual, f"_NTO_TRACE_{virtual}", "thread", state)
+            names[code + wire.VTHREAD_OFFSET] = CodeName("VTHREAD", virtual, f"_NTO_TRACE_{virtual}", "thread", state)
     return names
 
 
@@ -87,14 +82,16 @@ def thread_name(state: str) -> str:
     return "THREADY" if state == "READY" else f"TH{state}"  # one H less than the rule would give
 
 
-def _tables(release: Release) -> dict[int, Name]:
-    names: dict[int, Name] = {}
+def _tables(release: Release) -> dict[int, CodeName]:
+    names: dict[int, CodeName] = {}
     for file, wire_class, printed in _TABLES:
         for number, name, symbol, releases in rows.columns(file, "names"):
             if rows.admits(releases, release):
                 event = int(number)
                 class_name = printed or INT_CLASSES[event]
-                names[wire.code(wire_class, event)] = Name(class_name, name, symbol, file, name, name.endswith("_64"))
+                names[wire.code(wire_class, event)] = CodeName(
+                    class_name, name, symbol, file, name, name.endswith("_64")
+                )
     return names
 
 
@@ -106,12 +103,12 @@ def state_numbers(release: Release) -> dict[str, int]:
 
 
 @cache
-def names(release: Release) -> dict[int, Name]:
+def names(release: Release) -> dict[int, CodeName]:
     """Return every code that a table of the release names; user events, whose names are numbers, are included."""
     name_of_code = _kernel_calls(release) | _threads(release) | _tables(release)
     for event in range(wire.EVENT_MASK + 1):
-        name_of_code[wire.code(WireClass.USER, event)] = Name("USREVENT", f"EVENT {event}", "", "user", "EVENT")
-    name_of_code[wire.code(WireClass.EMPTY, 0)] = Name("EMPTY", "EMPTY", "_NTO_TRACE_EMPTY", "", "")
+        name_of_code[wire.code(WireClass.USER, event)] = CodeName("USREVENT", f"EVENT {event}", "", "user", "EVENT")
+    name_of_code[wire.code(WireClass.EMPTY, 0)] = CodeName("EMPTY", "EMPTY", "_NTO_TRACE_EMPTY", "", "")
     if release == Release.QNX_6:
         for event in STRAY_SYSTEM_EVENTS:
             name_of_code[wire.code(STRAY_SYSTEM_CLASS, event)] = name_of_code[wire.code(WireClass.SYSTEM, event)]

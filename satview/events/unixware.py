@@ -1,9 +1,10 @@
 """Events of UnixWare thread_trace files: how a record's three numbers become a code, and what that code means.
 
 A code has the layout of kernel events, class and event in 15 bits, so every table over codes works. Class 16 +
-category; event = interface, `which`, and a `Outcome` that the reader adds: what the record does to its thread cannot be
-decided by its numbers alone (a lock may or may not have blocked). Two records share codes with the kernel events that
-mean the same, so views need not know the format: a successful thr_create is a thread's creation, thr_exit its end.
+category; event = interface, `which`, and a `RecordOutcome` that the reader adds: what the record does to its thread
+cannot be decided by its numbers alone (a lock may or may not have blocked). Two records share codes with the kernel
+events that mean the same, so views need not know the format: a successful thr_create is a thread's creation, thr_exit
+its end.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.events import rows, states, wire
-from satview.events.naming import Name
+from satview.events.naming import CodeName
 from satview.events.spec import ClassSpec, EventSpec, Field
 
 FIRST_CLASS: Final = 16  # category 0 does not exist: class 16 holds what fits no other code
@@ -29,7 +30,7 @@ OWN_CATEGORY: Final = 10  # of records in files of times, which thread_trace(4) 
 _FILE: Final = "unixware"
 
 
-class Outcome(IntEnum):
+class RecordOutcome(IntEnum):
     """What a record does to a thread's state."""
 
     RUNS = 0  # its thread runs, before and after
@@ -49,7 +50,7 @@ def categories() -> dict[str, int]:
 
 def cpu_time_codes() -> tuple[int, ...]:
     """Return the codes of records that show the processor time of a thread: in passing, and as the last of it."""
-    return record_code("cpu_time"), record_code("cpu_time", 0, Outcome.ENDS)
+    return record_code("cpu_time"), record_code("cpu_time", 0, RecordOutcome.ENDS)
 
 
 @cache
@@ -70,7 +71,7 @@ def waiting_states() -> dict[str, int]:
     return {name: states.STATE_BY_NAME[state].value for name, state in rows.columns(_FILE, "states")}
 
 
-def record_code(interface: str, which: int = 0, outcome: int = Outcome.RUNS) -> int:
+def record_code(interface: str, which: int = 0, outcome: int = RecordOutcome.RUNS) -> int:
     """Return the code of a record: `record_code("mutex_lock", 1, Outcome.BLOCKS)`."""
     category, number = interfaces()[interface]
     return wire.code(FIRST_CLASS + category, number | which << WHICH_SHIFT | outcome << OUTCOME_SHIFT)
@@ -99,7 +100,7 @@ def classes() -> tuple[ClassSpec, ...]:
 
 
 @cache
-def names() -> dict[int, Name]:
+def names() -> dict[int, CodeName]:
     """Return the name of every code that the tables know."""
     of_category = {number: word for word, number in categories().items()}
     name_of_code = {}
@@ -107,7 +108,7 @@ def names() -> dict[int, Name]:
         interface, _, which = key.rpartition(" ")
         category = of_category[interfaces()[interface][0]]
         shown = interface if which == "0" else key
-        name = Name(category, shown, interface, _FILE, key)
+        name = CodeName(category, shown, interface, _FILE, key)
         for code in _codes(interface, int(which)):
             name_of_code[code] = name
     return name_of_code
@@ -116,11 +117,11 @@ def names() -> dict[int, Name]:
 def _codes(interface: str, which: int) -> list[int]:
     if (interface, which) == ("thr_exit", 0):
         return [wire.THREAD_DESTROY]
-    outcomes = [Outcome.RUNS, Outcome.ENDS]
+    outcomes = [RecordOutcome.RUNS, RecordOutcome.ENDS]
     if which == 1 and interface in waiting_states():
-        outcomes.append(Outcome.BLOCKS)
+        outcomes.append(RecordOutcome.BLOCKS)
     if f"{interface} {which}" in _OUTCOME_STATE:
-        outcomes.append(Outcome.OTHER)
+        outcomes.append(RecordOutcome.OTHER)
     codes = [record_code(interface, which, outcome) for outcome in outcomes]
     return [*codes, wire.THREAD_CREATE] if (interface, which) == ("thr_create", 2) else codes
 
@@ -141,12 +142,12 @@ def state_values() -> NDArray[np.uint8]:
     table = np.full(wire.CODE_COUNT, states.NOT_A_STATE, np.uint8)
     is_record = codes >= OTHER
     table[is_record] = states.RUNNING
-    table[is_record & (codes >> OUTCOME_SHIFT & 3 == Outcome.ENDS)] = states.ABSENT
+    table[is_record & (codes >> OUTCOME_SHIFT & 3 == RecordOutcome.ENDS)] = states.ABSENT
     for interface, value in waiting_states().items():
-        table[record_code(interface, 1, Outcome.BLOCKS)] = value
+        table[record_code(interface, 1, RecordOutcome.BLOCKS)] = value
     for key, state in _OUTCOME_STATE.items():
         interface, which = key.split()
-        table[record_code(interface, int(which), Outcome.OTHER)] = states.STATE_BY_NAME[state].value
+        table[record_code(interface, int(which), RecordOutcome.OTHER)] = states.STATE_BY_NAME[state].value
     table[cpu_time_codes()[0]] = states.NOT_A_STATE
     table[wire.THREAD_CREATE] = states.READY
     table[wire.THREAD_DESTROY] = states.ABSENT
@@ -173,8 +174,9 @@ def spec(code: int, class_name: str) -> EventSpec:
     which = known.key.rpartition(" ")[2]
     when = {"0": "", "1": "First of two records: the call begins", "2": "Second of two records: the call ends"}[which]
     is_shared = code in (wire.THREAD_CREATE, wire.THREAD_DESTROY)
-    outcome = Outcome.RUNS if is_shared else Outcome(wire.event_of(code) >> OUTCOME_SHIFT & 3)
-    notes = {Outcome.BLOCKS: ("The caller has to wait.",), Outcome.ENDS: ("The last record of its thread.",)}.get(
-        outcome, ()
-    )
+    outcome = RecordOutcome.RUNS if is_shared else RecordOutcome(wire.event_of(code) >> OUTCOME_SHIFT & 3)
+    notes = {
+        RecordOutcome.BLOCKS: ("The caller has to wait.",),
+        RecordOutcome.ENDS: ("The last record of its thread.",),
+    }.get(outcome, ())
     return EventSpec(code, known.class_name, known.name, "", fields, fields, (known.symbol,), when, notes=notes)

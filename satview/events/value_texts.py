@@ -22,10 +22,7 @@ _BITS: Final = {
     ("SYSTEM", "TIMER", "flags"): "timer",
     ("SEC", "ABLE", "flags"): "able",
 }
-_VALUES: Final = {
-    ("SEC", "PATH_ATTACH", "status"): "path_attach",
-    ("SEC", "QNET_CONNECT", "status"): "qnet_connect",
-}
+_VALUES: Final = {("SEC", "PATH_ATTACH", "status"): "path_attach", ("SEC", "QNET_CONNECT", "status"): "qnet_connect"}
 _NONE: Final = {
     ("SEC", "ABLE", "flags"): ValueText(0, "DENY"),
     ("SYSTEM", "TIMER", "timer_id"): ValueText(0xFFFFFFFF, "TimerTimeout()"),

@@ -24,6 +24,8 @@ CODE_MASK: Final = 0x7FFF  # class and event together: 15 bits, the `code` colum
 PROCESS_INJECTED: Final = 0x10000  # 8.0: a process, not the kernel, supplied the event
 CPU_SHIFT: Final = 24
 CPU_MASK: Final = 0x3F
+MAX_CPUS: Final = 64
+FAST_WORDS: Final = 2  # payload words of an event of one slot
 STRUCT_SHIFT: Final = 30
 CODE_COUNT: Final = CODE_MASK + 1
 
@@ -40,7 +42,7 @@ class Struct(IntEnum):
 class WireClass(IntEnum):
     """Internal classes, as they are in the header word; those of `class_table.plain_classes` too."""
 
-    _ignore_ = "each"
+    _ignore_ = "plain"
     EMPTY = 0
     CONTROL = 1
     KER_CALL = 2
@@ -49,8 +51,8 @@ class WireClass(IntEnum):
     SYSTEM = 5
     USER = 6
     COMM = 7
-    for each in plain_classes():
-        vars()[each.name] = each.internal
+    for plain in plain_classes():
+        vars()[plain.name] = plain.internal
 
 
 def code(wire_class: int, event: int) -> int:

@@ -2,7 +2,7 @@
 
 An expression in C means what it means in a view, unknown values included: both write the tree of
 `filters.expressions.three_valued`. What an event handler cannot know is not
-guessed: it is listed in `Condition.unwritten`, and the program does not compile.
+guessed: it is listed in `CCondition.unwritten`, and the program does not compile.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.events import variants
-from satview.events.layout import USER_TEXT, Part, argument_part, codes_of_argument, described_part, text_offset
+from satview.events.layout import USER_TEXT, PayloadPart, argument_part, codes_of_argument, described_part, text_offset
 from satview.events.spec import Release
 from satview.events.variants import is_user
 from satview.export.posix_patterns import NotInPosixError, posix_pattern
@@ -80,7 +80,7 @@ def constants(declaration: str, values: Sequence[str]) -> list[str]:
 _MOST_WORDS: Final = 64  # payloads longer than this end in a text: their arguments are where those of this size are
 _ENDLESS: Final = 0xFFFF
 
-Find = Callable[[int, int, int], Part | None]
+Find = Callable[[int, int, int], PayloadPart | None]
 
 
 def offset_rows(release: Release, codes: Iterable[int], find: Find) -> list[str]:
@@ -121,7 +121,7 @@ def _variants_of(release: Release, code: int) -> tuple[int, ...]:
     return tuple(range(most + 1)) if code == counted else (variants.BY_COUNT,)
 
 
-def _position(part: Part | None) -> str:
+def _position(part: PayloadPart | None) -> str:
     return "" if part is None else f"{part.word}, {part.words}, {int(part.is_signed)}"
 
 
@@ -231,7 +231,7 @@ class HandledCodes:
     is_wide: Callable[[int], bool]
 
 
-class Condition:
+class CCondition:
     """A condition in C.
 
     Args:
@@ -267,14 +267,14 @@ class Condition:
         if isinstance(node, nodes.TimeTest):
             self.unwritten.append((node, *_UNTOLD["time"]))
             return "0"
-        if isinstance(node, nodes.Known):
+        if isinstance(node, nodes.IsKnown):
             return self._is_known(node)
         return self._tables.use("has_failed", "event")  # the only flag is `failed`
 
-    def _is_known(self, node: nodes.Known) -> str:
+    def _is_known(self, node: nodes.IsKnown) -> str:
         if node.as_text:
             return self._texts(node.value, lambda text: self._tables.use("has_text", text), "any")
-        if isinstance(node.value, nodes.Field) and FIELDS[node.value.name].kind is FieldKind.FLAG:
+        if isinstance(node.value, nodes.EventField) and FIELDS[node.value.name].kind is FieldKind.FLAG:
             return self._tables.use("shows_failure", "event")
         return self._tables.use("is_known", self._number(node.value))
 
@@ -326,26 +326,28 @@ class Condition:
 
     def _texts(self, node: nodes.Node, test: Callable[[str], str], shown: str) -> str:
         """Return a test of a text; names of processes are looked up when the program starts."""
-        if isinstance(node, nodes.Field) and node.name == "name":
+        if isinstance(node, nodes.EventField) and node.name == "name":
             self._tables.parts.update(("as_text", "remember"))
             name = self._tables.processes(f"{test('full')} || {test('own')}", f"name: {shown}")
             return self._tables.use("is_named", self._thread(node, "pid"), f"&{name}")
-        if isinstance(node, nodes.Field) and node.name == "text":
+        if isinstance(node, nodes.EventField) and node.name == "text":
             release = self._tables.release
             positions = self._positions(
                 "text", self._requested.codes, lambda code, count, _: text_offset(release, code, count)
             )
-        elif isinstance(node, nodes.Argument):
+        elif isinstance(node, nodes.NamedArgument):
             positions = self._argument_offsets(node)
         else:
-            assert isinstance(node, nodes.Field)
+            assert isinstance(node, nodes.EventField)
             self._cannot(node)
             return "0"
         return test(self._tables.use("event_text", "event", positions, f"COUNT({positions})")) if positions else "0"
 
     def _match(self, node: nodes.PatternMatch) -> str:
         pattern, use = node.pattern, self._tables.use
-        is_name = isinstance(node.value, nodes.Field) and node.value.name == "name"  # looked up when the program starts
+        is_name = (
+            isinstance(node.value, nodes.EventField) and node.value.name == "name"
+        )  # looked up when the program starts
         try:
             source = literal(posix_pattern(pattern, is_in_handler=not is_name))
         except NotInPosixError as refusal:
@@ -367,9 +369,9 @@ class Condition:
             return use("known", _constant(wrapped(node.value)))
         if isinstance(node, nodes.Word):
             return use("word", "event", str(node.index))
-        if isinstance(node, nodes.Field):
+        if isinstance(node, nodes.EventField):
             return self._field(node)
-        if isinstance(node, nodes.Argument):
+        if isinstance(node, nodes.NamedArgument):
             return self._argument(node)
         if isinstance(node, nodes.Latency):
             return use("latency", self._spans, *self.thread(node))
@@ -380,7 +382,7 @@ class Condition:
         assert isinstance(node, nodes.FunctionCall)
         return use(FUNCTIONS[node.name].c_name, *(self._number(part) for part in node.arguments))
 
-    def _field(self, node: nodes.Field) -> str:
+    def _field(self, node: nodes.EventField) -> str:
         use = self._tables.use
         if node.name in _PLAIN:
             return use("known", use(_PLAIN[node.name], "event"))
@@ -406,17 +408,17 @@ class Condition:
         """Return the pid and the tid of the thread of an event."""
         return self._thread(node, "pid"), self._thread(node, "tid")
 
-    def _argument(self, node: nodes.Argument | nodes.Field) -> str:
+    def _argument(self, node: nodes.NamedArgument | nodes.EventField) -> str:
         positions = self._argument_offsets(node)
         use = self._tables.use
         return use("argument", "event", positions, f"COUNT({positions})") if positions else use("unknown")
 
-    def _argument_offsets(self, node: nodes.Argument | nodes.Field) -> str:
+    def _argument_offsets(self, node: nodes.NamedArgument | nodes.EventField) -> str:
         release, name = self._tables.release, node.name
         having = set(codes_of_argument(release, name))
         codes = [code for code in self._requested.codes if code in having]
 
-        def find(code: int, count: int, variant: int) -> Part | None:
+        def find(code: int, count: int, variant: int) -> PayloadPart | None:
             if is_user(code) and name == USER_TEXT:  # whether it is a text the program finds out
                 return text_offset(release, code, count)
             part = argument_part(release, code, count, name, variant) or described_part(release, code, count, name)
@@ -434,7 +436,7 @@ class Condition:
         self._tables.parts.add("position")
         return self._tables.table("positions", "struct position {}[]", rows, shown)
 
-    def _cannot(self, node: nodes.Field) -> None:
+    def _cannot(self, node: nodes.EventField) -> None:
         if node.name == "priority":
             self.unwritten.append((node, *self._no_priority()))
         else:
@@ -448,7 +450,7 @@ class Condition:
 
 def needs_thread(node: nodes.Node) -> bool:
     """Return whether a condition needs to know whose an event is."""
-    if isinstance(node, nodes.Field):
+    if isinstance(node, nodes.EventField):
         return FIELDS[node.name].domain is Domain.THREAD
     if isinstance(node, nodes.Latency):
         return True

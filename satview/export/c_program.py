@@ -20,7 +20,7 @@ from satview.events.spec import Release
 from satview.events.wire import THREAD_RUNNING
 from satview.export.c_conditions import (
     NAMES_THREAD,
-    Condition,
+    CCondition,
     HandledCodes,
     Tables,
     comment,
@@ -58,7 +58,7 @@ _PART: Final = re.compile(r"^/// (\w+):([ \w]*)\n", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class CodePart:
     """A piece of C.
 
     Attributes:
@@ -71,12 +71,12 @@ class Part:
 
 
 @cache
-def parts() -> Mapping[str, Part]:
+def parts() -> Mapping[str, CodePart]:
     """Return every part by name, in an order in which each is after those it needs."""
     text = resource_path("export/handlers.c").read_text(encoding="ascii")
     _, *pieces = _PART.split(text)
     rows = zip(pieces[::3], pieces[1::3], pieces[2::3], strict=True)
-    return {name: Part((*source.strip("\n").split("\n"), ""), tuple(needs.split())) for name, needs, source in rows}
+    return {name: CodePart((*source.strip("\n").split("\n"), ""), tuple(needs.split())) for name, needs, source in rows}
 
 
 def ordered(requested: Iterable[str]) -> list[str]:
@@ -213,7 +213,7 @@ def main(calls: Sequence[str], has_handlers: bool, has_names: bool, ring: int = 
 
 
 @dataclass(frozen=True, slots=True)
-class CProgram:
+class RulesProgram:
     """A program in C.
 
     Attributes:
@@ -227,7 +227,7 @@ class CProgram:
     notes: tuple[str, ...]
 
 
-def c_program(rules: RuleSet | BuiltRules, title: str = "") -> CProgram:
+def c_program(rules: RuleSet | BuiltRules, title: str = "") -> RulesProgram:
     """Return a program that sets a rule set and leaves tracing to a logger in daemon mode.
 
     Args:
@@ -290,7 +290,7 @@ class _Program:
         for trigger in captured.triggers:
             self._place(trigger)
 
-    def written(self, title: str) -> CProgram:
+    def written(self, title: str) -> RulesProgram:
         """Return the program."""
         attached = [*self._attached()] if self._release is not Release.QNX_8 else []
         functions = [line for handler in self._handlers.values() for line in self._function(handler)]
@@ -315,7 +315,7 @@ class _Program:
             *main(calls_and_notes, has_handlers, has_names, ring),
             "",
         ]
-        return CProgram("\n".join(source), tuple(self._faults), self._notes)
+        return RulesProgram("\n".join(source), tuple(self._faults), self._notes)
 
     def _ring_buffers(self) -> int:
         """Return how many buffers a ring needs so that its triggers stay in it; 0 if none ends it.
@@ -428,7 +428,7 @@ class _Program:
         requested = self._requested(handler)
         tests, errors = [], []
         for expression in handler.conditions:
-            condition = Condition(self._tables, requested)
+            condition = CCondition(self._tables, requested)
             tests.append((expression.text, condition.text(expression.tree)))
             faults = self._take_faults(expression)
             if requested.on:  # else it is never called
@@ -456,7 +456,7 @@ class _Program:
     def _watching(self, number: int, requested: HandledCodes) -> list[str]:
         """Return what a handler does for a trigger once its event has passed."""
         trigger, use, spans = self._triggers[number], self._tables.use, f"spans_{number + 1}"
-        condition = Condition(self._tables, requested, spans)
+        condition = CCondition(self._tables, requested, spans)
         test = condition.text(trigger.condition.tree)
         faults = self._take_faults(trigger.condition)
         lines = [*comment(f"WHEN {trigger.condition.text} THEN {trigger.action.text()}", "    ")]
@@ -499,7 +499,7 @@ class _Program:
         self._open_faults = [fault for fault in self._open_faults if fault not in faults]
         return faults
 
-    def _faults_of(self, expression: Expression, condition: Condition) -> list[Diagnostic]:
+    def _faults_of(self, expression: Expression, condition: CCondition) -> list[Diagnostic]:
         """Return what only C cannot do."""
         unwritten = list(condition.unwritten)
         if condition.thread_node is not None and not self._follows_threads:

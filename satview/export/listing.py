@@ -25,15 +25,15 @@ from satview.events.user_events import UserEvent
 from satview.export.listing_columns import fields_column
 from satview.export.listing_forms import Form, Style, make_form
 from satview.export.listing_lines import CoreLines, Head, Lines, Rows
-from satview.formats.kev.slots.batch import Batch
+from satview.formats.kev.growth.stream import Batch
 from satview.formats.listing.head import head_lines, slot_lines, stray_line
-from satview.formats.source import Source
+from satview.formats.source import TraceSource
 
 # Which events a listing shows: by class, event, thread, CPU and time.
 
 
 @dataclass(frozen=True, slots=True)
-class Selection:
+class ListedEvents:
     """What to show; an empty set shows everything of its kind.
 
     Attributes:
@@ -61,7 +61,7 @@ class Selection:
 class Selector:
     """A selection made ready for the events of one release."""
 
-    selection: Selection
+    selection: ListedEvents
     names: Catalogue
     cycles_per_s: int
     _codes: NDArray[np.bool_] = dataclasses.field(init=False)
@@ -101,7 +101,7 @@ class Selector:
     @property
     def is_everything(self) -> bool:
         """True if nothing is left out."""
-        return self.selection == Selection()
+        return self.selection == ListedEvents()
 
     def rows(
         self, batch: Batch, start_cycles: int, ids: tuple[NDArray[np.int32], NDArray[np.int32]]
@@ -167,7 +167,7 @@ class _Field:
 
 
 @dataclass(frozen=True, slots=True)
-class EventFormat:
+class PrintedFormat:
     """A format of `-p`.
 
     Attributes:
@@ -177,7 +177,7 @@ class EventFormat:
     fields: tuple[_Field, ...]
 
     @classmethod
-    def parse(cls, text: str) -> EventFormat:
+    def parse(cls, text: str) -> PrintedFormat:
         """Return the format of a text.
 
         Raises:
@@ -293,12 +293,12 @@ class TextRows:
         described: What a file says of events, by code: it is behind their arguments.
     """
 
-    source: Source
+    source: TraceSource
     style: Style
     time: str
     is_verbose: bool = False
     start_cycles: int = 0
-    format: EventFormat | None = None
+    format: PrintedFormat | None = None
     separator: str = ""
     described: Mapping[int, UserEvent] = dataclasses.field(default_factory=dict)
 
@@ -307,14 +307,10 @@ class TextRows:
         """Whether every exit that begins with -1 is that of a failed call: for the vendor's printer of 6.x."""
         return self.style.is_vendor and self.style.is_old
 
-    def head(self, source: Source) -> Iterator[str]:
+    def head(self, source: TraceSource) -> Iterator[str]:
         """Yield banner, header and titles."""
         yield from head_lines(
-            source.header,
-            source.system,
-            source.byte_order,
-            is_vendor=self.style.is_vendor,
-            is_verbose=self.is_verbose,
+            source.header, source.system, source.byte_order, is_vendor=self.style.is_vendor, is_verbose=self.is_verbose
         )
 
     def form(self, spec: EventSpec, count: int, variant: int) -> Form | None:
@@ -366,7 +362,7 @@ class TextRows:
         return [Head(inverse.ravel(), [_date(second) for second in kinds.tolist()]), Head(rest)]
 
 
-def boot_time(source: Source) -> int:
+def boot_time(source: TraceSource) -> int:
     """Return the target's boot time, seconds since 1970: of the system page, else of TRACE_BOOT_DATE.
 
     Raises:
@@ -416,9 +412,9 @@ class Printer:
         is_ahead: Read the next events while the last ones are printed: not from a pipe, where they may take a while.
     """
 
-    source: Source
+    source: TraceSource
     rows: Rows
-    selection: Selection = dataclasses.field(default_factory=Selection)
+    selection: ListedEvents = dataclasses.field(default_factory=ListedEvents)
     is_verbose: bool = False
     rows_to_print: Callable[[Batch], NDArray[np.int64]] | None = None
     is_ahead: bool = False

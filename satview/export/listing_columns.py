@@ -10,14 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.core import printing
-from satview.core.printing import Field
-from satview.events.layout import SIGEVENT_WORDS, Part
+from satview.core.printing import LineField
+from satview.events.layout import SIGEVENT_WORDS, PayloadPart
 from satview.events.user_events import UserEvent
 from satview.events.variants import has_letters, is_user, user_text
+from satview.events.wire import FAST_WORDS
 from satview.events.words import join64
 from satview.formats.kev.notation import plain_text, sigevent_text, vendor_text
 
-_FAST_WORDS = 2
 _LINE_FEED = 0x0A
 _PRINTABLE = np.zeros(256, np.bool_)
 _PRINTABLE[0x20:0x7F] = True
@@ -26,7 +26,7 @@ _SHOWN[_LINE_FEED] = True
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class EventGroup:
     """Events of one kind and size.
 
     Attributes:
@@ -50,7 +50,7 @@ class Group:
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class TemplateColumn:
     """What fills one conversion of a template.
 
     Attributes:
@@ -58,65 +58,65 @@ class Column:
         field: The same for the compiled core; None = only `values` has it.
     """
 
-    values: Callable[[Group], Sequence[Any]]
-    field: Field | None = None
+    values: Callable[[EventGroup], Sequence[Any]]
+    field: LineField | None = None
 
-    def __call__(self, group: Group) -> Sequence[Any]:
+    def __call__(self, group: EventGroup) -> Sequence[Any]:
         """Return the values of a group."""
         return self.values(group)
 
 
-def unsigned(word: int) -> Column:
+def unsigned(word: int) -> TemplateColumn:
     """Return a column of one word as an unsigned number."""
-    return Column(lambda group: group.words[:, word].tolist(), Field(printing.WORD, word))
+    return TemplateColumn(lambda group: group.words[:, word].tolist(), LineField(printing.WORD, word))
 
 
-def swapped(word: int) -> Column:
+def swapped(word: int) -> TemplateColumn:
     """Return a column of one word with its bytes reversed, as the vendor's printer shows it from a foreign file."""
-    field = Field(printing.WORD, word, flags=printing.SWAPPED)
-    return Column(lambda group: group.words[:, word].byteswap().tolist(), field)
+    field = LineField(printing.WORD, word, flags=printing.SWAPPED)
+    return TemplateColumn(lambda group: group.words[:, word].byteswap().tolist(), field)
 
 
-def signed_swapped(word: int) -> Column:
+def signed_swapped(word: int) -> TemplateColumn:
     """Return a column of one word with its bytes reversed, as a signed number."""
-    return Column(
+    return TemplateColumn(
         lambda group: np.ascontiguousarray(group.words[:, word]).byteswap().view(np.int32).tolist(),
-        Field(printing.WORD, word, flags=printing.SWAPPED | printing.SIGNED),
+        LineField(printing.WORD, word, flags=printing.SWAPPED | printing.SIGNED),
     )
 
 
-def masked(word: int, mask: int) -> Column:
+def masked(word: int, mask: int) -> TemplateColumn:
     """Return a column of the bits of one word under a mask."""
-    field = Field(printing.WORD, word, mask=mask)
-    return Column(lambda group: (group.words[:, word] & np.uint32(mask)).tolist(), field)
+    field = LineField(printing.WORD, word, mask=mask)
+    return TemplateColumn(lambda group: (group.words[:, word] & np.uint32(mask)).tolist(), field)
 
 
-def signed(word: int) -> Column:
+def signed(word: int) -> TemplateColumn:
     """Return a column of one word as a signed number."""
-    return Column(
+    return TemplateColumn(
         lambda group: np.ascontiguousarray(group.words[:, word]).view(np.int32).tolist(),
-        Field(printing.WORD, word, flags=printing.SIGNED),
+        LineField(printing.WORD, word, flags=printing.SIGNED),
     )
 
 
-def number(part: Part) -> Column:
+def number(part: PayloadPart) -> TemplateColumn:
     """Return a column of a number as a layout has it: one or two words, signed or not."""
     if part.words == 1:
         return signed(part.word) if part.is_signed else unsigned(part.word)
     if part.is_signed:
-        field = Field(printing.WIDE, part.word, flags=printing.SIGNED)
-        return Column(lambda group: group.wide(part.word).view(np.int64).tolist(), field)
-    return Column(lambda group: group.wide(part.word).tolist(), Field(printing.WIDE, part.word))
+        field = LineField(printing.WIDE, part.word, flags=printing.SIGNED)
+        return TemplateColumn(lambda group: group.wide(part.word).view(np.int64).tolist(), field)
+    return TemplateColumn(lambda group: group.wide(part.word).tolist(), LineField(printing.WIDE, part.word))
 
 
-def message(word: int, count: int, *, has_line_feeds: bool = True) -> Column:
+def message(word: int, count: int, *, has_line_feeds: bool = True) -> TemplateColumn:
     """Return a column of the characters of message words, by the rule of `notation.message_text`.
 
     The first printers took a line feed for unprintable: `has_line_feeds` False.
     """
-    return Column(
+    return TemplateColumn(
         lambda group: message_texts(group.raw(word, count), _SHOWN if has_line_feeds else _PRINTABLE),
-        Field(printing.MESSAGE, word, count, printing.LINE_FEEDS if has_line_feeds else 0),
+        LineField(printing.MESSAGE, word, count, printing.LINE_FEEDS if has_line_feeds else 0),
     )
 
 
@@ -138,10 +138,10 @@ def message_texts(raw: NDArray[np.uint8], shown_bytes: NDArray[np.bool_] = _SHOW
     return b"\0".join(rows).decode("ascii").split("\0")  # one step for all; no text holds a NUL
 
 
-def texts(part: Part, *, is_vendor: bool) -> Column:
+def texts(part: PayloadPart, *, is_vendor: bool) -> TemplateColumn:
     """Return a column of one of the texts that end payloads."""
 
-    def column(group: Group) -> list[str]:
+    def column(group: EventGroup) -> list[str]:
         raw = group.raw(part.word, group.words.shape[1] - part.word)
         show = vendor_text if is_vendor else plain_text
         if not part.text_index:
@@ -151,19 +151,19 @@ def texts(part: Part, *, is_vendor: bool) -> Column:
             for row in raw
         ]
 
-    return Column(column)
+    return TemplateColumn(column)
 
 
-def user_tails(*, is_vendor: bool) -> Column:
+def user_tails(*, is_vendor: bool) -> TemplateColumn:
     """Return a column of what the printer of 6.x writes of user events of more than two words."""
 
-    def column(group: Group) -> list[str]:
+    def column(group: EventGroup) -> list[str]:
         raw = group.raw(0, group.words.shape[1])
         if is_vendor:  # it prints everything as text and overwrites the last byte with NUL
             return [f' STR:"{vendor_text(bytes(row[:-1]))}"' for row in raw]
         return [_user_tail(bytes(row), words) for row, words in zip(raw, group.words.tolist(), strict=True)]
 
-    return Column(column)
+    return TemplateColumn(column)
 
 
 def _user_tail(raw: bytes, words: list[int]) -> str:
@@ -179,10 +179,10 @@ def word_list(words: Sequence[int]) -> str:
     return " ".join(f"d{index}:0x{word:08x}" for index, word in enumerate(words))
 
 
-def user_texts_and_words(*, is_vendor: bool) -> Column:
+def user_texts_and_words(*, is_vendor: bool) -> TemplateColumn:
     """Return a column of what the printer of 7.1 writes of user events of more than two words."""
 
-    def column(group: Group) -> list[str]:
+    def column(group: EventGroup) -> list[str]:
         show = vendor_text if is_vendor else plain_text
         raw = group.raw(0, group.words.shape[1])
         return [
@@ -190,17 +190,17 @@ def user_texts_and_words(*, is_vendor: bool) -> Column:
             for row, words in zip(raw, group.words.tolist(), strict=True)
         ]
 
-    return Column(column)
+    return TemplateColumn(column)
 
 
-def sigevents(word: int, *, is_vendor: bool) -> Column:
+def sigevents(word: int, *, is_vendor: bool) -> TemplateColumn:
     """Return a column of sigevents of 6.x as text.
 
     The vendor's printer shows the type of an unknown one without its flags. Of a foreign file it reads the halves of
     the last word in its own order, extends their sign to 32 bits and turns the bytes of that.
     """
 
-    def column(group: Group) -> list[str]:
+    def column(group: EventGroup) -> list[str]:
         raw = group.raw(word + 3, 1).copy()
         if is_vendor and group.byte_order == "big":
             halves = raw.view("<i2").astype(np.int32).byteswap().tolist()
@@ -212,22 +212,22 @@ def sigevents(word: int, *, is_vendor: bool) -> Column:
             for (notify, number, value, _), (code, priority) in zip(words, halves, strict=True)
         ]
 
-    return Column(column)
+    return TemplateColumn(column)
 
 
-def flag_words(word: int, table: dict[int, str]) -> Column:
+def flag_words(word: int, table: dict[int, str]) -> TemplateColumn:
     """Return a column of the names of set bits, each after a blank, in the order of the table."""
 
-    def column(group: Group) -> list[str]:
+    def column(group: EventGroup) -> list[str]:
         values = group.words[:, word]
         kinds, inverse = np.unique(values, return_inverse=True)
         names = ["".join(f" {name}" for bit, name in table.items() if kind & bit) for kind in kinds.tolist()]
         return [names[index] for index in inverse.ravel().tolist()]
 
-    return Column(column)
+    return TemplateColumn(column)
 
 
-def fields_column(event: UserEvent, count: int, index: int | None = None) -> Column:
+def fields_column(event: UserEvent, count: int, index: int | None = None) -> TemplateColumn:
     """Return a column of what a file says of events: ` label:value` of all fields, or the value of one, empty without.
 
     Args:
@@ -235,7 +235,7 @@ def fields_column(event: UserEvent, count: int, index: int | None = None) -> Col
         count: Payload words of the events.
         index: Which field; None = all.
     """
-    is_wide = not is_user(event.code) and count > _FAST_WORDS
+    is_wide = not is_user(event.code) and count > FAST_WORDS
 
     def text_of(payload: bytes, byte_order: str) -> str:
         shown = event.shown(payload, byte_order, is_wide=is_wide)
@@ -243,10 +243,10 @@ def fields_column(event: UserEvent, count: int, index: int | None = None) -> Col
             return "".join(f" {field.label}:{text}" for field, _, _, text in shown)
         return next((text for field, _, _, text in shown if field is event.fields[index]), "")
 
-    def values(group: Group) -> list[str]:
+    def values(group: EventGroup) -> list[str]:
         raw = group.raw(0, count)
         payloads, number = np.unique(raw.view(f"V{raw.shape[1]}")[:, 0], return_inverse=True)
         texts = [text_of(payload, group.byte_order) for payload in payloads.tolist()]
         return [texts[which] for which in number.reshape(-1).tolist()]
 
-    return Column(values)
+    return TemplateColumn(values)

@@ -12,11 +12,11 @@ from dataclasses import dataclass, field, replace
 from satview.events import wire
 from satview.events.catalogue import Catalogue
 from satview.events.header_names import flag_names
-from satview.events.layout import Layout, Part, layout_of, printed_layout
+from satview.events.layout import Layout, PayloadPart, layout_of, printed_layout
 from satview.events.spec import EventSpec, Release, Show
 from satview.events.variants import BY_COUNT, DOUBTFUL, FAILED, FAILED_FOR_VENDOR, FAILED_UNKNOWN, LISTED
 from satview.export import listing_columns as columns
-from satview.export.listing_columns import Column
+from satview.export.listing_columns import TemplateColumn
 
 _UNPADDED_6 = ("ADDRESS", "FUNC_ENTER", "FUNC_EXIT", "SLOG", "MSG_ERROR")
 _LABEL_WIDTHS_6 = {"THREAD": 13, "VTHREAD": 13, "PROCESS": 13, "COMM": 13, "SYSTEM": 15}
@@ -70,7 +70,7 @@ class Form:
     """
 
     template: str
-    columns: tuple[Column, ...] = ()
+    columns: tuple[TemplateColumn, ...] = ()
     names: tuple[str, str] = ("", "")
     event: int = 0
 
@@ -185,7 +185,7 @@ def _listed_user(spec: EventSpec, layout: Layout, style: Style) -> Form:
     return Form(f"{head}{text}\n", tuple(column for _, _, filled in ordered for column in filled))
 
 
-def _values_of(spec: EventSpec, layout: Layout, style: Style) -> list[tuple[str, str, list[Column]]]:
+def _values_of(spec: EventSpec, layout: Layout, style: Style) -> list[tuple[str, str, list[TemplateColumn]]]:
     """Return (name, template, columns) of every argument of a printed layout; names escaped."""
     arguments = []
     for index, part in enumerate(layout.parts):
@@ -202,19 +202,19 @@ def _values_of(spec: EventSpec, layout: Layout, style: Style) -> list[tuple[str,
     return arguments
 
 
-def _message(start: int, words: int, style: Style) -> tuple[str, list[Column]]:
+def _message(start: int, words: int, style: Style) -> tuple[str, list[TemplateColumn]]:
     word = columns.swapped if style.is_vendor and style.byte_order == "big" else columns.unsigned
     numbers = " ".join(["0x%08x"] * words)
     text = columns.message(start, words, has_line_feeds=not style.is_first)
     return f'"%s" ({numbers})', [text, *(word(start + index) for index in range(words))]
 
 
-def _learned(part: Part, template: str) -> tuple[str, list[Column]]:
+def _learned(part: PayloadPart, template: str) -> tuple[str, list[TemplateColumn]]:
     show = Show.DEC if template == "%d" else Show.HEX
     return template, [columns.number(replace(part, show=show))]
 
 
-def _number(part: Part, style: Style) -> tuple[str, list[Column]]:
+def _number(part: PayloadPart, style: Style) -> tuple[str, list[TemplateColumn]]:
     column = columns.number(part)
     if part.is_signed:
         return "%d", [column]
@@ -250,18 +250,18 @@ def _buffer_end(spec: EventSpec, _count: int, style: Style) -> Form:
     return Form(f"{head} cookie1 = %x, cookie2 = %x\n", (columns.unsigned(0), columns.unsigned(1)))
 
 
-def _parts(spec: EventSpec, count: int, style: Style) -> dict[str, Part]:
+def _parts(spec: EventSpec, count: int, style: Style) -> dict[str, PayloadPart]:
     """Return the arguments of a payload by name; none where no list fits."""
     return {part.name: part for part in layout_of(style.release, spec.code, count).parts}
 
 
-def _vector(parts: dict[str, Part]) -> tuple[Column, Column]:
+def _vector(parts: dict[str, PayloadPart]) -> tuple[TemplateColumn, TemplateColumn]:
     """Return the columns of an interrupt's number: in hexadecimal, in decimal."""
     word = parts["interrupt_number"].word
     return columns.unsigned(word), columns.signed(word)
 
 
-def _address(part: Part) -> tuple[str, Column]:
+def _address(part: PayloadPart) -> tuple[str, TemplateColumn]:
     return ("0x%016x" if part.words == 2 else "0x%08x"), columns.number(part)
 
 

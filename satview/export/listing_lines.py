@@ -16,18 +16,18 @@ from numpy.typing import NDArray
 from satview.base.safe_text import visible_line
 from satview.base.time import Clock
 from satview.core import printing
-from satview.core.printing import Field
+from satview.core.printing import LineField
 from satview.events import wire
-from satview.events.layout import Layout, Part, printed_layout
+from satview.events.layout import Layout, PayloadPart, printed_layout
 from satview.events.spec import EventSpec, Show
 from satview.events.user_events import UserEvent
 from satview.events.variants import DOUBTFUL, ERRNO_WORD, EXITS, FAILED_FOR_VENDOR, FAILURES, MINUS_ONE, variants
 from satview.export import listing_columns as columns
-from satview.export.listing_columns import Column, Group
+from satview.export.listing_columns import EventGroup, TemplateColumn
 from satview.export.listing_forms import Form
+from satview.formats.kev.growth.stream import Batch
 from satview.formats.kev.notation import plain_text
-from satview.formats.kev.slots.batch import Batch
-from satview.formats.source import Source
+from satview.formats.source import TraceSource
 
 _CONVERSION: Final = re.compile(r"%(?:%|(0?)(\d*)([dxs])|.|$)", re.DOTALL)
 
@@ -67,7 +67,7 @@ class Rows(Protocol):
     def minus_one_fails(self) -> bool:
         """Whether every exit that begins with -1 is printed as that of a failed call, however long it is."""
 
-    def head(self, source: Source) -> Iterator[str]:
+    def head(self, source: TraceSource) -> Iterator[str]:
         """Yield what comes before the first event."""
 
     def form(self, spec: EventSpec, count: int, variant: int) -> Form | None:
@@ -118,7 +118,12 @@ def _counts(batch: Batch, rows: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def _variants(
-    source: Source, batch: Batch, rows: NDArray[np.int64], counts: NDArray[np.int64], *, minus_one_fails: bool = False
+    source: TraceSource,
+    batch: Batch,
+    rows: NDArray[np.int64],
+    counts: NDArray[np.int64],
+    *,
+    minus_one_fails: bool = False,
 ) -> NDArray[np.int32]:
     variant = variants(
         source.release, batch.code[rows], counts, lambda which, word: batch.words[batch.start[rows[which]] + word]
@@ -133,11 +138,11 @@ def _variants(
     return np.where(slots[position] == last, listed[position], variant)
 
 
-def _group(source: Source, batch: Batch, rows: NDArray[np.int64], count: int) -> Group:
-    return Group(batch.words[batch.start[rows][:, None] + np.arange(count)], source.byte_order)
+def _group(source: TraceSource, batch: Batch, rows: NDArray[np.int64], count: int) -> EventGroup:
+    return EventGroup(batch.words[batch.start[rows][:, None] + np.arange(count)], source.byte_order)
 
 
-def _filled(template: str, columns: Sequence[Column], heads: list[list[Any]], group: Group) -> list[bytes]:
+def _filled(template: str, columns: Sequence[TemplateColumn], heads: list[list[Any]], group: EventGroup) -> list[bytes]:
     """Return the lines of events of one kind."""
     values = [*heads, *(column(group) for column in columns)]
     # One `%` for the whole group; no text holds a NUL, so it parts the lines again.
@@ -156,7 +161,7 @@ class _Texts:
     """
 
     count: int
-    columns: tuple[Column, ...]
+    columns: tuple[TemplateColumn, ...]
     template: str | None = None
 
 
@@ -168,7 +173,7 @@ class CoreLines:
         rows: The output format.
     """
 
-    def __init__(self, source: Source, rows: Rows) -> None:
+    def __init__(self, source: TraceSource, rows: Rows) -> None:
         self._source, self._rows = source, rows
         self._forms = printing.Forms()
         self._printer = printing.LinePrinter(self._forms)
@@ -180,10 +185,10 @@ class CoreLines:
         heads = self._rows.heads(batch, rows)
         texts, base = self._python_texts(batch, rows, form, heads)
         values, head_texts = _head_table(heads, len(rows))
-        printed = self._printer.begin(printing.Job(
+        printed = self._printer.begin(printing.PrintJob(
             batch.start, batch.words, self._source.byte_order == "big", rows, form, values,
             sum(1 << number for number, head in enumerate(heads) if head.values.dtype.kind == "u"), head_texts,
-            printing.Texts.of(texts), base, self._rows.separator.encode(),
+            printing.TextTable.of(texts), base, self._rows.separator.encode(),
         ))  # fmt: skip
         return lambda: Lines(*printed(), int(np.count_nonzero(form >= 0)))
 
@@ -204,7 +209,7 @@ class CoreLines:
         begin = self._rows.begin(form)
         pieces = _pieces(begin, form)
         if pieces is None:
-            number = self._forms.add([Field(printing.TEXT, 0)])
+            number = self._forms.add([LineField(printing.TEXT, 0)])
             self._texts[number] = _Texts(count, form.columns, begin + form.template)
             return number
         number = self._forms.add(pieces)
@@ -242,7 +247,7 @@ def _encoded(text: str) -> bytes:
     return text.encode("utf-8", "surrogateescape")
 
 
-def _head_table(heads: list[Head], count: int) -> tuple[NDArray[np.int64], printing.Texts]:
+def _head_table(heads: list[Head], count: int) -> tuple[NDArray[np.int64], printing.TextTable]:
     """Return the columns of heads as the core takes them: int64 (columns, count), and all their texts."""
     values, texts = np.empty((len(heads), count), np.int64), list[bytes]()
     for number, head in enumerate(heads):
@@ -250,12 +255,12 @@ def _head_table(heads: list[Head], count: int) -> tuple[NDArray[np.int64], print
         if head.texts is not None:
             values[number] += len(texts)
             texts += map(_encoded, head.texts)
-    return values, printing.Texts.of(texts)
+    return values, printing.TextTable.of(texts)
 
 
-def _pieces(begin: str, form: Form) -> list[bytes | Field] | None:
+def _pieces(begin: str, form: Form) -> list[bytes | LineField] | None:
     """Return the literals and fields of a line; None if the core cannot print one of its conversions."""
-    pieces: list[bytes | Field] = []
+    pieces: list[bytes | LineField] = []
     literal, numbers, text_count = "", 0, 0
     template, heads = begin + form.template, _conversions(begin)
     position = 0
@@ -269,9 +274,9 @@ def _pieces(begin: str, form: Form) -> list[bytes | Field] | None:
             return None
         column = None if numbers < heads else form.columns[numbers - heads]
         if column is None:
-            field = Field(printing.HEAD_TEXT if conversion[3] == "s" else printing.HEAD, numbers)
+            field = LineField(printing.HEAD_TEXT if conversion[3] == "s" else printing.HEAD, numbers)
         elif column.field is None:
-            field, text_count = Field(printing.TEXT, text_count), text_count + 1
+            field, text_count = LineField(printing.TEXT, text_count), text_count + 1
         else:
             field = column.field
         is_text = field.kind in (printing.TEXT, printing.HEAD_TEXT, printing.MESSAGE)
@@ -283,7 +288,7 @@ def _pieces(begin: str, form: Form) -> list[bytes | Field] | None:
     return [*pieces, _encoded(literal + template[position:])]
 
 
-def _shown(field: Field, conversion: re.Match[str]) -> Field:
+def _shown(field: LineField, conversion: re.Match[str]) -> LineField:
     """Return a number as a conversion shows it."""
     flags = field.flags | (printing.HEXADECIMAL if conversion[3] == "x" else 0)
     return field._replace(flags=flags | (printing.ZEROS if conversion[1] else 0), width=int(conversion[2] or 0))
@@ -299,7 +304,7 @@ def _conversions(template: str) -> int:
 FORMATS = ("csv", "json", "jsonl")
 CSV_HEAD = "time_ns,time_cycles,cpu,pid,tid,class,event,arguments\n"
 _USER_CLASSES = ("USREVENT", "QUIP")
-Pair = tuple[str, str, list[Column]]  # name, template of the value, its columns
+Pair = tuple[str, str, list[TemplateColumn]]  # name, template of the value, its columns
 
 
 @dataclass(slots=True)
@@ -317,12 +322,12 @@ class RecordRows:
         described: What a file says of events, by code: its fields are arguments too, as text.
     """
 
-    source: Source
+    source: TraceSource
     format: str
     start_cycles: int = 0
     described: Mapping[int, UserEvent] = field(default_factory=dict)
 
-    def head(self, source: Source) -> Iterator[str]:  # noqa: ARG002  -- one signature for all outputs
+    def head(self, source: TraceSource) -> Iterator[str]:  # noqa: ARG002  -- one signature for all outputs
         """Yield the column names, or the opening bracket."""
         yield {"csv": CSV_HEAD, "json": "[\n", "jsonl": ""}[self.format]
 
@@ -410,12 +415,12 @@ class RecordRows:
                     pairs.append((f"{part.name}.text", self._text(), [self._escaped(text)]))
         return pairs
 
-    def _hexadecimal(self, part: Part) -> Pair:
+    def _hexadecimal(self, part: PayloadPart) -> Pair:
         digits = "0x%016x" if part.words == 2 else "0x%08x"
         return part.name, digits if self.format == "csv" else f'"{digits}"', [columns.number(part)]
 
     def _words(self, name: str, start: int, count: int) -> list[Pair]:
-        return [self._hexadecimal(Part(f"{name}{index}", index, 1, Show.HEX)) for index in range(start, count)]
+        return [self._hexadecimal(PayloadPart(f"{name}{index}", index, 1, Show.HEX)) for index in range(start, count)]
 
     def _raw(self, start: int, count: int) -> list[Pair]:
         return self._words("word ", start, count)
@@ -424,19 +429,19 @@ class RecordRows:
         words = self._words("d", 0, count)
         if count <= 2:
             return words
-        return [("text", self._text(), [self._escaped(Column(_user_text))]), *words]
+        return [("text", self._text(), [self._escaped(TemplateColumn(_user_text))]), *words]
 
     def _text(self) -> str:
         return '""%s""' if self.format == "csv" else "%s"
 
-    def _escaped(self, column: Column) -> Column:
+    def _escaped(self, column: TemplateColumn) -> TemplateColumn:
         """Return a column of texts as the format needs them between its quotes."""
         is_csv = self.format == "csv"
         escape = _csv_text if is_csv else partial(json.dumps, ensure_ascii=False)
         field = column.field
         if field is not None:
             field = field._replace(flags=field.flags | (printing.FOR_CSV if is_csv else printing.FOR_JSON))
-        return Column(lambda group: [escape(text) for text in column(group)], field)
+        return TemplateColumn(lambda group: [escape(text) for text in column(group)], field)
 
 
 def _csv_text(text: str) -> str:
@@ -457,10 +462,10 @@ def _named_apart(pairs: list[Pair]) -> list[Pair]:
     return apart
 
 
-def _errno_column(name_of: Callable[[int], str | None], word: int) -> Column:
-    return Column(lambda group: [name_of(number) or "" for number in columns.signed(word)(group)])
+def _errno_column(name_of: Callable[[int], str | None], word: int) -> TemplateColumn:
+    return TemplateColumn(lambda group: [name_of(number) or "" for number in columns.signed(word)(group)])
 
 
-def _user_text(group: Group) -> list[str]:
+def _user_text(group: EventGroup) -> list[str]:
     raw = group.raw(0, group.words.shape[1])
     return [plain_text(bytes(row)) for row in raw]

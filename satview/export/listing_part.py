@@ -23,9 +23,9 @@ from satview.events.spec import EventSpec, Release
 from satview.export.listing import Printer, TextRows, layout_of
 from satview.export.listing_forms import Form, Style
 from satview.export.listing_lines import Head, Lines, RecordRows
-from satview.formats.kev.slots.batch import Batch
+from satview.formats.kev.growth.stream import Batch
 from satview.formats.registry import source_files
-from satview.formats.source import Source, opened
+from satview.formats.source import TraceSource, opened
 from satview.store.trace import Trace
 
 LIST_HEAD: Final = "number,time_ns,time_cycles,delta_cycles,cpu,process,pid,thread,tid,class,event,arguments\n"
@@ -256,7 +256,7 @@ class ListRows:
     def __post_init__(self) -> None:
         self._columns = ListColumns(self.trace, self.selected.rows)
 
-    def head(self, source: Source) -> Iterator[str]:
+    def head(self, source: TraceSource) -> Iterator[str]:
         """Yield the names of the columns."""
         del source
         yield LIST_HEAD
@@ -285,7 +285,7 @@ def _quoted(name: str) -> str:
 
 
 @contextmanager
-def _source(trace: Trace) -> Iterator[Source]:
+def _source(trace: Trace) -> Iterator[TraceSource]:
     """Open the file of a trace for a second pass."""
     if trace.release is Release.LINUX:
         raise UsageError(f"{trace.path.name}: the vendor's layout has no lines for a trace of Linux; export it as CSV")

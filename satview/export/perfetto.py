@@ -27,11 +27,11 @@ from satview.events.states import STATE_BY_NAME
 from satview.export.perfetto_tracks import (
     NOBODY_PID,
     Arguments,
-    Block,
     Bools,
     Ints,
-    Part,
-    Slices,
+    MessageBytes,
+    TracePart,
+    TrackSlices,
     counter_packets,
     in_chunks,
     message,
@@ -171,7 +171,7 @@ def write_perfetto(
     if window is not None and (window.end <= whole.start or window.start >= whole.end):
         raise UsageError("the range is outside the trace")
     inside = whole if window is None else TimeWindow(max(window.start, whole.start), min(window.end, whole.end))
-    count, part = 0, Part(trace, inside, events)
+    count, part = 0, TracePart(trace, inside, events)
     with NewFile(path, reading=source_files(trace.path), streams=True) as file:
         for done, packets in _packets(part):
             file.stream.write(nested(1, packets).to_bytes())
@@ -181,9 +181,9 @@ def write_perfetto(
     return count
 
 
-def _packets(part: Part) -> Iterator[tuple[float, Block]]:
+def _packets(part: TracePart) -> Iterator[tuple[float, MessageBytes]]:
     """Yield the packets of a trace, some at a time, each with the share of the kinds of packets that is behind it."""
-    makes: tuple[Callable[[Part], Iterator[Block]], ...] = (
+    makes: tuple[Callable[[TracePart], Iterator[MessageBytes]], ...] = (
         _clocks, _tracks, schedule_packets, _states, _calls, _interrupts, _messages, _wake_ups, _pulses, _losses,
         _lanes, _other_events, _verdicts, _marks, _loads,
     )  # fmt: skip
@@ -195,7 +195,7 @@ def _packets(part: Part) -> Iterator[tuple[float, Block]]:
 # ---- clock and tracks ----------------------------------------------------------------------------------------------
 
 
-def _clocks(part: Part) -> Iterator[Block]:
+def _clocks(part: TracePart) -> Iterator[MessageBytes]:
     """Yield what the wall clock showed as the trace began, where that is known."""
     clock, start = part.trace.clock, part.trace.window.start
     if clock.wall_time(start) is None or clock.boot_time_s is None:
@@ -206,7 +206,7 @@ def _clocks(part: Part) -> Iterator[Block]:
     yield sequenced(nested(6, message(*shown, number(2, np.array([_BOOTTIME])))))
 
 
-def _tracks(part: Part) -> Iterator[Block]:
+def _tracks(part: TracePart) -> Iterator[MessageBytes]:
     """Yield the descriptions of the tracks of processes, threads and CPUs."""
     trace, processes, threads = part.trace, table(part.trace, "process"), table(part.trace, "thread")
     pid = trace.processes.pid.astype(np.int64)
@@ -233,18 +233,18 @@ def _tracks(part: Part) -> Iterator[Block]:
     yield _named(uuid_of(_LOSS, np.array([trace.cpu_count])), "Lost events")
 
 
-def _named(uuid: Ints, name: str, parent: Ints | None = None) -> Block:
+def _named(uuid: Ints, name: str, parent: Ints | None = None) -> MessageBytes:
     fields = [number(1, uuid), text(2, np.zeros(len(uuid), np.int64), [name])]
     if parent is not None:
         fields.append(number(5, parent).where(parent > 0))
     return _descriptors(message(*fields))
 
 
-def _descriptors(inner: Block) -> Block:
+def _descriptors(inner: MessageBytes) -> MessageBytes:
     return sequenced(nested(60, inner))
 
 
-def _uncrossed(slices: Slices, kind: int, name: str, parent: Ints) -> tuple[Slices, Iterator[Block]]:
+def _uncrossed(slices: TrackSlices, kind: int, name: str, parent: Ints) -> tuple[TrackSlices, Iterator[MessageBytes]]:
     """Return slices of which those that would cross another one of their track have tracks of their own.
 
     Args:
@@ -276,7 +276,7 @@ def _marked(is_known: Bools) -> Arguments:
 # ---- threads -------------------------------------------------------------------------------------------------------
 
 
-def _states(part: Part) -> Iterator[Block]:
+def _states(part: TracePart) -> Iterator[MessageBytes]:
     """Yield the states of threads by their QNX names, with what they wait for; a thread that runs has no slice."""
     states, waits = table(part.trace, "state"), table(part.trace, "wait")
     names = texts(states, "state")
@@ -284,9 +284,9 @@ def _states(part: Part) -> Iterator[Block]:
         np.isin(names.code, [state.value for state in STATE_BY_NAME.values() if state.name != "RUNNING"])
     )
     event = states["event"][shown]
-    slices = Slices(uuid_of(_STATE, states["thread"][shown]), states["start_cycles"][shown],
-                    states["end_cycles"][shown], event, Texts(names.code[shown], names.texts),
-                    _none(len(shown)))  # fmt: skip
+    slices = TrackSlices(uuid_of(_STATE, states["thread"][shown]), states["start_cycles"][shown],
+                         states["end_cycles"][shown], event, Texts(names.code[shown], names.texts),
+                         _none(len(shown)))  # fmt: skip
     order = np.argsort(waits["event"], kind="stable")
     position = np.minimum(np.searchsorted(waits["event"][order], event), max(len(order) - 1, 0))
     row = order[position] if len(order) else _none(len(shown)) - 1
@@ -294,7 +294,7 @@ def _states(part: Part) -> Iterator[Block]:
     yield from slice_packets(part, slices, "state", _waited_for(part, row))
 
 
-def _waited_for(part: Part, row: Ints) -> tuple[Arguments, ...]:
+def _waited_for(part: TracePart, row: Ints) -> tuple[Arguments, ...]:
     """Return what threads wait for, by row of the table of waits, -1 for none."""
     trace, waits = part.trace, table(part.trace, "wait")
     if not len(waits):
@@ -316,7 +316,7 @@ def _thread_names(trace: Trace) -> tuple[str, ...]:
     return tuple(trace.thread_name(row) for row in range(len(trace.threads)))
 
 
-def _calls(part: Part) -> Iterator[Block]:
+def _calls(part: TracePart) -> Iterator[MessageBytes]:
     """Yield kernel calls: on the tracks of their threads, on those of their CPUs where no event says who called."""
     calls = table(part.trace, "call")
     start, end, thread = calls["start_cycles"], calls["end_cycles"], calls["thread"]
@@ -324,8 +324,8 @@ def _calls(part: Part) -> Iterator[Block]:
     names = Texts(which.astype(np.uint32), tuple(texts(calls, "name").texts[call_code] for call_code in code.tolist()))
     is_known = end >= 0
     cpu = calls["cpu"].astype(np.int64)
-    slices = Slices(np.where(thread > 0, uuid_of(_THREAD, thread), uuid_of(_CPU_CALL, cpu)), start,
-                    np.where(is_known, end, start), calls["event"], names, _none(len(start)))  # fmt: skip
+    slices = TrackSlices(np.where(thread > 0, uuid_of(_THREAD, thread), uuid_of(_CPU_CALL, cpu)), start,
+                         np.where(is_known, end, start), calls["event"], names, _none(len(start)))  # fmt: skip
     arguments = (_marked(is_known), Arguments("errno", np.where(calls["errno"] > 0, calls["errno"], -1)))
     of_cpu = np.flatnonzero(thread <= 0)
     own, tracks = _uncrossed(slices.taken(of_cpu), _OWN_CALL, "kernel calls", _none(len(of_cpu)))
@@ -337,18 +337,18 @@ def _calls(part: Part) -> Iterator[Block]:
     )
 
 
-def _interrupts(part: Part) -> Iterator[Block]:
+def _interrupts(part: TracePart) -> Iterator[MessageBytes]:
     """Yield interrupts; those of 8.0, which have no exit, are moments."""
     handled = table(part.trace, "interrupt")
     start, end = handled["start_cycles"], handled["end_cycles"]
     vector, which = np.unique(handled["vector"], return_inverse=True)
     names = Texts(which.astype(np.uint32), tuple(f"interrupt {interrupt:#x}" for interrupt in vector.tolist()))
-    slices = Slices(uuid_of(_INTERRUPT, handled["cpu"].astype(np.int64)), start, np.where(end >= 0, end, start),
-                    handled["event"], names, _none(len(start)))  # fmt: skip
+    slices = TrackSlices(uuid_of(_INTERRUPT, handled["cpu"].astype(np.int64)), start, np.where(end >= 0, end, start),
+                         handled["event"], names, _none(len(start)))  # fmt: skip
     yield from slice_packets(part, slices, "interrupt", (_marked(end >= 0),))
 
 
-def _messages(part: Part) -> Iterator[Block]:
+def _messages(part: TracePart) -> Iterator[MessageBytes]:
     """Yield messages on their clients' tracks and their service on their servers', an arrow between them.
 
     A message ends where the trace shows it last: as its client goes on, else as it is replied to or received.
@@ -371,7 +371,7 @@ def _messages(part: Part) -> Iterator[Block]:
                (*(f"to {name}" for name in names), *(f"to pid {pid}" for pid in pids.tolist())))  # fmt: skip
     track = np.where(client > 0, uuid_of(_MESSAGE, client), uuid_of(_CPU_MESSAGE, sent["cpu"].astype(np.int64)))
     parent = np.where(client > 0, uuid_of(_THREAD, client), 0)
-    slices = Slices(track, start, last, sent["event"], to, np.where(received & (server > 0), flow, 0))
+    slices = TrackSlices(track, start, last, sent["event"], to, np.where(received & (server > 0), flow, 0))
     order = np.lexsort((start, track))
     slices, tracks = _uncrossed(slices, _OWN_MESSAGE, "Sent", parent)
     yield from tracks
@@ -383,14 +383,16 @@ def _messages(part: Part) -> Iterator[Block]:
     is_over = sent["reply_event"][served] >= 0
     reply = np.where(is_over, time[sent["reply_event"][served]], receive)
     of = Texts(np.maximum(client[served], 0), tuple(f"for {name}" for name in names))
-    slices = Slices(uuid_of(_SERVICE, server[served]), receive, reply, sent["receive_event"][served], of, flow[served])
+    slices = TrackSlices(
+        uuid_of(_SERVICE, server[served]), receive, reply, sent["receive_event"][served], of, flow[served]
+    )
     order = np.lexsort((receive, slices.track))
     slices, tracks = _uncrossed(slices, _OWN_SERVICE, "Serves", uuid_of(_THREAD, server[served]))
     yield from tracks
     yield from slice_packets(part, slices, "message", (_marked(is_over).taken(order),))
 
 
-def _wake_ups(part: Part) -> Iterator[Block]:
+def _wake_ups(part: TracePart) -> Iterator[MessageBytes]:
     """Yield who woke whom, as two moments with an arrow: what the engine has for it takes numbers of 32 bits only."""
     woken, names = table(part.trace, "wake_up"), _thread_names(part.trace)
     flow, certainty = _WAKE * _FLOW + np.arange(len(woken)), texts(woken, "certainty")
@@ -398,15 +400,15 @@ def _wake_ups(part: Part) -> Iterator[Block]:
     wakes = Texts(thread, tuple(f"wakes {name}" for name in names))
     track = np.where(waker > 0, uuid_of(_WAKE, waker), uuid_of(_CPU_WAKE, cpu))
     when = woken["cause_cycles"]
-    causes = Slices(track, when, when, woken["cause_event"], wakes, flow)
+    causes = TrackSlices(track, when, when, woken["cause_event"], wakes, flow)
     yield from slice_packets(part, causes, "wake-up", (Arguments("cpu", cpu),))
     by = Texts(waker, tuple(f"woken by {name}" for name in names))
     when = woken["time_cycles"]
-    effects = Slices(uuid_of(_WAKE, thread), when, when, woken["event"], by, flow)
+    effects = TrackSlices(uuid_of(_WAKE, thread), when, when, woken["event"], by, flow)
     yield from slice_packets(part, effects, "wake-up", (Arguments("certainty", certainty),))
 
 
-def _pulses(part: Part) -> Iterator[Block]:
+def _pulses(part: TracePart) -> Iterator[MessageBytes]:
     """Yield pulses as they are sent and as they are received, an arrow between."""
     sent, time, trace = table(part.trace, "pulse"), part.trace.events.time_cycles, part.trace
     flow, thread = _PULSE * _FLOW + np.arange(len(sent)), sent["thread"]
@@ -418,7 +420,7 @@ def _pulses(part: Part) -> Iterator[Block]:
     receive, receiver = sent["receive_event"], sent["receiver"]
     is_received = (receive >= 0) & (receiver > 0)
     track = np.where(thread > 0, uuid_of(_PULSE, thread), uuid_of(_CPU_PULSE, sent["cpu"].astype(np.int64)))
-    slices = Slices(
+    slices = TrackSlices(
         track, sent["time_cycles"], sent["time_cycles"], sent["event"], names, np.where(is_received, flow, 0)
     )
     yield from slice_packets(part, slices, "pulse", (Arguments("event", texts(sent, "name")),
@@ -427,24 +429,24 @@ def _pulses(part: Part) -> Iterator[Block]:
     when = time[receive[arrived]]
     of = Texts(np.maximum(thread[arrived], 0), tuple(f"pulse of {name}" for name in _thread_names(trace)))
     yield from slice_packets(
-        part, Slices(uuid_of(_PULSE, receiver[arrived]), when, when, receive[arrived], of, flow[arrived]), "pulse"
+        part, TrackSlices(uuid_of(_PULSE, receiver[arrived]), when, when, receive[arrived], of, flow[arrived]), "pulse"
     )
 
 
 # ---- events, and what was found about the trace --------------------------------------------------------------------
 
 
-def _losses(part: Part) -> Iterator[Block]:
+def _losses(part: TracePart) -> Iterator[MessageBytes]:
     """Yield where events are missing: of a CPU on its track, of all on one of their own. No filter hides them."""
     lost = table(part.trace, "loss")
     cpu = np.where(lost["cpu"] >= 0, lost["cpu"], part.trace.cpu_count).astype(np.int64)
     start = np.maximum(lost["start_cycles"], part.trace.window.start)
-    slices = Slices(uuid_of(_LOSS, cpu), start, lost["end_cycles"], _none(len(lost)) - 1,
-                    Texts(np.zeros(len(lost), np.uint32), ("lost",)), _none(len(lost)))  # fmt: skip
-    yield from slice_packets(Part(part.trace, part.window), slices, "loss")
+    slices = TrackSlices(uuid_of(_LOSS, cpu), start, lost["end_cycles"], _none(len(lost)) - 1,
+                         Texts(np.zeros(len(lost), np.uint32), ("lost",)), _none(len(lost)))  # fmt: skip
+    yield from slice_packets(TracePart(part.trace, part.window), slices, "loss")
 
 
-def _lanes(part: Part) -> Iterator[Block]:
+def _lanes(part: TracePart) -> Iterator[MessageBytes]:
     """Yield what lanes of events show: user events, log, functions, page faults, handlers, CPU frequencies."""
     above = {Owner.THREAD: _THREAD, Owner.PROCESS: _PROCESS}
     uuid, named = int(uuid_of(_LANE, 0)), 0
@@ -467,7 +469,7 @@ def _lanes(part: Part) -> Iterator[Block]:
                 named += len(track.found)
 
 
-def _names_of(part: Part, track: Track, event: Ints) -> Texts:
+def _names_of(part: TracePart, track: Track, event: Ints) -> Texts:
     name_of = event_text_of(part.trace, track)
     return Texts.sorted([name_of(row) for row in event.tolist()])
 
@@ -478,7 +480,7 @@ def _event_names(trace: Trace, event: Ints) -> Texts:
     return Texts(which.astype(np.uint32), tuple(trace.catalogue.name(event_code) for event_code in code.tolist()))
 
 
-def _lane(part: Part, track: Track, uuid: Ints, title: str, parent: Ints, named: int) -> Iterator[Block]:
+def _lane(part: TracePart, track: Track, uuid: Ints, title: str, parent: Ints, named: int) -> Iterator[MessageBytes]:
     spans, event = track.found, track.found.event.astype(np.int64)
     track_of = np.full(len(event), uuid[0])
     if spans.number is not None:
@@ -495,11 +497,11 @@ def _lane(part: Part, track: Track, uuid: Ints, title: str, parent: Ints, named:
         if named + len(shown) <= _MOST_TEXTS
         else _event_names(part.trace, event[shown])
     )
-    slices = Slices(track_of[shown], spans.start[shown], spans.end[shown], event[shown], names, _none(len(shown)))
+    slices = TrackSlices(track_of[shown], spans.start[shown], spans.end[shown], event[shown], names, _none(len(shown)))
     yield from slice_packets(part, slices, track.lane_class.name)
 
 
-def _other_events(part: Part) -> Iterator[Block]:
+def _other_events(part: TracePart) -> Iterator[MessageBytes]:
     """Yield the events that are in nothing else here as moments of their CPU."""
     trace, events = part.trace, part.trace.events
     is_other = np.ones(len(trace.code_counts), np.bool_)
@@ -515,32 +517,34 @@ def _other_events(part: Part) -> Iterator[Block]:
     others = np.flatnonzero(is_other[events.code])
     names = _event_names(trace, others)
     time = events.time_cycles[others]
-    slices = Slices(uuid_of(_OTHER, events.cpu[others].astype(np.int64)), time, time, others, names, _none(len(others)))
+    slices = TrackSlices(
+        uuid_of(_OTHER, events.cpu[others].astype(np.int64)), time, time, others, names, _none(len(others))
+    )
     yield from slice_packets(part, slices, "event")
 
 
-def _verdicts(part: Part) -> Iterator[Block]:
+def _verdicts(part: TracePart) -> Iterator[MessageBytes]:
     """Yield what is wrong in the trace: its name, its sentence and advice."""
     verdicts = table(part.trace, "verdict")
     rows = np.arange(len(verdicts), dtype=np.int64)
     start, end, event = (verdicts[name].astype(np.int64) for name in ("start_cycles", "end_cycles", "event"))
-    slices = Slices(uuid_of(_VERDICT, rows), start, end, event, texts(verdicts, "kind"), _none(len(rows)))
+    slices = TrackSlices(uuid_of(_VERDICT, rows), start, end, event, texts(verdicts, "kind"), _none(len(rows)))
     yield _named(uuid_of(_VERDICT, rows), "Verdicts")
     arguments = tuple(Arguments(name, texts(verdicts, name)) for name in ("says", "remedy", "severity", "certainty"))
     yield from slice_packets(part, slices, "verdict", arguments)
 
 
-def _marks(part: Part) -> Iterator[Block]:
+def _marks(part: TracePart) -> Iterator[MessageBytes]:
     """Yield marks and notes; no filter hides them."""
     marks = table(part.trace, "mark")
     rows = np.arange(len(marks), dtype=np.int64)
     start, end = marks["start_cycles"], marks["end_cycles"]
-    slices = Slices(uuid_of(_MARK, rows), start, end, rows * 0 - 1, texts(marks, "text"), _none(len(rows)))
+    slices = TrackSlices(uuid_of(_MARK, rows), start, end, rows * 0 - 1, texts(marks, "text"), _none(len(rows)))
     yield _named(uuid_of(_MARK, rows), "Marks")
-    yield from slice_packets(Part(part.trace, part.window), slices, "mark")
+    yield from slice_packets(TracePart(part.trace, part.window), slices, "mark")
 
 
-def _loads(part: Part) -> Iterator[Block]:
+def _loads(part: TracePart) -> Iterator[MessageBytes]:
     """Yield the load of each CPU in percent, in bins of equal length; that of a filter would be none."""
     if part.events is not None:
         return

@@ -41,7 +41,7 @@ Known = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class MessageBytes:
     """Bytes of n messages.
 
     Attributes:
@@ -64,29 +64,29 @@ class Block:
         """Return all messages, one after the other."""
         return self.data[self.used].tobytes()
 
-    def where(self, known: Known) -> Block:
+    def where(self, known: Known) -> MessageBytes:
         """Return the same with nothing where `known`, bool (n,), is False."""
-        return Block(self.data, self.used & known[:, None])
+        return MessageBytes(self.data, self.used & known[:, None])
 
 
-def message(*fields: Block) -> Block:
+def message(*fields: MessageBytes) -> MessageBytes:
     """Return messages of some fields, in their order."""
-    return Block(np.concatenate([field.data for field in fields], axis=1),
-                 np.concatenate([field.used for field in fields], axis=1))  # fmt: skip
+    return MessageBytes(np.concatenate([field.data for field in fields], axis=1),
+                        np.concatenate([field.used for field in fields], axis=1))  # fmt: skip
 
 
-def number(field: int, values: Numbers) -> Block:
+def number(field: int, values: Numbers) -> MessageBytes:
     """Return a field of whole numbers, (n,); negative ones take ten bytes, as int32 and int64 do."""
     return message(_tag(field, _VARINT, len(values)), _varints(values))
 
 
-def fixed64(field: int, values: Numbers) -> Block:
+def fixed64(field: int, values: Numbers) -> MessageBytes:
     """Return a field of eight bytes each."""
     data = np.ascontiguousarray(values.astype("<u8")).view(np.uint8).reshape(len(values), 8)
-    return message(_tag(field, _FIXED64, len(values)), Block(data, np.ones(data.shape, np.bool_)))
+    return message(_tag(field, _FIXED64, len(values)), MessageBytes(data, np.ones(data.shape, np.bool_)))
 
 
-def text(field: int, which: Numbers, texts: Sequence[str]) -> Block:
+def text(field: int, which: Numbers, texts: Sequence[str]) -> MessageBytes:
     """Return a field of texts of which few are different.
 
     Args:
@@ -98,24 +98,24 @@ def text(field: int, which: Numbers, texts: Sequence[str]) -> Block:
     width = max(map(len, raw))
     table = np.frombuffer(b"".join(value.ljust(width, b"\0") for value in raw), np.uint8).reshape(len(raw), width)
     lengths = np.array([len(value) for value in raw])
-    return _delimited(field, Block(table[which], np.arange(width) < lengths[which][:, None]))
+    return _delimited(field, MessageBytes(table[which], np.arange(width) < lengths[which][:, None]))
 
 
-def nested(field: int, inner: Block) -> Block:
+def nested(field: int, inner: MessageBytes) -> MessageBytes:
     """Return a field of messages."""
     return _delimited(field, inner)
 
 
-def _delimited(field: int, inner: Block) -> Block:
+def _delimited(field: int, inner: MessageBytes) -> MessageBytes:
     return message(_tag(field, _LENGTH, len(inner)), _varints(inner.lengths), inner)
 
 
-def _tag(field: int, wire: int, count: int) -> Block:
+def _tag(field: int, wire: int, count: int) -> MessageBytes:
     tag = _varints(np.array([field << 3 | wire]))
-    return Block(np.repeat(tag.data, count, axis=0), np.repeat(tag.used, count, axis=0))
+    return MessageBytes(np.repeat(tag.data, count, axis=0), np.repeat(tag.used, count, axis=0))
 
 
-def _varints(values: Numbers) -> Block:
+def _varints(values: Numbers) -> MessageBytes:
     rest = values.astype(np.int64).view(np.uint64)
     width = max(1, -(-int(rest.max(initial=0)).bit_length() // _BITS))
     shifts = np.arange(min(width, _MOST), dtype=np.uint64) * np.uint64(_BITS)
@@ -124,7 +124,7 @@ def _varints(values: Numbers) -> Block:
     used[:, 0] = True
     more = np.zeros(parts.shape, np.uint8)
     more[:, :-1] = used[:, 1:] * np.uint8(0x80)
-    return Block((parts & np.uint64(0x7F)).astype(np.uint8) | more, used)
+    return MessageBytes((parts & np.uint64(0x7F)).astype(np.uint8) | more, used)
 
 
 # Slices, moments and counters of tracks, as packets for Perfetto, and which part of a trace they are of.
@@ -139,7 +139,7 @@ _NAME, _NUMBER, _TEXT = 10, 4, 6  # of DebugAnnotation
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class TracePart:
     """A part of a trace.
 
     Attributes:
@@ -182,7 +182,7 @@ class Arguments:
             self, values=Texts(values.code[rows], values.texts) if isinstance(values, Texts) else values[rows]
         )
 
-    def block(self) -> Block:
+    def block(self) -> MessageBytes:
         """Return the field of track events."""
         values, zeros = self.values, np.zeros(len(self.values), np.int64)
         name = text(_NAME, zeros, [self.name])
@@ -193,7 +193,7 @@ class Arguments:
 
 
 @dataclass(frozen=True, slots=True)
-class Slices(ColumnTable):
+class TrackSlices(ColumnTable):
     """Slices of tracks and moments on them, (n,) each; those of one track do not cross.
 
     Attributes:
@@ -211,11 +211,11 @@ class Slices(ColumnTable):
     name: Texts
     flow: Ints
 
-    def taken(self, rows: NDArray[Any] | slice) -> Slices:
+    def taken(self, rows: NDArray[Any] | slice) -> TrackSlices:
         """Return some rows."""
         name = Texts(self.name.code[rows], self.name.texts)
-        return Slices(self.track[rows], self.start_cycles[rows], self.end_cycles[rows], self.event[rows], name,
-                      self.flow[rows])  # fmt: skip
+        return TrackSlices(self.track[rows], self.start_cycles[rows], self.end_cycles[rows], self.event[rows], name,
+                           self.flow[rows])  # fmt: skip
 
 
 def uuid_of(kind: int, row: Ints | int) -> Ints:
@@ -229,12 +229,12 @@ def in_chunks(count: int) -> Iterator[slice]:
         yield slice(start, min(start + _CHUNK, count))
 
 
-def sequenced(*fields: Block) -> Block:
+def sequenced(*fields: MessageBytes) -> MessageBytes:
     """Return packets of some fields, all of one sequence."""
     return message(*fields, number(10, np.full(len(fields[0]), _SEQUENCE)))
 
 
-def text_of(field: int, columns: Table, name: str, rows: NDArray[Any] | slice = slice(None)) -> Block:
+def text_of(field: int, columns: Table, name: str, rows: NDArray[Any] | slice = slice(None)) -> MessageBytes:
     """Return a field with a column of texts of a table."""
     values = texts(columns, name)
     return text(field, values.code[rows], values.texts)
@@ -247,7 +247,9 @@ def texts(columns: Table, name: str) -> Texts:
     return values
 
 
-def slice_packets(part: Part, slices: Slices, category: str, arguments: tuple[Arguments, ...] = ()) -> Iterator[Block]:
+def slice_packets(
+    part: TracePart, slices: TrackSlices, category: str, arguments: tuple[Arguments, ...] = ()
+) -> Iterator[MessageBytes]:
     """Yield begins, ends and moments in time order; of one moment ends come first, inner before outer.
 
     Args:
@@ -282,7 +284,7 @@ def slice_packets(part: Part, slices: Slices, category: str, arguments: tuple[Ar
         yield track_events(time[in_time], message(*fields))
 
 
-def counter_packets(part: Part, track: Ints, cycles: Ints, values: NDArray[np.float64]) -> Iterator[Block]:
+def counter_packets(part: TracePart, track: Ints, cycles: Ints, values: NDArray[np.float64]) -> Iterator[MessageBytes]:
     """Yield what counters show from some times on, (n,) each; without what is not known (NaN) or stays the same."""
     same = np.append(False, (values[1:] == values[:-1]) & (track[1:] == track[:-1]))[: len(values)]
     changes = np.flatnonzero(~np.isnan(values) & ~same)
@@ -296,7 +298,7 @@ def counter_packets(part: Part, track: Ints, cycles: Ints, values: NDArray[np.fl
         )  # fmt: skip
 
 
-def track_events(time_ns: Ints, event: Block) -> Block:
+def track_events(time_ns: Ints, event: MessageBytes) -> MessageBytes:
     """Return packets of track events."""
     return sequenced(number(8, time_ns), nested(11, event))
 
@@ -368,7 +370,7 @@ def thread_numbers(trace: Trace) -> Ints:
     return numbers
 
 
-def schedule_packets(part: Part) -> Iterator[Block]:
+def schedule_packets(part: TracePart) -> Iterator[MessageBytes]:
     """Yield who there is, then every change of the state of every thread."""
     changes = _changes(part)
     births = _births(changes)
@@ -401,7 +403,7 @@ def _nobodies(trace: Trace) -> Ints:
     return NOBODY_PID << 32 | np.arange(1, trace.cpu_count + 2, dtype=np.int64)
 
 
-def _tree(part: Part, absent: Ints) -> Iterator[Block]:
+def _tree(part: TracePart, absent: Ints) -> Iterator[MessageBytes]:
     """Yield all processes, and the threads that are there from the start: all but some."""
     trace, processes = part.trace, table(part.trace, "process")
     pid, parent = processes["pid"].astype(np.int64), processes["parent_pid"].astype(np.int64)
@@ -418,12 +420,12 @@ def _tree(part: Part, absent: Ints) -> Iterator[Block]:
                                number(5, np.ones(len(number_of), np.int64))), part)  # fmt: skip
 
 
-def _at_start(field: int, inner: Block, part: Part) -> Block:
+def _at_start(field: int, inner: MessageBytes, part: TracePart) -> MessageBytes:
     time = np.full(len(inner), part.trace.clock.ns(part.window.start))
     return sequenced(number(8, time), nested(122, nested(field, inner)))
 
 
-def _threads(part: Part, rows: Ints, cycles: Ints | None) -> Iterator[Block]:
+def _threads(part: TracePart, rows: Ints, cycles: Ints | None) -> Iterator[MessageBytes]:
     """Yield descriptions of threads, at some times or at the start."""
     trace, threads = part.trace, table(part.trace, "thread")
     time = trace.clock.ns_array(np.full(len(rows), part.window.start) if cycles is None else cycles)
@@ -454,7 +456,7 @@ def _state_of_value() -> NDArray[np.int64]:
     return out
 
 
-def _changes(part: Part) -> _Changes:
+def _changes(part: TracePart) -> _Changes:
     """Return the changes of states in a part: runs as CPUs show them, all else as the states of threads do."""
     trace, runs, states = part.trace, table(part.trace, "run"), table(part.trace, "state")
     codes = texts(states, "state").code.astype(np.int64)
@@ -482,7 +484,7 @@ def _changes(part: Part) -> _Changes:
     return _within(part, every)
 
 
-def _is_within_run(part: Part, thread: Ints, cycles: Ints) -> NDArray[np.bool_]:
+def _is_within_run(part: TracePart, thread: Ints, cycles: Ints) -> NDArray[np.bool_]:
     """Return whether threads have a CPU at some times by the table of runs, where they did before too; bool (n,)."""
     runs, times = table(part.trace, "run"), part.trace.events.time_cycles
     if not len(runs):
@@ -505,7 +507,7 @@ def _differs(*columns: Ints) -> NDArray[np.bool_]:
     return out
 
 
-def _within(part: Part, changes: _Changes) -> _Changes:
+def _within(part: TracePart, changes: _Changes) -> _Changes:
     """Return the changes in a part: those that hold as it begins at its start, what a filter drops as not known."""
     if part.events is not None:
         shown = np.zeros(len(part.trace.threads), np.bool_)

@@ -276,7 +276,7 @@ _NEVER: Final = np.iinfo(np.int64).max
 
 
 @dataclass(slots=True)
-class _Records:
+class _SubsetRecords:
     """Everything that goes into the file in writing order: the opening dump first, then the selected rows."""
 
     time: NDArray[np.int64]
@@ -306,12 +306,12 @@ def write_slots(
         Cancelled: `cancelled()` returned True.
     """
     events = trace.events
-    records = _Records(
+    records = _SubsetRecords(
         np.concatenate((opening.time_cycles, events.time_cycles[rows])),
         np.concatenate((opening.cpu, events.cpu[rows])),
         np.concatenate((opening.slot_count, events.slot_count[rows].astype(np.int64))),
     )
-    layout = _Layout(trace, records, rows, len(opening))
+    layout = _RecordLayout(trace, records, rows, len(opening))
     for start in range(0, len(records.time), _BLOCK):
         if cancelled is not None and cancelled():
             raise Cancelled("writing was stopped")
@@ -326,7 +326,7 @@ def write_slots(
     return layout.total + len(tail)
 
 
-class _Layout:
+class _RecordLayout:
     """Where each record goes, and the BUFFER and TIME slots between them.
 
     Attributes:
@@ -335,7 +335,7 @@ class _Layout:
         total: Slots up to the last record; `tail` follows.
     """
 
-    def __init__(self, trace: Trace, records: _Records, rows: NDArray[np.uint32], opening_count: int) -> None:
+    def __init__(self, trace: Trace, records: _SubsetRecords, rows: NDArray[np.uint32], opening_count: int) -> None:
         self._records = records
         self._has_buffers = len(trace.buffers) > 0
         self.has_ends = self._has_buffers and trace.release is Release.QNX_8
@@ -518,7 +518,7 @@ def _rings(trace: Trace, rows: NDArray[np.uint32]) -> NDArray[np.uint8]:
 
 def _fill(
     slots: NDArray[np.uint32],
-    layout: _Layout,
+    layout: _RecordLayout,
     start: int,
     end: int,
     rows: NDArray[np.uint32],

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 from satview.base.errors import UsageError
 
@@ -49,6 +50,18 @@ class RuleError(UsageError):
         super().__init__("; ".join(str(fault) for fault in self.diagnostics[:5]))
 
 
+class Placed(Protocol):
+    """A part of an expression: where in its text it begins and ends."""
+
+    @property
+    def start(self) -> int:
+        """First character."""
+
+    @property
+    def end(self) -> int:
+        """Behind the last character."""
+
+
 class ExpressionError(RuleError):
     """A fault in one expression, with its position.
 
@@ -60,6 +73,11 @@ class ExpressionError(RuleError):
         fault = Diagnostic(message, start, end, 0, tuple(suggestions))
         self.message, self.start, self.end, self.suggestions = fault.message, start, end, fault.suggestions
         super().__init__([fault])
+
+    @classmethod
+    def of(cls, part: Placed, message: str, suggestions: Iterable[str] = ()) -> ExpressionError:
+        """Return the fault of a token or node."""
+        return cls(message, part.start, part.end, suggestions)
 
 
 def nearest(word: str, known: Iterable[str], count: int = 3) -> tuple[str, ...]:

@@ -8,9 +8,9 @@ from typing import Final, Literal
 
 from satview.events.spec import Release
 from satview.events.wire import CPU_SHIFT, PROC_CREATE, VTHREAD_OFFSET, WireClass, class_of, event_of
+from satview.events.words import WORD_MASK
 
 NOT_TESTED: Final = -1  # instead of a tid: the kernel does not look at it, or the trace does not have it
-WORD_MASK: Final = 0xFFFFFFFF
 
 _RECEIVED: Final = (2, 3)  # COMM RMSG, RPULSE
 _KERNEL_PULSES: Final = range(4, 9)

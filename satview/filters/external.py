@@ -19,7 +19,7 @@ from satview.events.wire import KER_64BIT, VTHREAD_OFFSET, WireClass, class_of, 
 class ExternalClass(IntEnum):
     """Class numbers of TraceEvent() and of the traceparser library; the names are those after `_NTO_TRACE_`."""
 
-    _ignore_ = "each"
+    _ignore_ = "plain"
     EMPTY = 0
     CONTROL = 1
     KERCALL = 2
@@ -37,20 +37,17 @@ class ExternalClass(IntEnum):
     COMM = 14
     INT_HANDLER_ENTER = 15
     INT_HANDLER_EXIT = 16
-    for each in plain_classes():
-        vars()[each.name] = each.external
+    for plain in plain_classes():
+        vars()[plain.name] = plain.external
 
 
+NO_RING0: Final = 11  # a number of `-F` that the logger of 6.4 knows, but no manual; it is read, not written
+RING0: Final = 2  # kernel call number
 KER_CLASSES: Final = frozenset({ExternalClass.KERCALL, ExternalClass.KERCALLENTER, ExternalClass.KERCALLEXIT})
-INT_CLASSES: Final = frozenset(
-    {
-        ExternalClass.INT,
-        ExternalClass.INTENTER,
-        ExternalClass.INTEXIT,
-        ExternalClass.INT_HANDLER_ENTER,
-        ExternalClass.INT_HANDLER_EXIT,
-    }
-)
+INT_CLASSES: Final = frozenset({
+    ExternalClass.INT, ExternalClass.INTENTER, ExternalClass.INTEXIT, ExternalClass.INT_HANDLER_ENTER,
+    ExternalClass.INT_HANDLER_EXIT,
+})  # fmt: skip
 MASK_CLASSES: Final = frozenset(
     {ExternalClass.CONTROL, ExternalClass.PROCESS, ExternalClass.THREAD, ExternalClass.VTHREAD}
 )
@@ -63,19 +60,9 @@ STATE_COUNT: Final = 64  # upper limit of thread state numbers, 8.0
 OTHER_VECTOR: Final = VECTOR_COUNT  # index of "all vectors above the switchable ones"
 
 COMM_NAMES: Final = (
-    "SMSG",
-    "SPULSE",
-    "RMSG",
-    "RPULSE",
-    "SPULSE_EXE",
-    "SPULSE_DIS",
-    "SPULSE_DEA",
-    "SPULSE_UN",
-    "SPULSE_QUN",
-    "SIGNAL",
-    "REPLY",
-    "ERROR",
-)
+    "SMSG", "SPULSE", "RMSG", "RPULSE", "SPULSE_EXE", "SPULSE_DIS", "SPULSE_DEA", "SPULSE_UN", "SPULSE_QUN", "SIGNAL",
+    "REPLY", "ERROR",
+)  # fmt: skip
 SYSTEM_COUNT: Final = {
     Release.QNX_6: 14,
     Release.QNX_6_6: 20,

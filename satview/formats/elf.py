@@ -25,21 +25,11 @@ _MOST_SECTIONS: Final = 10_000
 _PAGE: Final = 0x1000
 _FUNCTION: Final = 2  # STT_FUNC
 _SYMBOL_64: Final = [
-    ("name", "u4"),
-    ("info", "u1"),
-    ("other", "u1"),
-    ("section", "u2"),
-    ("value", "u8"),
-    ("size", "u8"),
-]
+    ("name", "u4"), ("info", "u1"), ("other", "u1"), ("section", "u2"), ("value", "u8"), ("size", "u8"),
+]  # fmt: skip
 _SYMBOL_32: Final = [
-    ("name", "u4"),
-    ("value", "u4"),
-    ("size", "u4"),
-    ("info", "u1"),
-    ("other", "u1"),
-    ("section", "u2"),
-]
+    ("name", "u4"), ("value", "u4"), ("size", "u4"), ("info", "u1"), ("other", "u1"), ("section", "u2"),
+]  # fmt: skip
 # What a faulty file makes pyelftools raise; it checks little itself.
 _FAULTS: Final = (ELFError, OSError, ValueError, KeyError, IndexError, AttributeError, TypeError, OverflowError,
                   AssertionError, MemoryError, RecursionError, UnicodeDecodeError, zlib.error)  # fmt: skip

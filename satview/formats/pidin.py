@@ -31,7 +31,7 @@ _KERNEL: Final = "procnto"  # and endings such as -smp-instr, of which a trace m
 
 
 @dataclass(frozen=True, slots=True)
-class _Column:
+class _TitledColumn:
     """A column by its title: where that begins, and where the next one does; -1 = it is the last."""
 
     title: str
@@ -51,7 +51,7 @@ def read_pidin(path: Path) -> PidinNames:
         raise UsageError(f"{path}: {getattr(error, 'strerror', None) or error}") from error
     if data is None:
         raise UsageError(f"{path}: there is no such file; --pidin names a file with what `pidin` printed")
-    columns: list[_Column] = []
+    columns: list[_TitledColumn] = []
     by_pid: dict[int, str] = {}
     by_thread: dict[tuple[int, int], str] = {}
     notes: list[str] = []
@@ -131,13 +131,13 @@ def _is_same(name: str, other: str) -> bool:
     return short == other_short or (short.startswith(_KERNEL) and other_short.startswith(_KERNEL))
 
 
-def _columns(line: str) -> list[_Column]:
+def _columns(line: str) -> list[_TitledColumn]:
     """Return the columns of a line of titles, none if it has not both pid and name."""
     titles = list(_TITLE.finditer(line))
     if not {_PID, _NAME} <= {title[0] for title in titles}:
         return []
     starts = [*(title.start() for title in titles[1:]), -1]
-    return [_Column(title[0], title.start(), start) for title, start in zip(titles, starts, strict=True)]
+    return [_TitledColumn(title[0], title.start(), start) for title, start in zip(titles, starts, strict=True)]
 
 
 def _why_no_titles(data: bytes) -> str:
@@ -151,7 +151,7 @@ def _why_no_titles(data: bytes) -> str:
     return "it is empty"
 
 
-def _cells(line: str, columns: list[_Column]) -> Iterator[tuple[str, str]]:
+def _cells(line: str, columns: list[_TitledColumn]) -> Iterator[tuple[str, str]]:
     """Yield title and text of the columns of a line.
 
     A name may hold spaces, and ends where the next title begins; where a long one reaches beyond that, it is a word.

@@ -54,7 +54,9 @@ FORMATS: Final = (
         "satview.formats.linux.reader",
         "open_linux",
     ),
-    Format("traceprinter", "traceprinter listings", ("*.txt", "*.log"), "satview.formats.traceprinter", "open_listing"),
+    Format(
+        "traceprinter", "traceprinter listings", ("*.txt", "*.log"), "satview.formats.listing.reader", "open_listing"
+    ),
     Format(
         "thread_trace", "UnixWare thread traces", ("tr.*.*",), "satview.formats.unixware.reader", "open_thread_trace"
     ),

@@ -16,17 +16,17 @@ from satview.base.errors import TraceFormatError
 from satview.events.catalogue import Catalogue, catalogue, listed_catalogue
 from satview.events.spec import Release
 from satview.events.wire import SLOT_BYTES
-from satview.formats import traceprinter
 from satview.formats.kev.assemble import LISTING, choose_rate, choose_release, clock_surroundings
 from satview.formats.kev.growth.stream import EventStream, blocks_of_array, blocks_of_file
 from satview.formats.kev.head.header import BEGIN, END, FROM_LISTING, MAX_HEADER_BYTES, key_byte_order, parse_header
 from satview.formats.kev.head.syspage import parse_syspage
 from satview.formats.kev.reader import SAMPLE_SLOTS, byte_order_of
 from satview.formats.linux import reader as linux
+from satview.formats.listing.model import StampNotation
 from satview.formats.listing.reader import read_listing
-from satview.formats.listing.stamps import StampNotation
+from satview.formats.listing.reader import score as listing_score
 from satview.formats.qst import reader as qst
-from satview.formats.qst.one_pass import one_pass
+from satview.formats.qst.reader import one_pass
 from satview.formats.unixware import reader as unixware
 from satview.formats.unpacked import is_packed, unpacked_stream
 from satview.store.head import Header, SystemInfo
@@ -41,7 +41,7 @@ _CERTAIN: Final = 100
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class TraceSource:
     """A trace being read.
 
     Attributes:
@@ -85,7 +85,7 @@ class Source:
 
 
 @contextmanager
-def opened(path: Path | str, standard_input: BinaryIO | None = None) -> Iterator[Source]:
+def opened(path: Path | str, standard_input: BinaryIO | None = None) -> Iterator[TraceSource]:
     """Open a trace for one pass; the file is closed at the end of the block.
 
     Args:
@@ -112,7 +112,7 @@ def opened(path: Path | str, standard_input: BinaryIO | None = None) -> Iterator
         yield source_of(file, path)
 
 
-def source_of(file: BinaryIO, path: Path) -> Source:
+def source_of(file: BinaryIO, path: Path) -> TraceSource:
     """Return the trace in an open stream, reported by its first bytes; compressed by gzip or zstd too.
 
     Raises:
@@ -126,7 +126,7 @@ def source_of(file: BinaryIO, path: Path) -> Source:
         raise TraceFormatError(path, 0, "it is empty", "the capture wrote nothing; look at tracelogger's messages")
     if first_bytes.startswith(BEGIN) or BEGIN.startswith(first_bytes):
         return _kev(file, path, first_bytes)
-    if traceprinter.score(first_bytes, path) > 0:
+    if listing_score(first_bytes, path) > 0:
         return _listing(file, path, first_bytes)
     if qst.score(first_bytes, path) == _CERTAIN:
         raise TraceFormatError(
@@ -165,7 +165,7 @@ def _read(file: BinaryIO, size: int) -> bytes:
     return data
 
 
-def _kev(file: BinaryIO, path: Path, data: bytes) -> Source:
+def _kev(file: BinaryIO, path: Path, data: bytes) -> TraceSource:
     while END not in data and len(data) < MAX_HEADER_BYTES and (more := file.read(_BLOCK)):
         data += more
     is_all = END not in data and len(data) < MAX_HEADER_BYTES
@@ -197,16 +197,16 @@ def _kev(file: BinaryIO, path: Path, data: bytes) -> Source:
     is_listed = header.get(FROM_LISTING[0]) == FROM_LISTING[1]
     events = EventStream(blocks, problems, need, release, has_whole_buffers=not is_listed)
     events.inform(clock_surroundings(header, system, release))
-    return Source(path, "kev", header, page, system, byte_order, release, rate, events, problems)
+    return TraceSource(path, "kev", header, page, system, byte_order, release, rate, events, problems)
 
 
-def _qst(path: Path) -> Source:
+def _qst(path: Path) -> TraceSource:
     slots_in_order = one_pass(path)
     start = slots_in_order.start
     release = choose_release(start.header, None, start.problems)
     rate = choose_rate(start.header, None, start.problems)
     events = EventStream(slots_in_order.blocks(), start.problems, 0, release, slots_in_order.times)
-    return Source(
+    return TraceSource(
         path, "qst", start.header, b"", None, start.contents.byte_order, release, rate, events, start.problems
     )
 
@@ -220,7 +220,7 @@ def _read_at_most(file: BinaryIO, size: int) -> bytes:
     return b"".join(parts)
 
 
-def _listing(file: BinaryIO, path: Path, first_bytes: bytes) -> Source:
+def _listing(file: BinaryIO, path: Path, first_bytes: bytes) -> TraceSource:
     problems = Problems()
     chained = io.BufferedReader(_Chained(first_bytes, file))
     listing = read_listing(chained, problems)
@@ -232,7 +232,7 @@ def _listing(file: BinaryIO, path: Path, first_bytes: bytes) -> Source:
     slots = listing.slot_array()
     events = EventStream(blocks_of_array(slots), problems, release=None, times=listing.full_times())
     rate = choose_rate(header, None, problems)
-    return Source(
+    return TraceSource(
         path,
         LISTING,
         header,

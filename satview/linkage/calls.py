@@ -49,7 +49,7 @@ def _call_ends(trace: Trace) -> tuple[tuple[_Rows, _Rows], tuple[_Rows, _Rows]]:
     return scanned(trace).known, scanned(trace).unknown
 
 
-def scanned(trace: Trace) -> links.Calls:
+def scanned(trace: Trace) -> links.KernelCallTable:
     """Return what the compiled core finds in one pass over the events; cached with the trace, 4 bytes per event."""
     return trace.cached("links.scanned_calls", _scanned)
 
@@ -60,7 +60,7 @@ def forget_calls_of_events(trace: Trace) -> None:
     trace.forget("links.scanned_calls")
 
 
-def _scanned(trace: Trace) -> links.Calls:
+def _scanned(trace: Trace) -> links.KernelCallTable:
     events, codes = trace.events, np.arange(wire.CODE_COUNT)
     form = codes & wire.KER_FORM
     is_call = codes >> wire.CLASS_SHIFT == wire.WireClass.KER_CALL

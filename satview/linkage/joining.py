@@ -19,7 +19,7 @@ from satview.linkage.servers import Services
 from satview.linkage.table import NO_EVENT, LinkKind, LinkTable
 from satview.linkage.transactions import Transactions, transactions
 from satview.linkage.waits import Waits
-from satview.store.axis import FileAxis, Joiner, Part, concatenated, scaled
+from satview.store.axis import AxisPart, FileAxis, Joiner, concatenated, scaled
 
 _Column = NDArray[Any]
 _ROWS: Final = frozenset({"row"})
@@ -28,7 +28,7 @@ _PIDS: Final = frozenset({"pid", "server_pid", "client_pid"})
 _MOMENTS: Final = frozenset({"start", "end"})
 
 
-def _column(part: Part, name: str, own: _Column) -> _Column:
+def _column(part: AxisPart, name: str, own: _Column) -> _Column:
     """Return a column of a file's table as it is on the axis; what the column holds follows from its name."""
     if name in _ROWS or name.endswith("_row"):
         return part.axis_rows(own)

@@ -17,7 +17,7 @@ from satview.core.texts import joined, same_rows
 from satview.events.catalogue import catalogue
 from satview.events.layout import (
     Layout,
-    Part,
+    PayloadPart,
     Taught,
     argument_part,
     arguments_of,
@@ -37,10 +37,9 @@ from satview.events.spec import Release
 from satview.events.user_events import UserEvent
 from satview.events.value_texts import shown_texts
 from satview.events.variants import BY_COUNT, TEXT, USER_CLASSES, user_texts, variants
-from satview.events.wire import CLASS_SHIFT, CODE_COUNT
+from satview.events.wire import CLASS_SHIFT, CODE_COUNT, FAST_WORDS
 from satview.events.words import join64
-from satview.store.axis import FileAxis, files_of
-from satview.store.axis import Part as FilePart
+from satview.store.axis import AxisPart, FileAxis, files_of
 from satview.store.trace import Trace
 
 Rows = NDArray[np.integer]
@@ -62,7 +61,6 @@ _TAUGHT: Final = "arguments.taught"
 _NOTHING_TAUGHT: Final = Taught({})  # one for all traces, so that names are collected once
 _VARIANT_BITS: Final = 32
 _VARIANTS: Final = (1 << _VARIANT_BITS) - 1
-_FAST_WORDS: Final = 2
 Text = TypeVar("Text", str, "str | None")
 MORE_WORDS: Final = "more_words"
 _BLOCK_ROWS: Final = 1 << 17
@@ -208,7 +206,7 @@ def arguments(trace: Trace, rows: Rows, *names: str) -> list[tuple[NDArray[np.in
     columns = [(np.zeros(len(rows), np.int64), np.zeros(len(rows), np.bool_)) for _ in names]
     for begin in range(0, len(rows), _BLOCK_ROWS):  # what is worked out of a part stays in the processor's cache
         block = slice(begin, begin + _BLOCK_ROWS)
-        words = _Words(trace, rows[block])
+        words = _PayloadPairs(trace, rows[block])
         for name, (values, known) in zip(names, columns, strict=True):
             for positions, part in argument_offsets(trace, rows[block], name):
                 if part is not None and part.words:
@@ -232,7 +230,7 @@ def _arguments_of_files(
     return columns
 
 
-class _Words:
+class _PayloadPairs:
     """Payload words of some events, in pairs as they are in the slots; the pair read last is cached."""
 
     def __init__(self, trace: Trace, rows: Rows) -> None:
@@ -337,7 +335,7 @@ def taught(trace: Trace) -> Taught:
 def _taught(trace: Trace) -> Taught:
     layouts_of: dict[int, list[Layout]] = {}
     if (axis := files_of(trace)) is not None:
-        parts: dict[int, tuple[Part, ...]] = {}
+        parts: dict[int, tuple[PayloadPart, ...]] = {}
         for file in axis.parts:
             for code, more in taught(file.trace).parts.items():
                 of_axis = int(file.codes[code])
@@ -351,7 +349,7 @@ def _taught(trace: Trace) -> Taught:
     for code, event in trace.payloads.described.items():
         ends = (start + field.size * max(field.count, 1) for field, start in event.placed() if start >= 0)
         count = min(-(-max(ends, default=0) // 8) * 2, _MOST_WORDS)
-        for words, form in ((count, BY_COUNT), (count, TEXT) if _IS_USER[code] else (_FAST_WORDS, BY_COUNT)):
+        for words, form in ((count, BY_COUNT), (count, TEXT) if _IS_USER[code] else (FAST_WORDS, BY_COUNT)):
             described = describe_layout(trace.release, code, words, form, event)
             layouts_of.setdefault(code, []).append(layout_of(trace.release, code, words, described))
     if not layouts_of:
@@ -368,7 +366,7 @@ def misfits(trace: Trace) -> list[str]:
             is_logged = bool(file_trace.code_counts[code])
             rows = np.flatnonzero(file_trace.events.code == code) if is_logged else np.empty(0, np.intp)
             counts = file_trace.payloads.word_counts(rows)
-            is_wide = ~_IS_USER[code] & (counts > _FAST_WORDS)
+            is_wide = ~_IS_USER[code] & (counts > FAST_WORDS)
             for wide in np.unique(is_wide).tolist():
                 sizes = 4 * counts[is_wide == wide]
                 for field, start in event.placed(is_wide=wide):
@@ -404,7 +402,7 @@ def _with_descriptions(
     return out
 
 
-def argument_offsets(trace: Trace, rows: Rows, name: str | None) -> list[tuple[NDArray[np.intp], Part | None]]:
+def argument_offsets(trace: Trace, rows: Rows, name: str | None) -> list[tuple[NDArray[np.intp], PayloadPart | None]]:
     """Return positions among rows, ascending, grouped by where an argument (None: the event's text) is in the payload.
 
     Events of codes that have no such argument are left out.
@@ -426,7 +424,7 @@ def argument_offsets(trace: Trace, rows: Rows, name: str | None) -> list[tuple[N
     # There are few different layouts: a number for each, no sorting.
     shape = (len(codes), int(counts.max()) + 1, int(variant_of.max()) + 1)
     kinds, kind = distinct(np.ravel_multi_index((rank[positions] - 1, counts, variant_of), shape))
-    number_of_place: dict[Part | None, int] = {}
+    number_of_place: dict[PayloadPart | None, int] = {}
     number_of_kind = np.empty(len(kinds), np.intp)
     for number, (which, words, variant) in enumerate(
         zip(*(part.tolist() for part in np.unravel_index(kinds, shape)), strict=True)
@@ -444,16 +442,16 @@ def argument_offsets(trace: Trace, rows: Rows, name: str | None) -> list[tuple[N
     return [(positions[numbers == number], place) for place, number in number_of_place.items()]
 
 
-def numbers_at(trace: Trace, rows: Rows, part: Part) -> NDArray[np.int64]:
+def numbers_at(trace: Trace, rows: Rows, part: PayloadPart) -> NDArray[np.int64]:
     """Return the number at one position of many payloads, int64 (n,); behind the end of one it has no meaning."""
-    return _gathered(trace, _Words(trace, rows), np.arange(len(rows)), part)
+    return _gathered(trace, _PayloadPairs(trace, rows), np.arange(len(rows)), part)
 
 
-def _gathered(trace: Trace, words: _Words, positions: NDArray[np.intp], part: Part) -> NDArray[np.int64]:
+def _gathered(trace: Trace, words: _PayloadPairs, positions: NDArray[np.intp], part: PayloadPart) -> NDArray[np.int64]:
     return _combined(trace, part, [words.of(positions, part.word + number) for number in range(part.words)])
 
 
-def _combined(trace: Trace, part: Part, words: list[NDArray[np.uint32]]) -> NDArray[np.int64]:
+def _combined(trace: Trace, part: PayloadPart, words: list[NDArray[np.uint32]]) -> NDArray[np.int64]:
     """Return a number of some events from its words, int64 (n,)."""
     if part.size:
         return _of_bytes(trace, part, words)
@@ -462,7 +460,7 @@ def _combined(trace: Trace, part: Part, words: list[NDArray[np.uint32]]) -> NDAr
     return join64(words[0].astype(np.int64), words[1].astype(np.int64), trace.byte_order)
 
 
-def _of_bytes(trace: Trace, part: Part, words: list[NDArray[np.uint32]]) -> NDArray[np.int64]:
+def _of_bytes(trace: Trace, part: PayloadPart, words: list[NDArray[np.uint32]]) -> NDArray[np.int64]:
     """Return a number that is not made of whole words: its bytes are put at the high end, and shifted down."""
     order = "<" if trace.byte_order == "little" else ">"
     data = np.stack(words, axis=1).astype(f"{order}u4").view(np.uint8)[:, part.byte : part.byte + part.size]
@@ -550,7 +548,7 @@ def _moved(pieces: Iterator[Piece], by: int) -> Iterator[Piece]:
         yield replace(piece, at=moved)
 
 
-def _of_axis(part: FilePart, piece: Piece) -> Piece:
+def _of_axis(part: AxisPart, piece: Piece) -> Piece:
     """Return an argument of a file with the pids and partitions of the axis."""
     if piece.texts is not None or not (is_pid(piece.name) or is_partition(piece.name)):
         return piece
@@ -596,7 +594,7 @@ def _narrowed(positions: Positions, selected: NDArray[np.intp]) -> NDArray[np.in
     return selected if isinstance(positions, slice) else positions[selected]
 
 
-def _value_texts(block: _Block, positions: Positions, parts: Sequence[Part]) -> Iterator[Piece]:
+def _value_texts(block: _Block, positions: Positions, parts: Sequence[PayloadPart]) -> Iterator[Piece]:
     """Yield what the values of described fields are called, as an argument of its own for each field."""
     number_of = {part.name: part for part in parts if part.words}
     for part in parts:
@@ -628,12 +626,12 @@ def _hexadecimal(data: NDArray[np.uint8], order: str) -> list[str]:
     return [" ".join(f"0x{word:08x}" for word in payload) for payload in words]
 
 
-def _later_texts(data: NDArray[np.uint8], part: Part) -> list[str | None]:
+def _later_texts(data: NDArray[np.uint8], part: PayloadPart) -> list[str | None]:
     """Return texts behind others from payloads, uint8 (n, bytes); None where one ends before it."""
     return [text_at(payload.tobytes(), part) for payload in data]
 
 
-def _first_texts(data: NDArray[np.uint8], part: Part) -> list[str]:
+def _first_texts(data: NDArray[np.uint8], part: PayloadPart) -> list[str]:
     """Return the texts of a part from payloads, uint8 (n, bytes)."""
     own = data[:, part.start : part.start + part.size if part.size else None]
     return joined(own).tobytes().decode("utf-8", "replace").split("\0")[:-1]
@@ -664,7 +662,7 @@ class _Block:
         """Yield payloads of `count` words from a word on, as `_payload_bytes` does."""
         return _payload_bytes(self._trace, self._rows, positions, count, self, word)
 
-    def numbers(self, positions: Positions, part: Part) -> NDArray[np.int64]:
+    def numbers(self, positions: Positions, part: PayloadPart) -> NDArray[np.int64]:
         """Return a number of the events at some positions, int64 (n,)."""
         return _combined(self._trace, part, [self.word(positions, part.word + number) for number in range(part.words)])
 
@@ -771,11 +769,7 @@ def _grouped(kind: NDArray[np.intp], kinds: int) -> tuple[NDArray[np.intp], NDAr
 
 
 def _texts(
-    block: _Block,
-    positions: Positions,
-    count: int,
-    word: int,
-    texts_of: Callable[[NDArray[np.uint8]], list[Text]],
+    block: _Block, positions: Positions, count: int, word: int, texts_of: Callable[[NDArray[np.uint8]], list[Text]]
 ) -> tuple[NDArray[np.uint32], list[Text]]:
     """Return the texts of events of one layout: which, uint32 (n,), and the texts, nearly all of them different.
 

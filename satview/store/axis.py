@@ -24,7 +24,7 @@ _Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Part:
+class AxisPart:
     """One file of the axis.
 
     Attributes:
@@ -104,7 +104,7 @@ class FileAxis:
         joiners: By name of what is cached of a trace: combines what is cached of each file.
     """
 
-    parts: tuple[Part, ...]
+    parts: tuple[AxisPart, ...]
     part_of: NDArray[np.uint8]
     own_row: NDArray[np.uint32]
     joiners: Mapping[str, Joiner]
@@ -114,7 +114,7 @@ class FileAxis:
         joiner = self.joiners.get(name)
         return None if joiner is None else joiner(self, [part.trace.cached(name, make) for part in self.parts])
 
-    def split(self, rows: NDArray[np.integer]) -> Iterator[tuple[Part, NDArray[np.intp], NDArray[np.uint32]]]:
+    def split(self, rows: NDArray[np.integer]) -> Iterator[tuple[AxisPart, NDArray[np.intp], NDArray[np.uint32]]]:
         """Yield of each file that some events are from: the file, their positions among the rows, their rows there.
 
         Args:
@@ -126,7 +126,7 @@ class FileAxis:
             if len(positions):
                 yield part, positions, self.own_row[rows[positions]]
 
-    def part_of_thread(self, thread: int) -> tuple[Part, int] | None:
+    def part_of_thread(self, thread: int) -> tuple[AxisPart, int] | None:
         """Return the file of a thread and its row there; None for row 0."""
         return next(
             ((part, int(np.searchsorted(part.threads[1:], thread)) + 1)
@@ -134,18 +134,18 @@ class FileAxis:
             None,
         )  # fmt: skip
 
-    def part_of_process(self, process: int) -> Part | None:
+    def part_of_process(self, process: int) -> AxisPart | None:
         """Return the file of a process; None for row 0."""
         of = ((part, part.processes[1:]) for part in self.parts)
         return next((part for part, rows in of if len(rows) and rows[0] <= process <= rows[-1]), None)
 
-    def part_of_cpu(self, cpu: int) -> Part | None:
+    def part_of_cpu(self, cpu: int) -> AxisPart | None:
         """Return the file of a CPU; None for one that only damaged slots name."""
         return next((p for p in self.parts if p.first_cpu <= cpu < p.first_cpu + p.trace.cpu_count), None)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Covered:
+class CoveredRange:
     """How much of a range the files of a trace cover: all of it where it is one file.
 
     Attributes:
@@ -157,10 +157,10 @@ class Covered:
     cpus: _Ints
 
 
-def covered(trace: Trace, window: TimeWindow) -> Covered:
+def covered(trace: Trace, window: TimeWindow) -> CoveredRange:
     """Return how much of a range the file of each thread, process and CPU covers."""
     counts = (len(trace.threads), len(trace.processes), trace.cpu_count)
-    cycles = Covered(*(np.full(count, window.length, np.int64) for count in counts))
+    cycles = CoveredRange(*(np.full(count, window.length, np.int64) for count in counts))
     files = files_of(trace)
     for part in () if files is None else files.parts:
         inside = max(0, min(part.window.end, window.end) - max(part.window.start, window.start))

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 
 @dataclass(frozen=True, slots=True)
-class Cpu:
+class CpuInfo:
     """One CPU of the target, from the system page."""
 
     number: int
@@ -33,7 +33,7 @@ class SystemInfo:
 
     length: int
     processor: str
-    cpus: tuple[Cpu, ...]
+    cpus: tuple[CpuInfo, ...]
     boot_time_s: int | None
     strings: tuple[tuple[str, str], ...]
     values: dict[str, int]

@@ -64,7 +64,7 @@ class Mark:
     is_temporary: bool = False
 
 
-class _Line(NamedTuple):
+class _NoteLine(NamedTuple):
     """A row in a file; in order of time, for those who read the file."""
 
     is_unknown: bool
@@ -112,7 +112,7 @@ class MarkFiles:
             None if str(trace_path) == "-" or not trace_path.name else trace_path.with_name(trace_path.name + SUFFIX)
         )
         self.rows: dict[str, Any] = {}
-        self._lines: dict[str, _Line] = {}  # of each row
+        self._lines: dict[str, _NoteLine] = {}  # of each row
         self._removed: set[str] = set()
         self._files: dict[str, _File] = {}
         self._leftovers: list[str] = []  # files that writers began, which were killed or are at work
@@ -281,7 +281,7 @@ class MarkFiles:
             return key
         mark = mark_of(row, TimeWindow(0, 1))
         self.rows[key] = row
-        self._lines[key] = _Line(mark is None, (0, 0, "", False) if mark is None else by_time(mark), line, key)
+        self._lines[key] = _NoteLine(mark is None, (0, 0, "", False) if mark is None else by_time(mark), line, key)
         return key
 
     def _drop_removed(self, keys: Iterable[str]) -> None:
@@ -344,7 +344,7 @@ class MarkFiles:
     def _size_bytes(self, key: str) -> int:
         return len(self._lines[key].text) if key in self._lines else _REMOVED_BYTES
 
-    def _add_file(self, lines: list[_Line], removed: list[str]) -> None:
+    def _add_file(self, lines: list[_NoteLine], removed: list[str]) -> None:
         path = self._new_path()
         head = f'{{"satview_marks": {_VERSION},\n"removed": {json.dumps(removed)},\n"marks": [\n'
         write_file(path, head + ",\n".join(line.text for line in lines) + "\n]}\n")
@@ -437,9 +437,9 @@ def _digest(line: str) -> str:
     return hashlib.sha256(line.encode()).hexdigest()[:32]
 
 
-def _parts(lines: list[_Line], removed: list[str]) -> Iterator[tuple[list[_Line], list[str]]]:
+def _parts(lines: list[_NoteLine], removed: list[str]) -> Iterator[tuple[list[_NoteLine], list[str]]]:
     """Yield what goes into a file each: as many lines as are joined again, with the last of them what is removed."""
-    part: list[_Line] = []
+    part: list[_NoteLine] = []
     size_bytes = 0
     for line in lines:
         if part and size_bytes + len(line.text) > _JOINED_BYTES_MAX:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from satview.base.errors import UsageError
 from satview.base.threads import Once
 from satview.base.time import Clock, TimeWindow
-from satview.base.time_text import TimeAxis, format_duration
+from satview.base.time_text import MomentAxis, format_duration
 from satview.events.catalogue import Catalogue
 from satview.events.spec import Argument, EventSpec, Payload, Release
 from satview.events.user_events import UserEvent
@@ -373,9 +373,9 @@ class Trace:
         return self.catalogue.spec(int(self.events.code[event]))
 
     @property
-    def time_axis(self) -> TimeAxis:
+    def time_axis(self) -> MomentAxis:
         """What typed moments of it refer to."""
-        return TimeAxis(self.clock, self.window, self.events.time_cycles)
+        return MomentAxis(self.clock, self.window, self.events.time_cycles)
 
     def rows_between(self, window: TimeWindow) -> slice:
         """Return the event rows whose time is in a window."""

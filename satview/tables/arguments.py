@@ -16,7 +16,7 @@ from satview.base.errors import UsageError
 from satview.base.extras import required
 from satview.base.safe_text import visible_line
 from satview.events.catalogue import Catalogue
-from satview.events.layout import Part, arguments_of, one_spelling, text_name
+from satview.events.layout import PayloadPart, arguments_of, one_spelling, text_name
 from satview.events.spec import Show
 from satview.events.wire import CODE_COUNT
 from satview.linkage.rows import rows_of_codes
@@ -101,7 +101,7 @@ def argument_table(trace: Trace, name: str, selected: Rows | None = None) -> Arg
     raise UsageError(f"{name[:40]!r} is no event of {book.release}{f'; there are {near}' if near else ''}")
 
 
-def _listed_arguments(trace: Trace, codes: Sequence[int]) -> Iterator[Part]:
+def _listed_arguments(trace: Trace, codes: Sequence[int]) -> Iterator[PayloadPart]:
     """Yield the arguments that events of some codes can have; of several files those of each release."""
     axis = files_of(trace)
     files = [(trace, codes)] if axis is None else [

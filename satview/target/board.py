@@ -12,9 +12,10 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from satview.base.safe_text import visible_line
+from satview.capture.flight_recorder import BUFFER_BYTES
 from satview.events.catalogue import release_of
 from satview.events.spec import Release
-from satview.target.line import Line
+from satview.target.line import TargetLine
 from satview.target.profiles import Profile, TargetError
 
 # A login without a terminal often lacks the folders of system programs.
@@ -30,7 +31,6 @@ _QUESTIONS: Final = {
     "usage": "use tracelogger",
     "disk": "df -P -k {folder} || df -k {folder}",
 }
-_BUFFER_BYTES: Final = 16 << 10  # of a kernel buffer; one of the logger's own is not larger
 _MEMORY: Final = re.compile(r"FreeMem:\s*(\d{1,12})(?!\d)\s*([KMG]?)", re.IGNORECASE)
 _PROCESS: Final = re.compile(r"\s*(\d{1,10})\s+(\S.*?)\s*")
 # The line of a file system in `df -k`: its size, what is used, and what is free.
@@ -120,7 +120,7 @@ class Board:
             yield "the free room for its file"
 
 
-def ask_board(line: Line) -> Board:
+def ask_board(line: TargetLine) -> Board:
     """Return what a target says of itself.
 
     Raises:
@@ -167,7 +167,7 @@ def _processes(text: str) -> Iterator[tuple[int, str]]:
 
 def memory_needed(profile: Profile) -> int:
     """Return the bytes that the buffers of a capture take on the target."""
-    return (profile.kernel_buffers + profile.own_buffers) * _BUFFER_BYTES
+    return (profile.kernel_buffers + profile.own_buffers) * BUFFER_BYTES
 
 
 def check_board(board: Board, profile: Profile) -> None:

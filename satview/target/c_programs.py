@@ -35,7 +35,7 @@ from satview.capture.sim.parts.threads import Policy, Program
 from satview.events.header_names import header_names
 from satview.events.modes import mode_of
 from satview.events.spec import Release
-from satview.target.clients import Client, Job
+from satview.target.clients import Client, ClientJob
 
 _LOOK_S: Final = 0.002  # that the simulation waits for the next call of a program, which most often comes at once
 _COMPUTES_NS: Final = 500_000  # at a time, by a thread whose next call takes longer
@@ -74,7 +74,7 @@ class HandlersRequest(msgspec.Struct, frozen=True, tag_field="do", tag="handlers
     pid: int
 
 
-class _Words:
+class _CallWords:
     """The arguments of a call, taken one after the other.
 
     Raises:
@@ -136,7 +136,7 @@ class _CThread:
         while (line := (yield from self._next())) is not None:
             words = line.split(b" ")
             name = words[1].decode("ascii", "replace") if len(words) > 1 else ""
-            arguments = _Words(words[2:])
+            arguments = _CallWords(words[2:])
             try:
                 if name in ("exit", "thread_exit"):
                     result = arguments.number()
@@ -150,7 +150,7 @@ class _CThread:
                 self._answer(value)
         return result
 
-    def _carry_out(self, name: str, words: _Words) -> Generator[Any, Any, Any]:
+    def _carry_out(self, name: str, words: _CallWords) -> Generator[Any, Any, Any]:
         """Carry out a call and return its result."""
         program = self._program
         if (answer := program.answers.get(name)) is not None:
@@ -218,7 +218,7 @@ def _words_of(value: Any) -> Iterator[str]:
         yield str(int(value))
 
 
-class CProgram(Job):
+class CProgram(ClientJob):
     """A process in C, as long as it lives.
 
     Args:
@@ -240,7 +240,7 @@ class CProgram(Job):
         self._handlers: Client | None = None
         self._is_handling = True
         self.objects: dict[tuple[str, int], Any] = {}  # by kind and address
-        self.answers: dict[str, Callable[[_Words], Any]] = {
+        self.answers: dict[str, Callable[[_CallWords], Any]] = {
             "cycles": lambda _words: kernel.machine.now,
             "clock_rate": lambda _words: kernel.target.cycles_per_s,
             "init": self._init,
@@ -283,7 +283,7 @@ class CProgram(Job):
             machine.deferred.append((cpu, lambda on_cpu: kill(machine, on_cpu, self.process, -value)))
             yield sim.Sleep(1_000_000)
 
-    def connect(self, request: ThreadRequest | HandlersRequest, client: Client) -> Job:
+    def connect(self, request: ThreadRequest | HandlersRequest, client: Client) -> ClientJob:
         """Take another connection: over which its handlers are called, or of a thread that it is about to create.
 
         Raises:
@@ -299,7 +299,7 @@ class CProgram(Job):
             raise UsageError(f"a program has {_THREADS_MAX} threads at most")
         thread = self._tickets[request.ticket] = _CThread(self, client)
         client.send(b"0\n")
-        return _Lines(thread)
+        return _ThreadLines(thread)
 
     def new_thread(self, ticket: int) -> _CThread:
         """Return the thread that a ticket is of, which now begins.
@@ -315,7 +315,7 @@ class CProgram(Job):
 
     # What is asked without a kernel call
 
-    def _name_attach(self, words: _Words) -> int:
+    def _name_attach(self, words: _CallWords) -> int:
         chid, name = words.number(), words.data().decode("utf-8", "replace")
         holder = self.kernel.machine.processes.get(self._names.get(name, (0, 0))[0])
         if holder is not None and not holder.is_dead:
@@ -325,31 +325,31 @@ class CProgram(Job):
         self._names[name] = self.process.pid, chid
         return 0
 
-    def _name_find(self, words: _Words) -> tuple[int, int]:
+    def _name_find(self, words: _CallWords) -> tuple[int, int]:
         pid, chid = self._names.get(words.data().decode("utf-8", "replace"), (0, 0))
         holder = self.kernel.machine.processes.get(pid)
         if holder is None or holder.is_dead:
             raise OSError(errno.ENOENT, "no channel has this name")
         return pid, chid
 
-    def _processes(self, words: _Words) -> list[int]:
+    def _processes(self, words: _CallWords) -> list[int]:
         """Return the lowest pids behind one; the program asks again for those that are left out."""
         last = words.number()
         alive = (process.pid for process in self.kernel.machine.processes.values() if not process.is_dead)
         return sorted(pid for pid in alive if pid > last)[:_PIDS]
 
-    def _path(self, words: _Words) -> bytes:
+    def _path(self, words: _CallWords) -> bytes:
         process = self.kernel.machine.processes.get(words.number())
         if process is None or process.is_dead:
             raise QnxError(Errno.ESRCH, "no such process")
         return process.name.encode("utf-8", "replace")
 
-    def thing(self, kind: str, words: _Words) -> Any:
+    def thing(self, kind: str, words: _CallWords) -> Any:
         """Return the object at an address, which comes to be when it is first used, as one with an initializer does."""
         address = words.number(0)
         return self.objects.get((kind, address)) or self._new_thing(kind, address, _INITIAL[kind])
 
-    def _init(self, words: _Words) -> None:
+    def _init(self, words: _CallWords) -> None:
         """Put a new object of a kind at an address: inheritance of a mutex, count of a semaphore or barrier."""
         kind = words.data().decode("ascii", "replace")
         if kind not in _INITIAL:
@@ -384,7 +384,7 @@ class CProgram(Job):
             try:
                 next(asking)
             except StopIteration as end:
-                return _sigevent(_Words([b"%d" % value for value in end.value])) if end.value else None
+                return _sigevent(_CallWords([b"%d" % value for value in end.value])) if end.value else None
             return None  # it wants to call TraceEvent(), which such a handler may not
 
         return handle
@@ -401,7 +401,7 @@ class CProgram(Job):
             for line in client.receive():
                 word, *rest = line.split(b" ")
                 if word == b"answer":
-                    with_numbers = _Words(rest)
+                    with_numbers = _CallWords(rest)
                     try:
                         return with_numbers.numbers()
                     except QnxError:
@@ -409,7 +409,7 @@ class CProgram(Job):
                 try:
                     if rest[:1] != [b"TraceEvent"]:
                         raise QnxError(Errno.EPERM, "a handler calls nothing else")
-                    value = yield _trace_event(self, _Words(rest[1:]))
+                    value = yield _trace_event(self, _CallWords(rest[1:]))
                     client.send(b"0 %d\n" % value)
                 except OSError as error:
                     client.send(b"%d\n" % _number(error))
@@ -419,7 +419,7 @@ class CProgram(Job):
         return ()
 
 
-class _Lines(Job):
+class _ThreadLines(ClientJob):
     """The further thread of a program: its lines are calls."""
 
     def __init__(self, thread: _CThread) -> None:
@@ -437,7 +437,7 @@ class _Lines(Job):
         """Do nothing: the thread notices at its next call."""
 
 
-class _Silent(Job):
+class _Silent(ClientJob):
     """A connection whose lines are taken elsewhere."""
 
     def is_over(self) -> bool:
@@ -461,7 +461,7 @@ _OBJECTS: Final[dict[str, Callable[[str, int], Any]]] = {
 _INITIAL: Final = {"mutex": 1, "condvar": 0, "semaphore": 0, "barrier": 1, "rwlock": 0}
 
 
-def _sigevent(words: _Words) -> Sigevent | None:
+def _sigevent(words: _CallWords) -> Sigevent | None:
     kind = _KINDS.get(words.number(), "none")
     coid_or_signo, priority, code, value = (
         words.number(),
@@ -475,7 +475,7 @@ def _sigevent(words: _Words) -> Sigevent | None:
     return Sigevent(kind, coid_or_signo, max(priority, 1), code, value, signo)
 
 
-def _trace_event(program: CProgram, words: _Words) -> sim.TraceEvent:
+def _trace_event(program: CProgram, words: _CallWords) -> sim.TraceEvent:
     """Return a TraceEvent() whose pointers are those of the program: numbers of handlers, bytes, texts."""
     value = words.number()
     known, arguments = mode_of(value), list[Any]()
@@ -493,32 +493,32 @@ def _trace_event(program: CProgram, words: _Words) -> sim.TraceEvent:
     return sim.TraceEvent(value, *arguments)
 
 
-def _qnx_number(words: _Words) -> int:
+def _qnx_number(words: _CallWords) -> int:
     number = words.number(1, 4095)
     return _OF_QNX.get(number, number)
 
 
-def _priority(words: _Words) -> int:
+def _priority(words: _CallWords) -> int:
     priority = words.number(-1, MAX_PRIORITY)
     return priority or -1
 
 
-def _mutex(program: CProgram, words: _Words) -> Mutex:
+def _mutex(program: CProgram, words: _CallWords) -> Mutex:
     return cast("Mutex", program.thing("mutex", words))
 
 
-def _thread_create(program: CProgram, words: _Words) -> sim.ThreadCreate:
+def _thread_create(program: CProgram, words: _CallWords) -> sim.ThreadCreate:
     ticket, priority, policy = words.number(), _priority(words), words.number(0, 4)
     body = program.new_thread(ticket).body
     return sim.ThreadCreate(body, (), priority, Policy(policy) if policy else Policy.RR)
 
 
-def _timeout(_program: CProgram, words: _Words) -> sim.TimerTimeout:
+def _timeout(_program: CProgram, words: _CallWords) -> sim.TimerTimeout:
     ns, mask = words.number(0), words.number(0)
     return sim.TimerTimeout(tuple(state for bit, state in enumerate(_STATES) if mask >> bit & 1), ns)
 
 
-CALLS: Final[dict[str, Callable[[CProgram, _Words], sim.Call]]] = {
+CALLS: Final[dict[str, Callable[[CProgram, _CallWords], sim.Call]]] = {
     "TraceEvent": _trace_event,
     "InterruptHookTrace": lambda p, w: sim.InterruptHookTrace(p.full_buffer_handler(w.number()), w.number()),
     "InterruptAttachEvent": lambda _, w: sim.InterruptAttachEvent(w.number(0, 4096), _sigevent(w) or Sigevent()),

@@ -7,6 +7,11 @@ target cleans up by itself, also when nobody can reach it any more.
 
 From 6.6 on tracelogger writes to the line. Before that it writes a file into the target's memory, which the same script
 then sends, with its checksum, and removes.
+
+Rules that no option says can be a program of the target: built here by the user's compiler, copied there, started
+beside tracelogger. `qcc` in the file of targets is the command, for example
+"/opt/qnx710/host/linux/x86_64/usr/bin/qcc -Vgcc_ntoaarch64le". The shell that starts tracelogger ends the program and
+removes its file, however the capture ends.
 """
 
 from __future__ import annotations
@@ -14,6 +19,8 @@ from __future__ import annotations
 import re
 import secrets
 import shlex
+import subprocess
+import tempfile
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -21,17 +28,87 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
+from satview.base.child import absolute_program
 from satview.base.errors import SatviewError, WriteError
 from satview.base.new_file import write_file
 from satview.base.safe_text import counted, visible_line
 from satview.capture.flight_recorder import Bounds
-from satview.target.arrival import Arrival, CutError
+from satview.target.arrival import Arrival, Checksum, CutError
 from satview.target.board import PATHS, Board, ask_board, check_board
-from satview.target.building import END, ENDED, PROGRAM, START, built_program, copy_program
-from satview.target.line import OWN_WORDS, ClockOffset, Line, Session
-from satview.target.profiles import GivenUpError, TargetError
-from satview.target.request import Request, attributes, check_disk, logger_command, with_rules
+from satview.target.line import OWN_WORDS, ClockOffset, LineSession, TargetLine
+from satview.target.profiles import GivenUpError, Profile, TargetError
+from satview.target.request import TargetRequest, attributes, check_disk, logger_command, with_rules
 from satview.target.watching import Recording
+
+_BUILD_S: Final = 120.0
+_PROGRAM_BYTES_MAX: Final = 64 << 20
+_ERROR: Final = re.compile(r"\berror\b|undefined reference", re.IGNORECASE)
+PROGRAM, ENDED = f"{OWN_WORDS}program", f"{OWN_WORDS}program-ended"  # with its pid, and with its status
+# tracelogger has to wait for the trace by then. If the program ends by itself, nothing ends the logger but this.
+START: Final = f"""( trap exit TERM; sleep 1; {{program}} & child=$!; is_over=; trap 'is_over=1; kill -TERM $child' TERM
+echo {PROGRAM} $child >&2; wait $child; code=$?; wait $child
+[ $is_over ] || {{{{ echo {ENDED} $code >&2; kill -TERM $logger; }}}} ) </dev/null 3<&- >&2 &
+program=$!"""
+END: Final = """kill -TERM $program 2>/dev/null
+wait $program
+rm -f {program}"""
+
+
+def built_program(source: str, profile: Profile, say: Callable[[str], None]) -> bytes:
+    """Return the program that the user's compiler makes of a source.
+
+    Args:
+        source: In C.
+        profile: Whose `qcc` is the command.
+        say: Gets the command.
+
+    Raises:
+        TargetError: There is no such compiler, or it reports an error; says the first one.
+    """
+    try:
+        words = shlex.split(profile.qcc)
+    except ValueError as error:
+        raise TargetError(f"qcc of {profile.title} is no command: {error}; correct it in targets.toml") from error
+    compiler = absolute_program(words[0]) if words else None
+    if compiler is None:
+        raise TargetError(f"there is no compiler {profile.qcc[:80]!a} here; correct qcc of {profile.title} in "
+                          "targets.toml")  # fmt: skip
+    with tempfile.TemporaryDirectory(prefix="satview-") as folder:
+        write_file(Path(folder, "rules.c"), source)
+        command = [compiler, *words[1:], "-o", "rules", "rules.c"]
+        say(visible_line(f"the rules run on {profile.title} as a program in C: {shlex.join(command)}"))
+        try:
+            done = subprocess.run(  # noqa: S603  -- the command that the user's own file names, just shown
+                command, cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, timeout=_BUILD_S, check=False
+            )
+        except (OSError, subprocess.TimeoutExpired) as error:
+            raise TargetError(f"the compiler of {profile.title} did not build the rules: {error}") from error
+        lines = (done.stderr + done.stdout).decode("utf-8", "replace").splitlines()
+        program = Path(folder, "rules")
+        if done.returncode or not program.is_file():
+            said = next(filter(_ERROR.search, lines), next(iter(lines), f"exit status {done.returncode}"))
+            raise TargetError(f"the compiler of {profile.title} did not build the rules: {visible_line(said)[:300]}; "
+                              "correct qcc in targets.toml, or remove it there to filter here")  # fmt: skip
+        if program.stat().st_size > _PROGRAM_BYTES_MAX:
+            raise TargetError(f"the program of the rules has more than {_PROGRAM_BYTES_MAX >> 20} MB")
+        return program.read_bytes()
+
+
+def copy_program(program: bytes, file: str, line: TargetLine) -> None:
+    """Copy a program to the target, where only its user may run it.
+
+    Raises:
+        TargetError: It did not come there as a whole; nothing is left of it.
+    """
+    checksum = Checksum()
+    checksum.add(program)
+    said = line.ask(f"umask 077; trap 'rm -f {file}' HUP INT TERM; cat > {file} && chmod 700 {file} && cksum < {file}",
+                    data=program)  # fmt: skip
+    if said.split()[:2] != [str(checksum.value()), str(len(program))]:
+        line.ask(f"rm -f {file}; true")
+        raise TargetError(f"the program of the rules could not be copied to {file} on {line.profile.title}; make room "
+                          "there, or name another memory_folder in targets.toml")  # fmt: skip
+
 
 _STARTED, _SUM, _ENDED = (f"{OWN_WORDS}{name}" for name in ("logger", "sum", "end"))
 # SIGPIPE is ignored, by the logger too: it has to see the end of the line as an error, and to live until SIGTERM.
@@ -104,7 +181,7 @@ class Captured:
 
 
 def capture(
-    request: Request, asks_to_stop: Callable[[], bool], tell: Callable[[str], None], say: Callable[[str], None],
+    request: TargetRequest, asks_to_stop: Callable[[], bool], tell: Callable[[str], None], say: Callable[[str], None],
     grows: Callable[[Path], None] = lambda _path: None,
 ) -> Captured:  # fmt: skip
     """Capture on a target until the time is over, somebody wants to stop, or the line breaks.
@@ -121,7 +198,7 @@ def capture(
         RuleError, UsageError: As `with_rules`.
         WriteError: The file cannot be created.
     """
-    with Line(request.profile, asks_to_stop) as line:
+    with TargetLine(request.profile, asks_to_stop) as line:
         board = ask_board(line)
         check_board(board, request.profile)
         if unknown := ", ".join(board.unknown()):
@@ -147,7 +224,7 @@ def capture(
         try:
             if program:
                 copy_program(code, program, line)
-            run = _Run(request, line, captured, arrival, file, program)
+            run = _ScriptRun(request, line, captured, arrival, file, program)
             try:
                 run.receive(asks_to_stop, tell, grows)
             finally:
@@ -176,7 +253,7 @@ def _report(recording: Recording, captured: Captured) -> None:
         captured.faults.append(f"spans of {counted(forgotten, 'thread')} were given up, because there were too many")
 
 
-def _keep_names(line: Line, captured: Captured) -> None:
+def _keep_names(line: TargetLine, captured: Captured) -> None:
     """Keep what pidin says beside a ring, whose beginning with the names of processes may be overwritten."""
     text = ""
     with suppress(TargetError):  # the line may be gone; what it would have said is a courtesy
@@ -194,7 +271,7 @@ def _keep_names(line: Line, captured: Captured) -> None:
                           f"--pidin {path.name}")  # fmt: skip
 
 
-def _check_clock(line: Line, name: str, captured: Captured) -> None:
+def _check_clock(line: TargetLine, name: str, captured: Captured) -> None:
     """Note a clock that was set during the capture."""
     before, after = captured.offset, None
     with suppress(TargetError):  # the line may be gone; what it would have said is a courtesy
@@ -207,7 +284,7 @@ def _check_clock(line: Line, name: str, captured: Captured) -> None:
                               "with cycles and are right, the header has the offset from before")  # fmt: skip
 
 
-class _Run:
+class _ScriptRun:
     """One run of the script on the target.
 
     Args:
@@ -220,7 +297,13 @@ class _Run:
     """
 
     def __init__(
-        self, request: Request, line: Line, captured: Captured, arrival: Arrival, file: str, program: str = ""
+        self,
+        request: TargetRequest,
+        line: TargetLine,
+        captured: Captured,
+        arrival: Arrival,
+        file: str,
+        program: str = "",
     ) -> None:
         self._request, self._line, self._captured, self._arrival = request, line, captured, arrival
         self._name, self._file, self._program = request.profile.title, file, program
@@ -228,7 +311,7 @@ class _Run:
         output, send = ("", "") if file == "-" else (">&2", _SEND.format(file=file))
         self._began_s = time.monotonic()
         begin, end = (part.format(program=program) if program else "" for part in (START, END))
-        self._session: Session = line.start(
+        self._session: LineSession = line.start(
             _SCRIPT.format(command=captured.command, output=output, begin=begin, end=end, send=send)
         )
         self._said = ""
@@ -378,7 +461,7 @@ class _Run:
         look = f"{PATHS}; {files}kill -0 {pid} 2>/dev/null && echo runs; true" if pid else f"{files}true"
         deadline_s = time.monotonic() + _GONE_S
         try:
-            with Line(self._request.profile) as line:
+            with TargetLine(self._request.profile) as line:
                 while "runs" in line.ask(look):
                     loggers = (board := ask_board(line)).loggers
                     if board.processes and pid not in loggers:  # the number is another process's by now

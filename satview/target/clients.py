@@ -12,7 +12,7 @@ from satview.target import shell
 _OUTGOING_MAX: Final = 1 << 22  # for a client that does not read; a logger waits long before that
 
 
-class Job:
+class ClientJob:
     """What a client waits for."""
 
     def is_over(self) -> bool:
@@ -40,7 +40,7 @@ class Client:
     def __init__(self, line: socket.socket) -> None:
         self.line = line
         line.setblocking(False)
-        self.job: Job | None = None
+        self.job: ClientJob | None = None
         self.came_s = time.monotonic()
         self.has_asked = self.is_ending = self.is_closed = False
         self._incoming = bytearray()

@@ -88,7 +88,7 @@ class ClockOffset:
         return f"{self.seconds:+.3f} s, right to {self.error_s:.3f} s"
 
 
-class Session:
+class LineSession:
     """A command that runs on a target.
 
     Threads of its own read what it prints, which waits here for `read`, and what it says on standard error.
@@ -199,7 +199,7 @@ class Session:
                 stream.close()
 
 
-class Line:
+class TargetLine:
     """The connection to a target, open in a `with` block.
 
     Args:
@@ -219,8 +219,8 @@ class Line:
         is_short = len(os.fsencode(socket)) <= _SOCKET_BYTES_MAX
         self._shares = os.name != "nt" and not profile.simulated and is_short
         self._path_words = ["-o", f"ControlPath={socket}"] if self._shares else []
-        self._clock: Session | None = None
-        self._sessions: list[Session] = []
+        self._clock: LineSession | None = None
+        self._sessions: list[LineSession] = []
 
     def _ssh_words(self) -> list[str]:
         program = absolute_program("ssh")
@@ -267,13 +267,13 @@ class Line:
         """Whether the connection holds, as far as is known here."""
         return self._clock is not None and self._clock.process.poll() is None
 
-    def start(self, script: str) -> Session:
+    def start(self, script: str) -> LineSession:
         """Start a command on the target."""
         return self._session(script, ["-o", "ControlMaster=no"] if self._shares else [])
 
-    def _session(self, script: str, more: list[str]) -> Session:
+    def _session(self, script: str, more: list[str]) -> LineSession:
         words = [*self._words, *more, *self._path_words, *self.profile.ssh_words(), script]
-        session = Session(words, self._environment)
+        session = LineSession(words, self._environment)
         self._sessions.append(session)
         return session
 
@@ -317,7 +317,7 @@ class Line:
         raise TargetError(f"{self.profile.title} did not answer within {timeout_s:.0f} s; look whether it is busy, and "
                           "try again")  # fmt: skip
 
-    def fault(self, session: Session) -> str:
+    def fault(self, session: LineSession) -> str:
         """Return why a session could not begin or go on, as a sentence."""
         said = session.said()
         if self._clock is not None and not self.is_open:  # whose connection it was

@@ -17,7 +17,7 @@ from satview.events.catalogue import release_of
 from satview.events.spec import Release
 from satview.target import shell
 from satview.target.profiles import TargetError
-from satview.target.simulated import Log, LogReport
+from satview.target.simulated import LoggerRun, LogReport
 
 _LOOK_S: Final = 0.1
 
@@ -46,7 +46,7 @@ def release_there(name: str) -> Release:
 
 
 def log_there(
-    name: str, request: Log, path: Path, stream: BinaryIO | None, stops: Callable[[], bool],
+    name: str, request: LoggerRun, path: Path, stream: BinaryIO | None, stops: Callable[[], bool],
     say: Callable[[int, str], None],
 ) -> CaptureResult:  # fmt: skip
     """Run a logger on a target that stays until it has ended.

@@ -1,4 +1,4 @@
-"""What is to be captured on a target, and how its tracelogger and the header of the file say it."""
+"""What is to be captured on a target: as options of its tracelogger, in the header, and as a filter of what came."""
 
 from __future__ import annotations
 
@@ -12,16 +12,24 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
+import numpy as np
+
 from satview.base.errors import UsageError
 from satview.base.safe_text import visible_line
 from satview.capture.flight_recorder import Bounds
 from satview.events.spec import Release
 from satview.export.c_program import c_program
+from satview.export.subset import SubsetReport, write_subset
+from satview.filters.derived_columns import TraceDerivedColumns
 from satview.filters.diagnostics import RuleError
+from satview.filters.rows import process_names
 from satview.filters.rules.building import BuiltRules, FunctionLoader, build
 from satview.filters.rules.capturing import for_capture
 from satview.filters.rules.text import parse_rules
 from satview.filters.rules.writing import tracelogger_command
+from satview.filters.views.would_capture import why_nothing
+from satview.formats.registry import open_trace
+from satview.store.arguments import taught
 from satview.store.trace import SSH_PID
 from satview.target.board import LOGGER, Board, memory_needed
 from satview.target.line import ClockOffset
@@ -47,7 +55,7 @@ FLUSH_S: Final = 1
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class TargetRequest:
     """What is to be captured.
 
     Attributes:
@@ -89,7 +97,7 @@ class Request:
         return self.seconds > 0 and self.seconds == math.ceil(self.seconds) and not self.keeps_ring_there
 
 
-def with_rules(request: Request, board: Board) -> tuple[Request, tuple[str, ...]]:
+def with_rules(request: TargetRequest, board: Board) -> tuple[TargetRequest, tuple[str, ...]]:
     """Return a request whose rules are options of tracelogger, and what of them no option can say, a sentence each.
 
     The options leave in all that the rules let pass; if they leave in more, the file is another one, to be filtered.
@@ -128,7 +136,7 @@ def with_rules(request: Request, board: Board) -> tuple[Request, tuple[str, ...]
     return replace(request, filters=filters, path=path), reasons
 
 
-def _check_recording(request: Request, board: Board, built: BuiltRules) -> None:
+def _check_recording(request: TargetRequest, board: Board, built: BuiltRules) -> None:
     """Refuse triggers that cannot be watched from here.
 
     Raises:
@@ -145,7 +153,9 @@ def _check_recording(request: Request, board: Board, built: BuiltRules) -> None:
     (request.bounds or Bounds(request.profile.kernel_buffers)).check(built.triggers)
 
 
-def logger_command(request: Request, board: Board, file: str, say: Callable[[str], None] = lambda _: None) -> list[str]:
+def logger_command(
+    request: TargetRequest, board: Board, file: str, say: Callable[[str], None] = lambda _: None
+) -> list[str]:
     """Return the words of tracelogger on a target.
 
     Args:
@@ -197,7 +207,7 @@ def _without_missing(words: Sequence[str], board: Board, name: str, say: Callabl
             yield word
 
 
-def check_disk(request: Request) -> None:
+def check_disk(request: TargetRequest) -> None:
     """Refuse a disk here that does not even hold the buffers of the target.
 
     Raises:
@@ -209,7 +219,7 @@ def check_disk(request: Request) -> None:
                           f"{needed >> 20} MB; make room, or name a file on another disk with -o")  # fmt: skip
 
 
-def attributes(request: Request, board: Board, command: str, offset: ClockOffset | None) -> list[tuple[str, str]]:
+def attributes(request: TargetRequest, board: Board, command: str, offset: ClockOffset | None) -> list[tuple[str, str]]:
     """Return what a header gains: never a user's name, a key or another secret."""
     pairs = [
         ("CAPTURE_HOST", request.profile.host),
@@ -221,3 +231,31 @@ def attributes(request: Request, board: Board, command: str, offset: ClockOffset
         ("CAPTURE_CLOCK_OFFSET", str(offset) if offset is not None else ""),
     ]
     return [(key, visible_line(value).replace("TRACE_", "TRACE-").replace("::", ":")) for key, value in pairs if value]
+
+
+def filter_capture(
+    captured: Path, request: TargetRequest, progress: Callable[[float], None],
+    cancelled: Callable[[], bool] = lambda: False, tell: Callable[[SubsetReport, str], None] = lambda *_: None,
+) -> bool:  # fmt: skip
+    """Write what the rules of a request let pass to its file; return whether an event did.
+
+    Args:
+        captured: What came from the target.
+        request: What was asked for.
+        progress: Called with 0 to 1.
+        cancelled: Called now and then; True stops, and no file is left behind.
+        tell: Gets what was written, and why that is nothing; empty if it is something.
+
+    Raises:
+        SatviewError: The trace or the rules cannot be read, or the file cannot be written.
+    """
+    trace = open_trace(captured)
+    rules = parse_rules(request.rules, trace.release, process_names(trace))
+    load_function = request.functions_of(trace.release) if request.functions_of is not None else None
+    built = build(rules, trace.release, load_function, taught=taught(trace))
+    derived = TraceDerivedColumns(trace)
+    selected = built.mask(trace, derived)
+    written = write_subset(trace, request.path, selected, progress=progress, cancelled=cancelled)
+    passes = bool(np.any(selected))
+    tell(written, "" if passes else why_nothing(built, [], trace, slice(0, len(trace.events)), derived))
+    return passes

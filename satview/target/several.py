@@ -9,10 +9,10 @@ from pathlib import Path
 from satview.base.errors import SatviewError, UsageError
 from satview.store.axis_file import AxisEntry, write_axis
 from satview.target.capture import Captured, capture
-from satview.target.request import Request
+from satview.target.request import TargetRequest
 
 
-def check_names(requests: Sequence[Request]) -> None:
+def check_names(requests: Sequence[TargetRequest]) -> None:
     """Refuse targets that messages and files would call the same.
 
     Raises:
@@ -24,7 +24,7 @@ def check_names(requests: Sequence[Request]) -> None:
 
 
 def capture_all(
-    requests: Sequence[Request], asks_to_stop: Callable[[], bool], tell: Callable[[str], None],
+    requests: Sequence[TargetRequest], asks_to_stop: Callable[[], bool], tell: Callable[[str], None],
     say: Callable[[str], None]
 ) -> list[Captured | SatviewError]:  # fmt: skip
     """Capture on several targets at once; each ends on its own, and all when somebody stops them.
@@ -40,7 +40,7 @@ def capture_all(
     """
     told: dict[str, str] = {}
 
-    def one(request: Request) -> Captured | SatviewError:
+    def one(request: TargetRequest) -> Captured | SatviewError:
         name = request.profile.title
 
         def tell_of_it(text: str) -> None:

@@ -30,26 +30,26 @@ from satview.base.errors import SatviewError, UsageError, one_line
 from satview.base.new_file import write_file
 from satview.base.process import BAD_USE
 from satview.base.safe_text import visible_line
+from satview.base.time import NS_PER_S
 from satview.capture.buffers import TraceBuffers
 from satview.capture.control import advancing
 from satview.capture.files import VERSIONS, KevFile
 from satview.capture.kernel import BOOT_SECONDS, Kernel
 from satview.capture.logger import Logger
 from satview.capture.logger_options import LoggerOptions, LoggerReport
-from satview.capture.run import NS_PER_S, PACE_S, calls_of_text, why_nothing
+from satview.capture.run import PACE_S, calls_of_text, why_nothing
 from satview.capture.sim.calls.processes import kill
 from satview.capture.sim.machine.machine import Machine
-from satview.capture.sim.parts.cpu import Cpu
 from satview.capture.sim.parts.interrupt_sources import InterruptSource
 from satview.capture.sim.parts.target import Target
-from satview.capture.sim.parts.threads import Policy, Process, Thread
+from satview.capture.sim.parts.threads import Cpu, Policy, Process, Thread
 from satview.capture.sim.parts.truth import describe
 from satview.capture.trace_event import mode as mode_of_name
 from satview.capture.workloads import registry
 from satview.filters.diagnostics import RuleError
 from satview.target import shell
 from satview.target.c_programs import CProgram, HandlersRequest, ProgramRequest, ThreadRequest
-from satview.target.clients import Client, Job
+from satview.target.clients import Client, ClientJob
 from satview.target.profiles import TargetError
 
 _CLIENTS_MAX: Final = 200
@@ -72,14 +72,14 @@ Words = Annotated[list[Annotated[str, msgspec.Meta(max_length=4096)]], msgspec.M
 Pair = tuple[Annotated[str, msgspec.Meta(max_length=200)], Annotated[str, msgspec.Meta(max_length=4096)]]
 
 
-class Command(msgspec.Struct, frozen=True, tag_field="do", tag="command", forbid_unknown_fields=True):
+class ShellCommand(msgspec.Struct, frozen=True, tag_field="do", tag="command", forbid_unknown_fields=True):
     """A program of the shell, and the folder that it was called in."""
 
     words: Words
     folder: Annotated[str, msgspec.Meta(max_length=4096)]
 
 
-class Log(msgspec.Struct, frozen=True, tag_field="do", tag="log", forbid_unknown_fields=True):
+class LoggerRun(msgspec.Struct, frozen=True, tag_field="do", tag="log", forbid_unknown_fields=True):
     """A tracelogger: what its options say, how it calls its file, and its rules."""
 
     options: LoggerOptions
@@ -103,7 +103,9 @@ class End(msgspec.Struct, frozen=True, tag_field="do", tag="end", forbid_unknown
     """End the target."""
 
 
-_REQUESTS: Final = msgspec.json.Decoder(Command | Log | End | ProgramRequest | ThreadRequest | HandlersRequest)
+_REQUESTS: Final = msgspec.json.Decoder(
+    ShellCommand | LoggerRun | End | ProgramRequest | ThreadRequest | HandlersRequest
+)
 
 
 def checked_name(name: str) -> str:
@@ -136,7 +138,7 @@ class _Stream:
 class _LineFile(KevFile):
     """The file of a logger, which its client writes."""
 
-    def __init__(self, client: Client, request: Log, kernel: Kernel) -> None:
+    def __init__(self, client: Client, request: LoggerRun, kernel: Kernel) -> None:
         self._client = client
         super().__init__(
             Path(request.name), kernel.target, kernel.machine.now, request.attributes, request.limit_bytes,
@@ -148,10 +150,10 @@ class _LineFile(KevFile):
         return not self._client.is_closed and self._client.backlog > _BEHIND_BYTES
 
 
-class LogJob(Job):
+class LogJob(ClientJob):
     """A logger that runs for a client."""
 
-    def __init__(self, client: Client, kernel: Kernel, request: Log, options: LoggerOptions) -> None:
+    def __init__(self, client: Client, kernel: Kernel, request: LoggerRun, options: LoggerOptions) -> None:
         self._client, self._kernel = client, kernel
         self._begin = kernel.machine.now
         self._file = _LineFile(client, request, kernel)
@@ -219,7 +221,7 @@ class LogJob(Job):
         self._client.end(0)
 
 
-class WorkloadJob(Job):
+class WorkloadJob(ClientJob):
     """A workload that runs as a program of the shell: its processes and devices end with it."""
 
     def __init__(self, client: Client | None, kernel: Kernel) -> None:
@@ -308,7 +310,7 @@ class SimulatedTarget:
         self._selector = selectors.DefaultSelector()
         self._selector.register(self._listener, selectors.EVENT_READ)
         self._clients: list[Client] = []
-        self._jobs: list[Job] = []
+        self._jobs: list[ClientJob] = []
         self._died: dict[int, int] = {}  # pid to when its process was first seen dead, in cycles
         self._is_ending = False
         self._began_s, self._began_cycles = time.monotonic(), self.kernel.machine.now
@@ -437,7 +439,7 @@ class SimulatedTarget:
         """Do what a client asks for."""
         try:
             request = _REQUESTS.decode(line)
-            if isinstance(request, Log):
+            if isinstance(request, LoggerRun):
                 client.job = self._start_log(client, request)
                 self._jobs.append(client.job)
             elif isinstance(request, End):
@@ -477,7 +479,7 @@ class SimulatedTarget:
         if time.monotonic() > self._step_ends_s:
             self.kernel.machine.stop()
 
-    def _start_log(self, client: Client, request: Log) -> LogJob:
+    def _start_log(self, client: Client, request: LoggerRun) -> LogJob:
         if self.logs:
             pid = self.logs[0].logger.process.pid
             raise UsageError(f"tracelogger runs already (pid {pid}), and a second one would take its buffers; wait for "
@@ -523,7 +525,7 @@ class SimulatedTarget:
 
     # Programs of the shell
 
-    def _command(self, client: Client, command: Command) -> None:
+    def _command(self, client: Client, command: ShellCommand) -> None:
         """Carry out a program of the shell.
 
         Raises:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from satview.base.errors import WriteError
 from satview.base.safe_text import counted, visible_line
-from satview.capture.flight_recorder import Bounds, FlightRecorder, Hit, Name, names_tail, unfinished
+from satview.capture.flight_recorder import Bounds, FlightRecorder, Hit, TargetName, names_tail, unfinished
 from satview.events import wire
 from satview.events.catalogue import release_of
 from satview.filters.rules.building import BuiltRules
@@ -274,9 +274,9 @@ class Recording(Arrival):
             writer.event(wire.THREAD_RUNNING, cpu, now, words)
         return writer.slots()
 
-    def _known_names(self) -> list[Name]:
+    def _known_names(self) -> list[TargetName]:
         """Return the names, processes before their threads."""
-        return [Name(pid, tid, text, 1) for (pid, tid), text in sorted(self._names.items())]
+        return [TargetName(pid, tid, text, 1) for (pid, tid), text in sorted(self._names.items())]
 
     # ---- files ---------------------------------------------------------------------------------------------------
 

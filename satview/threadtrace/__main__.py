@@ -13,7 +13,7 @@ from types import TracebackType
 
 from satview.threadtrace import codes
 from satview.threadtrace.install import install
-from satview.threadtrace.recorder import RecordOptions
+from satview.threadtrace.state import RecordOptions
 
 _USAGE = 2
 _OWN = os.path.dirname(os.path.abspath(__file__))  # noqa: PTH100, PTH120  -- pathlib is not for traced programs

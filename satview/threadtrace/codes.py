@@ -9,17 +9,9 @@ from __future__ import annotations
 from typing import Final
 
 CATEGORIES: Final = {
-    "thread": 1,
-    "mutex": 2,
-    "cond": 3,
-    "sema": 4,
-    "rwlock": 5,
-    "rmutex": 6,
-    "barrier": 7,
-    "barrier_spin": 8,
-    "spin": 9,
+    "thread": 1, "mutex": 2, "cond": 3, "sema": 4, "rwlock": 5, "rmutex": 6, "barrier": 7, "barrier_spin": 8, "spin": 9,
     "time": 10,
-}
+}  # fmt: skip
 THREAD, MUTEX, COND, SEMA, RMUTEX, BARRIER, TIME = 1, 2, 3, 4, 6, 7, 10
 SINGLE, FIRST, SECOND = 0, 1, 2  # `which`
 

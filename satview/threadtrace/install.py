@@ -12,7 +12,7 @@ from typing import Any
 
 from satview.threadtrace import codes, locks, state, threads, times
 from satview.threadtrace.locks import TracedLock, TracedRLock
-from satview.threadtrace.recorder import Recorder, RecordOptions
+from satview.threadtrace.state import RecordOptions, ThreadRecorder
 
 _WAYS_OUT = ("_exit", "abort", "execv", "execve")  # of a process that run no exit functions
 
@@ -24,7 +24,7 @@ class _Installed:
     watches_forks = False
 
 
-def install(settings: RecordOptions, program: str = "") -> Recorder:
+def install(settings: RecordOptions, program: str = "") -> ThreadRecorder:
     """Trace from here on.
 
     Args:
@@ -37,7 +37,7 @@ def install(settings: RecordOptions, program: str = "") -> Recorder:
     os.makedirs(settings.directory, exist_ok=True)  # noqa: PTH103
     if not os.access(settings.directory, os.W_OK):
         raise PermissionError(13, "Permission denied", settings.directory)
-    recorder = Recorder(settings)
+    recorder = ThreadRecorder(settings)
     state.start(recorder)
     recorder.name("process", recorder.pid, program)
     for owner, name, value in _replacements(settings.categories):
@@ -114,7 +114,7 @@ def uninstall() -> None:
 
 
 @contextmanager
-def tracing(directory: str, categories: str = "", direct: bool = False) -> Iterator[Recorder]:
+def tracing(directory: str, categories: str = "", direct: bool = False) -> Iterator[ThreadRecorder]:
     """Trace what happens in a block.
 
     `with tracing("traces"): ...`

@@ -12,7 +12,7 @@ from typing import Any, Final, NoReturn, TypeVar
 
 from satview.threadtrace import codes, state
 from satview.threadtrace.log import RECORDS_MAX, Log, Record, now, record_text
-from satview.threadtrace.state import State
+from satview.threadtrace.state import OwnState
 
 # Traced methods of Condition, Event, Semaphore, Barrier and SimpleQueue.
 
@@ -450,7 +450,7 @@ class TracedLock(_Traced):
         if not self._take(False):
             return self.acquire()
         try:
-            log = State.local.log
+            log = OwnState.local.log
         except AttributeError:
             log = state.current()
         if not log.busy:
@@ -461,7 +461,7 @@ class TracedLock(_Traced):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         try:
-            log = State.local.log
+            log = OwnState.local.log
         except AttributeError:
             log = state.current()
         if log.busy:
@@ -521,7 +521,7 @@ class TracedRLock(_Traced):
         if not self._take(False):
             return self.acquire()
         try:
-            log = State.local.log
+            log = OwnState.local.log
         except AttributeError:
             log = state.current()
         self._depth += 1
@@ -537,7 +537,7 @@ class TracedRLock(_Traced):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         try:
-            log = State.local.log
+            log = OwnState.local.log
         except AttributeError:
             log = state.current()
         if not self._is_mine():

@@ -57,7 +57,7 @@ def text_of(records: list[Record], offset_ns: int, ids: str) -> str:
     )
 
 
-class Output:
+class GrowingText:
     """One file that grows; opened when there is something to write."""
 
     __slots__ = ("_fd", "_is_new", "is_broken", "path")
@@ -114,29 +114,16 @@ class Log:
     """
 
     __slots__ = (
-        "_cpu_clock",
-        "_direct",
-        "_guard",
-        "_offset_ns",
-        "_pid",
-        "_sampled_ns",
-        "_takes_times",
-        "_times",
-        "_times_output",
-        "busy",
-        "lwp",
-        "output",
-        "put",
-        "records",
-        "tid",
-    )
+        "_cpu_clock", "_direct", "_guard", "_offset_ns", "_pid", "_sampled_ns", "_takes_times", "_times",
+        "_times_output", "busy", "lwp", "output", "put", "records", "tid",
+    )  # fmt: skip
 
     def __init__(
         self,
         pid: int,
         lwp: int,
         tid: int,
-        outputs: tuple[Output, Output],
+        outputs: tuple[GrowingText, GrowingText],
         offset_ns: int,
         direct: bool,
         takes_times: bool,
@@ -212,7 +199,7 @@ class Log:
         finally:
             self._guard.release()
 
-    def _drain(self, records: list[Record], output: Output) -> None:
+    def _drain(self, records: list[Record], output: GrowingText) -> None:
         left = len(records)  # what comes meanwhile is for the next time
         while left > 0:
             some = records[: min(left, RECORDS_MAX)]

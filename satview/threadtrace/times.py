@@ -23,37 +23,16 @@ from satview.threadtrace.locks import quietly
 from satview.threadtrace.log import Log, now
 
 _SYSTEM_CALLS: Final = {
-    "read": codes.READ,
-    "readv": codes.READ,
-    "pread": codes.READ,
-    "preadv": codes.READ,
-    "write": codes.WRITE,
-    "writev": codes.WRITE,
-    "pwrite": codes.WRITE,
-    "pwritev": codes.WRITE,
-    "sendfile": codes.WRITE,
-    "fsync": codes.SYNC,
-    "fdatasync": codes.SYNC,
-    "waitpid": codes.WAIT_PROCESS,
-    "wait": codes.WAIT_PROCESS,
-    "wait3": codes.WAIT_PROCESS,
-    "wait4": codes.WAIT_PROCESS,
-    "waitid": codes.WAIT_PROCESS,
-}
+    "read": codes.READ, "readv": codes.READ, "pread": codes.READ, "preadv": codes.READ, "write": codes.WRITE,
+    "writev": codes.WRITE, "pwrite": codes.WRITE, "pwritev": codes.WRITE, "sendfile": codes.WRITE, "fsync": codes.SYNC,
+    "fdatasync": codes.SYNC, "waitpid": codes.WAIT_PROCESS, "wait": codes.WAIT_PROCESS, "wait3": codes.WAIT_PROCESS,
+    "wait4": codes.WAIT_PROCESS, "waitid": codes.WAIT_PROCESS,
+}  # fmt: skip
 _SOCKET_CALLS: Final = {
-    "recv": codes.READ,
-    "recv_into": codes.READ,
-    "recvfrom": codes.READ,
-    "recvfrom_into": codes.READ,
-    "recvmsg": codes.READ,
-    "recvmsg_into": codes.READ,
-    "send": codes.WRITE,
-    "sendall": codes.WRITE,
-    "sendto": codes.WRITE,
-    "sendmsg": codes.WRITE,
-    "connect": codes.CONNECT,
-    "_accept": codes.ACCEPT,
-}
+    "recv": codes.READ, "recv_into": codes.READ, "recvfrom": codes.READ, "recvfrom_into": codes.READ,
+    "recvmsg": codes.READ, "recvmsg_into": codes.READ, "send": codes.WRITE, "sendall": codes.WRITE,
+    "sendto": codes.WRITE, "sendmsg": codes.WRITE, "connect": codes.CONNECT, "_accept": codes.ACCEPT,
+}  # fmt: skip
 _FILE_CALLS: Final = {"readinto": codes.READ, "readall": codes.READ, "read": codes.READ, "write": codes.WRITE}
 
 

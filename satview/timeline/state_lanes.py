@@ -38,7 +38,7 @@ from satview.linkage.rows import stable_order
 from satview.linkage.states import following, state_values
 from satview.linkage.table import OPEN, Certainty, LinkKind
 from satview.linkage.trace_links import link_table
-from satview.store.axis import Part, files_of
+from satview.store.axis import AxisPart, files_of
 from satview.store.losses import EVERY_CPU, idle_threads, losses, losses_of, merged
 from satview.store.time_ranges import TimeRanges, overlaps
 from satview.store.trace import Trace
@@ -119,7 +119,7 @@ def _without(ranges: NDArray[np.int64], known: NDArray[np.int64]) -> NDArray[np.
     return np.stack((start, end), axis=1)[end > start]
 
 
-def on_axis(trace: Trace, part: Part, own: LaneSpans) -> LaneSpans:
+def on_axis(trace: Trace, part: AxisPart, own: LaneSpans) -> LaneSpans:
     """Return the lane of a file as it is on the axis.
 
     Args:

@@ -30,19 +30,9 @@ if TYPE_CHECKING:
     from satview.traceparser.constants import Debug, Error, Info, Sort
 
 __all__ = [
-    "Debug",
-    "Error",
-    "Info",
-    "Sort",
-    "traceparser",
-    "traceparser_cs",
-    "traceparser_cs_range",
-    "traceparser_debug",
-    "traceparser_destroy",
-    "traceparser_get_info",
-    "traceparser_init",
-    "traceparser_sort",
-]
+    "Debug", "Error", "Info", "Sort", "traceparser", "traceparser_cs", "traceparser_cs_range", "traceparser_debug",
+    "traceparser_destroy", "traceparser_get_info", "traceparser_init", "traceparser_sort",
+]  # fmt: skip
 
 
 def header_names(release: str = "7.x") -> dict[str, int]:

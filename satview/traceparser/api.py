@@ -32,9 +32,9 @@ from satview.events import wire
 from satview.events.class_table import external_classes, plain_classes
 from satview.events.spec import Release
 from satview.events.wire import WireClass
-from satview.formats.kev.slots.batch import Batch
+from satview.formats.kev.growth.stream import Batch
 from satview.formats.listing import head
-from satview.formats.source import Source, source_of
+from satview.formats.source import TraceSource, source_of
 from satview.traceparser.constants import ERROR_TEXTS, Debug, Error, Info, Sort, info_key
 
 # The state of a parse: what the C library keeps behind its opaque pointer.
@@ -69,7 +69,7 @@ class State:
     debug_flags: int = 0
     sort: Sort = Sort.NOSORT
     registrations: dict[int, Registration] = field(default_factory=dict)
-    source: Source | None = None
+    source: TraceSource | None = None
     now: tuple[int, int] = (0, 0)
     previous: tuple[int, int] = (0, 0)
     previous_return: int = 0
@@ -93,7 +93,7 @@ class State:
 # Delivers events to callbacks, in file order or sorted, with the debug output of the library between them.
 
 
-def say_head(state: State, source: Source) -> None:
+def say_head(state: State, source: TraceSource) -> None:
     """Write header and system page to the debug stream, as far as its flags request them."""
     state.say(Debug.HEADER, head.LIBRARY_BANNER + head.HEADER_TITLE)
     is_all = state.debug_flags & Debug.ALL == Debug.ALL
@@ -105,7 +105,7 @@ def say_head(state: State, source: Source) -> None:
             state.say(Debug.ALL, "".join(head.syspage_lines(source.system, source.byte_order)))
 
 
-def deliver(state: State, userdata: Any, source: Source) -> None:
+def deliver(state: State, userdata: Any, source: TraceSource) -> None:
     """Call back for every registered event."""
     start = state.registrations.get(0)
     if start is not None:
@@ -132,7 +132,7 @@ def deliver(state: State, userdata: Any, source: Source) -> None:
         _deliver_sorted(state, userdata, source, selected)
 
 
-def _deliver_rows(state: State, userdata: Any, source: Source, batch: Batch, rows: NDArray[np.intp]) -> None:
+def _deliver_rows(state: State, userdata: Any, source: TraceSource, batch: Batch, rows: NDArray[np.intp]) -> None:
     """Call back for some events of a batch."""
     words = _as_in_file(batch.words, source)
     code, times = batch.code, batch.time_cycles
@@ -147,7 +147,7 @@ def _deliver_rows(state: State, userdata: Any, source: Source, batch: Batch, row
         state.previous_time_cycles = state.time_cycles
 
 
-def _deliver_empty(state: State, userdata: Any, source: Source, batch: Batch, slot: int) -> None:
+def _deliver_empty(state: State, userdata: Any, source: TraceSource, batch: Batch, slot: int) -> None:
     """Call back for a slot of class EMPTY, which is no event: its time is that of the event before it."""
     header, stamp = batch.slots[slot, :2].tolist()
     words = _as_in_file(batch.slots[slot, 2:4], source)
@@ -161,7 +161,7 @@ def _with_empty(batch: Batch, rows: NDArray[np.intp]) -> NDArray[np.intp]:
     return np.concatenate((rows, ~empty))[order]
 
 
-def _deliver_with_slots(state: State, userdata: Any, source: Source, batch: Batch, rows: NDArray[np.intp]) -> None:
+def _deliver_with_slots(state: State, userdata: Any, source: TraceSource, batch: Batch, rows: NDArray[np.intp]) -> None:
     """Write every slot to the debug stream, and call back for the event that it completes."""
     texts = head.slot_lines(batch.slots, source.byte_order)
     for slot in batch.stray_tails.tolist():
@@ -176,7 +176,7 @@ def _deliver_with_slots(state: State, userdata: Any, source: Source, batch: Batc
 
 
 def _deliver_sorted(
-    state: State, userdata: Any, source: Source, selected: list[tuple[Batch, NDArray[np.intp]]]
+    state: State, userdata: Any, source: TraceSource, selected: list[tuple[Batch, NDArray[np.intp]]]
 ) -> None:
     times = np.concatenate([_times_of(batch, rows) for batch, rows in selected])
     positions = [(batch, int(row)) for batch, rows in selected for row in rows]
@@ -194,7 +194,7 @@ def _times_of(batch: Batch, rows: NDArray[np.intp]) -> NDArray[np.int64]:
     return np.where((rows >= 0) | (before < 0), times, times[np.maximum(before, 0)])
 
 
-def _as_in_file(words: NDArray[np.uint32], source: Source) -> NDArray[np.uint32]:
+def _as_in_file(words: NDArray[np.uint32], source: TraceSource) -> NDArray[np.uint32]:
     """Return payload words as a C program finds them in memory: those of a foreign byte order are not swapped."""
     unswapped = words.byteswap() if source.byte_order != sys.byteorder else words.view()
     unswapped.setflags(write=False)
@@ -214,12 +214,9 @@ def _call(
 
 
 ALL_EVENTS = 0xFFFFFFFF
-_PLAIN = {
-    "CONTROL": WireClass.CONTROL,
-    "SYSTEM": WireClass.SYSTEM,
-    "USER": WireClass.USER,
-    "COMM": WireClass.COMM,
-} | {plain.name: WireClass(plain.internal) for plain in plain_classes()}
+_PLAIN = {"CONTROL": WireClass.CONTROL, "SYSTEM": WireClass.SYSTEM, "USER": WireClass.USER, "COMM": WireClass.COMM} | {
+    plain.name: WireClass(plain.internal) for plain in plain_classes()
+}
 _KERNEL = {
     "KERCALL": (0, wire.KER_EXIT_OFFSET),
     "KERCALLENTER": (0,),
@@ -489,7 +486,7 @@ def _close(state: State) -> None:
         state.file = None
 
 
-def _refusal(state: State, source: Source) -> Error | None:
+def _refusal(state: State, source: TraceSource) -> Error | None:
     """Return the error with which the vendor's library would refuse a file."""
     keys = {key for key, _ in source.header.pairs}
     if "MIDDLE_ENDIAN" in keys or not keys & {"LITTLE_ENDIAN", "BIG_ENDIAN"}:

@@ -39,13 +39,12 @@ from satview.capture.sim.calls.processes import add_process, add_thread, start
 from satview.capture.sim.calls.pulses import send_pulse, wake_for_interrupt
 from satview.capture.sim.calls.timers import FLAGS_PROCESS, FLAGS_THREAD, NO_TIMER, log_expiry
 from satview.capture.sim.machine.machine import Machine
-from satview.capture.sim.parts.cpu import Cpu
 from satview.capture.sim.parts.interrupt_sources import Attachment
 from satview.capture.sim.parts.objects import Barrier, Condvar, Mutex, RwLock, Semaphore, SyncObject
 from satview.capture.sim.parts.services import KernelServices
 from satview.capture.sim.parts.sigevent import Sigevent
 from satview.capture.sim.parts.target import target
-from satview.capture.sim.parts.threads import Channel, Connection, Partition, Policy, Process, Program, Thread
+from satview.capture.sim.parts.threads import Channel, Connection, Cpu, Partition, Policy, Process, Program, Thread
 from satview.capture.workloads.registry import Workload
 from satview.events.modes import Mode
 from satview.formats.registry import open_trace

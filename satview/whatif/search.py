@@ -9,7 +9,7 @@ from typing import Final
 from satview.analysis.activities import activity_named
 from satview.answers.whatif import Candidate, Leverage
 from satview.base.errors import UsageError
-from satview.capture.sim.parts.target import MAX_CPUS
+from satview.events.wire import MAX_CPUS
 from satview.whatif import steps as steps_of
 from satview.whatif.changes import parse_changes, with_changes
 from satview.whatif.fit import ActivityFigures, Key, ReplayFit

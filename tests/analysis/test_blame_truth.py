@@ -14,7 +14,7 @@ from satview.analysis.activities import Instances, activities
 from satview.analysis.blame import Blame, blame, object_words
 from satview.capture import run as capture
 from satview.capture.logger_options import LoggerOptions
-from satview.capture.sim.parts.truth import ThreadId, Wait
+from satview.capture.sim.parts.truth import ThreadId, TrueWait
 from satview.events.spec import Release
 from satview.opened import open_trace
 from tests.capture.made import FAST, WIDE, Traced, damaged
@@ -40,7 +40,7 @@ class TrueBlame:
         self.runs = self.sums.runs
         self.states = {thread: truth.states_of(thread) for thread in {change.thread for change in truth.states}}
         self.times = {thread: [change.time for change in states] for thread, states in self.states.items()}
-        self.waits: dict[ThreadId, list[Wait]] = {}
+        self.waits: dict[ThreadId, list[TrueWait]] = {}
         for wait in truth.waits:
             self.waits.setdefault(wait.thread, []).append(wait)
         self.ends = {life.thread: life.time for life in truth.lives if life.state == "DESTROY"}

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from satview.analysis.statistics import Statistics
-from satview.capture.sim.parts.truth import Message, ThreadId
+from satview.capture.sim.parts.truth import ThreadId, TrueMessage
 from satview.events.spec import Release
 from satview.events.states import STATE_BY_NAME
 from tests.analysis.test_statistics_truth import since_dump, workload
@@ -161,7 +161,7 @@ def test_losses_bill_nobody_too_much(lossy: tuple[Statistics, TruthSums]) -> Non
     assert np.all(table.caused_cycles >= 0)
 
 
-def ends(found: Statistics, truth: TruthSums) -> tuple[dict[int, int], list[Message]]:
+def ends(found: Statistics, truth: TruthSums) -> tuple[dict[int, int], list[TrueMessage]]:
     """Return the CPU of every event by its time, and the messages sent in the range."""
     events = found.trace.events
     return dict(zip(events.time_cycles.tolist(), events.cpu.tolist(), strict=True)), truth.messages

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from satview.base.errors import UsageError
 from satview.base.time import Clock, TimeWindow
 from satview.base.time_text import (
-    TimeAxis,
+    MomentAxis,
     TimePosition,
     format_exactly,
     format_moment,
@@ -26,7 +26,7 @@ from satview.base.time_text import (
 CLOCK = Clock(cycles_per_s=2_000_000_000, start_cycles=1_000)
 LIMITS = TimeWindow(1_000, 4_000_001_000)  # two seconds
 TIMES = np.array([1_000, 3_000, 7_000, 4_000_000_999], np.int64)
-AXIS = TimeAxis(CLOCK, LIMITS, TIMES)
+AXIS = MomentAxis(CLOCK, LIMITS, TIMES)
 
 
 @pytest.mark.parametrize(
@@ -91,7 +91,7 @@ def test_nothing_of_a_moment_is_rounded_away():
     """At 2 GHz half a nanosecond is a cycle; at 3 Hz a third of a second is one."""
     assert parse_moment("0.5ns", AXIS) == 1_001
     assert parse_moment("1.0000000005s", AXIS) == 2_000_001_001
-    slow = TimeAxis(Clock(3, boot_time_s=1_000), TimeWindow(0, 100), TIMES)
+    slow = MomentAxis(Clock(3, boot_time_s=1_000), TimeWindow(0, 100), TIMES)
     assert parse_moment("1970-01-01 00:16:41.333333333", slow) == 4
     assert parse_moment("1970-01-01 00:16:41.333333334", slow) == 5
 
@@ -99,7 +99,7 @@ def test_nothing_of_a_moment_is_rounded_away():
 @given(st.integers(0, 2**55), st.sampled_from([3, 19_200_000, 10**9, 2_592_000_000]))
 def test_a_range_is_read_back_to_the_cycle(start, rate):
     clock, window = Clock(rate, start_cycles=1_000), TimeWindow(start, start + 12_345)
-    axis = TimeAxis(clock, TimeWindow(0, 2**56), TIMES)
+    axis = MomentAxis(clock, TimeWindow(0, 2**56), TIMES)
     assert parse_range(range_text(window, clock), axis) == window
     if 1_000 <= start < 10**10:
         assert (
@@ -111,7 +111,7 @@ def test_a_range_is_read_back_to_the_cycle(start, rate):
 @given(st.integers(-(2**40), 2**40), st.integers(1, 10**12))
 def test_a_moment_and_a_length_are_read_back_at_every_rate(cycles, rate):
     clock = Clock(rate, start_cycles=1_000)
-    axis = TimeAxis(clock, TimeWindow(0, 2**56), TIMES)
+    axis = MomentAxis(clock, TimeWindow(0, 2**56), TIMES)
     assert parse_moment(moment_text(cycles, clock), axis) == cycles
     # Beyond 317 years typed times are cut; `moment_text` writes cycles there.
     if clock.start_cycles <= cycles and (cycles - clock.start_cycles) // rate < 10**10:
@@ -175,7 +175,7 @@ def test_ranges_of_every_kind():
 def test_time_of_day():
     booted_s = 1_718_000_340  # 2024-06-10 06:19:00 UTC
     clock = Clock(cycles_per_s=1_000_000, start_cycles=1_000_000, boot_time_s=booted_s)
-    axis = TimeAxis(clock, TimeWindow(1_000_000, 11_000_000), np.array([1_000_000], np.int64))  # 06:19:01 to 06:19:11
+    axis = MomentAxis(clock, TimeWindow(1_000_000, 11_000_000), np.array([1_000_000], np.int64))  # 06:19:01 to 06:19:11
     assert parse_moment("2024-06-10 06:19:03.25", axis) == 3_250_000
     assert parse_moment("06:19:01", axis) == 1_000_000
     assert parse_range("06:19:02..2024-06-10T06:19:04Z", axis) == TimeWindow(2_000_000, 4_000_000)

@@ -13,7 +13,7 @@ from satview.events.spec import Release
 from satview.filters.rules.building import build
 from satview.filters.rules.text import parse_rules
 from satview.target.capture import capture
-from satview.target.request import Request
+from satview.target.request import TargetRequest
 from satview.target.watching import Recording
 from tests.helpers.board import SSHD, Board
 from tests.helpers.recorder_soak import soak
@@ -68,7 +68,7 @@ def _notice() -> None:
             board = Board(Path(name) / "board")
             try:
                 rules = 'WHEN event == SND_MESSAGE and time > 1.5s THEN MARK "sent"; STOP'
-                request = Request(board.profile, Path(name) / "a.kev", rules=rules, is_ring=True, seconds=60)
+                request = TargetRequest(board.profile, Path(name) / "a.kev", rules=rules, is_ring=True, seconds=60)
                 captured = capture(request, lambda: False, lambda _text: None, lambda _text: None)
                 delays.append(captured.noticed_s)
             finally:

@@ -11,7 +11,7 @@ from itertools import pairwise
 
 from satview.analysis.times.message_times import Durations
 from satview.base.time import TimeWindow
-from satview.capture.sim.parts.truth import CallSpan, InterruptSpan, Message, ThreadId
+from satview.capture.sim.parts.truth import CallSpan, InterruptSpan, ThreadId, TrueMessage
 from satview.events.states import ABSENT, NOT_A_STATE, RUNNING, STATE_BY_NAME
 from tests.capture.judge import histories, is_idle
 from tests.capture.made import Traced
@@ -142,11 +142,11 @@ class TruthSums:
         return Counter((entry.ident, entry.cpu) for entry in self.truth.deliveries if self.begins(entry.time))
 
     @property
-    def messages(self) -> list[Message]:
+    def messages(self) -> list[TrueMessage]:
         """Messages sent within the range."""
         return [message for message in self.truth.messages if self.begins(message.sent)]
 
-    def has_logged_size(self, message: Message) -> bool:
+    def has_logged_size(self, message: TrueMessage) -> bool:
         """Return whether the range holds the receipt of a message and the exit from MSG_RECEIVEV that follows it."""
         exits = self._exits[message.server]
         index = bisect_left(exits, message.received)
@@ -160,7 +160,7 @@ class TruthSums:
                 found[call.thread].append(call.exit)
         return found
 
-    def blocked(self, message: Message) -> dict[str, int]:
+    def blocked(self, message: TrueMessage) -> dict[str, int]:
         """Return how long the client of a message was in SEND and then in REPLY; what did not end is not there."""
         history = self.histories[message.client]
         index = bisect_right(history, (message.sent, ANY))

@@ -13,7 +13,7 @@ from satview.base.errors import SatviewError
 from satview.events import wire
 from satview.events.catalogue import catalogue
 from satview.events.spec import Release
-from satview.export.listing import EventFormat, Printer, Selection, TextRows
+from satview.export.listing import ListedEvents, PrintedFormat, Printer, TextRows
 from satview.export.listing_forms import Style
 from satview.export.listing_lines import FORMATS, RecordRows
 from satview.formats.kev.growth.stream import EventStream
@@ -36,7 +36,7 @@ def outputs(source, rng):
     style = Style(layout, source.release, source.byte_order, rng.random() < 0.3, rng.random() < 0.3, source.notations)
     yield TextRows(source, style, rng.choice(("cycles", "full", "ns")))
     if not style.is_old:
-        yield TextRows(source, style, "full", format=EventFormat.parse(FORMAT))
+        yield TextRows(source, style, "full", format=PrintedFormat.parse(FORMAT))
     yield RecordRows(source, rng.choice(FORMATS))
 
 
@@ -48,7 +48,7 @@ def printed(data, number, output):
     if output >= len(rows):
         return None
     cpus = frozenset((0,)) if rng.random() < 0.2 else frozenset()
-    printer = Printer(source, rows[output], Selection(cpus=cpus), is_verbose=rng.random() < 0.2)
+    printer = Printer(source, rows[output], ListedEvents(cpus=cpus), is_verbose=rng.random() < 0.2)
     text = b"".join(bytes(piece) for piece in printer.encoded())
     return text, printer.printed, source.problems.counts()
 

@@ -19,7 +19,7 @@ from satview.events.modes import Mode
 from satview.events.naming import names
 from satview.events.spec import Release
 from satview.events.wire import KER_64BIT, WireClass
-from satview.export.c_program import CProgram
+from satview.export.c_program import RulesProgram
 from satview.filters.event_context import EventContext, feature_of
 from satview.filters.external import ExternalClass, external_of, has_event_masks
 from satview.filters.rules.rule_set import RuleSet
@@ -228,7 +228,7 @@ class Runner:
         return found.stdout.decode("ascii")
 
 
-def passed(capture: Everything, programs: Sequence[CProgram], folder: Path) -> list[np.ndarray]:
+def passed(capture: Everything, programs: Sequence[RulesProgram], folder: Path) -> list[np.ndarray]:
     """Return per program the rows of the events that it lets pass."""
     release, trace = capture.trace.release, capture.trace
     target, _ = compiled([program.source for program in programs], release, folder)

@@ -16,7 +16,7 @@ from satview.events.spec import Release, Show
 from satview.events.variants import user_text
 from satview.events.wire import WireClass
 from satview.events.words import text_words
-from satview.export.listing import Printer, Selection, TextRows, default_time, layout_of
+from satview.export.listing import ListedEvents, Printer, TextRows, default_time, layout_of
 from satview.export.listing_columns import message_texts
 from satview.export.listing_forms import Style
 from satview.export.listing_lines import RecordRows
@@ -26,9 +26,8 @@ from satview.formats.kev.head.header import header_bytes
 from satview.formats.kev.notation import message_text
 from satview.formats.kev.writer import SlotWriter
 from satview.formats.listing.head import key_column
-from satview.formats.listing.reader import read_listing
+from satview.formats.listing.reader import open_listing, read_listing
 from satview.formats.source import opened, source_of
-from satview.formats.traceprinter import open_listing
 from satview.store.problems import Problems
 from tests.helpers.extent import fewer
 from tests.helpers.shared import shared_path
@@ -45,7 +44,7 @@ def printed(source, layout=None, selection=None, **style):
     verbose, time = style.pop("verbose", False), style.pop("time", None)
     look = Style(layout, source.release, source.byte_order, style.get("vendor", False), style.get("one_line", False))
     rows = TextRows(source, look, time or default_time(layout), verbose)
-    return "".join(Printer(source, rows, selection or Selection(), is_verbose=verbose).text())
+    return "".join(Printer(source, rows, selection or ListedEvents(), is_verbose=verbose).text())
 
 
 def trace(*events, release="6", order="little"):
@@ -342,16 +341,16 @@ MIXED = (
 @pytest.mark.parametrize(
     ("selection", "stamps"),
     [
-        (Selection(), [1000, 2000, 3000, 4000, 5000, 6000]),
-        (Selection(classes=frozenset({"thread"})), [1000, 3000, 6000]),
-        (Selection(events=frozenset({"MSG_SENDV"})), [2000, 4000]),
-        (Selection(classes=frozenset({"KER_CALL"}), events=frozenset({"MSG_SENDV", "MSG_SENDVNC"})), [2000, 5000]),
-        (Selection(events=frozenset({"THRUNNING", "KER_EXIT/MSG_SENDV"})), [1000, 3000, 4000]),
-        (Selection(pids=frozenset({20})), [1000, 2000, 4000, 6000]),
-        (Selection(tids=frozenset({2})), [3000, 5000]),
-        (Selection(pids=frozenset({20}), tids=frozenset({2})), []),
-        (Selection(cpus=frozenset({1})), [3000, 5000]),
-        (Selection(from_ns=1000, to_ns=4000), [2000, 3000, 4000]),
+        (ListedEvents(), [1000, 2000, 3000, 4000, 5000, 6000]),
+        (ListedEvents(classes=frozenset({"thread"})), [1000, 3000, 6000]),
+        (ListedEvents(events=frozenset({"MSG_SENDV"})), [2000, 4000]),
+        (ListedEvents(classes=frozenset({"KER_CALL"}), events=frozenset({"MSG_SENDV", "MSG_SENDVNC"})), [2000, 5000]),
+        (ListedEvents(events=frozenset({"THRUNNING", "KER_EXIT/MSG_SENDV"})), [1000, 3000, 4000]),
+        (ListedEvents(pids=frozenset({20})), [1000, 2000, 4000, 6000]),
+        (ListedEvents(tids=frozenset({2})), [3000, 5000]),
+        (ListedEvents(pids=frozenset({20}), tids=frozenset({2})), []),
+        (ListedEvents(cpus=frozenset({1})), [3000, 5000]),
+        (ListedEvents(from_ns=1000, to_ns=4000), [2000, 3000, 4000]),
     ],
 )
 def test_selection(selection, stamps):
@@ -361,9 +360,9 @@ def test_selection(selection, stamps):
 
 def test_unknown_names_are_refused_with_a_hint():
     with pytest.raises(UsageError, match="no class FOO; there are CONTROL, KER_CALL"):
-        lines(*MIXED, selection=Selection(classes=frozenset({"foo"})))
+        lines(*MIXED, selection=ListedEvents(classes=frozenset({"foo"})))
     with pytest.raises(UsageError, match="no event MSG_SENDVV; perhaps MSG_SENDV"):
-        lines(*MIXED, selection=Selection(events=frozenset({"MSG_SENDVV"})))
+        lines(*MIXED, selection=ListedEvents(events=frozenset({"MSG_SENDVV"})))
 
 
 EVENTS = (

@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from satview.formats.kev.clocks.clock import ClockRebuilder
-from satview.formats.kev.clocks.clock_chunk import ClockChunk
+from satview.formats.kev.clocks.clock import ClockChunk, ClockRebuilder
 from satview.formats.kev.clocks.consensus import Correction
 from satview.formats.kev.clocks.rollover import ROLLOVER, SLACK, unwrap, unwrap_segments
 

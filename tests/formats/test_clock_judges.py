@@ -12,11 +12,11 @@ from satview.formats.kev.clocks.consensus import (
     CROSSING,
     SEED,
     TIME,
-    Claims,
+    ClockVerdicts,
     Consensus,
     Correction,
     Surroundings,
-    Verdicts,
+    WalkNotes,
     _add_verdicts,
     _Clock,
 )
@@ -27,11 +27,11 @@ KINDS = {"t": TIME, "s": SEED, "x": CROSSING}
 NONE = np.empty(0, np.int64)
 
 
-def claims(rows, values, kinds="", jumps=None, gaps=None, cpu=0, source=-1) -> Claims:
+def claims(rows, values, kinds="", jumps=None, gaps=None, cpu=0, source=-1) -> WalkNotes:
     """Return claims of one CPU; `jumps` are their rollovers, all TIME events where `kinds` is empty."""
     kind = np.array([KINDS[letter] for letter in kinds or "t" * len(rows)], np.int64)
     zero = np.zeros(len(rows), np.int64)
-    return Claims(
+    return WalkNotes(
         np.array(rows, np.int64), zero + cpu, kind, np.array(values, np.int64), np.array(jumps or zero, np.int64),
         np.array(gaps or zero, np.int64), np.where(kind == SEED, source, -1), (kind == TIME).astype(np.int64),
     )  # fmt: skip
@@ -70,7 +70,7 @@ def test_bits_by_the_pace_of_a_cpu(bits, shared, own):
         # A crossing is noted in the same row as the TIME event that shows it.
         found = clock([0, 2, 2, 4, 6], values[[0, 1, 1, 2, 3]], kinds="ttxtt", shared=has_shared_buffers)
         assert found.most_bits == pytest.approx(expected)
-    both = Claims(*(np.concatenate(pair) for pair in zip(
+    both = WalkNotes(*(np.concatenate(pair) for pair in zip(
         claims([0, 9, 18, 27], [0, *(int(pace * events) * n for n in (1, 2, 3))]),
         claims([2, 11, 20, 29], [0] * 4, cpu=1), strict=True)))  # fmt: skip
     both = both.rows(np.argsort(both.row))
@@ -363,7 +363,7 @@ def test_pauses_that_few_time_events_prove(before, behind, gap, excused, step, i
     gaps = [gap * (number == before) for number in range(before + behind)]
     found = paused(before=before, behind=behind, step=step, gaps=gaps, ends=(999, 200 * R))
     found.is_excused[1] = excused
-    verdicts = Verdicts()
+    verdicts = ClockVerdicts()
     judge(found)._add_unproven(verdicts)
     assert verdicts.unproven == ([(before * 10, 0, step)] if is_unproven else [])
 
@@ -372,7 +372,7 @@ def test_time_events_of_all_cpus_prove_a_pause():
     """But not of one that went on: then it is no pause of the target."""
     found = paused(before=3, behind=9, gaps=[R // 8] * 12)
     early, late = spanning(1, 100 * R, 100 * R + 50, 3), spanning(2, 110 * R, 110 * R + 50, 3)
-    verdicts = Verdicts()
+    verdicts = ClockVerdicts()
     judge(found, early, late)._add_unproven(verdicts)
     assert verdicts.unproven == []
     judge(found, early, late, spanning(3, 101 * R, 107 * R, 3))._add_unproven(verdicts)
@@ -388,21 +388,21 @@ def test_what_follows_from_where_runs_are_placed():
     """Corrections from the first row on, TIME events that are off, steps back, and clocks of CPUs that had none."""
     found = clock([5, 6, 7, 8, 9], [0] * 5, kinds="sttxt", jumps=[0, 3, 0, 1, -2], gaps=[0, 10, 20, 30, 40], cpu=2)
     assert found.level.tolist() == [0, 3, 3, 1]
-    verdicts = Verdicts()
+    verdicts = ClockVerdicts()
     _add_verdicts(verdicts, found)
-    assert verdicts == Verdicts(steps=[(9, 2, 2 * R - 40)], reseeded=[(6, 2, 3 * R + 10)])
+    assert verdicts == ClockVerdicts(steps=[(9, 2, 2 * R - 40)], reseeded=[(6, 2, 3 * R + 10)])
     found.place(np.array([1, 3, 2, 3]))
-    verdicts = Verdicts()
+    verdicts = ClockVerdicts()
     _add_verdicts(verdicts, found)
     last = 2**63 - 1
-    assert verdicts == Verdicts(
+    assert verdicts == ClockVerdicts(
         corrections=[Correction(2, 0, 6, 1), Correction(2, 8, 9, -1), Correction(2, 9, last, 2)],
         damaged=[(9, 2, -2)], reseeded=[(6, 2, 2 * R + 10)],
     )  # fmt: skip
     for gap, steps in ((0, [(2, 0, R)]), (-1, [(2, 0, R + 1)]), (1, [])):
-        back, verdicts = clock([1, 2], [0, 0], jumps=[0, -1], gaps=[0, gap]), Verdicts()
+        back, verdicts = clock([1, 2], [0, 0], jumps=[0, -1], gaps=[0, gap]), ClockVerdicts()
         _add_verdicts(verdicts, back)
-        assert verdicts == Verdicts(steps=steps)
+        assert verdicts == ClockVerdicts(steps=steps)
 
 
 @pytest.mark.parametrize(("runs", "is_searched"), [(2049, True), (2051, False)])
@@ -418,7 +418,7 @@ def test_how_many_contradictions_are_worth_a_search(monkeypatch, runs, is_search
     for kind in "ts":
         rows = claims(np.arange(runs) * 10 + 5, levels * R, kinds=kind + "t" * (runs - 1), source=1,
                       jumps=np.diff(levels, prepend=0).tolist(), gaps=[R // 8] * runs)  # fmt: skip
-        both = Claims(*(np.concatenate(pair) for pair in zip(other, rows, strict=True)))
+        both = WalkNotes(*(np.concatenate(pair) for pair in zip(other, rows, strict=True)))
         found = Consensus(both, {}, Surroundings(has_common_clock=False), {}).clocks[0]
         expected = [*levels[:-1].tolist(), levels[-2]], [0] * (runs - 1) + [abs(levels[-2] - 3)]
         assert ((found.placed.tolist(), found.doubt.tolist()) == expected) != is_searched
@@ -444,7 +444,7 @@ def test_a_cpu_that_is_silent_now_and_then_in_a_long_capture_is_believed():
     values = np.concatenate((busy * R, quiet * R + 9))
     both = claims(rows[order], values[order], jumps=jumps[order].astype(int).tolist())._replace(cpu=cpus[order])
     judged = Consensus(both, {}, Surroundings(), {})
-    assert judged.verdicts() == Verdicts()
+    assert judged.verdicts() == ClockVerdicts()
     assert [int(each.placed[-1]) for each in judged.clocks.values()] == [0, 3598]
 
 

@@ -10,10 +10,24 @@ import pytest
 
 from satview.events import wire
 from satview.formats.kev.clocks import clock_review, consensus
-from satview.formats.kev.clocks.clock import ClockRebuilder, _rollovers_after, held_times
-from satview.formats.kev.clocks.clock_chunk import LATEST, ClockChunk, time_values
+from satview.formats.kev.clocks.clock import (
+    LATEST,
+    ClockChunk,
+    ClockRebuilder,
+    _rollovers_after,
+    held_times,
+    time_values,
+)
 from satview.formats.kev.clocks.clock_review import ClockReview, correct, misplaced
-from satview.formats.kev.clocks.consensus import CROSSING, SEED, TIME, Claims, Correction, Surroundings, Verdicts
+from satview.formats.kev.clocks.consensus import (
+    CROSSING,
+    SEED,
+    TIME,
+    ClockVerdicts,
+    Correction,
+    Surroundings,
+    WalkNotes,
+)
 from satview.formats.kev.clocks.rollover import ROLLOVER, SLACK, unwrap, unwrap_segments
 
 LAG = 1 << 26
@@ -298,11 +312,11 @@ def test_buffer_events_with_the_time_of_the_next_event(codes, times, cpus, first
 # ---- what a reader that cannot wait does -------------------------------------------------------------------------
 
 
-def claims(*rows: tuple[int, int, int, int]) -> Claims:
+def claims(*rows: tuple[int, int, int, int]) -> WalkNotes:
     """Return claims: row, CPU, kind, rollovers."""
     row, cpu, kind, rollovers = (ints(*column) for column in (zip(*rows, strict=True) if rows else [()] * 4))
     zero = np.zeros(len(row), np.int64)
-    return Claims(row, cpu, kind, zero + row * 1000, rollovers, zero, zero - 1, (kind == TIME).astype(np.int64))
+    return WalkNotes(row, cpu, kind, zero + row * 1000, rollovers, zero, zero - 1, (kind == TIME).astype(np.int64))
 
 
 def test_up_to_where_times_are_final(monkeypatch):
@@ -345,8 +359,9 @@ def test_what_is_decided_for_good(monkeypatch):
     What goes on is the last TIME event of each CPU, moved as the CPU was, which stands for eight at most.
     """
     never, asked = 2**63 - 1, []
-    first = Verdicts(corrections=[Correction(0, 5, never, -8), Correction(1, 2, 4, 3)], steps=[(1, 1, 1)],
-                     reseeded=[(2, 2, 2)], damaged=[(3, 3, 3)], doubtful=[(4, 4, 4)], unproven=[(5, 5, 5)])  # fmt: skip
+    first = ClockVerdicts(corrections=[Correction(0, 5, never, -8), Correction(1, 2, 4, 3)], steps=[(1, 1, 1)],
+                          reseeded=[(2, 2, 2)], damaged=[(3, 3, 3)], doubtful=[(4, 4, 4)],
+                          unproven=[(5, 5, 5)])  # fmt: skip
 
     def consensus_of(*args):
         asked.append(args)
@@ -374,7 +389,7 @@ def test_what_is_decided_for_good(monkeypatch):
     assert review.final_corrections() == expected
     both = review.verdicts(ends)
     assert asked[-1][1] == {0: -8, 1: 0}
-    assert both == Verdicts(expected + first.corrections, *(getattr(first, name) * 2 for name in (
+    assert both == ClockVerdicts(expected + first.corrections, *(getattr(first, name) * 2 for name in (
         "steps", "reseeded", "damaged", "doubtful", "unproven")))  # fmt: skip
     assert ClockReview().final_corrections() == []
     none = ClockReview()
@@ -388,12 +403,12 @@ def test_what_is_decided_for_good(monkeypatch):
 def test_damaged_time_events_have_the_others_judged(monkeypatch, is_damaged, has_claims, is_judged):
     asked = []
     monkeypatch.setattr(
-        clock_review, "Consensus", lambda *args: asked.append(args) or SimpleNamespace(verdicts=Verdicts)
+        clock_review, "Consensus", lambda *args: asked.append(args) or SimpleNamespace(verdicts=ClockVerdicts)
     )
     review = ClockReview()
     if has_claims:
         review.add(claims((1, 0, TIME, 0)))
-    assert review.verdicts({}, is_damaged=is_damaged) == Verdicts()
+    assert review.verdicts({}, is_damaged=is_damaged) == ClockVerdicts()
     assert len(asked) == is_judged
 
 
@@ -439,8 +454,9 @@ def clock(kinds: str, levels: list[int], *, gaps: list[int] | None = None, break
     kind = ints(*({"t": TIME, "s": SEED, "x": CROSSING}[letter] for letter in kinds))
     rollovers = np.where(kind == CROSSING, 1, np.diff(levels, prepend=0))
     n = len(kinds)
-    found = Claims(np.arange(n) * 10, np.zeros(n, np.int64), kind, np.arange(n) * (ROLLOVER // 8), rollovers,
-                   ints(*(gaps or [ROLLOVER // 8] * n)), np.full(n, -1), (kind == TIME).astype(np.int64))  # fmt: skip
+    found = WalkNotes(np.arange(n) * 10, np.zeros(n, np.int64), kind, np.arange(n) * (ROLLOVER // 8), rollovers,
+                      ints(*(gaps or [ROLLOVER // 8] * n)), np.full(n, -1),
+                      (kind == TIME).astype(np.int64))  # fmt: skip
     return consensus._Clock.of(found, np.flatnonzero(found.cpu == 0), 0, Surroundings({0: breaks or []}), None)
 
 
@@ -524,7 +540,7 @@ def test_where_more_runs_than_any_trace_has_are_placed():
 def test_whose_missing_buffers_excuse_a_pause():
     """Those of any CPU where all share a counter, else those of all CPUs (-1) and its own."""
     kinds = np.zeros(4, np.int64) + TIME
-    found = Claims(
+    found = WalkNotes(
         np.arange(4) * 10, kinds * 0, kinds, np.arange(4) * 100, ints(0, 5, 0, 5), kinds * 0, kinds - 1, kinds + 1
     )
     for breaks, has_common_clock, expected in (
@@ -559,7 +575,7 @@ def agreeing(
 
     def of(cpu: int, rows: np.ndarray, values: np.ndarray) -> consensus._Clock:
         zero = np.zeros(len(rows), np.int64)
-        found = Claims(rows, zero + cpu, zero + TIME, values, zero, zero, zero - 1, zero + 1)
+        found = WalkNotes(rows, zero + cpu, zero + TIME, values, zero, zero, zero - 1, zero + 1)
         return consensus._Clock.of(found, np.flatnonzero(found.cpu == cpu), 0, Surroundings(), None)
 
     known = Surroundings(has_shared_buffers=has_shared_buffers)
@@ -612,7 +628,7 @@ def test_which_cpus_agree_with_a_time():
 )  # fmt: skip
 def test_times_that_the_header_contradicts(uptime, first, levels, expected):
     one = np.zeros(1, np.int64)
-    first_claim = Claims(one, one, one + TIME, one + first, one, one, one - 1, one + 1)
+    first_claim = WalkNotes(one, one, one + TIME, one + first, one, one, one - 1, one + 1)
     clock = consensus._Clock.of(first_claim, one, 0, Surroundings(), None)
     judge = consensus.Consensus(claims(), {}, Surroundings(uptime_cycles=uptime), {})
     assert judge._contradicts_header(clock, ints(*levels)).tolist() == expected

@@ -18,11 +18,11 @@ from satview.formats.kev.clocks.consensus import (
     CROSSING,
     SEED,
     TIME,
-    Claims,
+    ClockVerdicts,
     Consensus,
     Correction,
     Surroundings,
-    Verdicts,
+    WalkNotes,
 )
 from satview.formats.kev.clocks.rollover import ROLLOVER
 
@@ -59,7 +59,7 @@ def consensus(cpus: list[str], gap: int = PACE, **known: object) -> Consensus:
         if "$" not in text:
             ends[cpu] = (number * len(cpus) + cpu, value + 10)
     columns = np.array(sorted(claims), np.int64).T
-    return Consensus(Claims(*columns), standing, Surroundings(breaks, **known), ends)
+    return Consensus(WalkNotes(*columns), standing, Surroundings(breaks, **known), ends)
 
 
 def told(of: Consensus, cpu: int) -> str:
@@ -73,11 +73,11 @@ def told(of: Consensus, cpu: int) -> str:
     )
 
 
-def counts(verdicts: Verdicts) -> str:
+def counts(verdicts: ClockVerdicts) -> str:
     """Return how many of what is reported; corrections follow from where runs are placed."""
     return " ".join(
         f"{name} {len(getattr(verdicts, name))}"
-        for name in Verdicts.__slots__
+        for name in ClockVerdicts.__slots__
         if name != "corrections" and getattr(verdicts, name)
     )
 

@@ -12,7 +12,7 @@ from satview.events import wire
 from satview.events.catalogue import catalogue
 from satview.events.spec import Release
 from satview.formats.kev import assemble, repair
-from satview.formats.kev.clocks.consensus import Verdicts
+from satview.formats.kev.clocks.consensus import ClockVerdicts
 from satview.formats.kev.growth.growing import GrowingFile
 from satview.formats.kev.reader import open_kev
 from satview.formats.kev.writer import write_kev
@@ -148,7 +148,7 @@ def test_what_is_said_of_a_clock(monkeypatch, name, slug, text, most, rest):
     """Three times each, in the order of the file, for the first few events."""
     monkeypatch.setattr(assemble, "MANY", most)
     rows, problems = [5, 1, 3], Problems()
-    verdicts = Verdicts(**{name: [(row, 1, 7) for row in rows]} if name else {})
+    verdicts = ClockVerdicts(**{name: [(row, 1, 7) for row in rows]} if name else {})
     clock = SimpleNamespace(has_time=True, ignored=[] if name else rows)
     events = decoded([n * 10 for n in range(6)], empty=[(2, 1), (4, 2)], unknown={}, clock=clock)
     assemble._report_pass(events, verdicts, REGION, catalogue(Release.QNX_7), problems)
@@ -163,7 +163,7 @@ def test_what_is_said_of_a_clock(monkeypatch, name, slug, text, most, rest):
 def test_events_without_any_time_event(count, has_time, is_said):
     clock, problems = SimpleNamespace(has_time=has_time, ignored=[]), Problems()
     events = decoded([5] * count, empty=[], unknown={}, clock=clock)
-    assemble._report_pass(events, Verdicts(), REGION, catalogue(Release.QNX_7), problems)
+    assemble._report_pass(events, ClockVerdicts(), REGION, catalogue(Release.QNX_7), problems)
     expected = ("clock-unknown", "no TIME event: times count from the first event", None, 1, None)
     assert listed(problems) == [expected] * is_said
 

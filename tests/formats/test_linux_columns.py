@@ -14,7 +14,7 @@ import satview
 from satview.base.errors import TraceFormatError
 from satview.base.time import Clock
 from satview.events.spec import Release
-from satview.formats.linux import assemble
+from satview.formats.linux import reader
 from satview.formats.linux.trace_dat import Pages, walk
 from satview.store.trace import Trace
 from tests.helpers import linux_scene, perf_data, trace_dat
@@ -404,7 +404,7 @@ def test_threads_of_events():
     unknown = -(1 << 31)
     thread = np.array([0, 0, 0, 1, (1 << 31) - 1, 1 << 31, -1])
     cpu = np.array([0, 255, 256, 3, 3, 3, 3])
-    assert assemble._who(thread, cpu).tolist() == [-1, -256, -256, 1, (1 << 31) - 1, unknown, unknown]
+    assert reader._who(thread, cpu).tolist() == [-1, -256, -256, 1, (1 << 31) - 1, unknown, unknown]
 
 
 @pytest.mark.parametrize(

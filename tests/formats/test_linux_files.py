@@ -252,8 +252,8 @@ def test_heads_of_perf_data():
 # ---- trace.dat ---------------------------------------------------------------------------------------------------
 
 
-def file_of(data: bytes, order: str = "little", page_bytes: int = 64) -> trace_dat._File:
-    return trace_dat._File(Cursor(data, HERE, 0, order), np.frombuffer(data or b"\0", np.uint8), 7, page_bytes)
+def file_of(data: bytes, order: str = "little", page_bytes: int = 64) -> trace_dat._TraceDat:
+    return trace_dat._TraceDat(Cursor(data, HERE, 0, order), np.frombuffer(data or b"\0", np.uint8), 7, page_bytes)
 
 
 @pytest.mark.parametrize("pages", [(63, False), (64, True), (1 << 20, True), ((1 << 20) + 1, False)])
@@ -288,7 +288,7 @@ def test_pages_that_are_cut():
     trace_dat._cut_parts(file, problems)
     assert file.parts == [(0, 0, 128), (1, 128, 100), (2, 236, 64), (3, 240, 60), (4, 300, 0), (5, 400, 0), (6, 300, 0)]
     pages = trace_dat._pages(file, problems)
-    assert (pages.at.tolist(), pages.cpu.tolist()) == ([0, 64, 128, 236], [0, 0, 1, 2])
+    assert (pages.offsets.tolist(), pages.cpu.tolist()) == ([0, 64, 128, 236], [0, 0, 1, 2])
     assert (pages.page_bytes, pages.commit_bytes) == (64, 8)
     assert rows(problems) == [
         ("section-cut", "4 bytes of the pages of CPU 3 are missing", 240, 1),
@@ -525,7 +525,7 @@ def test_what_is_in_front_of_records_is_read_in_its_order():
         ("sched", "sched_switch"), ("sched", "sched_waking"), ("irq", "irq_handler_entry")
     ]  # fmt: skip
     assert (found.names, found.commit_bytes) == ({100: "client"}, 8)
-    cursor.at, found = len(MAGIC) + 8, Metadata()
+    cursor.position, found = len(MAGIC) + 8, Metadata()
     read_all(cursor, found, has_names=False)
     assert found.names == {}
     assert cursor.left == 8 + len(b"100 client\n")

@@ -13,21 +13,21 @@ from satview.base.errors import TraceFormatError
 from satview.events import linux
 from satview.events.states import READY, STATE_BY_NAME
 from satview.formats.linux import records
-from satview.formats.linux.assemble import trace_from_schedule
+from satview.formats.linux.reader import trace_from_schedule
 from satview.formats.linux.records import (
     Cursor,
-    EventFormat,
     Metadata,
     RecordDetails,
     RecordField,
     Records,
+    TracepointFormat,
     lane_value,
     parse_format,
     read_header_info,
     read_names,
     schedule_of,
 )
-from satview.formats.linux.schedule import Points, Schedule, States, Switches, Tasks, WakeUps
+from satview.formats.linux.schedule import CpuSwitches, Points, Schedule, States, Tasks, WakeUps
 from satview.formats.linux.trace_dat import Pages, Walked, walk
 from satview.formats.number_payloads import NumberPayloads
 from satview.store.problems import Problems
@@ -64,7 +64,7 @@ def walked(order: str, *pages: bytes, cpus: tuple[int, ...] = (), commit_bytes: 
 def rows(found: Walked) -> list[tuple[int, int, int, int]]:
     """Return CPU, time, offset and bytes of every record."""
     records = found.records
-    columns = (records.cpu, records.time_ns, records.at, records.size)
+    columns = (records.cpu, records.time_ns, records.offsets, records.size)
     return list(zip(*(column.tolist() for column in columns), strict=True))
 
 
@@ -246,7 +246,7 @@ def test_wake_ups_by_formats_with_and_without_a_cpu():
         }
 
     formats = {
-        number: EventFormat(number, "sched", name, fields(*names), ())
+        number: TracepointFormat(number, "sched", name, fields(*names), ())
         for number, name, names in (
             (5, "sched_waking", ("pid", "prio", "target_cpu")), (6, "sched_wakeup_new", ("pid",)),
             (0xFFFF, "timer_start", ()), (0x10000, "sched_switch", ("prev_pid",)), (8, "sched_wakeup", ("pid",)),
@@ -304,12 +304,12 @@ def test_numbers_of_one_to_eight_bytes():
 
 def test_a_cursor_says_where_a_file_ends(tmp_path):
     cursor = Cursor(b"\1\2\3\4ab\0\5", tmp_path / "x", 1, "big", base=100)
-    assert (cursor.left, cursor.number(2, "a"), cursor.at) == (7, 0x0203, 3)
+    assert (cursor.left, cursor.number(2, "a"), cursor.position) == (7, 0x0203, 3)
     assert cursor.take(1, "b") == b"\4"
-    assert (cursor.text("c"), cursor.at, cursor.left) == ("ab", 7, 1)
+    assert (cursor.text("c"), cursor.position, cursor.left) == ("ab", 7, 1)
     with pytest.raises(TraceFormatError, match="the file ends inside the end") as refused:
         cursor.number(2, "the end")
-    assert (refused.value.offset, cursor.at) == (107, 7)
+    assert (refused.value.offset, cursor.position) == (107, 7)
     with pytest.raises(TraceFormatError, match="inside the end"):
         cursor.take(-1, "the end")
     assert cursor.take(1, "d") == b"\5"
@@ -355,10 +355,10 @@ def test_numbers_in_memory_are_payload_words():
 # ---- from columns to a trace -------------------------------------------------------------------------------------
 
 
-def switches(*rows_of: tuple[int, int, int, int, int]) -> Switches:
+def switches(*rows_of: tuple[int, int, int, int, int]) -> CpuSwitches:
     """Return switches: time, CPU, who leaves, its state, who comes; priorities are their numbers and 1000."""
     time, cpu, before, state, after = (ints(*column) for column in zip(*rows_of, strict=True))
-    return Switches(time, np.arange(len(time)), cpu, before, before + 1000, state, after, after + 1000)
+    return CpuSwitches(time, np.arange(len(time)), cpu, before, before + 1000, state, after, after + 1000)
 
 
 class Said:
@@ -374,7 +374,9 @@ class Said:
         return self.records[record][2] if self.records else b""
 
 
-def opened(parts: Switches, wakeups: WakeUps | None = None, **more: object) -> tuple[Trace, dict[str, tuple[str, int]]]:
+def opened(
+    parts: CpuSwitches, wakeups: WakeUps | None = None, **more: object
+) -> tuple[Trace, dict[str, tuple[str, int]]]:
     """Return a trace, and text and count of its problems."""
     problems = Problems()
     values = {"points": Points(), "tasks": Tasks(), "details": Said(), **more}
@@ -466,7 +468,7 @@ def test_a_wake_up_is_two_events_and_an_early_one_is_none():
 
 
 def test_points_and_states_are_events_too():
-    trace, _ = opened(Switches(), points=Points(ints(5), ints(0), ints(1), ints(7), ints(linux.POINT)),
+    trace, _ = opened(CpuSwitches(), points=Points(ints(5), ints(0), ints(1), ints(7), ints(linux.POINT)),
                       states=States(ints(5, 6), ints(0, 1), ints(1, 1), ints(7, 7), ints(READY, SLEEPING),
                                     ints(21, 0)))  # fmt: skip
     assert [(time, cpu, name) for time, cpu, name, _ in events(trace)] == [
@@ -504,7 +506,7 @@ def test_impossible_times_are_left_out_and_listed():
     with pytest.raises(TraceFormatError, match="none of its events has a possible time"):
         opened(switches((-1, 0, 1, 0, 2)))
     with pytest.raises(TraceFormatError, match="it has no switch of threads, no wake-up and no other event"):
-        opened(Switches())
+        opened(CpuSwitches())
 
 
 def test_cpus_beyond_the_table_share_a_lane():

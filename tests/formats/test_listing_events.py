@@ -6,7 +6,7 @@ import pytest
 
 from satview.events.spec import Release
 from satview.formats.listing import events
-from satview.formats.listing.events import EventParser, Fit
+from satview.formats.listing.events import EventParser, LineFit
 
 RELEASES = {"6": Release.QNX_6, "6.6": Release.QNX_6_6, "7": Release.QNX_7, "8": Release.QNX_8}
 NEW_CLASS_COLUMN = "78"  # releases that fill it to 16 characters
@@ -25,9 +25,9 @@ def parsed(parser: EventParser, release: str, event: str) -> str:
     words = " ".join(f"{word:x}" for word in found.words)
     names = f" ({', '.join(map(' '.join, found.names))})" if found.names else ""
     more = f" +{found.foreign}" if found.foreign else ""
-    if found.fit is Fit.RAW:
+    if found.fit is LineFit.RAW:
         return f"- {'/'.join(parser.names_of(found.code))} {words}{names}{more}"
-    return f"{'~ ' if found.fit is Fit.PART else ''}{found.code:x} {words}{names}{more}"
+    return f"{'~ ' if found.fit is LineFit.PART else ''}{found.code:x} {words}{names}{more}"
 
 
 EVENTS = """\
@@ -299,7 +299,11 @@ def test_more_than_the_tables_hold(monkeypatch):
     parser = EventParser(Release.QNX_7, "little")
     full[:] = [False, True]
     found = parser.parse("COMM            :SND_PULSE_EXE      scoid:1  z:2", ["  y:3"])
-    assert (found.code, found.fit, found.names) == (0x1C04, Fit.PART, (("scoid", "dec"), ("z", "dec"), ("y", "dec")))
+    assert (found.code, found.fit, found.names) == (
+        0x1C04,
+        LineFit.PART,
+        (("scoid", "dec"), ("z", "dec"), ("y", "dec")),
+    )
     assert b"".join(word.to_bytes(4, "little") for word in found.words) == b"\0" * 8 + b"scoid:1 z:2 y:3\0"
     assert [(part.name, part.word, part.words, part.text_index) for part in made[1]] == [("text", 2, 0, 0)]
     full[:] = [False, True]

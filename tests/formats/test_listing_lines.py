@@ -11,10 +11,8 @@ import pytest
 from satview.base.errors import Cancelled
 from satview.events.spec import Release
 from satview.formats.listing import reader
-from satview.formats.listing.model import LineCounts
-from satview.formats.listing.reader import read_listing
-from satview.formats.listing.stamps import StampNotation
-from satview.formats.traceprinter import open_listing, score
+from satview.formats.listing.model import LineCounts, StampNotation
+from satview.formats.listing.reader import open_listing, read_listing, score
 from satview.store.problems import Problems
 
 PULSE = "COMM            :SND_PULSE_EXE      scoid:0x00010001 pid:1"

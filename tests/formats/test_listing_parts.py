@@ -7,24 +7,25 @@ import pytest
 
 from satview.events import wire
 from satview.events.spec import Field, Show
-from satview.formats.listing.events import sigevent_of
-from satview.formats.listing.head import head_lines, key_column, slot_lines, stray_line, syspage_lines
-from satview.formats.listing.model import SlotList
-from satview.formats.listing.patterns import (
+from satview.formats.listing.arguments import (
     any32,
     compile_list,
     hex32,
     hex64,
+    is_argument_line,
     is_wide,
     message_words,
     number32,
     number64,
+    placed,
     printed_as,
     value_of,
+    values_of,
 )
-from satview.formats.listing.raw import is_argument_line, placed, values_of
-from satview.formats.listing.stamps import MAX_CYCLES, Stamps
-from satview.store.head import Cpu, Header, SystemInfo
+from satview.formats.listing.events import sigevent_of
+from satview.formats.listing.head import head_lines, key_column, slot_lines, stray_line, syspage_lines
+from satview.formats.listing.model import MAX_CYCLES, SlotList, Stamps
+from satview.store.head import CpuInfo, Header, SystemInfo
 from satview.store.problems import Problems
 
 
@@ -343,7 +344,7 @@ def test_lines_of_the_system_page():
         "cpuinfo.element_size": 40, "qtime.cycles_per_sec": 1000, "qtime.nsec": 5, "qtime.boot_time": 6,
         "qtime.timer_load": 7,
     }  # fmt: skip
-    cpus = (Cpu(0, "A57", 1200, 3, ("FPU", "MMU")), Cpu(1, "A53", 800))
+    cpus = (CpuInfo(0, "A57", 1200, 3, ("FPU", "MMU")), CpuInfo(1, "A53", 800))
     system = SystemInfo(200, "AArch64", cpus, None, (("HOSTNAME", "box"), ("MACHINE", "m")), values, raw)
     assert "".join(syspage_lines(system, "little")).splitlines() == [
         " size=200 total_size=300 system_private:off/size=65535,0",

@@ -11,7 +11,7 @@ from satview.events import wire
 from satview.formats.kev import open_events
 from satview.formats.kev.clocks.rollover import ROLLOVER
 from satview.formats.kev.growth.stream import EventStream
-from satview.formats.kev.open_events import OpenEvents, Runs, pairs_of
+from satview.formats.kev.open_events import OpenEvents, TailRuns, pairs_of
 from satview.formats.kev.slots import combine
 from satview.store.problems import Problems
 from tests.benchmarks.made_traces import make_slots
@@ -53,7 +53,7 @@ def test_what_is_alone_with_its_key() -> None:
     count = np.arange(len(key))
     now = np.where(count == 10, 1 << 32, 100)
     head = np.full(len(key), wire.THREAD_RUNNING, np.uint32)
-    runs = Runs(key, np.zeros(len(key), np.int64), count, count + 1, head, head, opens, closes, now)
+    runs = TailRuns(key, np.zeros(len(key), np.int64), count, count + 1, head, head, opens, closes, now)
     heads, tails = pairs_of(runs, np.array([5], np.uint64), np.zeros(1, np.int64))
     assert (heads.tolist(), tails.tolist()) == ([0], [2])
 
@@ -71,8 +71,8 @@ def test_how_long_and_how_old_an_event_may_be(monkeypatch, head, tail, apart, fi
     monkeypatch.setattr(open_events, "MAX_SLOTS", 4)
     first, length = np.array([100, 300]), np.array([head, tail])
     is_head, word = np.array([True, False]), np.zeros(2, np.uint32)
-    runs = Runs(np.array([5, 5], np.uint64), np.array([1, 9]), first, first + length, word, word, is_head, ~is_head,
-                np.array([0, 50 + apart]))  # fmt: skip
+    runs = TailRuns(np.array([5, 5], np.uint64), np.array([1, 9]), first, first + length, word, word, is_head, ~is_head,
+                    np.array([0, 50 + apart]))  # fmt: skip
     heads, tails = pairs_of(runs, np.array([], np.uint64), np.array([10 * ROLLOVER, 50]))
     assert (heads.tolist(), tails.tolist()) == (([0], [1]) if fits else ([], []))
 

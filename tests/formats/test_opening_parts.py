@@ -50,7 +50,7 @@ def kev(tmp_path):
     return builder.write(tmp_path / "a.kev")
 
 
-def events_of(found: source.Source) -> list[tuple[int, int]]:
+def events_of(found: source.TraceSource) -> list[tuple[int, int]]:
     """Return time and code of every event."""
     rows: list[tuple[int, int]] = []
     for batch in found.events:

@@ -254,7 +254,7 @@ def test_details_show_what_constructs_build(release, order):
 def test_columns_of_listings_read_what_constructs_build(release, order):
     for case, values, raw in written(release, order):
         words = words_of(raw, order).reshape(1, -1)
-        group = listing_columns.Group(words, order)
+        group = listing_columns.EventGroup(words, order)
         for name, part in zip(part_names(case.layout), case.layout.parts, strict=True):
             if part.is_text:
                 assert listing_columns.texts(part, is_vendor=False)(group) == [values[name].decode()], str(case)

@@ -224,10 +224,10 @@ def test_idle_threads():
     assert idle((), (), (3, 1), 2) == [21, 12]
 
 
-def changes(*rows: tuple[int, int, int, int, int]) -> perfetto_kernel._Changes:
+def changes(*rows: tuple[int, int, int, int, int]) -> perfetto_kernel._KernelChanges:
     """Return changes of states: time, record, CPU, thread, state; priorities are 10 times the CPU."""
     time, record, cpu, number, state = (ints(*column) for column in zip(*rows, strict=True))
-    return perfetto_kernel._Changes(time, record, cpu, number, state, cpu * 10)
+    return perfetto_kernel._KernelChanges(time, record, cpu, number, state, cpu * 10)
 
 
 @pytest.mark.parametrize(

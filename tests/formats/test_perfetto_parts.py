@@ -369,7 +369,7 @@ def test_states_that_switches_show_are_theirs():
     """Thread 5 leaves at 10 and gets a CPU at 20; thread 6 has a state between, which no switch shows."""
     ready, receive = STATE_BY_NAME["READY"].value, STATE_BY_NAME["RECEIVE"].value
     none = ints(0, 0)
-    switches = perfetto.Switches(ints(10, 20), ints(0, 1), none, ints(5, 7), none, none, ints(7, 5), none)
+    switches = perfetto.CpuSwitches(ints(10, 20), ints(0, 1), none, ints(5, 7), none, none, ints(7, 5), none)
     states = perfetto.States(ints(10, 12), ints(100, 101), none, ints(5, 6), ints(receive, ready), none)
     ends = perfetto.States(ints(20, 30), ints(0, 1), none, ints(5, 6), none, none)
     found, left = perfetto._with_states(switches, perfetto._Slices(None, None, states, ends, None), perfetto.States())
@@ -387,7 +387,7 @@ def test_states_that_switches_show_are_theirs():
 def test_what_follows_the_end_of_a_state(switch, state, of_kernel, is_followed):
     """The state of thread 5 ends at 20; a switch to it, another state, or that it runs on some CPU follows."""
     zero, at = ints(0), ints(20)
-    switches = perfetto.Switches(at, zero, zero, ints(switch[0]), zero, zero, ints(switch[1]), zero)
+    switches = perfetto.CpuSwitches(at, zero, zero, ints(switch[0]), zero, zero, ints(switch[1]), zero)
     states = perfetto.States(at, ints(100), zero, ints(state), zero, zero)
     ends = perfetto.States(at, ints(101), zero, ints(5), zero + perfetto.UNKNOWN, zero)
     runs = perfetto.States(at, zero, zero, ints(of_kernel[0]), ints(STATE_BY_NAME[of_kernel[1]].value), zero)
@@ -405,7 +405,7 @@ def test_arguments_of_ftrace_events(monkeypatch):
     end = len(event) + 3
     data = np.frombuffer(b"..." + event + unnamed_event, np.uint8)
     spans = perfetto_details.RecordSpans(ints(5, 9, 12), ints(36, 4000, 36), ints(3, 3, end), ints(end, end, len(data)))
-    slices = perfetto_details.Slices(ints(70, 71), perfetto.TextColumn(ints(1, 0), ("", "called")))
+    slices = perfetto_details.SliceNames(ints(70, 71), perfetto.TextColumn(ints(1, 0), ("", "called")))
     details = perfetto_details.PerfettoDetails(data, spans, slices)
     assert details.text(5) == ("irq_handler_entry", (("irq", 42), ("name", "eth0")))
     assert details.text(12) == ("irq_handler_entry", (("irq", 0), ("name", "")))

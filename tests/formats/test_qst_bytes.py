@@ -12,10 +12,8 @@ import satview
 from satview.base.errors import SourceChangedError, TraceFormatError
 from satview.formats.kev import decode
 from satview.formats.kev.slots.slot_source import ScatteredSlots, SourceFile
-from satview.formats.qst.one_pass import one_pass
-from satview.formats.qst.reader import score
+from satview.formats.qst.reader import one_pass, score, times_without_clock
 from satview.formats.qst.sections import Contents, read_contents
-from satview.formats.qst.times import times_without_clock
 from satview.store.problems import Problems
 
 START_NS, END_NS = 1_718_000_000_123_456_789, 1_718_000_002_500_000_000  # 06:13:20 and 06:13:22 on 10 June 2024, UTC
@@ -59,7 +57,7 @@ def contents_of(folder: Path, data: bytes) -> tuple[Contents, list[tuple[str, st
 
 def columns(contents: Contents) -> list[list[int]]:
     main = contents.main
-    return [each.tolist() for each in (main.at, main.slots, main.cpu, main.sequence)]
+    return [each.tolist() for each in (main.offsets, main.slots, main.cpu, main.sequence)]
 
 
 def test_the_heads_of_version_4_say_what_they_say(tmp_path):
@@ -68,7 +66,7 @@ def test_the_heads_of_version_4_say_what_they_say(tmp_path):
     contents, problems = contents_of(tmp_path, head_4(cpus=2) + data + names)
     # 64 bytes of the head, 24 of the section's, 64 of a buffer's; the second buffer, number 7, comes first.
     assert columns(contents) == [[88 + 1024 + 64, 88 + 64], [3, 2], [0, 0], [7, 8]]
-    assert (contents.names.at.tolist(), contents.names.slots.tolist()) == ([88 + 2048 + 24 + 64], [1])
+    assert (contents.names.offsets.tolist(), contents.names.slots.tolist()) == ([88 + 2048 + 24 + 64], [1])
     assert (contents.version, contents.cycles_per_s, contents.cpus, contents.byte_order) == (4, 1_000_000, 2, "little")
     assert (contents.start_ns, contents.end_ns, contents.sys_release) == (START_NS, END_NS, "7.1.0")
     assert contents.last_stamp == -1
@@ -215,7 +213,7 @@ def test_sections_of_another_kind_or_version_end_the_file(tmp_path):
     first = head_4() + section_4(DATA, buffer(1, slot(1)), 1)
     for other in (section_4(0x58585858, bytes(40), 1), section_4(PINF, buffer(1, slot(9)), 1, version=2)):
         contents, problems = contents_of(tmp_path, first + other)
-        assert len(contents.names.at) == 0
+        assert len(contents.names.offsets) == 0
         what = f"{len(other):,} bytes that are no section known here are left out"
         assert problems == [("section-cut", what, len(first), 1)]
 
@@ -227,13 +225,13 @@ def test_the_older_variant_lists_how_its_slots_lay_in_buffers(tmp_path):
     at = 64 + 24 + 72 + 24
     contents, problems = contents_of(tmp_path, data + section_4(PINF, slot(1), 1))
     assert columns(contents) == [[at + 16, at + 48, at], [2, 1, 1], [0, 1, 1], [8, 4, 9]]
-    assert (contents.names.at.tolist(), contents.names.slots.tolist()) == ([at + 64 + 24], [1])
+    assert (contents.names.offsets.tolist(), contents.names.slots.tolist()) == ([at + 64 + 24], [1])
     assert problems == []
     contents, _ = contents_of(tmp_path, head_4() + section_4(KBUF, listed(3, 1), 1) + section_4(MAIN, slot(1), 1))
     assert columns(contents)[2] == [0]  # 7.1: no CPU of its own
     contents, _ = contents_of(tmp_path, head_4() + section_4(MAIN, slots, 4))
     assert columns(contents) == [[64 + 24], [4], [0], [0]]  # no list: in the order of the file
-    assert len(contents.names.at) == 0
+    assert len(contents.names.offsets) == 0
 
 
 def test_the_older_variant_when_its_list_and_its_slots_differ(tmp_path):
@@ -268,7 +266,7 @@ def test_the_heads_of_version_3_say_what_they_say(tmp_path):
     assert (contents.version, contents.cycles_per_s, contents.last_stamp) == (3, 2_000_000, 6)
     assert (contents.start_ns, contents.end_ns, contents.cpus) == (0, 1_718_000_000_250_000_000, 0)
     assert (contents.sys_release, contents.byte_order) == ("7.1.0", "little")
-    assert (contents.names.at.tolist(), contents.names.slots.tolist()) == ([80], [1])
+    assert (contents.names.offsets.tolist(), contents.names.slots.tolist()) == ([80], [1])
     assert columns(contents) == [[64 + 16 + 16 + 16], [2], [0], [0]]
     assert problems == []
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from satview.__main__ import main
+from satview.formats.kev import reader
 from satview.formats.kev.reader import open_kev, read_start
-from satview.formats.kev.slots import shifted
 
 SAMPLE = Path(__file__).parents[2] / "sample_traces" / "dense-4cpu.kev"
 SLOT = 16
@@ -75,8 +75,8 @@ def test_a_file_that_just_ends_early_is_not_searched(tmp_path, monkeypatch):
     path = tmp_path / "short.kev"
     path.write_bytes(SAMPLE.read_bytes()[: 4_900_000 + 9])
     searched = []
-    heads = shifted._buffer_heads
-    monkeypatch.setattr(shifted, "_buffer_heads", lambda *a: searched.append(a[1:3]) or heads(*a))
+    heads = reader._buffer_heads
+    monkeypatch.setattr(reader, "_buffer_heads", lambda *a: searched.append(a[1:3]) or heads(*a))
     assert "shifted-slots" not in open_kev(path).problems.counts()
     assert searched == [(path.stat().st_size - (1 << 22), path.stat().st_size)]
 

@@ -16,10 +16,9 @@ from satview.events.catalogue import catalogue
 from satview.events.spec import Release
 from satview.events.wire import WireClass
 from satview.formats.kev.reader import open_kev
-from satview.formats.listing.reader import read_listing
+from satview.formats.listing.reader import open_listing, read_listing, score
 from satview.formats.registry import open_trace
 from satview.formats.source import opened
-from satview.formats.traceprinter import open_listing, score
 from satview.store.problems import Problems
 from tests.helpers.shared import shared_path
 

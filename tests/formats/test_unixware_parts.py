@@ -15,10 +15,9 @@ from satview.events.spec import Release
 from satview.events.unixware import cpu_time_codes, record_code
 from satview.formats.registry import open_trace
 from satview.formats.unixware import assemble, calls, columns
-from satview.formats.unixware.assemble import Names, read_names
+from satview.formats.unixware.assemble import Names, address_text, read_names
 from satview.formats.unixware.columns import SetReader, concatenated
 from satview.formats.unixware.members import files_of, is_member_name, is_set, names_files, times_files
-from satview.formats.unixware.payloads import address_text
 from satview.formats.unixware.reader import open_thread_trace, score
 from satview.store.problems import Problems
 from tests.helpers.thread_trace import PID, record, write_set
@@ -293,7 +292,7 @@ def test_threads_that_were_only_created(tmp_path):
 # ---- calls -------------------------------------------------------------------------------------------------------
 
 
-def made(*rows_of: tuple[str, int, int, int, int, int]) -> calls.Calls:
+def made(*rows_of: tuple[str, int, int, int, int, int]) -> calls.PairedRecords:
     """Return records: name of the interface, which, thread row, time, a1, a2."""
     names, which, thread, time, first, second = zip(*rows_of, strict=True)
     code = np.array([record_code(*pair) for pair in zip(names, which, strict=True)], np.uint16)
@@ -301,7 +300,7 @@ def made(*rows_of: tuple[str, int, int, int, int, int]) -> calls.Calls:
     return calls.pair_records(np.array(time, np.int64), code, np.array(thread, np.uint16), arguments)
 
 
-def waits_of(found: calls.Calls, threads: dict[tuple[int, int], int] | None = None) -> list[int]:
+def waits_of(found: calls.PairedRecords, threads: dict[tuple[int, int], int] | None = None) -> list[int]:
     rows = calls.waits(found, threads or {}, np.array([0, 1, 1, 1], np.int32))
     return np.flatnonzero(rows).tolist()
 

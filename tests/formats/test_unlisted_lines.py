@@ -15,9 +15,8 @@ from satview.events.spec import Release
 from satview.export.listing import Printer, TextRows, layout_of
 from satview.export.listing_forms import Style
 from satview.filters.expression import Expression
-from satview.formats.listing.reader import read_listing
+from satview.formats.listing.reader import read_listing, trace_of_listing
 from satview.formats.source import source_of
-from satview.formats.traceprinter import trace_of_listing
 from satview.opened import open_trace
 from satview.store.arguments import argument
 from satview.store.problems import Problems

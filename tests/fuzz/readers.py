@@ -13,9 +13,9 @@ from satview.export.listing import Printer, TextRows, default_time, layout_of
 from satview.export.listing_forms import Style
 from satview.formats.kev.growth.growing import GrowingFile
 from satview.formats.kev.reader import open_kev
+from satview.formats.listing.reader import open_listing
 from satview.formats.registry import open_trace
 from satview.formats.source import source_of
-from satview.formats.traceprinter import open_listing
 from satview.session.events.event_text import event_details, list_row
 from satview.store.trace import Trace
 from satview.tables.table import table

@@ -10,9 +10,10 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from satview.base.time import NS_PER_S
 from satview.capture.flight_recorder import Bounds
 from satview.capture.logger_options import LoggerOptions
-from satview.capture.run import NS_PER_S, Capture, run
+from satview.capture.run import Capture, run
 from satview.capture.sim.calls import ClockPeriod, Compute, Sleep, TraceEvent
 from satview.capture.trace_event import mode
 from satview.capture.workloads.registry import Workload

@@ -11,9 +11,9 @@ from satview.base.errors import UsageError
 from satview.events.spec import Release
 from satview.formats.kev.reader import open_kev, read_start
 from satview.target.board import Board, ask_board, board_of, check_board
-from satview.target.line import Line
+from satview.target.line import TargetLine
 from satview.target.profiles import Profile, TargetError, find_profile, read_profiles
-from satview.target.request import Request, attributes
+from satview.target.request import TargetRequest, attributes
 from tests.helpers.commands import satview
 from tests.helpers.kev import TraceBuilder, write_trace
 
@@ -69,7 +69,7 @@ def test_a_faulty_file_of_targets_is_one_sentence(tmp_path, text, said):
 
 
 def test_a_board_says_what_it_is(board):
-    with Line(board.profile) as line:
+    with TargetLine(board.profile) as line:
         answer = ask_board(line)
     assert answer == Board(
         system="QNX", node="board", sys_release="7.1.0", machine="x86_64", user=0,
@@ -88,7 +88,7 @@ def test_a_board_that_answers_nothing_is_unknown_and_not_refused(board):
         board.add_program(name, "exit 127")
     (board.folder / "bin" / "tracelogger").unlink()
     board.add_program("which", "exit 1")
-    with Line(board.profile) as line:
+    with TargetLine(board.profile) as line:
         answer = ask_board(line)
         assert line.clock_offset() is None
     assert answer == Board(logger="")
@@ -127,7 +127,7 @@ def test_answers_of_a_stranger_stay_text(board, tmp_path):
     nasty = "\x1b]0;x\x07$(touch${IFS}ran)`touch${IFS}ran`;touch${IFS}ran"
     board.says(uname=f"QNX {nasty} 7.1.0 {nasty}", memory=f"FreeMem:{'9' * 400}MB {nasty}", user="-1",
                processes=f"1 procnto-instr\n{'9' * 400} {nasty}\n7 {nasty}")  # fmt: skip
-    with Line(board.profile) as line:
+    with TargetLine(board.profile) as line:
         answer = ask_board(line)
     assert "\x1b" not in repr(answer).replace("\\x1b", "")
     assert (answer.user, answer.free_bytes) == (None, None)
@@ -142,7 +142,7 @@ def test_answers_of_a_stranger_stay_text(board, tmp_path):
 
 def test_a_clock_ahead_is_measured_with_its_error(board):
     board.says(ahead="3600")
-    with Line(board.profile) as line:
+    with TargetLine(board.profile) as line:
         offset = line.clock_offset()
     assert offset is not None
     assert abs(offset.seconds - 3600) <= offset.error_s
@@ -167,7 +167,7 @@ def test_a_logger_says_which_options_it_has(board):
     assert board_of({"usage": USAGE}).options == {"-P", "-R", "-b", "-d", "-f", "-n", "-s", "-w"}
     assert board_of({"usage": "tracelogger: no usage message in tracelogger -x"}).options == frozenset()
     board.says(usage=USAGE, disk="Filesystem 1K-blocks Used Available Capacity Mounted\n/dev/hd0 4096 1024 3072 25% /")
-    with Line(board.profile) as line:
+    with TargetLine(board.profile) as line:
         answer = ask_board(line)
     assert answer.options == {"-P", "-R", "-b", "-d", "-f", "-n", "-s", "-w"}
     assert answer.disk_bytes == 3 << 20
@@ -178,7 +178,7 @@ def test_a_key_that_the_board_does_not_know(board):
     subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", board.folder / "other_key"], check=True)
     board.client.write_text(board.client.read_text().replace("user_key", "other_key"))
     with pytest.raises(TargetError, match="board accepts none of your keys; add one there with `ssh-copy-id"):
-        Line(board.profile).__enter__()
+        TargetLine(board.profile).__enter__()
     assert board.is_clean_within(5)
 
 
@@ -187,19 +187,19 @@ def test_host_keys_are_the_users_to_confirm(board):
     before = known.read_text()
     known.write_text("")
     with pytest.raises(TargetError, match="has a host key that you have not confirmed yet; connect once by hand"):
-        Line(board.profile).__enter__()
+        TargetLine(board.profile).__enter__()
     known.write_text(before.replace(before.split()[2], (board.folder / "user_key.pub").read_text().split()[1]))
     with pytest.raises(TargetError, match="has another host key than before; if the board was set up anew"):
-        Line(board.profile).__enter__()
+        TargetLine(board.profile).__enter__()
 
 
 def test_nobody_listens(board):
     board.sshd.kill()
     board.sshd.wait()
     with pytest.raises(TargetError, match="board has no ssh server on this port; start sshd there"):
-        Line(board.profile).__enter__()
+        TargetLine(board.profile).__enter__()
     with pytest.raises(TargetError, match="is not known under this name"):
-        Line(replace(board.profile, address="ssh://no-such-board.invalid")).__enter__()
+        TargetLine(replace(board.profile, address="ssh://no-such-board.invalid")).__enter__()
 
 
 def test_the_process_that_sends_a_trace_is_marked_in_it(tmp_path):
@@ -210,7 +210,7 @@ def test_the_process_that_sends_a_trace_is_marked_in_it(tmp_path):
     assert [
         board_of({"processes": processes, "parent": parent}).ssh_pid for parent in ("78", "5", "", "x", "9" * 99)
     ] == ([None] * 5)
-    request = Request(Profile("ssh://rig"), tmp_path / "t.kev")
+    request = TargetRequest(Profile("ssh://rig"), tmp_path / "t.kev")
     pairs = attributes(request, board, "tracelogger", None)
     builder = TraceBuilder().time_event(0).process_name(1, 77, "usr/sbin/sshd").process_name(2, 78, "usr/sbin/sshd")
     builder.state("RUNNING", 5, 77, 1)

@@ -15,11 +15,10 @@ from msgspec.structs import replace
 from satview.events.spec import Release
 from satview.formats.registry import open_trace
 from satview.target.board import Board
-from satview.target.building import built_program
 from satview.target.c_programs import write_sdk
-from satview.target.capture import capture
+from satview.target.capture import built_program, capture
 from satview.target.profiles import Profile, TargetError, find_profile
-from satview.target.request import Request, with_rules
+from satview.target.request import TargetRequest, with_rules
 from tests.target.conftest import Resident
 
 pytestmark = pytest.mark.usefixtures("quick_clock")
@@ -55,7 +54,7 @@ def qcc(resident, tmp_path):
 def run(profile, path, rules=RULES, stops=lambda: False):
     """Capture for a second; return what became of it and what was said."""
     said = []
-    request = Request(profile, path, rules=rules, rules_name="calls.satrules", seconds=1.0)
+    request = TargetRequest(profile, path, rules=rules, rules_name="calls.satrules", seconds=1.0)
     return capture(request, stops, lambda _: None, said.append), said
 
 
@@ -151,13 +150,15 @@ def test_a_build_that_fails_is_one_sentence(tmp_path, text, said):
     ("rules", "sys_release"), [(RULES.replace("cpu == 0", "duration > 1ms"), "7.1.0"), (RULES, "8.0.0")]
 )
 def test_rules_that_no_program_says_are_filtered_here_and_said(rules, sys_release, tmp_path):
-    request = Request(Profile("ssh://rig", qcc="qcc"), tmp_path / "run.kev", rules=rules)
+    request = TargetRequest(Profile("ssh://rig", qcc="qcc"), tmp_path / "run.kev", rules=rules)
     request, reasons = with_rules(request, Board(sys_release=sys_release))
     assert (request.source, request.path.name) == ("", "run.unfiltered.kev")
     assert reasons[-1].startswith("no program in C says these rules: ")
 
 
 def test_rules_that_options_say_need_no_compiler(tmp_path):
-    request = Request(Profile("ssh://rig", qcc="qcc"), tmp_path / "run.kev", rules="ADDALLCLASSES\nDELCLASS INT\n")
+    request = TargetRequest(
+        Profile("ssh://rig", qcc="qcc"), tmp_path / "run.kev", rules="ADDALLCLASSES\nDELCLASS INT\n"
+    )
     request, reasons = with_rules(request, Board(sys_release="7.1.0"))
     assert (request.source, request.filters, reasons) == ("", ("-F2",), ())

@@ -21,7 +21,7 @@ from satview.formats.registry import open_trace
 from satview.target import shell
 from satview.target.capture import capture
 from satview.target.profiles import TargetError, find_profile
-from satview.target.request import Request
+from satview.target.request import TargetRequest
 from tests.helpers.commands import ROOT, satview
 from tests.target.conftest import Resident
 
@@ -158,7 +158,7 @@ def test_other_releases(targets_folder, quick_clock, tmp_path, release):
     """Before 6.6 tracelogger writes a file into memory, which is copied and removed."""
     there = Resident("other", ["client-server"], release=release)
     try:
-        request = Request(find_profile("sim://other", tmp_path / "none.toml"), tmp_path / "run.kev", seconds=1.0)
+        request = TargetRequest(find_profile("sim://other", tmp_path / "none.toml"), tmp_path / "run.kev", seconds=1.0)
         captured = capture(request, lambda: False, lambda _text: None, lambda _text: None)
         assert captured.faults == []
         assert open_trace(tmp_path / "run.kev").release is release
@@ -175,7 +175,7 @@ def test_a_system_without_such_sockets_is_told_so(monkeypatch, tmp_path):
 
 def test_a_capture_of_it(resident, quick_clock, tmp_path):
     profile = find_profile("sim://", tmp_path / "none.toml")
-    request = Request(profile, tmp_path / "run.kev", filters=("-w",), seconds=1.0)
+    request = TargetRequest(profile, tmp_path / "run.kev", filters=("-w",), seconds=1.0)
     captured = capture(request, lambda: False, lambda _text: None, lambda _text: None)
     assert captured.faults == captured.notes == []
     trace = open_trace(tmp_path / "run.kev")

@@ -21,7 +21,7 @@ from satview.formats.registry import open_trace
 from satview.store.recorded_marks import recorded_marks
 from satview.target.capture import capture
 from satview.target.profiles import TargetError
-from satview.target.request import Request
+from satview.target.request import TargetRequest
 from satview.target.watching import Recording
 from tests.capture.test_flight_recorder import INSERT_TEXT, MS, jobs
 from tests.helpers.extent import points
@@ -124,7 +124,7 @@ def test_files_have_the_buffers_around_their_trigger_and_names(tmp_path):
 
 
 def rules_request(board, path, rules, **more):
-    return Request(board.profile, path, rules=rules, rules_name="r.satrules", **more)
+    return TargetRequest(board.profile, path, rules=rules, rules_name="r.satrules", **more)
 
 
 @pytest.mark.thorough
@@ -189,7 +189,7 @@ def test_a_program_on_the_board_that_stops_the_ring_ends_the_capture(board, tmp_
     (tmp_path / "stopper.py").write_text(STOPPER)
     board.runs("7.1.0", "7.x", f"--workload {tmp_path}/stopper.py")
     begin_s = time.monotonic()
-    request = Request(board.profile, tmp_path / "a.kev", is_ring=True)
+    request = TargetRequest(board.profile, tmp_path / "a.kev", is_ring=True)
     captured = capture(request, lambda: time.monotonic() - begin_s > 30, lambda _text: None, print)
     assert captured.faults == []
     assert time.monotonic() - begin_s < 30  # nobody stopped it here

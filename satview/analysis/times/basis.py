@@ -20,7 +20,7 @@ from satview.filters.derived_columns import TraceDerivedColumns
 from satview.linkage.table import OPEN, LinkKind
 from satview.linkage.trace_links import ends_of
 from satview.store.arguments import argument_under
-from satview.store.axis import Covered, covered
+from satview.store.axis import CoveredRange, covered
 from satview.store.doubts import trusted_window
 from satview.store.losses import EVERY_CPU, idle_threads, losses
 from satview.store.time_ranges import Cycles, TimeRanges, cut_at
@@ -200,7 +200,7 @@ class Scope:
         return (self.rows.start, self.rows.stop) == (0, len(self.trace.events))
 
     @cached_property
-    def covered(self) -> Covered:
+    def covered(self) -> CoveredRange:
         """How much of the range the file of each thread, process and CPU covers."""
         return covered(self.trace, self.window)
 

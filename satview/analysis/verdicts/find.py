@@ -33,7 +33,7 @@ from satview.linkage.table import Certainty
 from satview.linkage.trace_links import reading_ahead
 from satview.linkage.waits import waits
 from satview.linkage.wake_ups import ended_waits, wake_ups
-from satview.store.axis import Part, files_of
+from satview.store.axis import AxisPart, files_of
 from satview.store.doubts import trusted_part
 from satview.store.trace import Trace
 
@@ -257,7 +257,7 @@ def _only(verdict: Verdict) -> Occurrence:
     return Occurrence(verdict.start_cycles, verdict.end_cycles, *verdict.evidence[:1])
 
 
-def on_axis(part: Part, verdict: Verdict) -> Verdict:
+def on_axis(part: AxisPart, verdict: Verdict) -> Verdict:
     """Return a verdict about a file as one about the trace that it is a part of."""
     return replace(
         verdict,
@@ -269,10 +269,10 @@ def on_axis(part: Part, verdict: Verdict) -> Verdict:
     )
 
 
-def _occurrence(part: Part, own: Occurrence) -> Occurrence:
+def _occurrence(part: AxisPart, own: Occurrence) -> Occurrence:
     row = int(part.rows[own.row]) if own.row >= 0 else own.row
     return Occurrence(_moment(part, own.start_cycles), _moment(part, own.end_cycles), row)
 
 
-def _moment(part: Part, own: int) -> int:
+def _moment(part: AxisPart, own: int) -> int:
     return int(part.cycles(np.array([own]))[0])

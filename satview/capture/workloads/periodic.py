@@ -9,11 +9,7 @@ from satview.capture.trace_event import mode
 from satview.capture.workloads.parts import MS, US, periodic
 
 MARK_BEGIN, MARK_END, MARK_MISSED = 1, 2, 3
-TASKS = (
-    ("fast", 10, 2, 30),
-    ("middle", 20, 6, 20),
-    ("slow", 50, 14, 10),
-)  # name, period and run time in ms, priority
+TASKS = (("fast", 10, 2, 30), ("middle", 20, 6, 20), ("slow", 50, 14, 10))  # name, period and run time in ms, priority
 OVERLOAD_CYCLE = 12
 _INSERT = mode("INSERTSUSEREVENT")
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from satview.base.errors import UsageError
 from satview.capture.control import blaming, run_file
-from satview.capture.sim.parts.target import MAX_CPUS
+from satview.events.wire import MAX_CPUS
 
 if TYPE_CHECKING:
     from satview.capture.kernel import Kernel

@@ -29,9 +29,8 @@ from satview.filters.rules.handlers import Handlers
 from satview.filters.rules.text import read_rule_text
 from satview.store.axis_file import SUFFIX
 from satview.target.capture import Captured
-from satview.target.filtering import filter_capture
 from satview.target.profiles import Profile, check_profile, find_profile, read_profiles, targets_file
-from satview.target.request import Request
+from satview.target.request import TargetRequest, filter_capture
 from satview.target.several import capture_all, check_names, write_captures_axis
 
 _FILTERS: Final = range(12)
@@ -161,7 +160,7 @@ def _capture(args: argparse.Namespace) -> int:
     return FINE if is_whole else COST_DATA
 
 
-def _request(args: argparse.Namespace, target: str) -> Request:
+def _request(args: argparse.Namespace, target: str) -> TargetRequest:
     """Return what the options ask for, of one of the targets.
 
     Raises:
@@ -191,7 +190,7 @@ def _request(args: argparse.Namespace, target: str) -> Request:
     if str(output) == "-":
         raise UsageError("-o -: a capture needs a file; follow it with `satview --follow FILE` while it grows")
     find_target(output, [rules] if rules else [])  # refused before anything starts on the target
-    return Request(
+    return TargetRequest(
         profile,
         output,
         filters=(*["-w"] * is_wide, *(word for number in args.without for word in ("-F", str(number)))),
@@ -277,7 +276,7 @@ def _report(captured: Captured, name: str) -> None:
         say(visible_line(text))
 
 
-def _filter(path: Path, request: Request) -> bool:
+def _filter(path: Path, request: TargetRequest) -> bool:
     """Write what the rules let pass to the file that was asked for; return whether something did."""
 
     def tell(written: SubsetReport, reason: str) -> None:

@@ -13,9 +13,10 @@ from satview.base.errors import SatviewError, UsageError
 from satview.base.process import collected_signals
 from satview.base.safe_text import visible, visible_line
 from satview.base.targets import find_target, is_standard_output
+from satview.base.time import NS_PER_S
 from satview.capture import control, tiles
 from satview.capture.qst import QstForm
-from satview.capture.run import NS_PER_S, Capture, CaptureResult
+from satview.capture.run import Capture, CaptureResult
 from satview.capture.run import run as run_capture
 from satview.capture.workloads import registry
 from satview.cli.shared.progress import working, working_on
@@ -38,7 +39,7 @@ from satview.filters.diagnostics import RuleError
 from satview.filters.rules.handlers import Handlers
 from satview.filters.rules.text import read_rule_text
 from satview.target.remote_logger import log_there, release_there
-from satview.target.simulated import Log, checked_name
+from satview.target.simulated import LoggerRun, checked_name
 
 _MAX_FINDINGS = 100
 
@@ -143,7 +144,7 @@ def _log_there(
 ) -> CaptureResult:
     """Log on a target that stays; a signal stops the logger there."""
     rules = read_rule_text(args.rules) if args.rules else ""
-    request = Log(logger_options(args), path.name, attributes(args), size_of(args.size), rules)
+    request = LoggerRun(logger_options(args), path.name, attributes(args), size_of(args.size), rules)
     with collected_signals() as caught:
         return log_there(args.target, request, path, stream, lambda: bool(caught), say)
 

@@ -22,10 +22,10 @@ from satview.cli.shared.progress import open_trace, working, working_on
 from satview.cli.shared.ranges import add_range, window_of
 from satview.events.user_events import UserEvent
 from satview.events.wire import SLOT_BYTES
-from satview.export.listing import TIMES, EventFormat, Printer, Selection, TextRows, default_time, layout_of
+from satview.export.listing import TIMES, ListedEvents, PrintedFormat, Printer, TextRows, default_time, layout_of
 from satview.export.listing_forms import Style
 from satview.export.listing_lines import FORMATS, RecordRows
-from satview.formats.source import Source, opened
+from satview.formats.source import TraceSource, opened
 from satview.store.problems import Problems
 
 LAYOUTS = ("6", "6.1", "7", "8")
@@ -107,7 +107,7 @@ def run(args: argparse.Namespace) -> int:
         with opened(args.file_argument or args.file, standard_input()) as source, _output(args) as out:
             printed = _print(source, args, selection, out)
             code = _report(source.problems)
-        if not printed and selection != Selection():
+        if not printed and selection != ListedEvents():
             print("satview traceprinter: no event matched the options that select events", file=sys.stderr)
             return COST_DATA
         return code
@@ -124,7 +124,7 @@ def run(args: argparse.Namespace) -> int:
     return BAD_USE
 
 
-def _print(source: Source, args: argparse.Namespace, selection: Selection, out: TextIO) -> int:
+def _print(source: TraceSource, args: argparse.Namespace, selection: ListedEvents, out: TextIO) -> int:
     """Print the events; return how many they were."""
     layout = args.layout or layout_of(source.release)
     is_text = args.format == "text"
@@ -161,19 +161,19 @@ def _print(source: Source, args: argparse.Namespace, selection: Selection, out: 
     return printer.printed
 
 
-def _slots_of(source: Source) -> int:
+def _slots_of(source: TraceSource) -> int:
     """Return about how many slots a file has, to show how far it is; 0 where its size does not say."""
     return source.path.stat().st_size // SLOT_BYTES if source.format == "kev" and source.path.is_file() else 0
 
 
-def _event_format(args: argparse.Namespace, style: Style) -> EventFormat | None:
+def _event_format(args: argparse.Namespace, style: Style) -> PrintedFormat | None:
     if args.event_format is None:
         return None
     if args.format != "text" or args.time:
         raise UsageError("-p: goes without --format and --time, for it says itself how an event begins")
     if style.is_old:
         raise UsageError("-p: the printers of 6.x have no such option; that of 7.0 has (--layout 7)")
-    return EventFormat.parse(args.event_format)
+    return PrintedFormat.parse(args.event_format)
 
 
 @contextmanager
@@ -214,8 +214,8 @@ def _described(user_events: str) -> Mapping[int, UserEvent]:
     return described.events
 
 
-def _selection(args: argparse.Namespace) -> Selection:
-    return Selection(
+def _selection(args: argparse.Namespace) -> ListedEvents:
+    return ListedEvents(
         frozenset(_items(args.class_)),
         frozenset(_items(args.event_)),
         _numbers("--pid", args.pid_),

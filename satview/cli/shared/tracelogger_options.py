@@ -11,13 +11,14 @@ from typing import Any
 from satview.base.errors import UsageError
 from satview.base.targets import is_standard_output
 from satview.capture.flight_recorder import Bounds, disk_bytes
-from satview.capture.logger_options import DAY_S, MOST_BUFFERS, NO_RING0, LoggerOptions
+from satview.capture.logger_options import DAY_S, MOST_BUFFERS, LoggerOptions
 from satview.capture.qst import QstForm
 from satview.capture.run import RECORDER_DAYS
 from satview.capture.workloads.registry import is_wide
 from satview.cli.shared.files import InputFile, OutputFile, RuleFile
 from satview.cli.shared.ranges import seconds
 from satview.events.spec import Release
+from satview.filters.external import NO_RING0
 
 DEFAULT_FILE = "tracebuffer.kev"
 DEFAULT_WORKLOAD = "automotive"

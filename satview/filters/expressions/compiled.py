@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from satview.base.errors import UsageError
 from satview.base.time_text import parse_moment
-from satview.events.layout import USER_TEXT, Part, text_at
+from satview.events.layout import USER_TEXT, PayloadPart, text_at
 from satview.events.variants import DOUBTFUL, ERRNO_WORD, EXITS, FAILURES, USER_CLASSES, user_text
 from satview.events.wire import CLASS_SHIFT, CODE_COUNT, EVENT_MASK, WireClass
 from satview.filters.derived_columns import DerivedColumns
@@ -166,7 +166,7 @@ class RowColumns:
         return passes
 
     def _text_test(
-        self, rows: NDArray[np.integer], position: Part, count: int, is_user: bool, test: Callable[[str], bool]
+        self, rows: NDArray[np.integer], position: PayloadPart, count: int, is_user: bool, test: Callable[[str], bool]
     ) -> Bools:
         width = min(count - position.word, _TEXT_WORDS)
         passes = np.zeros(len(rows), np.bool_)
@@ -193,7 +193,7 @@ class RowColumns:
 # What a condition may say, and what it must say, where a trace does not show all that a kernel knows.
 
 
-_OF_PAYLOAD = (nodes.Argument, nodes.Word)
+_OF_PAYLOAD = (nodes.NamedArgument, nodes.Word)
 
 
 def bounded(node: nodes.Node, missing: NDArray[np.bool_], *, may: bool) -> nodes.Node:
@@ -212,12 +212,12 @@ def bounded(node: nodes.Node, missing: NDArray[np.bool_], *, may: bool) -> nodes
         return replace(node, part=bounded(node.part, missing, may=not may))
     start, end = node.start, node.end
     doubts: list[nodes.Node] = []
-    if any(isinstance(part, nodes.Field) and part.name == "priority" for part in _parts(node)):
-        thread = nodes.Known(start, end, nodes.Field(start, end, "pid"))
-        priority = nodes.Known(start, end, nodes.Field(start, end, "priority"))
+    if any(isinstance(part, nodes.EventField) and part.name == "priority" for part in _parts(node)):
+        thread = nodes.IsKnown(start, end, nodes.EventField(start, end, "pid"))
+        priority = nodes.IsKnown(start, end, nodes.EventField(start, end, "priority"))
         doubts.append(nodes.And(start, end, (thread, nodes.Not(start, end, priority))))
     if missing.any() and any(
-        isinstance(part, _OF_PAYLOAD) or (isinstance(part, nodes.Field) and part.name in ("text", "words"))
+        isinstance(part, _OF_PAYLOAD) or (isinstance(part, nodes.EventField) and part.name in ("text", "words"))
         for part in _parts(node)
     ):
         doubts.append(code_table(start, end, missing))
@@ -284,7 +284,7 @@ class CodeTable(TableCondition):
         return self.test.of(self._code[rows])
 
 
-class ThreadTable(TableCondition):
+class ThreadCondition(TableCondition):
     """A condition on the thread alone."""
 
     cost = 1
@@ -350,7 +350,7 @@ class Inverse(Condition):
         return np.logical_not(result, out=result)
 
 
-class Combination(Condition):
+class CombinedCondition(Condition):
     """All of some conditions, or any; costly ones see only the rows that the cheap ones leave open.
 
     Attributes:
@@ -412,14 +412,14 @@ class _Compiler:
         if needed <= {Domain.CODE}:
             return CodeTable(self.trace, table_of(node))
         if needed == {Domain.THREAD}:
-            return ThreadTable(self.trace, np.asarray(_Test(None, self.trace).of(node, len(self.trace.threads))))
+            return ThreadCondition(self.trace, np.asarray(_Test(None, self.trace).of(node, len(self.trace.threads))))
         if isinstance(node, nodes.Not):
             return Inverse(self.condition(node.part))
         if isinstance(node, nodes.And | nodes.Or):
             return self.combined(node)
         if (
             isinstance(node, nodes.Compare)
-            and isinstance(node.left, nodes.Field)
+            and isinstance(node.left, nodes.EventField)
             and node.left.name == "time"
             and isinstance(node.right, nodes.Number)
         ):
@@ -432,26 +432,26 @@ class _Compiler:
             return test
         # Without the argument the comparison is not true, so only events that have it need a look.
         tables = [codes_in(self.trace, name) for name in needed_by]
-        return Combination([CodeTable(self.trace, np.logical_and.reduce(tables)), test], needs_all=True)
+        return CombinedCondition([CodeTable(self.trace, np.logical_and.reduce(tables)), test], needs_all=True)
 
     def combined(self, node: nodes.And | nodes.Or) -> Condition:
         """Combine parts; all tables over codes become one table, and all over threads one."""
         parts: list[Condition] = []
         merge = np.logical_and if isinstance(node, nodes.And) else np.logical_or
-        tables: dict[type, CodeTable | ThreadTable] = {}
+        tables: dict[type, CodeTable | ThreadCondition] = {}
         for part in self.flat(node):
-            if isinstance(part, CodeTable | ThreadTable):
+            if isinstance(part, CodeTable | ThreadCondition):
                 known = tables.setdefault(type(part), part)
                 known.table = merge(known.table, part.table)
                 if known is not part:
                     continue
             parts.append(part)
-        return parts[0] if len(parts) == 1 else Combination(parts, isinstance(node, nodes.And))
+        return parts[0] if len(parts) == 1 else CombinedCondition(parts, isinstance(node, nodes.And))
 
     def flat(self, node: nodes.And | nodes.Or) -> Iterator[Condition]:
         """Yield the compiled parts; those combined in the same way are split, so that their tables combine too."""
         for part in map(self.condition, node.parts):
-            if isinstance(part, Combination) and part.needs_all is isinstance(node, nodes.And):
+            if isinstance(part, CombinedCondition) and part.needs_all is isinstance(node, nodes.And):
                 yield from part.parts
             else:
                 yield part
@@ -461,7 +461,7 @@ class _Compiler:
         try:
             cycles = parse_moment(node.moment.text, self.trace.time_axis)
         except UsageError as error:
-            raise ExpressionError(str(error), node.moment.start, node.moment.end) from None
+            raise ExpressionError.of(node.moment, str(error)) from None
         return self.rows_by(node.sign, self.row_from(cycles), self.row_from(cycles + 1))
 
     def time_range(self, sign: str, value_ns: int) -> Condition:
@@ -471,13 +471,9 @@ class _Compiler:
         """Return the events that compare so with those from `start` up to `stop`, all events of one time."""
         n = len(self.trace.events)
         bounds = {
-            "==": (start, stop),
-            "!=": (start, stop),
-            "<": (0, start),
-            "<=": (0, stop),
-            ">": (stop, n),
+            "==": (start, stop), "!=": (start, stop), "<": (0, start), "<=": (0, stop), ">": (stop, n),
             ">=": (start, n),
-        }
+        }  # fmt: skip
         return TimeRange(*bounds[sign], is_inside=sign != "!=")
 
     def row_at(self, time_ns: int) -> int:
@@ -501,16 +497,16 @@ def domains(node: nodes.Node) -> set[Domain]:
     """Return what decides the value of a part of an expression."""
     if isinstance(node, CodeTest):
         return {Domain.CODE}
-    if isinstance(node, nodes.Field):
+    if isinstance(node, nodes.EventField):
         return {FIELDS[node.name].domain}
-    if isinstance(node, nodes.Word | nodes.Argument | nodes.TimeTest | nodes.Latency):
+    if isinstance(node, nodes.Word | nodes.NamedArgument | nodes.TimeTest | nodes.Latency):
         return {Domain.ROW}
     return {domain for part in nodes.children(node) for domain in domains(part)}
 
 
 def arguments_of(node: nodes.Node) -> set[str]:
     """Return the arguments without which a comparison is unknown; those of a list are alternatives and do not count."""
-    if isinstance(node, nodes.Argument):
+    if isinstance(node, nodes.NamedArgument):
         return {node.name}
     parts = (node.value,) if isinstance(node, nodes.In) else nodes.children(node)
     return {name for part in parts for name in arguments_of(part)}
@@ -518,11 +514,11 @@ def arguments_of(node: nodes.Node) -> set[str]:
 
 def cost_of(node: nodes.Node) -> int:
     """Return what looking at one event costs, in rough steps."""
-    if isinstance(node, nodes.Field):
+    if isinstance(node, nodes.EventField):
         return FIELDS[node.name].cost
     if isinstance(node, nodes.Word):
         return _WORD_COST
-    if isinstance(node, nodes.Argument):
+    if isinstance(node, nodes.NamedArgument):
         return _ARGUMENT_COST
     if isinstance(node, nodes.Latency):
         return _LATENCY_COST
@@ -551,13 +547,13 @@ class _Test:
             return self.texts(node.value, requested.__contains__)
         if isinstance(node, nodes.Compare) and isinstance(node.right, nodes.Text):
             return self.texts(node.left, node.right.value.__eq__)
-        if isinstance(node, nodes.Known) and node.as_text:
+        if isinstance(node, nodes.IsKnown) and node.as_text:
             return self.texts(node.value, lambda _text: True)
-        flag = node.value if isinstance(node, nodes.Known) else node
-        if isinstance(flag, nodes.Field) and FIELDS[flag.name].kind is FieldKind.FLAG:
+        flag = node.value if isinstance(node, nodes.IsKnown) else node
+        if isinstance(flag, nodes.EventField) and FIELDS[flag.name].kind is FieldKind.FLAG:
             assert self.columns is not None
             return self.columns.failed() if flag is node else self.columns.shows_failure()
-        result = self.number(node.value)[1] if isinstance(node, nodes.Known) else self.numbers(node)
+        result = self.number(node.value)[1] if isinstance(node, nodes.IsKnown) else self.numbers(node)
         return result if isinstance(result, np.ndarray) and result.shape == (count,) else np.full(count, result)
 
     def numbers(self, node: nodes.Node) -> Bools | bool:
@@ -580,18 +576,18 @@ class _Test:
         return result
 
     def texts(self, node: nodes.Node, test: Callable[[str], bool]) -> Bools:
-        if isinstance(node, nodes.Field) and FIELDS[node.name].domain is Domain.THREAD:
+        if isinstance(node, nodes.EventField) and FIELDS[node.name].domain is Domain.THREAD:
             trace = self.trace or (self.columns.trace if self.columns else None)
             assert trace is not None
             passes = thread_texts(node.name, trace, test)
             return passes if self.columns is None else passes[trace.events.thread[self.columns.rows]]
         assert self.columns is not None
-        return self.columns.texts(node.name if isinstance(node, nodes.Argument) else None, test)
+        return self.columns.texts(node.name if isinstance(node, nodes.NamedArgument) else None, test)
 
     def number(self, node: nodes.Node) -> Values:
         if isinstance(node, nodes.Number):
             return wrapped(node.value), True
-        if isinstance(node, nodes.Field):
+        if isinstance(node, nodes.EventField):
             if self.columns is not None:
                 return self.columns.number(node.name)
             return codes_column(node.name) if self.trace is None else threads_column(node.name, self.trace)
@@ -607,5 +603,5 @@ class _Test:
         if isinstance(node, nodes.Latency):
             values = self.columns.derived.latency_ns(self.columns.index)
             return values, values >= 0
-        assert isinstance(node, nodes.Argument)
+        assert isinstance(node, nodes.NamedArgument)
         return self.columns.argument(node.name)

@@ -16,7 +16,7 @@ from satview.filters.expressions.reach import is_wide_only
 from satview.filters.expressions.semantics import (
     FIELDS,
     FieldKind,
-    Known,
+    KnownWhen,
     class_names,
     error_names,
     event_names,
@@ -106,7 +106,7 @@ def _completions(before: str, release: Release, trace: Trace | None) -> Iterator
 def field_help(name: str) -> str:
     """Return what a field means, and when a capture knows it if that is not at the event."""
     spec = FIELDS[name]
-    return spec.help if spec.known is Known.EVENT else f"{spec.help} (known {spec.known})"
+    return spec.help if spec.known is KnownWhen.EVENT else f"{spec.help} (known {spec.known})"
 
 
 def _signs(before: str) -> Iterator[tuple[str, str]]:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from satview.base.errors import Cancelled
 from satview.events.catalogue import catalogue
-from satview.events.layout import Part, Taught, argument_part, described_part, text_at, text_offset
+from satview.events.layout import PayloadPart, Taught, argument_part, described_part, text_at, text_offset
 from satview.events.spec import Release
 from satview.events.variants import (
     BY_COUNT,
@@ -74,10 +74,10 @@ def two_valued(node: nodes.Node, release: Release, negated: bool = False) -> nod
     if isinstance(node, nodes.And | nodes.Or):
         joint = nodes.And if isinstance(node, nodes.And) is not negated else nodes.Or
         return joint(node.start, node.end, tuple(two_valued(part, release, negated) for part in node.parts))
-    is_two_valued = isinstance(node, nodes.Is | nodes.Known)
+    is_two_valued = isinstance(node, nodes.Is | nodes.IsKnown)
     if isinstance(node, nodes.Is):
         node = replace(two_valued(node.value, release, node.word == "false"), start=node.start, end=node.end)
-    if isinstance(node, nodes.Known) and isinstance(node.value, nodes.Field):
+    if isinstance(node, nodes.IsKnown) and isinstance(node.value, nodes.EventField):
         kind = FIELDS[node.value.name].kind
         if kind is FieldKind.STATE:
             node = enters_state(node.start, node.end, release)
@@ -99,15 +99,15 @@ def _known_parts(node: nodes.Node, release: Release) -> tuple[nodes.Node, ...]:
     start, end = node.start, node.end
     if isinstance(node, CodeTest):
         return (enters_state(start, end, release),) if node.kind is FieldKind.STATE else ()
-    if isinstance(node, nodes.Field):
-        return (nodes.Known(start, end, node),)
+    if isinstance(node, nodes.EventField):
+        return (nodes.IsKnown(start, end, node),)
     if isinstance(node, nodes.In) and not isinstance(node.items[0], nodes.Text):
         values = (value for value in (node.value, *node.items) if not isinstance(value, nodes.Number))
-        return tuple(nodes.Known(start, end, value) for value in values)
+        return tuple(nodes.IsKnown(start, end, value) for value in values)
     if isinstance(node, nodes.Compare):
-        return (nodes.Known(start, end, node.left, as_text=True),)
+        return (nodes.IsKnown(start, end, node.left, as_text=True),)
     assert isinstance(node, nodes.In | nodes.PatternMatch)
-    return (nodes.Known(start, end, node.value, as_text=True),)
+    return (nodes.IsKnown(start, end, node.value, as_text=True),)
 
 
 # Expressions for one event at a time: what capture uses, and what tests hold against the vectorised form.
@@ -140,16 +140,16 @@ class _Event:
             return any(node.pattern.matches(text) for text in self.texts(node.value))
         if isinstance(node, nodes.TimeTest):
             return False  # one event does not show which trace it will be part of
-        if isinstance(node, nodes.Known):
+        if isinstance(node, nodes.IsKnown):
             return self.is_known(node)
-        assert isinstance(node, nodes.Field)
+        assert isinstance(node, nodes.EventField)
         # The only flag is `failed`.
         return self.variant() in FAILURES
 
-    def is_known(self, node: nodes.Known) -> bool:
+    def is_known(self, node: nodes.IsKnown) -> bool:
         if node.as_text:
             return bool(self.texts(node.value))
-        if isinstance(node.value, nodes.Field) and FIELDS[node.value.name].kind is FieldKind.FLAG:
+        if isinstance(node.value, nodes.EventField) and FIELDS[node.value.name].kind is FieldKind.FLAG:
             return is_exit(self.context.code) and self.variant() != DOUBTFUL
         return self.number(node.value) is not None
 
@@ -191,11 +191,11 @@ class _Event:
     def texts(self, node: nodes.Node) -> tuple[str, ...]:
         """The text of a field; a process is known by its path and by its name alone. Empty = not known."""
         context = self.context
-        if isinstance(node, nodes.Argument):
+        if isinstance(node, nodes.NamedArgument):
             position = self.part_named(node.name)
             text = text_at(context.payload, position) if position is not None and not position.words else None
             return () if text is None else (text,)
-        assert isinstance(node, nodes.Field)
+        assert isinstance(node, nodes.EventField)
         if node.name == "name":
             full = context.process_name
             return (full, full.rsplit("/", 1)[-1]) if full else ()
@@ -207,7 +207,7 @@ class _Event:
         text = user_text(context.payload) if is_user(context.code) else text_at(context.payload, position)
         return () if text is None else (text,)
 
-    def part_named(self, name: str) -> Part | None:
+    def part_named(self, name: str) -> PayloadPart | None:
         context = self.context
         if is_user(context.code):
             variant = BY_COUNT if user_text(context.payload) is None else TEXT
@@ -222,9 +222,9 @@ class _Event:
             return wrapped(node.value)
         if isinstance(node, nodes.Word):
             return self.context.word(node.index) if node.index < len(self.context.words) else None
-        if isinstance(node, nodes.Field):
+        if isinstance(node, nodes.EventField):
             return self.field(node.name)
-        if isinstance(node, nodes.Argument):
+        if isinstance(node, nodes.NamedArgument):
             return self.argument(node.name)
         if isinstance(node, nodes.Latency):
             return self.context.latency_ns
@@ -316,17 +316,14 @@ class Expression:
         pairs: dict[tuple[object, object], nodes.Latency] = {}
         for node in nodes.latencies_in(parsed):
             if not is_trigger:
-                raise ExpressionError(
+                raise ExpressionError.of(
+                    node,
                     "a latency is kept by a recorder, for WHEN ... THEN; in a view, duration and length are lengths",
-                    node.start,
-                    node.end,
                 )
             pairs.setdefault((node.first.value, node.last.value), node)
         if len(pairs) > 1:
             second = [*pairs.values()][1]
-            raise ExpressionError(
-                "a WHEN rule compares the latency of one pair; write a second rule", second.start, second.end
-            )
+            raise ExpressionError.of(second, "a WHEN rule compares the latency of one pair; write a second rule")
 
     def __repr__(self) -> str:
         return f"Expression({self.text!r})"
@@ -394,7 +391,7 @@ def possible(expression: Expression) -> Expression:
     part = never_true(expression.tree, expression.release)
     if part is not None:
         text = expression.text[part.start : part.end]
-        raise ExpressionError(f"no event can ever fit {text[:80]!r}", part.start, part.end)
+        raise ExpressionError.of(part, f"no event can ever fit {text[:80]!r}")
     return expression
 
 

@@ -54,7 +54,7 @@ class NumberOperator:
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class NumberComparison:
     """A comparison of two numbers.
 
     Attributes:
@@ -134,12 +134,12 @@ FUNCTIONS: Final = {
 }
 
 COMPARISONS: Final = {
-    "==": Comparison(operator.eq, np.equal, "==", "!=", "is_equal"),
-    "!=": Comparison(operator.ne, np.not_equal, "!=", "==", "is_other"),
-    "<": Comparison(operator.lt, np.less, ">", ">=", "is_less"),
-    "<=": Comparison(operator.le, np.less_equal, ">=", ">", "is_at_most"),
-    ">": Comparison(operator.gt, np.greater, "<", "<=", "is_less", is_swapped_in_c=True),
-    ">=": Comparison(operator.ge, np.greater_equal, "<=", "<", "is_at_most", is_swapped_in_c=True),
+    "==": NumberComparison(operator.eq, np.equal, "==", "!=", "is_equal"),
+    "!=": NumberComparison(operator.ne, np.not_equal, "!=", "==", "is_other"),
+    "<": NumberComparison(operator.lt, np.less, ">", ">=", "is_less"),
+    "<=": NumberComparison(operator.le, np.less_equal, ">=", ">", "is_at_most"),
+    ">": NumberComparison(operator.gt, np.greater, "<", "<=", "is_less", is_swapped_in_c=True),
+    ">=": NumberComparison(operator.ge, np.greater_equal, "<=", "<", "is_at_most", is_swapped_in_c=True),
 }
 
 
@@ -210,14 +210,14 @@ class Text(Node):
 
 
 @dataclass(frozen=True, slots=True)
-class Name(Node):
+class BareWord(Node):
     """A bare word that is no field: the name of an event, class, state or error."""
 
     value: str
 
 
 @dataclass(frozen=True, slots=True)
-class Field(Node):
+class EventField(Node):
     """A field of the event; `name` is a key of the vocabulary."""
 
     name: str
@@ -231,7 +231,7 @@ class Word(Node):
 
 
 @dataclass(frozen=True, slots=True)
-class Argument(Node):
+class NamedArgument(Node):
     """A named argument of the event."""
 
     name: str
@@ -317,7 +317,7 @@ class Is(Node):
 
 
 @dataclass(frozen=True, slots=True)
-class Known(Node):
+class IsKnown(Node):
     """Whether a number, a text (`as_text`), a state or `failed` is known. Made by `two_valued`, not written."""
 
     value: Node
@@ -355,7 +355,7 @@ def children(node: Node) -> tuple[Node, ...]:
         return node.left, node.right
     if isinstance(node, In):
         return (node.value, *node.items)
-    if isinstance(node, PatternMatch | Is | Known):
+    if isinstance(node, PatternMatch | Is | IsKnown):
         return (node.value,)
     return node.arguments if isinstance(node, FunctionCall) else ()
 

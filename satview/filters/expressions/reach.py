@@ -1,6 +1,6 @@
 """Which events a condition of a capture can hold for, and what of it a kernel cannot know.
 
-A view knows the whole trace; an event handler knows one event, in the form in which it is logged. `Known` in the
+A view knows the whole trace; an event handler knows one event, in the form in which it is logged. `KnownWhen` in the
 vocabulary says when each field is known; which arguments an event has in its fast and in its wide form comes from the
 event catalogue. Rules for a capture, its dialog, completion and the C export read both from here.
 """
@@ -20,15 +20,14 @@ from satview.events.layout import USER_TEXT, codes_of_argument, described_part, 
 from satview.events.spec import Field as Item
 from satview.events.spec import Release, Show
 from satview.events.variants import EXITS, FAILED_ARGUMENTS, USER_CLASSES, is_user
-from satview.events.wire import CODE_COUNT, class_of
+from satview.events.wire import CODE_COUNT, FAST_WORDS, class_of
 from satview.filters.expressions import nodes
 from satview.filters.expressions.compiled import domains, table_of
 from satview.filters.expressions.nodes import COMPARISONS
-from satview.filters.expressions.semantics import FIELDS, CodeTest, Domain, Known
+from satview.filters.expressions.semantics import FIELDS, CodeTest, Domain, KnownWhen
 
 Bools = NDArray[np.bool_]
 _TEXT: Final = "text"
-_FAST_WORDS: Final = 2
 _MOST_WORDS: Final = 1 << 15  # no payload is longer
 _NUMBER_MAX: Final = 1 << 62  # larger ones wrap
 
@@ -97,7 +96,7 @@ def items_logged(release: Release, code: int, wide: bool) -> tuple[Item, ...]:
 
 def has_argument(release: Release, code: int, name: str, wide: bool) -> bool:
     """Return whether an event has an argument in its wide or in its fast form; exits may be those of failed calls."""
-    count = _MOST_WORDS if wide else _FAST_WORDS
+    count = _MOST_WORDS if wide else FAST_WORDS
     return _is_listed(release, code, name, wide) or described_part(release, code, count, name) is not None
 
 
@@ -159,9 +158,9 @@ def codes_that_fit(node: nodes.Node) -> Bools:
 def _in_traces(node: nodes.Node, release: Release) -> Bools:
     """Return for which codes all parts of a comparison can be known in a trace, which is whole."""
     result = np.ones(CODE_COUNT, np.bool_)
-    if isinstance(node, nodes.Field) and FIELDS[node.name].known is Known.EXIT:
+    if isinstance(node, nodes.EventField) and FIELDS[node.name].known is KnownWhen.EXIT:
         return EXITS
-    if isinstance(node, nodes.Argument):
+    if isinstance(node, nodes.NamedArgument):
         codes = codes_of_argument(release, node.name)
         return np.isin(np.arange(CODE_COUNT), codes) if codes else result
     if isinstance(node, nodes.In):
@@ -178,7 +177,7 @@ def _is_contradiction(parts: Iterable[nodes.Node]) -> bool:
     unknown: set[object] = set()
     for part in parts:
         inner = part.part if isinstance(part, nodes.Not) else part
-        if isinstance(inner, nodes.Known):
+        if isinstance(inner, nodes.IsKnown):
             (known if inner is part else unknown).add((_value_key(inner.value), inner.as_text))
         if isinstance(part, nodes.Compare | nodes.In | nodes.PatternMatch):
             value = part.left if isinstance(part, nodes.Compare) else part.value
@@ -208,7 +207,7 @@ def _is_contradiction(parts: Iterable[nodes.Node]) -> bool:
 
 def _value_key(value: nodes.Node) -> tuple[type, object] | None:
     """Return what is equal for equal values, None for those that are worked out."""
-    if isinstance(value, nodes.Field | nodes.Argument):
+    if isinstance(value, nodes.EventField | nodes.NamedArgument):
         return type(value), value.name
     return (nodes.Word, value.index) if isinstance(value, nodes.Word) else None
 
@@ -242,14 +241,14 @@ def _knowable(node: nodes.Node, logged: Logged) -> Bools:
     """Return for which codes all parts of a comparison can be known in a capture."""
     if isinstance(node, nodes.TimeTest):
         return np.zeros(CODE_COUNT, np.bool_)
-    if isinstance(node, nodes.Field):
+    if isinstance(node, nodes.EventField):
         known = FIELDS[node.name].known
-        if known is Known.LATER:
+        if known is KnownWhen.LATER:
             return np.zeros(CODE_COUNT, np.bool_)
-        if known is Known.EXIT:
+        if known is KnownWhen.EXIT:
             return EXITS
         return logged.with_text() if node.name == _TEXT else np.ones(CODE_COUNT, np.bool_)
-    if isinstance(node, nodes.Argument):
+    if isinstance(node, nodes.NamedArgument):
         return logged.having(node.name)
     if isinstance(node, nodes.Word):
         return logged.longer_than(node.index)
@@ -264,9 +263,9 @@ def _knowable(node: nodes.Node, logged: Logged) -> Bools:
 
 def limits(node: nodes.Node, logged: Logged) -> Iterator[Limit]:
     """Yield every part of a checked condition that no event handler can answer for these events."""
-    if isinstance(node, nodes.Field):
+    if isinstance(node, nodes.EventField):
         yield from _field_limits(node, logged)
-    elif isinstance(node, nodes.Argument):
+    elif isinstance(node, nodes.NamedArgument):
         yield from _argument_limits(node, logged)
     elif isinstance(node, nodes.TimeTest):
         yield Limit(
@@ -282,7 +281,7 @@ def limits(node: nodes.Node, logged: Logged) -> Iterator[Limit]:
 def later_parts(condition: nodes.Node) -> Iterator[tuple[int, int, str]]:
     """Yield what of a condition is not known at the event itself, whatever is logged: its position, and why."""
     for node in (condition, *(_descendants(condition))):
-        if isinstance(node, nodes.Field) and FIELDS[node.name].known is Known.LATER:
+        if isinstance(node, nodes.EventField) and FIELDS[node.name].known is KnownWhen.LATER:
             yield (node.start, node.end, f"{node.name} is known only later, and a trigger is decided at the event; "
                    'compare latency("first", "last")')  # fmt: skip
         elif isinstance(node, nodes.TimeTest):
@@ -296,15 +295,15 @@ def _descendants(node: nodes.Node) -> Iterator[nodes.Node]:
         yield from _descendants(part)
 
 
-def _field_limits(node: nodes.Field, logged: Logged) -> Iterator[Limit]:
+def _field_limits(node: nodes.EventField, logged: Logged) -> Iterator[Limit]:
     known = FIELDS[node.name].known
-    if known is Known.LATER:
+    if known is KnownWhen.LATER:
         yield Limit(
             node,
             f"{node.name} is known only later, when the event has long been logged",
             "capture without it and filter the trace afterwards",
         )
-    elif known is Known.EXIT and not (logged.codes & EXITS).any():
+    elif known is KnownWhen.EXIT and not (logged.codes & EXITS).any():
         yield Limit(
             node, f"{node.name} is known at the exit of a kernel call only", "attach the condition to KERCALLEXIT"
         )
@@ -312,7 +311,7 @@ def _field_limits(node: nodes.Field, logged: Logged) -> Iterator[Limit]:
         yield Limit(node, "none of these events has a text in the form that is logged", "log them wide")
 
 
-def _argument_limits(node: nodes.Argument, logged: Logged) -> Iterator[Limit]:
+def _argument_limits(node: nodes.NamedArgument, logged: Logged) -> Iterator[Limit]:
     if logged.having(node.name).any():
         return
     wide = np.flatnonzero(logged.having(node.name, wide=True)).tolist()

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from satview.events import states
 from satview.events.catalogue import listed_catalogue
-from satview.events.layout import Part, Taught, argument_names, arguments_of, codes_of_argument, is_same_name
+from satview.events.layout import PayloadPart, Taught, argument_names, arguments_of, codes_of_argument, is_same_name
 from satview.events.spec import Release, Show
 from satview.events.user_events import ValueText
 from satview.events.value_texts import called, error_texts, table_texts
@@ -54,7 +54,7 @@ class Domain(StrEnum):
     ROW = "row"
 
 
-class Known(StrEnum):
+class KnownWhen(StrEnum):
     """When the value of a field is known to a kernel that logs events."""
 
     EVENT = "at the event"
@@ -78,7 +78,7 @@ class FieldSpec:
     domain: Domain
     cost: int
     help: str
-    known: Known = Known.EVENT
+    known: KnownWhen = KnownWhen.EVENT
 
 
 _K, _D = FieldKind, Domain
@@ -95,11 +95,13 @@ FIELDS: Final = {
     "time": FieldSpec(_K.TIME, _D.ROW, 2, "time since the start of the trace"),
     "cpu": FieldSpec(_K.NUMBER, _D.ROW, 2, "CPU that logged the event, from 0"),
     "words": FieldSpec(_K.NUMBER, _D.ROW, 3, "payload words, padding included"),
-    "failed": FieldSpec(_K.FLAG, _D.ROW, 5, "the kernel call returned an error", Known.EXIT),
-    "errno": FieldSpec(_K.ERROR, _D.ROW, 5, "error of a failed kernel call, by QNX number or name", Known.EXIT),
+    "failed": FieldSpec(_K.FLAG, _D.ROW, 5, "the kernel call returned an error", KnownWhen.EXIT),
+    "errno": FieldSpec(_K.ERROR, _D.ROW, 5, "error of a failed kernel call, by QNX number or name", KnownWhen.EXIT),
     "priority": FieldSpec(_K.NUMBER, _D.ROW, 6, "priority of the thread as last logged (wide THREAD events)"),
-    "duration": FieldSpec(_K.TIME, _D.ROW, 6, "length of the kernel call or interrupt entered or left", Known.LATER),
-    "length": FieldSpec(_K.TIME, _D.ROW, 6, "how long the thread stays in the state it enters", Known.LATER),
+    "duration": FieldSpec(
+        _K.TIME, _D.ROW, 6, "length of the kernel call or interrupt entered or left", KnownWhen.LATER
+    ),
+    "length": FieldSpec(_K.TIME, _D.ROW, 6, "how long the thread stays in the state it enters", KnownWhen.LATER),
     "text": FieldSpec(_K.TEXT, _D.ROW, 7, "text in the payload: names, paths, user texts"),
 }
 
@@ -214,26 +216,24 @@ class _Checker:
     @staticmethod
     def require(node: nodes.Node, kind: Type, requested: Type, message: str) -> None:
         if kind is not requested:
-            raise ExpressionError(f"this is {kind.value}; {message}", node.start, node.end)
+            raise ExpressionError.of(node, f"this is {kind.value}; {message}")
 
     def visit(self, node: nodes.Node) -> tuple[nodes.Node, Type]:
         if isinstance(node, nodes.Number | nodes.Word):
             return node, Type.NUMBER
         if isinstance(node, nodes.Text):
             return node, Type.TEXT
-        if isinstance(node, nodes.Field):
+        if isinstance(node, nodes.EventField):
             return node, self.type_of_field(node)
-        if isinstance(node, nodes.Argument):
+        if isinstance(node, nodes.NamedArgument):
             return self.argument(node), Type.NUMBER
         if isinstance(node, nodes.Latency):
             return replace(node, begins=self.pair_end(node.first), ends=self.pair_end(node.last)), Type.NUMBER
-        if isinstance(node, nodes.Name):
+        if isinstance(node, nodes.BareWord):
             raise self.unknown_field(node)
         if isinstance(node, nodes.Moment):
-            raise ExpressionError(
-                f"{node.text[:40]} is a moment of the trace; compare time with it, as in time >= {node.text[:40]}",
-                node.start,
-                node.end,
+            raise ExpressionError.of(
+                node, f"{node.text[:40]} is a moment of the trace; compare time with it, as in time >= {node.text[:40]}"
             )
         if isinstance(node, nodes.And | nodes.Or | nodes.Not):
             return self.joined(node), Type.BOOL
@@ -251,7 +251,7 @@ class _Checker:
         return self.question(node) if isinstance(node, nodes.Is) else None
 
     @staticmethod
-    def type_of_field(node: nodes.Field) -> Type:
+    def type_of_field(node: nodes.EventField) -> Type:
         kind = FIELDS[node.name].kind
         if kind is FieldKind.FLAG:
             return Type.BOOL
@@ -277,7 +277,7 @@ class _Checker:
             return CodeTest(start, end, FieldKind.EVENT, (name.value,), None, known)
         of_users = np.arange(CODE_COUNT) >> CLASS_SHIFT == WireClass.USER
         raw = name.value.encode()
-        text: nodes.Node = nodes.Compare(start, end, "==", nodes.Field(start, end, "text"), name)
+        text: nodes.Node = nodes.Compare(start, end, "==", nodes.EventField(start, end, "text"), name)
         if len(raw) < _SIMPLE_BYTES:  # two words are shown as numbers; the order of their bytes is the target's
             pairs = [struct.unpack(f"{order}2I", raw.ljust(_SIMPLE_BYTES, b"\0")) for order in "<>"]
             text = nodes.Or(start, end, tuple(_has_words(start, end, words) for words in pairs))
@@ -312,48 +312,45 @@ class _Checker:
             result, kind = self.visit(value)
             self.require(result, kind, Type.BOOL, f"is {node.word} asks about a condition; is known about a value")
             return replace(node, value=result)
-        if isinstance(value, nodes.Argument):
+        if isinstance(value, nodes.NamedArgument):
             shows = self.shows_of(value)
             forms = (show is Show.STRING for show in shows)
-            parts = tuple(nodes.Known(start, end, value, as_text) for as_text in sorted(set(forms)))
+            parts = tuple(nodes.IsKnown(start, end, value, as_text) for as_text in sorted(set(forms)))
             known: nodes.Node = parts[0] if len(parts) == 1 else nodes.Or(start, end, parts)
         else:
             result, kind = self.visit(value)
-            if kind is Type.BOOL and not isinstance(result, nodes.Field):
-                raise ExpressionError(
-                    f"this is a condition; is {node.word} asks about a value, is true about a condition",
-                    value.start,
-                    value.end,
+            if kind is Type.BOOL and not isinstance(result, nodes.EventField):
+                raise ExpressionError.of(
+                    value, f"this is a condition; is {node.word} asks about a value, is true about a condition"
                 )
             if kind is Type.TEXT:
                 self.text_source(result)
-            known = nodes.Known(start, end, result, kind is Type.TEXT)
+            known = nodes.IsKnown(start, end, result, kind is Type.TEXT)
         return nodes.Not(start, end, known) if node.word == "unknown" else known
 
-    def shows_of(self, node: nodes.Argument) -> set[Show]:
+    def shows_of(self, node: nodes.NamedArgument) -> set[Show]:
         """Return how events show an argument."""
         codes = self.codes_of(node)
         if not codes:
             hints = nearest(node.name, argument_names(self.release, self.taught))
-            raise ExpressionError(
+            raise ExpressionError.of(
+                node,
                 f"no event has an argument {node.name[:40]!r}{did_you_mean(hints)}",
-                node.start,
-                node.end,
                 [f"arg.{hint}" for hint in hints],
             )
         return {part.show for code in codes for part in self.parts_of(node, code)}
 
-    def codes_of(self, node: nodes.Argument) -> tuple[int, ...]:
+    def codes_of(self, node: nodes.NamedArgument) -> tuple[int, ...]:
         return codes_of_argument(self.release, node.name, self.taught)
 
-    def parts_of(self, node: nodes.Argument, code: int) -> list[Part]:
+    def parts_of(self, node: nodes.NamedArgument, code: int) -> list[PayloadPart]:
         parts = arguments_of(self.release, code, self.taught)
         return [part for part in parts if is_same_name(part.name, node.name)]
 
     def value_texts(self, node: nodes.Node) -> dict[tuple[ValueText, ...], list[int]]:
         """Return what values of an argument are called, and the codes of the events in which they are called so."""
         codes_by_texts: dict[tuple[ValueText, ...], list[int]] = {}
-        if isinstance(node, nodes.Argument):
+        if isinstance(node, nodes.NamedArgument):
             same: dict[int, list[int]] = {}  # there are hundreds of errors, in hundreds of events: compared once
             for code in self.codes_of(node):
                 described = (part.texts for part in self.parts_of(node, code) if part.words and part.texts)
@@ -366,12 +363,12 @@ class _Checker:
 
     def as_text(self, value: nodes.Node, item: nodes.Node) -> nodes.Node:
         """Return a bare word that is compared with an argument whose values are called something as a text."""
-        if isinstance(item, nodes.Name) and self.value_texts(value):
+        if isinstance(item, nodes.BareWord) and self.value_texts(value):
             return nodes.Text(item.start, item.end, item.value)
         return item
 
     def with_value(
-        self, node: nodes.Node, argument: nodes.Argument, groups_of: Callable[[tuple[ValueText, ...]], Groups]
+        self, node: nodes.Node, argument: nodes.NamedArgument, groups_of: Callable[[tuple[ValueText, ...]], Groups]
     ) -> nodes.Node | None:
         """Return the test whether the value of an argument is called something; None if none is.
 
@@ -394,7 +391,7 @@ class _Checker:
             tests.append(nodes.Compare(start, end, "!=", argument, argument))
         return _either(start, end, tests) if tests else None
 
-    def is_called(self, node: nodes.Node, argument: nodes.Argument, text: nodes.Text) -> nodes.Node:
+    def is_called(self, node: nodes.Node, argument: nodes.NamedArgument, text: nodes.Text) -> nodes.Node:
         """Return the test whether an argument is what a text says: as a text, or as a number that is called so."""
         test = self.with_value(node, argument, lambda texts: called(texts, text.value))
         if Show.STRING in self.shows_of(argument):
@@ -403,40 +400,37 @@ class _Checker:
         if test is None:
             names = dict.fromkeys(value_text.text for texts in self.value_texts(argument) for value_text in texts)
             hints = nearest(text.value, names)
-            raise ExpressionError(
+            raise ExpressionError.of(
+                text,
                 f"no value of the argument {argument.name!r} is called {text.value[:40]!r}{did_you_mean(hints)}",
-                text.start,
-                text.end,
                 [f'"{hint}"' for hint in hints],
             )
         return test
 
-    def argument(self, node: nodes.Argument, is_text: bool = False) -> nodes.Argument:
+    def argument(self, node: nodes.NamedArgument, is_text: bool = False) -> nodes.NamedArgument:
         shows = self.shows_of(node)
         if is_text and Show.STRING not in shows:
-            raise ExpressionError(f"the argument {node.name!r} is a number", node.start, node.end)
+            raise ExpressionError.of(node, f"the argument {node.name!r} is a number")
         if not is_text and shows == {Show.STRING}:
-            raise ExpressionError(
-                f"the argument {node.name!r} is a text; compare it with one in quotes", node.start, node.end
-            )
+            raise ExpressionError.of(node, f"the argument {node.name!r} is a text; compare it with one in quotes")
         return node
 
-    def unknown_field(self, node: nodes.Name) -> ExpressionError:
+    def unknown_field(self, node: nodes.BareWord) -> ExpressionError:
         hints = nearest(node.value, FIELDS)
-        return ExpressionError(
-            f"there is no field {node.value[:40]!r}{did_you_mean(hints)}", node.start, node.end, hints
-        )
+        return ExpressionError.of(node, f"there is no field {node.value[:40]!r}{did_you_mean(hints)}", hints)
 
     def compare(self, node: nodes.Compare) -> nodes.Node:
         left, right, sign = node.left, node.right, node.sign
-        if not isinstance(left, nodes.Field | nodes.Argument) and isinstance(right, nodes.Field | nodes.Argument):
+        if not isinstance(left, nodes.EventField | nodes.NamedArgument) and isinstance(
+            right, nodes.EventField | nodes.NamedArgument
+        ):
             left, right, sign = right, left, COMPARISONS[sign].swapped
         right = self.as_text(left, right)
-        if isinstance(right, nodes.Moment) and isinstance(left, nodes.Field) and left.name == "time":
+        if isinstance(right, nodes.Moment) and isinstance(left, nodes.EventField) and left.name == "time":
             return nodes.TimeTest(node.start, node.end, sign, right)
-        if isinstance(left, nodes.Field) and FIELDS[left.name].kind in NAMED:
+        if isinstance(left, nodes.EventField) and FIELDS[left.name].kind in NAMED:
             if sign not in ("==", "!="):
-                raise ExpressionError(f"{left.name} is a name: it is equal to another or not", node.start, node.end)
+                raise ExpressionError.of(node, f"{left.name} is a name: it is equal to another or not")
             test = self.named(node, left, (right,))
             return nodes.Not(node.start, node.end, test) if sign == "!=" else test
         if self.is_text(left) or isinstance(right, nodes.Text):
@@ -445,59 +439,58 @@ class _Checker:
 
     def is_text(self, node: nodes.Node) -> bool:
         return isinstance(node, nodes.Text) or (
-            isinstance(node, nodes.Field) and FIELDS[node.name].kind is FieldKind.TEXT
+            isinstance(node, nodes.EventField) and FIELDS[node.name].kind is FieldKind.TEXT
         )
 
     def compare_texts(self, node: nodes.Compare) -> nodes.Node:
         if node.sign not in ("==", "!="):
-            raise ExpressionError("texts are equal or not; they have no order here", node.start, node.end)
-        if isinstance(node.left, nodes.Argument) and isinstance(node.right, nodes.Text) and self.value_texts(node.left):
+            raise ExpressionError.of(node, "texts are equal or not; they have no order here")
+        if (
+            isinstance(node.left, nodes.NamedArgument)
+            and isinstance(node.right, nodes.Text)
+            and self.value_texts(node.left)
+        ):
             equal = self.is_called(node, node.left, node.right)
         else:
             self.text_source(node.left)
             if not isinstance(node.right, nodes.Text):
-                raise ExpressionError("a text in quotes is needed here", node.right.start, node.right.end)
+                raise ExpressionError.of(node.right, "a text in quotes is needed here")
             equal = _with_label(replace(node, sign="=="))
         return nodes.Not(node.start, node.end, equal) if node.sign == "!=" else equal
 
     def text_source(self, node: nodes.Node) -> None:
-        if isinstance(node, nodes.Argument):
+        if isinstance(node, nodes.NamedArgument):
             self.argument(node, is_text=True)
-        elif not (isinstance(node, nodes.Field) and FIELDS[node.name].kind is FieldKind.TEXT):
-            raise ExpressionError(
-                "a text is compared with name, thread_name, text or a text argument", node.start, node.end
-            )
+        elif not (isinstance(node, nodes.EventField) and FIELDS[node.name].kind is FieldKind.TEXT):
+            raise ExpressionError.of(node, "a text is compared with name, thread_name, text or a text argument")
 
     def other(self, left: nodes.Node, right: nodes.Node) -> nodes.Node:
         """The other side of a number: an error's name may represent its number."""
-        if isinstance(right, nodes.Name) and isinstance(left, nodes.Field):
+        if isinstance(right, nodes.BareWord) and isinstance(left, nodes.EventField):
             if FIELDS[left.name].kind is FieldKind.ERROR:
                 return self.error(right)
             if left.name == "pid":
-                raise ExpressionError(
+                raise ExpressionError.of(
+                    right,
                     f'pid is a number; for a process by name write name == "{right.value[:40]}"',
-                    right.start,
-                    right.end,
                     (f'"{right.value[:40]}"',),
                 )
         return self.operand(right)
 
-    def error(self, node: nodes.Name) -> nodes.Number:
+    def error(self, node: nodes.BareWord) -> nodes.Number:
         number = error_number(node.value, self.release)
         if number is None:
             hints = nearest(node.value, error_names(self.release))
-            raise ExpressionError(
-                f"there is no error {node.value[:40]!r}{did_you_mean(hints)}", node.start, node.end, hints
-            )
+            raise ExpressionError.of(node, f"there is no error {node.value[:40]!r}{did_you_mean(hints)}", hints)
         return nodes.Number(node.start, node.end, number)
 
     def membership(self, node: nodes.In) -> nodes.Node:
         value = node.value
-        if isinstance(value, nodes.Field) and FIELDS[value.name].kind in NAMED:
+        if isinstance(value, nodes.EventField) and FIELDS[value.name].kind in NAMED:
             return self.named(node, value, node.items)
         node = replace(node, items=tuple(self.as_text(value, item) for item in node.items))
         has_texts = any(isinstance(item, nodes.Text) for item in node.items)
-        if has_texts and isinstance(value, nodes.Argument) and self.value_texts(value):
+        if has_texts and isinstance(value, nodes.NamedArgument) and self.value_texts(value):
             tests = [self.is_called(node, value, item) if isinstance(item, nodes.Text)
                      else nodes.Compare(node.start, node.end, "==", value, self.operand(item))
                      for item in node.items]  # fmt: skip
@@ -506,7 +499,7 @@ class _Checker:
             self.text_source(value)
             for item in node.items:
                 if not isinstance(item, nodes.Text):
-                    raise ExpressionError("a text in quotes is needed here", item.start, item.end)
+                    raise ExpressionError.of(item, "a text in quotes is needed here")
             equal = [nodes.Compare(node.start, node.end, "==", value, item) for item in node.items]
             labels = [test for one in equal if (test := _with_label(one)) is not one]
             return nodes.Or(node.start, node.end, (node, *labels)) if labels else node
@@ -514,12 +507,12 @@ class _Checker:
 
     def match(self, node: nodes.PatternMatch) -> nodes.Node:
         value = node.value
-        if isinstance(value, nodes.Field) and FIELDS[value.name].kind in NAMED:
+        if isinstance(value, nodes.EventField) and FIELDS[value.name].kind in NAMED:
             kind = FIELDS[value.name].kind
             return CodeTest(
                 node.start, node.end, kind, (), node.pattern, pattern_table(kind, node.pattern, self.release)
             )
-        if isinstance(value, nodes.Argument) and self.value_texts(value):
+        if isinstance(value, nodes.NamedArgument) and self.value_texts(value):
             node.pattern.refill()
             fits = node.pattern.matches
             test = self.with_value(node, value, lambda texts: [(text,) for text in texts if fits(text.text)])
@@ -529,18 +522,18 @@ class _Checker:
         self.text_source(value)
         return node
 
-    def named(self, node: nodes.Node, field: nodes.Field, items: Iterable[nodes.Node]) -> CodeTest:
+    def named(self, node: nodes.Node, field: nodes.EventField, items: Iterable[nodes.Node]) -> CodeTest:
         kind = FIELDS[field.name].kind
         table, names = np.zeros(CODE_COUNT, np.bool_), []
         for item in items:
-            if not isinstance(item, nodes.Name | nodes.Text):
+            if not isinstance(item, nodes.BareWord | nodes.Text):
                 hint = "; number compares event numbers" if kind is FieldKind.EVENT else ""
-                raise ExpressionError(f"the name of {_an(kind)} is needed here{hint}", item.start, item.end)
+                raise ExpressionError.of(item, f"the name of {_an(kind)} is needed here{hint}")
             table |= self.lookup(kind, item)
             names.append(item.value)
         return CodeTest(node.start, node.end, kind, tuple(names), None, table)
 
-    def lookup(self, kind: FieldKind, node: nodes.Name | nodes.Text) -> NDArray[np.bool_]:
+    def lookup(self, kind: FieldKind, node: nodes.BareWord | nodes.Text) -> NDArray[np.bool_]:
         table = name_table(kind, node.value, self.release)
         if table is None:
             known = {
@@ -549,11 +542,8 @@ class _Checker:
                 FieldKind.STATE: lambda: tuple(states.STATE_BY_NAME),
             }[kind]()
             hints = nearest(node.value, known)
-            raise ExpressionError(
-                f"there is no {kind.value} {node.value[:40]!r} in {self.release}{did_you_mean(hints)}",
-                node.start,
-                node.end,
-                hints,
+            raise ExpressionError.of(
+                node, f"there is no {kind.value} {node.value[:40]!r} in {self.release}{did_you_mean(hints)}", hints
             )
         return table
 
@@ -570,7 +560,7 @@ def code_table(start: int, end: int, table: NDArray[np.bool_]) -> CodeTest:
 
 def value_names(release: Release, name: str, taught: Taught | None = None) -> dict[str, str]:
     """Return what values of an argument are called, and which values these are; arguments as of `resolve`."""
-    texts_of_argument = _Checker(release, taught).value_texts(nodes.Argument(0, 0, name))
+    texts_of_argument = _Checker(release, taught).value_texts(nodes.NamedArgument(0, 0, name))
     return {text.text: str(text.value) if text.mask == -1 else hex(text.value)
             for texts in texts_of_argument for text in texts if text.text}  # fmt: skip
 
@@ -581,7 +571,7 @@ def _either(start: int, end: int, tests: Sequence[nodes.Node]) -> nodes.Node:
 
 def _has_words(start: int, end: int, words: Sequence[int]) -> nodes.Node:
     """Return the test whether a payload is these words and no more."""
-    count = nodes.Compare(start, end, "==", nodes.Field(start, end, "words"), nodes.Number(start, end, len(words)))
+    count = nodes.Compare(start, end, "==", nodes.EventField(start, end, "words"), nodes.Number(start, end, len(words)))
     equal = (
         nodes.Compare(start, end, "==", nodes.Word(start, end, index), nodes.Number(start, end, word))
         for index, word in enumerate(words)
@@ -589,10 +579,10 @@ def _has_words(start: int, end: int, words: Sequence[int]) -> nodes.Node:
     return nodes.And(start, end, (count, *equal))
 
 
-def _has_texts(start: int, end: int, argument: nodes.Argument, group: Sequence[ValueText]) -> nodes.Node:
+def _has_texts(start: int, end: int, argument: nodes.NamedArgument, group: Sequence[ValueText]) -> nodes.Node:
     """Return the test whether the value of an argument has all texts of a group."""
 
-    def equal(value: nodes.Argument, mask: int, number: int) -> nodes.Node:
+    def equal(value: nodes.NamedArgument, mask: int, number: int) -> nodes.Node:
         masked = value if mask == -1 else nodes.Arithmetic(start, end, "&", value, nodes.Number(start, end, mask))
         return nodes.Compare(start, end, "==", masked, nodes.Number(start, end, number & mask))
 
@@ -601,21 +591,21 @@ def _has_texts(start: int, end: int, argument: nodes.Argument, group: Sequence[V
         tests.append(equal(argument, text.mask, text.value))
         if text.when is not None:
             label, mask, number = text.when
-            tests.append(equal(nodes.Argument(start, end, label), mask, number))
+            tests.append(equal(nodes.NamedArgument(start, end, label), mask, number))
     return tests[0] if len(tests) == 1 else nodes.And(start, end, tuple(tests))
 
 
 def _with_label(node: nodes.Compare) -> nodes.Node:
     """Return the comparison of a text; for `name` also as views show processes: `dumper[184337]`, `pid 7`."""
     text, name = node.right, node.left
-    if not (isinstance(text, nodes.Text) and isinstance(name, nodes.Field) and name.name == "name"):
+    if not (isinstance(text, nodes.Text) and isinstance(name, nodes.EventField) and name.name == "name"):
         return node
     label = LABEL.fullmatch(text.value)
     if label is None:
         return node
     start, end = node.start, node.end
     pid = nodes.Number(start, end, int(label["numbered"] or label["pid"]))
-    test: nodes.Node = nodes.Compare(start, end, "==", nodes.Field(start, end, "pid"), pid)
+    test: nodes.Node = nodes.Compare(start, end, "==", nodes.EventField(start, end, "pid"), pid)
     if label["name"]:
         test = nodes.And(start, end, (replace(node, right=replace(text, value=label["name"])), test))
     return nodes.Or(start, end, (node, test))

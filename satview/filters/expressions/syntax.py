@@ -29,7 +29,7 @@ TEXT_LIMIT: Final = 10_000  # characters of one expression
 TOKEN_LIMIT: Final = 2_000
 
 
-class Kind(StrEnum):
+class TokenKind(StrEnum):
     """Kinds of tokens."""
 
     NAME = "name"
@@ -54,7 +54,7 @@ class Token:
         ignores_case: True for a REGEX with `i` after it.
     """
 
-    kind: Kind
+    kind: TokenKind
     text: str
     start: int
     end: int
@@ -71,36 +71,9 @@ _NUMBER: Final = re.compile(
 _MOST_DIGITS: Final = 40
 _AMOUNT_BEGINS: Final = re.compile("[.]?[0-9]")
 _SIGNS: Final = (
-    "<<",
-    ">>",
-    "<=",
-    ">=",
-    "==",
-    "!=",
-    "!~",
-    "&&",
-    "||",
-    "->",
-    "<",
-    ">",
-    "=",
-    "~",
-    "(",
-    ")",
-    "[",
-    "]",
-    ",",
-    ".",
-    "+",
-    "-",
-    "*",
-    "/",
-    "%",
-    "&",
-    "|",
-    "^",
-    "!",
-)
+    "<<", ">>", "<=", ">=", "==", "!=", "!~", "&&", "||", "->", "<", ">", "=", "~", "(", ")", "[", "]", ",", ".", "+",
+    "-", "*", "/", "%", "&", "|", "^", "!",
+)  # fmt: skip
 _SYNONYMS: Final = {"&&": "and", "||": "or", "!": "not", "=": "=="}
 
 
@@ -120,7 +93,7 @@ def tokens(text: str) -> list[Token]:
         space = _SPACE.match(text, position)
         position = space.end() if space else position
         if position >= len(text):
-            tokens_read.append(Token(Kind.END, "", len(text), len(text)))
+            tokens_read.append(Token(TokenKind.END, "", len(text), len(text)))
             return tokens_read
         if len(tokens_read) >= TOKEN_LIMIT:
             raise ExpressionError(f"an expression may have {TOKEN_LIMIT} parts", position, len(text))
@@ -131,18 +104,18 @@ def tokens(text: str) -> list[Token]:
 def _next(text: str, start: int, before: Token | None) -> Token:
     char = text[start]
     if name := _NAME.match(text, start):
-        return Token(Kind.NAME, name.group(), start, name.end())
+        return Token(TokenKind.NAME, name.group(), start, name.end())
     if moment := MOMENT.match(text, start):
-        return Token(Kind.MOMENT, moment.group(), start, moment.end())
+        return Token(TokenKind.MOMENT, moment.group(), start, moment.end())
     if _AMOUNT_BEGINS.match(text, start):
         return _number(text, start)
     if char in "\"'":
-        return _quoted(text, start, char, Kind.TEXT)
+        return _quoted(text, start, char, TokenKind.TEXT)
     if char == "/" and before is not None and before.text in ("~", "!~"):
-        return _quoted(text, start, "/", Kind.REGEX)
+        return _quoted(text, start, "/", TokenKind.REGEX)
     for sign in _SIGNS:
         if text.startswith(sign, start):
-            return Token(Kind.SIGN, _SYNONYMS.get(sign, sign), start, start + len(sign))
+            return Token(TokenKind.SIGN, _SYNONYMS.get(sign, sign), start, start + len(sign))
     raise ExpressionError(f"the character {char!r} has no meaning here", start, start + 1)
 
 
@@ -168,7 +141,7 @@ def _number(text: str, start: int) -> Token:
     value = int(digits, 16 if digits[:2].lower() == "0x" else 10)
     if value >= 1 << 64:
         raise ExpressionError("the number does not fit into 64 bits", start, end)
-    return Token(Kind.NUMBER, number.group(), start, end, value)
+    return Token(TokenKind.NUMBER, number.group(), start, end, value)
 
 
 def _amount(amount: re.Match[str]) -> Token:
@@ -178,25 +151,25 @@ def _amount(amount: re.Match[str]) -> Token:
     value = round(amount_ns(amount[1], amount[2]))
     if value >= 1 << 64:
         raise ExpressionError("the number does not fit into 64 bits", amount.start(), amount.end())
-    return Token(Kind.NUMBER, amount.group(), amount.start(), amount.end(), value, True)
+    return Token(TokenKind.NUMBER, amount.group(), amount.start(), amount.end(), value, True)
 
 
-def _quoted(text: str, start: int, quote: str, kind: Kind) -> Token:
+def _quoted(text: str, start: int, quote: str, kind: TokenKind) -> Token:
     """Read up to the closing quote or slash; a backslash keeps the next character from closing it."""
     content, end = [], start + 1
     while end < len(text) and text[end] != quote:
         if text[end] == "\\" and end + 1 < len(text) and text[end + 1] in (quote, "\\"):
             # In a pattern the backslash goes on to mean what it means there, except before the slash.
-            content.append(text[end : end + 2] if kind is Kind.REGEX and text[end + 1] == "\\" else text[end + 1])
+            content.append(text[end : end + 2] if kind is TokenKind.REGEX and text[end + 1] == "\\" else text[end + 1])
             end += 2
         else:
             content.append(text[end])
             end += 1
     if end >= len(text):
         raise ExpressionError(
-            f"the {'pattern' if kind is Kind.REGEX else 'text'} is not closed with {quote}", start, len(text)
+            f"the {'pattern' if kind is TokenKind.REGEX else 'text'} is not closed with {quote}", start, len(text)
         )
-    ignores_case = kind is Kind.REGEX and text[end + 1 : end + 2] == "i"
+    ignores_case = kind is TokenKind.REGEX and text[end + 1 : end + 2] == "i"
     return Token(kind, "".join(content), start, end + 1 + ignores_case, ignores_case=ignores_case)
 
 
@@ -228,10 +201,10 @@ def parse(text: str) -> nodes.Node:
     Raises:
         ExpressionError: It does not follow the grammar or exceeds a limit; with the position.
     """
-    return _Parser(text).whole()
+    return _ExpressionParser(text).whole()
 
 
-class _Parser:
+class _ExpressionParser:
     """Recursive descent; every method raises ExpressionError, with the position, where a token does not fit."""
 
     def __init__(self, text: str) -> None:
@@ -244,11 +217,11 @@ class _Parser:
 
     def take(self) -> Token:
         token = self.tokens[self.position]
-        self.position += token.kind is not Kind.END
+        self.position += token.kind is not TokenKind.END
         return token
 
     def is_next(self, *texts: str) -> bool:
-        return self.token.kind in (Kind.SIGN, Kind.NAME) and self.token.text in texts
+        return self.token.kind in (TokenKind.SIGN, TokenKind.NAME) and self.token.text in texts
 
     def expect(self, sign: str, opener: Token) -> Token:
         if self.is_next(sign):
@@ -268,16 +241,14 @@ class _Parser:
         return node
 
     def is_more(self) -> bool:
-        return self.token.kind is not Kind.END
+        return self.token.kind is not TokenKind.END
 
     def unexpected(self, message: str, words: tuple[str, ...] = _RESERVED) -> ExpressionError:
         token = self.token
-        if token.kind is Kind.END:
-            return ExpressionError(f"the expression ends too early; {message}", token.start, token.end)
-        hints = nearest(token.text, words) if token.kind is Kind.NAME else ()
-        return ExpressionError(
-            f"{token.text[:40]!r} does not fit; {message}{did_you_mean(hints)}", token.start, token.end, hints
-        )
+        if token.kind is TokenKind.END:
+            return ExpressionError.of(token, f"the expression ends too early; {message}")
+        hints = nearest(token.text, words) if token.kind is TokenKind.NAME else ()
+        return ExpressionError.of(token, f"{token.text[:40]!r} does not fit; {message}{did_you_mean(hints)}", hints)
 
     def any_of(self) -> nodes.Node:
         parts = [self.all_of()]
@@ -350,19 +321,17 @@ class _Parser:
 
     def match(self, left: nodes.Node) -> nodes.Node:
         token = self.token
-        if token.kind is Kind.TEXT:
+        if token.kind is TokenKind.TEXT:
             pattern = glob(token.text, token.start + 1)
-        elif token.kind is Kind.REGEX:
+        elif token.kind is TokenKind.REGEX:
             pattern = regex(token.text, token.ignores_case, token.start + 1)
         else:
             raise self.unexpected('a pattern follows ~, as in "devb-*" or /dev[bc]/')
         self.take()
         self.pattern_count += 1
         if self.pattern_count > PATTERN_COUNT_LIMIT:
-            raise ExpressionError(
-                f"an expression may have {PATTERN_COUNT_LIMIT} patterns; one like /a|b|c/ represents several",
-                token.start,
-                token.end,
+            raise ExpressionError.of(
+                token, f"an expression may have {PATTERN_COUNT_LIMIT} patterns; one like /a|b|c/ represents several"
             )
         return nodes.PatternMatch(left.start, token.end, left, pattern)
 
@@ -370,34 +339,34 @@ class _Parser:
         """Values by precedence: each level takes the next one for its operands."""
         left = self.value(level + 1) if level + 1 < len(LEVELS) else self.unary()
         count = 0
-        while self.token.kind is Kind.SIGN and self.token.text in LEVELS[level]:
+        while self.token.kind is TokenKind.SIGN and self.token.text in LEVELS[level]:
             sign = self.take().text
             right = self.value(level + 1) if level + 1 < len(LEVELS) else self.unary()
             left = nodes.Arithmetic(left.start, right.end, sign, left, right)
             count += 1
             if count > DEPTH_LIMIT:
-                raise ExpressionError(f"more than {DEPTH_LIMIT} values in one sum", left.start, left.end)
+                raise ExpressionError.of(left, f"more than {DEPTH_LIMIT} values in one sum")
         return left
 
     def unary(self) -> nodes.Node:
         start, count = self.token.start, 0
-        while self.is_next("-", "+") and self.token.kind is Kind.SIGN:
+        while self.is_next("-", "+") and self.token.kind is TokenKind.SIGN:
             count += self.take().text == "-"
         node = self.primary()
         return nodes.Negative(start, node.end, node) if count % 2 else node
 
     def primary(self) -> nodes.Node:
         token = self.token
-        if token.kind is Kind.NUMBER:
+        if token.kind is TokenKind.NUMBER:
             self.take()
             return nodes.Number(token.start, token.end, token.value)
-        if token.kind is Kind.MOMENT:
+        if token.kind is TokenKind.MOMENT:
             self.take()
             return nodes.Moment(token.start, token.end, token.text)
-        if token.kind is Kind.TEXT:
+        if token.kind is TokenKind.TEXT:
             self.take()
             return nodes.Text(token.start, token.end, token.text)
-        if token.kind is Kind.NAME and token.text not in _RESERVED:
+        if token.kind is TokenKind.NAME and token.text not in _RESERVED:
             return self.named()
         if self.is_next("("):
             return self.bracket()
@@ -407,7 +376,7 @@ class _Parser:
         opener = self.take()
         self.depth += 1
         if self.depth > NESTING_LIMIT:
-            raise ExpressionError(f"brackets nested deeper than {NESTING_LIMIT}", opener.start, opener.end)
+            raise ExpressionError.of(opener, f"brackets nested deeper than {NESTING_LIMIT}")
         node = self.any_of()
         self.expect(")", opener)
         self.depth -= 1
@@ -422,23 +391,19 @@ class _Parser:
         if self.is_next("("):
             return self.call(token)
         if self.is_next("."):
-            raise ExpressionError(
-                "a field has no parts; only arg. is followed by a name", self.token.start, self.token.end
-            )
+            raise ExpressionError.of(self.token, "a field has no parts; only arg. is followed by a name")
         if token.text in FIELDS:
-            return nodes.Field(token.start, token.end, token.text)
-        return nodes.Name(token.start, token.end, token.text)
+            return nodes.EventField(token.start, token.end, token.text)
+        return nodes.BareWord(token.start, token.end, token.text)
 
     def word(self, token: Token) -> nodes.Node:
         opener = self.token
         if not self.is_next("["):
-            raise ExpressionError("write word[0], word[1], ...", token.start, token.end)
+            raise ExpressionError.of(token, "write word[0], word[1], ...")
         self.take()
         index = self.token
-        if index.kind is not Kind.NUMBER or index.has_unit or index.value >= WORD_LIMIT:
-            raise ExpressionError(
-                f"the number of a payload word, 0 to {WORD_LIMIT - 1}, is expected here", index.start, index.end
-            )
+        if index.kind is not TokenKind.NUMBER or index.has_unit or index.value >= WORD_LIMIT:
+            raise ExpressionError.of(index, f"the number of a payload word, 0 to {WORD_LIMIT - 1}, is expected here")
         self.take()
         return nodes.Word(token.start, self.expect("]", opener).end, index.value)
 
@@ -446,33 +411,31 @@ class _Parser:
         """Read a name such as `rparts`, `msg[0]`, `new->sec`, or any other in quotes."""
         self.take()
         name = self.token
-        if name.kind is Kind.TEXT:
+        if name.kind is TokenKind.TEXT:
             self.take()
-            return nodes.Argument(token.start, name.end, name.text)
-        if name.kind is not Kind.NAME:
+            return nodes.NamedArgument(token.start, name.end, name.text)
+        if name.kind is not TokenKind.NAME:
             raise self.unexpected("the name of an argument follows arg.")
         end = self.take().end
         while self.is_next("[", "->", ".") and self.token.start == end:
             sign = self.take()
             part = self.token
-            if part.kind is not (Kind.NUMBER if sign.text == "[" else Kind.NAME):
+            if part.kind is not (TokenKind.NUMBER if sign.text == "[" else TokenKind.NAME):
                 raise self.unexpected("the name of the argument goes on here; put unusual names into quotes")
             self.take()
             end = self.expect("]", sign).end if sign.text == "[" else part.end
-        return nodes.Argument(token.start, end, self.text[name.start : end])
+        return nodes.NamedArgument(token.start, end, self.text[name.start : end])
 
     def call(self, token: Token) -> nodes.Node:
         if token.text == LATENCY:
             return self.latency(token)
         if token.text not in FUNCTIONS:
             hints = nearest(token.text, (*FUNCTIONS, LATENCY))
-            raise ExpressionError(
-                f"there is no function {token.text[:40]!r}{did_you_mean(hints)}", token.start, token.end, hints
-            )
+            raise ExpressionError.of(token, f"there is no function {token.text[:40]!r}{did_you_mean(hints)}", hints)
         opener = self.take()
         self.depth += 1
         if self.depth > NESTING_LIMIT:
-            raise ExpressionError(f"brackets nested deeper than {NESTING_LIMIT}", opener.start, opener.end)
+            raise ExpressionError.of(opener, f"brackets nested deeper than {NESTING_LIMIT}")
         arguments = [] if self.is_next(")") else [self.value(0)]
         while self.is_next(","):
             self.take()
@@ -495,10 +458,10 @@ class _Parser:
 
     def pair_name(self) -> nodes.Text | nodes.Number:
         token = self.token
-        if token.kind is Kind.TEXT and token.text:
+        if token.kind is TokenKind.TEXT and token.text:
             self.take()
             return nodes.Text(token.start, token.end, token.text)
-        if token.kind is Kind.NUMBER and not token.has_unit:
+        if token.kind is TokenKind.NUMBER and not token.has_unit:
             self.take()
             return nodes.Number(token.start, token.end, token.value)
         raise self.unexpected("the name of an event in quotes, or the number of a user event, is expected here")

@@ -346,7 +346,7 @@ class _Where:
 
 
 def _needs_thread(node: nodes.Node) -> bool:
-    if isinstance(node, nodes.Field):
+    if isinstance(node, nodes.EventField):
         return FIELDS[node.name].domain is Domain.THREAD or node.name == "priority"
     return any(_needs_thread(part) for part in nodes.children(node))
 

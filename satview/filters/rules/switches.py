@@ -249,14 +249,9 @@ EINVAL: Final = 22
 ENOTSUP: Final = 48  # QNX number
 _KER_BITS: Final = {C.KERCALL: ENTER | EXIT, C.KERCALLENTER: ENTER, C.KERCALLEXIT: EXIT}
 PID_CLASSES: Final = {
-    C.KERCALL: C.KERCALL,
-    C.KERCALLENTER: C.KERCALL,
-    C.KERCALLEXIT: C.KERCALL,
-    C.THREAD: C.THREAD,
-    C.VTHREAD: C.VTHREAD,
-    C.SYSTEM: C.SYSTEM,
-    C.COMM: C.COMM,
-}
+    C.KERCALL: C.KERCALL, C.KERCALLENTER: C.KERCALL, C.KERCALLEXIT: C.KERCALL, C.THREAD: C.THREAD, C.VTHREAD: C.VTHREAD,
+    C.SYSTEM: C.SYSTEM, C.COMM: C.COMM,
+}  # fmt: skip
 
 
 class Switches(SwitchState):
@@ -467,26 +462,23 @@ class Switches(SwitchState):
 
     def clr_event_pid(self, external: int, event: int) -> int:
         """Drop the pid of one event; ENOTSUP while a tid is stored for it."""
-        if external in self.known and external not in PID_CLASSES and external != C.USER:
-            return OK
-        index = self._index(external, event)
-        if index is None:
-            return ENOTSUP
-        test = self.threads_of[PID_CLASSES[ExternalClass(external)]]
-        if test.tid[index]:
-            return ENOTSUP
-        test.pid[index] = 0
-        return self._changed()
+        return self._clear_event(external, event, of_tid=False)
 
     def clr_event_tid(self, external: int, event: int) -> int:
         """Drop pid and tid of one event if a tid is stored; succeeds even if not."""
+        return self._clear_event(external, event, of_tid=True)
+
+    def _clear_event(self, external: int, event: int, *, of_tid: bool) -> int:
         if external in self.known and external not in PID_CLASSES and external != C.USER:
             return OK
         index = self._index(external, event)
         if index is None:
             return ENOTSUP
         test = self.threads_of[PID_CLASSES[ExternalClass(external)]]
-        if test.tid[index]:
+        has_tid = bool(test.tid[index])
+        if has_tid and not of_tid:
+            return ENOTSUP
+        if has_tid is of_tid:
             test.pid[index] = test.tid[index] = 0
         return self._changed()
 

@@ -29,7 +29,7 @@ from satview.base.new_file import write_file
 from satview.base.targets import Sources
 from satview.events.catalogue import catalogue
 from satview.events.layout import Taught
-from satview.events.modes import RULE_MODES, Mode
+from satview.events.modes import PREFIX, RULE_MODES, Mode
 from satview.events.spec import Release
 from satview.filters.diagnostics import Diagnostic, ExpressionError, RuleError, did_you_mean, nearest
 from satview.filters.expressions.expression import Expression
@@ -40,7 +40,6 @@ from satview.filters.rows import LABEL
 # Names of events in rules, and TraceEvent()'s argument for each.
 
 
-PREFIX: Final = "_NTO_TRACE_"  # of the names in sys/trace.h, which rules may leave out
 _INTERRUPT_EVENT: Final = re.compile(r"^interrupt ", re.IGNORECASE)  # before the number, as the window shows it
 NUMBER: Final = re.compile(r"0[xX][0-9A-Fa-f]{1,16}|[0-9]{1,20}")
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from satview.events.modes import Mode
 from satview.events.spec import Release
 from satview.filters.expressions.expression import Expression
-from satview.filters.external import COMM_NAMES, SECURITY, SYSTEM_COUNT, ExternalClass, classes_of
+from satview.filters.external import COMM_NAMES, NO_RING0, RING0, SECURITY, SYSTEM_COUNT, ExternalClass, classes_of
 from satview.filters.rules.building import BuiltRules
 from satview.filters.rules.handlers import DynamicRule
 from satview.filters.rules.rule_set import RuleSet
@@ -26,8 +26,6 @@ from satview.filters.rules.text import Rule
 
 _CLASS_OF_FILTER: Final = {1: C.KERCALL, 2: C.INT, 3: C.PROCESS, 4: C.THREAD, 5: C.VTHREAD, 6: C.COMM, 7: C.SYSTEM}
 DEFAULT_OUTPUT: Final = "/dev/shmem/tracebuffer.kev"  # noqa: S108  -- on the target, tracelogger's own default
-_NO_RING0: Final = 11  # 6.4, not documented, so it is read but not written
-_RING0: Final = 2  # kernel call number
 _WITH_VALUE: Final = "AbDdFfknpSs"
 
 
@@ -180,8 +178,8 @@ def logger_numbers(arguments: str) -> dict[str, int]:
 
 def _left_out(value: str, release: Release, notes: list[str]) -> list[Rule]:
     number = int(value) if value.isascii() and value.isdigit() and len(value) < 6 else -1
-    if number == _NO_RING0:
-        return [Rule(Mode.DELEVENT, C.KERCALL, _RING0)]
+    if number == NO_RING0:
+        return [Rule(Mode.DELEVENT, C.KERCALL, RING0)]
     external = _CLASS_OF_FILTER.get(number)
     if external is None:
         if number != 0:

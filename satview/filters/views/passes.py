@@ -19,7 +19,7 @@ from satview.events.wire import THREAD_RUNNING, WireClass, code
 from satview.filters.derived_columns import DerivedColumns, TraceDerivedColumns, state_rows
 from satview.filters.diagnostics import Diagnostic, ExpressionError, did_you_mean, nearest
 from satview.filters.expressions.expression import Expression
-from satview.filters.expressions.syntax import Kind, Token, tokens
+from satview.filters.expressions.syntax import Token, TokenKind, tokens
 from satview.filters.rows import Bools, process_names
 from satview.filters.rules.building import BuiltRules, FunctionLoader, build
 from satview.filters.rules.capturing import check_capture, check_condition
@@ -39,7 +39,7 @@ _NESTING_LIMIT: Final = 40
 
 
 @dataclass(frozen=True, slots=True)
-class Combination:
+class FilterCombination:
     """A filter by name, or `not` of one part, or `and` or `or` of several.
 
     Filters without a mask or a text are left out, and with them what consists of nothing else.
@@ -51,7 +51,7 @@ class Combination:
     """
 
     joint: str
-    parts: tuple[Combination, ...] = ()
+    parts: tuple[FilterCombination, ...] = ()
     name: str = ""
 
     def mask(self, mask_of: MaskOf, negated: bool = False) -> Bools | None:
@@ -89,11 +89,11 @@ def names_in(combination: str) -> set[str]:
     return {
         token.text
         for token in parts
-        if token.kind is Kind.TEXT or (token.kind is Kind.NAME and token.text not in ("and", "or", "not"))
+        if token.kind is TokenKind.TEXT or (token.kind is TokenKind.NAME and token.text not in ("and", "or", "not"))
     }
 
 
-def parse_combination(text: str, names: Iterable[str]) -> Combination:
+def parse_combination(text: str, names: Iterable[str]) -> FilterCombination:
     """Return the tree of a combination.
 
     Raises:
@@ -101,7 +101,7 @@ def parse_combination(text: str, names: Iterable[str]) -> Combination:
     """
     parser = _Parser(tokens(text), tuple(names))
     result = parser.any_of(0)
-    if parser.token.kind is not Kind.END:
+    if parser.token.kind is not TokenKind.END:
         raise parser.fault("and, or, or the end is expected here")
     return result
 
@@ -115,50 +115,48 @@ class _Parser:
         return self.tokens[self.position]
 
     def fault(self, message: str) -> ExpressionError:
-        return ExpressionError(message, self.token.start, self.token.end)
+        return ExpressionError.of(self.token, message)
 
     def takes(self, word: str) -> bool:
-        is_it = self.token.kind is not Kind.TEXT and self.token.text == word
+        is_it = self.token.kind is not TokenKind.TEXT and self.token.text == word
         self.position += is_it
         return is_it
 
-    def any_of(self, depth: int) -> Combination:
+    def any_of(self, depth: int) -> FilterCombination:
         if depth > _NESTING_LIMIT:
             raise self.fault(f"brackets nested deeper than {_NESTING_LIMIT}")
         parts = [self.all_of(depth)]
         while self.takes("or"):
             parts.append(self.all_of(depth))
-        return parts[0] if len(parts) == 1 else Combination("or", tuple(parts))
+        return parts[0] if len(parts) == 1 else FilterCombination("or", tuple(parts))
 
-    def all_of(self, depth: int) -> Combination:
+    def all_of(self, depth: int) -> FilterCombination:
         parts = [self.single(depth)]
         while self.takes("and"):
             parts.append(self.single(depth))
-        return parts[0] if len(parts) == 1 else Combination("and", tuple(parts))
+        return parts[0] if len(parts) == 1 else FilterCombination("and", tuple(parts))
 
-    def single(self, depth: int) -> Combination:
+    def single(self, depth: int) -> FilterCombination:
         negations = 0
         while self.takes("not"):
             negations += 1
         part = self.named(depth)
-        return Combination("not", (part,)) if negations % 2 else part
+        return FilterCombination("not", (part,)) if negations % 2 else part
 
-    def named(self, depth: int) -> Combination:
+    def named(self, depth: int) -> FilterCombination:
         if self.takes("("):
             inner = self.any_of(depth + 1)
             if not self.takes(")"):
                 raise self.fault("a closing bracket is missing")
             return inner
         token = self.token
-        if token.kind not in (Kind.NAME, Kind.TEXT):
+        if token.kind not in (TokenKind.NAME, TokenKind.TEXT):
             raise self.fault("the name of a filter is expected here")
         if token.text not in self.names:
             hints = nearest(token.text, self.names)
-            raise ExpressionError(
-                f"there is no filter {token.text[:40]!r}{did_you_mean(hints)}", token.start, token.end, hints
-            )
+            raise ExpressionError.of(token, f"there is no filter {token.text[:40]!r}{did_you_mean(hints)}", hints)
         self.position += 1
-        return Combination("", (), token.text)
+        return FilterCombination("", (), token.text)
 
 
 # Ready-made selections of threads: who used the CPU, changed state, exchanged messages, and where threads send to.
@@ -270,7 +268,7 @@ class Effect(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Pass:
+class NamedFilter:
     """One named filter.
 
     Attributes:
@@ -301,7 +299,7 @@ class PassStack:
             that is off is left out of it, with its `not`. Empty = all passes that are on must hold.
     """
 
-    passes: tuple[Pass, ...] = ()
+    passes: tuple[NamedFilter, ...] = ()
     combination: str = ""
 
     def __post_init__(self) -> None:
@@ -311,7 +309,7 @@ class PassStack:
         if len(names) > PASS_LIMIT:
             raise UsageError(f"there can be {PASS_LIMIT} filters at a time")
 
-    def added(self, item: Pass) -> PassStack:
+    def added(self, item: NamedFilter) -> PassStack:
         """Return the stack with one pass more."""
         return replace(self, passes=(*self.passes, item))
 
@@ -320,7 +318,7 @@ class PassStack:
         combination = "" if name in names_in(self.combination) else self.combination
         return PassStack(tuple(item for item in self.passes if item.name != name), combination)
 
-    def changed(self, name: str, item: Pass) -> PassStack:
+    def changed(self, name: str, item: NamedFilter) -> PassStack:
         """Return the stack with a pass replaced by another."""
         return replace(self, passes=tuple(item if old.name == name else old for old in self.passes))
 
@@ -342,24 +340,24 @@ class PassStack:
 
 
 @dataclass(frozen=True, slots=True)
-class History:
+class UndoHistory:
     """Undo and redo: the stack now, those before it, and those that were undone."""
 
     now: PassStack = field(default_factory=PassStack)
     past: tuple[PassStack, ...] = ()
     future: tuple[PassStack, ...] = ()
 
-    def did(self, stack: PassStack) -> History:
+    def did(self, stack: PassStack) -> UndoHistory:
         """Return the history after a change; a change to the same is none."""
-        return self if stack == self.now else History(stack, (*self.past, self.now)[-HISTORY_LIMIT:])
+        return self if stack == self.now else UndoHistory(stack, (*self.past, self.now)[-HISTORY_LIMIT:])
 
-    def undone(self) -> History:
+    def undone(self) -> UndoHistory:
         """Return the history one change back; itself at the beginning."""
-        return History(self.past[-1], self.past[:-1], (self.now, *self.future)) if self.past else self
+        return UndoHistory(self.past[-1], self.past[:-1], (self.now, *self.future)) if self.past else self
 
-    def redone(self) -> History:
+    def redone(self) -> UndoHistory:
         """Return the history one change on; itself at the end."""
-        return History(self.future[0], (*self.past, self.now), self.future[1:]) if self.future else self
+        return UndoHistory(self.future[0], (*self.past, self.now), self.future[1:]) if self.future else self
 
 
 @dataclass(frozen=True, slots=True)
@@ -400,7 +398,7 @@ class PassEvaluator:
         self._limit = _CACHE_LIMIT
         self._is_cancelled: Callable[[], bool] = never
 
-    def mask(self, item: Pass, negated: bool = False) -> Bools:
+    def mask(self, item: NamedFilter, negated: bool = False) -> Bools:
         """Return the events that fit a pass, or (`negated`) those that do not, whether it is inverted or not.
 
         Returns:
@@ -419,7 +417,7 @@ class PassEvaluator:
             cache[key] = result
         return cache[key]
 
-    def _fresh(self, item: Pass, negated: bool) -> Bools:
+    def _fresh(self, item: NamedFilter, negated: bool) -> Bools:
         trace = self._trace
         result = np.full(len(trace.events), not negated)
         rows = None
@@ -451,7 +449,7 @@ class PassEvaluator:
         except ExpressionError:
             return build(rules, release, self._load)
 
-    def shown(self, item: Pass, negated: bool = False) -> Bools:
+    def shown(self, item: NamedFilter, negated: bool = False) -> Bools:
         """Return the events that a pass represents, or (`negated`) those that it does not, as `mask` does."""
         return self.mask(item, negated is not item.is_inverted)
 
@@ -477,7 +475,7 @@ class PassEvaluator:
             counts, masks, self._combined(stack, masks, active), hidden, dimmed & ~hidden, marked & ~hidden
         )
 
-    def _combined(self, stack: PassStack, masks: dict[str, Bools], active: Iterable[Pass]) -> Bools:
+    def _combined(self, stack: PassStack, masks: dict[str, Bools], active: Iterable[NamedFilter]) -> Bools:
         hits = np.ones(len(self._trace.events), np.bool_)
         if stack.combination:
             by_name = {item.name: item for item in active}
@@ -497,7 +495,7 @@ def never() -> bool:
     return False
 
 
-def pass_limits(item: Pass, release: Release) -> tuple[str, ...]:
+def pass_limits(item: NamedFilter, release: Release) -> tuple[str, ...]:
     """Return what of a filter of a view no capture can test, one sentence each without a full stop."""
     faults: list[Diagnostic] = []
     if item.rules.strip():

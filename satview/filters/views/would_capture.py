@@ -30,6 +30,7 @@ from satview.events.wire import (
     WireClass,
     code,
 )
+from satview.events.words import WORD_MASK
 from satview.filters.derived_columns import DerivedColumns, TraceDerivedColumns
 from satview.filters.diagnostics import RuleError
 from satview.filters.expressions.compiled import RowColumns
@@ -221,7 +222,6 @@ def _padded(count: int) -> int:
 # How selected events would fill kernel buffers: which BUFFER, BUFFER_END and TIME events the kernel adds.
 
 
-_LOW: Final = 0xFFFFFFFF
 _ENTERS: Final = [code(WireClass.INT, event) for event in (1, 5)]
 _LEAVES: Final = code(WireClass.INT, 2)
 
@@ -276,7 +276,8 @@ def control_events(
     sizes, control = BUFFER_SIZES[release], ControlEvents()
     groups = [np.flatnonzero(cpus == cpu) for cpu in np.unique(cpus)] if sizes.has_end else [np.arange(len(cpus))]
     for rows in groups:
-        _fill(sizes, cpus[rows], times[rows] & _LOW, slots[rows].astype(np.int64), interrupts[rows], logs_time, control)
+        stamps, of_slots = times[rows] & WORD_MASK, slots[rows].astype(np.int64)
+        _fill(sizes, cpus[rows], stamps, of_slots, interrupts[rows], logs_time, control)
     return control
 
 

@@ -8,7 +8,7 @@ rates they are only shifted. CPUs, threads and processes of the files get number
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -21,14 +21,13 @@ from satview.base.errors import SourceChangedError, TraceFormatError
 from satview.base.threads import Once
 from satview.base.time import Clock
 from satview.base.time_text import format_duration
-from satview.events.catalogue import Catalogue
-from satview.events.combined_catalogue import CombinedCatalogue
+from satview.events.catalogue import Catalogue, CombinedCatalogue
 from satview.events.spec import Argument, Payload
 from satview.events.user_events import UserEvent
 from satview.events.wire import CLASS_SHIFT, WireClass
 from satview.linkage.joining import JOINERS as LINKS
 from satview.store.arguments import is_partition, is_pid
-from satview.store.axis import PARTITIONS, FileAxis, Joiner, Part, concatenated
+from satview.store.axis import PARTITIONS, AxisPart, FileAxis, Joiner, concatenated
 from satview.store.doubts import Doubts
 from satview.store.head import Header
 from satview.store.losses import EVERY_CPU
@@ -49,7 +48,7 @@ def _losses(axis: FileAxis, losses: list[_Ints]) -> _Ints:
     return np.unique(np.concatenate(rows), axis=0)
 
 
-def _on_axis(part: Part, lost: _Ints) -> _Ints:
+def _on_axis(part: AxisPart, lost: _Ints) -> _Ints:
     """Return the losses of a file on the axis; a loss of all its CPUs is one of each, as other files lost nothing."""
     cpus = part.trace.cpu_count
     everywhere = lost[:, 2] == EVERY_CPU
@@ -80,12 +79,7 @@ def _run_slices(axis: FileAxis, slices: list[_Slices]) -> _Slices:
     return rows, ends
 
 
-JOINERS: Final[dict[str, Joiner]] = {
-    **LINKS,
-    "losses": _losses,
-    "doubts": _doubts,
-    "timeline.run_slices": _run_slices,
-}
+JOINERS: Final[dict[str, Joiner]] = {**LINKS, "losses": _losses, "doubts": _doubts, "timeline.run_slices": _run_slices}
 """By name of what a trace keeps (`Trace.cached`), as `FileAxis.joiners` takes them."""
 
 
@@ -194,12 +188,9 @@ class AxisPayloads:
                     out[rows, word] = self._with_pids(part, events[rows], word, out[rows, word])
         return out
 
-    def reading_ahead(self, events: NDArray[np.uint32]) -> AbstractContextManager[None]:
-        """Prepare for many questions about the words of some events while in the context."""
-        return self._reading_ahead(events)
-
     @contextmanager
-    def _reading_ahead(self, events: NDArray[np.uint32]) -> Iterator[None]:
+    def reading_ahead(self, events: NDArray[np.uint32]) -> Iterator[None]:
+        """Prepare for many questions about the words of some events while in the context."""
         with ExitStack() as stack:
             for part, _, own in self._axis.split(events):
                 stack.enter_context(part.trace.payloads.reading_ahead(own))
@@ -219,10 +210,10 @@ class AxisPayloads:
             out[rows] = part.trace.payloads.word_counts(own)
         return out
 
-    def _of(self, event: int) -> tuple[Part, int]:
+    def _of(self, event: int) -> tuple[AxisPart, int]:
         return self._axis.parts[int(self._axis.part_of[event])], int(self._axis.own_row[event])
 
-    def _with_pids(self, part: Part, events: NDArray[np.integer], word: int, values: Words) -> Words:
+    def _with_pids(self, part: AxisPart, events: NDArray[np.integer], word: int, values: Words) -> Words:
         classes = [number for number, its in _PID_WORD_OF_CLASS.items() if its == word]
         if not classes:
             return values
@@ -232,11 +223,11 @@ class AxisPayloads:
         return values
 
 
-def _axis_pids(part: Part, words: Words) -> Words:
+def _axis_pids(part: AxisPart, words: Words) -> Words:
     return part.axis_pids(words.view(np.int32).astype(np.int64)).astype(np.int32).view(np.uint32)
 
 
-def _with_axis_number(part: Part, argument: Argument) -> Argument:
+def _with_axis_number(part: AxisPart, argument: Argument) -> Argument:
     if not isinstance(argument.value, int) or not (is_pid(argument.name) or is_partition(argument.name)):
         return argument
     numbers = part.axis_pids if is_pid(argument.name) else part.axis_partitions
@@ -338,12 +329,12 @@ def _refuse(path: Path, members: Sequence[Member]) -> None:
         raise TraceFormatError(path, None, "the files have too many events together", "name fewer, or cut them")
 
 
-def _parts(path: Path, members: Sequence[Member], rate: int) -> tuple[list[Part], Catalogue]:
+def _parts(path: Path, members: Sequence[Member], rate: int) -> tuple[list[AxisPart], Catalogue]:
     """Return where each file is, but for the rows of its events, and the names of all events."""
     base = _base(members, rate)
     catalogue, codes = _codes(path, members)
     pids = _pids([member.trace for member in members])
-    parts: list[Part] = []
+    parts: list[AxisPart] = []
     cpu, thread, process = 0, 0, 0
     for number, member in enumerate(members):
         trace = member.trace
@@ -354,8 +345,8 @@ def _parts(path: Path, members: Sequence[Member], rate: int) -> tuple[list[Part]
         threads, processes = (np.arange(count, dtype=np.int64) for count in (len(trace.threads), len(trace.processes)))
         threads[1:] += thread
         processes[1:] += process
-        parts.append(Part(member.name, trace, trace.window.start, start, rate, cpu, number * PARTITIONS,
-                          np.empty(0, np.uint32), threads, processes, codes[number], pids[number]))  # fmt: skip
+        parts.append(AxisPart(member.name, trace, trace.window.start, start, rate, cpu, number * PARTITIONS,
+                              np.empty(0, np.uint32), threads, processes, codes[number], pids[number]))  # fmt: skip
         cpu, thread, process = cpu + trace.cpu_count, thread + len(threads) - 1, process + len(processes) - 1
     return parts, catalogue
 
@@ -409,7 +400,7 @@ def _pids(traces: Sequence[Trace]) -> list[_Ints]:
     return pids
 
 
-def _axis(parts: list[Part], order: NDArray[np.intp]) -> FileAxis:
+def _axis(parts: list[AxisPart], order: NDArray[np.intp]) -> FileAxis:
     """Return the axis, and with it where the events of each file are.
 
     Args:
@@ -432,7 +423,7 @@ def _axis(parts: list[Part], order: NDArray[np.intp]) -> FileAxis:
     return FileAxis(tuple(complete), part_of, own, JOINERS)
 
 
-def _as_named(part: Part, start: int) -> Part:
+def _as_named(part: AxisPart, start: int) -> AxisPart:
     """Return a file whose trace has the names of the axis and counts from its zero, so that sentences about it fit."""
     own, clock = part.trace.processes, part.trace.clock
     processes = ProcessTable(own.pid, own.parent_pid, ("", *(_process_name(part, row) for row in range(1, len(own)))),
@@ -442,7 +433,7 @@ def _as_named(part: Part, start: int) -> Part:
     return replace(part, trace=replace(part.trace, processes=processes, clock=clock, cpu_titles=titles, _cached=Once()))
 
 
-def _events(parts: list[Part]) -> EventTable:
+def _events(parts: list[AxisPart]) -> EventTable:
     cpus = sum(part.trace.cpu_count for part in parts)
     threads = 1 + sum(len(part.threads) - 1 for part in parts)
     slots = sum(part.trace.slot_count for part in parts)
@@ -468,12 +459,12 @@ def _events(parts: list[Part]) -> EventTable:
     return EventTable(*out)
 
 
-def _first_slots(parts: list[Part]) -> list[int]:
+def _first_slots(parts: list[AxisPart]) -> list[int]:
     """Return which slot of all the first slot of each file is."""
     return [sum(before.trace.slot_count for before in parts[:number]) for number in range(len(parts))]
 
 
-def _threads(parts: list[Part]) -> ThreadTable:
+def _threads(parts: list[AxisPart]) -> ThreadTable:
     tables = [part.trace.threads for part in parts]
     pid = [part.pids[table.process[1:]] for part, table in zip(parts, tables, strict=True)]
     return ThreadTable(
@@ -484,7 +475,7 @@ def _threads(parts: list[Part]) -> ThreadTable:
     )
 
 
-def _processes(parts: list[Part]) -> ProcessTable:
+def _processes(parts: list[AxisPart]) -> ProcessTable:
     tables = [part.trace.processes for part in parts]
 
     def moments(name: str) -> _Ints:
@@ -502,13 +493,13 @@ def _processes(parts: list[Part]) -> ProcessTable:
     )
 
 
-def _process_name(part: Part, row: int) -> str:
+def _process_name(part: AxisPart, row: int) -> str:
     """Return `guest:devb-ahci`; a process without a name has its pid of the file."""
     name = part.trace.processes.names[row].rsplit("/", 1)[-1]
     return f"{part.name}:{name or f'pid {int(part.trace.processes.pid[row])}'}"
 
 
-def _states(parts: list[Part]) -> StateIndex:
+def _states(parts: list[AxisPart]) -> StateIndex:
     of_nobody = np.sort(np.concatenate([part.rows[part.trace.states.of(0)] for part in parts]))
     rest = [part.rows[part.trace.states.event[part.trace.states.start[1] :]] for part in parts]
     counts = np.concatenate([np.diff(part.trace.states.start)[1:] for part in parts])
@@ -516,7 +507,7 @@ def _states(parts: list[Part]) -> StateIndex:
     return StateIndex(np.concatenate((of_nobody, *rest)).astype(np.uint32), start)
 
 
-def _buffers(parts: list[Part]) -> BufferTable:
+def _buffers(parts: list[AxisPart]) -> BufferTable:
     tables = [part.trace.buffers for part in parts]
     slots = [table.slot + first_slot for table, first_slot in zip(tables, _first_slots(parts), strict=True)]
     return BufferTable(
@@ -530,7 +521,7 @@ def _buffers(parts: list[Part]) -> BufferTable:
     )  # fmt: skip
 
 
-def _fragments(parts: list[Part]) -> Fragments:
+def _fragments(parts: list[AxisPart]) -> Fragments:
     event = np.concatenate([part.rows[part.trace.fragments.event] for part in parts])
     if not len(event):
         return Fragments.none()
@@ -547,7 +538,7 @@ def _fragments(parts: list[Part]) -> Fragments:
     return Fragments(event[order].astype(np.uint32), first_of, slot[numbers_of(start, count)])
 
 
-def _header(parts: list[Part]) -> Header:
+def _header(parts: list[AxisPart]) -> Header:
     pairs = [("FILE_COUNT", str(len(parts)))]
     for number, part in enumerate(parts, 1):
         pairs += [(f"FILE_{number}_NAME", part.name), (f"FILE_{number}", str(part.trace.path)),
@@ -555,7 +546,7 @@ def _header(parts: list[Part]) -> Header:
     return Header(tuple(pairs))
 
 
-def _problems(parts: list[Part], rate: int) -> Problems:
+def _problems(parts: list[AxisPart], rate: int) -> Problems:
     """Return the problems of all files, and what is odd about the axis."""
     out = Problems()
     for part in parts:

@@ -19,7 +19,7 @@ from satview.events import wire
 from satview.events.catalogue import Catalogue, catalogue, listed_catalogue, release_of
 from satview.events.spec import Release
 from satview.formats.kev.clocks.clock_review import correct, misplaced
-from satview.formats.kev.clocks.consensus import Surroundings, Verdicts
+from satview.formats.kev.clocks.consensus import ClockVerdicts, Surroundings
 from satview.formats.kev.decode import Decoder
 from satview.formats.kev.decoded import Decoded
 from satview.formats.kev.head.header import FROM_LISTING
@@ -249,7 +249,7 @@ def _tables(
 
 def _settle_times(
     decoded: Decoded, surroundings: Surroundings, is_rebuilt: bool, region: EventRegion, problems: Problems
-) -> tuple[Verdicts, int]:
+) -> tuple[ClockVerdicts, int]:
     """Correct the times of events; return what was decided about the clock, and how many events the capture has.
 
     Behind them are the names that follow a ring capture, which are the last ones by time as well.
@@ -268,7 +268,7 @@ def _settle_times(
         last = LastEvents(begin, time[begin:], decoded.cpu[begin:], decoded.code[begin:], decoded.thread[begin:])
         tail_row = first_of_tail(last, surroundings.cycles_per_s, clock)
     if tail_row is not None:
-        verdicts = Verdicts()
+        verdicts = ClockVerdicts()
         if clock is not None:
             verdicts = verdicts_without_tail(clock, time[:tail_row], decoded.cpu[:tail_row], tail_row)
         corrected = time[:tail_row].copy()
@@ -277,7 +277,7 @@ def _settle_times(
             time[:tail_row] = corrected
             report_names(decoded, tail_row, surroundings.cycles_per_s, region, problems)
             return verdicts, tail_row
-    verdicts = clock.verdicts() if clock is not None else Verdicts()
+    verdicts = clock.verdicts() if clock is not None else ClockVerdicts()
     correct(verdicts.corrections, time, decoded.cpu, decoded.code)
     return verdicts, count
 
@@ -305,7 +305,7 @@ def _activity() -> NDArray[np.bool_]:
 
 
 def _report_pass(
-    decoded: Decoded, verdicts: Verdicts, region: EventRegion, names: Catalogue, problems: Problems
+    decoded: Decoded, verdicts: ClockVerdicts, region: EventRegion, names: Catalogue, problems: Problems
 ) -> None:
     """List what the pass itself met: zero slots, unknown events, steps of the clock."""
     for first_slot, count in decoded.empty:

@@ -28,8 +28,8 @@ from satview.events import wire
 from satview.events.catalogue import Catalogue
 from satview.events.spec import Release
 from satview.events.states import NOT_A_STATE
-from satview.formats.kev.clocks.clock import MAX_CPUS, ClockRebuilder
-from satview.formats.kev.clocks.clock_chunk import ClockChunk, time_values
+from satview.events.wire import MAX_CPUS
+from satview.formats.kev.clocks.clock import ClockChunk, ClockRebuilder, time_values
 from satview.formats.kev.clocks.clock_review import ClockReview
 from satview.formats.kev.clocks.consensus import Surroundings
 from satview.formats.kev.decoded import Decoded, Parts

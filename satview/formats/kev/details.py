@@ -16,18 +16,18 @@ import construct
 from satview.base.safe_text import byte_text
 from satview.events import variants
 from satview.events.catalogue import Catalogue
-from satview.events.layout import Layout, Part, layout_of, part_names
+from satview.events.layout import Layout, PayloadPart, layout_of, part_names
 from satview.events.spec import Argument, EventSpec, Payload, Release, Show
 from satview.events.user_events import UserEvent
+from satview.events.wire import FAST_WORDS
 from satview.events.words import join64
 from satview.formats.kev import notation
 
 SLOT_PAYLOAD_BYTES = 8
-_FAST_WORDS: Final = 2
 REST = " rest"  # no argument is called so
 
 
-def _member(part: Part, end: str) -> construct.Construct:
+def _member(part: PayloadPart, end: str) -> construct.Construct:
     if part.is_text:
         return construct.NullTerminated(construct.GreedyBytes, require=False)
     if part.show is Show.STRUCT:
@@ -38,13 +38,7 @@ def _member(part: Part, end: str) -> construct.Construct:
 def _sigevent(end: str) -> construct.Struct:
     """Return the event structure of 6.x (section 8.6)."""
     word, half = getattr(construct, f"Int32u{end}"), getattr(construct, f"Int16s{end}")
-    return construct.Struct(
-        "notify" / word,
-        "number" / word,
-        "value" / word,
-        "code" / half,
-        "priority" / half,
-    )
+    return construct.Struct("notify" / word, "number" / word, "value" / word, "code" / half, "priority" / half)
 
 
 def struct_of(layout: Layout, byte_order: str) -> construct.Struct:
@@ -124,7 +118,7 @@ def with_description(payload: Payload, event: UserEvent, byte_order: str) -> Pay
 
     They are before the raw words of a user event, and behind the arguments that the tables know of others.
     """
-    is_wide = not variants.is_user(event.code) and len(payload.words) > _FAST_WORDS
+    is_wide = not variants.is_user(event.code) and len(payload.words) > FAST_WORDS
     taken = {argument.name for argument in payload.arguments}
     described: list[Argument] = []
     for index, (field, byte, data, text) in enumerate(event.shown(payload.raw, byte_order, is_wide=is_wide)):
@@ -193,7 +187,7 @@ class _Decoder:
                 value = notation.signed(value, part.words) if part.is_signed else value
                 yield notation.number_argument(self.spec, part, value, self.catalogue)
 
-    def text(self, part: Part, data: bytes, start: int) -> Argument:
+    def text(self, part: PayloadPart, data: bytes, start: int) -> Argument:
         """Return a text that begins at a byte of the payload."""
         if self._most is not None and len(data) > self._most:
             first_word, words = start // 4, -(-(start + len(data)) // 4) - start // 4

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from satview.events import wire
 from satview.formats.kev.clocks.clock import ClockRebuilder
 from satview.formats.kev.clocks.clock_review import correct
-from satview.formats.kev.clocks.consensus import Surroundings, Verdicts
+from satview.formats.kev.clocks.consensus import ClockVerdicts, Surroundings
 from satview.formats.kev.decoded import Decoded
 from satview.formats.kev.slots.buffers import EventRegion
 from satview.store.problems import Problems
@@ -111,7 +111,7 @@ def _names_from(code: NDArray[np.uint16], thread: NDArray[np.unsignedinteger]) -
 
 def verdicts_without_tail(
     clock: ClockRebuilder, time: NDArray[np.int64], cpu: NDArray[np.uint8], tail_row: int
-) -> Verdicts:
+) -> ClockVerdicts:
     """Return what is decided about the clock if the file ended before its tail, whose one TIME event nothing confirms.
 
     Args:

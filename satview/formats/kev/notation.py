@@ -11,7 +11,7 @@ from typing import Any
 from satview.base.safe_text import byte_text
 from satview.events.catalogue import Catalogue
 from satview.events.header_names import flag_names
-from satview.events.layout import SIGEVENT_WORDS, Part
+from satview.events.layout import SIGEVENT_WORDS, PayloadPart
 from satview.events.spec import Argument, EventSpec, Release
 from satview.events.value_texts import shown_texts, table_texts
 
@@ -71,7 +71,7 @@ def plain_text(raw: bytes) -> str:
     return byte_text(raw.split(b"\0", 1)[0])
 
 
-def number_argument(spec: EventSpec, part: Part, value: int, catalogue: Catalogue) -> Argument:
+def number_argument(spec: EventSpec, part: PayloadPart, value: int, catalogue: Catalogue) -> Argument:
     """Return a number, signed as its part says, in the notation of the part, with what it means as note."""
     text = str(value) if part.is_signed else hex_text(value, part.words)
     text = part.template % value if part.template else text
@@ -127,7 +127,7 @@ def _alternate(value: int) -> str:
     return f"0x{value:x}" if value else "0"  # C's %#x writes a zero without prefix
 
 
-def _meaning(spec: EventSpec, part: Part, value: int, catalogue: Catalogue) -> str:
+def _meaning(spec: EventSpec, part: PayloadPart, value: int, catalogue: Catalogue) -> str:
     texts = table_texts(catalogue.release, spec.code, part.name) if part.name != "errno" else ()
     if texts:
         shown = shown_texts(texts, value, {}) or ""

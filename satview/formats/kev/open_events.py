@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.core import streaming
-from satview.core.streaming import Columns, Groups
+from satview.core.streaming import Groups, StreamColumns
 from satview.events import wire
 from satview.events.wire import SLOT_BYTES
 from satview.formats.kev.clocks.clock import held_times
@@ -143,7 +143,7 @@ class OpenEvents:
         )
 
 
-_FIRST_TAIL = np.uint32(0x80000000)  # set in middle and last slots
+FIRST_TAIL = np.uint32(0x80000000)  # set in middle and last slots
 
 
 def cpus_of(headers: NDArray[np.uint32]) -> NDArray[np.uint8]:
@@ -161,7 +161,7 @@ def without_contested(slots: NDArray[np.uint32], groups: Groups, open_keys: NDAr
         groups: Its groups.
         open_keys: uint64, keys of events that earlier chunks left open.
     """
-    opens = groups.other[slots[groups.at[groups.other], 0] < _FIRST_TAIL]
+    opens = groups.other[slots[groups.at[groups.other], 0] < FIRST_TAIL]
     if not len(open_keys) and not len(opens):
         return groups
     # First the events with one of these keys, which are few: comparing all events of the chunk would cost a sort.
@@ -184,12 +184,12 @@ def keys_of(slots: NDArray[np.uint32], groups: Groups, numbers: NDArray[np.int64
     return combine.keys(slots[first_slots, 0], slots[first_slots, 1])
 
 
-def ended(events: Sequence[OpenEvent], last: Sequence[int]) -> Columns:
+def ended(events: Sequence[OpenEvent], last: Sequence[int]) -> StreamColumns:
     """Return events that tails have ended as columns; `last` are their last slots, ascending."""
     words = [np.concatenate(event.words) for event in events]
     start = np.zeros(len(events) + 1, np.int64)
     np.cumsum([len(part) for part in words], out=start[1:])
-    return Columns(
+    return StreamColumns(
         np.array([event.header for event in events], np.uint32),
         np.array([event.stamp for event in events], np.uint32),
         np.array([event.time for event in events], np.int64),
@@ -200,7 +200,7 @@ def ended(events: Sequence[OpenEvent], last: Sequence[int]) -> Columns:
     )
 
 
-class Runs(NamedTuple):
+class TailRuns(NamedTuple):
     """Groups of slots that are no whole events, in file order; every column has shape (n,).
 
     Attributes:
@@ -225,13 +225,13 @@ class Runs(NamedTuple):
     closes: NDArray[np.bool_]
     now: NDArray[np.int64]
 
-    def at(self, positions: NDArray[np.generic]) -> Runs:
+    def at(self, positions: NDArray[np.generic]) -> TailRuns:
         """Return some of them."""
-        return Runs(*(column[positions] for column in self))
+        return TailRuns(*(column[positions] for column in self))
 
 
 def pairs_of(
-    runs: Runs, open_keys: NDArray[np.uint64], time: NDArray[np.int64]
+    runs: TailRuns, open_keys: NDArray[np.uint64], time: NDArray[np.int64]
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """Return heads that get one run of tails, which ends them, and these runs: positions among the groups, (k,) each.
 
@@ -256,8 +256,8 @@ def pairs_of(
 
 
 def ended_by(
-    slots: NDArray[np.uint32], heads: Runs, tails: Runs, time: NDArray[np.int64], thread: NDArray[np.uint32]
-) -> Columns:
+    slots: NDArray[np.uint32], heads: TailRuns, tails: TailRuns, time: NDArray[np.int64], thread: NDArray[np.uint32]
+) -> StreamColumns:
     """Return events that one run of tails each has ended, in the order of their last slots.
 
     Args:
@@ -272,13 +272,13 @@ def ended_by(
     first_slots = np.stack((heads.first, tails.first), axis=1).ravel()
     count = np.stack((heads.end, tails.end), axis=1).ravel() - first_slots
     start = np.concatenate(([0], np.cumsum(count)[1::2])).astype(np.int64)
-    return Columns(
+    return StreamColumns(
         heads.header, heads.stamp, time[heads.row], thread[heads.row].astype(np.uint32, copy=False), 2 * start,
         slots[_spread(first_slots, count), 2:4].ravel(), tails.end - 1,
     )  # fmt: skip
 
 
-def merged(one: Columns, other: Columns) -> Columns:
+def merged(one: StreamColumns, other: StreamColumns) -> StreamColumns:
     """Return the events of both in the order of their last slots."""
     if not len(one.last) or not len(other.last):
         return one if len(one.last) else other
@@ -291,7 +291,7 @@ def merged(one: Columns, other: Columns) -> Columns:
     )
     start = np.concatenate(([0], np.cumsum(count))).astype(np.int64)
     words = np.concatenate((one.words, other.words))[_spread(first_words, count)]
-    return Columns(header, stamp, time, thread, start, words, last)
+    return StreamColumns(header, stamp, time, thread, start, words, last)
 
 
 def _spread(first_numbers: NDArray[np.int64], count: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -105,9 +105,9 @@ def _read(slots: SlotSource, events: EventTable, fragments: Fragments, rows: NDA
     np.cumsum(counts, out=start[1:])
     apart, positions = _apart(rows, start, fragments)
     try:
-        for first in range(0, len(rows), _AT_ONCE):
-            some = slice(first, first + _AT_ONCE)
-            begin, end = int(start[first]), int(start[min(some.stop, len(rows))])
+        for begin_row in range(0, len(rows), _AT_ONCE):
+            some = slice(begin_row, begin_row + _AT_ONCE)
+            begin, end = int(start[begin_row]), int(start[min(some.stop, len(rows))])
             slot_numbers = numbers_of(events.slot[rows[some]], counts[some])
             elsewhere = apart[(apart >= begin) & (apart < end)] - begin
             slot_numbers[elsewhere] = slot_numbers[elsewhere - 1]  # read in order, then on its own
@@ -150,12 +150,7 @@ class SlotPayloads:
     """
 
     def __init__(
-        self,
-        slots: SlotSource,
-        events: EventTable,
-        fragments: Fragments,
-        byte_order: str,
-        catalogue: Catalogue,
+        self, slots: SlotSource, events: EventTable, fragments: Fragments, byte_order: str, catalogue: Catalogue
     ) -> None:
         self._slots = slots
         self._is_tolerant = False

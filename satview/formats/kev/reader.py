@@ -1,18 +1,28 @@
-"""Opens .kev files. Slots are read when requested: no copy of the event region is held in memory."""
+"""Opens .kev files. Slots are read when requested: no copy of the event region is held in memory.
+
+A bad copy shifts all slots behind the place where it lost or gained bytes that are no whole number of slots: read on in
+steps of 16 bytes they would be noise that looks like events. Only a file whose size shows it is searched, from its end:
+where the last kernel buffers lie as they should, nothing is shifted. Kernel buffers begin with a BUFFER slot, which has
+the stamp of the slot behind it (section 6.1).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+import numpy as np
+from numpy.typing import NDArray
+
 from satview.base.errors import TraceFormatError
+from satview.events import wire
 from satview.events.wire import SLOT_BYTES
 from satview.formats.kev.assemble import trace_from_slots
 from satview.formats.kev.head.header import BEGIN, MAX_HEADER_BYTES, key_byte_order, parse_header, slot_byte_order
 from satview.formats.kev.head.syspage import fits
-from satview.formats.kev.slots.shifted import slots_of
 from satview.formats.kev.slots.slot_source import FileSlots, ScatteredSlots, SourceFile
 from satview.store.head import Header
 from satview.store.problems import Problems
@@ -70,7 +80,7 @@ def open_kev(
 
 
 @dataclass(frozen=True, slots=True)
-class Start:
+class KevStart:
     """What is in front of the slots of a file, and the slots themselves.
 
     Attributes:
@@ -92,7 +102,7 @@ class Start:
     offset: int
 
 
-def read_start(path: Path | str) -> Start:
+def read_start(path: Path | str) -> KevStart:
     """Read what is in front of the slots of a .kev file; the file stays open as long as its slots are used.
 
     Raises:
@@ -122,7 +132,7 @@ def read_start(path: Path | str) -> Start:
     report_header(header, problems)
     source = SourceFile(path, size)
     slots = slots_of(source, offset, byte_order, problems)
-    return Start(header, page, byte_order, problems, source, slots, offset)
+    return KevStart(header, page, byte_order, problems, source, slots, offset)
 
 
 def byte_order_of(header: Header, page: bytes, sample: bytes, problems: Problems) -> str:
@@ -146,3 +156,110 @@ def report_header(header: Header, problems: Problems) -> None:
         problems.add("header", f"no TRACE_{', no TRACE_'.join(missing)}", 0, len(missing))
     elif header.number("SYSPAGE_LEN") is None:
         problems.add("header", f"TRACE_SYSPAGE_LEN is {header.get('SYSPAGE_LEN')!r}, no number: taken as 0", 0)
+
+
+_CHUNK_BYTES: Final = 1 << 22
+_LONGEST_BUFFER: Final = 1 << 18  # bytes; kernel buffers have 16 KiB
+_UNUSED_BITS: Final = 0x00FE8000  # of a header word
+_SLACK_CYCLES: Final = 1 << 20  # by which stamps step back without any loss
+_HEADS: Final = {
+    "little": re.compile(rb"\x02\x04\x00[\x00-\x3f]", re.DOTALL),
+    "big": re.compile(rb"[\x00-\x3f]\x00\x04\x02", re.DOTALL),
+}
+
+
+def slots_of(file: SourceFile, offset: int, byte_order: str, problems: Problems) -> FileSlots | ScatteredSlots:
+    """Return the slots of a file from an offset on, also where they are shifted.
+
+    Args:
+        file: The file.
+        offset: Of the first slot.
+        byte_order: Of the file.
+        problems: Receives `shifted-slots`.
+    """
+    in_a_row = FileSlots(file, offset, (file.size - offset) // SLOT_BYTES, byte_order)
+    tail = max(offset, file.size - _CHUNK_BYTES)
+    if not (file.size - offset) % SLOT_BYTES:
+        return in_a_row
+    heads = _outside_buffers(_buffer_heads(file, tail, file.size, byte_order))
+    if not heads or not (heads[-1] - offset) % SLOT_BYTES:
+        return in_a_row
+    runs = [(offset, offset)]  # where slots begin, and the last buffer of these slots
+    heads = _outside_buffers(_buffer_heads(file, offset, file.size, byte_order))
+    for head, following in zip(heads, [*heads[1:], heads[-1]], strict=True):
+        start, last = runs[-1]
+        if (head - start) % SLOT_BYTES:
+            if not (following - start) % SLOT_BYTES:
+                continue  # the next buffer lies as before: these are bytes of a payload that look like one
+            cut, begin = _border(file, max(last, head - _LONGEST_BUFFER // SLOT_BYTES * SLOT_BYTES), head, byte_order)
+            # A slot of the run before begins there, or it would not be whole.
+            cut -= (cut - start) % SLOT_BYTES
+            problems.add("shifted-slots", f"from here on slots lie {(head - start) % SLOT_BYTES} bytes further on", cut)
+            runs[-1] = start, cut
+            runs.append((begin, head))
+        else:
+            runs[-1] = start, head
+    runs[-1] = runs[-1][0], file.size
+    offsets, ends = np.array(runs, np.int64).T
+    return ScatteredSlots(file, offsets, (ends - offsets) // SLOT_BYTES, byte_order)
+
+
+def _outside_buffers(heads: Iterator[tuple[int, int]]) -> list[int]:
+    """Return the offsets of BUFFER slots, but for what looks like one within a buffer whose end another one shows."""
+    buffers, offsets, over = list(heads), list[int](), 0
+    starts = {start for start, _ in buffers}
+    for start, end in buffers:
+        if start >= over:
+            offsets.append(start)
+            over = end if end in starts else over
+    return offsets
+
+
+def _buffer_heads(file: SourceFile, start: int, end: int, byte_order: str) -> Iterator[tuple[int, int]]:
+    """Yield the offset of each BUFFER slot between two offsets, wherever it lies, and where it says that it ends."""
+    for chunk_offset in range(start, end, _CHUNK_BYTES):
+        data = file.bytes_at(min(_CHUNK_BYTES + 2 * SLOT_BYTES - 1, end - chunk_offset), chunk_offset)
+        for match in _HEADS[byte_order].finditer(data):
+            position = match.start()
+            stamps = [data[offset : offset + 4] for offset in (position + 4, position + SLOT_BYTES + 4)]
+            if position < _CHUNK_BYTES and stamps[0] == stamps[1] and len(stamps[1]) == 4:
+                slots = int(_words(data, position, 1, byte_order)[0, 3])  # 0 in rings and before 6.6
+                yield chunk_offset + position, chunk_offset + position + slots * SLOT_BYTES
+
+
+def _border(file: SourceFile, last: int, head: int, byte_order: str) -> tuple[int, int]:
+    """Return where slots that lie as one BUFFER slot end, and where those begin that lie as the next one.
+
+    Of all places between the two it is the one that has most slots that can be some.
+
+    Args:
+        file: The file.
+        last: Offset of the last slot that is known to lie as the slots before do.
+        head: Offset of the first one that lies otherwise.
+        byte_order: Of the file.
+    """
+    data = file.bytes_at(head + 2 * SLOT_BYTES - last, last)
+    before = _words(data, 0, (head - last) // SLOT_BYTES, byte_order)
+    lead = (head - last) % SLOT_BYTES
+    behind = _words(data, lead, (head - last) // SLOT_BYTES, byte_order)
+    begin, end = before[:1, 1], _words(data, head - last, 1, byte_order)[:, 1]
+    before_fits, behind_fits = (np.cumsum(_can_be(slots, begin, end)) for slots in (before, behind))
+    behind_fits = behind_fits[-1:] - behind_fits
+    slots = np.arange(len(before_fits) + 1)
+    kept = np.concatenate(([0], before_fits)) + np.concatenate((behind_fits, [0]))
+    cut = int(slots[np.argmax(kept)])
+    return last + cut * SLOT_BYTES, last + lead + min(cut, len(behind)) * SLOT_BYTES
+
+
+def _words(data: bytes, position: int, count: int, byte_order: str) -> NDArray[np.uint32]:
+    words = np.frombuffer(data, f"{'<' if byte_order == 'little' else '>'}u4", count * 4, position)
+    return words.astype(np.uint32).reshape(count, 4)
+
+
+def _can_be(slots: NDArray[np.uint32], begin: NDArray[np.uint32], end: NDArray[np.uint32]) -> NDArray[np.bool_]:
+    """Return which slots can be some between two stamps, bool (n,)."""
+    since = slots[:, 1] - begin + np.uint32(_SLACK_CYCLES)  # modulo 2^32, as stamps are
+    is_in_time = since <= end - begin + np.uint32(2 * _SLACK_CYCLES)
+    has_class = (slots[:, 0] >> wire.CLASS_SHIFT & wire.CLASS_MASK) != wire.WireClass.EMPTY
+    fits: NDArray[np.bool_] = is_in_time & has_class & (slots[:, 0] & _UNUSED_BITS == 0)
+    return fits

@@ -24,7 +24,7 @@ from satview.formats.kev.assemble import trace_from_slots
 from satview.formats.kev.clocks.rollover import ROLLOVER
 from satview.formats.kev.clocks.rollover import unwrap as unwrap_stamp
 from satview.formats.kev.head.header import BEGIN
-from satview.formats.kev.reader import Start, read_start
+from satview.formats.kev.reader import KevStart, read_start
 from satview.formats.kev.slots.slot_source import SlotSource
 from satview.store.problems import Problems
 from satview.store.trace import Trace
@@ -78,7 +78,7 @@ def sampled(path: Path, cancelled: Callable[[], bool] | None = None) -> Sampled 
         return None
 
 
-def sample_of(path: Path, start: Start, cancelled: Callable[[], bool] | None = None) -> Sampled | None:
+def sample_of(path: Path, start: KevStart, cancelled: Callable[[], bool] | None = None) -> Sampled | None:
     """Return what some samples of a file show, None if the times are doubtful.
 
     Args:

@@ -21,20 +21,16 @@ from satview.events.spec import Release
 from satview.events.wire import CODE_COUNT
 from satview.formats.kev.head.syspage import parse_syspage
 from satview.formats.kev.payloads import SlotPayloads
-from satview.formats.kev.reader import Start
+from satview.formats.kev.reader import KevStart
 from satview.store.problems import Problems
 from satview.store.tables import BufferTable, EventTable, Fragments, ProcessTable, StateIndex, ThreadTable
 from satview.store.trace import Trace
 
 Arrays = Mapping[str, NDArray[Any]]
 _TABLES: Final = {
-    "events": EventTable,
-    "threads": ThreadTable,
-    "processes": ProcessTable,
-    "states": StateIndex,
-    "buffers": BufferTable,
-    "fragments": Fragments,
-}
+    "events": EventTable, "threads": ThreadTable, "processes": ProcessTable, "states": StateIndex,
+    "buffers": BufferTable, "fragments": Fragments,
+}  # fmt: skip
 _DTYPES: Final = {
     "events.time_cycles": "i8", "events.code": "u2", "events.cpu": "u1", "events.thread": "u2 u4",
     "events.slot": "u4 u8", "events.slot_count": "u2 u4", "threads.pid": "i4", "threads.tid": "i4",
@@ -76,7 +72,7 @@ def values_of(trace: Trace) -> dict[str, Any]:
     }
 
 
-def trace_of(path: Path, start: Start, values: Mapping[str, Any], arrays: Arrays) -> Trace:
+def trace_of(path: Path, start: KevStart, values: Mapping[str, Any], arrays: Arrays) -> Trace:
     """Return the trace of a file from what was cached of it.
 
     Args:
@@ -94,7 +90,7 @@ def trace_of(path: Path, start: Start, values: Mapping[str, Any], arrays: Arrays
         raise DamagedFileError(f"it holds no trace: {error}") from error
 
 
-def _trace_of(path: Path, start: Start, values: Mapping[str, Any], arrays: Arrays) -> Trace:
+def _trace_of(path: Path, start: KevStart, values: Mapping[str, Any], arrays: Arrays) -> Trace:
     for name, kinds in _DTYPES.items():
         if arrays[name].dtype not in [np.dtype(kind) for kind in kinds.split()] or arrays[name].ndim != 1:
             raise ValueError(f"column {name} is of another type")

@@ -90,13 +90,13 @@ def _tracepoints(cursor: Cursor, head: dict[str, int], path: Path) -> tuple[int,
                                "the file is damaged; record it again")  # fmt: skip
     kinds, identifiers = set(), [0]
     for start in range(list_offset, list_offset + total - size + 1, size):
-        cursor.at = start
+        cursor.position = start
         if cursor.number(4, "what was recorded") != _TRACEPOINT:
             continue
-        cursor.at = start + 24  # type, size, config, period
+        cursor.position = start + 24  # type, size, config, period
         kinds.add(cursor.number(8, "what was recorded"))
-        cursor.at = start + size - 16
-        cursor.at, length = cursor.number(8, "identifiers"), cursor.number(8, "identifiers")
+        cursor.position = start + size - 16
+        cursor.position, length = cursor.number(8, "identifiers"), cursor.number(8, "identifiers")
         identifiers += [cursor.number(8, "identifiers") for _ in range(min(length, 1 << 20) // 8)]
     if not kinds:
         raise TraceFormatError(path, list_offset, "no tracepoints were recorded", _RECORD)
@@ -113,10 +113,10 @@ def _read_tracing_data(cursor: Cursor, features: int, features_offset: int, meta
     """Read the formats of tracepoints, which follow the samples."""
     if not features >> _TRACING_DATA & 1:
         raise TraceFormatError(path, 72, "it brings no formats of tracepoints", "record tracepoints: perf sched record")
-    cursor.at = features_offset + 16 * (features & (1 << _TRACING_DATA) - 1).bit_count()
-    cursor.at = cursor.number(8, "the formats of tracepoints")
+    cursor.position = features_offset + 16 * (features & (1 << _TRACING_DATA) - 1).bit_count()
+    cursor.position = cursor.number(8, "the formats of tracepoints")
     if cursor.take(len(TRACING_MAGIC), "the formats of tracepoints") != TRACING_MAGIC:
-        raise TraceFormatError(path, cursor.at, "the formats of tracepoints are damaged", "record it again")
+        raise TraceFormatError(path, cursor.position, "the formats of tracepoints are damaged", "record it again")
     version = cursor.text("the formats of tracepoints")
     cursor.order = "big" if cursor.number(1, "the byte order") else "little"
     cursor.take(5, "sizes of words and pages")
@@ -162,7 +162,7 @@ def _read_tasks(heads: Records, comms: Ints, forks: Ints, tasks: Tasks) -> None:
         process, thread = (heads.numbers(rows, offset, 4, is_signed=True).tolist() for offset in offsets)
         tasks.process.update(zip(thread, process, strict=True))
     for row, thread in zip(comms.tolist(), heads.numbers(comms, 12, 4, is_signed=True).tolist(), strict=True):
-        start = int(heads.at[row]) + 16
+        start = int(heads.offsets[row]) + 16
         name = heads.data[start : start + 16].tobytes().split(b"\0", 1)[0].decode("utf-8", "replace")
         if thread > 0 and name:
             tasks.names[thread] = name
@@ -172,7 +172,7 @@ def _report_lost(heads: Records, lost: Ints, lost_samples: Ints, problems: Probl
     count = int(heads.numbers(lost, 16, 8, is_signed=False).sum() + heads.numbers(lost_samples, 8, 8,
                                                                                   is_signed=False).sum())  # fmt: skip
     if count:
-        offset = int(heads.at[lost[0]] if len(lost) else heads.at[lost_samples[0]])
+        offset = int(heads.offsets[lost[0]] if len(lost) else heads.offsets[lost_samples[0]])
         problems.add("lost-events", "perf was too slow: so many samples are missing", offset, count)
 
 
@@ -180,7 +180,7 @@ def _report_lost(heads: Records, lost: Ints, lost_samples: Ints, problems: Probl
 class _Offsets:
     """Where in a sample its parts are, bytes from the end of its head."""
 
-    at: dict[int, int]
+    of_part: dict[int, int]
     end: int
 
 
@@ -200,13 +200,13 @@ def _samples(heads: Records, rows: Ints, sample_type: int, tasks: Tasks) -> Reco
     if sample_type & _CALLCHAIN:
         depth = heads.numbers(rows, offsets.end, 8, is_signed=False)
         raw_at += _WORD + _WORD * np.clip(depth, 0, 1 << 13)
-    begin = heads.at[rows]
+    begin = heads.offsets[rows]
     length = heads.numbers(rows, 6, 2, is_signed=False)
     size_offset = np.minimum(begin + raw_at, len(heads.data) - 4)
     sizes = Records(heads.data, size_offset, size_offset, size_offset, np.full(len(size_offset), 4), heads.order)
     size = sizes.numbers(np.arange(len(size_offset)), 0, 4, is_signed=False)
     size = np.clip(size, 0, np.maximum(begin + length - size_offset - 4, 0))
-    thread_at = offsets.at[_TID]
+    thread_at = offsets.of_part[_TID]
     process = heads.numbers(rows, thread_at, 4, is_signed=True)
     thread = heads.numbers(rows, thread_at + 4, 4, is_signed=True)
     pairs = np.unique(np.stack((thread, process), axis=1), axis=0)
@@ -214,6 +214,6 @@ def _samples(heads: Records, rows: Ints, sample_type: int, tasks: Tasks) -> Reco
         if number > 0 and owner > 0:
             tasks.process.setdefault(number, owner)
     return Records(
-        heads.data, heads.numbers(rows, offsets.at[_TIME], 8, is_signed=True),
-        heads.numbers(rows, offsets.at[_CPU], 4, is_signed=False), size_offset + 4, size, heads.order,
+        heads.data, heads.numbers(rows, offsets.of_part[_TIME], 8, is_signed=True),
+        heads.numbers(rows, offsets.of_part[_CPU], 4, is_signed=False), size_offset + 4, size, heads.order,
     )  # fmt: skip

@@ -17,9 +17,10 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from satview.base.time import NS_PER_S
 from satview.events import linux
 from satview.events.states import READY
-from satview.formats.linux.schedule import Ints, Points, Schedule, Switches, Tasks, WakeUps
+from satview.formats.linux.schedule import CpuSwitches, Ints, Points, Schedule, Tasks, WakeUps
 from satview.store.problems import Problems
 
 _LINE: Final = re.compile(
@@ -42,7 +43,6 @@ _WAKE: Final = re.compile(
 _BLOCK: Final = 1 << 22
 _WAKES: Final = (b"sched_waking", b"sched_wakeup", b"sched_wakeup_new")
 _DIGITS: Final = 9  # of a second in nanoseconds
-_NS_PER_S: Final = 1_000_000_000
 
 
 def looks_like(first_bytes: bytes) -> bool:
@@ -69,7 +69,7 @@ class _Lines:
 
 @dataclass(frozen=True, slots=True)
 class _LineDetails:
-    """Implements `schedule.Details`: what follows the name of an event, word by word."""
+    """Implements `schedule.ScheduleDetails`: what follows the name of an event, word by word."""
 
     lines: _Lines
 
@@ -135,7 +135,7 @@ def _lines(data: NDArray[np.uint8], problems: Problems) -> _Lines:
     before_slash, behind_slash = _numbers(columns[1]), _numbers([value or b"-1" for value in columns[2]])
     has_process = behind_slash >= 0
     digits = np.array([_DIGITS - len(value) for value in columns[5]], np.int64)
-    time_ns = _numbers(columns[4]) * _NS_PER_S + _numbers(columns[5]) * 10**digits
+    time_ns = _numbers(columns[4]) * NS_PER_S + _numbers(columns[5]) * 10**digits
     process, thread = np.where(has_process, before_slash, -1), np.where(has_process, behind_slash, before_slash)
     return _Lines(time_ns, _numbers(columns[3]), process, thread, list(columns[0]), list(columns[6]), list(columns[7]))
 
@@ -158,9 +158,9 @@ def _add_names(numbers: Ints, names: list[bytes], tasks: Tasks) -> None:
             tasks.names[number] = name.decode("utf-8", "replace")
 
 
-def _switches(lines: _Lines, rows: Ints, tasks: Tasks) -> tuple[Switches, int]:
+def _switches(lines: _Lines, rows: Ints, tasks: Tasks) -> tuple[CpuSwitches, int]:
     if not len(rows):
-        return Switches(), 0
+        return CpuSwitches(), 0
     columns, is_known = _columns(_SWITCH.findall(lines.taken(rows)), 7)
     rows = rows[is_known]
     columns = [[value for value, known in zip(column, is_known.tolist(), strict=True) if known] for column in columns]
@@ -169,8 +169,8 @@ def _switches(lines: _Lines, rows: Ints, tasks: Tasks) -> tuple[Switches, int]:
     before, after = _numbers(columns[1]), _numbers(columns[5])
     _add_names(before, columns[0], tasks)
     _add_names(after, columns[4], tasks)
-    return Switches(lines.time_ns[rows], rows, lines.cpu[rows], before, _numbers(columns[2]), state, after,
-                    _numbers(columns[6])), int(np.count_nonzero(~is_known))  # fmt: skip
+    return CpuSwitches(lines.time_ns[rows], rows, lines.cpu[rows], before, _numbers(columns[2]), state, after,
+                       _numbers(columns[6])), int(np.count_nonzero(~is_known))  # fmt: skip
 
 
 def _wakeups(lines: _Lines, rows: Ints, tasks: Tasks) -> tuple[WakeUps, int]:

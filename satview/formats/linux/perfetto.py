@@ -25,14 +25,14 @@ from satview.formats.linux.perfetto_details import (
     Fields,
     PerfettoDetails,
     RecordSpans,
-    Slices,
+    SliceNames,
     TextColumn,
     fields_of,
     packed,
 )
 from satview.formats.linux.perfetto_kernel import kernel_states
 from satview.formats.linux.records import STATE_FLAGS, lane_value
-from satview.formats.linux.schedule import Ints, Points, Schedule, States, Switches, Tasks, WakeUps
+from satview.formats.linux.schedule import CpuSwitches, Ints, Points, Schedule, States, Tasks, WakeUps
 from satview.store.problems import Problems
 
 # The compact form in which Perfetto keeps switches and wake-ups: a column per field, times as differences.
@@ -88,7 +88,7 @@ def _add_compact_names(bundles: Fields, owner: Ints, thread: Ints, index: Ints, 
         tasks.names.setdefault(number, bundles.text_at(int(rows[text])))
 
 
-def compact_switches(bundles: Fields, cpu_of: NDArray[np.int64], first_record: int, tasks: Tasks) -> Switches:
+def compact_switches(bundles: Fields, cpu_of: NDArray[np.int64], first_record: int, tasks: Tasks) -> CpuSwitches:
     """Return the switches of compact bundles.
 
     A bundle says who gets the CPU; who leaves it is who had got it before, in the bundles of that CPU.
@@ -101,7 +101,7 @@ def compact_switches(bundles: Fields, cpu_of: NDArray[np.int64], first_record: i
     """
     deltas, owner = _column(bundles, 1)
     if not len(deltas):
-        return Switches()
+        return CpuSwitches()
     time, after = _times(deltas, owner), _aligned(bundles, owner, 3, -1)
     states, which = np.unique(_aligned(bundles, owner, 2, 0), return_inverse=True)
     values = np.array([lane_value(state, STATE_FLAGS) for state in states.tolist()], np.int64)
@@ -111,8 +111,8 @@ def compact_switches(bundles: Fields, cpu_of: NDArray[np.int64], first_record: i
     before, before_prio = np.full(len(time), -1, np.int64), np.zeros(len(time), np.int64)
     same = np.flatnonzero(cpu[order[1:]] == cpu[order[:-1]])
     before[order[same + 1]], before_prio[order[same + 1]] = after[order[same]], prio[order[same]]
-    return Switches(time, first_record + np.arange(len(time), dtype=np.int64), cpu, before, before_prio, values[which],
-                    after, prio)  # fmt: skip
+    return CpuSwitches(time, first_record + np.arange(len(time), dtype=np.int64), cpu, before, before_prio,
+                       values[which], after, prio)  # fmt: skip
 
 
 def compact_wakeups(bundles: Fields, cpu_of: NDArray[np.int64], first_record: int, tasks: Tasks) -> WakeUps:
@@ -223,7 +223,7 @@ def read_perfetto(path: Path, data: NDArray[np.uint8], problems: Problems) -> Sc
     return Schedule(
         "trace of Perfetto, written by satview" if is_own else "trace of Perfetto", (), switches,
         WakeUps.concatenated([ftrace.wakeups, slices.wakeups]), Points.concatenated(points), tasks,
-        PerfettoDetails(packets.data, records, Slices(slices.points.record, slices.names)),
+        PerfettoDetails(packets.data, records, SliceNames(slices.points.record, slices.names)),
         States.concatenated([states, of_kernel]), wakes_make_ready=not is_own, says=says,
     )  # fmt: skip
 
@@ -359,7 +359,7 @@ class _Tracks:
 
 @dataclass(frozen=True, slots=True)
 class _Ftrace:
-    switches: Switches
+    switches: CpuSwitches
     wakeups: WakeUps
     points: Points
     records: RecordSpans
@@ -387,8 +387,8 @@ def _ftrace(data: NDArray[np.uint8], bundles: Fields, tasks: Tasks, problems: Pr
     values = np.array([lane_value(state, STATE_FLAGS) for state in states.tolist()] or [0], np.int64)
     _add_names(inner, 2, 1, tasks)
     _add_names(inner, 6, 5, tasks)
-    switches = Switches(time[row[event_rows]], row[event_rows], cpu[row[event_rows]], inner.numbers(2),
-                        inner.numbers(3), values[which], inner.numbers(6), inner.numbers(7))  # fmt: skip
+    switches = CpuSwitches(time[row[event_rows]], row[event_rows], cpu[row[event_rows]], inner.numbers(2),
+                           inner.numbers(3), values[which], inner.numbers(6), inner.numbers(7))  # fmt: skip
     is_waking = bool(len(of(_WAKING)))
     compact, in_bundle = bundles.inner(4)
     first_compact = len(time)  # records of the compact form follow
@@ -407,7 +407,7 @@ def _ftrace(data: NDArray[np.uint8], bundles: Fields, tasks: Tasks, problems: Pr
             codes[known] = code
     points = Points(time[row[other]], row[other], cpu[row[other]], pid[row[other]], codes[number[other]])
     records = RecordSpans(row[other], number[other], begin[other], end[other])
-    return _Ftrace(Switches.concatenated([switches, more]), WakeUps.concatenated([wakeups, woken]), points, records)
+    return _Ftrace(CpuSwitches.concatenated([switches, more]), WakeUps.concatenated([wakeups, woken]), points, records)
 
 
 def _add_names(inner: Fields, number: int, name: int, tasks: Tasks) -> None:
@@ -510,7 +510,7 @@ def _names(packets: Fields, packet: Ints, events: Fields) -> TextColumn:
     return TextColumn(code, spelled.texts + texts)
 
 
-def _with_states(switches: Switches, slices: _Slices, of_kernel: States) -> tuple[Switches, States]:
+def _with_states(switches: CpuSwitches, slices: _Slices, of_kernel: States) -> tuple[CpuSwitches, States]:
     """Return switches after which threads are in the states that slices say, and the states that no switch shows.
 
     Args:

@@ -140,7 +140,7 @@ class RecordSpans(ColumnTable):
 
 
 @dataclass(frozen=True, slots=True)
-class Slices:
+class SliceNames:
     """What slices are called: int64 (n,), ascending, their records, and their names."""
 
     record: Ints
@@ -149,11 +149,11 @@ class Slices:
 
 @dataclass(frozen=True, slots=True)
 class PerfettoDetails:
-    """Implements `schedule.Details`."""
+    """Implements `schedule.ScheduleDetails`."""
 
     data: NDArray[np.uint8]
     records: RecordSpans
-    slices: Slices
+    slices: SliceNames
 
     def text(self, record: int) -> tuple[str, tuple[tuple[str, int | str], ...]]:
         """Return name and arguments of an event: of a slice its name, of an ftrace event its fields."""

@@ -52,7 +52,7 @@ class KernelStates:
 
 
 @dataclass(frozen=True, slots=True)
-class _Packets:
+class _KindPackets:
     """Packets of one kind, (n,) each: the messages in them, their times, and rows in the list of machines."""
 
     fields: Fields
@@ -97,7 +97,7 @@ def kernel_states(packets: Fields, tasks: Tasks, first_record: int, problems: Pr
     for row in _idle(keys, number, numbers, state_fields.numbers(5), in_tree[threads.numbers(5) > 0], cpus):
         tasks.process[row] = 0
     record = first_record + np.arange(len(number), dtype=np.int64)
-    rows = _Changes(of_states.time_ns, record, cpu, number, state_fields.numbers(4), state_fields.numbers(5))
+    rows = _KernelChanges(of_states.time_ns, record, cpu, number, state_fields.numbers(4), state_fields.numbers(5))
     states, points = _changes(rows, problems)
     zero = np.zeros(len(of_cpu), np.int64)
     record = first_record + len(number) + np.arange(len(of_cpu), dtype=np.int64)
@@ -110,10 +110,10 @@ def kernel_states(packets: Fields, tasks: Tasks, first_record: int, problems: Pr
     return KernelStates(states, points, records, of_first)
 
 
-def _of(packets: Fields, number: int, machines: Ints) -> _Packets:
+def _of(packets: Fields, number: int, machines: Ints) -> _KindPackets:
     fields, packet = packets.inner(number)
-    return _Packets(fields, packets.numbers(_TIME)[packet],
-                    np.searchsorted(machines, packets.numbers(_MACHINE)[packet]))  # fmt: skip
+    return _KindPackets(fields, packets.numbers(_TIME)[packet],
+                        np.searchsorted(machines, packets.numbers(_MACHINE)[packet]))  # fmt: skip
 
 
 def _cpus(count: int, *columns: tuple[Ints, Ints]) -> tuple[int, Ints, Ints]:
@@ -201,7 +201,7 @@ def _idle(
 
 
 @dataclass(frozen=True, slots=True)
-class _Changes(ColumnTable):
+class _KernelChanges(ColumnTable):
     """Changes of states as the file has them, by thread and in time order; int64 (n,) each."""
 
     time_ns: Ints
@@ -212,7 +212,7 @@ class _Changes(ColumnTable):
     prio: Ints
 
 
-def _changes(rows: _Changes, problems: Problems) -> tuple[States, Points]:
+def _changes(rows: _KernelChanges, problems: Problems) -> tuple[States, Points]:
     """Return changes of states without what Perfetto refuses, and creations and ends."""
     rows = _accepted(rows.taken(np.lexsort((rows.record, rows.time_ns, rows.number))), problems)
     is_state = (rows.state > _CREATED) & (rows.state < _DESTROYED) & (rows.number > 0)
@@ -230,10 +230,10 @@ def _changes(rows: _Changes, problems: Problems) -> tuple[States, Points]:
     ]), Points(ends.time_ns, ends.record, ends.cpu, ends.number, code)  # fmt: skip
 
 
-def _accepted(rows: _Changes, problems: Problems) -> _Changes:
+def _accepted(rows: _KernelChanges, problems: Problems) -> _KernelChanges:
     """Return the changes that Perfetto's engine does not refuse: a thread is there from its first state until DEAD."""
 
-    def without(refused: NDArray[np.bool_], says: str) -> _Changes:
+    def without(refused: NDArray[np.bool_], says: str) -> _KernelChanges:
         if count := int(np.count_nonzero(refused)):
             problems.add("unknown-events", f"{says}: refused, as Perfetto does", None, count)
         return rows.taken(~refused)
@@ -249,7 +249,7 @@ def _accepted(rows: _Changes, problems: Problems) -> _Changes:
     return without((rows.state == _RUNNING) & runs, "threads that run already start to run")
 
 
-def _last(rows: _Changes, counts: NDArray[np.bool_], holds: NDArray[np.bool_]) -> NDArray[np.bool_]:
+def _last(rows: _KernelChanges, counts: NDArray[np.bool_], holds: NDArray[np.bool_]) -> NDArray[np.bool_]:
     """Return whether something holds for the last change before each of its thread, of those that count."""
     count = len(rows.number)
     last = np.maximum.accumulate(np.where(counts, np.arange(count), -1))
@@ -258,7 +258,7 @@ def _last(rows: _Changes, counts: NDArray[np.bool_], holds: NDArray[np.bool_]) -
     return np.asarray(same & holds[last])
 
 
-def _taken(rows: _Changes) -> Ints:
+def _taken(rows: _KernelChanges) -> Ints:
     """Return when another thread took the CPU of each start to run, before its own thread changed; -1 = none did."""
     out, time_ns, number = np.full(len(rows.time_ns), -1, np.int64), rows.time_ns, rows.number
     starts = np.flatnonzero(rows.state == _RUNNING)

@@ -1,23 +1,32 @@
-"""Opens schedules of Linux, whatever wrote them."""
+"""Opens schedules of Linux, whatever wrote them, as a `Trace`: events in time order, threads and processes, states."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from satview.base.column_arrays import ColumnTable
 from satview.base.errors import Cancelled, TraceFormatError
+from satview.base.time import NS_PER_S, Clock
+from satview.events import linux, wire
+from satview.events.catalogue import catalogue
+from satview.events.spec import Argument, Payload, Release
+from satview.events.states import READY, RUNNING, UNKNOWN
 from satview.formats.linux import perfetto
-from satview.formats.linux.assemble import trace_from_schedule
 from satview.formats.linux.perf_data import MAGICS, read_perf_data
 from satview.formats.linux.perf_script import looks_like, read_perf_script
 from satview.formats.linux.records import MAGIC
-from satview.formats.linux.schedule import Schedule
+from satview.formats.linux.schedule import Ints, Schedule, ScheduleDetails, Tasks
 from satview.formats.linux.trace_dat import read_trace_dat
+from satview.formats.number_payloads import NumberPayloads
+from satview.store.head import Header
 from satview.store.problems import Problems
+from satview.store.tables import BufferTable, EventTable, ProcessTable, StateIndex, ThreadTable
 from satview.store.trace import Trace
 
 Progress = Callable[[float], None]
@@ -71,3 +80,296 @@ def _reader_of(first_bytes: bytes) -> tuple[str, _Reader] | None:
     if looks_like(first_bytes):
         return "perf-script", read_perf_script
     return None
+
+
+# The arguments of events of Linux: the numbers that are stored of switches and wake-ups, and what the file says.
+
+
+@dataclass(frozen=True, slots=True)
+class LinuxPayloads(NumberPayloads):
+    """Implements `store.trace.PayloadSource`.
+
+    Attributes:
+        events: The event table.
+        record: int64 (n,), number of the record in the file that each event is from.
+        details: What the file says of records.
+        names: Of threads, by number.
+    """
+
+    events: EventTable
+    record: NDArray[np.int64]
+    details: ScheduleDetails
+    names: dict[int, str]
+
+    def raw(self, event: int) -> bytes:
+        """Return the bytes of an event as they are in the file; its numbers where it has none."""
+        return self.details.raw(int(self.record[event])) or NumberPayloads.raw(self, event)
+
+    def decode(self, event: int, most: int | None = None) -> Payload:  # noqa: ARG002
+        """Return the named arguments of one event: what is stored of all, then what the file has besides."""
+        code, values = int(self.events.code[event]), self.values(event)
+        name, more = self.details.text(int(self.record[event]))
+        # Of a wake-up that only repeats another one nothing is stored: its numbers are those of the file.
+        said = set() if any(values) else {key for key, _ in more}
+        arguments = [
+            Argument(field.name, value, str(value), 2 * i, 2, self._note(field.name, value))
+            for i, (field, value) in enumerate(zip(linux.fields_of(code), values, strict=False))
+            if field.name not in said
+        ]
+        known = {argument.name for argument in arguments}
+        if name and name != _short(linux.unnamed(code), code):
+            arguments.insert(0, Argument("tracepoint", name, name, 0, 0))
+        arguments += [Argument(key, value, str(value), 0, 0) for key, value in more if key not in known]
+        return Payload("same", tuple(arguments), tuple(self.words(event).tolist()), self.raw(event))
+
+    def _note(self, name: str, value: int) -> str:
+        return self.names.get(value, "") if name.endswith("pid") else ""
+
+
+def _short(fallback: str, code: int) -> str:
+    known = linux.names().get(code)
+    return known.name if known else fallback
+
+
+_MOST_CPUS: Final = 256  # the event table has eight bits for a CPU
+_MOST_NUMBER: Final = 1 << 31
+_LATEST_NS: Final = 1 << 61  # 73 years; no clock that is traced has run for so long
+
+
+@dataclass(frozen=True, slots=True)
+class _Unsorted(ColumnTable):
+    """Events before they are sorted, int64 (n,) each.
+
+    Attributes:
+        time_ns, record: As in the schedule.
+        rank: Order of the events that one record makes.
+        cpu: Where.
+        thread: Whose, as `_who` numbers them.
+        code: What.
+        first, second, third: The numbers that are stored of it, see `resources/events/linux.toml`.
+    """
+
+    time_ns: Ints
+    record: Ints
+    rank: Ints
+    cpu: Ints
+    thread: Ints
+    code: Ints
+    first: Ints
+    second: Ints
+    third: Ints
+
+
+_UNKNOWN: Final = -_MOST_NUMBER  # nobody knows who
+
+
+def trace_from_schedule(path: Path, format_name: str, schedule: Schedule, problems: Problems) -> Trace:
+    """Build a trace.
+
+    Args:
+        path: What was opened.
+        format_name: For `Trace.format`.
+        schedule: What was found in it.
+        problems: Receives what is found wrong; becomes part of the trace.
+
+    Raises:
+        TraceFormatError: There is not one event.
+    """
+    events = _Unsorted.concatenated([
+        _switches(schedule), _gone(schedule, problems), _wakeups(schedule), _points(schedule), _states(schedule)
+    ])  # fmt: skip
+    if not len(events.time_ns):
+        raise TraceFormatError(path, None, "it has no switch of threads, no wake-up and no other event",
+                               "record the tracepoints of the group sched")  # fmt: skip
+    problems.add("foreign", f"{schedule.title}: {schedule.says}")
+    if int(events.cpu.max()) >= _MOST_CPUS:
+        problems.add("lwp-lanes", f"CPUs from number {_MOST_CPUS - 1} on share one lane")
+    events = _with_possible_values(events, problems)
+    if not len(events.time_ns):
+        raise TraceFormatError(
+            path, None, "none of its events has a possible time", "the file is damaged; copy it again"
+        )
+    events = events.taken(np.lexsort((events.rank, events.record, events.time_ns)))
+    events = _without_early_wakeups(events)
+    keys, thread = _numbered(events)
+    threads, processes = _tables(keys, schedule.tasks)
+    small = np.uint16 if len(keys) < 1 << 16 else np.uint32
+    n, start = len(events.time_ns), int(events.time_ns[0])
+    table = EventTable(
+        events.time_ns, events.code.astype(np.uint16), np.minimum(events.cpu, _MOST_CPUS - 1).astype(np.uint8),
+        thread.astype(small), np.arange(n, dtype=np.uint32), np.ones(n, np.uint16),
+    )  # fmt: skip
+    numbers = tuple(column.astype(np.int32) for column in (events.first, events.second, events.third))
+    payloads = LinuxPayloads(numbers, table, events.record, schedule.details, schedule.tasks.names)
+    return Trace(
+        path, format_name, Header((("SYS_RELEASE", "Linux"), ("SOURCE", schedule.title), *schedule.head_rows)), None,
+        Release.LINUX, "little", Clock(NS_PER_S, start, None, is_absolute=False),
+        max(min(schedule.cpus, _MOST_CPUS), int(table.cpu.max()) + 1), n, table, threads, processes,
+        _state_index(table, len(keys)), BufferTable.none(), payloads, problems, catalogue(Release.LINUX), start - 1,
+    )  # fmt: skip
+
+
+# ---- events --------------------------------------------------------------------------------------------------------
+
+
+def _with_possible_values(events: _Unsorted, problems: Problems) -> _Unsorted:
+    """Leave out events with times that only damage gives, and list them; CPUs are none below 0."""
+    is_possible = (events.time_ns >= 0) & (events.time_ns < _LATEST_NS)
+    if not is_possible.all():
+        count = int(np.count_nonzero(~is_possible))
+        problems.add("clock-damaged", "events with impossible times are left out", None, count)
+        events = events.taken(is_possible)
+    return replace(events, cpu=np.maximum(events.cpu, 0))
+
+
+def _who(thread: Ints, cpu: Ints) -> Ints:
+    """Return threads by a number of their own: the idle thread of each CPU, whose number is 0 in Linux, is -1 - CPU."""
+    is_known = (thread >= 0) & (thread < _MOST_NUMBER)
+    return np.where(thread == 0, -1 - np.clip(cpu, 0, _MOST_CPUS - 1), np.where(is_known, thread, _UNKNOWN))
+
+
+def _switches(schedule: Schedule) -> _Unsorted:
+    """Return two events for each switch: one of the thread that leaves, one of the thread that comes."""
+    switches, code = schedule.switches, _code_of_value()
+    before, after = _who(switches.before, switches.cpu), _who(switches.after, switches.cpu)
+    zero = np.zeros(len(switches.cpu), np.int64)
+    state = np.where(switches.before == 0, READY, switches.state)  # the idle thread can always run
+    leaves = _Unsorted(switches.time_ns, switches.record, zero, switches.cpu, before, code[state], switches.before,
+                       switches.before_prio, switches.after)  # fmt: skip
+    comes = _Unsorted(switches.time_ns, switches.record, zero + 1, switches.cpu, after, zero + code[RUNNING],
+                      switches.after, switches.after_prio, switches.before)  # fmt: skip
+    return _Unsorted.concatenated([leaves.taken(before != _UNKNOWN), comes.taken(after != _UNKNOWN)])
+
+
+def _gone(schedule: Schedule, problems: Problems) -> _Unsorted:
+    """Return that threads are off their CPU where the next switch there is from another one: switches are missing."""
+    switches = schedule.switches
+    order = np.lexsort((switches.record, switches.time_ns, switches.cpu))
+    previous, following = order[:-1], order[1:]
+    is_missing = switches.cpu[previous] == switches.cpu[following]
+    is_missing &= switches.after[previous] != switches.before[following]
+    is_missing &= (switches.after[previous] >= 0) & (switches.before[following] >= 0)
+    previous, following = previous[is_missing], following[is_missing]
+    if len(following):
+        first_ns = int(switches.time_ns[following].min())
+        problems.add("lost-events", "switches are missing: a thread leaves a CPU that another one had; the state of "
+                     "that one is unknown from there on", None, len(following), first_ns)  # fmt: skip
+    was_busy = switches.after[previous] > 0
+    previous, following = previous[was_busy], following[was_busy]
+    zero = np.zeros(len(following), np.int64)
+    return _Unsorted(switches.time_ns[following], switches.record[following], zero - 1, switches.cpu[following],
+                     _who(switches.after[previous], zero), zero + linux.GONE, switches.after[previous], zero,
+                     zero - 1)  # fmt: skip
+
+
+def _wakeups(schedule: Schedule) -> _Unsorted:
+    """Return two events for each wake-up: what the waker did, and the thread that is ready."""
+    wakeups = schedule.wakeups
+    waker = np.where(wakeups.waker < 0, _runs_then(schedule), wakeups.waker)
+    waker, zero = _who(waker, wakeups.cpu), np.zeros(len(wakeups.cpu), np.int64)
+    point, ready = linux.point_codes()[linux.WAKING], linux.state_codes()[READY]
+    causes = _Unsorted(wakeups.time_ns, wakeups.record, zero, wakeups.cpu, waker, zero + point, wakeups.thread,
+                       wakeups.prio, wakeups.target_cpu)  # fmt: skip
+    woken, by = _who(wakeups.thread, wakeups.cpu), np.where(waker == _UNKNOWN, -1, np.maximum(waker, 0))
+    effects = _Unsorted(
+        wakeups.time_ns, wakeups.record, zero + 1, wakeups.cpu, woken, zero + ready, wakeups.thread, wakeups.prio, by
+    )
+    return _Unsorted.concatenated([causes, effects.taken((woken > 0) & schedule.wakes_make_ready)])
+
+
+def _runs_then(schedule: Schedule) -> Ints:
+    """Return who had the CPU of each wake-up then, by the switch before it there; -1 where there is none."""
+    wakeups, switches = schedule.wakeups, schedule.switches
+    out = np.full(len(wakeups.cpu), -1, np.int64)
+    for cpu in np.unique(wakeups.cpu).tolist():
+        of_cpu = np.flatnonzero(switches.cpu == cpu)
+        of_cpu = of_cpu[np.argsort(switches.time_ns[of_cpu], kind="stable")]
+        wakeup_rows = np.flatnonzero(wakeups.cpu == cpu)
+        last = np.searchsorted(switches.time_ns[of_cpu], wakeups.time_ns[wakeup_rows], "right") - 1
+        out[wakeup_rows[last >= 0]] = switches.after[of_cpu[last[last >= 0]]]
+    return out
+
+
+def _points(schedule: Schedule) -> _Unsorted:
+    points = schedule.points
+    zero = np.zeros(len(points.cpu), np.int64)
+    return _Unsorted(points.time_ns, points.record, zero, points.cpu, _who(points.thread, points.cpu), points.code,
+                     zero, zero, zero)  # fmt: skip
+
+
+def _states(schedule: Schedule) -> _Unsorted:
+    states = schedule.states
+    zero = np.zeros(len(states.cpu), np.int64)
+    return _Unsorted(states.time_ns, states.record, zero + 2, states.cpu, _who(states.thread, states.cpu),
+                     _code_of_value()[states.state], states.thread, states.prio, zero - 1)  # fmt: skip
+
+
+def _code_of_value() -> Ints:
+    """Return the code of the event that puts a thread into a state, int64 (256,), by lane value."""
+    code = np.zeros(256, np.int64)
+    code[UNKNOWN] = linux.GONE
+    for value, number in linux.state_codes().items():
+        code[value] = number
+    return code
+
+
+def _without_early_wakeups(events: _Unsorted) -> _Unsorted:
+    """Leave out that a thread is ready while it runs: it was woken before it had left its CPU, or cannot be.
+
+    Linux wakes a thread that has made up its mind to sleep as soon as it has; its switch then says what it became.
+    """
+    ready, running = linux.state_codes()[READY], linux.state_codes()[RUNNING]
+    is_state = events.code >> wire.CLASS_SHIFT == wire.WireClass.PR_TH
+    rows = np.flatnonzero(is_state)
+    rows = rows[np.argsort(events.thread[rows], kind="stable")]
+    code, thread = events.code[rows], events.thread[rows]
+    is_woken = (code == ready) & (events.rank[rows] == 1)
+    # The last state before that is no wake-up: its position, carried forward over wake-ups of the same thread.
+    position = np.where(is_woken, 0, np.arange(len(rows)))
+    last = np.maximum.accumulate(position)
+    runs = (code[last] == running) & (thread[last] == thread) & ~is_woken[last]
+    keep = np.ones(len(events.code), np.bool_)
+    keep[rows[is_woken & runs]] = False
+    return events.taken(keep)
+
+
+# ---- tables --------------------------------------------------------------------------------------------------------
+
+
+def _numbered(events: _Unsorted) -> tuple[Ints, NDArray[np.intp]]:
+    """Return the threads in table order, row 0 for nobody, and the row of every event."""
+    keys, thread = np.unique(events.thread, return_inverse=True)
+    if keys[0] == _UNKNOWN:
+        return keys, thread
+    return np.concatenate(([_UNKNOWN], keys)), thread + 1
+
+
+def _tables(keys: Ints, tasks: Tasks) -> tuple[ThreadTable, ProcessTable]:
+    """Return threads and processes; a thread of which no file says whose it is is a process of its own."""
+    numbers = keys[1:].tolist()
+    pids = [tasks.process.get(number, number) if number > 0 else 0 for number in numbers]
+    pids = [pid if 0 <= pid < _MOST_NUMBER else number for pid, number in zip(pids, numbers, strict=True)]
+    tids = [tasks.shown.get(number, number) if number > 0 else -1 - number for number in numbers]
+    names = [tasks.names.get(number, "") if number > 0 else f"swapper/{-1 - number}" for number in numbers]
+    by_pid = sorted(set(pids))
+    row = {pid: index + 1 for index, pid in enumerate(by_pid)}
+    process = [0, *(row[pid] for pid in pids)]
+    nothing = np.full(len(by_pid) + 1, -1, np.int64)
+    of_thread = {pid: name for pid, name in zip(reversed(pids), reversed(names), strict=True) if name}
+    process_names = tuple(
+        (tasks.process_names.get(pid) or tasks.names.get(pid) or of_thread.get(pid, "")) if pid else "swapper"
+        for pid in by_pid
+    )
+    return (
+        ThreadTable(np.array([-1, *pids], np.int32), np.array([-1, *tids], np.int32), np.array(process, np.int32),
+                    ("", *names)),
+        ProcessTable(np.array([-1, *by_pid], np.int32), nothing.astype(np.int32), ("", *process_names), nothing,
+                     nothing.copy()),
+    )  # fmt: skip
+
+
+def _state_index(events: EventTable, thread_count: int) -> StateIndex:
+    rows = np.flatnonzero(events.code >> wire.CLASS_SHIFT == wire.WireClass.PR_TH)
+    rows = rows[np.argsort(events.thread[rows], kind="stable")]
+    start = np.searchsorted(events.thread[rows], np.arange(thread_count + 1))
+    return StateIndex(rows.astype(np.uint32), start.astype(np.int64))

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from satview.base.errors import TraceFormatError
 from satview.events import linux
 from satview.events.states import READY
-from satview.formats.linux.schedule import Ints, Points, Switches, Tasks, WakeUps
+from satview.formats.linux.schedule import CpuSwitches, Ints, Points, Tasks, WakeUps
 
 # The `format` files of tracepoints, which say where the fields of a record are.
 
@@ -56,7 +56,7 @@ class RecordField:
 
 
 @dataclass(frozen=True, slots=True)
-class EventFormat:
+class TracepointFormat:
     """A tracepoint.
 
     Attributes:
@@ -78,7 +78,7 @@ class EventFormat:
         return linux.point_codes().get(self.name, linux.POINT)
 
 
-def parse_format(text: str, group: str) -> EventFormat | None:
+def parse_format(text: str, group: str) -> TracepointFormat | None:
     """Return what a `format` file says; None if it is none."""
     text = text[:_MOST_BYTES]
     name = re.search(r"^name:\s*(\S+)", text, re.MULTILINE)
@@ -95,7 +95,7 @@ def parse_format(text: str, group: str) -> EventFormat | None:
     }  # fmt: skip
     named = _FLAG.findall(text) if "prev_state" in fields else []
     flags = tuple((_number_of_c(number), letter) for number, letter in named)
-    return EventFormat(int(ident[1]), group, name[1], fields, flags or STATE_FLAGS)
+    return TracepointFormat(int(ident[1]), group, name[1], fields, flags or STATE_FLAGS)
 
 
 def _number_of_c(text: str) -> int:
@@ -126,7 +126,7 @@ class Cursor:
     Args:
         data: The bytes.
         path: Of the file, for errors.
-        at: Where to begin.
+        begin: Where to begin.
         order: Byte order of numbers.
         base: What is added to positions for errors, where the bytes are a part of the file.
     """
@@ -134,12 +134,12 @@ class Cursor:
     def __init__(
         self, data: bytes | memoryview, path: Path, begin: int = 0, order: ByteOrder = "little", base: int = 0
     ) -> None:
-        self.data, self.path, self.at, self.order, self.base = memoryview(data), path, begin, order, base
+        self.data, self.path, self.position, self.order, self.base = memoryview(data), path, begin, order, base
 
     @property
     def left(self) -> int:
         """Bytes that are left."""
-        return len(self.data) - self.at
+        return len(self.data) - self.position
 
     def take(self, count: int, what: str) -> bytes:
         """Return some bytes.
@@ -148,10 +148,10 @@ class Cursor:
             TraceFormatError: So many are not there.
         """
         if not 0 <= count <= self.left:
-            raise TraceFormatError(self.path, self.base + self.at, f"the file ends inside {what}",
+            raise TraceFormatError(self.path, self.base + self.position, f"the file ends inside {what}",
                                    "it was cut short; copy it again")  # fmt: skip
-        self.at += count
-        return bytes(self.data[self.at - count : self.at])
+        self.position += count
+        return bytes(self.data[self.position - count : self.position])
 
     def number(self, size: int, what: str) -> int:
         """Return an unsigned number of some bytes.
@@ -167,15 +167,15 @@ class Cursor:
         Raises:
             TraceFormatError: It has no end.
         """
-        end = self.at
-        step = bytes(self.data[self.at : self.at + 4096])
+        end = self.position
+        step = bytes(self.data[self.position : self.position + 4096])
         while (length := step.find(0)) < 0:
             end += len(step)
             step = bytes(self.data[end : end + 4096])
             if not step:
                 self.take(self.left + 1, what)
-        value = self.take(end + length - self.at, what)
-        self.at += 1
+        value = self.take(end + length - self.position, what)
+        self.position += 1
         return value.decode("utf-8", "replace")
 
 
@@ -196,7 +196,7 @@ class Metadata:
         commit_bytes: Size of the word in front of a page of the ring buffer that says how much of it is used.
     """
 
-    formats: dict[int, EventFormat] = field(default_factory=dict)
+    formats: dict[int, TracepointFormat] = field(default_factory=dict)
     names: dict[int, str] = field(default_factory=dict)
     commit_bytes: int = 8
 
@@ -271,14 +271,14 @@ class Records:
     Attributes:
         data: uint8, the bytes in which they are.
         time_ns, cpu: int64 (n,).
-        at, size: int64 (n,), where each begins in `data`, and its bytes.
+        offsets, size: int64 (n,), where each begins in `data`, and its bytes.
         order: Byte order, `<` or `>`.
     """
 
     data: NDArray[np.uint8]
     time_ns: Ints
     cpu: Ints
-    at: Ints
+    offsets: Ints
     size: Ints
     order: str = "<"
 
@@ -292,7 +292,7 @@ class Records:
             is_signed: Whether it may be negative.
         """
         is_there = self.size[rows] >= offset + size
-        offsets = np.where(is_there, self.at[rows] + offset, 0)
+        offsets = np.where(is_there, self.offsets[rows] + offset, 0)
         wide = np.empty((len(rows), size), np.uint8)
         for byte in range(size):
             wide[:, byte] = self.data[offsets + byte]
@@ -307,16 +307,16 @@ class Records:
 
     def bytes_of(self, record: int) -> bytes:
         """Return one record."""
-        begin = int(self.at[record])
+        begin = int(self.offsets[record])
         return self.data[begin : begin + int(self.size[record])].tobytes()
 
 
 @dataclass(frozen=True, slots=True)
 class RecordDetails:
-    """Implements `schedule.Details` by the formats."""
+    """Implements `schedule.ScheduleDetails` by the formats."""
 
     records: Records
-    formats: dict[int, EventFormat]
+    formats: dict[int, TracepointFormat]
 
     def text(self, record: int) -> tuple[str, tuple[tuple[str, int | str], ...]]:
         """Return name and arguments of a record."""
@@ -354,14 +354,14 @@ def _value(raw: bytes, field: RecordField, order: str) -> int | str | None:
 class RecordContents:
     """What records are: see `schedule`."""
 
-    switches: Switches
+    switches: CpuSwitches
     wakeups: WakeUps
     points: Points
     tasks: Tasks
     unknown: int  # records of which the file brings no format
 
 
-def schedule_of(records: Records, formats: dict[int, EventFormat], tasks: Tasks) -> RecordContents:
+def schedule_of(records: Records, formats: dict[int, TracepointFormat], tasks: Tasks) -> RecordContents:
     """Return what the records are.
 
     Args:
@@ -369,11 +369,11 @@ def schedule_of(records: Records, formats: dict[int, EventFormat], tasks: Tasks)
         formats: By number.
         tasks: Names and processes as far as they are known; those in records are added.
     """
-    everything = np.arange(len(records.at), dtype=np.int64)
+    everything = np.arange(len(records.offsets), dtype=np.int64)
     kind = records.numbers(everything, 0, 2, is_signed=False)
     pid = records.numbers(everything, _PID_AT, 4, is_signed=True)
     codes = np.full(1 << 16, linux.POINT, np.int64)
-    by_name: dict[str, EventFormat] = {}
+    by_name: dict[str, TracepointFormat] = {}
     for event_format in formats.values():
         if event_format.ident < len(codes):
             codes[event_format.ident] = event_format.code
@@ -397,9 +397,9 @@ def schedule_of(records: Records, formats: dict[int, EventFormat], tasks: Tasks)
     return RecordContents(switches, woken, points, tasks, int(np.count_nonzero(~known[kind])))
 
 
-def _switches(records: Records, rows: Ints | None, formats: dict[str, EventFormat], tasks: Tasks) -> Switches:
+def _switches(records: Records, rows: Ints | None, formats: dict[str, TracepointFormat], tasks: Tasks) -> CpuSwitches:
     if rows is None or not len(rows):
-        return Switches()
+        return CpuSwitches()
     known = formats[_SWITCH]
 
     def column(name: str) -> Ints:
@@ -410,13 +410,13 @@ def _switches(records: Records, rows: Ints | None, formats: dict[str, EventForma
     before, after = column("prev_pid"), column("next_pid")
     _add_names(records, rows, after, known.fields.get("next_comm"), tasks)
     _add_names(records, rows, before, known.fields.get("prev_comm"), tasks)
-    return Switches(
+    return CpuSwitches(
         records.time_ns[rows], rows, records.cpu[rows], before, column("prev_prio"), values[which], after,
         column("next_prio"),
     )  # fmt: skip
 
 
-def _wakeups(records: Records, kinds: list[tuple[Ints, EventFormat]], pid: Ints, tasks: Tasks) -> WakeUps:
+def _wakeups(records: Records, kinds: list[tuple[Ints, TracepointFormat]], pid: Ints, tasks: Tasks) -> WakeUps:
     parts = []
     for rows, known in kinds:
         thread = records.values(rows, known.fields.get("pid"))

@@ -34,7 +34,7 @@ class _Moments(ColumnTable):
 
 
 @dataclass(frozen=True, slots=True)
-class Switches(_Moments):
+class CpuSwitches(_Moments):
     """Switches of the thread that has a CPU, int64 (n,) each; number 0 is nobody: the idle thread of that CPU.
 
     Attributes:
@@ -108,7 +108,7 @@ class Tasks:
     shown: dict[int, int] = field(default_factory=dict)
 
 
-class Details(Protocol):
+class ScheduleDetails(Protocol):
     """What a file says of its records beyond the numbers that are stored of all."""
 
     def text(self, record: int) -> tuple[str, tuple[tuple[str, int | str], ...]]:
@@ -134,11 +134,11 @@ class Schedule:
 
     title: str
     head_rows: tuple[tuple[str, str], ...]
-    switches: Switches
+    switches: CpuSwitches
     wakeups: WakeUps
     points: Points
     tasks: Tasks
-    details: Details
+    details: ScheduleDetails
     states: States = field(default_factory=States)
     cpus: int = 0
     wakes_make_ready: bool = True

@@ -38,13 +38,13 @@ class Pages:
     """Pages of all CPUs, (n,) each.
 
     Attributes:
-        at: int64, byte offset of each in the data.
+        offsets: int64, byte offset of each in the data.
         cpu: int64.
         page_bytes: Of one page.
         commit_bytes: Of the word behind the time of a page.
     """
 
-    at: Ints
+    offsets: Ints
     cpu: Ints
     page_bytes: int
     commit_bytes: int
@@ -73,15 +73,17 @@ def walk(data: NDArray[np.uint8], pages: Pages, order: str) -> Walked:
         pages: Where they are; each must be in `data` as a whole.
         order: Byte order, `<` or `>`.
     """
-    bytes_of = Records(data, pages.at, pages.cpu, pages.at, np.full(len(pages.at), pages.page_bytes), order)
-    every = np.arange(len(pages.at), dtype=np.int64)
+    bytes_of = Records(
+        data, pages.offsets, pages.cpu, pages.offsets, np.full(len(pages.offsets), pages.page_bytes), order
+    )
+    every = np.arange(len(pages.offsets), dtype=np.int64)
     time = bytes_of.numbers(every, 0, 8, is_signed=True)
     commit = bytes_of.numbers(every, 8, pages.commit_bytes, is_signed=False)
     head = 8 + pages.commit_bytes
     is_damaged = (commit & _USED) > pages.page_bytes - head
-    end = pages.at + head + np.minimum(commit & _USED, pages.page_bytes - head)
+    end = pages.offsets + head + np.minimum(commit & _USED, pages.page_bytes - head)
     records_by_step: list[tuple[Ints, ...]] = []
-    page, offset = every, pages.at + head
+    page, offset = every, pages.offsets + head
     while True:
         alive = offset + _WORD <= end[page]
         page, offset = page[alive], offset[alive]
@@ -155,7 +157,7 @@ _COPY_AGAIN: Final = "copy it again"
 
 
 @dataclass(slots=True)
-class _File:
+class _TraceDat:
     """A trace.dat while it is read.
 
     Attributes:
@@ -212,11 +214,11 @@ def read_trace_dat(path: Path, data: NDArray[np.uint8], problems: Problems) -> S
     )  # fmt: skip
 
 
-def _offset(file: _File, pages: Pages, row: int) -> int | None:
-    return int(pages.at[row]) if file.unpacked is None else None
+def _offset(file: _TraceDat, pages: Pages, row: int) -> int | None:
+    return int(pages.offsets[row]) if file.unpacked is None else None
 
 
-def _start(path: Path, data: NDArray[np.uint8]) -> _File:
+def _start(path: Path, data: NDArray[np.uint8]) -> _TraceDat:
     cursor = Cursor(data.data, path, len(MAGIC))
     version = cursor.text("its version")
     if version not in ("6", "7"):
@@ -228,14 +230,14 @@ def _start(path: Path, data: NDArray[np.uint8]) -> _File:
     cursor.order = order
     page_bytes = cursor.number(4, "the size of a page")
     if not 64 <= page_bytes <= _MOST_PAGE:
-        raise TraceFormatError(path, cursor.at - 4, f"pages of {page_bytes} bytes cannot be", _COPY_AGAIN)
-    return _File(cursor, data, int(version), page_bytes)
+        raise TraceFormatError(path, cursor.position - 4, f"pages of {page_bytes} bytes cannot be", _COPY_AGAIN)
+    return _TraceDat(cursor, data, int(version), page_bytes)
 
 
 # ---- version 6 -----------------------------------------------------------------------------------------------------
 
 
-def _read_6(file: _File, problems: Problems) -> None:
+def _read_6(file: _TraceDat, problems: Problems) -> None:
     cursor = file.cursor
     records.read_all(cursor, file.meta)
     file.cpus = _cpu_count(cursor.number(4, "the number of CPUs"), cursor)
@@ -251,17 +253,17 @@ def _read_6(file: _File, problems: Problems) -> None:
     _read_sections_6(file, kind, problems)
     for offset in instances:  # of ftrace, beside the usual one
         if not any(size for _, _, size in file.parts) and offset < len(cursor.data):
-            cursor.at = offset
+            cursor.position = offset
             _read_sections_6(file, cursor.take(10, "the kind of the data"), problems)
 
 
-def _read_sections_6(file: _File, kind: bytes, problems: Problems) -> None:
+def _read_sections_6(file: _TraceDat, kind: bytes, problems: Problems) -> None:
     cursor = file.cursor
     if kind == b"latency  \0":
-        raise TraceFormatError(cursor.path, cursor.at - 10, "it holds the text of a latency tracer, no events",
+        raise TraceFormatError(cursor.path, cursor.position - 10, "it holds the text of a latency tracer, no events",
                                "record tracepoints: trace-cmd record -e sched")  # fmt: skip
     if kind != b"flyrecord\0":
-        raise TraceFormatError(cursor.path, cursor.at - 10, "the kind of its data is not known", _COPY_AGAIN)
+        raise TraceFormatError(cursor.path, cursor.position - 10, "the kind of its data is not known", _COPY_AGAIN)
     file.parts = [
         (cpu, cursor.number(8, "where a CPU's pages are"), cursor.number(8, "where a CPU's pages are"))
         for cpu in range(file.cpus)
@@ -271,11 +273,11 @@ def _read_sections_6(file: _File, kind: bytes, problems: Problems) -> None:
 
 def _cpu_count(count: int, cursor: Cursor) -> int:
     if count > _MOST_CPUS:
-        raise TraceFormatError(cursor.path, cursor.at - 4, f"{count} CPUs cannot be", _COPY_AGAIN)
+        raise TraceFormatError(cursor.path, cursor.position - 4, f"{count} CPUs cannot be", _COPY_AGAIN)
     return count
 
 
-def _read_head_row(file: _File, option: int, value: bytes) -> None:
+def _read_head_row(file: _TraceDat, option: int, value: bytes) -> None:
     text = value.split(b"\0", 1)[0].decode("utf-8", "replace").strip()
     if option == _UNAME and text:
         file.head_rows.append(("UNAME", text))
@@ -283,7 +285,7 @@ def _read_head_row(file: _File, option: int, value: bytes) -> None:
         file.cpus = max(file.cpus, min(int.from_bytes(value, file.cursor.order), _MOST_CPUS))
 
 
-def _cut_parts(file: _File, problems: Problems) -> None:
+def _cut_parts(file: _TraceDat, problems: Problems) -> None:
     """Leave of the pages of each CPU what is in the file."""
     total = len(file.data if file.unpacked is None else file.unpacked)
     for i, (cpu, offset, size) in enumerate(file.parts):
@@ -298,7 +300,7 @@ def _cut_parts(file: _File, problems: Problems) -> None:
 # ---- version 7 -----------------------------------------------------------------------------------------------------
 
 
-def _read_7(file: _File, problems: Problems) -> None:
+def _read_7(file: _TraceDat, problems: Problems) -> None:
     cursor = file.cursor
     algorithm = cursor.text("the name of the compression")
     cursor.text("the version of the compression")
@@ -341,11 +343,11 @@ def _section(cursor: Cursor, offset: int, algorithm: str) -> tuple[Cursor, bool]
     """Return the content of a section, unpacked, and whether it was packed."""
     if offset >= len(cursor.data):
         raise TraceFormatError(cursor.path, len(cursor.data), "the file ends before one of its sections", _COPY_AGAIN)
-    cursor.at = offset
+    cursor.position = offset
     _, flags = cursor.number(2, "the head of a section"), cursor.number(2, "the head of a section")
     cursor.take(4, "the head of a section")
     size = cursor.number(8, "the head of a section")
-    begin = cursor.at
+    begin = cursor.position
     content = _unpacked(cursor, algorithm) if flags & _IS_COMPRESSED else cursor.take(size, "a section")
     return Cursor(content, cursor.path, 0, cursor.order, begin), bool(flags & _IS_COMPRESSED)
 
@@ -353,7 +355,7 @@ def _section(cursor: Cursor, offset: int, algorithm: str) -> tuple[Cursor, bool]
 def _unpacked(cursor: Cursor, algorithm: str) -> bytes:
     """Return the next packed block: its size packed and unpacked, then its bytes."""
     packed, size = cursor.number(4, "a packed block"), cursor.number(4, "a packed block")
-    offset = cursor.at
+    offset = cursor.position
     data = cursor.take(packed, "a packed block")
     if grows_too_much(size, packed):
         raise TraceFormatError(cursor.path, offset, f"a block unpacks to more than {RATIO_MAX} times its size",
@@ -379,7 +381,7 @@ def _unpacker(algorithm: str, cursor: Cursor, offset: int) -> Callable[[bytes, i
                            "unpack it with `trace-cmd convert --compression none`")  # fmt: skip
 
 
-def _read_buffer(file: _File, value: bytes, algorithm: str, problems: Problems) -> None:
+def _read_buffer(file: _TraceDat, value: bytes, algorithm: str, problems: Problems) -> None:
     """Read where the pages of an instance are; unpack them if they are packed."""
     cursor = file.cursor
     inner = Cursor(value, cursor.path, 0, cursor.order)
@@ -395,7 +397,7 @@ def _read_buffer(file: _File, value: bytes, algorithm: str, problems: Problems) 
         file.page_bytes = page_bytes
     if clock:
         file.head_rows.append(("TRACE_CLOCK", clock))
-    cursor.at = offset + 2  # behind its kind
+    cursor.position = offset + 2  # behind its kind
     flags = cursor.number(2, "the head of the pages")
     file.parts = parts
     file.cpus = max(file.cpus, count)
@@ -404,14 +406,14 @@ def _read_buffer(file: _File, value: bytes, algorithm: str, problems: Problems) 
     _cut_parts(file, problems)
 
 
-def _unpack_pages(file: _File, algorithm: str, problems: Problems) -> None:
+def _unpack_pages(file: _TraceDat, algorithm: str, problems: Problems) -> None:
     """Unpack the pages of all CPUs; a damaged block ends those of its CPU."""
     whole, total, parts = [], 0, []
     for cpu, offset, size in file.parts:
         begin = total
         if size and offset < len(file.data):
             cursor = file.cursor
-            cursor.at = offset
+            cursor.position = offset
             try:
                 for _ in range(cursor.number(4, "the pages of a CPU")):
                     whole.append(_unpacked(cursor, algorithm))
@@ -428,7 +430,7 @@ def _unpack_pages(file: _File, algorithm: str, problems: Problems) -> None:
     file.parts = parts
 
 
-def _pages(file: _File, problems: Problems) -> Pages:
+def _pages(file: _TraceDat, problems: Problems) -> Pages:
     """Return the complete pages of all CPUs."""
     offsets, cpus = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
     for cpu, begin, size in file.parts:

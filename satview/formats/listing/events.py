@@ -15,26 +15,31 @@ from functools import cache
 from satview.events import arguments, wire
 from satview.events.catalogue import ListedCatalogue, catalogue, listed_catalogue
 from satview.events.header_names import flag_names
-from satview.events.layout import Part, layout_of, learn_list, one_spelling, plan_of, printed_layout
+from satview.events.layout import PayloadPart, layout_of, learn_list, one_spelling, plan_of, printed_layout
 from satview.events.rows import lists
 from satview.events.spec import EventSpec, Field, Release, Show
-from satview.events.variants import BY_COUNT
+from satview.events.variants import BY_COUNT, MINUS_ONE
 from satview.events.wire import WireClass
 from satview.events.words import encode, sigevent_words, word_bytes
 from satview.formats.kev.notation import plain_text, vendor_text
-from satview.formats.listing.patterns import (
+from satview.formats.listing.arguments import (
     BARE_HEX,
     NUMBER,
+    OTHER,
     ListPattern,
+    Placed,
+    Value,
     Words,
     bare_value,
     compile_list,
+    is_argument_line,
     is_wide,
     listed_text,
+    placed,
     printed_as,
     value_of,
+    values_of,
 )
-from satview.formats.listing.raw import OTHER, Placed, Value, is_argument_line, placed, values_of
 
 # The text of an event structure of 6.x, read back into its words. Source: listing format, section 4.
 
@@ -73,7 +78,6 @@ def sigevent_of(text: str, byte_order: str) -> Words | None:
 
 
 FAILED = re.compile(rf"\s*ret_val\s*:\s*(?:-1|0x(?:f{{8}}){{1,2}}),?\s*errno\s*:\s*{NUMBER}")
-_MINUS_ONE = 0xFFFFFFFF
 _CLASS = re.compile(r"([A-Z][A-Z0-9_]*|CLASS \d{1,2})\s*:\s*")
 _LABEL = re.compile(r"(?:EVENT|state) \d{1,4}|[A-Za-z_]\w*\??(?:/\d{1,3})?")
 _RAW_WORD = re.compile(rf"\s+word \d+\s*:\s*{NUMBER}")
@@ -112,7 +116,7 @@ Event = tuple[int, Words]  # code, payload words
 _OLD_CLASSES = ("CONTROL", "PROCESS", "THREAD", "VTHREAD", "SYSTEM", "COMM")
 
 
-class Fit(IntEnum):
+class LineFit(IntEnum):
     """How the arguments of a line fit the rows of the catalogue."""
 
     WHOLE = 0
@@ -136,7 +140,7 @@ class Parsed:
     code: int
     words: Words
     foreign: int = 0
-    fit: Fit = Fit.WHOLE
+    fit: LineFit = LineFit.WHOLE
     variant: int = BY_COUNT
     names: tuple[tuple[str, str], ...] = ()
 
@@ -243,10 +247,10 @@ class EventParser:
             shown = " ".join("\n".join((rest, *body)).split())
             words = [0] * _TEXT_WORD + listed_text(shown, self.byte_order)
             words += [0] * (len(words) % 2)
-            variant = learn_list(self.release, code, (Part(OTHER, _TEXT_WORD, 0, Show.STRING),), len(words))
+            variant = learn_list(self.release, code, (PayloadPart(OTHER, _TEXT_WORD, 0, Show.STRING),), len(words))
         is_known = (class_name, self._names.name(code)) not in self._names.learned
-        fit = Fit.WHOLE if best.is_whole else Fit.PART if best.matched else Fit.RAW
-        fit = fit if is_known else Fit.RAW
+        fit = LineFit.WHOLE if best.is_whole else LineFit.PART if best.matched else LineFit.RAW
+        fit = fit if is_known else LineFit.RAW
         return Parsed(code, words, 0, fit, variant or BY_COUNT, tuple((value.name, value.kind) for value in values))
 
     def _placed(
@@ -358,7 +362,7 @@ class EventParser:
         name, _, number = label.partition("/")
         if class_name == "KER_EXIT" and (failed := FAILED.fullmatch(rest.rstrip())):
             code = self._kernel_code(name, number, wire.KER_EXIT_OFFSET)
-            return None if code is None else (code, [_MINUS_ONE, value_of(failed[1]) & _MINUS_ONE])
+            return None if code is None else (code, [MINUS_ONE, value_of(failed[1]) & MINUS_ONE])
         if (class_name, name) == ("SYSTEM", "PROFILE_64") and (profile := _PROFILE.fullmatch(rest)):
             values = {name: value_of(text) for name, text in zip(("ip", "tid", "pid"), profile.groups(), strict=True)}
             return self._event(wire.code(WireClass.SYSTEM, 20 | wire.KER_64BIT), values)
@@ -513,7 +517,7 @@ class EventParser:
 
     def _raw_words(self, class_name: str, label: str, rest: str) -> Event | None:
         """Read the form of events whose list is not known: `word 0:0x0000000a word 1:...`."""
-        words = [value_of(word) & _MINUS_ONE for word in _RAW_WORD.findall(rest)]
+        words = [value_of(word) & MINUS_ONE for word in _RAW_WORD.findall(rest)]
         if not words:
             return None
         codes = (*self._codes(class_name, label), *self._by_label(class_name, label))
@@ -529,7 +533,7 @@ class EventParser:
         for name, pattern, code in _CONTROL_FORMS:
             if label and label[0] == name and (match := pattern.fullmatch(rest)):
                 read = bare_value if name == "BUFFER_END" else value_of
-                return code, [read(match[1]) & _MINUS_ONE, read(match[2]) & _MINUS_ONE]
+                return code, [read(match[1]) & MINUS_ONE, read(match[2]) & MINUS_ONE]
         return None
 
     def _user(self, _class_name: str, body: str) -> Event | None:
@@ -538,14 +542,14 @@ class EventParser:
             return None
         code, rest = wire.code(WireClass.USER, value_of(match[1])), match[2]
         if both := _USER_TEXT_AND_WORDS.fullmatch(rest):
-            words = [value_of(word) & _MINUS_ONE for word in _USER_WORD.findall(both[2])]
+            words = [value_of(word) & MINUS_ONE for word in _USER_WORD.findall(both[2])]
             # A text that the words are not is kept beside them.
             raw = word_bytes(words, self.byte_order)
             return (code, words) if both[1] in ("", vendor_text(raw), plain_text(raw)) else None
         if text := _USER_TEXT.fullmatch(rest):
             words = listed_text(text[1], self.byte_order)
             return code, words + [0] * (4 - len(words))
-        words = [value_of(word) & _MINUS_ONE for word in _USER_WORD.findall(rest)]
+        words = [value_of(word) & MINUS_ONE for word in _USER_WORD.findall(rest)]
         return (code, words) if len(words) > 1 and not _USER_WORD.sub("", rest).strip() else None
 
     def _interrupted_call(self, _class_name: str, body: str) -> Event | None:
@@ -583,12 +587,12 @@ class EventParser:
         match = _HANDLER_EXIT.fullmatch(body)
         if match is None:
             return None
-        code, number = wire.code(WireClass.INT, 4), value_of(match[1]) & _MINUS_ONE
+        code, number = wire.code(WireClass.INT, 4), value_of(match[1]) & MINUS_ONE
         if raw := _RAW_STRUCTURE.fullmatch(match[2].strip()):
-            return code, [number, *(value_of(word) & _MINUS_ONE for word in raw[0].split())]
+            return code, [number, *(value_of(word) & MINUS_ONE for word in raw[0].split())]
         structure = sigevent_of(match[2].strip(), self.byte_order)
         return None if structure is None else (code, [number, *structure, 0])
 
     def _deliver(self, _class_name: str, body: str) -> Event | None:
         match = _DELIVER.fullmatch(body)
-        return (wire.code(WireClass.INT, 7), [value_of(match[1]) & _MINUS_ONE, 0]) if match else None
+        return (wire.code(WireClass.INT, 7), [value_of(match[1]) & MINUS_ONE, 0]) if match else None

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.events import wire
+from satview.formats.kev.head.syspage import CPU_ENTRY_BYTES
 from satview.store.head import Header, SystemInfo
 
 _SECTIONS: tuple[tuple[str, ...], ...] = (
@@ -16,7 +17,6 @@ _SECTIONS: tuple[tuple[str, ...], ...] = (
     ("callout", "callin", "intrinfo"),
     ("typed_strings", "strings"),
 )
-_CPU_ENTRY_BYTES = 32
 _ABSENT = 65_535  # offset of a section that is not there
 
 
@@ -75,7 +75,7 @@ def key_column(key: str) -> str:
 def syspage_lines(system: SystemInfo, byte_order: str) -> Iterator[str]:
     """Yield the dump of the system page."""
     values = system.values
-    step = values.get("cpuinfo.element_size", _CPU_ENTRY_BYTES)
+    step = values.get("cpuinfo.element_size", CPU_ENTRY_BYTES)
 
     def section(name: str) -> str:
         return f"{name}:off/size={values.get(f'{name}.offset', _ABSENT)},{values.get(f'{name}.size', 0)}"

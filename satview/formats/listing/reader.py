@@ -1,4 +1,9 @@
-"""Reads a listing line by line: header, sections, events, and what is between them. No line is passed over silently.
+"""Opens listings that traceprinter printed, of QNX 6, 7.1 and 8.0, as traces.
+
+A listing is what people have when the .kev file is gone: it is parsed back into slots, so that all views and tools work
+on it. What a listing does not carry (the system page, words that were not printed) is missing or zero.
+
+It is read line by line: header, sections, events, and what is between them. No line is passed over silently.
 
 Continuation lines belong to the event before them; a failed kernel exit of the 6.4 printer has no line end, so the next
 event is on the same line; what somebody left out is marked by lines of a single dot; published listings have
@@ -9,20 +14,26 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import BinaryIO, Final
 
-from satview.base.errors import Cancelled
+import numpy as np
+from numpy.typing import NDArray
+
+from satview.base.errors import Cancelled, TraceFormatError
 from satview.base.time import NS_PER_S
 from satview.events import wire
 from satview.events.catalogue import catalogue, release_of
 from satview.events.spec import EventSpec, Release
 from satview.events.wire import CONTROL_TIME, WireClass
+from satview.formats.kev.assemble import LISTING, trace_from_slots
 from satview.formats.kev.head.header import holds_key, is_key
-from satview.formats.listing.events import EventParser, Fit, Parsed
-from satview.formats.listing.model import MOST_UNLISTED, Listing
-from satview.formats.listing.stamps import Stamps
+from satview.formats.kev.payloads import SlotPayloads
+from satview.formats.listing.events import EventParser, LineFit, Parsed
+from satview.formats.listing.model import MOST_UNLISTED, Listing, Stamps
 from satview.store.problems import Problems
+from satview.store.trace import Listed, Trace
 
 # Finds the release of a listing from its events, where the header does not: columns, names, numbers of calls.
 
@@ -113,7 +124,7 @@ def read_listing(
     Raises:
         Cancelled: `cancelled()` returned True.
     """
-    reader = _Reader(Listing(problems))
+    reader = _ListingReader(Listing(problems))
     done_bytes = 0
     for number, raw in enumerate(_lines(file), 1):
         done_bytes += len(raw)
@@ -143,7 +154,7 @@ class _Printed:
     body: list[str] = field(default_factory=list)
 
 
-class _Reader:
+class _ListingReader:
     """State between lines."""
 
     def __init__(self, listing: Listing) -> None:
@@ -313,7 +324,7 @@ class _Reader:
         if event.foreign:
             what = f"{event.foreign} in the event of line {printed.line}"
             self.listing.problems.add("foreign-line", what, count=event.foreign, line=printed.line)
-        if event.fit is not Fit.WHOLE:
+        if event.fit is not LineFit.WHOLE:
             self._note_unlisted(printed, event)
         self.listing.slots.event(event.code, cpu, time_cycles, event.words, event.variant)
         self._has_clock |= event.code == CONTROL_TIME and event.words[0] != 0
@@ -323,11 +334,11 @@ class _Reader:
         """Count a line whose event is there as the line shows it."""
         counts = self.listing.line_counts
         counts.event -= 1
-        if event.fit is Fit.PART:
+        if event.fit is LineFit.PART:
             counts.part += 1
         else:
             counts.raw += 1
-        how = "in part" if event.fit is Fit.PART else "with none of its arguments"
+        how = "in part" if event.fit is LineFit.PART else "with none of its arguments"
         what = f"line {printed.line} fits its row {how}: {_excerpt(printed.text)}"
         self.listing.problems.add("unlisted-line", what, line=printed.line)
         assert self._parser is not None
@@ -370,3 +381,103 @@ def _header_pair(text: str) -> tuple[str, str] | None:
 def _excerpt(text: str) -> str:
     shown = text.split("\n", 1)[0][:60].encode("utf-8", "replace").decode("utf-8")
     return repr(shown)
+
+
+_EVENT_BYTES = re.compile(
+    rb"^.{0,40}?\b[tc]:\S{1,40}\s+(?:[tce]:\S{1,40}\s+){0,2}CPU:\d{1,3}\s+"
+    rb"(?:[tce]:\S{1,40}\s+){0,2}[A-Z]",
+    re.MULTILINE,
+)
+_TITLE_BYTES = re.compile(
+    rb"^\s*(?:TRACEPRINTER version|-- HEADER FILE INFORMATION --|-- KERNEL EVENTS --|TRACE_\w+:: )", re.MULTILINE
+)
+
+
+def score(first_bytes: bytes, _path: Path) -> int:
+    """Return how sure we are that a file is a listing: by its banner, else by a line that is an event."""
+    if first_bytes.startswith(b"TRACE_HEADER_BEGIN::"):
+        return 0
+    sample = first_bytes[:4096]
+    if sample.startswith(b"TRACEPRINTER version"):
+        return 95
+    if _EVENT_BYTES.search(sample):
+        return 90 if _TITLE_BYTES.search(sample) else 70
+    return 60 if _TITLE_BYTES.search(sample) and b"\0" not in sample else 0
+
+
+def open_listing(
+    path: Path | str, progress: Callable[[float], None] | None = None, cancelled: Callable[[], bool] | None = None
+) -> Trace:
+    """Open a listing.
+
+    Args:
+        path: The text file.
+        progress: Called with 0 to 1.
+        cancelled: Called now and then; True stops the load.
+
+    Raises:
+        TraceFormatError: No line of the file is an event.
+        OSError: It cannot be read.
+        Cancelled: `cancelled()` returned True.
+    """
+    path = Path(path)
+    size = max(1, path.stat().st_size)
+    report_progress = None if progress is None else lambda done: progress(min(0.9, 0.9 * done / size))
+    with path.open("rb") as file:
+        return trace_of_stream(file, path, report_progress, cancelled)
+
+
+def trace_of_stream(
+    file: BinaryIO,
+    path: Path,
+    progress: Callable[[int], None] | None = None,
+    cancelled: Callable[[], bool] | None = None,
+) -> Trace:
+    """Read a listing from an open stream, such as a pipe; `path` is for titles and messages."""
+    problems = Problems()
+    listing = read_listing(file, problems, progress, cancelled)
+    return trace_of_listing(listing, path, cancelled)
+
+
+def trace_of_listing(listing: Listing, path: Path, cancelled: Callable[[], bool] | None = None) -> Trace:
+    """Return a listing as a trace.
+
+    Raises:
+        TraceFormatError: It has neither a header nor an event.
+    """
+    if not len(listing.slots) and not listing.pairs:
+        raise TraceFormatError(
+            path, 0, "it has no line with an event", "open a .kev file, or text printed by traceprinter"
+        )
+    if not listing.is_release_known:
+        listing.problems.add(
+            "release-assumed", f"no usable SYS_RELEASE; {listing.release_reason or f'taken as {listing.release}'}"
+        )
+    trace = trace_from_slots(
+        path,
+        LISTING,
+        listing.header,
+        b"",
+        listing.slot_array(),
+        listing.byte_order,
+        listing.problems,
+        cancelled=cancelled,
+        has_whole_buffers=False,
+        times=listing.full_times(),
+        release=listing.release,
+    )
+    listed = _listed_rows(trace, *listing.slots.listed())
+    if isinstance(trace.payloads, SlotPayloads):
+        trace.payloads.listed = dict(zip(*(column.tolist() for column in listed), strict=True))
+    return replace(trace, lines=listing.line_counts.counts(), listed=listed if len(listed[0]) else None)
+
+
+def _listed_rows(trace: Trace, slots: NDArray[np.int64], variants: NDArray[np.int32]) -> Listed:
+    """Return the rows of the events with these last slots, ascending, and their variants."""
+    last = trace.last_slots()
+    order = np.argsort(last, kind="stable")
+    position = np.minimum(np.searchsorted(last[order], slots), max(0, len(last) - 1))
+    is_there = last[order][position] == slots if len(last) else np.zeros(len(slots), np.bool_)
+    rows = order[position[is_there]] if len(last) else slots
+    by_row = np.argsort(rows, kind="stable")
+    return rows[by_row].astype(np.int64), variants[is_there][by_row]

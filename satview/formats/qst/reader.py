@@ -1,27 +1,34 @@
-"""Opens QST files: heads and buffers are found first, then slots become a trace as those of a .kev file do."""
+"""Opens QST files: heads and buffers are found first, then slots become a trace as those of a .kev file do.
+
+Stamps have 32 bits. Where every CPU has TIME events, they say which rollover it is, and the rule of .kev files holds.
+Elsewhere the last stamp of a CPU is at the end of the trace, and what is before it is counted back from there.
+Source: QST description; kernel event trace format, section 5.3.
+"""
 
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from satview.base.time import NS_PER_S
+from satview.events import wire
 from satview.formats.kev.assemble import trace_from_slots
-from satview.formats.kev.slots.slot_source import ScatteredSlots, SourceFile
-from satview.formats.qst import layout
-from satview.formats.qst.sections import Buffers, Contents, read_contents
-from satview.formats.qst.times import times_without_clock
+from satview.formats.kev.clocks.clock import held_times
+from satview.formats.kev.clocks.rollover import ROLLOVER, unwrap_segments
+from satview.formats.kev.slots.slot_source import ScatteredSlots, SlotSource, SourceFile
+from satview.formats.qst.sections import MAGIC_3, MAGIC_4, Buffers, Contents, read_contents
 from satview.store.head import Header
 from satview.store.problems import Problems
 from satview.store.trace import Trace
 
-_BEGINNINGS = tuple(struct.pack("<I", magic) for magic in (layout.MAGIC_3, layout.MAGIC_4))
+_BEGINNINGS = tuple(struct.pack("<I", magic) for magic in (MAGIC_3, MAGIC_4))
 
 
 def score(first_bytes: bytes, path: Path) -> int:
@@ -32,7 +39,7 @@ def score(first_bytes: bytes, path: Path) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Start:
+class QstStart:
     """A QST file before its slots are decoded.
 
     Attributes:
@@ -52,7 +59,7 @@ class Start:
     file: SourceFile
 
 
-def read_start(path: Path | str) -> Start:
+def read_start(path: Path | str) -> QstStart:
     """Read the heads of a QST file; it stays open as long as its slots are used.
 
     Raises:
@@ -66,7 +73,7 @@ def read_start(path: Path | str) -> Start:
     if contents.last_stamp >= 0 and (last := int(slots.read(len(slots) - 1, len(slots))[0, 1])) != contents.last_stamp:
         what = f"the last stamp is {last:#x}, the head of the file says {contents.last_stamp:#x}"
         problems.add("clock-damaged", what, slots.byte(len(slots) - 1))
-    return Start(contents, _header(path, contents), slots, times_without_clock(slots), problems, file)
+    return QstStart(contents, _header(path, contents), slots, times_without_clock(slots), problems, file)
 
 
 def open_qst(
@@ -110,7 +117,7 @@ def _header(path: Path, contents: Contents) -> Header:
         ("CYCLES_PER_SEC", str(contents.cycles_per_s)),
         ("CPU_NUM", str(contents.cpus) if contents.cpus else ""),
         ("SYS_RELEASE", contents.sys_release),
-        ("BUFFERS", str(len(contents.main.at))),
+        ("BUFFERS", str(len(contents.main.offsets))),
     ]
     return Header(tuple((key, value) for key, value in pairs if value))
 
@@ -131,9 +138,9 @@ def _with_wall_clock(trace: Trace, contents: Contents) -> Trace:
     return replace(trace, clock=replace(trace.clock, boot_time_s=zero_s, boot_rest_ns=rest_ns))
 
 
-def _with_names(trace: Trace, start: Start) -> Trace:
+def _with_names(trace: Trace, start: QstStart) -> Trace:
     """Return a trace with the names of the second, short trace for all that have none; nothing else is taken of it."""
-    if not len(start.contents.names.at):
+    if not len(start.contents.names.offsets):
         return trace
     named = _names(start.contents.names, start)
     processes = {int(pid): name for pid, name in zip(named.processes.pid.tolist(), named.processes.names, strict=True)}
@@ -152,9 +159,118 @@ def _with_names(trace: Trace, start: Start) -> Trace:
     )
 
 
-def _names(buffers: Buffers, start: Start) -> Trace:
+def _names(buffers: Buffers, start: QstStart) -> Trace:
     """Return the second trace; what is wrong with it costs no event, so it is not listed."""
     slots = buffers.slots_in(start.file, start.contents.byte_order)
     return trace_from_slots(
         "names", "qst", start.header, b"", slots, start.contents.byte_order, Problems(), has_whole_buffers=False
     )
+
+
+_CHUNK = 1 << 17
+_Ints = NDArray[np.int64]
+
+
+def times_without_clock(slots: SlotSource) -> _Ints | None:
+    """Return the time of every slot in cycles where some CPU has no TIME event; None where all have.
+
+    Args:
+        slots: In the order in which the kernel filled its buffers, those of each CPU ascending.
+
+    Returns:
+        int64 (len(slots),).
+    """
+    cpu, is_time = _heads(slots)
+    present = np.flatnonzero(np.bincount(cpu, minlength=64))
+    timed = np.bincount(cpu[is_time], minlength=64)
+    if timed[present].all():
+        return None
+    stamps = slots.take(np.arange(len(slots), dtype=np.int64), 1)
+    out = np.empty(len(slots), np.int64)
+    ends = {number: _unwrap(number, slots, stamps, cpu, is_time, out) for number in present.tolist()}
+    known = [end for number, end in ends.items() if timed[number]]
+    last = max(known) if known else max(ends.values(), key=lambda end: end % ROLLOVER) % ROLLOVER
+    for number, end in ends.items():
+        if not timed[number]:  # its last stamp is less than a rollover before the end, or at it
+            out[cpu == number] += last - (last - end) % ROLLOVER - end
+    lowest = int(out.min())
+    return out + (-lowest // ROLLOVER + 1) * ROLLOVER if lowest < 0 else out
+
+
+def _heads(slots: SlotSource) -> tuple[NDArray[np.uint8], NDArray[np.bool_]]:
+    """Return the CPU of every slot, and which are usable TIME events."""
+    cpu, is_time = np.empty(len(slots), np.uint8), np.empty(len(slots), np.bool_)
+    for start in range(0, len(slots), _CHUNK):
+        part = slots.read(start, min(start + _CHUNK, len(slots)))
+        rows = slice(start, start + len(part))
+        cpu[rows] = part[:, 0] >> wire.CPU_SHIFT & wire.CPU_MASK
+        is_time[rows] = (part[:, 0] & wire.CODE_MASK == wire.CONTROL_TIME) & (part[:, 2] >> 31 == 0)
+    return cpu, is_time
+
+
+def _unwrap(
+    cpu: int,
+    slots: SlotSource,
+    stamps: NDArray[np.uint32],
+    cpus: NDArray[np.uint8],
+    is_time: NDArray[np.bool_],
+    out: _Ints,
+) -> int:
+    """Set the times of the slots of one CPU; return the latest one."""
+    rows = np.flatnonzero(cpus == cpu)
+    time_at = np.flatnonzero(is_time[rows])
+    time_slots = rows[time_at].astype(np.int64)
+    values = slots.take(time_slots, 2).astype(np.int64) << 32 | slots.take(time_slots, 3)
+    unwrap_segments(np.append(int(stamps[rows[0]]), values), stamps, rows, time_at, out)
+    if len(time_at):
+        before = rows[: time_at[0]]
+        out[before] = held_times(stamps[before], int(values[0]))
+    return int(out[rows].max())
+
+
+_PASS_SLOTS: Final = 1 << 16
+
+
+@dataclass(frozen=True, slots=True)
+class OnePass:
+    """What one pass over a QST file needs.
+
+    Attributes:
+        start: Heads, header, problems so far.
+        slots: Buffers of all CPUs in the order of their first events.
+        times: int64 (slots,), cycles.
+    """
+
+    start: QstStart
+    slots: ScatteredSlots
+    times: NDArray[np.int64]
+
+    def blocks(self) -> Iterator[NDArray[np.uint32]]:
+        """Yield the slots in chunks, uint32 (n, 4), host order."""
+        for start in range(0, len(self.slots), _PASS_SLOTS):
+            yield self.slots.read(start, min(start + _PASS_SLOTS, len(self.slots)))
+
+
+def one_pass(path: Path) -> OnePass:
+    """Return the slots of a file in time order: it is opened first, since the buffers of a CPU are together in it.
+
+    Raises:
+        TraceFormatError: As `reader.open_qst`.
+        OSError: It cannot be read.
+    """
+    times = _slot_times(open_qst(path))
+    start = read_start(path)
+    first_slots = start.slots.first
+    order = np.argsort(times[first_slots[:-1]], kind="stable")
+    main = start.contents.main
+    buffers = Buffers(main.offsets[order], main.slots[order], main.cpu[order], main.sequence[order])
+    moved = np.concatenate([times[first_slots[buffer] : first_slots[buffer + 1]] for buffer in order.tolist()])
+    return OnePass(start, buffers.slots_in(start.file, start.contents.byte_order), moved)
+
+
+def _slot_times(trace: Trace) -> NDArray[np.int64]:
+    """Return the time of every slot: that of the event which begins there or before."""
+    order = np.argsort(trace.events.slot, kind="stable")
+    slot, time = trace.events.slot[order].astype(np.int64), trace.events.time_cycles[order]
+    row = np.searchsorted(slot, np.arange(trace.slot_count), "right") - 1
+    return np.asarray(time[np.maximum(row, 0)])

@@ -14,11 +14,46 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.base.errors import TraceFormatError
+from satview.base.time import NS_PER_S
 from satview.events.wire import SLOT_BYTES
 from satview.formats.kev.slots.slot_source import ScatteredSlots, SourceFile
-from satview.formats.qst import layout
-from satview.formats.qst.layout import SECTION_NAMES
 from satview.store.problems import Problems
+
+MAGIC_3: Final = 0x51535433
+MAGIC_4: Final = 0x51535434
+MAIN: Final = 0x4D41494E  # slots, one after the other
+DATA: Final = 0x44415441  # whole kernel buffers
+BUFFERS: Final = 0x4B425546  # where slots of MAIN came from
+NAMES: Final = 0x50494E46  # of a second, short trace
+SECTION_NAMES: Final = {MAIN: "MAIN", DATA: "DATA", BUFFERS: "KBUF", NAMES: "PINF"}
+SECTION_VERSION: Final = 1
+HEAD_BYTES: Final = 64
+NO_CPU: Final = 0xFF  # 7.1 has one ring for all CPUs
+SYSTEMS: Final = {710: "7.1.0", 800: "8.0.0"}
+
+HEAD_4: Final = np.dtype([
+    ("magic", "<u4"), ("version", "<u4"), ("head_bytes", "<u4"), ("flags", "<u4"), ("cycles_per_s", "<u8"),
+    ("start_ns", "<i8"), ("end_ns", "<i8"), ("cpus", "<u4"), ("system", "<u4"), ("buffer_bytes", "<u4"),
+    ("slots_at", "<u4"), ("buffers_per_cpu", "<u4"), ("reserved", "<u4"),
+])  # fmt: skip
+SECTION_4: Final = np.dtype([
+    ("magic", "<u4"), ("version", "<u4"), ("bytes", "<u8"), ("entries", "<u4"), ("reserved", "<u4"),
+])  # fmt: skip
+BUFFER_4: Final = np.dtype([
+    ("index", "<u4"), ("sequence", "<u4"), ("slots", "<u4"), ("flags", "<u4"), ("cpu", "u1"), ("reserved", "V7"),
+])  # fmt: skip
+HEAD_3: Final = np.dtype([
+    ("magic", "<u4"), ("version", "<u4"), ("cycles_per_s", "<u8"), ("end_s", "<u8"), ("end_rest_ns", "<u8"),
+    ("last_stamp", "<u4"), ("reserved", "V28"),
+])  # fmt: skip
+SECTION_3: Final = np.dtype([("magic", "<u4"), ("entries", "<u4"), ("reserved", "V8")])
+
+# In a kernel buffer (tracebuf_t), in the byte order of the target.
+SLOT_COUNT_AT: Final = 20
+SEQUENCE_AT: Final = 24
+LEAST_BUFFER_HEAD: Final = 28
+LEAST_BUFFER: Final = 1024  # those of QNX have 16 KiB
+
 
 _COPY_AGAIN: Final = "copy it from the target again"
 _MANY: Final = 200
@@ -32,13 +67,13 @@ class Buffers:
     """Complete kernel buffers, in the order in which the kernel filled them; those of a CPU together in 8.0.
 
     Attributes:
-        at: int64 (n,), byte offset of the first slot.
+        offsets: int64 (n,), byte offset of the first slot.
         slots: int64 (n,), slots in use.
         cpu: int64 (n,), whose ring it belongs to; 0 where all CPUs share one.
         sequence: int64 (n,), its number.
     """
 
-    at: _Ints
+    offsets: _Ints
     slots: _Ints
     cpu: _Ints
     sequence: _Ints
@@ -53,7 +88,7 @@ class Buffers:
 
     def slots_in(self, file: SourceFile, byte_order: str) -> ScatteredSlots:
         """Return their slots, one behind the other."""
-        return ScatteredSlots(file, self.at, self.slots, byte_order)
+        return ScatteredSlots(file, self.offsets, self.slots, byte_order)
 
     @classmethod
     def run(cls, offset: int, slots: int) -> Buffers:
@@ -93,7 +128,7 @@ class Contents:
 @dataclass(frozen=True, slots=True)
 class _Section:
     magic: int
-    at: int  # byte offset behind its head
+    offset: int  # byte offset behind its head
     size: int  # bytes that are there
     entries: int
 
@@ -109,13 +144,13 @@ def read_contents(file: SourceFile, path: Path, problems: Problems) -> Contents:
     Raises:
         TraceFormatError: The head is cut or makes no sense, or there is no buffer of the trace.
     """
-    if file.size < layout.HEAD_BYTES:
-        raise TraceFormatError(path, file.size, f"the file ends inside its head of {layout.HEAD_BYTES} bytes",
+    if file.size < HEAD_BYTES:
+        raise TraceFormatError(path, file.size, f"the file ends inside its head of {HEAD_BYTES} bytes",
                                _COPY_AGAIN)  # fmt: skip
-    magic = int(_records(file, 0, layout.SECTION_3, 1)["magic"][0])
-    contents = _version_3(file, path, problems) if magic == layout.MAGIC_3 else _version_4(file, path, problems)
+    magic = int(_records(file, 0, SECTION_3, 1)["magic"][0])
+    contents = _version_3(file, path, problems) if magic == MAGIC_3 else _version_4(file, path, problems)
     if not len(contents.main.slots):
-        raise TraceFormatError(path, layout.HEAD_BYTES, "no complete kernel buffer with events is in it",
+        raise TraceFormatError(path, HEAD_BYTES, "no complete kernel buffer with events is in it",
                                "the tracer wrote nothing, or the file was cut short; write it out again")  # fmt: skip
     return contents
 
@@ -128,29 +163,29 @@ def _records(file: SourceFile, offset: int, dtype: np.dtype[Any], count: int) ->
 
 
 def _version_4(file: SourceFile, path: Path, problems: Problems) -> Contents:
-    head = _records(file, 0, layout.HEAD_4, 1)[0]
+    head = _records(file, 0, HEAD_4, 1)[0]
     if int(head["version"]) != 4:
         raise TraceFormatError(path, 4, f"version {head['version']} in a file that begins as version 4 does",
                                "satview reads versions 3 and 4; the file may be damaged")  # fmt: skip
     head_bytes = int(head["head_bytes"])
-    if not layout.HEAD_BYTES <= head_bytes <= file.size:
-        problems.add("header", f"a head of {head_bytes} bytes cannot be; read as {layout.HEAD_BYTES}", 8)
-        head_bytes = layout.HEAD_BYTES
+    if not HEAD_BYTES <= head_bytes <= file.size:
+        problems.add("header", f"a head of {head_bytes} bytes cannot be; read as {HEAD_BYTES}", 8)
+        head_bytes = HEAD_BYTES
     order = "big" if int(head["flags"]) & 1 else "little"
     sections = {section.magic: section for section in _sections(file, head_bytes, problems)}
-    if layout.DATA in sections:
+    if DATA in sections:
         shape = _Shape.of(head, path)
-        main = _kernel_buffers(file, sections[layout.DATA], shape, order, problems)
+        main = _kernel_buffers(file, sections[DATA], shape, order, problems)
         names = _names_of(file, sections, shape, order, problems)
     else:
         main = _listed_slots(file, sections, problems)
-        names = _slots_of(sections.get(layout.NAMES), problems)
+        names = _slots_of(sections.get(NAMES), problems)
     system = int(head["system"])
-    if system not in layout.SYSTEMS:
+    if system not in SYSTEMS:
         problems.add("header", f"system {system} is neither 710 nor 800", 44)
     return Contents(
         4, int(head["cycles_per_s"]), int(head["start_ns"]), int(head["end_ns"]), _cpus(int(head["cpus"]), problems),
-        layout.SYSTEMS.get(system, ""), order, main, names,
+        SYSTEMS.get(system, ""), order, main, names,
     )  # fmt: skip
 
 
@@ -164,11 +199,11 @@ def _cpus(count: int, problems: Problems) -> int:
 def _sections(file: SourceFile, offset: int, problems: Problems) -> list[_Section]:
     """Return the sections from an offset on, up to the first that is none."""
     sections: list[_Section] = []
-    size = layout.SECTION_4.itemsize
+    size = SECTION_4.itemsize
     while offset + size <= file.size:
-        head = _records(file, offset, layout.SECTION_4, 1)[0]
+        head = _records(file, offset, SECTION_4, 1)[0]
         magic, length = int(head["magic"]), int(head["bytes"])
-        if magic not in SECTION_NAMES or int(head["version"]) != layout.SECTION_VERSION:
+        if magic not in SECTION_NAMES or int(head["version"]) != SECTION_VERSION:
             what = f"{file.size - offset:,} bytes that are no section known here are left out"
             problems.add("section-cut", what, offset)
             return sections
@@ -204,7 +239,7 @@ class _Shape:
             TraceFormatError: They cannot be.
         """
         size, slots_offset = int(head["buffer_bytes"]), int(head["slots_at"])
-        if size < layout.LEAST_BUFFER or not layout.LEAST_BUFFER_HEAD <= slots_offset <= size - SLOT_BYTES:
+        if size < LEAST_BUFFER or not LEAST_BUFFER_HEAD <= slots_offset <= size - SLOT_BYTES:
             raise TraceFormatError(
                 path, 48, f"kernel buffers of {size} bytes with slots from byte {slots_offset} on cannot be",
                 "the head of the file is damaged; write it out again",
@@ -220,18 +255,18 @@ def _kernel_buffers(
     count, rest = divmod(section.size, shape.buffer_bytes)
     if rest:
         what = f"a kernel buffer of {name} has {rest} of {shape.buffer_bytes} bytes"
-        problems.add("section-cut", what, section.at + count * shape.buffer_bytes)
+        problems.add("section-cut", what, section.offset + count * shape.buffer_bytes)
     if section.entries != count + bool(rest):
         what = f"{name} announces {section.entries} kernel buffers, {count} are complete"
-        problems.add("section-cut", what, section.at - 8, abs(section.entries - count) or 1)
-    offsets = section.at + np.arange(count, dtype=np.int64) * shape.buffer_bytes
-    heads = [file.bytes_at(8, int(buffer) + layout.SLOT_COUNT_AT) for buffer in offsets]
+        problems.add("section-cut", what, section.offset - 8, abs(section.entries - count) or 1)
+    offsets = section.offset + np.arange(count, dtype=np.int64) * shape.buffer_bytes
+    heads = [file.bytes_at(8, int(buffer) + SLOT_COUNT_AT) for buffer in offsets]
     words = np.frombuffer(b"".join(heads), "<u4" if order == "little" else ">u4").reshape(-1, 2).astype(np.int64)
     slots, sequence = words[:, 0], words[:, 1]
     too_many = np.flatnonzero(slots > shape.capacity)
     for buffer in too_many[:_MANY].tolist():
         what = f"a kernel buffer of {name} announces {slots[buffer]} slots where {shape.capacity} fit; it is left out"
-        problems.add("buffer-length", what, int(offsets[buffer]) + layout.SLOT_COUNT_AT)
+        problems.add("buffer-length", what, int(offsets[buffer]) + SLOT_COUNT_AT)
     if len(too_many) > _MANY:
         problems.add("buffer-length", "and more of the same", None, len(too_many) - _MANY)
     slots[too_many] = 0
@@ -249,13 +284,13 @@ def _report_repeated(offsets: _Ints, slots: _Ints, cpu: _Ints, sequence: _Ints, 
     again = used[order[1:][key[order][1:] == key[order][:-1]]]
     for buffer in again[:_MANY].tolist():
         what = f"a kernel buffer has the number {sequence[buffer]} of another one"
-        problems.add("buffer-order", what, int(offsets[buffer]) + layout.SEQUENCE_AT)
+        problems.add("buffer-order", what, int(offsets[buffer]) + SEQUENCE_AT)
 
 
 def _names_of(
     file: SourceFile, sections: dict[int, _Section], shape: _Shape, order: str, problems: Problems
 ) -> Buffers:
-    section = sections.get(layout.NAMES)
+    section = sections.get(NAMES)
     if section is None:
         return Buffers.run(0, 0)
     return _kernel_buffers(file, section, shape, order, problems, is_main=False)
@@ -268,32 +303,34 @@ def _slots_of(section: _Section | None, problems: Problems) -> Buffers:
     count = min(section.entries, section.size // SLOT_BYTES)
     if count < section.entries:
         what = f"{SECTION_NAMES[section.magic]} announces {section.entries:,} slots, {count:,} are there"
-        problems.add("section-cut", what, section.at, section.entries - count)
-    return Buffers.run(section.at, count)
+        problems.add("section-cut", what, section.offset, section.entries - count)
+    return Buffers.run(section.offset, count)
 
 
 def _listed_slots(file: SourceFile, sections: dict[int, _Section], problems: Problems) -> Buffers:
     """Return the buffers of the older variant: slots in one section, what each buffer has of them in another."""
-    slots, listed = _slots_of(sections.get(layout.MAIN), problems), sections.get(layout.BUFFERS)
-    if listed is None or not len(slots.at):
+    slots, listed = _slots_of(sections.get(MAIN), problems), sections.get(BUFFERS)
+    if listed is None or not len(slots.offsets):
         return slots
-    count = min(listed.entries, listed.size // layout.BUFFER_4.itemsize)
-    rows = _records(file, listed.at, layout.BUFFER_4, count)
+    count = min(listed.entries, listed.size // BUFFER_4.itemsize)
+    rows = _records(file, listed.offset, BUFFER_4, count)
     counts, held_slots = rows["slots"].astype(np.int64), int(slots.slots[0])
     if int(counts.sum()) < held_slots or count < listed.entries:
         what = (
             f"KBUF lists {int(counts.sum()):,} slots, MAIN has {held_slots:,}; they are read in the order of the file"
         )
-        problems.add("section-cut", what, listed.at)
+        problems.add("section-cut", what, listed.offset)
         return slots
     # What was cut off is missing at the end: a buffer of which a part is there is not complete.
     ends = np.cumsum(counts)
     whole = ends <= held_slots
     if not whole.all():
         left_out = int(np.count_nonzero(counts[~whole]))
-        problems.add("section-cut", f"{left_out} kernel buffers of KBUF are not complete in MAIN", listed.at, left_out)
-    cpu = np.where(rows["cpu"] == layout.NO_CPU, 0, rows["cpu"]).astype(np.int64)
-    offsets = int(slots.at[0]) + (ends - counts) * SLOT_BYTES
+        problems.add(
+            "section-cut", f"{left_out} kernel buffers of KBUF are not complete in MAIN", listed.offset, left_out
+        )
+    cpu = np.where(rows["cpu"] == NO_CPU, 0, rows["cpu"]).astype(np.int64)
+    offsets = int(slots.offsets[0]) + (ends - counts) * SLOT_BYTES
     return Buffers.of((offsets[whole], counts[whole], cpu[whole], rows["sequence"].astype(np.int64)[whole]))
 
 
@@ -311,28 +348,28 @@ def _in_order(cpu: _Ints, sequence: _Ints) -> NDArray[np.intp]:
 
 
 def _version_3(file: SourceFile, path: Path, problems: Problems) -> Contents:
-    head = _records(file, 0, layout.HEAD_3, 1)[0]
+    head = _records(file, 0, HEAD_3, 1)[0]
     if int(head["version"]) != 3:
         raise TraceFormatError(path, 4, f"version {head['version']} in a file that begins as version 3 does",
                                "satview reads versions 3 and 4; the file may be damaged")  # fmt: skip
     end_s, end_rest_ns = int(head["end_s"]), int(head["end_rest_ns"])
     sections: dict[int, _Section] = {}
-    offset, size = layout.HEAD_BYTES, layout.SECTION_3.itemsize
-    for magic in (layout.NAMES, layout.MAIN):
+    offset, size = HEAD_BYTES, SECTION_3.itemsize
+    for magic in (NAMES, MAIN):
         if offset + size > file.size:
             problems.add("section-cut", f"section {SECTION_NAMES[magic]} is missing", offset)
             break
-        section = _records(file, offset, layout.SECTION_3, 1)[0]
+        section = _records(file, offset, SECTION_3, 1)[0]
         if int(section["magic"]) != magic:
             problems.add("section-cut", f"section {SECTION_NAMES[magic]} is not where it belongs", offset)
             break
         entries = int(section["entries"])
         sections[magic] = _Section(magic, offset + size, min(entries * SLOT_BYTES, file.size - offset - size), entries)
         offset += size + entries * SLOT_BYTES
-    if offset < file.size and layout.MAIN in sections:
+    if offset < file.size and MAIN in sections:
         problems.add("section-cut", f"{file.size - offset:,} bytes behind the last slot are left out", offset)
     return Contents(
-        3, int(head["cycles_per_s"]), 0, end_s * 1_000_000_000 + end_rest_ns, 0, "7.1.0", "little",
-        _slots_of(sections.get(layout.MAIN), problems), _slots_of(sections.get(layout.NAMES), problems),
+        3, int(head["cycles_per_s"]), 0, end_s * NS_PER_S + end_rest_ns, 0, "7.1.0", "little",
+        _slots_of(sections.get(MAIN), problems), _slots_of(sections.get(NAMES), problems),
         int(head["last_stamp"]),
     )  # fmt: skip

@@ -13,7 +13,7 @@ from satview.events import wire
 from satview.events.unixware import (
     OTHER,
     WHICH_SHIFT,
-    Outcome,
+    RecordOutcome,
     cpu_time_codes,
     plain,
     record_code,
@@ -27,7 +27,7 @@ Bools = NDArray[np.bool_]
 
 
 @dataclass(slots=True)
-class Calls:
+class PairedRecords:
     """Records in time order, and how they are paired.
 
     Attributes:
@@ -66,7 +66,7 @@ def pair_records(
     code: NDArray[np.uint16],
     thread: NDArray[np.unsignedinteger],
     arguments: tuple[NDArray[np.signedinteger], ...],
-) -> Calls:
+) -> PairedRecords:
     """Pair first records with second ones: the next record of the thread must be the second of the same interface.
 
     Records of processor time do not count: a thread may write them about another, at any time.
@@ -80,7 +80,7 @@ def pair_records(
     partner = np.full(len(time_ns), NOBODY, np.uint32)
     partner[earlier[fits]] = later[fits]
     partner[later[fits]] = earlier[fits]
-    return Calls(time_ns, key, thread, arguments, by_thread, partner)
+    return PairedRecords(time_ns, key, thread, arguments, by_thread, partner)
 
 
 def _without_samples(code: NDArray[np.uint16], thread: NDArray[np.unsignedinteger]) -> Rows:
@@ -101,7 +101,7 @@ def _without_samples(code: NDArray[np.uint16], thread: NDArray[np.unsignedintege
     return np.asarray(by_thread[~is_sample | lives_on])
 
 
-def last_of_thread(calls: Calls) -> Bools:
+def last_of_thread(calls: PairedRecords) -> Bools:
     """Return for every record whether it is the last of its thread, bool (records,)."""
     by_thread, is_last = calls.by_thread, np.zeros(len(calls.code), np.bool_)
     thread = calls.thread[by_thread]
@@ -109,7 +109,7 @@ def last_of_thread(calls: Calls) -> Bools:
     return is_last
 
 
-def waits(calls: Calls, thread_of_id: dict[tuple[int, int], int], process: NDArray[np.int32]) -> Bools:
+def waits(calls: PairedRecords, thread_of_id: dict[tuple[int, int], int], process: NDArray[np.int32]) -> Bools:
     """Return for every first record whether its thread had to wait in the call.
 
     A call whose end was never recorded counts as waiting if nothing else is heard of its thread: it waits still.
@@ -131,29 +131,29 @@ def waits(calls: Calls, thread_of_id: dict[tuple[int, int], int], process: NDArr
     return out
 
 
-def _seconds(calls: Calls, rows: Rows) -> Rows:
+def _seconds(calls: PairedRecords, rows: Rows) -> Rows:
     return calls.partner[rows].astype(np.intp)
 
 
-def _lasted(calls: Calls, rows: Rows) -> Bools:
+def _lasted(calls: PairedRecords, rows: Rows) -> Bools:
     return np.asarray(calls.time_ns[_seconds(calls, rows)] - calls.time_ns[rows] >= WAIT_NS)
 
 
-def _as_logged(calls: Calls, rows: Rows, *_: object) -> Bools:
+def _as_logged(calls: PairedRecords, rows: Rows, *_: object) -> Bools:
     """`block?` is in the second record."""
     return np.asarray(calls.arguments[1][_seconds(calls, rows)] != 0)
 
 
-def _always(_calls: Calls, rows: Rows, *_: object) -> Bools:
+def _always(_calls: PairedRecords, rows: Rows, *_: object) -> Bools:
     return np.ones(len(rows), np.bool_)
 
 
-def _by_count(calls: Calls, rows: Rows, *_: object) -> Bools:
+def _by_count(calls: PairedRecords, rows: Rows, *_: object) -> Bools:
     """The semaphore's count was used up, or it took long."""
     return np.asarray(calls.arguments[1][rows] <= 0) | _lasted(calls, rows)
 
 
-def _unless_last(calls: Calls, rows: Rows, *_: object) -> Bools:
+def _unless_last(calls: PairedRecords, rows: Rows, *_: object) -> Bools:
     """All but the last that reach a barrier in a round wait; nobody leaves it before the last one is there."""
     out = np.ones(len(rows), np.bool_)
     order = np.lexsort((rows, calls.arguments[0][rows]))
@@ -171,7 +171,7 @@ def _unless_last(calls: Calls, rows: Rows, *_: object) -> Bools:
 
 
 def _joins_thread(
-    calls: Calls, rows: Rows, thread_of_id: dict[tuple[int, int], int], process: NDArray[np.int32]
+    calls: PairedRecords, rows: Rows, thread_of_id: dict[tuple[int, int], int], process: NDArray[np.int32]
 ) -> Bools:
     """The thread waited for ended during the call; where its end is not known, the time shows."""
     out = _lasted(calls, rows)
@@ -184,7 +184,9 @@ def _joins_thread(
     return out
 
 
-def _itself(calls: Calls, rows: Rows, thread_of_id: dict[tuple[int, int], int], process: NDArray[np.int32]) -> Bools:
+def _itself(
+    calls: PairedRecords, rows: Rows, thread_of_id: dict[tuple[int, int], int], process: NDArray[np.int32]
+) -> Bools:
     """A thread that suspends itself returns after it was continued."""
     is_itself = [
         thread_of_id.get((int(process[calls.thread[row]]), int(calls.arguments[0][row]))) == int(calls.thread[row])
@@ -217,7 +219,7 @@ class Effects:
 
 
 def effects(
-    calls: Calls, thread_of_id: dict[tuple[int, int], int], process: NDArray[np.int32], needed: Bools
+    calls: PairedRecords, thread_of_id: dict[tuple[int, int], int], process: NDArray[np.int32], needed: Bools
 ) -> Effects:
     """Return which records create, suspend or continue another thread.
 
@@ -232,11 +234,7 @@ def effects(
     created = np.flatnonzero((calls.code == record_code("thr_create", 2)) & (a1 == 0))
     suspended = np.flatnonzero((calls.code == record_code("thr_suspend", 2)) & (a1 == 0) & (calls.partner != NOBODY))
     continued = np.flatnonzero((calls.code == record_code("thr_continue")) & (a2 == 0))
-    parts = (
-        (created, a2[created]),
-        (suspended, a1[_seconds(calls, suspended)]),
-        (continued, a1[continued]),
-    )
+    parts = ((created, a2[created]), (suspended, a1[_seconds(calls, suspended)]), (continued, a1[continued]))
     for rows, targets in parts:
         for row, tid in zip(rows.tolist(), targets.tolist(), strict=True):
             own = int(calls.thread[row])
@@ -248,7 +246,7 @@ def effects(
     return Effects(np.array(events, np.intp)[order], np.array(threads, np.intp)[order])
 
 
-def with_outcomes(calls: Calls, waiting: Bools, other: Effects) -> NDArray[np.uint16]:
+def with_outcomes(calls: PairedRecords, waiting: Bools, other: Effects) -> NDArray[np.uint16]:
     """Return the codes with begin or end, and the shared codes for creations and ends.
 
     Returns:
@@ -256,9 +254,9 @@ def with_outcomes(calls: Calls, waiting: Bools, other: Effects) -> NDArray[np.ui
     """
     is_last = last_of_thread(calls)
     outcome = np.zeros(len(calls.code), np.uint16)
-    outcome[is_last] = Outcome.ENDS
-    outcome[waiting] = Outcome.BLOCKS
-    outcome[other.event] = Outcome.OTHER
+    outcome[is_last] = RecordOutcome.ENDS
+    outcome[waiting] = RecordOutcome.BLOCKS
+    outcome[other.event] = RecordOutcome.OTHER
     code = calls.code | outcome << np.uint16(7)
     code[calls.code == record_code("thr_exit")] = wire.THREAD_DESTROY
     created = other.event[calls.code[other.event] == record_code("thr_create", 2)]

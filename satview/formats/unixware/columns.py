@@ -34,7 +34,7 @@ _NOT_13, _NO_NUMBER, _TIME, _ID = (
 
 
 @dataclass(frozen=True, slots=True)
-class Records:
+class LineRecords:
     """What a block of lines held.
 
     Attributes:
@@ -72,7 +72,7 @@ def parse_line(line: bytes) -> tuple[int, ...] | str:
     return tuple(numbers)
 
 
-def parse_block(data: bytes) -> Records:
+def parse_block(data: bytes) -> LineRecords:
     """Return the records of whole lines; a missing newline at the end is no fault here."""
     if not data.endswith(b"\n"):
         data += b"\n"
@@ -99,7 +99,7 @@ def parse_block(data: bytes) -> Records:
             damaged.append((line, numbers_or_fault))
     _check(values, good, damaged)
     rows = np.flatnonzero(good)
-    return Records(values[rows], rows, sorted(damaged), len(line_end))
+    return LineRecords(values[rows], rows, sorted(damaged), len(line_end))
 
 
 def _odd_line(data: bytes, start: int, end: int, has_13: bool) -> tuple[int, ...] | str:
@@ -166,7 +166,7 @@ Column = NDArray[np.signedinteger]
 
 
 @dataclass(slots=True)
-class Columns:
+class RecordColumns:
     """The records of all files, file after file, as lists of parts to be concatenated.
 
     Attributes:
@@ -227,7 +227,7 @@ class SetReader:
         progress: Callable[[int], None] | None,
         cancelled: Callable[[], bool] | None,
     ) -> None:
-        self.columns = Columns()
+        self.columns = RecordColumns()
         self.bytes_read = 0
         self._categories = categories
         self._problems = problems
@@ -318,7 +318,7 @@ class _FileReader:
         if len(records.values):
             self._owner.add(self._times(records, first_line), records.values, self._is_own)
 
-    def _times(self, records: Records, first_line: int) -> NDArray[np.int64]:
+    def _times(self, records: LineRecords, first_line: int) -> NDArray[np.int64]:
         """Return the times of a block; where the clock was set back, the time before that until it is reached again."""
         time = records.values[:, 0] * NS_PER_S + records.values[:, 1]
         if self._is_own:

@@ -20,12 +20,12 @@ from satview.capture.run import run
 from satview.gui.widgets import PlainLabel
 from satview.session.tasks import IsCancelled, Report, Task
 from satview.target.capture import capture
-from satview.target.filtering import filter_capture
+from satview.target.request import filter_capture
 
 if TYPE_CHECKING:
     from satview.capture.run import Capture, CaptureResult
     from satview.target.capture import Captured
-    from satview.target.request import Request
+    from satview.target.request import TargetRequest
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ class TargetCaptureRequest:
         notices: What the functions that the rules call have to say: that they were switched off.
     """
 
-    request: Request
+    request: TargetRequest
     notices: list[str] = field(default_factory=list)
 
     @property

@@ -42,7 +42,7 @@ from satview.target.profiles import (
     read_profiles,
     targets_file,
 )
-from satview.target.request import Request
+from satview.target.request import TargetRequest
 
 _BY_STOP, _AFTER, _RING, _RECORDER = range(4)
 _ENDINGS: Final = (
@@ -123,7 +123,7 @@ class TargetDialog(QDialog):
         ending, rules = self.ending.currentIndex(), self.rules.text().strip()
         profile, allowed = find_profile(self.target_text, targets_file()), self._allowed
         notices: list[str] = []
-        request = Request(
+        request = TargetRequest(
             msgspec.structs.replace(
                 profile, kernel_buffers=self.kernel_buffers.value(), own_buffers=self.own_buffers.value()
             ),
@@ -150,7 +150,7 @@ class TargetDialog(QDialog):
         limit = disk_bytes(disk, "At most") if disk else 0
         return Bounds(self.kernel_buffers.value(), is_repeated=True, files=self.files.value(), disk_bytes=limit)
 
-    def _allow_functions(self, request: Request) -> None:
+    def _allow_functions(self, request: TargetRequest) -> None:
         """Let the user allow the Python that the rules call, in any release: that of the target is not known yet.
 
         Raises:

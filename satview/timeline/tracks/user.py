@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.events import wire
-from satview.events.layout import Part
+from satview.events.layout import PayloadPart
 from satview.events.spec import Show
 from satview.events.user_events import UserEvent, UserField, UserRule, UserRuleKind
 from satview.linkage.rows import nested_pairs, stable_order
@@ -153,7 +153,7 @@ def _values(trace: Trace, rows: Rows, byte: int, form: UserField) -> NDArray[np.
     """Return a number of many events, float64 (n,); NaN where the payload is shorter."""
     words = (byte % 4 + form.size + 3) // 4
     show = Show.DEC if form.is_signed else Show.HEX
-    values = numbers_at(trace, rows, Part(form.label, byte // 4, words, show, byte=byte % 4, size=form.size))
+    values = numbers_at(trace, rows, PayloadPart(form.label, byte // 4, words, show, byte=byte % 4, size=form.size))
     out = (values if form.is_signed else values.view(np.uint64)).astype(np.float64)
     out[trace.payloads.word_counts(rows) * 4 < byte + form.size] = np.nan
     return out

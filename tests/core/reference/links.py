@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from satview.core.links import IS_CALL, IS_END, IS_ENTRY, IS_RUNNING, IS_SWITCH, Calls
+from satview.core.links import IS_CALL, IS_END, IS_ENTRY, IS_RUNNING, IS_SWITCH, KernelCallTable
 
 NO_EVENT = 2**32 - 1
 OPEN = 2**32 - 2
@@ -22,7 +22,9 @@ def calls(code, cpu, thread, _thread_count, traits, stays, _room):
         changes = mine[trait[mine] & (IS_CALL | IS_SWITCH) != 0]
         position = np.searchsorted(changes, mine) - 1
         entry[mine[position >= 0]] = _calls_from(code, thread, trait, changes)[position[position >= 0]]
-    return Calls(entry, _of_threads(code, thread, trait, every), _of_nobody(code, cpu, thread, trait, stays, every))
+    return KernelCallTable(
+        entry, _of_threads(code, thread, trait, every), _of_nobody(code, cpu, thread, trait, stays, every)
+    )
 
 
 def _calls_from(code, thread, trait, changes):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from satview.base.column_arrays import numbers_of
-from satview.core.streaming import Columns, Groups
+from satview.core.streaming import Groups, StreamColumns
 from satview.events import wire
 from satview.formats.kev.open_events import cpus_of
 from satview.formats.kev.slots.combine import keys as keys_of
@@ -48,7 +48,7 @@ def deliver(slots, found, time, thread, done):
     order = np.argsort(last, kind="stable")
     start = np.concatenate(([0], np.cumsum(sizes[order]))).astype(np.int64)
     words = np.concatenate((slots[:, 2:4].ravel(), done.words))
-    return Columns(
+    return StreamColumns(
         np.concatenate((slots[at, 0], done.header))[order],
         np.concatenate((slots[at, 1], done.stamp))[order],
         np.concatenate((time[rows], done.time))[order],

@@ -5,26 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import Any
 
-from satview.capture.sim.parts.cpu import Cpu
 from satview.capture.sim.parts.errors import Errno, QnxError
 from satview.capture.sim.parts.services import KernelServices
 from satview.capture.sim.parts.target import Target
-from satview.capture.sim.parts.threads import Thread
+from satview.capture.sim.parts.threads import Cpu, Thread
 
 __all__ = [
-    "CLOCK_MONOTONIC",
-    "SIDE_CHANNEL",
-    "SIGALRM",
-    "SIGCHLD",
-    "SIGCONT",
-    "SIGSEGV",
-    "SIGSTOP",
-    "SIGTERM",
-    "SIGUSR1",
-    "Call",
-    "Compute",
-    "code_address",
-]
+    "CLOCK_MONOTONIC", "SIDE_CHANNEL", "SIGALRM", "SIGCHLD", "SIGCONT", "SIGSEGV", "SIGSTOP", "SIGTERM", "SIGUSR1",
+    "Call", "Compute", "code_address",
+]  # fmt: skip
 
 
 # Priority inheritance: the priority that a thread is due because of those it keeps waiting.
@@ -79,21 +68,10 @@ def check_io(kernel: KernelServices, thread: Thread) -> None:
 SIDE_CHANNEL = 0x40000000  # connection number of the process manager, and flag of side channels
 CLOCK_MONOTONIC = 2
 SIGSEGV, SIGALRM, SIGTERM, SIGUSR1, SIGCHLD, SIGSTOP, SIGCONT = 11, 14, 15, 16, 18, 23, 25
-SECOND_NS = 1_000_000_000
-_CANCELLATION_POINTS = frozenset(
-    (
-        "MSG_SENDV",
-        "MSG_RECEIVEV",
-        "MSG_RECEIVEPULSEV",
-        "SYNC_CONDVAR_WAIT",
-        "SYNC_SEM_WAIT",
-        "TIMER_TIMEOUT",
-        "THREAD_JOIN",
-        "SIGNAL_WAITINFO",
-        "SIGNAL_SUSPEND",
-        "INTERRUPT_WAIT",
-    )
-)
+_CANCELLATION_POINTS = frozenset((
+    "MSG_SENDV", "MSG_RECEIVEV", "MSG_RECEIVEPULSEV", "SYNC_CONDVAR_WAIT", "SYNC_SEM_WAIT", "TIMER_TIMEOUT",
+    "THREAD_JOIN", "SIGNAL_WAITINFO", "SIGNAL_SUSPEND", "INTERRUPT_WAIT",
+))  # fmt: skip
 
 
 @dataclass(slots=True)
@@ -118,8 +96,8 @@ class Call:
 
     def arguments(self, _thread: Thread) -> dict[str, int]:
         """Return the arguments of the entry event under their names in the event table: the fields that are numbers."""
-        found = {entry.name: getattr(self, entry.name) for entry in fields(self)}
-        return {name: int(value) for name, value in found.items() if isinstance(value, int)}
+        values = {entry.name: getattr(self, entry.name) for entry in fields(self)}
+        return {name: int(value) for name, value in values.items() if isinstance(value, int)}
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:  # noqa: ARG002
         """Do what the call does: enter the kernel, then complete the call or block the thread.

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from satview.capture.sim.calls.call import SIDE_CHANNEL, Call
 from satview.capture.sim.calls.messages import Envelope, NetWait
 from satview.capture.sim.calls.pulses import CODE_COID_DEATH, CODE_DISCONNECT, PULSE_PRIORITY, send_pulse
-from satview.capture.sim.parts.cpu import Cpu
 from satview.capture.sim.parts.errors import Errno, QnxError
 from satview.capture.sim.parts.services import KernelServices
 from satview.capture.sim.parts.threads import (
@@ -17,22 +16,15 @@ from satview.capture.sim.parts.threads import (
     CHF_UNBLOCK,
     Channel,
     Connection,
+    Cpu,
     Process,
     Thread,
 )
 
 __all__ = [
-    "CHF_COID_DISCONNECT",
-    "CHF_DISCONNECT",
-    "CHF_UNBLOCK",
-    "ChannelCreate",
-    "ChannelDestroy",
-    "ConnectAttach",
-    "ConnectClientInfo",
-    "ConnectDetach",
-    "ConnectFlags",
-    "ConnectServerInfo",
-]
+    "CHF_COID_DISCONNECT", "CHF_DISCONNECT", "CHF_UNBLOCK", "ChannelCreate", "ChannelDestroy", "ConnectAttach",
+    "ConnectClientInfo", "ConnectDetach", "ConnectFlags", "ConnectServerInfo",
+]  # fmt: skip
 
 
 def close_channel(kernel: KernelServices, cpu: Cpu, channel: Channel) -> None:

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from satview.capture.sim.calls.call import Call
 from satview.capture.sim.calls.processes import request
 from satview.capture.sim.calls.signals import post
-from satview.capture.sim.parts.cpu import Cpu
 from satview.capture.sim.parts.services import KernelServices
-from satview.capture.sim.parts.threads import Thread
+from satview.capture.sim.parts.threads import Cpu, Thread
 
 __all__ = ["SignalFault", "Touch"]
 

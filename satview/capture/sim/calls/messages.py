@@ -7,27 +7,15 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from satview.capture.sim.calls.call import SIDE_CHANNEL, Call, effective_priority, message_words, pass_on_priority
-from satview.capture.sim.parts.cpu import Cpu
 from satview.capture.sim.parts.errors import Errno, QnxError
 from satview.capture.sim.parts.services import KernelServices
-from satview.capture.sim.parts.threads import Channel, Connection, Thread
-from satview.capture.sim.parts.truth import Message, Pulse
+from satview.capture.sim.parts.threads import Channel, Connection, Cpu, Thread
+from satview.capture.sim.parts.truth import Pulse, TrueMessage
 
 __all__ = [
-    "MsgCurrent",
-    "MsgError",
-    "MsgInfo",
-    "MsgKeyData",
-    "MsgRead",
-    "MsgReadIov",
-    "MsgReadWrite",
-    "MsgReceive",
-    "MsgReceivePulse",
-    "MsgReply",
-    "MsgSend",
-    "MsgSendnc",
-    "MsgWrite",
-]
+    "MsgCurrent", "MsgError", "MsgInfo", "MsgKeyData", "MsgRead", "MsgReadIov", "MsgReadWrite", "MsgReceive",
+    "MsgReceivePulse", "MsgReply", "MsgSend", "MsgSendnc", "MsgWrite",
+]  # fmt: skip
 
 
 # How messages and pulses reach a server, and the priority and partition that travel with them.
@@ -73,7 +61,7 @@ class Envelope:
     connection: Connection
     call: SentMessage
     rcvid: int
-    truth: Message
+    truth: TrueMessage
     server: Thread | None = None
     dropped: bool = False
     written: bytes = b""  # by MsgWrite, into the reply
@@ -297,7 +285,7 @@ class MsgSend(Call):
         connection = live_connection(thread, self.coid)
         channel = connection.channel
         rcvid = (thread.tid - 1) << 16 | connection.scoid
-        truth = Message((thread.pid, thread.tid), channel.process.pid, rcvid, len(self.message), 0)
+        truth = TrueMessage((thread.pid, thread.tid), channel.process.pid, rcvid, len(self.message), 0)
         envelope = Envelope(thread, connection, self, rcvid, truth)
         truth.sent = kernel.history.cause = kernel.stamp()
         truth.parent = (

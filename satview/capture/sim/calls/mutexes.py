@@ -6,27 +6,15 @@ from collections import deque
 from dataclasses import dataclass
 
 from satview.capture.sim.calls.call import CLOCK_MONOTONIC, Call, pass_on_priority
-from satview.capture.sim.parts.cpu import Cpu
 from satview.capture.sim.parts.errors import Errno, QnxError
 from satview.capture.sim.parts.objects import Barrier, BoundedQueue, Condvar, Mutex, RwLock, Semaphore, SyncObject
 from satview.capture.sim.parts.services import KernelServices
-from satview.capture.sim.parts.threads import Thread
+from satview.capture.sim.parts.threads import Cpu, Thread
 
 __all__ = [
-    "BarrierWait",
-    "CondSignal",
-    "CondWait",
-    "MutexLock",
-    "MutexUnlock",
-    "RwLockAcquire",
-    "RwLockRelease",
-    "SemPost",
-    "SemWait",
-    "SyncCreate",
-    "SyncDestroy",
-    "SyncMutexRevive",
-    "SyncTypeDestroy",
-]
+    "BarrierWait", "CondSignal", "CondWait", "MutexLock", "MutexUnlock", "RwLockAcquire", "RwLockRelease", "SemPost",
+    "SemWait", "SyncCreate", "SyncDestroy", "SyncMutexRevive", "SyncTypeDestroy",
+]  # fmt: skip
 
 LIBRARY_CYCLES = 40  # of user code that takes or gives an object without contention: the kernel is not entered
 

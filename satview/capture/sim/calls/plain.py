@@ -9,10 +9,9 @@ from functools import cache
 from satview.capture.sim.calls.call import Call, check_io
 from satview.capture.sim.calls.messages import live_connection, received_message
 from satview.capture.sim.calls.processes import find_thread
-from satview.capture.sim.parts.cpu import Cpu
 from satview.capture.sim.parts.errors import Errno, QnxError
 from satview.capture.sim.parts.services import KernelServices
-from satview.capture.sim.parts.threads import Thread
+from satview.capture.sim.parts.threads import Cpu, Thread
 from satview.events import wire
 from satview.events.catalogue import catalogue
 from satview.events.layout import canonical

@@ -10,29 +10,14 @@ from satview.capture.sim.calls.call import SIDE_CHANNEL, TCTL_IO, Call, code_add
 from satview.capture.sim.calls.channels import close_channel, disconnect
 from satview.capture.sim.calls.messages import MsgSend, MsgSendnc
 from satview.capture.sim.calls.pulses import send_pulse
-from satview.capture.sim.parts.cpu import Cpu
 from satview.capture.sim.parts.errors import Errno, QnxError
 from satview.capture.sim.parts.services import KernelServices
-from satview.capture.sim.parts.threads import ANY_CPU, Body, Connection, Policy, Process, Program, Thread
+from satview.capture.sim.parts.threads import ANY_CPU, Body, Connection, Cpu, Policy, Process, Program, Thread
 
 __all__ = [
-    "Dlopen",
-    "Exec",
-    "Fork",
-    "Mmap",
-    "Munmap",
-    "Ring0",
-    "Spawn",
-    "ThreadCancel",
-    "ThreadCreate",
-    "ThreadCtl",
-    "ThreadCtlExt",
-    "ThreadDetach",
-    "ThreadJoin",
-    "ThreadName",
-    "ThreadRunmask",
-    "WaitPid",
-]
+    "Dlopen", "Exec", "Fork", "Mmap", "Munmap", "Ring0", "Spawn", "ThreadCancel", "ThreadCreate", "ThreadCtl",
+    "ThreadCtlExt", "ThreadDetach", "ThreadJoin", "ThreadName", "ThreadRunmask", "WaitPid",
+]  # fmt: skip
 
 
 # Calls of the process manager: library functions that are messages to it, and Ring0().

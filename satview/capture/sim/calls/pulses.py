@@ -15,11 +15,10 @@ from satview.capture.sim.calls.messages import (
     received_message,
     take_receiver,
 )
-from satview.capture.sim.parts.cpu import Cpu
 from satview.capture.sim.parts.errors import Errno, QnxError
 from satview.capture.sim.parts.services import KernelServices
 from satview.capture.sim.parts.sigevent import Sigevent, event_values
-from satview.capture.sim.parts.threads import Connection, Process, Thread
+from satview.capture.sim.parts.threads import Connection, Cpu, Process, Thread
 from satview.capture.sim.parts.truth import Pulse
 
 __all__ = ["MsgDeliverEvent", "MsgSendPulse", "MsgSendPulsePtr", "MsgVerifyEvent"]

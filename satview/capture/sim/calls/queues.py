@@ -6,23 +6,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from satview.capture.sim.calls.call import Call, message_words
-from satview.capture.sim.parts.cpu import Cpu
 from satview.capture.sim.parts.errors import Errno, QnxError
 from satview.capture.sim.parts.objects import BoundedQueue
 from satview.capture.sim.parts.services import KernelServices
-from satview.capture.sim.parts.threads import Thread
+from satview.capture.sim.parts.threads import Cpu, Thread
 
 __all__ = [
-    "MsgQueueClose",
-    "MsgQueueCtl",
-    "MsgQueueOpen",
-    "MsgQueueReceive",
-    "MsgQueueSend",
-    "PipeClose",
-    "PipeOpen",
-    "PipeRead",
-    "PipeWrite",
-]
+    "MsgQueueClose", "MsgQueueCtl", "MsgQueueOpen", "MsgQueueReceive", "MsgQueueSend", "PipeClose", "PipeOpen",
+    "PipeRead", "PipeWrite",
+]  # fmt: skip
 
 
 def _open_queue(thread: Thread, fd: int) -> BoundedQueue:
@@ -100,6 +92,7 @@ class MsgQueueSend(Call):
     """Put a message into a queue; waits in MQ_SEND while it is full."""
 
     name = "MSG_QUEUE_SEND"
+    waits_in = "MQ_SEND"  # while there is no room
     fd: int
     message: bytes = b""
     priority: int = 0
@@ -108,10 +101,6 @@ class MsgQueueSend(Call):
         """Return descriptor, first word, length and priority."""
         words = message_words(self.message, "msg")
         return {"fd": self.fd, "msglen": len(self.message), "priority": self.priority, **words, "word 0": self.fd}
-
-    def state(self) -> str:
-        """Return the state in which the caller waits while there is no room."""
-        return "MQ_SEND"
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
         """Hand the message to a thread that waits for one, or leave it in the queue, or wait for room.
@@ -132,7 +121,7 @@ class MsgQueueSend(Call):
         else:
             queue.waiting_entries[thread] = entry
             queue.waiters.append(thread)
-            kernel.block(cpu, thread, self.state(), queue)
+            kernel.block(cpu, thread, self.waits_in, queue)
 
 
 def _receive(kernel: KernelServices, thread: Thread, entry: tuple[int, bytes]) -> None:
@@ -148,15 +137,12 @@ class MsgQueueReceive(Call):
     """Take the most urgent message from a queue; waits in MQ_RECEIVE while there is none. Result: the message."""
 
     name = "MSG_QUEUE_RECEIVE"
+    waits_in = "MQ_RECEIVE"  # while there is nothing
     fd: int
 
     def arguments(self, _thread: Thread) -> dict[str, int]:
         """Return the descriptor, in a call without a list as a raw word."""
         return {"fd": self.fd, "word 0": self.fd}
-
-    def state(self) -> str:
-        """Return the state in which the caller waits while there is nothing."""
-        return "MQ_RECEIVE"
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
         """Take what is there and let in a thread that waits for room, or wait.
@@ -168,7 +154,7 @@ class MsgQueueReceive(Call):
         queue = _open_queue(thread, self.fd)
         if not queue.items:
             queue.waiters.append(thread)
-            kernel.block(cpu, thread, self.state(), queue)
+            kernel.block(cpu, thread, self.waits_in, queue)
             return
         _receive(kernel, thread, queue.items.pop(0))
         if queue.waiters:
@@ -200,10 +186,7 @@ class PipeWrite(MsgQueueSend):
     """Write into a pipe; waits in PIPE while it is full."""
 
     name = "PIPE_CTL"
-
-    def state(self) -> str:
-        """Return PIPE, for writers and readers alike."""
-        return "PIPE"
+    waits_in = "PIPE"
 
 
 @dataclass(slots=True)
@@ -211,7 +194,4 @@ class PipeRead(MsgQueueReceive):
     """Read from a pipe; waits in PIPE while it is empty. Result: the bytes."""
 
     name = "PIPE_CTL"
-
-    def state(self) -> str:
-        """Return PIPE, for writers and readers alike."""
-        return "PIPE"
+    waits_in = "PIPE"

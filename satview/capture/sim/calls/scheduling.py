@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from satview.capture.sim.calls.call import SECOND_NS, Call, effective_priority
+from satview.base.time import NS_PER_S
+from satview.capture.sim.calls.call import Call, effective_priority
 from satview.capture.sim.calls.processes import find_thread
-from satview.capture.sim.parts.cpu import Cpu
 from satview.capture.sim.parts.errors import Errno, QnxError
 from satview.capture.sim.parts.services import KernelServices
-from satview.capture.sim.parts.threads import WINDOW_MS, Partition, Policy, Sporadic, Thread
+from satview.capture.sim.parts.threads import WINDOW_MS, Cpu, Partition, Policy, Sporadic, Thread
 
 __all__ = ["SchedCtl", "SchedGet", "SchedInfo", "SchedJoinPartition", "SchedSet", "SchedYield"]
 
@@ -49,10 +49,10 @@ class SchedSet(Call):
             "sched_priority": self.priority,
             "param.ss_low_priority": self.low_priority,
             "param.ss_max_repl": self.max_replenishments,
-            "param.ss_repl_period.tv_sec": self.period_ns // SECOND_NS,
-            "param.ss_repl_period.tv_nsec": self.period_ns % SECOND_NS,
-            "param.ss_init_budget.tv_sec": self.budget_ns // SECOND_NS,
-            "param.ss_init_budget.tv_nsec": self.budget_ns % SECOND_NS,
+            "param.ss_repl_period.tv_sec": self.period_ns // NS_PER_S,
+            "param.ss_repl_period.tv_nsec": self.period_ns % NS_PER_S,
+            "param.ss_init_budget.tv_sec": self.budget_ns // NS_PER_S,
+            "param.ss_init_budget.tv_nsec": self.budget_ns % NS_PER_S,
         }
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
@@ -275,6 +275,6 @@ class SchedInfo(Call):
             priority_min=1,
             priority_max=255,
             priority_priv=_PRIVILEGED,
-            interval_sec=slice_ns // SECOND_NS,
-            interval_nsec=slice_ns % SECOND_NS,
+            interval_sec=slice_ns // NS_PER_S,
+            interval_nsec=slice_ns % NS_PER_S,
         )

@@ -7,22 +7,14 @@ from dataclasses import dataclass
 from satview.capture.sim.calls.call import SIGCONT, SIGSTOP, Call, code_address
 from satview.capture.sim.calls.processes import hold, kill, let_go
 from satview.capture.sim.calls.timers import unblock
-from satview.capture.sim.parts.cpu import Cpu
 from satview.capture.sim.parts.errors import Errno, QnxError
 from satview.capture.sim.parts.services import KernelServices
-from satview.capture.sim.parts.threads import Body, Process, Thread
+from satview.capture.sim.parts.threads import Body, Cpu, Process, Thread
 
 __all__ = [
-    "SIG_BLOCK",
-    "SIG_SETMASK",
-    "SIG_UNBLOCK",
-    "SignalAction",
-    "SignalKill",
-    "SignalKillSigval",
-    "SignalProcmask",
-    "SignalSuspend",
-    "SignalWaitinfo",
-]
+    "SIG_BLOCK", "SIG_SETMASK", "SIG_UNBLOCK", "SignalAction", "SignalKill", "SignalKillSigval", "SignalProcmask",
+    "SignalSuspend", "SignalWaitinfo",
+]  # fmt: skip
 
 SIG_BLOCK, SIG_UNBLOCK, SIG_SETMASK = 0, 1, 2
 _STOP_BY_DEFAULT = frozenset({24, 26, 27})  # SIGTSTP, SIGTTIN, SIGTTOU

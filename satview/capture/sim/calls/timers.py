@@ -6,30 +6,22 @@ import heapq
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from satview.capture.sim.calls.call import CLOCK_MONOTONIC, SECOND_NS, SIGALRM, Call
+from satview.base.time import NS_PER_S
+from satview.capture.sim.calls.call import CLOCK_MONOTONIC, SIGALRM, Call
 from satview.capture.sim.calls.messages import ChannelWait, Envelope, NetWait
 from satview.capture.sim.calls.mutexes import forget_waiter, retake
 from satview.capture.sim.calls.pulses import CODE_NET_UNBLOCK, CODE_UNBLOCK, PULSE_PRIORITY, deliver, send_pulse
-from satview.capture.sim.parts.cpu import Cpu
 from satview.capture.sim.parts.errors import Errno, QnxError
 from satview.capture.sim.parts.interrupt_sources import CLOCK_VECTOR
 from satview.capture.sim.parts.objects import Condvar
 from satview.capture.sim.parts.services import KernelServices
 from satview.capture.sim.parts.sigevent import Sigevent, event_values
-from satview.capture.sim.parts.threads import CHF_UNBLOCK, Thread, Timer
+from satview.capture.sim.parts.threads import CHF_UNBLOCK, Cpu, Thread, Timer
 
 __all__ = [
-    "ClockAdjust",
-    "ClockPeriod",
-    "ClockTime",
-    "Sleep",
-    "TimerAlarm",
-    "TimerCreate",
-    "TimerDestroy",
-    "TimerInfo",
-    "TimerSettime",
-    "TimerTimeout",
-]
+    "ClockAdjust", "ClockPeriod", "ClockTime", "Sleep", "TimerAlarm", "TimerCreate", "TimerDestroy", "TimerInfo",
+    "TimerSettime", "TimerTimeout",
+]  # fmt: skip
 
 
 # Kernel calls that read, set and adjust the clock.
@@ -51,8 +43,8 @@ class ClockTime(Call):
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
         """Return nanoseconds since boot."""
         kernel.enter(cpu, thread, self)
-        now_ns = kernel.now * SECOND_NS // kernel.target.cycles_per_s
-        kernel.complete(thread, now_ns, **{"old(sec)": now_ns // SECOND_NS, "old(nsec)": now_ns % SECOND_NS})
+        now_ns = kernel.now * NS_PER_S // kernel.target.cycles_per_s
+        kernel.complete(thread, now_ns, **{"old(sec)": now_ns // NS_PER_S, "old(nsec)": now_ns % NS_PER_S})
 
 
 @dataclass(slots=True)
@@ -240,7 +232,7 @@ class Sleep(Call):
 
     def arguments(self, _thread: Thread) -> dict[str, int]:
         """Return clock, states and time."""
-        seconds, rest = divmod(self.ns, SECOND_NS)
+        seconds, rest = divmod(self.ns, NS_PER_S)
         return {
             "clock_id": CLOCK_MONOTONIC,
             "id": CLOCK_MONOTONIC,
@@ -277,16 +269,9 @@ class TimerTimeout(Call):
     def arguments(self, thread: Thread) -> dict[str, int]:
         """Return clock, states and time."""
         numbers = {
-            "SEND": 4,
-            "RECEIVE": 5,
-            "REPLY": 6,
-            "NANOSLEEP": 12,
-            "MUTEX": 13,
-            "CONDVAR": 14,
-            "JOIN": 15,
-            "INTR": 16,
+            "SEND": 4, "RECEIVE": 5, "REPLY": 6, "NANOSLEEP": 12, "MUTEX": 13, "CONDVAR": 14, "JOIN": 15, "INTR": 16,
             "SEM": 17,
-        }
+        }  # fmt: skip
         flags = sum(1 << numbers[state] for state in self.states if state in numbers)
         return {**Sleep(self.ns).arguments(thread), "timeout_flags": flags}
 
@@ -333,10 +318,10 @@ class TimerSettime(Call):
         return {
             "clock_id": self.timer,
             "id": self.timer,
-            "itime->nsec_sec": self.ns // SECOND_NS,
-            "itime->nsec_nsec": self.ns % SECOND_NS,
-            "itime->interval_nsec_sec": self.interval_ns // SECOND_NS,
-            "itime->interval_nsec_nsec": self.interval_ns % SECOND_NS,
+            "itime->nsec_sec": self.ns // NS_PER_S,
+            "itime->nsec_nsec": self.ns % NS_PER_S,
+            "itime->interval_nsec_sec": self.interval_ns // NS_PER_S,
+            "itime->interval_nsec_nsec": self.interval_ns % NS_PER_S,
         }
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
@@ -383,7 +368,7 @@ class TimerDestroy(Call):
 
 def _left_ns(kernel: KernelServices, timer: Timer | None) -> int:
     left = max(0, timer.deadline - kernel.now) if timer is not None else 0
-    return left * SECOND_NS // kernel.target.cycles_per_s
+    return left * NS_PER_S // kernel.target.cycles_per_s
 
 
 @dataclass(slots=True)
@@ -408,20 +393,16 @@ class TimerInfo(Call):
         timer = thread.process.timers[idents[0]]
         left = _left_ns(kernel, timer)
         values = {
-            "prev_id": idents[0],
-            "info->tid": timer.thread.tid,
-            "info->notify": timer.event.notify,
-            "info->clockid": CLOCK_MONOTONIC,
-            "info->itime.nsec": left,
-            "info->otime.nsec": left,
-        }
+            "prev_id": idents[0], "info->tid": timer.thread.tid, "info->notify": timer.event.notify,
+            "info->clockid": CLOCK_MONOTONIC, "info->itime.nsec": left, "info->otime.nsec": left,
+        }  # fmt: skip
         for name, ns in (
             ("itime.nsec", left),
             ("itime.interval_nsec", timer.interval_ns),
             ("otime.nsec", left),
             ("otime.interval_nsec", timer.interval_ns),
         ):
-            values |= {f"info->{name}(sec)": ns // SECOND_NS, f"info->{name}(nsec)": ns % SECOND_NS}
+            values |= {f"info->{name}(sec)": ns // NS_PER_S, f"info->{name}(nsec)": ns % NS_PER_S}
         kernel.complete(thread, (idents[0], left, timer.interval_ns), **values)
 
 
@@ -438,10 +419,10 @@ class TimerAlarm(Call):
         return {
             "id": CLOCK_MONOTONIC,
             "clock_id": CLOCK_MONOTONIC,
-            "itime->nsec_sec": self.ns // SECOND_NS,
-            "itime->nsec_nsec": self.ns % SECOND_NS,
-            "itime->interval_nsec_sec": self.interval_ns // SECOND_NS,
-            "itime->interval_nsec_nsec": self.interval_ns % SECOND_NS,
+            "itime->nsec_sec": self.ns // NS_PER_S,
+            "itime->nsec_nsec": self.ns % NS_PER_S,
+            "itime->interval_nsec_sec": self.interval_ns // NS_PER_S,
+            "itime->interval_nsec_nsec": self.interval_ns % NS_PER_S,
         }
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
@@ -455,6 +436,6 @@ class TimerAlarm(Call):
         process.alarm.interval_ns = self.interval_ns
         if self.ns > 0:
             kernel.timers.set_off(process.alarm, self.ns)
-        seconds = {f"{name}->nsec_sec": left // SECOND_NS for name in ("otime", "oitime")}
-        rests = {f"{name}->nsec_nsec": left % SECOND_NS for name in ("otime", "oitime")}
+        seconds = {f"{name}->nsec_sec": left // NS_PER_S for name in ("otime", "oitime")}
+        rests = {f"{name}->nsec_nsec": left % NS_PER_S for name in ("otime", "oitime")}
         kernel.complete(thread, left, **seconds, **rests)

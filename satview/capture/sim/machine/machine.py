@@ -19,15 +19,14 @@ from satview.capture.sim.calls.pulses import deliver
 from satview.capture.sim.calls.timers import Timers, unblock
 from satview.capture.sim.machine.programs import ProgramRunner
 from satview.capture.sim.machine.scheduler import SLICE_TICKS, Scheduler
-from satview.capture.sim.parts.cpu import Cpu
 from satview.capture.sim.parts.errors import Errno, QnxError, ThreadCancelled, location_of
 from satview.capture.sim.parts.interrupt_sources import CLOCK_VECTOR, Attachment, InterruptSource, TraceHooks
 from satview.capture.sim.parts.recorder import Recorder, polled
 from satview.capture.sim.parts.services import KernelServices
 from satview.capture.sim.parts.sigevent import Sigevent
 from satview.capture.sim.parts.target import Target
-from satview.capture.sim.parts.threads import Partition, PendingCall, Process, Thread
-from satview.capture.sim.parts.truth import Delivery, HandlerSpan, History, InterruptSpan, Truth
+from satview.capture.sim.parts.threads import Cpu, Partition, PendingCall, Process, Thread
+from satview.capture.sim.parts.truth import Delivery, HandlerSpan, InterruptSpan, Truth, TruthKeeper
 
 # The interrupt controller: takes interrupts, runs handlers, delivers events; the clock tick, service threads.
 
@@ -39,7 +38,7 @@ _NOW_UNI, _NOW_SMP = 0x80, 0x800  # "inside the kernel" beside the nesting depth
 _Due = tuple[Attachment, Sigevent, int, HandlerSpan | None]
 
 
-class Interrupts:
+class InterruptController:
     """The interrupt controller of a machine."""
 
     def __init__(self, kernel: KernelServices) -> None:
@@ -261,12 +260,12 @@ class Machine(ProgramRunner):
         self.cpus = [Cpu(i) for i in range(target.cpus)]
         self.processes: dict[int, Process] = {}
         self.partitions: list[Partition] = []
-        self.history = History(start_cycles)
+        self.history = TruthKeeper(start_cycles)
         self.history.truth.skew_cycles = target.skews(seed)
         self.scheduler = Scheduler(self)
         self.sources: dict[int, InterruptSource] = {}
         self.timers = Timers(self)
-        self.interrupts = Interrupts(self)
+        self.interrupts = InterruptController(self)
         self.trace_event: Callable[..., int] = _no_trace_control
         self.on_death: list[Callable[[Process], None]] = []
         self.clock_adjust = (0, 0)  # ticks left, nanoseconds per tick

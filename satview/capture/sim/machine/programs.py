@@ -31,12 +31,11 @@ from satview.capture.sim.calls.processes import (
     provide,
     start,
 )
-from satview.capture.sim.parts.cpu import Cpu
 from satview.capture.sim.parts.errors import Errno, QnxError, ThreadCancelled, WorkloadError, location_of
 from satview.capture.sim.parts.recorder import ADVICE, WATCH, EventLoop
 from satview.capture.sim.parts.services import KernelServices
 from satview.capture.sim.parts.target import Target
-from satview.capture.sim.parts.threads import Body, Channel, Policy, Process, Program, Thread
+from satview.capture.sim.parts.threads import Body, Channel, Cpu, Policy, Process, Program, Thread
 from satview.events.spec import Release
 from satview.events.words import name_bytes
 

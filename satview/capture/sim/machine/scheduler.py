@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections import deque
 
-from satview.capture.sim.parts.cpu import Cpu
 from satview.capture.sim.parts.services import KernelServices
-from satview.capture.sim.parts.threads import WINDOW_MS, Partition, Policy, Thread
+from satview.capture.sim.parts.threads import WINDOW_MS, Cpu, Partition, Policy, Thread
 
 # Adaptive partitions: each has a share of CPU time over a sliding window, to be used up before others get theirs.
 

@@ -10,10 +10,9 @@ from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any, Protocol, cast
 
-from satview.capture.sim.parts.cpu import Cpu
 from satview.capture.sim.parts.sigevent import Sigevent
 from satview.capture.sim.parts.target import Target
-from satview.capture.sim.parts.threads import Partition, PendingCall, Process, Thread
+from satview.capture.sim.parts.threads import Cpu, Partition, PendingCall, Process, Thread
 
 # Simulated time: a clock that only moves forward, a heap of what happens next, and lengths that vary by seed.
 
@@ -140,7 +139,7 @@ class EventLoop:
 # Finds calls of TraceEvent() whose `yield` was forgotten: the object is made, and thrown away unused.
 
 
-class Watch:
+class CallWatch:
     """Collects the locations of such calls while a program runs.
 
     Attributes:
@@ -175,7 +174,7 @@ class Watch:
         return locations
 
 
-WATCH = Watch()
+WATCH = CallWatch()
 ADVICE = "made a TraceEvent() and did not yield it, so nothing happened: write `yield TraceEvent(...)`"
 
 

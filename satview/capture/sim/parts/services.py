@@ -11,14 +11,13 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from satview.capture.sim.parts.cpu import Cpu
 from satview.capture.sim.parts.errors import Errno
 from satview.capture.sim.parts.interrupt_sources import Attachment, InterruptSource, TraceHooks
 from satview.capture.sim.parts.recorder import Recorder
 from satview.capture.sim.parts.sigevent import Sigevent
 from satview.capture.sim.parts.target import Target
-from satview.capture.sim.parts.threads import Partition, PendingCall, Process, Thread, Timer
-from satview.capture.sim.parts.truth import History, Truth
+from satview.capture.sim.parts.threads import Cpu, Partition, PendingCall, Process, Thread, Timer
+from satview.capture.sim.parts.truth import Truth, TruthKeeper
 
 
 class SchedulerServices(Protocol):
@@ -107,7 +106,7 @@ class KernelServices(Protocol):
     is_polling: bool
     random: random.Random
     record: Recorder
-    history: History
+    history: TruthKeeper
     cpus: list[Cpu]
     processes: dict[int, Process]
     partitions: list[Partition]

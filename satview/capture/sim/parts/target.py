@@ -8,9 +8,11 @@ from functools import cache
 from typing import Any, Final
 
 from satview.base.errors import UsageError
+from satview.base.time import NS_PER_S
 from satview.events.catalogue import catalogue, release_of
 from satview.events.kernel_calls import BUFFER_SIZES
 from satview.events.spec import Release
+from satview.events.wire import MAX_CPUS
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +90,7 @@ class Target:
 
     def cycles(self, ns: int) -> int:
         """Return nanoseconds as cycles, rounded down, at least 0."""
-        return max(0, ns * self.cycles_per_s // 1_000_000_000)
+        return max(0, ns * self.cycles_per_s // NS_PER_S)
 
     def skews(self, seed: int) -> tuple[int, ...]:
         """Return how far the counter of each CPU is ahead of the first one's, in cycles; the same for the same seed."""
@@ -123,7 +125,6 @@ _BASE: Final = {
     Release.QNX_7: _base(Release.QNX_7, "7.1.0", 2_592_000_000),
     Release.QNX_8: _base(Release.QNX_8, "8.0.0", 2_592_000_000, tick_ns=0, has_handlers=False),
 }
-MAX_CPUS: Final = 64
 MAX_SKEW_NS: Final = 100_000_000
 
 

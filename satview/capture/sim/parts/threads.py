@@ -1,4 +1,4 @@
-"""Processes, threads, channels and connections: the plain records the kernel works on."""
+"""Processes, threads, CPUs, channels and connections: the plain records the kernel works on."""
 
 from __future__ import annotations
 
@@ -53,15 +53,8 @@ class Partition:
     """A scheduler partition: a share of the CPU over a sliding window."""
 
     __slots__ = (
-        "bankruptcies",
-        "budget_percent",
-        "critical_ms",
-        "critical_used",
-        "ident",
-        "name",
-        "used",
-        "used_total",
-    )
+        "bankruptcies", "budget_percent", "critical_ms", "critical_used", "ident", "name", "used", "used_total",
+    )  # fmt: skip
 
     def __init__(self, ident: int, name: str, budget_percent: int, critical_ms: int = 0) -> None:
         self.ident = ident
@@ -82,29 +75,10 @@ class Process:
     """
 
     __slots__ = (
-        "alarm",
-        "bits",
-        "channels",
-        "connections",
-        "exit_value",
-        "files",
-        "handlers",
-        "is_dead",
-        "name",
-        "next_address",
-        "next_chid",
-        "next_coid",
-        "next_file",
-        "next_tid",
-        "next_timer",
-        "parent",
-        "partition",
-        "pid",
-        "scoids",
-        "threads",
-        "timers",
-        "waiters",
-    )
+        "alarm", "bits", "channels", "connections", "exit_value", "files", "handlers", "is_dead", "name",
+        "next_address", "next_chid", "next_coid", "next_file", "next_tid", "next_timer", "parent", "partition", "pid",
+        "scoids", "threads", "timers", "waiters",
+    )  # fmt: skip
 
     def __init__(self, pid: int, parent: int, name: str, bits: int, partition: Partition | None) -> None:
         self.pid = pid
@@ -169,55 +143,14 @@ class Thread:
     """
 
     __slots__ = (
-        "base_priority",
-        "blocked_signals",
-        "call",
-        "charged_until",
-        "cpu",
-        "error",
-        "exit_error",
-        "exit_value",
-        "exit_values",
-        "finish",
-        "generator",
-        "has_io",
-        "held",
-        "held_signals",
-        "is_cancelled",
-        "is_critical",
-        "is_critical_itself",
-        "is_detached",
-        "is_held",
-        "joiner",
-        "last_cpu",
-        "lender",
-        "name",
-        "own_partition",
-        "partition",
-        "pending_signals",
-        "policy",
-        "priority",
-        "process",
-        "received_from",
-        "remaining",
-        "run_since",
-        "runmask",
-        "serving",
-        "signal_frames",
-        "slice_ticks",
-        "sporadic",
-        "state",
-        "tid",
-        "timeout_ns",
-        "timeout_states",
-        "timeout_token",
-        "unmasked_intr",
-        "value",
-        "virtual_state",
-        "vtid",
-        "wait_signals",
+        "base_priority", "blocked_signals", "call", "charged_until", "cpu", "error", "exit_error", "exit_value",
+        "exit_values", "finish", "generator", "has_io", "held", "held_signals", "is_cancelled", "is_critical",
+        "is_critical_itself", "is_detached", "is_held", "joiner", "last_cpu", "lender", "name", "own_partition",
+        "partition", "pending_signals", "policy", "priority", "process", "received_from", "remaining", "run_since",
+        "runmask", "serving", "signal_frames", "slice_ticks", "sporadic", "state", "tid", "timeout_ns",
+        "timeout_states", "timeout_token", "unmasked_intr", "value", "virtual_state", "vtid", "wait_signals",
         "waiting_on",
-    )
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -349,3 +282,32 @@ class Timer:
         self.interval_ns = 0
         self.generation = 0
         self.deadline = 0  # of its next expiry, in cycles
+
+
+class Cpu:
+    """One processor.
+
+    Attributes:
+        thread: Who runs; None only inside the kernel, between a block and the next switch.
+        until: When its thread's user code ends; None = never (idle).
+        token: Outdates continue events of earlier spans of user code.
+        handoff: Thread to switch to without a detour over the ready queue.
+        claimed: Priority promised to a thread that was sent here; -1 = none.
+        expected: How many threads that became ready here count on its next switch; it takes one of them.
+    """
+
+    __slots__ = (
+        "claimed", "expected", "handoff", "idle", "index", "ipi_pending", "is_yielding", "thread", "token", "until",
+    )  # fmt: skip
+
+    def __init__(self, index: int) -> None:
+        self.index = index
+        self.thread: Thread | None = None
+        self.idle: Thread | None = None
+        self.token = 0
+        self.until: int | None = None
+        self.handoff: Thread | None = None
+        self.is_yielding = False
+        self.claimed = -1
+        self.expected = 0
+        self.ipi_pending = False

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, fields
 from typing import Any
 
-from satview.capture.sim.parts.cpu import Cpu
-from satview.capture.sim.parts.threads import Thread
+from satview.capture.sim.parts.threads import Cpu, Thread
 
 ThreadId = tuple[int, int]  # pid, tid
 
@@ -33,7 +32,7 @@ class StateChange:
 
 
 @dataclass(slots=True)
-class Message:
+class TrueMessage:
     """One message of `size` bytes and its three times in cycles; -1 = never.
 
     `status` is the reply's, or minus the error number. `parent` is when the message was sent that the client itself was
@@ -53,7 +52,7 @@ class Message:
 
 
 @dataclass(slots=True)
-class Wait:
+class TrueWait:
     """A thread was blocked: in which state, on what, because of which threads, how long, and how it ended.
 
     Attributes:
@@ -175,9 +174,9 @@ class Truth:
     runs: list[Run] = field(default_factory=list)
     states: list[StateChange] = field(default_factory=list)
     lives: list[StateChange] = field(default_factory=list)  # CREATE and DESTROY; idle threads were always there
-    messages: list[Message] = field(default_factory=list)
+    messages: list[TrueMessage] = field(default_factory=list)
     pulses: list[Pulse] = field(default_factory=list)
-    waits: list[Wait] = field(default_factory=list)
+    waits: list[TrueWait] = field(default_factory=list)
     holds: list[Hold] = field(default_factory=list)
     calls: list[CallSpan] = field(default_factory=list)
     interrupts: list[InterruptSpan] = field(default_factory=list)
@@ -209,7 +208,7 @@ class Truth:
 # Keeps the truth while a machine runs: opens and closes waits, calls and runs.
 
 
-class History:
+class TruthKeeper:
     """Writes a `Truth`.
 
     Attributes:
@@ -223,7 +222,7 @@ class History:
         self.caller = (0, 0)
         self.cause = -1
         self._holds: dict[tuple[int, Thread], Hold] = {}
-        self._waits: dict[Thread, Wait] = {}
+        self._waits: dict[Thread, TrueWait] = {}
         self._calls: dict[Thread, CallSpan] = {}
 
     def state(self, time: int, thread: Thread, state: str, cpu: int) -> None:
@@ -260,7 +259,7 @@ class History:
         """Note that a thread is blocked."""
         whose = tuple((owner.process.pid, owner.tid) for owner in owners)
         address = getattr(on, "address", 0)
-        wait = Wait((thread.process.pid, thread.tid), state, describe(on), whose, time, address=address)
+        wait = TrueWait((thread.process.pid, thread.tid), state, describe(on), whose, time, address=address)
         self._waits[thread] = wait
         self.truth.waits.append(wait)
 

@@ -19,12 +19,13 @@ from satview.core import ordering
 from satview.events import wire
 from satview.formats.kev.clocks.consensus import (
     CROSSING,
+    NEVER,
     TIME,
-    Claims,
+    ClockVerdicts,
     Consensus,
     Correction,
     Surroundings,
-    Verdicts,
+    WalkNotes,
 )
 from satview.formats.kev.clocks.rollover import ROLLOVER
 
@@ -35,8 +36,7 @@ _NEAR_CYCLES: Final = 1 << 24  # 6 ms at 2.6 GHz, 0.9 s at 19.2 MHz: far more th
 _NEIGHBOUR_ROWS: Final = 64  # where to look for the events of the same CPU
 _MISPLACED_MAX: Final = 20_000
 _CHUNK: Final = 1 << 16
-_NEVER: Final = int(np.iinfo(np.int64).max)
-_NONE: Final = Claims(*(np.empty(0, np.int64) for _ in Claims._fields))
+_NONE: Final = WalkNotes(*(np.empty(0, np.int64) for _ in WalkNotes._fields))
 
 
 @dataclass(slots=True)
@@ -51,8 +51,8 @@ class ClockReview:
 
     surroundings: Surroundings = field(default_factory=Surroundings)
     start_row: int = -1
-    settled: Verdicts = field(default_factory=Verdicts)
-    _parts: list[Claims] = field(default_factory=list)
+    settled: ClockVerdicts = field(default_factory=ClockVerdicts)
+    _parts: list[WalkNotes] = field(default_factory=list)
     _first_odd_row: int | None = None
     _settled_row: int = 0
     _standing: dict[int, int] = field(default_factory=dict)
@@ -80,7 +80,7 @@ class ClockReview:
         for row, cpu in breaks:
             self.surroundings.breaks.setdefault(cpu, []).append(row)
 
-    def add(self, claims: Claims) -> None:
+    def add(self, claims: WalkNotes) -> None:
         """Note what the walk met in a chunk."""
         self._parts.append(claims)
         if self._first_odd_row is None:
@@ -88,7 +88,7 @@ class ClockReview:
             if is_odd.any():
                 self._first_odd_row = int(claims.row[np.argmax(is_odd)])
 
-    def verdicts(self, ends: dict[int, tuple[int, int]], *, is_damaged: bool = False) -> Verdicts:
+    def verdicts(self, ends: dict[int, tuple[int, int]], *, is_damaged: bool = False) -> ClockVerdicts:
         """Return all verdicts if nothing follows; what was noted stays.
 
         Args:
@@ -99,20 +99,21 @@ class ClockReview:
         if self._first_odd_row is None and not (is_damaged and self._parts):  # as nearly always
             return settled
         new = Consensus(self._claims(), self._standing, self.surroundings, ends).verdicts()
-        return Verdicts(
+        return ClockVerdicts(
             self.final_corrections() + new.corrections, settled.steps + new.steps, settled.reseeded + new.reseeded,
             settled.damaged + new.damaged, settled.doubtful + new.doubtful, settled.unproven + new.unproven,
         )  # fmt: skip
 
-    def _claims(self) -> Claims:
+    def _claims(self) -> WalkNotes:
         if len(self._parts) > 1:
-            self._parts = [Claims(*map(np.concatenate, zip(*self._parts, strict=True)))]
+            self._parts = [WalkNotes(*map(np.concatenate, zip(*self._parts, strict=True)))]
         return self._parts[0] if self._parts else _NONE
 
     def after_lost(self, rows: list[int], cpus: list[int], corrections: list[Correction]) -> list[tuple[int, int, int]]:
         """Return the doubts about events behind TIME events with an impossible value: rollovers may have passed there.
 
-        The next TIME event of the CPU shows whether they did; as `Verdicts.doubtful`. Without one, each may be one.
+        The next TIME event of the CPU shows whether they did; as `ClockVerdicts.doubtful`. Without one, each may be
+        one.
 
         Args:
             rows: Of those TIME events.
@@ -145,7 +146,7 @@ class ClockReview:
         cpus, first_claims = np.unique(claims.cpu[is_new], return_index=True)
         ends = dict(zip(cpus.tolist(), claims.row[is_new][first_claims].tolist(), strict=True))
         return [Correction(one.cpu, one.first_row, min(one.end_row, ends.get(one.cpu, one.end_row)), one.rollovers)
-                if one.end_row == _NEVER else one for one in self.settled.corrections]  # fmt: skip
+                if one.end_row == NEVER else one for one in self.settled.corrections]  # fmt: skip
 
     def waits_from(self, row: int) -> int | None:
         """Return the first row whose time may still change, for a reader that has come to a row; None if none does."""
@@ -173,7 +174,7 @@ class ClockReview:
         claims = self._claims()
         self.settled = self.verdicts(ends)
         shifts = {one.cpu: one.rollovers for one in self.settled.corrections
-                  if one.end_row == _NEVER}  # fmt: skip
+                  if one.end_row == NEVER}  # fmt: skip
         latest, kept = {}, []
         for cpu in np.unique(claims.cpu).tolist():
             rows = np.flatnonzero((claims.cpu == cpu) & (claims.kind == TIME))
@@ -184,7 +185,7 @@ class ClockReview:
                     value=last.value + latest[cpu] * ROLLOVER, rollovers=np.zeros(1, np.int64),
                     source=np.full(1, -1), weight=np.full(1, min(_ESTABLISHED, int(claims.weight[rows].sum()))),
                 ))  # fmt: skip
-        self._parts = [Claims(*map(np.concatenate, zip(*kept, strict=True)))] if kept else []
+        self._parts = [WalkNotes(*map(np.concatenate, zip(*kept, strict=True)))] if kept else []
         self._standing, self._first_odd_row, self._settled_row = latest, None, row
 
 
@@ -210,7 +211,7 @@ def misplaced(
     """
     rows = rows[slice(*np.searchsorted(rows, (1, len(time) - 1)).tolist())]
     # In pieces that stay in the cache: where CPUs log into buffers of their own, these are all events.
-    far = [_far_rows(time, rows[start : start + _CHUNK]) for start in range(0, len(rows), _CHUNK)]
+    far = [ordering.far_rows(time, rows[start : start + _CHUNK], _NEAR_CYCLES) for start in range(0, len(rows), _CHUNK)]
     if not 0 < sum(map(len, far)) <= _MISPLACED_MAX:  # clocks that differ from CPU to CPU, or rubbish
         return rows[:0], rows[:0]
     rows = np.concatenate(far)
@@ -226,11 +227,6 @@ def misplaced(
     # Of neighbours nobody knows which is wrong.
     is_far &= ~(np.isin(previous, rows[is_far]) | np.isin(following, rows[is_far]))
     return rows[is_far], before[is_far]
-
-
-def _far_rows(time: NDArray[np.int64], rows: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return those of some rows that are far from the events before and after them, on the same side of both."""
-    return ordering.far_rows(time, rows, _NEAR_CYCLES)
 
 
 def _same_cpu(cpu: NDArray[np.uint8], rows: NDArray[np.intp], others: NDArray[np.intp]) -> NDArray[np.intp]:

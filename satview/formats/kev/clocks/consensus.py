@@ -50,7 +50,7 @@ _MOST_RUNS: Final = 1 << 17  # the same where the CPU was only silent: two days 
 _ASKED: Final = 5  # claims of a run that other CPUs are compared with
 _HEAVY_LEVELS: Final = 4  # levels of a CPU, besides those of a run itself, on which the run may be
 _HEADER_SHARE: Final = 16  # the counter starts so near to boot, as a share of the time since
-_NEVER: Final = int(np.iinfo(np.int64).max)
+NEVER: Final = int(np.iinfo(np.int64).max)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ class Correction:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdicts:
+class ClockVerdicts:
     """What the review found; all lists but the first hold (row in file order, CPU, cycles or rollovers).
 
     Attributes:
@@ -84,7 +84,7 @@ class Verdicts:
     unproven: list[tuple[int, int, int]] = field(default_factory=list)
 
 
-class Claims(NamedTuple):
+class WalkNotes(NamedTuple):
     """What the walk along the stamps noted, in file order; every column is int64 (n,).
 
     Attributes:
@@ -107,9 +107,9 @@ class Claims(NamedTuple):
     source: NDArray[np.int64]
     weight: NDArray[np.int64]
 
-    def rows(self, selection: NDArray[np.generic]) -> Claims:
+    def rows(self, selection: NDArray[np.generic]) -> WalkNotes:
         """Return some of them."""
-        return Claims(*(column[selection] for column in self))
+        return WalkNotes(*(column[selection] for column in self))
 
 
 @dataclass(slots=True)
@@ -171,7 +171,7 @@ class _Clock:
     """
 
     cpu: int
-    claims: Claims
+    claims: WalkNotes
     most_bits: float
     run: NDArray[np.intp]
     first: NDArray[np.intp]
@@ -187,7 +187,7 @@ class _Clock:
     _silences: tuple[NDArray[np.int64], NDArray[np.int64]] | None = None
 
     @classmethod
-    def of(cls, every: Claims, own: NDArray[np.intp], standing: int, surroundings: Surroundings,
+    def of(cls, every: WalkNotes, own: NDArray[np.intp], standing: int, surroundings: Surroundings,
            ends: tuple[int, int] | None) -> _Clock:  # fmt: skip
         """Return the runs of a CPU whose claims are at some positions, ascending.
 
@@ -320,7 +320,7 @@ class _Clock:
         if self.ends is not None and count:
             row = np.append(row, self.ends[0])
             time = np.append(time, self.ends[1] + int(shift[-1]) * ROLLOVER)
-        return _Times(row, time, time[:count], int(time.min(initial=_NEVER)), int(time.max(initial=-_NEVER)))
+        return _Times(row, time, time[:count], int(time.min(initial=NEVER)), int(time.max(initial=-NEVER)))
 
 
 class Consensus:
@@ -334,7 +334,7 @@ class Consensus:
     """
 
     def __init__(
-        self, claims: Claims, standing: dict[int, int], surroundings: Surroundings, ends: dict[int, tuple[int, int]]
+        self, claims: WalkNotes, standing: dict[int, int], surroundings: Surroundings, ends: dict[int, tuple[int, int]]
     ) -> None:
         self._surroundings = surroundings
         claims = _with_crossings_joined(claims)
@@ -484,12 +484,12 @@ class Consensus:
             for other in others:
                 row, theirs, _, earliest, _ = other.times()
                 following = np.searchsorted(row, clock.claims.row[some])[:, None]
-                before = np.where(following > 0, theirs[np.maximum(following - 1, 0)], -_NEVER // 2)
-                after = np.where(following < len(row), theirs[np.minimum(following, len(row) - 1)], _NEVER // 2)
+                before = np.where(following > 0, theirs[np.maximum(following - 1, 0)], -NEVER // 2)
+                after = np.where(following < len(row), theirs[np.minimum(following, len(row) - 1)], NEVER // 2)
                 # Where they step back, buffers are out of order, and the run may be on either side.
                 fits = ((time >= before - SLACK) & (time <= after + SLACK)) | (before > after + SLACK)
-                late = np.where((time < before - SLACK) & (time >= earliest - SLACK), time, -_NEVER)
-                agree += np.where(fits, 1.0, 0.5 * ((late == late.max(axis=1, keepdims=True)) & (late > -_NEVER)))
+                late = np.where((time < before - SLACK) & (time >= earliest - SLACK), time, -NEVER)
+                agree += np.where(fits, 1.0, 0.5 * ((late == late.max(axis=1, keepdims=True)) & (late > -NEVER)))
         elif others:
             # Each has buffers of its own, so the order of the file says nothing; but all began and ended together.
             begin, end = _reach(others)
@@ -506,9 +506,9 @@ class Consensus:
         near = max(uptime // _HEADER_SHARE, ROLLOVER)
         return np.where((off.min() <= near) & (off > near), _HEADER, 0.0)
 
-    def verdicts(self) -> Verdicts:
+    def verdicts(self) -> ClockVerdicts:
         """Return what follows for the events."""
-        verdicts = Verdicts()
+        verdicts = ClockVerdicts()
         for clock in self.clocks.values():
             _add_verdicts(verdicts, clock)
             if not self._surroundings.has_shared_buffers:
@@ -600,7 +600,7 @@ class Consensus:
         is_shared = self._is_silence_of_others(clock, others)
         return is_within and all(is_alone or is_shared[run - 1] for run, _, is_alone in pauses)
 
-    def _add_unproven(self, verdicts: Verdicts) -> None:
+    def _add_unproven(self, verdicts: ClockVerdicts) -> None:
         """Note pauses of all CPUs that few TIME events before or after them prove."""
         all_pauses = {cpu: self._pauses(clock) for cpu, clock in self.clocks.items()}
         if not any(all_pauses.values()):
@@ -629,7 +629,7 @@ def _reach(clocks: list[_Clock]) -> tuple[int, int]:
     return min(one.earliest for one in times), max(one.latest for one in times)
 
 
-def _with_crossings_joined(claims: Claims) -> Claims:
+def _with_crossings_joined(claims: WalkNotes) -> WalkNotes:
     """Return claims in which crossings of a CPU with nothing of it in between are one: chunks cut them."""
     if not np.any(claims.kind == CROSSING):
         return claims
@@ -689,13 +689,13 @@ def _place_rubbish(clock: _Clock) -> None:
     clock.doubt = np.abs(clock.placed - clock.level)
 
 
-def _add_verdicts(verdicts: Verdicts, clock: _Clock) -> None:
+def _add_verdicts(verdicts: ClockVerdicts, clock: _Clock) -> None:
     """Add what follows from where the runs of a CPU are placed."""
     shift, cpu = clock.placed - clock.level, clock.cpu
     rows, kinds = clock.column("row"), clock.column("kind")
     starts = np.append(0, rows[1:])
     for run in np.flatnonzero(shift).tolist():
-        end = int(rows[run + 1]) if run + 1 < len(rows) else _NEVER
+        end = int(rows[run + 1]) if run + 1 < len(rows) else NEVER
         verdicts.corrections.append(Correction(cpu, int(starts[run]), end, int(shift[run])))
     is_damaged = (clock.claims.kind == TIME) & (shift[clock.run] != 0)
     damaged_rows, amounts = clock.claims.row[is_damaged].tolist(), (-shift[clock.run][is_damaged]).tolist()

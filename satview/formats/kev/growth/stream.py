@@ -16,19 +16,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.core import loading, streaming
-from satview.core.streaming import Columns, Groups
+from satview.core.streaming import Groups, StreamColumns
 from satview.events import wire
 from satview.events.spec import Release
-from satview.events.wire import SLOT_BYTES, Struct
-from satview.formats.kev.clocks.clock import MAX_CPUS, ClockRebuilder, held_times
-from satview.formats.kev.clocks.clock_chunk import ClockChunk
+from satview.events.wire import MAX_CPUS, SLOT_BYTES, Struct
+from satview.formats.kev.clocks.clock import ClockChunk, ClockRebuilder, held_times
 from satview.formats.kev.clocks.clock_review import ClockReview, correct
 from satview.formats.kev.clocks.consensus import Correction, Surroundings
 from satview.formats.kev.names_tail import LastEvents, first_of_tail, is_ring, verdicts_without_tail
 from satview.formats.kev.open_events import (
+    FIRST_TAIL,
     OpenEvent,
     OpenEvents,
-    Runs,
+    TailRuns,
     cpus_of,
     ended,
     ended_by,
@@ -38,7 +38,6 @@ from satview.formats.kev.open_events import (
 )
 from satview.formats.kev.owners import Discontinuities, ThreadNumbers
 from satview.formats.kev.slots import combine
-from satview.formats.kev.slots.batch import Batch
 from satview.formats.kev.slots.buffers import (
     EventRegion,
     missing_before,
@@ -49,6 +48,48 @@ from satview.formats.kev.slots.buffers import (
 from satview.formats.kev.slots.combine import last_times
 from satview.store.problems import Problems
 from satview.store.tables import BufferTable
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Events of one chunk, in delivery order; n events, w payload words, s slots.
+
+    Attributes:
+        first_slot: Index in the file of the chunk's first slot.
+        slots: uint32 (s, 4), the chunk's slots in host order, of all kinds.
+        header: uint32 (n,), header word of each event's first slot.
+        stamp: uint32 (n,).
+        time_cycles: int64 (n,), rebuilt time.
+        thread: uint32 (n,), number of the thread it belongs to, see `EventStream.thread_ids`; 0 = not known.
+        start: int64 (n + 1,): payload of event i is `words[start[i]:start[i + 1]]`.
+        words: uint32 (w,), payload words in host order.
+        last_slot: int64 (n,), position in `slots` of each event's last slot.
+        stray_tails: int64 (k,), positions in `slots` of continuation slots that belong to no event.
+    """
+
+    first_slot: int
+    slots: NDArray[np.uint32]
+    header: NDArray[np.uint32]
+    stamp: NDArray[np.uint32]
+    time_cycles: NDArray[np.int64]
+    thread: NDArray[np.uint32]
+    start: NDArray[np.int64]
+    words: NDArray[np.uint32]
+    last_slot: NDArray[np.int64]
+    stray_tails: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.header)
+
+    @property
+    def code(self) -> NDArray[np.uint16]:
+        """Internal class and event, uint16 (n,)."""
+        return (self.header & np.uint32(wire.CODE_MASK)).astype(np.uint16)
+
+    @property
+    def cpu(self) -> NDArray[np.uint8]:
+        """CPU numbers, uint8 (n,)."""
+        return (self.header >> np.uint32(wire.CPU_SHIFT) & np.uint32(wire.CPU_MASK)).astype(np.uint8)
 
 
 class BufferWatch:
@@ -98,7 +139,6 @@ class BufferWatch:
 
 
 CHUNK_SLOTS: Final = 1 << 16
-_FIRST_TAIL: Final = np.uint32(0x80000000)  # set in middle and last slots
 _END: Final = int(Struct.COMBINE_END)
 _KIND_SHIFT: Final = np.uint32(wire.STRUCT_SHIFT)
 _MOST_WAITING: Final = 1024  # more BUFFER slots in a row are rubbish, and must not pile up
@@ -115,7 +155,7 @@ class _Done:
 
 
 @dataclass(frozen=True, slots=True)
-class _Placed:
+class _TimedChunk:
     """A chunk of slots whose events have times.
 
     Attributes:
@@ -168,7 +208,7 @@ class EventStream:
         self._awaits_time = True
         self._position = 0
         self._count = self._placed_slots = 0
-        self._waiting: deque[_Placed] = deque()
+        self._waiting: deque[_TimedChunk] = deque()
         self._last_times = np.zeros(wire.CPU_MASK + 1, np.int64)
 
     def inform(self, surroundings: Surroundings) -> None:
@@ -220,7 +260,7 @@ class EventStream:
             return int(others[-1]) + 1
         return 0 if len(slots) < _MOST_WAITING else len(slots)
 
-    def _placed(self, slots: NDArray[np.uint32]) -> _Placed:
+    def _placed(self, slots: NDArray[np.uint32]) -> _TimedChunk:
         """Find the events of a chunk and their times, which later TIME events may still correct."""
         groups = streaming.groups(slots, combine.MAX_SLOTS)
         code, cpu, first_slots = groups.code, groups.cpu, groups.first
@@ -233,7 +273,7 @@ class EventStream:
         else:
             self._clock.review.add_breaks([(self._count + row, ring) for row, ring in discontinuities])
             time = self._rebuild(slots, groups)
-        placed = _Placed(slots, groups, time, discontinuities, self._count)
+        placed = _TimedChunk(slots, groups, time, discontinuities, self._count)
         self._count += len(first_slots)
         self._placed_slots += len(slots)
         return placed
@@ -274,7 +314,7 @@ class EventStream:
                 correct(corrections, chunk.time, groups.cpu, groups.code, chunk.first_row)
             yield self._batch(chunk)
 
-    def _batch(self, chunk: _Placed) -> Batch:
+    def _batch(self, chunk: _TimedChunk) -> Batch:
         slots, groups, time = chunk.slots, chunk.groups, chunk.time
         if groups.zeros:
             offset = self._byte(self._position + groups.zero)
@@ -294,7 +334,7 @@ class EventStream:
         self._position += len(slots)
         return batch
 
-    def _owners(self, chunk: _Placed) -> NDArray[np.uint32]:
+    def _owners(self, chunk: _TimedChunk) -> NDArray[np.uint32]:
         """Return the thread of every event that begins in a chunk."""
         code, cpu = chunk.groups.code, chunk.groups.cpu
         subjects = np.flatnonzero(wire.are_of_threads(code))
@@ -340,13 +380,13 @@ class EventStream:
 
     def _unmatched(
         self, slots: NDArray[np.uint32], groups: Groups, time: NDArray[np.int64], thread: NDArray[np.uint32]
-    ) -> tuple[Columns, NDArray[np.int64]]:
+    ) -> tuple[StreamColumns, NDArray[np.int64]]:
         """Open events, and give runs of tails to the oldest open event of their CPU, stamp, class and number."""
         if not len(groups.other):
             return ended((), ()), np.empty(0, np.int64)
         begin, end = groups.at[groups.other], groups.at[groups.other + 1]
         heads = slots[begin]
-        keys, opens = combine.keys(heads[:, 0], heads[:, 1]), heads[:, 0] < _FIRST_TAIL
+        keys, opens = combine.keys(heads[:, 0], heads[:, 1]), heads[:, 0] < FIRST_TAIL
         open_keys = self._open.keys()
         has_event = opens | np.isin(keys, np.concatenate((keys[opens], open_keys)))
         strays = [
@@ -356,7 +396,7 @@ class EventStream:
         rows = groups.event[groups.other]
         now = last_times(cpus_of(heads[:, 0]), rows, time, groups.cpu, self._last_times)
         closes = slots[end - 1, 0] >> _KIND_SHIFT == _END
-        runs = Runs(keys, rows, begin, end, heads[:, 0], heads[:, 1], opens, closes, now).at(has_event)
+        runs = TailRuns(keys, rows, begin, end, heads[:, 0], heads[:, 1], opens, closes, now).at(has_event)
         near = ended((), ())
         if self._open.has_room(len(runs.key), 2 * int((runs.end - runs.first).sum())):
             head_rows, tail_rows = pairs_of(runs, open_keys, time)
@@ -368,7 +408,7 @@ class EventStream:
     def _one_by_one(
         self,
         slots: NDArray[np.uint32],
-        runs: Runs,
+        runs: TailRuns,
         time: NDArray[np.int64],
         thread: NDArray[np.uint32],
         strays: list[NDArray[np.int64]],

@@ -13,46 +13,26 @@ from typing import Any, Final
 
 from construct import StreamError
 
-from satview.formats.kev.head.structs import page_structs
-from satview.store.head import Cpu, SystemInfo
+from satview.formats.kev.head.header import page_structs
+from satview.store.head import CpuInfo, SystemInfo
 
 PROCESSORS: Final = {
-    0: "X86",
-    1: "PPC",
-    2: "MIPS",
-    3: "unknown(3)",
-    4: "ARM",
-    5: "SH",
-    0x100: "X86_64",
-    0x101: "AARCH64",
-    0x1100: "X86_64",
-    0x1101: "AARCH64",
-}
+    0: "X86", 1: "PPC", 2: "MIPS", 3: "unknown(3)", 4: "ARM", 5: "SH", 0x100: "X86_64", 0x101: "AARCH64",
+    0x1100: "X86_64", 0x1101: "AARCH64",
+}  # fmt: skip
 VERSIONED: Final = 0x1000  # this bit of the type: the layout of 8.0
 STRING_TYPES: Final = {
-    1: "PATH",
-    2: "HOSTNAME",
-    3: "RELEASE",
-    4: "VERSION",
-    5: "MACHINE",
-    6: "ARCHITECTURE",
-    7: "HW_SERIAL",
-    8: "HW_PROVIDER",
-    9: "SRPC_DOMAIN",
-    11: "SYSNAME",
-    200: "LIBPATH",
-    201: "DOMAIN",
-    202: "RESOLVE",
-    203: "TIMEZONE",
+    1: "PATH", 2: "HOSTNAME", 3: "RELEASE", 4: "VERSION", 5: "MACHINE", 6: "ARCHITECTURE", 7: "HW_SERIAL",
+    8: "HW_PROVIDER", 9: "SRPC_DOMAIN", 11: "SYSNAME", 200: "LIBPATH", 201: "DOMAIN", 202: "RESOLVE", 203: "TIMEZONE",
     204: "LOCALE",
-}
+}  # fmt: skip
 STRING_SET_BIT: Final = 0x100
 _FLAGS_ALL: Final = ((31, "FPU"), (30, "MMU"))
 _FLAGS: Final = {
     "X86": ("CPUID", "RDTSC", "INVLPG", "WP", "BSWAP", "MMX", "CMOV", "PSE", "PGE", "MTRR", "SEP", "SIMD", "FXSR"),
     "PPC": ("EAR", "HW_HT", "HW_POW", "FPREGS", "SW_HT", "ALTIVEC"),
 }
-_CPU_ENTRY_BYTES: Final = 32
+CPU_ENTRY_BYTES: Final = 32
 GLOBAL_CLOCK: Final = 0x8  # qtime flag: one clock common to all CPUs
 
 
@@ -103,9 +83,9 @@ def _find_sections(page: _Page, kind: int, entry_size: int) -> None:
         page.note(name, place.offset, place.size, place.get("element_size", 0))
 
 
-def _cpus(page: _Page, count: int, processor: str, is_8: bool) -> Iterator[Cpu]:
+def _cpus(page: _Page, count: int, processor: str, is_8: bool) -> Iterator[CpuInfo]:
     start, size, element = page.sections.get("cpuinfo", (0, 0, 0))
-    step = element or _CPU_ENTRY_BYTES
+    step = element or CPU_ENTRY_BYTES
     struct = page_structs(page.byte_order).cpu_8 if is_8 else page_structs(page.byte_order).cpu
     if step < struct.sizeof():
         page.doubts.append(f"entries of section cpuinfo have {step} bytes, expected {struct.sizeof()}")
@@ -116,7 +96,7 @@ def _cpus(page: _Page, count: int, processor: str, is_8: bool) -> Iterator[Cpu]:
         flags = entry.flags
         names = [name for bit, name in _FLAGS_ALL if flags >> bit & 1]
         names += [name for bit, name in enumerate(_FLAGS.get(processor, ())) if flags >> bit & 1]
-        yield Cpu(number, page.text(entry.name), entry.speed, flags, tuple(names))
+        yield CpuInfo(number, page.text(entry.name), entry.speed, flags, tuple(names))
 
 
 def _typed_strings(page: _Page) -> Iterator[tuple[str, str]]:

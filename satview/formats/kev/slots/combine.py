@@ -132,11 +132,7 @@ class Matched:
 
 
 def match(
-    unmatched: Unmatched,
-    event_times: NDArray[np.int64],
-    event_cpus: NDArray[np.uint8],
-    *,
-    ascends: bool = False,
+    unmatched: Unmatched, event_times: NDArray[np.int64], event_cpus: NDArray[np.uint8], *, ascends: bool = False
 ) -> Matched:
     """Match runs of tails with open events of the same key, first come first served.
 

@@ -1,0 +1,434 @@
+"""Arguments of a printed event as payload words: by the lists of the catalogue, or as named values where none fits.
+
+A list is a pattern, which finds its values in the text of an event. A line that fits no list has its arguments at the
+words of the row as far as it has them: a row tells where an argument is, so what a line has of it goes there, and all
+else behind it. What the row has and the line has not is no argument of that event.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from satview.events.layout import PayloadPart, one_spelling, word_count
+from satview.events.spec import Field, Show
+from satview.events.words import WORD_MASK, split64, text_words
+
+# Numbers of a listing in either notation: decimal as `%d` prints it, hexadecimal with `0x`, any number of zeros.
+
+
+NUMBER: Final = r"(0[xX][0-9a-fA-F]{1,16}|-?\d{1,20})"  # one group
+BARE_HEX: Final = r"((?:0[xX])?[0-9a-fA-F]{1,16})"  # one group; for what is printed as `%x` or `%p`
+
+
+def value_of(text: str) -> int:
+    """Return the value of a text that `NUMBER` matched."""
+    return int(text, 16) if text[:2] in ("0x", "0X") else int(text)
+
+
+def is_wide(text: str) -> bool:
+    """Return whether a number was printed as one of 64 bits, or does not fit 32."""
+    digits = len(text) - 2 if text[:2] in ("0x", "0X") else 0
+    return digits > 8 or not -1 << 31 <= value_of(text) < 1 << 32
+
+
+def printed_as(text: str) -> str:
+    """Return the `%` template that prints a number as this one: `%d`, `0x%08x`, `0x%016x`, `0x%x` or `%x`."""
+    if text[:2] in ("0x", "0X"):
+        digits = len(text) - 2
+        return f"0x%0{digits}x" if digits in (8, 16) or text[2] == "0" < text[3:4] else "0x%x"
+    return "%d" if text.lstrip("-").isdigit() else "%x"
+
+
+def bare_value(text: str) -> int:
+    """Return the value of a text that `BARE_HEX` matched."""
+    return int(text, 16)
+
+
+# The text ends at a quote that the numbers follow; it may hold other quotes.
+_MESSAGE = r'"[^"]*(?:"(?! \(0x)[^"]*)*" \((0x[0-9a-f]{{1,8}}(?: 0x[0-9a-f]{{1,8}}){{0,{more}}})\)'
+_ANY_NUMBER = rf"(?:{NUMBER[1:-1]})"
+_ANY_MESSAGE = r'"[^"]*(?:"(?!\s*\([-0-9])[^"]*)*"\s*\(\s*(%s(?:[\s,]+%s){0,%d})\s*\)'
+Words = list[int]
+Reader = Callable[[str, str], Words | None]  # text of a value, byte order; None if it does not fit
+
+
+@dataclass(frozen=True, slots=True)
+class ListPattern:
+    """One argument list, ready to be looked for.
+
+    Attributes:
+        regex: One group per value; optional from the second value on if the list may be cut short.
+        readers: Per group, what makes words of its text.
+        code: The event code that this list belongs to.
+        names: Per group, the argument; empty for text and messages, which have one notation.
+        spellings: Per group, the argument, whatever it is.
+    """
+
+    regex: re.Pattern[str]
+    readers: tuple[Reader, ...]
+    code: int
+    names: tuple[str, ...]
+    spellings: tuple[str, ...]
+
+    def shown(self, text: str) -> tuple[str, ...]:
+        """Return the arguments of the list that a text of it shows; it may end before the list does."""
+        match = self.regex.fullmatch(text)
+        return self.spellings[: match.lastindex or 0] if match else ()
+
+    def notations(self, text: str) -> Iterator[tuple[str, str]]:
+        """Yield the numbers of a text that the list describes: argument, and how `%` prints a number like it."""
+        match = self.regex.fullmatch(text)
+        for name, value in zip(self.names, match.groups() if match else (), strict=False):
+            if name and value is not None:
+                yield name, printed_as(value)
+
+    def words(self, text: str, byte_order: str) -> Words | None:
+        """Return the payload words of a text, None if the list does not describe it."""
+        match = self.regex.fullmatch(text)
+        if match is None:
+            return None
+        words: Words = []
+        texts: list[str] = []
+        for reader, value in zip(self.readers, match.groups(), strict=True):
+            if value is None:
+                break
+            if reader is listed_text:  # several follow one another, each up to its NUL
+                texts.append(value)
+                continue
+            group_words = reader(value, byte_order)
+            if group_words is None:
+                return None
+            words += group_words
+        return words + listed_text("\0".join(texts), byte_order) if texts else words
+
+
+def compile_list(
+    fields: Sequence[Field], code: int, *, is_whole: bool, has_short_hex: bool, is_lenient: bool = False
+) -> ListPattern:
+    """Return the pattern of a list.
+
+    Args:
+        fields: The list.
+        code: Event code it belongs to.
+        is_whole: False if the text may end after any value, as that of a long event whose payload ended.
+        has_short_hex: 6.x prints addresses and 64-bit values without leading zeros; later releases with all of them.
+        is_lenient: Numbers in either notation, with or without leading zeros, and any blanks and commas between.
+    """
+    before, colon = (r"[\s,]+", r"\s*[:=]\s*") if is_lenient else (r"\s+", ":")
+    pieces: list[str] = []
+    readers: list[Reader] = []
+    names: list[str] = []
+    spellings: list[str] = []
+    has_text = False
+    for index, field in enumerate(fields):
+        if field.show == Show.MSG_MORE:
+            continue
+        name = re.escape(field.name).replace("_", "[_ ]") if is_lenient else re.escape(field.name)
+        value: str
+        reader: Reader
+        if field.show == Show.MSG:
+            more = _more(fields[index + 1 :])
+            value, reader = _MESSAGE.format(more=more), message_words
+            if is_lenient:
+                value = _ANY_MESSAGE % (_ANY_NUMBER, _ANY_NUMBER, more)
+            name = re.escape(field.name.removesuffix("[0]")) + r"(?:\[0\])?"
+        elif field.show == Show.STRING:
+            value, reader, has_text = "(.*?)", listed_text, True  # up to where the next name begins, or the end
+        elif field.show == Show.STRUCT:
+            break
+        else:
+            value, reader = _any_number(field, has_short_hex) if is_lenient else _number(field, has_short_hex)
+        pieces.append(rf"{before}{name}{colon}{value}")
+        readers.append(reader)
+        spellings.append(field.name)
+        names.append("" if field.show in (Show.MSG, Show.STRING) else field.name)
+    end = "" if has_text else r"[\s,]*" if is_lenient else r"\s*"
+    if is_whole:
+        source = "".join(pieces)
+    else:
+        source = pieces[0] + "".join(f"(?:{piece}" for piece in pieces[1:]) + ")?" * (len(pieces) - 1)
+    return ListPattern(re.compile(source + end, re.DOTALL), tuple(readers), code, tuple(names), tuple(spellings))
+
+
+def _more(fields: Sequence[Field]) -> int:
+    count = 0
+    while count < len(fields) and fields[count].show == Show.MSG_MORE:
+        count += 1
+    return count
+
+
+def _number(field: Field, has_short_hex: bool) -> tuple[str, Reader]:
+    wide = field.words == 2
+    if field.show == Show.DEC:
+        return r"(-?\d{1,20})", number64 if wide else number32
+    digits = 8 * field.words
+    # 6.x prints %p and 0x%llx, which leave out zeros, but 0x%08x for all other words.
+    is_short = has_short_hex and (wide or field.show == Show.POINTER)
+    count = f"{{1,{digits}}}" if is_short else f"{{{digits}}}"
+    prefix = "(?:0x)?" if field.show == Show.POINTER else "0x"
+    return rf"({prefix}[0-9a-f]{count})", hex64 if wide else hex32
+
+
+def _any_number(field: Field, has_short_hex: bool) -> tuple[str, Reader]:
+    """Return a number in either notation; one without `0x` is decimal except where 6.x prints `%p`."""
+    wide = field.words == 2
+    if field.show == Show.POINTER and has_short_hex:
+        return BARE_HEX, hex64 if wide else hex32
+    return NUMBER, number64 if wide else any32
+
+
+def number32(text: str, byte_order: str) -> Words | None:  # noqa: ARG001  -- one signature for all
+    """Return a signed decimal number as one word, None if it has more than 32 bits."""
+    value = int(text)
+    return [value & WORD_MASK] if -1 << 31 <= value < 1 << 31 else None
+
+
+def any32(text: str, byte_order: str) -> Words | None:  # noqa: ARG001  -- one signature for all
+    """Return a number in either notation, signed or not, as one word, None if it has more than 32 bits."""
+    value = value_of(text)
+    return [value & WORD_MASK] if -1 << 31 <= value <= WORD_MASK else None
+
+
+def number64(text: str, byte_order: str) -> Words | None:
+    """Return a number as two words in payload order, None if it has more than 64 bits."""
+    value = value_of(text)
+    return list(split64(value, byte_order)) if -1 << 63 <= value < 1 << 64 else None
+
+
+def hex32(text: str, byte_order: str) -> Words | None:  # noqa: ARG001  -- one signature for all
+    """Return a hexadecimal number, with or without `0x`, as one word, None if it has more than 32 bits."""
+    value = int(text, 16)
+    return [value] if value <= WORD_MASK else None
+
+
+def hex64(text: str, byte_order: str) -> Words:
+    """Return a hexadecimal number, with or without `0x`, as two words in payload order."""
+    return list(split64(int(text, 16), byte_order))
+
+
+def message_words(text: str, byte_order: str) -> Words | None:  # noqa: ARG001  -- one signature for all
+    """Return the numbers that are behind the characters of a message; None if one has more than 32 bits."""
+    words = [value_of(word) for word in text.replace(",", " ").split()]
+    return [word & WORD_MASK for word in words] if all(-1 << 31 <= word <= WORD_MASK for word in words) else None
+
+
+def listed_text(text: str, byte_order: str) -> Words:
+    """Return a text as payload words."""
+    return text_words(text.encode("utf-8", "surrogateescape"), byte_order)
+
+
+_NAME: Final = r"(?:word \d{1,5}|[^\s:=,\"()][^\s:=,\"]{0,79})"
+_LATER: Final = rf"(?=[\s,]+{_NAME}[:=][^:=]|\n|$)"  # the next argument, or the end of the line
+_ARGUMENT: Final = re.compile(
+    rf"(?P<name>{_NAME})\s?[:=]\s?"
+    rf'(?:"(?P<message>[^"\n]*)"\s?\((?P<words>\s?{_ANY_NUMBER}(?:[\s,]+{_ANY_NUMBER}){{0,4095}})\s?\)'
+    rf'|"(?P<quoted>[^"\n]*)"(?={_LATER[3:-1]})'
+    rf"|(?P<number>{_ANY_NUMBER})(?:\s?\({_ANY_NUMBER}\))?(?=[\s,]|$)"
+    rf"|(?P<text>[^\n]{{0,4096}}?){_LATER})"
+)
+_OWN_LINE: Final = re.compile(rf"\s+{_NAME}:(?:{_ANY_NUMBER}|\"[^\"]*\" \(.*\))\s*")
+_COLUMN: Final = 26  # where the colon of an argument on its own line is (listing format, section 3.2)
+_MOST: Final = 256  # arguments of one line; the rest of it is one text
+OTHER: Final = "text"  # what stands between arguments
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """One argument as a line shows it.
+
+    Attributes:
+        name: As printed.
+        number: Its value, None for texts and messages.
+        template: How `%` prints the number, or a text in quotes; empty for other texts.
+        text: A text, as printed.
+        words: Of a message.
+    """
+
+    name: str
+    number: int | None = None
+    template: str = ""
+    text: str = ""
+    words: tuple[int, ...] = ()
+
+    @property
+    def kind(self) -> str:
+        """Its notation as the catalogue's tables write it."""
+        if self.number is None:
+            return "msg" if self.words else "string"
+        wide = "" if _has_room(self.number, 1) else "64"
+        return ("dec" if self.template == "%d" else "hex") + wide
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """The arguments of a line as a payload.
+
+    Attributes:
+        parts: Where they are.
+        words: The payload.
+        matched: How many of them the row has.
+        is_whole: The line has all that the row has, and nothing else.
+    """
+
+    parts: tuple[PayloadPart, ...]
+    words: list[int]
+    matched: int
+    is_whole: bool = False
+
+
+def is_argument_line(line: str) -> bool:
+    """Return whether a line looks like an argument on its own line as printers write it, whatever its name."""
+    colon = line.find(":")
+    if colon == _COLUMN and line[:colon].lstrip().find(" ") < 0:
+        return True
+    return _OWN_LINE.fullmatch(line) is not None
+
+
+def values_of(text: str) -> list[Value]:
+    """Return the arguments that a text shows, in its order; what is between them is one text of its own at the end."""
+    values: list[Value] = []
+    others: list[str] = []
+    end = 0
+    for argument in _ARGUMENT.finditer(text):
+        if len(values) == _MOST:
+            break
+        others.append(text[end : argument.start()])
+        end = argument.end()
+        values.append(_value(argument))
+    rest = " ".join(" ".join((*others, text[end:])).replace(",", " ").split())
+    return [*values, Value(OTHER, text=rest)] if rest else values
+
+
+def _value(argument: re.Match[str]) -> Value:
+    name = argument["name"]
+    if argument["number"] is not None:
+        number = value_of(argument["number"])
+        if -1 << 63 <= number < 1 << 64:
+            return Value(name, number, printed_as(argument["number"]))
+        return Value(name, text=argument["number"])
+    if argument["words"] is not None:
+        words = message_words(argument["words"], "")
+        return Value(name, text=argument["words"]) if words is None else Value(name, words=tuple(words))
+    if argument["quoted"] is not None:
+        return Value(name, text=argument["quoted"], template='"%s"')
+    return Value(name, text=argument["text"].strip())
+
+
+def placed(values: Sequence[Value], rows: Iterable[tuple[Field, ...]], byte_order: str, *, is_long: bool) -> Placed:
+    """Return the arguments of a line at the words of the row that has most of them.
+
+    Args:
+        values: What the line shows.
+        rows: The lists of the event, the likelier before; none of an event that no table has.
+        byte_order: Of the target.
+        is_long: The line was printed as an event of more than two words.
+    """
+    best = Placed((), [], -1)
+    for row in (*rows, ()):
+        payload = _Payload(byte_order).take(values, row)
+        if (payload.is_whole, payload.matched) > (best.is_whole, best.matched):
+            best = payload
+    words = best.words
+    if is_long or len(words) > 2:
+        words += [0] * (max(4, len(words) + len(words) % 2) - len(words))
+    return replace(best, words=words)
+
+
+class _Payload:
+    """A payload while it is filled."""
+
+    def __init__(self, byte_order: str) -> None:
+        self._order = byte_order
+        self._words: list[int] = []
+        self._at: dict[int, PayloadPart] = {}  # by number of the value
+
+    def take(self, values: Sequence[Value], row: tuple[Field, ...]) -> Placed:
+        """Return the values at the words of a row, those that it has not behind them."""
+        self._words = [0] * word_count(row)
+        places = dict(_places(row))
+        texts: list[tuple[int, Value]] = []
+        others: list[tuple[int, Value]] = []
+        for number, value in enumerate(values):
+            field, word = places.pop(one_spelling(value.name.replace(" ", "_")), (None, 0))
+            if field is None or not self._fits(number, value, field, word, row):
+                (others if field is None or field.show is not Show.STRING else texts).append((number, value))
+        matched = len(self._at) + len(texts)
+        self._append_texts(texts)
+        self._append_numbers(
+            [pair for pair in others if not pair[1].text and (pair[1].number is not None or pair[1].words)]
+        )
+        self._append_texts([pair for pair in others if pair[0] not in self._at])
+        parts = tuple(part for number in sorted(self._at) for part in self._with_rest(self._at[number], values[number]))
+        return Placed(parts, self._words, matched, matched == len(values) and not places)
+
+    def _fits(self, number: int, value: Value, field: Field, word: int, row: tuple[Field, ...]) -> bool:
+        """Put a value at the words of its field, if they hold it."""
+        if field.show is Show.MSG:
+            room = 1 + sum(1 for other in row if other.show is Show.MSG_MORE)
+            if not 0 < len(value.words) <= room:
+                return False
+            self._words[word : word + len(value.words)] = value.words
+            self._at[number] = PayloadPart(field.name, word, 1, Show.MSG)
+            return True
+        if value.number is None or not field.words or not _has_room(value.number, field.words):
+            return False
+        self._words[word : word + field.words] = _words_of(value.number, field.words, self._order)
+        self._at[number] = PayloadPart(
+            field.name, word, field.words, field.show, field.is_sure, template=value.template
+        )
+        return True
+
+    def _append_numbers(self, values: Sequence[tuple[int, Value]]) -> None:
+        for number, value in values:
+            word = len(self._words)
+            if value.number is None:
+                self._words += value.words
+                self._at[number] = PayloadPart(value.name, word, 1, Show.MSG)
+                continue
+            size = 1 if _has_room(value.number, 1) else 2
+            self._words += _words_of(value.number, size, self._order)
+            show = Show.DEC if value.template == "%d" and _is_signed(value.number, size) else Show.HEX
+            self._at[number] = PayloadPart(value.name, word, size, show, template=value.template)
+
+    def _append_texts(self, values: Sequence[tuple[int, Value]]) -> None:
+        """Append texts one after the other, each up to its NUL."""
+        if not values:
+            return
+        word = len(self._words)
+        for index, (number, value) in enumerate(values):
+            self._at[number] = PayloadPart(value.name, word, 0, Show.STRING, text_index=index, template=value.template)
+        self._words += listed_text("\0".join(value.text for _, value in values), self._order)
+
+    @staticmethod
+    def _with_rest(part: PayloadPart, value: Value) -> Iterator[PayloadPart]:
+        """Yield a part, and those of the other words of a message."""
+        yield part
+        if part.show is Show.MSG:
+            for index in range(1, len(value.words)):
+                yield PayloadPart(f"{part.name.removesuffix('[0]')}[{index}]", part.word + index, 1, Show.MSG_MORE)
+
+
+def _places(row: tuple[Field, ...]) -> Iterator[tuple[str, tuple[Field, int]]]:
+    """Yield the fields of a row by spelling, with their first words; of several of one name the first."""
+    word, seen = 0, set()
+    for field in row:
+        name = one_spelling(field.name)
+        if name not in seen and field.show not in (Show.MSG_MORE, Show.STRUCT):
+            seen.add(name)
+            yield name, (field, word)
+        word += field.words
+
+
+def _has_room(number: int, words: int) -> bool:
+    return -1 << (32 * words - 1) <= number < 1 << 32 * words
+
+
+def _is_signed(number: int, words: int) -> bool:
+    return number < 1 << (32 * words - 1)
+
+
+def _words_of(number: int, words: int, byte_order: str) -> list[int]:
+    return [number & WORD_MASK] if words == 1 else list(split64(number, byte_order))
