@@ -49,6 +49,7 @@ from satview.base.threads import Begun
 from satview.base.time_text import format_duration, format_moment
 from satview.linkage.blockers import blockers
 from satview.linkage.rows import stable_order
+from satview.linkage.trace_links import reading_ahead
 from satview.linkage.waits import waits
 from satview.linkage.wake_ups import wake_ups
 from satview.store.time_ranges import TimeRanges
@@ -544,16 +545,17 @@ def late(trace: Trace, timing: Mapping[str, Timing] | None = None) -> Late:
     Raises:
         UsageError: An expression is wrong, or no learned activity has the name.
     """
-    beside = Begun(partial(_make_links, trace), "satview-late") if len(trace.events) >= _LONG else None
-    try:
-        learned = activities(trace, timing)
-        if beside is not None:
+    if len(trace.events) < _LONG:
+        return Late(trace, activities(trace, timing), timing or {})
+    with reading_ahead(trace):
+        beside = Begun(partial(_make_links, trace), "satview-late")
+        try:
+            learned = activities(trace, timing)
             for cpu in reversed(range(trace.cpu_count)):  # the other thread begins with the first one
                 cpu_timeline(trace, cpu)
-        return Late(trace, learned, timing or {})
-    finally:
-        if beside is not None:
+        finally:
             beside.wait()
+    return Late(trace, learned, timing or {})
 
 
 def _make_links(trace: Trace) -> None:
