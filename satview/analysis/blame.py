@@ -38,7 +38,6 @@ from satview.timeline.spans import LaneSpans
 from satview.timeline.state_lanes import cpu_spans, interrupt_spans, run_slices, thread_spans, value_of_code
 
 _Ints = NDArray[np.int64]
-_DEEPEST: Final = 64  # interrupts within interrupts that are told apart
 _IDLE: Final = -1  # instead of a thread that has a CPU
 _SWITCH_NS: Final = 50_000  # a CPU is given to another thread within this; who waits longer is kept from it
 _SET_RUNMASK: Final = 4  # command of ThreadCtl(): <sys/neutrino.h>, _NTO_TCTL_RUNMASK
@@ -304,21 +303,11 @@ def _timeline(trace: Trace, cpu: int) -> _Timeline:
         runner[is_idle[runner]] = _IDLE
     none = np.empty(0, np.int64)
     within = (none, none.astype(np.bool_)) if handled is None else (handled.start_cycles, handled.value == INTERRUPT)
-    entered = trace.events.time_cycles[nested.rows], _innermost(trace, nested.rows, nested.step, nested.depth)
+    interrupt = np.full(len(nested.rows), -1, np.int64)
+    interrupt[nested.step > 0] = numbers_of_interrupts(trace, nested.rows[nested.step > 0])
+    entered = trace.events.time_cycles[nested.rows], nested.depth, interrupt
     edges, runner, number = lanes.cpu_timeline((lane.start_cycles, runner), within, entered)
     return np.append(edges, max(int(edges[-1]), lane.end_cycles) + 1), runner, number
-
-
-def _innermost(trace: Trace, rows: NDArray[np.uint32], step: NDArray[np.int8], depth: _Ints) -> _Ints:
-    """Return the number of the interrupt that a CPU is in after each entry and exit."""
-    out = np.zeros(len(rows), np.int64)
-    number, level_of = np.zeros(len(rows), np.int64), np.minimum(depth, _DEEPEST)
-    number[step > 0] = numbers_of_interrupts(trace, rows[step > 0])
-    for level in range(1, int(level_of.max(initial=0)) + 1):
-        is_in = level_of == level
-        entry = np.maximum.accumulate(np.where(is_in & (step > 0), np.arange(len(rows)), 0))
-        out[is_in] = number[entry[is_in]]
-    return out
 
 
 def _last(moments: _Ints, times: _Ints) -> NDArray[np.intp]:

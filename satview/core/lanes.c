@@ -305,21 +305,25 @@ PASS(process_states,
      "i8:n u1:n u4:n i8:l+1 i8:l i8:2l u1:256 u1:5 i8:n u1:n u4:n",
      I8(0), U1(1), U4(2), COUNT(0), I8(3), COUNT(4), I8(4), I8(5), U1(6), U1(7), I8(8), U1(9), U4(10))
 
+#define DEEPEST 64 /* interrupts within interrupts that are told apart */
+
 /*
  * Say of a CPU who had it when, and in which interrupt it was: an edge wherever either may change.
  *
  * lane, runner: when its intervals begin, and of whom they are; handled, is_in: when its handling of interrupts begins
- * and ends, and which it is; entered, number: when interrupts are entered and left, and in which it is then. All times
- * ascend. Before the first of each that one holds.
+ * and ends, and which it is; entered, depth, number: when interrupts are entered and left, how many it is in then, and
+ * of one that is entered its number, else -1. All times ascend. Before the first of each that one holds.
  *
  * Returns how many edges; REFUSED if there is not room enough.
  */
 static int64_t satview_cpu_timeline(const int64_t *lane, const int64_t *runner, int64_t intervals,
                                     const int64_t *handled, const uint8_t *is_in, int64_t changes,
-                                    const int64_t *entered, const int64_t *number, int64_t steps, int64_t *edges,
-                                    int64_t *who, int64_t *interrupt, int64_t room)
+                                    const int64_t *entered, const int64_t *depth, const int64_t *number, int64_t steps,
+                                    int64_t *edges, int64_t *who, int64_t *interrupt, int64_t room)
 {
-    int64_t i = 0, h = 0, k = 0, n = 0;
+    int64_t i = 0, h = 0, k = 0, n = 0, last[DEEPEST + 1] = {0}, current = 0;
+    for (int64_t level = 1; steps && number[0] >= 0 && level <= DEEPEST; level++)
+        last[level] = number[0]; /* of levels without an entry in the trace */
     while (i < intervals || h < changes || k < steps) {
         int64_t time = INT64_MAX;
         if (i < intervals)
@@ -332,17 +336,21 @@ static int64_t satview_cpu_timeline(const int64_t *lane, const int64_t *runner, 
             i++;
         while (h < changes && handled[h] <= time)
             h++;
-        while (k < steps && entered[k] <= time)
-            k++;
+        for (; k < steps && entered[k] <= time; k++) {
+            int64_t level = depth[k] < 0 ? 0 : depth[k] < DEEPEST ? depth[k] : DEEPEST;
+            if (level && number[k] >= 0)
+                last[level] = number[k];
+            current = last[level];
+        }
         if (n >= room)
             return REFUSED;
         edges[n] = time;
         who[n] = intervals ? runner[i ? i - 1 : 0] : 0;
-        interrupt[n++] = steps && changes && is_in[h ? h - 1 : 0] ? number[k ? k - 1 : 0] : -1;
+        interrupt[n++] = steps && changes && is_in[h ? h - 1 : 0] ? current : -1;
     }
     return n;
 }
 
 PASS(cpu_timeline,
-     "i8:a i8:a i8:h u1:h i8:k i8:k i8:r i8:r i8:r",
-     I8(0), I8(1), COUNT(0), I8(2), U1(3), COUNT(2), I8(4), I8(5), COUNT(4), I8(6), I8(7), I8(8), COUNT(6))
+     "i8:a i8:a i8:h u1:h i8:k i8:k i8:k i8:r i8:r i8:r",
+     I8(0), I8(1), COUNT(0), I8(2), U1(3), COUNT(2), I8(4), I8(5), I8(6), COUNT(4), I8(7), I8(8), I8(9), COUNT(7))

@@ -101,14 +101,15 @@ def cpu_states(
 def cpu_timeline(
     lane: tuple[NDArray[np.int64], NDArray[np.int64]],
     handled: tuple[NDArray[np.int64], NDArray[np.bool_]],
-    entered: tuple[NDArray[np.int64], NDArray[np.int64]],
+    entered: tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]],
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
     """Return who had a CPU when: edges, cycles, from each on the runner and the interrupt, -1 = none; int64 (n,) each.
 
     Args:
         lane: When its intervals begin, cycles, ascending, and their runners.
         handled: When it begins and ends to handle interrupts, ascending, and whether it does from then on.
-        entered: When interrupts are entered and left, ascending, and in which one it is from then on.
+        entered: When interrupts are entered and left, ascending; how many it is in from then on; the number of one
+            that is entered, -1 of one that is left.
     """
     room = len(lane[0]) + len(handled[0]) + len(entered[0])
     edges, runner, interrupt = np.empty(room, np.int64), np.empty(room, np.int64), np.empty(room, np.int64)

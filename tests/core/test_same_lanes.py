@@ -89,5 +89,7 @@ def test_who_had_a_cpu_and_in_which_interrupt(seed):
 
     counts = rng.choice((0, 1, 2, 30), 3)
     parts = [part(count, kind) for count, kind in zip(counts, (np.int64, np.bool_, np.int64), strict=True)]
+    times, _ = parts[2]
+    parts[2] = times, rng.integers(-1, 4, len(times)), rng.integers(-1, 9, len(times))
     compiled, expected = lanes.cpu_timeline(*parts), reference.cpu_timeline(*parts)
     assert [column.tolist() for column in compiled] == [column.tolist() for column in expected]

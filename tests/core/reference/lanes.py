@@ -47,7 +47,14 @@ def cpu_timeline(lane, handled, entered):
     runner = last(lane) if len(lane[0]) else np.zeros(len(edges), np.int64)
     if not len(handled[0]) or not len(entered[0]):
         return edges, runner, np.full(len(edges), -1)
-    return edges, runner, np.where(last(handled), last(entered), -1)
+    time, depth, number = entered
+    current, by_depth = [], dict.fromkeys(range(1, 65), max(0, number[0])) | {0: 0}
+    for level, entry in zip(np.clip(depth, 0, 64).tolist(), number.tolist(), strict=True):
+        by_depth[level] = entry if level and entry >= 0 else by_depth[level]
+        current.append(by_depth[level])
+    position = np.searchsorted(time, edges, side="right") - 1
+    interrupt = np.where(position >= 0, np.array(current)[np.maximum(position, 0)], 0)
+    return edges, runner, np.where(last(handled), interrupt, -1)
 
 
 def thread_states(rows, code, time, value, destroyed, dead, absent):
