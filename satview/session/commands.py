@@ -245,7 +245,7 @@ PANELS: Final = (
     PanelRow("transactions", "T&ransactions", ("Ctrl+Shift+X",),
              "Show or hide the list of messages, pulses and interrupts with their times, slowest first.",
              Topic.MEASURE, "How long did each message, pulse and interrupt take?",
-             "satview.gui.answer_table:TransactionsPanel"),
+             "satview.gui.panels.transactions_panel:TransactionsPanel"),
     PanelRow("plots", "P&lots", ("G",),
              "Show or hide plots of CPU load over time and histograms of durations.",
              Topic.MEASURE, "How busy were the CPUs over time, and how are durations spread?",

@@ -12,8 +12,7 @@ from PySide6.QtWidgets import QApplication, QMenu, QPushButton
 from satview.events.spec import Release
 from satview.formats.registry import open_trace
 from satview.gui import dialogs
-from satview.gui.comparison.change_editor import Target, change_completions, targets_of
-from satview.gui.comparison.what_if_dialog import WhatIfDialog
+from satview.gui.comparison.what_if_dialog import Target, WhatIfDialog, change_completions, targets_of
 from satview.gui.panels.verdicts_panel import VerdictsPanel
 from satview.timeline.lane_info import LaneKind
 from satview.whatif.changes import parse_changes, with_changes

@@ -31,7 +31,7 @@ from satview.session.open_trace import OpenTrace
 from satview.session.range_view import NO_RANGE, Extent
 
 if TYPE_CHECKING:
-    from satview.gui.comparison.overlay_plot import OverlayPlot
+    from satview.gui.plots.duration_plot import OverlayPlot
 
 
 _PLOT_PX, _LEAST_PLOT_PX = 340, 140
@@ -263,7 +263,7 @@ class ComparisonPanel(AnswerPanel):
             self._plots.setCurrentWidget(self._no_plot)
             return
         if self.plot is None:
-            from satview.gui.comparison.overlay_plot import OverlayPlot  # on first use: brings pyqtgraph
+            from satview.gui.plots.duration_plot import OverlayPlot  # on first use: brings pyqtgraph
 
             self.plot = OverlayPlot(self._theme, self)
             self._plots.addWidget(self.plot)

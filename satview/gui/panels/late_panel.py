@@ -37,7 +37,7 @@ from satview.session.panels.late_view import ActivitiesView, ExplainedInstance, 
 from satview.timeline.spans import NO_EVENT
 
 if TYPE_CHECKING:
-    from satview.gui.plots.response_plot import ResponsePlot
+    from satview.gui.plots.duration_plot import ResponsePlot
 
 _SHARES: Final = (5, 3, 5)  # of the width
 _TABS: Final = {CAUSES.name: "More in slow", PATHS.name: "Paths"}  # shorter than the titles: four tabs have room
@@ -220,7 +220,7 @@ class _Responses(QWidget):
         """Make it."""
         super().showEvent(event)
         if self.plot is None:
-            from satview.gui.plots.response_plot import ResponsePlot  # brings pyqtgraph
+            from satview.gui.plots.duration_plot import ResponsePlot  # brings pyqtgraph
 
             self.plot = ResponsePlot(self._theme, self)
             self.plot.row_requested.connect(self.row_requested)

@@ -26,7 +26,6 @@ from satview.base.safe_text import counted, menu_text, tool_tip, visible_line
 from satview.base.time import TimeWindow
 from satview.base.time_text import format_duration, format_moment
 from satview.gui.comparison.beside import Beside
-from satview.gui.docks import KeptSizes, put_layout, scroll_tabs, shows, take_layout
 from satview.gui.event_list import EventListPanel
 from satview.gui.filters.chips import ChipBar
 from satview.gui.find_bar import FindBar
@@ -37,7 +36,15 @@ from satview.gui.panels.verdicts_panel import VerdictsPanel
 from satview.gui.swimlane.area import Motion, SwimlaneArea
 from satview.gui.theme import Theme, restyle
 from satview.gui.widgets import FRAME_MS, CutLabel, PlainLabel, keep_quiet
-from satview.gui.windows.drawer import Drawer, one_topic_in_each_row
+from satview.gui.windows.docks import (
+    Drawer,
+    KeptSizes,
+    one_topic_in_each_row,
+    put_layout,
+    scroll_tabs,
+    shows,
+    take_layout,
+)
 from satview.gui.windows.glance import Glance
 from satview.session.commands import FIRST_PANELS, PANELS, Side
 from satview.session.comparison import Comparison
