@@ -7,22 +7,9 @@ from enum import StrEnum
 from functools import partial
 from typing import Final
 
-from PySide6.QtCore import (
-    QObject,
-    Qt,
-    QTimer,
-    Signal,
-    Slot,
-)
+from PySide6.QtCore import QObject, Qt, QTimer, Signal, Slot
 from PySide6.QtGui import QShowEvent
-from PySide6.QtWidgets import (
-    QDockWidget,
-    QHBoxLayout,
-    QLineEdit,
-    QSizePolicy,
-    QTabBar,
-    QWidget,
-)
+from PySide6.QtWidgets import QDockWidget, QHBoxLayout, QLineEdit, QSizePolicy, QTabBar, QWidget
 
 from satview.answers.latencies import LatencyFilter, latency_figures, latency_table
 from satview.answers.table import Table

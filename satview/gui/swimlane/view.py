@@ -17,14 +17,7 @@ from satview.gui.swimlane.fills import draw_lost, lost_spans
 from satview.gui.swimlane.frames import Frame, LaneLayer, clock
 from satview.gui.swimlane.lane_image import heat_of, image_of, stack_of_lane
 from satview.gui.swimlane.lane_source import LaneSource, Request
-from satview.gui.swimlane.marks import (
-    ArrowLayer,
-    draw_arrows,
-    draw_cursors,
-    draw_marks,
-    draw_path,
-    draw_range,
-)
+from satview.gui.swimlane.marks import ArrowLayer, draw_arrows, draw_cursors, draw_marks, draw_path, draw_range
 from satview.gui.swimlane.named_marks import NamedMarks
 from satview.gui.swimlane.scale import TimeScale
 from satview.gui.swimlane.shares import Stack, are_dense, cpus_high, quiet_use

@@ -10,11 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from PySide6 import QtWidgets
 from PySide6.QtCore import QObject, QPoint, Qt, QTimer, Signal, Slot
-from PySide6.QtWidgets import (
-    QApplication,
-    QMenu,
-    QStackedWidget,
-)
+from PySide6.QtWidgets import QApplication, QMenu, QStackedWidget
 
 from satview.base.errors import WriteError
 from satview.base.memory import borrowed
