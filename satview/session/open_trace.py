@@ -36,7 +36,7 @@ from satview.session.lanes.lane_arrangement import GroupBy, LaneArrangement, Sor
 from satview.session.lanes.lane_list import LaneList
 from satview.session.lanes.lane_row import event_of_slot
 from satview.session.lanes.lane_sorter import LaneSorter
-from satview.session.loading.loaded_trace import Reload, Shown, events_per_thread
+from satview.session.loading.loaded_trace import Reload, ShownState, events_per_thread
 from satview.session.marks import Marks
 from satview.session.questions import PathSearch, TraceAnswer, WhySearch
 from satview.session.settings import Settings
@@ -214,11 +214,11 @@ class OpenTrace(QObject):
             self.viewport.set_width(view.viewport.width_px)
             self.viewport.begin_at(view.viewport.window)
 
-    def shown(self, lanes: list[int]) -> Shown:
+    def shown(self, lanes: list[int]) -> ShownState:
         """Return what a longer reading must have ready before it can show instead; `lanes` are those in view."""
         selected = self.selection.lane
         requested = lanes if selected is None else [*lanes, selected]
-        return Shown(self.timeline, tuple(requested), self.filters.state, self.filters.evaluator, self.search.text)
+        return ShownState(self.timeline, tuple(requested), self.filters.state, self.filters.evaluator, self.search.text)
 
     @property
     def basis(self) -> Basis:

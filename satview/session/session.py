@@ -25,7 +25,7 @@ from satview.session.settings import Settings
 from satview.session.tasks import Task, dismantle
 
 if TYPE_CHECKING:
-    from satview.session.loading.loaded_trace import LoadedTrace, Reload, Shown
+    from satview.session.loading.loaded_trace import LoadedTrace, Reload, ShownState
     from satview.session.marks import Marks
     from satview.session.open_trace import OpenTrace
     from satview.session.viewport import PreviewView
@@ -281,7 +281,7 @@ class Session(QObject):
             self.follow.begin_read()
             self._job.start(partial(read_more, self.follow, self._prepare, self._shown()))
 
-    def _shown(self) -> Shown | None:
+    def _shown(self) -> ShownState | None:
         """Return what has to be ready before a longer reading can replace what shows."""
         return None if self.opened is None else self.opened.shown(self.lanes_in_view())
 

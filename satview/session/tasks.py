@@ -51,7 +51,7 @@ TaskFunction = Callable[[IsCancelled, Report], object]
 _REPORT_EVERY_S: Final = 0.03
 
 
-class _Run(QRunnable):
+class _TaskRun(QRunnable):
     """One run of one function on a pool thread. Holds the relay only, never a widget."""
 
     def __init__(self, number: int, function: TaskFunction, stop: threading.Event, relay: _Relay) -> None:
@@ -137,7 +137,7 @@ class Task(QObject):
         self._stop = threading.Event()
         self._number += 1
         self._is_busy = True
-        self._pool.start(_Run(self._number, function, self._stop, self._relay))
+        self._pool.start(_TaskRun(self._number, function, self._stop, self._relay))
         end_s = time.monotonic() + patience_s
         while self._is_busy and (left_s := end_s - time.monotonic()) > 0:
             try:

@@ -21,7 +21,7 @@ class Unit(StrEnum):
 
 
 @dataclass(slots=True)
-class Claims:
+class TimingClaims:
     """What a test has claimed so far.
 
     Attributes:
@@ -58,13 +58,13 @@ class Figure(float):
     says: str
     unit: Unit
     location: Location | None
-    claims: Claims
+    claims: TimingClaims
     missing: str
 
     __slots__ = ("claims", "location", "missing", "says", "unit")
 
     def __new__(
-        cls, value: float, says: str, unit: Unit, location: Location | None, claims: Claims, missing: str = ""
+        cls, value: float, says: str, unit: Unit, location: Location | None, claims: TimingClaims, missing: str = ""
     ) -> Self:
         """Return the value with what it is."""
         figure = super().__new__(cls, value)

@@ -15,7 +15,7 @@ import pytest
 if TYPE_CHECKING:
     from satview.opened import OpenedTrace
     from satview.testing.baseline import Baseline
-    from satview.testing.figure import Claims
+    from satview.testing.figure import TimingClaims
     from satview.testing.kev import Kev
     from satview.testing.pictures import Pictures
 
@@ -24,7 +24,7 @@ _FOLDER = "kev-pictures"
 _baseline: pytest.StashKey[Baseline] = pytest.StashKey()
 _pictures: pytest.StashKey[Pictures] = pytest.StashKey()
 _opened: pytest.StashKey[dict[Path, OpenedTrace]] = pytest.StashKey()
-_claims: pytest.StashKey[Claims] = pytest.StashKey()
+_claims: pytest.StashKey[TimingClaims] = pytest.StashKey()
 _skipped: pytest.StashKey[int] = pytest.StashKey()
 _fault: pytest.StashKey[str] = pytest.StashKey()
 
@@ -114,11 +114,11 @@ def kev_file(request: pytest.FixtureRequest) -> Path:
 def kev(request: pytest.FixtureRequest, kev_file: Path, kev_names: Mapping[str, str], kev_timing: Path | None) -> Kev:
     """Return a trace to make claims about (docs/ci.md)."""
     from satview.analysis.timing import read_timing
-    from satview.testing.figure import Claims
+    from satview.testing.figure import TimingClaims
     from satview.testing.kev import Kev
 
     config = request.config
-    claims = request.node.stash[_claims] = Claims(request.node.nodeid, config.stash.get(_baseline, None))
+    claims = request.node.stash[_claims] = TimingClaims(request.node.nodeid, config.stash.get(_baseline, None))
     timing = {} if kev_timing is None else read_timing(Path(kev_timing))
     return Kev(_trace(config, Path(kev_file)), kev_names, claims, timing)
 

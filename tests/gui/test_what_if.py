@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QApplication, QMenu, QPushButton
 from satview.events.spec import Release
 from satview.formats.registry import open_trace
 from satview.gui import dialogs
-from satview.gui.comparison.what_if_dialog import Target, WhatIfDialog, change_completions, targets_of
+from satview.gui.comparison.what_if_dialog import ChangeTarget, WhatIfDialog, change_completions, targets_of
 from satview.gui.panels.verdicts_panel import VerdictsPanel
 from satview.timeline.lane_info import LaneKind
 from satview.whatif.changes import parse_changes, with_changes
@@ -165,11 +165,11 @@ def test_a_verdict_is_asked_about_its_thread(empty_window, load, tmp_path, qtbot
     assert dialog.changes.toPlainText() == "high 1 (high):priority="
 
 
-PLANNER = Target("planner 1 (plan-50ms)", "thread", ("priority", "policy", "runmask", "speed"))
+PLANNER = ChangeTarget("planner 1 (plan-50ms)", "thread", ("priority", "policy", "runmask", "speed"))
 OTHERS = (
-    Target("planner", "process", ("priority", "threads")),
-    Target("lock 0x80d4390", "lock", ("inherit", "ceiling")),
-    Target("interrupt 0xc", "interrupt", ("rate", "handler")),
+    ChangeTarget("planner", "process", ("priority", "threads")),
+    ChangeTarget("lock 0x80d4390", "lock", ("inherit", "ceiling")),
+    ChangeTarget("interrupt 0xc", "interrupt", ("rate", "handler")),
 )
 
 

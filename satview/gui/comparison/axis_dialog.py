@@ -47,7 +47,7 @@ _ALIGN: Final = {START: "at their starts", COUNTER: "by their counters, which be
 
 
 @dataclass(frozen=True, slots=True)
-class _Row:
+class _FileRow:
     path: Path
     name: str
     offset: str
@@ -145,7 +145,7 @@ class AxisDialog(QDialog):
     def add_file(self, path: Path) -> None:
         """Put one more file on the axis."""
         rows = self._rows()
-        self._append(_Row(path, names_for([*(Path(row.name) for row in rows), path])[-1], ""))
+        self._append(_FileRow(path, names_for([*(Path(row.name) for row in rows), path])[-1], ""))
         self._on_rows()
 
     def closeEvent(self, event: object) -> None:
@@ -153,7 +153,7 @@ class AxisDialog(QDialog):
         self._job.close()
         super().closeEvent(event)  # type: ignore[arg-type]
 
-    def _append(self, row: _Row) -> None:
+    def _append(self, row: _FileRow) -> None:
         position = self.table.rowCount()
         self.table.insertRow(position)
         name, offset = QTableWidgetItem(row.name), QTableWidgetItem(row.offset if position else "")
@@ -166,7 +166,7 @@ class AxisDialog(QDialog):
         for column, item in ((_NAME, name), (_FILE, file), (_OFFSET, offset)):
             self.table.setItem(position, column, item)
 
-    def _rows(self) -> list[_Row]:
+    def _rows(self) -> list[_FileRow]:
         entered = []
         for row in range(self.table.rowCount()):
             name, file, offset = (self.table.item(row, column) for column in (_NAME, _FILE, _OFFSET))
@@ -174,7 +174,7 @@ class AxisDialog(QDialog):
             assert file is not None
             assert offset is not None
             path = Path(str(file.data(Qt.ItemDataRole.UserRole)))
-            entered.append(_Row(path, name.text().strip(), offset.text().strip()))
+            entered.append(_FileRow(path, name.text().strip(), offset.text().strip()))
         return entered
 
     @Slot()
@@ -228,7 +228,7 @@ def _planned(request: AxisRequest, is_cancelled: IsCancelled, _report: Report) -
     return write_users_axis(plan(request, is_cancelled))
 
 
-def _first_rows(trace: Trace, comparison: Comparison) -> list[_Row]:
+def _first_rows(trace: Trace, comparison: Comparison) -> list[_FileRow]:
     """Return the files that are known already: those of the open axis, or the open file and the compared one."""
     if trace.format == FORMAT:
         return [_of_entry(entry) for entry in read_axis(trace.path)]
@@ -236,11 +236,11 @@ def _first_rows(trace: Trace, comparison: Comparison) -> list[_Row]:
     if comparison.second is not None:
         paths.append(comparison.second.trace.path)
         offsets.append(_offset_text(comparison.offset_ps))
-    return [_Row(path, name, offset) for path, name, offset in zip(paths, names_for(paths), offsets, strict=True)]
+    return [_FileRow(path, name, offset) for path, name, offset in zip(paths, names_for(paths), offsets, strict=True)]
 
 
-def _of_entry(entry: AxisEntry) -> _Row:
-    return _Row(entry.path, entry.name, _offset_text(entry.offset_ps))
+def _of_entry(entry: AxisEntry) -> _FileRow:
+    return _FileRow(entry.path, entry.name, _offset_text(entry.offset_ps))
 
 
 def _offset_text(offset_ps: int) -> str:

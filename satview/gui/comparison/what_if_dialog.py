@@ -64,7 +64,7 @@ _VALUES: Final = {"policy": ("fifo", "rr"), "inherit": ("yes", "no"), "handler":
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class ChangeTarget:
     """What something can be changed of.
 
     Attributes:
@@ -78,7 +78,7 @@ class Target:
     keys: tuple[str, ...]
 
 
-def targets_of(trace: Trace, is_cancelled: IsCancelled, _report: Report) -> tuple[Target, ...]:
+def targets_of(trace: Trace, is_cancelled: IsCancelled, _report: Report) -> tuple[ChangeTarget, ...]:
     """Return what of a trace can be changed: threads, processes, locks, interrupts, partitions. Runs in a task."""
     every_wait = waits(trace)
     if is_cancelled():
@@ -94,17 +94,17 @@ def targets_of(trace: Trace, is_cancelled: IsCancelled, _report: Report) -> tupl
     handled = np.unique(delivered.number[delivered.handler_row >= 0])
     names = partition_names(trace)
     return (
-        *(Target(trace.thread_name(row), "thread", _OF_THREADS) for row in threads.tolist()),
-        *(Target(name, "process", (*_OF_THREADS, "threads")) for name in processes if name),
-        *(Target(f"lock {lock:#x}", "lock", ("inherit", "ceiling")) for lock in locks.tolist()),
-        *(Target(f"interrupt {number:#x}", "interrupt", ("rate", "handler") if number in handled else ("rate",))
+        *(ChangeTarget(trace.thread_name(row), "thread", _OF_THREADS) for row in threads.tolist()),
+        *(ChangeTarget(name, "process", (*_OF_THREADS, "threads")) for name in processes if name),
+        *(ChangeTarget(f"lock {lock:#x}", "lock", ("inherit", "ceiling")) for lock in locks.tolist()),
+        *(ChangeTarget(f"interrupt {number:#x}", "interrupt", ("rate", "handler") if number in handled else ("rate",))
           for number in numbers.tolist()),
-        *(Target(f"partition {partition_title(names, number)}", "partition", ("budget",))
+        *(ChangeTarget(f"partition {partition_title(names, number)}", "partition", ("budget",))
           for number in first_budgets(trace)),
     )  # fmt: skip
 
 
-def change_completions(line: str, position: int, targets: Sequence[Target]) -> list[Completion]:
+def change_completions(line: str, position: int, targets: Sequence[ChangeTarget]) -> list[Completion]:
     """Return what fits at the cursor in a line with one change, the likeliest first.
 
     Args:
@@ -140,7 +140,7 @@ class ChangeEditor(ProposingEditor):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.targets: tuple[Target, ...] = ()
+        self.targets: tuple[ChangeTarget, ...] = ()
         self.proposals.taken.connect(self._on_next)
 
     def completions(self) -> tuple[list[Completion], int]:

@@ -18,7 +18,7 @@ from satview.base.safe_text import tool_tip
 from satview.filters.rules.fastwide import has_two_forms
 from satview.filters.views import passes
 from satview.filters.views.passes import Effect, Pass
-from satview.gui.check_tree import CheckTree, Group, Leaf
+from satview.gui.check_tree import CheckTree, Leaf, LeafGroup
 from satview.gui.filters.chips import EFFECTS
 from satview.gui.filters.editing import ExpressionLine, fault_text
 from satview.gui.filters.rules_tab import RulesTab
@@ -34,7 +34,7 @@ from satview.store.trace import Trace
 # What the trees of the filter panel list: classes with their events, processes with their threads.
 
 
-def event_groups(trace: Trace) -> list[Group]:
+def event_groups(trace: Trace) -> list[LeafGroup]:
     """Return the classes of a trace in table order with the events that occur, most frequent first."""
     counts = trace.code_counts
     by_class: dict[str, list[Leaf]] = {}
@@ -45,12 +45,12 @@ def event_groups(trace: Trace) -> list[Group]:
     titles = {spec.name: spec.title for spec in trace.catalogue.classes}
     order = {spec.name: position for position, spec in enumerate(trace.catalogue.classes)}
     return [
-        Group(name, tuple(sorted(by_class[name], key=lambda leaf: -leaf.count)), titles.get(name, ""))
+        LeafGroup(name, tuple(sorted(by_class[name], key=lambda leaf: -leaf.count)), titles.get(name, ""))
         for name in sorted(by_class, key=lambda name: order.get(name, len(order)))
     ]
 
 
-def thread_groups(trace: Trace, counts: NDArray[np.int64]) -> list[Group]:
+def thread_groups(trace: Trace, counts: NDArray[np.int64]) -> list[LeafGroup]:
     """Return the processes with their threads, by number of events."""
     by_process: dict[int, list[Leaf]] = {}
     for row in range(len(trace.threads)):
@@ -60,7 +60,7 @@ def thread_groups(trace: Trace, counts: NDArray[np.int64]) -> list[Group]:
         if row or counts[0]:
             by_process.setdefault(process, []).append(Leaf(row, title, int(counts[row])))
     groups = [
-        Group(_process_title(trace, process), tuple(leaves), trace.processes.names[process])
+        LeafGroup(_process_title(trace, process), tuple(leaves), trace.processes.names[process])
         for process, leaves in by_process.items()
     ]
     return sorted(groups, key=lambda group: -sum(leaf.count for leaf in group.leaves))

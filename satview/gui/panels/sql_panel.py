@@ -122,7 +122,7 @@ class QueryEditor(ProposingEditor):
             super().keyPressEvent(event)
 
 
-class Shown(StrEnum):
+class ResultView(StrEnum):
     """How a result shows."""
 
     ROWS = "Rows"
@@ -164,7 +164,7 @@ class SqlPanel(Panel):
         self.shown.setExpanding(False)
         self.shown.setDrawBase(False)
         self.shown.setAccessibleName("How the answer shows")
-        for shown in Shown:
+        for shown in ResultView:
             self.shown.addTab(shown.value)
         self.value = QComboBox(self)
         self.value.setAccessibleName("Column that is plotted")
@@ -319,17 +319,17 @@ class SqlPanel(Panel):
     @Slot()
     def _show(self) -> None:
         """Show rows, plot or lanes; where nothing can be drawn, why."""
-        shown = list(Shown)[self.shown.currentIndex()]
+        shown = list(ResultView)[self.shown.currentIndex()]
         drawing = self._drawing
-        self.value.setVisible(shown is Shown.PLOT and self.value.count() > 0)
-        if shown is Shown.ROWS or not drawing:
+        self.value.setVisible(shown is ResultView.PLOT and self.value.count() > 0)
+        if shown is ResultView.ROWS or not drawing:
             self._stack.setCurrentWidget(self.table)
             return
         if isinstance(drawing, str):
             self._refuse(drawing)
-        elif shown is Shown.LANES and not drawing.has_ends:
+        elif shown is ResultView.LANES and not drawing.has_ends:
             self._refuse("No column gives a duration: a lane needs end_ns, length_ns or cycles next to the start.")
-        elif shown is Shown.PLOT and not drawing.values:
+        elif shown is ResultView.PLOT and not drawing.values:
             self._refuse("No column has values to plot.")
         elif self.plot is None and not are_imported():
             self._refuse("Loading plots\N{HORIZONTAL ELLIPSIS}")
@@ -343,7 +343,7 @@ class SqlPanel(Panel):
                 self.plot.row_requested.connect(self._go_to_row)
                 self._stack.addWidget(self.plot)
             self._stack.setCurrentWidget(self.plot)
-            self.plot.show_drawing(drawing, self.value.currentData() if shown is Shown.PLOT else None)
+            self.plot.show_drawing(drawing, self.value.currentData() if shown is ResultView.PLOT else None)
 
     def _refuse(self, reason: str) -> None:
         self.reason.setText(reason)

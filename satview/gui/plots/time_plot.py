@@ -17,7 +17,7 @@ from satview.base.safe_text import tool_tip, visible_line
 from satview.base.time import TimeWindow
 from satview.events.states import INTERRUPT
 from satview.gui.colours import class_colour, mixed, process_colour, state_colour
-from satview.gui.plots.axes import LEFT_PX, TimeAxis, new_plot, paint_with
+from satview.gui.plots.axes import LEFT_PX, PlotTimeAxis, new_plot, paint_with
 from satview.gui.theme import Theme, colour
 from satview.session.open_trace import OpenTrace
 from satview.session.panels.plots import CountsPlotted, LoadPlotted
@@ -61,7 +61,7 @@ class TimePlot(QWidget):
         super().__init__(parent)
         self._opened, self._theme = opened, theme
         self._is_following = False
-        self._axis = TimeAxis(opened)
+        self._axis = PlotTimeAxis(opened)
         self.plot = new_plot(self._axis, None, title)
         self.plot.setLabel("left", left)
         self.legend = QListWidget(self)

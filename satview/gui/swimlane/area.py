@@ -31,7 +31,7 @@ from satview.gui.swimlane.labels import LaneLabels
 from satview.gui.swimlane.legend import Legend
 from satview.gui.swimlane.mouse import HoverCard, SwimlaneMouse
 from satview.gui.swimlane.overview import OverviewStrip
-from satview.gui.swimlane.picture import LanePicture
+from satview.gui.swimlane.picture import ExplainedPicture
 from satview.gui.swimlane.ruler import Ruler
 from satview.gui.swimlane.view import SwimlaneView
 from satview.gui.theme import Theme
@@ -353,7 +353,7 @@ class SwimlaneArea(QWidget):
         """
         self.hover.hide()
         lanes = self.view.geometry().united(self.overview.geometry()).united(self.labels.geometry())
-        picture = LanePicture(self, lanes, self._opened, self._theme)
+        picture = ExplainedPicture(self, lanes, self._opened, self._theme)
         ratio = self.devicePixelRatioF()
 
         save_drawing(picture.draw, picture.size, picture.title, path, reading, ratio, streams=streams)

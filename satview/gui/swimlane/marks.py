@@ -25,7 +25,7 @@ from satview.gui.theme import Theme, colour
 from satview.linkage.chain import Hop, NamedHop
 from satview.linkage.table import Certainty
 from satview.session.arrow_source import ArrowMode, ArrowSource
-from satview.session.highlight import Highlighted, WaitsFor
+from satview.session.highlight import Highlighted, ShownWait
 from satview.session.lanes.lane_row import LaneRow
 from satview.session.open_trace import OpenTrace
 from satview.timeline.arrows import ARROW_NAMES, ArrowGroups, ArrowKind
@@ -90,7 +90,7 @@ def _draw_hops(
 
 
 def _draw_waits(
-    painter: QPainter, opened: OpenTrace, waits: Sequence[WaitsFor], scroll_px: int, scale: TimeScale, theme: Theme
+    painter: QPainter, opened: OpenTrace, waits: Sequence[ShownWait], scroll_px: int, scale: TimeScale, theme: Theme
 ) -> None:
     """Draw an arrow from each thread that waits to who has what it waits for, and outline that one meanwhile."""
     rows = opened.lanes.rows if waits else ()

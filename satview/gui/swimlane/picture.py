@@ -19,7 +19,7 @@ _MARGIN_PX: Final = 12
 _HEAD_PX: Final = 50
 
 
-class LanePicture:
+class ExplainedPicture:
     """Draws what the swimlanes show now under a title, with the legend below, whether or not that is on the screen.
 
     Args:

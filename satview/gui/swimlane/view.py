@@ -16,7 +16,7 @@ from satview.gui.colours import FADE
 from satview.gui.swimlane.fills import draw_lost, lost_spans
 from satview.gui.swimlane.frames import Frame, LaneLayer, clock
 from satview.gui.swimlane.lane_image import heat_of, image_of, stack_of_lane
-from satview.gui.swimlane.lane_source import LaneSource, Request
+from satview.gui.swimlane.lane_source import LaneRequest, LaneSource
 from satview.gui.swimlane.marks import ArrowLayer, draw_arrows, draw_cursors, draw_marks, draw_path, draw_range
 from satview.gui.swimlane.named_marks import NamedMarks
 from satview.gui.swimlane.scale import TimeScale
@@ -275,7 +275,7 @@ class SwimlaneView(QWidget):
         """Draw lanes and all that is over them; return whether all is exact, for which a time may be too short."""
         ratio, height, theme = self.devicePixelRatioF(), float(self.height()), self._theme
         width_px = max(1, round(self.width() * ratio))
-        request = Request(tuple(row.index for row in rows), scale.window, width_px, self._opened.lanes.shows_kinds)
+        request = LaneRequest(tuple(row.index for row in rows), scale.window, width_px, self._opened.lanes.shows_kinds)
         is_dense = are_dense(self._opened.timeline, scale)
         cpus = cpus_high(self._opened.timeline, scale, width_px, is_dense)
         frame = Frame(request, scale, self.height(), self.scroll_px, ratio, self.shows_shares, is_dense, cpus)

@@ -30,7 +30,7 @@ from satview.session.trace_link import TraceLink
 if TYPE_CHECKING:
     from satview.gui.running_instance import InstanceServer
     from satview.gui.trends import TrendsWindow
-    from satview.gui.windows.ending import Outcome
+    from satview.gui.windows.ending import FilesOutcome
     from satview.gui.windows.first_look import FirstLooks
     from satview.gui.windows.window_commands import CaptureCommands
     from satview.store.time_ranges import Location
@@ -307,9 +307,9 @@ def _run_windows(app: QApplication, application: Application, links: list[TraceL
     app.processEvents()  # the window is on the screen before anything else is imported
 
     app.setWindowIcon(app_icon())
-    from satview.gui.windows.ending import Ending, Outcome
+    from satview.gui.windows.ending import Ending, FilesOutcome
 
-    outcome, ending = Outcome(), Ending(application, application.close_unasked)
+    outcome, ending = FilesOutcome(), Ending(application, application.close_unasked)
     with ending.signals.watched():
         if window is not None:
             window.make_document()
@@ -332,7 +332,7 @@ def _server(application: Application) -> InstanceServer:
     return InstanceServer(application.open_for_others, application)
 
 
-def _until_closed(app: QApplication, outcome: Outcome) -> int:
+def _until_closed(app: QApplication, outcome: FilesOutcome) -> int:
     # No signal has come so far; those that come from here on end the loop.
     app.exec()
     return outcome.code

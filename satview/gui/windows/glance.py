@@ -23,7 +23,7 @@ from satview.store.trace import Trace
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class GlancePart:
     """A few words, and the panel that says more.
 
     Attributes:
@@ -39,44 +39,45 @@ class Part:
     hint: str = ""
 
 
-def size_part(trace: Trace, busy: float | None) -> Part:
+def size_part(trace: Trace, busy: float | None) -> GlancePart:
     """Return how long the trace is and how busy its CPUs were, 0 to 1, once that is known."""
     length = format_duration(trace.clock.duration_ns(trace.window.length))
     if trace.pairs is not None:  # of a threads library, which knows nothing of CPUs
-        return Part(f"{length}, {counted(len(trace.threads) - 1, 'thread')}", "statistics", hint="Show statistics")
+        threads = counted(len(trace.threads) - 1, "thread")
+        return GlancePart(f"{length}, {threads}", "statistics", hint="Show statistics")
     of_cpus = f" {busy:.0%} busy".replace("%", " %") if busy is not None else ""
-    return Part(f"{length}, {counted(trace.cpu_count, 'CPU')}{of_cpus}", "statistics", hint="Show statistics")
+    return GlancePart(f"{length}, {counted(trace.cpu_count, 'CPU')}{of_cpus}", "statistics", hint="Show statistics")
 
 
-def verdict_part(trace: Trace, verdicts: Verdicts) -> Part:
+def verdict_part(trace: Trace, verdicts: Verdicts) -> GlancePart:
     """Return the most severe verdict with its longest case, and how many more there are."""
     wrong = [verdict for verdict in verdicts.verdicts if verdict.severity is not Severity.INFO]
     if not wrong:
         if verdicts.verdicts:  # none that is wrong for certain; the status bar counts them too
-            return Part(f"nothing wrong for certain, {verdicts.summary}", "verdicts", hint=verdicts.summary)
+            return GlancePart(f"nothing wrong for certain, {verdicts.summary}", "verdicts", hint=verdicts.summary)
         unknown = len(verdicts.undecided)
         doubt = f", {counted(unknown, 'kind')} of verdict undecided" if unknown else ""
-        return Part(f"nothing wrong found{doubt}", "verdicts", hint=verdicts.summary)
+        return GlancePart(f"nothing wrong found{doubt}", "verdicts", hint=verdicts.summary)
     worst = wrong[0]
     length = format_duration(trace.clock.duration_ns(max(
         case.end_cycles - case.start_cycles for case in worst.occurrences)))  # fmt: skip
     times = len(worst.occurrences)
     lasts = f" of {length}" if times == 1 else f" {times:,} times, longest {length}"
     more = f", {counted(len(wrong) - 1, 'more verdict')}" if len(wrong) > 1 else ""
-    return Part(f"{worst.kind.replace('-', ' ')}{lasts}{more}", "verdicts", str(worst.severity), worst.says)
+    return GlancePart(f"{worst.kind.replace('-', ' ')}{lasts}{more}", "verdicts", str(worst.severity), worst.says)
 
 
-def loss_part(trace: Trace) -> Part:
+def loss_part(trace: Trace) -> GlancePart:
     """Return whether anything of the file was lost."""
     counts = trace.problems.counts()
     costly = [f"{KINDS[slug].title.lower()}: {count:,}" for slug, count in counts.items() if KINDS[slug].costs_data]
     if not costly:
-        return Part("nothing lost", "problems", hint="Show problems of the file")
-    return Part(", ".join(costly[:2]) + ("\N{HORIZONTAL ELLIPSIS}" if len(costly) > 2 else ""), "problems", "warning",
-                "Show problems of the file")  # fmt: skip
+        return GlancePart("nothing lost", "problems", hint="Show problems of the file")
+    more = "\N{HORIZONTAL ELLIPSIS}" if len(costly) > 2 else ""
+    return GlancePart(", ".join(costly[:2]) + more, "problems", "warning", "Show problems of the file")
 
 
-def lack_part(trace: Trace, knows_priorities: bool | None) -> Part | None:
+def lack_part(trace: Trace, knows_priorities: bool | None) -> GlancePart | None:
     """Return what a trace that cannot answer most questions lacks, and what to capture; None if nothing is known.
 
     Args:
@@ -86,9 +87,9 @@ def lack_part(trace: Trace, knows_priorities: bool | None) -> Part | None:
     if not trace.release.is_qnx or trace.pairs is not None or not len(trace.events):
         return None
     if has_no_states(trace):
-        return Part("no states of threads: capture the class THREAD", "doctor", "warning", "Show what to capture")
+        return GlancePart("no states of threads: capture the class THREAD", "doctor", "warning", "Show what to capture")
     if knows_priorities is False:
-        return Part(f"no priorities: {PRIORITIES.remedy}", "doctor", "warning", "Show what to capture")
+        return GlancePart(f"no priorities: {PRIORITIES.remedy}", "doctor", "warning", "Show what to capture")
     return None
 
 
@@ -156,7 +157,7 @@ class Glance(QWidget):
         super().resizeEvent(event)
         self._fit()
 
-    def _show(self, name: str, part: Part | None) -> None:
+    def _show(self, name: str, part: GlancePart | None) -> None:
         button = self.buttons[name]
         if part is None:
             self._panels.pop(name, None)

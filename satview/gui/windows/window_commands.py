@@ -349,15 +349,15 @@ class WindowCommands:
         window = self._window
         registry.bind("file.open", self._open)
         registry.bind("file.open_link", self._open_link)
-        registry.bind("file.sample", self._open_sample)
+        registry.bind("file.sample", lambda: window.files_requested.emit([sample_trace()]))
         registry.bind("file.trends", self._open_trends)
         registry.bind("file.new_window", window.window_requested.emit)
         registry.bind("file.reload", self._reload)
         registry.bind("file.info", self._info)
-        registry.bind("file.settings", self._show_settings)
-        registry.bind("file.state_looks", self._show_state_looks)
-        registry.bind("file.keys", self._change_keys)
-        registry.bind("file.close", self._close)
+        registry.bind("file.settings", lambda: SettingsDialog(self._settings, window).show())
+        registry.bind("file.state_looks", lambda: StateLooksDialog(self._settings, window).show())
+        registry.bind("file.keys", lambda: KeysDialog(window.shared.keys, window).show())
+        registry.bind("file.close", window.close)
         registry.bind("file.quit", window.quit_requested.emit)
         for option in ("system", "light", "dark"):
             registry.bind(
@@ -366,12 +366,9 @@ class WindowCommands:
                 partial(self._is_theme, option),
             )
         registry.bind("help.palette", self._palette)
-        registry.bind("help.keys", self._keys)
-        registry.bind("help.plugins", self._plugins)
+        registry.bind("help.keys", lambda: KeyOverlay(window.registry, window.actions_by_id, window.theme, window))
+        registry.bind("help.plugins", lambda: PluginsDialog(window).show())
         registry.bind("help.about", lambda: dialogs.about(window))
-
-    def _close(self) -> None:
-        self._window.close()
 
     def _open(self) -> None:
         recent = self._window.recent.files()
@@ -395,9 +392,6 @@ class WindowCommands:
             raise UsageError(f"there is no file {str(link.path)[:200]!r}")
         self._window.link_requested.emit(link)
 
-    def _open_sample(self) -> None:
-        self._window.files_requested.emit([sample_trace()])
-
     def _open_trends(self) -> None:
         folder = dialogs.ask_folder(self._window, "Data set of traces")
         if folder is None:
@@ -420,15 +414,6 @@ class WindowCommands:
         if opened is not None:
             InfoDialog(opened.trace, self._window).show()
 
-    def _show_settings(self) -> None:
-        SettingsDialog(self._settings, self._window).show()
-
-    def _show_state_looks(self) -> None:
-        StateLooksDialog(self._settings, self._window).show()
-
-    def _change_keys(self) -> None:
-        KeysDialog(self._window.shared.keys, self._window).show()
-
     def _is_theme(self, option: str) -> bool:
         return self._settings.text("window/theme") == option
 
@@ -443,10 +428,3 @@ class WindowCommands:
                 keys = ", ".join(key.toString(QKeySequence.SequenceFormat.NativeText) for key in action.shortcuts())
                 options.append(Option(f"{area}: {binding.command.whole_title}", keys, action.trigger))
         QuickPick(options, "Command", "No command matches", self._window)
-
-    def _plugins(self) -> None:
-        PluginsDialog(self._window).show()
-
-    def _keys(self) -> None:
-
-        KeyOverlay(self._window.registry, self._window.actions_by_id, self._window.theme, self._window)

@@ -33,7 +33,7 @@ _Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Priorities:
+class ThreadPriorities:
     """Priorities as wide thread events log them, by thread and then by time.
 
     Attributes:
@@ -47,7 +47,7 @@ class Priorities:
     own: _Ints
 
     @classmethod
-    def of(cls, trace: Trace) -> Priorities:
+    def of(cls, trace: Trace) -> ThreadPriorities:
         """Return those of a trace."""
         keys, now = logged_priorities(trace)
         if not len(keys):
@@ -116,7 +116,7 @@ class IntervalLabels:
         self._trace = trace
         self._cache: dict[Label, dict[int, str]] = {label: {} for label in Label}
         self._ready = {Label.CPU: True}
-        self._priorities: Priorities | None = None
+        self._priorities: ThreadPriorities | None = None
         self._calls = _NONE.astype(np.int64)
         self._waits = _NONE.astype(np.int64), _NONE.astype(np.intp)
         self._partitions: dict[int, str] = {}
@@ -184,7 +184,7 @@ class IntervalLabels:
         return [f"CPU {cpu}" if is_on else "" for cpu, is_on in zip(cpus.tolist(), runs.tolist(), strict=True)]
 
     def _make_priorities(self) -> None:
-        self._priorities = Priorities.of(self._trace)
+        self._priorities = ThreadPriorities.of(self._trace)
 
     def _priority_texts(self, rows: NDArray[np.int64]) -> list[str]:
         assert self._priorities is not None
