@@ -21,6 +21,7 @@ from satview.base.safe_text import counted, visible_line
 from satview.cli.shared.files import InputFile, add_user_events
 from satview.cli.shared.progress import open_trace, read_descriptions, working, working_on
 from satview.cli.shared.table_output import FORMATS, print_table
+from satview.fleet.instances import recorded_instances
 from satview.fleet.layout import is_dataset
 from satview.store.trace import Trace
 
@@ -124,8 +125,6 @@ def _others(
     """Return what to compare an activity with: traces that are open, and those of data sets but for that of `args`."""
     others: list[Late | Measured] = [late(trace, timing) for trace in traces]
     if folders:
-        from satview.fleet.instances import recorded_instances  # brings what reads data sets
-
         described = read_descriptions(args.user_events).events if args.user_events else {}
         for folder in folders:
             others += recorded_instances(folder, activity, described, Path(args.file))

@@ -9,10 +9,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from rich.table import Table
+
 from satview.base.errors import UsageError
 from satview.base.new_file import NewFile
 from satview.base.process import COST_DATA, FINE, say
 from satview.base.targets import is_standard_output
+from satview.cli.shared.console import cell, make_console
 from satview.cli.shared.files import InputFile, OutputFile, add_pidin, add_symbols, add_user_events
 from satview.cli.shared.progress import open_trace, working, working_on
 
@@ -216,9 +219,6 @@ def _json_rows(result: Result) -> Iterator[dict[str, Any]]:
 
 
 def _print_table(result: Result) -> None:
-    from rich.table import Table
-
-    from satview.cli.shared.console import cell, make_console
     from satview.tables.result import value_text
 
     console = make_console(400)
@@ -234,10 +234,7 @@ def _print_table(result: Result) -> None:
 
 
 def _print_list() -> None:
-    from rich.table import Table
-
-    from satview.cli.shared.console import cell, make_console
-    from satview.tables.schema import SCHEMAS
+    from satview.tables.schema import SCHEMAS  # these bring numpy, as below
     from satview.tables.views import views
 
     console = make_console(400)

@@ -9,6 +9,8 @@ from typing import Any
 from satview.base.errors import UsageError
 from satview.base.process import FINE
 from satview.cli.shared.files import InputFile, add_user_events
+from satview.formats.user_event_file import read_user_events
+from satview.look.server import make_server
 
 _EPILOG = """\
 Register it in your assistant's settings as a server with the command `satview mcp DIR`. It opens only traces below
@@ -42,9 +44,6 @@ def run(args: argparse.Namespace) -> int:
     for folder in folders:
         if not folder.is_dir():
             raise UsageError(f"{folder}: there is no such folder")
-    from satview.formats.user_event_file import read_user_events  # these bring numpy; --help needs none
-    from satview.look.server import make_server
-
     described = read_user_events(Path(args.user_events)).events if args.user_events else {}
     make_server([folder.resolve() for folder in folders], described).run("stdio")
     return FINE

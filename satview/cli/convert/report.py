@@ -6,12 +6,14 @@ import argparse
 from pathlib import Path
 from typing import Any
 
+from satview.analysis.verdicts.thresholds import read_thresholds
 from satview.base.errors import UsageError
 from satview.base.process import COST_DATA, FINE, say
 from satview.base.safe_text import counted
 from satview.base.targets import is_standard_output
 from satview.cli.shared.files import InputFile, add_output, add_pidin, add_user_events, take_output
 from satview.cli.shared.progress import open_trace, working, working_on
+from satview.report.page import write_report
 
 _EPILOG = """\
 The file is self-contained: it includes its pictures and plots and has no scripts.
@@ -61,9 +63,6 @@ def run(args: argparse.Namespace) -> int:
     if args.file == "-" and args.pictures:
         raise UsageError("pictures cannot be drawn from standard input; give a FILE, or --pictures 0")
     trace = open_trace(args.file, args.user_events, args.pidin, says_outside=False)
-    from satview.analysis.verdicts.thresholds import read_thresholds  # brings numpy; --help needs none
-    from satview.report.page import write_report
-
     thresholds = read_thresholds(None if args.rules is None else Path(args.rules), args.timing)
     with working(working_on("writing a report about", trace.path)) as report:
         count = write_report(trace, args.output, thresholds, args.pictures, report)

@@ -9,6 +9,7 @@ from typing import Any
 from satview.base.process import COST_DATA, FINE
 from satview.cli.shared.files import InputFile, add_pidin, add_symbols, add_user_events
 from satview.cli.shared.progress import open_trace, working, working_on
+from satview.look.answers import as_record, as_text, look
 
 _EPILOG = """\
 Handles: t-N thread, p-N process, c-N CPU, e-N event, v-N verdict, m-N message. They are the same each time
@@ -48,12 +49,6 @@ def run(args: argparse.Namespace) -> int:
         UsageError: One is no handle, or the trace has nothing of that number.
     """
     trace = open_trace(args.file, args.user_events, args.pidin, symbols=args.symbols, says_outside=False)
-    from satview.look.answers import (
-        as_record,
-        as_text,
-        look,  # brings numpy; --help needs none
-    )
-
     with working(working_on("looking at", trace.path)):
         looks = [look(trace, handle) for handle in args.handle or [""]]
     if args.format == "json":
