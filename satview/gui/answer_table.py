@@ -279,7 +279,7 @@ class TableExport(QObject):
             self._statement.setText(f"Wrote {count:,} rows")
 
     @Slot(object)
-    def _on_failed(self, error: object) -> None:
+    def _on_failed(self, error: Exception) -> None:
         self._statement.setText(str(error))
 
 

@@ -209,7 +209,7 @@ class SaveEventsDialog(QDialog):
         if path is None:
             return
         rows = self._opened.filters.rows if self.filtered.isChecked() else None
-        self._job.start(partial(write_events, trace, path, kind, rows, self._window))
+        self._job.start_reporting(partial(write_events, trace, path, kind, rows, self._window))
         self.message.say("", "dim")
         self._set_busy(True)
 
@@ -236,7 +236,7 @@ class SaveEventsDialog(QDialog):
         self._set_busy(False)
 
     @Slot(object)
-    def _on_failed(self, error: object) -> None:
+    def _on_failed(self, error: Exception) -> None:
         self.message.say(f"Not saved: {error}.", "error")
         self._set_busy(False)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -21,7 +20,7 @@ from satview.gui.panel import set_up_rows
 from satview.gui.plots.axes import new_plot, paint_with
 from satview.gui.theme import Theme, colour
 from satview.gui.widgets import PlainLabel
-from satview.session.tasks import IsCancelled, Report, Task, dismantle
+from satview.session.tasks import Task, dismantle
 from satview.tables.query_process import close_processes
 
 # A point for each trace of a data set, over time; those far from the others are highlighted.
@@ -228,7 +227,8 @@ class TrendsWindow(QWidget):
     @Slot()
     def _request(self) -> None:
         self.message.setText("Working\N{HORIZONTAL ELLIPSIS}")
-        self._task.start(partial(_compute, self._folder, str(self.figure.currentData())))
+        folder, metric = self._folder, str(self.figure.currentData())
+        self._task.start(lambda is_cancelled: trend(folder, metric, None, is_cancelled))
 
     @Slot(object)
     def _on_done(self, traces: Table) -> None:
@@ -261,7 +261,3 @@ class TrendsWindow(QWidget):
         close_processes()
         super().closeEvent(event)
         dismantle(self)
-
-
-def _compute(folder: Path, metric: str, is_cancelled: IsCancelled, _report: Report) -> Table:
-    return trend(folder, metric, None, is_cancelled)

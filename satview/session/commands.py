@@ -108,7 +108,7 @@ class Binding:
     """
 
     command: Command
-    run: Callable[[], None]
+    run: Callable[[], object]
     is_checked: Callable[[], bool] | None = None
 
 
@@ -130,7 +130,7 @@ class CommandRegistry:
                     raise ValueError(f"key {key} belongs to {self._by_key[key]} and to {command.id}")
                 self._by_key[key] = command.id
 
-    def bind(self, command_id: str, run: Callable[[], None], is_checked: Callable[[], bool] | None = None) -> None:
+    def bind(self, command_id: str, run: Callable[[], object], is_checked: Callable[[], bool] | None = None) -> None:
         """Say what a command does.
 
         Raises:

@@ -22,7 +22,7 @@ from satview.base.time_text import format_exactly, parse_length
 from satview.session.open_trace import OpenTrace
 from satview.session.questions import WatchedAnswer
 from satview.session.range_view import Extent, ExtentAnswer
-from satview.session.tasks import IsCancelled, Report, Task
+from satview.session.tasks import IsCancelled, Task
 from satview.session.viewport import with_margin
 from satview.store.trace import Trace
 
@@ -271,15 +271,13 @@ class Comparison(QObject):
                 self.failed.emit(str(error))
 
     @Slot(object)
-    def _on_failed(self, error: object) -> None:
+    def _on_failed(self, error: Exception) -> None:
         if not isinstance(error, UsageError):
-            raise error if isinstance(error, Exception) else RuntimeError(str(error))
+            raise error
         self.failed.emit(str(error))
 
 
-def _anchors(
-    old: OpenTrace, new: OpenTrace, condition: str, _is_cancelled: IsCancelled, _report: Report
-) -> tuple[int, int, str]:
+def _anchors(old: OpenTrace, new: OpenTrace, condition: str, _is_cancelled: IsCancelled) -> tuple[int, int, str]:
     """Return when the first event of each is that fits a condition, and what that is in words."""
     return anchor_of(old.trace, condition).cycles, anchor_of(new.trace, condition).cycles, f"first {condition}"
 
@@ -375,7 +373,7 @@ class ChangesView(ExtentAnswer):
             self._request()
 
 
-def _changes(old: _Side, new: _Side, is_cancelled: IsCancelled, _report: Report) -> Changes:
+def _changes(old: _Side, new: _Side, is_cancelled: IsCancelled) -> Changes:
     cancelled = borrowed(is_cancelled)
 
     def check() -> None:
@@ -428,7 +426,7 @@ class OverlaidView(WatchedAnswer):
         self.overlaid = result if isinstance(result, Overlaid) else None
 
 
-def _overlaid(old: _Side, new: _Side, change: Change, is_cancelled: IsCancelled, _report: Report) -> Overlaid:
+def _overlaid(old: _Side, new: _Side, change: Change, is_cancelled: IsCancelled) -> Overlaid:
     cancelled = borrowed(is_cancelled)
     sides = [durations(trace, basis, window, change, side, cancelled)
              for side, (trace, basis, window) in enumerate((old, new))]  # fmt: skip

@@ -40,7 +40,7 @@ from satview.session.loading.loaded_trace import Reload, ShownState, events_per_
 from satview.session.marks import Marks
 from satview.session.questions import PathSearch, TraceAnswer, WhySearch
 from satview.session.settings import Settings
-from satview.session.tasks import IsCancelled, Report, Task
+from satview.session.tasks import IsCancelled, Task
 from satview.session.viewport import PreviewView, Viewport, with_margin
 from satview.store.arguments import describe_events
 from satview.store.doubts import doubts, trusted_window
@@ -55,7 +55,7 @@ PIDIN: Final = "events/pidin"  # setting: text of pidin that the command line na
 SYMBOLS: Final = "events/symbols"  # setting: folder of programs that the command line names
 
 
-def _named(trace: Trace, folder: Path, _is_cancelled: IsCancelled, _report: Report) -> Symbols:
+def _named(trace: Trace, folder: Path, _is_cancelled: IsCancelled) -> Symbols:
     return add_symbols(trace, folder)
 
 
@@ -383,7 +383,7 @@ class OpenTrace(QObject):
         self.named.emit(f"{symbols.function_count:,} functions of {visible_line(symbols.folder.name)}{notes}{more}")
 
     @Slot(object)
-    def _on_not_named(self, error: object) -> None:
+    def _on_not_named(self, error: Exception) -> None:
         self.named.emit(str(error))
 
     def _requested_classes(self) -> frozenset[str]:

@@ -19,7 +19,7 @@ from satview.base.time_text import format_cycles, format_duration, format_exactl
 from satview.session.events.event_text import Cell, DetailLine, Details, DetailTable, Section
 from satview.session.open_trace import OpenTrace
 from satview.session.questions import WatchedAnswer
-from satview.session.tasks import IsCancelled, Report
+from satview.session.tasks import IsCancelled
 from satview.store.trace import Trace
 
 # Which part of the trace statistics and plots are about; it follows the selected range by itself.
@@ -184,9 +184,7 @@ class RangeSummary:
     events: Table
 
 
-def summarize(
-    trace: Trace, window: TimeWindow, basis: Basis, is_cancelled: IsCancelled, _report: Report
-) -> RangeSummary:
+def summarize(trace: Trace, window: TimeWindow, basis: Basis, is_cancelled: IsCancelled) -> RangeSummary:
     """Return the summary of a range; runs on the worker.
 
     Raises:

@@ -138,7 +138,9 @@ class Session(QObject):
         else:
             self._opens += 1
             show = partial(self._preview_ready.emit, self._opens)
-            self._job.start(partial(read_file, path, self._prepare, show, self._cache_bytes, self._memory_bytes))
+            self._job.start_reporting(
+                partial(read_file, path, self._prepare, show, self._cache_bytes, self._memory_bytes)
+            )
 
     def open_shared(self, other: Session) -> None:
         """Show the trace that another window has read, without reading it again; whatever was open is closed."""
@@ -279,7 +281,7 @@ class Session(QObject):
         """Read what the followed file has got since; nothing is shown differently until that is done."""
         if self.follow is not None:
             self.follow.begin_read()
-            self._job.start(partial(read_more, self.follow, self._prepare, self._shown()))
+            self._job.start_reporting(partial(read_more, self.follow, self._prepare, self._shown()))
 
     def _shown(self) -> ShownState | None:
         """Return what has to be ready before a longer reading can replace what shows."""
@@ -416,7 +418,7 @@ class Session(QObject):
             self.opened.say_names()
 
     @Slot(object)
-    def _on_no_names(self, error: object) -> None:
+    def _on_no_names(self, error: Exception) -> None:
         if self.opened is not None:
             self.opened.say_names(str(error))
 
@@ -427,8 +429,7 @@ class Session(QObject):
             self.follow.set_sticking(self.opened.viewport.is_at_end)
 
     @Slot(object)
-    def _on_failed(self, error: object) -> None:
-        assert isinstance(error, Exception)
+    def _on_failed(self, error: Exception) -> None:
         is_no_kev = isinstance(error, TraceFormatError) and error.offset == 0
         is_no_kev = is_no_kev and not isinstance(error, SourceChangedError)  # cut while it was read: more may come
         if self.follow is not None and isinstance(error, (TraceFormatError, OSError)) and not is_no_kev:

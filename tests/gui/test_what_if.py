@@ -200,7 +200,7 @@ def test_what_fits_is_proposed(line, offered):
 
 def test_what_the_trace_has_can_be_changed(tmp_path):
     trace = captured(tmp_path, "inversion", length_ms=100)
-    targets = targets_of(trace, bool, print)
+    targets = targets_of(trace, bool)
     names = [target.name for target in targets]
     assert {"low 1 (low)", "high 1 (high)", "middle", "high"} <= set(names)
     assert not any("idle" in name for name in names)
@@ -213,7 +213,7 @@ def test_what_the_trace_has_can_be_changed(tmp_path):
 def test_what_is_proposed_is_not_refused(tmp_path, release):
     trace = captured(tmp_path, "automotive", release=release, length_ms=300)
     programs = programs_of(trace)
-    targets = targets_of(trace, bool, print)
+    targets = targets_of(trace, bool)
     assert {target.what for target in targets} == {"thread", "process", "lock", "interrupt"}
     values = {"policy": "rr", "inherit": "yes", "handler": "thread 40"}
     for target in targets:

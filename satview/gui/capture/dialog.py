@@ -604,11 +604,10 @@ class NewCaptureDialog(QDialog):
             self.accept()
 
     @Slot(object)
-    def _on_failed(self, error: object) -> None:
+    def _on_failed(self, error: Exception) -> None:
         if self._is_mine:
             self._is_mine = False
             self._show_running(False)
-            assert isinstance(error, Exception)
             order = self._job.last_request
             assert order is not None
             self.message.say(f"{failure(error, order.path)}.", "error")

@@ -129,10 +129,10 @@ class CaptureJob(QObject):
         """Begin a capture; one that runs is thrown away."""
         self._order, self._is_stopped = order, threading.Event()
         if isinstance(order, CaptureRequest):
-            self._job.start(partial(_carry_out, order, self._is_stopped))
+            self._job.start_reporting(partial(_carry_out, order, self._is_stopped))
         else:
             signals = (self._told_there.emit, self._grows_there.emit)
-            self._job.start(partial(_capture_on_target, order, self._is_stopped, *signals))
+            self._job.start_reporting(partial(_capture_on_target, order, self._is_stopped, *signals))
         self.began.emit(order)
         if isinstance(order, CaptureRequest) and order.is_live:
             self.grows.emit(order.path)
@@ -167,7 +167,7 @@ class CaptureJob(QObject):
         self.ended.emit()
 
     @Slot(object)
-    def _on_failed(self, error: object) -> None:
+    def _on_failed(self, error: Exception) -> None:
         self.failed.emit(error)
         self.ended.emit()
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -32,7 +31,7 @@ from satview.gui import dialogs
 from satview.gui.widgets import PlainLabel
 from satview.session.axis_files import AxisRequest, plan, write_users_axis
 from satview.session.comparison import Comparison
-from satview.session.tasks import IsCancelled, Report, Task
+from satview.session.tasks import Task
 from satview.store.axis_file import AxisEntry, names_for, read_axis
 from satview.store.trace import Trace
 
@@ -204,7 +203,7 @@ class AxisDialog(QDialog):
         request = AxisRequest(paths, names, offsets, align, described=self._described)
         self._say("")
         self.buttons.button(QDialogButtonBox.StandardButton.Open).setEnabled(False)
-        self._job.start(partial(_planned, request))
+        self._job.start(lambda is_cancelled: write_users_axis(plan(request, is_cancelled)))
 
     @Slot(object)
     def _on_planned(self, result: object) -> None:
@@ -213,19 +212,15 @@ class AxisDialog(QDialog):
         self.close()
 
     @Slot(object)
-    def _on_failed(self, error: object) -> None:
+    def _on_failed(self, error: Exception) -> None:
         if not isinstance(error, SatviewError):
-            raise error if isinstance(error, Exception) else RuntimeError(str(error))
+            raise error
         self._say(str(error))
         self._on_rows()
 
     def _say(self, text: str) -> None:
         self.error.setText(text)
         self.error.setVisible(bool(text))
-
-
-def _planned(request: AxisRequest, is_cancelled: IsCancelled, _report: Report) -> Path:
-    return write_users_axis(plan(request, is_cancelled))
 
 
 def _first_rows(trace: Trace, comparison: Comparison) -> list[_FileRow]:

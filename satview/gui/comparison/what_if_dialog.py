@@ -47,7 +47,7 @@ from satview.linkage.mutexes import MUTEX
 from satview.linkage.waits import waits
 from satview.session.lanes.class_loader import timing_of, timing_path
 from satview.session.open_trace import OpenTrace
-from satview.session.tasks import IsCancelled, Report, Task
+from satview.session.tasks import IsCancelled, Task
 from satview.store.losses import idle_threads
 from satview.store.trace import Trace
 from satview.whatif.changes import KEYS, parse_changes
@@ -78,7 +78,7 @@ class ChangeTarget:
     keys: tuple[str, ...]
 
 
-def targets_of(trace: Trace, is_cancelled: IsCancelled, _report: Report) -> tuple[ChangeTarget, ...]:
+def targets_of(trace: Trace, is_cancelled: IsCancelled) -> tuple[ChangeTarget, ...]:
     """Return what of a trace can be changed: threads, processes, locks, interrupts, partitions. Runs in a task."""
     every_wait = waits(trace)
     if is_cancelled():
@@ -395,21 +395,21 @@ class WhatIfDialog(QDialog):
         self._set_busy(self._job.is_busy)
 
     @Slot(object)
-    def _on_not_saved(self, error: object) -> None:
+    def _on_not_saved(self, error: Exception) -> None:
         self._set_busy(self._job.is_busy)
         if not isinstance(error, (SatviewError, OSError)):
-            raise error if isinstance(error, Exception) else RuntimeError(str(error))
+            raise error
         self.saved.say(f"Not saved: {error}.", "error")
 
     @Slot(object)
-    def _on_failed(self, error: object) -> None:
+    def _on_failed(self, error: Exception) -> None:
         self._stop()
         if not isinstance(error, (SatviewError, OSError)):
-            raise error if isinstance(error, Exception) else RuntimeError(str(error))
+            raise error
         self._say(f"No prediction: {error}.", "error")
 
 
-def _copy(predicted: Path, path: Path, source: Path, _is_cancelled: IsCancelled, _report: Report) -> Path:
+def _copy(predicted: Path, path: Path, source: Path, _is_cancelled: IsCancelled) -> Path:
     """Write the predicted trace to another file, on a pool thread; return that.
 
     Raises:
@@ -421,9 +421,7 @@ def _copy(predicted: Path, path: Path, source: Path, _is_cancelled: IsCancelled,
     return path
 
 
-def _predict(
-    path: Path, changes: list[str], options: list[str], predicted: Path, is_cancelled: IsCancelled, _report: Report
-) -> object:
+def _predict(path: Path, changes: list[str], options: list[str], predicted: Path, is_cancelled: IsCancelled) -> object:
     """Have a prediction written to a file, on a pool thread; return what `satview whatif --format json` says of it."""
     sets = [f"--set={change}" for change in changes]
     arguments = ["whatif", str(path), *sets, *options, "-o", str(predicted), "--format", "json"]

@@ -102,7 +102,7 @@ class ResultsPanel(TablePanel[HitModel]):
         rows = hits[[row + self.model.first_row for row in selected]] if len(selected) > 1 else hits
         more = f"; the other {len(rows) - _COPY_LIMIT:,} only fit into a file" if len(rows) > _COPY_LIMIT else ""
         self._doing, self._did = "Copying", f"Copied {min(len(rows), _COPY_LIMIT):,} events{more}"
-        self._job.start(partial(hits_text, self._opened.trace, rows[:_COPY_LIMIT]), _PATIENCE_S)
+        self._job.start_reporting(partial(hits_text, self._opened.trace, rows[:_COPY_LIMIT]), _PATIENCE_S)
 
     @Slot()
     def ask_export(self) -> None:
@@ -111,7 +111,7 @@ class ResultsPanel(TablePanel[HitModel]):
         if path is not None:
             hits = self._opened.search.hits
             self._doing, self._did = "Writing", f"Wrote {len(hits):,} events"
-            self._job.start(partial(write_list, self._opened.trace, path, hits))
+            self._job.start_reporting(partial(write_list, self._opened.trace, path, hits))
 
     def _set_up(self, height_px: int) -> None:
         table = self.table
@@ -148,7 +148,7 @@ class ResultsPanel(TablePanel[HitModel]):
         self.message.setText(self._did)
 
     @Slot(object)
-    def _on_failed(self, error: object) -> None:
+    def _on_failed(self, error: Exception) -> None:
         self.message.setText(str(error))
 
     @Slot(float)

@@ -27,7 +27,7 @@ from satview.gui.theme import Theme
 from satview.gui.widgets import LowGrid, MessageLine, PlainLabel
 from satview.session.filtering.filter_stack import count_hits, make_columns_ready
 from satview.session.open_trace import OpenTrace
-from satview.session.tasks import IsCancelled, Report, Task
+from satview.session.tasks import Task
 from satview.store.losses import idle_threads
 from satview.store.trace import Trace
 
@@ -119,11 +119,7 @@ class ThreadPresets(QPushButton):
     def _start(self, title: str, choose: Callable[[Trace], NDArray[np.bool_]]) -> None:
         trace = self._opened.trace
         self._title = title
-
-        def run(_is_cancelled: IsCancelled, _report: Report) -> object:
-            return choose(trace)
-
-        self._job.start(run)
+        self._job.start(lambda _: choose(trace))
 
     def _start_family(self) -> None:
         """Choose the selected threads and everyone they send to."""
@@ -154,9 +150,9 @@ class ThreadPresets(QPushButton):
             self._opened.filters.only_threads(rows, self._title)
 
     @Slot(object)
-    def _on_failed(self, error: object) -> None:
+    def _on_failed(self, error: Exception) -> None:
         if not isinstance(error, UsageError):
-            raise error if isinstance(error, Exception) else RuntimeError(error)
+            raise error
         self._opened.filters.failed.emit(str(error))
 
 
@@ -307,7 +303,7 @@ class ConditionBox(QWidget):
             self.message.say("\n".join([hits, *limits]), "dim")
 
     @Slot(object)
-    def _on_failed(self, error: object) -> None:
+    def _on_failed(self, error: Exception) -> None:
         self._say_error(str(error))
 
     @Slot(str)
@@ -473,7 +469,7 @@ class FilterPanel(Panel):
         self._has_cpu = True
         basis = self._opened.basis
         self._cpu_job.start(
-            lambda cancelled, _report: Statistics(basis.trace, basis=basis, cancelled=cancelled).threads.cpu_cycles
+            lambda cancelled: Statistics(basis.trace, basis=basis, cancelled=cancelled).threads.cpu_cycles
         )
 
     def _foot(self) -> QWidget:

@@ -48,7 +48,7 @@ from satview.gui.theme import Theme, colour
 from satview.gui.widgets import CutLabel, PlainLabel
 from satview.session.open_trace import OpenTrace
 from satview.session.range_view import Extent, ExtentAnswer
-from satview.session.tasks import IsCancelled, Report
+from satview.session.tasks import IsCancelled
 from satview.store.trace import Trace
 
 _SETTLE_MS: Final = 150  # the range has to rest that long before it is added up again
@@ -107,7 +107,6 @@ def _graph(
     measure: Measure | None,
     is_by_thread: bool,
     _is_cancelled: IsCancelled,
-    _report: Report,
 ) -> FlameGraph:
     """Run in the task; holds the trace, no widget."""
     table = function_table(trace, window) if table is None else table

@@ -19,7 +19,7 @@ from satview.gui.panel import PanelContext
 from satview.gui.widgets import CutLabel
 from satview.session.open_trace import OpenTrace
 from satview.session.questions import WatchedAnswer
-from satview.session.tasks import IsCancelled, Report
+from satview.session.tasks import IsCancelled
 from satview.store.trace import Trace
 
 _SETTLE_MS = 60  # a key that is held moves the selection faster than anybody reads
@@ -106,7 +106,7 @@ class SnapshotView(WatchedAnswer):
             self.found_cycles, self.found = result
 
 
-def _find(trace: Trace, moment_cycles: int, basis: Basis, is_cancelled: IsCancelled, _report: Report) -> object:
+def _find(trace: Trace, moment_cycles: int, basis: Basis, is_cancelled: IsCancelled) -> object:
     """Run in the task; holds the trace, no widget."""
     return moment_cycles, snapshot(trace, moment_cycles, basis, is_cancelled, by_state=True)
 

@@ -21,7 +21,7 @@ from satview.gui.panel import PanelContext
 from satview.gui.widgets import CutLabel
 from satview.session.open_trace import OpenTrace
 from satview.session.questions import Answer
-from satview.session.tasks import IsCancelled, Report
+from satview.session.tasks import IsCancelled
 from satview.store.trace import Trace
 
 # What the panel shows: which kind of rows, filter, order and range; worked out in the background.
@@ -110,7 +110,7 @@ class TransactionView(Answer):
 
 def _find(
     trace: Trace, mode: RowMode, requested: TransactionFilter | LatencyFilter, order: tuple[str, bool],
-    _is_cancelled: IsCancelled, _report: Report,
+    _is_cancelled: IsCancelled,
 ) -> FoundRows:  # fmt: skip
     """Run in the task; holds the trace, no widget."""
     if isinstance(requested, TransactionFilter):

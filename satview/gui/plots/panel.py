@@ -47,7 +47,7 @@ from satview.session.panels.plots import (
     write_csv,
 )
 from satview.session.range_view import NO_RANGE, Extent
-from satview.session.tasks import IsCancelled, Report, Task
+from satview.session.tasks import IsCancelled, Task
 
 if TYPE_CHECKING:
     from satview.gui.plots.duration_plot import DurationPlot
@@ -93,7 +93,7 @@ def are_imported() -> bool:
     return all(name in sys.modules for name in _MODULES)
 
 
-def import_plots(_is_cancelled: IsCancelled, _report: Report) -> None:
+def import_plots(_is_cancelled: IsCancelled) -> None:
     """Import them; the function of a task."""
     for name in _MODULES:
         import_module(name)
@@ -336,8 +336,8 @@ class PlotsPanel(Panel):
         QTimer.singleShot(0, self, self._make_next)
 
     @Slot(object)
-    def _on_no_modules(self, error: object) -> None:
-        raise error if isinstance(error, Exception) else RuntimeError(str(error))  # the last-resort dialog shows it
+    def _on_no_modules(self, error: Exception) -> None:
+        raise error  # the last-resort dialog shows it
 
     @Slot(int)
     def _on_tab(self, number: int) -> None:

@@ -125,7 +125,9 @@ class LaneSource(QObject):
             return
         self._due = self._requested
         if not self._job.is_busy:  # else it sees what is due, or is started again by `_on_done`
-            self._job.start(partial(refined, self._timeline, self._get_due, self._filter_of_now(), self.overlay))
+            self._job.start_reporting(
+                partial(refined, self._timeline, self._get_due, self._filter_of_now(), self.overlay)
+            )
 
     def _get_due(self) -> LaneRequest:
         assert self._due is not None
@@ -141,8 +143,8 @@ class LaneSource(QObject):
         self.refined.emit()
 
     @Slot(object)
-    def _on_failed(self, error: object) -> None:
-        raise error if isinstance(error, Exception) else RuntimeError(error)  # the last-resort dialog shows it
+    def _on_failed(self, error: Exception) -> None:
+        raise error  # the last-resort dialog shows it
 
     @Slot()
     def _on_filter(self) -> None:

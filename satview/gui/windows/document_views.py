@@ -21,7 +21,7 @@ from satview.gui.windows.pages import FailedPage, LoadingPage
 from satview.session.commands import FIRST_PANELS, PANELS
 from satview.session.loading.loading_tasks import Prepare
 from satview.session.session import Stage
-from satview.session.tasks import IsCancelled, Report, Task, dismantle
+from satview.session.tasks import IsCancelled, Task, dismantle
 
 if TYPE_CHECKING:
     from satview.events.catalogue import Catalogue
@@ -82,7 +82,7 @@ def _import_views() -> None:
         set_apart()
 
 
-def _import_panels(catalogue: Catalogue, _is_cancelled: IsCancelled, _report: Report) -> None:
+def _import_panels(catalogue: Catalogue, _is_cancelled: IsCancelled) -> None:
     with _importing:
         for name in dir(QtWidgets):  # PySide6 makes all kinds of widgets at once, when the first viewport is requested
             getattr(QtWidgets, name)

@@ -32,7 +32,7 @@ from satview.gui.windows.actions import CommandActions
 from satview.session.commands import MOUSE_HELP, CommandRegistry, Menu
 from satview.session.session import Stage
 from satview.session.settings import Settings
-from satview.session.tasks import IsCancelled, Report, Task
+from satview.session.tasks import Task
 from satview.session.trace_link import parse_link
 
 if TYPE_CHECKING:
@@ -145,10 +145,6 @@ _DEMO_S = 120
 _NS_PER_S = 1_000_000_000
 
 
-def _import_dialog(module: str, _is_cancelled: IsCancelled, _report: Report) -> None:
-    import_module(module)
-
-
 class CaptureCommands(QObject):
     """Binds the commands of one window and shows how its captures end."""
 
@@ -199,7 +195,7 @@ class CaptureCommands(QObject):
         if module in sys.modules:
             self._show_wanted()
         elif not self._import.is_busy:
-            self._import.start(partial(_import_dialog, module))
+            self._import.start(lambda _: import_module(module))
 
     @Slot()
     def _show_wanted(self) -> None:
@@ -229,8 +225,8 @@ class CaptureCommands(QObject):
         dialog.activateWindow()
 
     @Slot(object)
-    def _on_not_imported(self, error: object) -> None:
-        raise error if isinstance(error, Exception) else RuntimeError(str(error))  # the last-resort dialog shows it
+    def _on_not_imported(self, error: Exception) -> None:
+        raise error  # the last-resort dialog shows it
 
     @Slot()
     def toggle_stick(self) -> None:
@@ -326,8 +322,7 @@ class CaptureCommands(QObject):
             OutcomeDialog(outcome, self._window).show()
 
     @Slot(object)
-    def _on_failed(self, error: object) -> None:
-        assert isinstance(error, Exception)
+    def _on_failed(self, error: Exception) -> None:
         if not isinstance(error, (SatviewError, OSError, MemoryError)):
             raise error  # the last-resort dialog shows it
 

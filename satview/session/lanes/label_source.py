@@ -20,7 +20,7 @@ from satview.filters.derived_columns import logged_priorities
 from satview.linkage.blockers import blockers
 from satview.linkage.rows import rows_of_class, rows_of_codes, thread_rows
 from satview.session.lanes.lane_arrangement import Label
-from satview.session.tasks import IsCancelled, Report, Task
+from satview.session.tasks import IsCancelled, Task
 from satview.store.arguments import argument_under, arguments
 from satview.store.tables import UNKNOWN_THREAD
 from satview.store.trace import Trace
@@ -294,15 +294,13 @@ class LabelSource(QObject):
         self.refined.emit()
 
     @Slot(object)
-    def _on_failed(self, error: object) -> None:
+    def _on_failed(self, error: Exception) -> None:
         self._failed |= self._requested
         if not isinstance(error, SourceChangedError):  # that the window says by itself
-            raise error if isinstance(error, Exception) else RuntimeError(str(error))
+            raise error
 
 
-def _made_ready(
-    labels: IntervalLabels, requested: frozenset[Label], _is_cancelled: IsCancelled, _report: Report
-) -> IntervalLabels:
+def _made_ready(labels: IntervalLabels, requested: frozenset[Label], _is_cancelled: IsCancelled) -> IntervalLabels:
     """Run in the task; holds no widget."""
     labels.make_ready(requested)
     return labels

@@ -21,7 +21,7 @@ from satview.filters.diagnostics import ExpressionError
 from satview.filters.expressions.pattern import glob
 from satview.session.lanes.lane_arrangement import GroupBy, LaneGroup, SortBy
 from satview.session.lanes.lane_list import LaneIndex, LaneList
-from satview.session.tasks import IsCancelled, Report, Task
+from satview.session.tasks import IsCancelled, Task
 from satview.store.losses import idle_threads
 from satview.store.trace import LOGGER, OF_CAPTURE, Trace
 from satview.timeline.lane_tree import LaneInfo, LaneKind, Timeline
@@ -361,15 +361,13 @@ class LaneSorter(QObject):
                 self.failed.emit(_SILENT[result.group])
 
     @Slot(object)
-    def _on_failed(self, error: object) -> None:
+    def _on_failed(self, error: Exception) -> None:
         if not isinstance(error, SatviewError):
-            raise error if isinstance(error, Exception) else RuntimeError(error)
+            raise error
         self.failed.emit(str(error))
 
 
-def _sorted(
-    timeline: Timeline, basis: Basis, sort: SortBy, window: TimeWindow, is_cancelled: IsCancelled, _report: Report
-) -> _Sorted:
+def _sorted(timeline: Timeline, basis: Basis, sort: SortBy, window: TimeWindow, is_cancelled: IsCancelled) -> _Sorted:
     """Run in the task; holds no widget."""
     needs_none = sort in (SortBy.TRACE, SortBy.NAME)
     figures = None if needs_none else sort_figures(basis, sort, window, is_cancelled)
@@ -381,7 +379,6 @@ def _grouped(
     group: GroupBy,
     patterns: str,
     _is_cancelled: IsCancelled,
-    _report: Report,
 ) -> _Grouped:
     """Run in the task."""
     return _Grouped(group, find(), patterns)

@@ -192,12 +192,8 @@ def _hits(trace: Trace, evaluator: FilterEvaluator, text: str, is_cancelled: IsC
     if not text:
         return nothing
     try:
-        hits = task_for(text, trace, evaluator)(is_cancelled, _ignore)
+        hits = task_for(text, trace, evaluator)(is_cancelled)
     except UsageError:  # the find bar says why since the text was typed
         return nothing
     assert isinstance(hits, np.ndarray)
     return hits
-
-
-def _ignore(_share: float) -> None:
-    pass

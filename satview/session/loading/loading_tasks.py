@@ -301,16 +301,14 @@ def read_more(
     return ready
 
 
-def prepare_loaded(loaded: LoadedTrace, shown: ShownState, is_cancelled: IsCancelled, _report: Report) -> object:
+def prepare_loaded(loaded: LoadedTrace, shown: ShownState, is_cancelled: IsCancelled) -> object:
     """Return a reading made ready for what shows by now."""
     from satview.session.loading.loaded_trace import prepared
 
     return prepared(loaded, shown, is_cancelled)
 
 
-def cache_loaded(
-    loaded: LoadedTrace, lanes: list[int], cache_bytes: int, is_cancelled: IsCancelled, _report: Report
-) -> object:
+def cache_loaded(loaded: LoadedTrace, lanes: list[int], cache_bytes: int, is_cancelled: IsCancelled) -> object:
     """Write a decoded file into the cache; return whether it is in it."""
     return TraceCache(cache_folder(), cache_bytes).store(loaded, lanes, is_cancelled)
 
@@ -345,7 +343,7 @@ def _show_sample(
         show(preview_of(sample))
 
 
-def read_names(path: Path, shown: ShownState, is_cancelled: IsCancelled, _report: Report) -> object:
+def read_names(path: Path, shown: ShownState, is_cancelled: IsCancelled) -> object:
     """Return what shows, made ready with the names that a text of pidin adds.
 
     Raises:

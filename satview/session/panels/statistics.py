@@ -23,7 +23,7 @@ from satview.base.new_file import new_text_file
 from satview.base.time import TimeWindow
 from satview.session.open_trace import OpenTrace
 from satview.session.range_view import Extent, ExtentAnswer
-from satview.session.tasks import IsCancelled, Report
+from satview.session.tasks import IsCancelled
 from satview.store.trace import Trace
 
 # Statistics worked out on the worker thread: a table with what is said of it, and its export.
@@ -103,7 +103,7 @@ class RangeStatistics:
             and (self._window, self._follows) == (other._window, other._follows)
         )
 
-    def counted(self, key: str, is_cancelled: IsCancelled, _report: Report) -> object:
+    def counted(self, key: str, is_cancelled: IsCancelled) -> object:
         """Return a `Counted`; runs on the worker, one at a time."""
         self._is_cancelled = is_cancelled
         trace = self._trace
@@ -141,7 +141,7 @@ class RangeStatistics:
         return self._is_cancelled()
 
 
-def write_table(table: Table, path: Path, reading: Sequence[Path], _is_cancelled: IsCancelled, _report: Report) -> int:
+def write_table(table: Table, path: Path, reading: Sequence[Path], _is_cancelled: IsCancelled) -> int:
     """Write an answer to a CSV file; return the number of lines, the line of names left out.
 
     Args:
