@@ -106,9 +106,7 @@ class CheckTree(QWidget):
         heads: tuple[str, str, str] = ("Name", "Events", ""),
     ) -> None:
         super().__init__(parent)
-        self.search = QLineEdit(self)
-        self.search.setPlaceholderText(placeholder)
-        self.search.setClearButtonEnabled(True)
+        self.search = QLineEdit(self, placeholderText=placeholder, clearButtonEnabled=True)
         self.search.textChanged.connect(self._on_search)
         self.tree = QTreeWidget(self)
         self._set_up_tree(heads[: 3 if heads[2] else 2])

@@ -302,9 +302,7 @@ class EventListPanel(TablePanel[EventListModel]):
         self.delta = RowDelta(opened, self.model, self.table.selectionModel(), self)
         layout.addWidget(self.delta)
         self.pinned = self._pin()
-        self._view_rests = QTimer(self)
-        self._view_rests.setSingleShot(True)
-        self._view_rests.setInterval(_RESTS_AFTER_MS)
+        self._view_rests = QTimer(self, singleShot=True, interval=_RESTS_AFTER_MS)
         self._view_rests.timeout.connect(self._follow_view)
         opened.viewport.window_changed.connect(self._view_rests.start)
         self._is_at_end = False

@@ -125,8 +125,7 @@ class KeysDialog(QDialog):
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.setWindowTitle("Change keys")
         self._keys = keys
-        self.search = QLineEdit(self)
-        self.search.setPlaceholderText("Find a command or a key")
+        self.search = QLineEdit(self, placeholderText="Find a command or a key")
         self.search.textChanged.connect(self._fill)
         self.tree = QTreeWidget(self)
         self.tree.setAccessibleName("Commands and keys")

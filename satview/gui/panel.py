@@ -8,7 +8,7 @@ from importlib import import_module
 from operator import attrgetter
 from typing import TYPE_CHECKING, ClassVar, Final, Generic, Protocol, TypeVar
 
-from PySide6.QtCore import QAbstractItemModel, QItemSelectionModel, QPoint, Qt, Signal, Slot
+from PySide6.QtCore import QAbstractItemModel, QItemSelectionModel, QPoint, Qt, QUrl, Signal, Slot
 from PySide6.QtGui import QHideEvent
 from PySide6.QtWidgets import (
     QAbstractItemView,
@@ -27,8 +27,9 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from satview.gui.theme import Theme
+from satview.gui.theme import Theme, css
 from satview.session.commands import PanelRow
+from satview.session.navigation import Navigation
 
 if TYPE_CHECKING:
     from satview.gui.swimlane.area import SwimlaneArea
@@ -294,3 +295,29 @@ def selected_ranges(selected: QItemSelectionModel) -> list[range]:
     ranges = selected.selection()
     rectangles = (ranges.at(number) for number in range(ranges.count()))
     return sorted((range(rows.top(), rows.bottom() + 1) for rows in rectangles), key=lambda rows: rows.start)
+
+
+# Links in texts of panels: to an event, to the lane of a thread or process, to a thread at a moment.
+
+
+def linked(target: str, html: str, theme: Theme) -> str:
+    """Return text as a link that `follow` understands.
+
+    Args:
+        target: `event:ROW`, `thread:ROW`, `process:ROW` or `at:THREAD/CYCLES`.
+        html: What it shows.
+        theme: The colours.
+    """
+    return f"<a href='{target}' style='color:{css(theme.accent)}; text-decoration:none'>{html}</a>"
+
+
+def follow(navigation: Navigation, url: QUrl) -> None:
+    """Go where a link leads; nowhere if it is another kind of link."""
+    where = url.path()
+    if url.scheme() == "event" and where.isdigit():
+        navigation.show_event(int(where))
+    elif url.scheme() in ("thread", "process") and where.isdigit():
+        navigation.show_owner(url.scheme() == "thread", int(where))
+    elif url.scheme() == "at":
+        thread, _, cycles = where.partition("/")
+        navigation.show_interval(int(thread), int(cycles))

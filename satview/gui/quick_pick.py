@@ -65,8 +65,7 @@ class QuickPick(QFrame):
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.setAutoFillBackground(True)
         self._options = options
-        self.line = QLineEdit(self)
-        self.line.setPlaceholderText(placeholder)
+        self.line = QLineEdit(self, placeholderText=placeholder)
         self.list = QListWidget(self)
         self.list.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self.list.setUniformItemSizes(True)
@@ -210,8 +209,7 @@ class LinePrompt(QFrame):
         self.setProperty("role", "floating")
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self._accept = accept
-        self.line = QLineEdit(text, self)
-        self.line.setPlaceholderText(placeholder)
+        self.line = QLineEdit(text, self, placeholderText=placeholder)
         self.error = PlainLabel(self)
         self.error.setProperty("role", "error")
         self.error.setWordWrap(True)

@@ -73,8 +73,7 @@ class SaveSessionDialog(QDialog):
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.setWindowTitle("Save session")
         self._state, self._known, self._save = state, known, save
-        self.name = QLineEdit(self)
-        self.name.setPlaceholderText("Name")
+        self.name = QLineEdit(self, placeholderText="Name")
         self.name.setAccessibleName("Name of the session")
         self.name.textChanged.connect(self._on_name)
         self.parts = {key: QCheckBox(title, self) for key, title in PARTS.items()}

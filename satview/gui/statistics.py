@@ -298,9 +298,7 @@ class StatisticsPanel(AnswerPanel):
         self._mark(np.flatnonzero(self.model.answer.positions == position))
 
     def _head(self) -> QHBoxLayout:
-        self.tabs = QTabBar(self)
-        self.tabs.setExpanding(False)
-        self.tabs.setDrawBase(False)
+        self.tabs = QTabBar(self, expanding=False, drawBase=False)
         self.tabs.setUsesScrollButtons(True)
         self.tabs.setAccessibleName("Kind of statistics")
         for key, title in statistics_titles().items():

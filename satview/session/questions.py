@@ -85,9 +85,7 @@ class WatchedAnswer(Answer):
     def __init__(self, settle_ms: int, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._is_watched = False
-        self._settle = QTimer(self)
-        self._settle.setSingleShot(True)
-        self._settle.setInterval(settle_ms)
+        self._settle = QTimer(self, singleShot=True, interval=settle_ms)
         self._settle.timeout.connect(self._request)
 
     @property

@@ -113,11 +113,9 @@ class Session(QObject):
         self._unstored: list[Marks] = []
         self.more_unstored: Callable[[], list[Marks]] = list
         self._held: Reload | None = None
-        self._hold = QTimer(self)
-        self._hold.setInterval(_HOLD_MS)
+        self._hold = QTimer(self, interval=_HOLD_MS)
         self._hold.timeout.connect(self._reload_if_possible)
-        self._guard = QTimer(self)
-        self._guard.setInterval(_CHECK_MS)
+        self._guard = QTimer(self, interval=_CHECK_MS)
         self._guard.timeout.connect(self.check_file)
 
     def open(self, path: Path, is_followed: bool = False) -> None:

@@ -15,9 +15,8 @@ import pytest
 if TYPE_CHECKING:
     from satview.opened import OpenedTrace
     from satview.testing.baseline import Baseline
-    from satview.testing.figure import TimingClaims
+    from satview.testing.figure import Pictures, TimingClaims
     from satview.testing.kev import Kev
-    from satview.testing.pictures import Pictures
 
 _MOST_OPEN = 2  # traces cached between tests: tests of one file mostly read one
 _FOLDER = "kev-pictures"
@@ -240,7 +239,7 @@ def _trace(config: pytest.Config, path: Path) -> OpenedTrace:
 
 
 def _pictures_of(config: pytest.Config) -> Pictures:
-    from satview.testing.pictures import Pictures
+    from satview.testing.figure import Pictures
 
     if _pictures not in config.stash:
         option = config.getoption("kev_pictures")

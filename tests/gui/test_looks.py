@@ -26,7 +26,7 @@ from satview.gui.colours import (
     write_looks,
 )
 from satview.gui.settings_dialog import SettingsDialog, StateLooksDialog
-from satview.gui.swimlane import vector_lanes
+from satview.gui.swimlane import fills
 from satview.gui.swimlane.fills import EVENTS, RAN, hatch, lane_colour, swatch
 from satview.gui.swimlane.lane_image import LanePalette, PixelRowKind, ShownMarks, bands, stack_of_lane
 from satview.gui.swimlane.shares import share_text
@@ -332,7 +332,7 @@ def test_lanes_are_rectangles_in_an_svg_unless_they_are_too_many(window, tmp_pat
     text = (tmp_path / "lanes.svg").read_text()
     assert text.count("<image") == 2
     assert f'fill="#{value_colour(READY, False):06x}"' in text
-    monkeypatch.setattr(vector_lanes, "_MOST", 10)
+    monkeypatch.setattr(fills, "_MOST", 10)
     window.workspace.area.save_picture(tmp_path / "image.svg", [])
     assert (tmp_path / "image.svg").read_text().count("<image") == 3
 
@@ -341,7 +341,7 @@ def test_rectangles_are_the_picture():
     random = np.random.default_rng(8)
     pixels = random.choice(np.array([0xFF000001, 0xFF0000FF], np.uint32), (5, 9)).repeat(3, axis=0)
     again = np.zeros_like(pixels)
-    for left, top, width, height, rgb in vector_lanes.rectangles(pixels).tolist():
+    for left, top, width, height, rgb in fills.rectangles(pixels).tolist():
         again[top : top + height, left : left + width] = rgb | 0xFF000000
     assert np.array_equal(pixels, again)
 

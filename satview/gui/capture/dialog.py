@@ -94,9 +94,7 @@ class RuleBox(QWidget):
         layout.setSpacing(4)
         layout.addWidget(self.edit, 1)
         layout.addWidget(self.message)
-        self._typing = QTimer(self)
-        self._typing.setSingleShot(True)
-        self._typing.setInterval(_TYPING_MS)
+        self._typing = QTimer(self, singleShot=True, interval=_TYPING_MS)
         self._typing.timeout.connect(self.check)
         self.edit.textChanged.connect(self._typing.start)
         self.check()
@@ -362,8 +360,7 @@ class NewCaptureDialog(QDialog):
     def _make_foot(self) -> None:
         self.message = MessageLine(self)
         self.message.setWordWrap(True)
-        self.bar = QProgressBar(self)
-        self.bar.setTextVisible(False)
+        self.bar = QProgressBar(self, textVisible=False)
         self.bar.setRange(0, 1000)
         self.bar.hide()
         self.start_button = QPushButton("Capture", self)
@@ -385,8 +382,7 @@ class NewCaptureDialog(QDialog):
         ):  # fmt: skip
             widget.setMinimumHeight(_FIELD_PX)  # what the style sheet makes of it, of which the layout knows nothing
             form.addRow(title, widget)
-        browse = QPushButton("Browse\N{HORIZONTAL ELLIPSIS}", self)
-        browse.setAutoDefault(False)
+        browse = QPushButton("Browse\N{HORIZONTAL ELLIPSIS}", self, autoDefault=False)
         browse.clicked.connect(self._browse)
         save = QHBoxLayout()
         save.addWidget(self.path, 1)

@@ -160,15 +160,13 @@ class TargetDialog(QDialog):
         rules_tab.allow_functions(self, rules, Path(request.rules_name).parent, self._allowed)
 
     def _make_editors(self) -> None:
-        self.target = QComboBox(self)
-        self.target.setEditable(True)
+        self.target = QComboBox(self, editable=True)
         self.target.setInsertPolicy(QComboBox.InsertPolicy.NoInsert)
         line = self.target.lineEdit()
         assert line is not None  # it is editable
         line.setPlaceholderText("ssh://root@192.168.1.20")
         self.is_wide = QCheckBox("Wide events: all arguments", self)
-        self.rules = QLineEdit(self)
-        self.rules.setPlaceholderText("All events")
+        self.rules = QLineEdit(self, placeholderText="All events")
         self.rules.setToolTip("A .satrules file. It says which events there are, and which of them are wide.")
         self.ending = QComboBox(self)
         self.ending.addItems(_ENDINGS)
@@ -179,8 +177,7 @@ class TargetDialog(QDialog):
         self.seconds.lineEdit().setTextMargins(4, 0, 0, 0)  # style sheets move the box, not its text
         self.files = self._spin_box(0, _MOST_FILES, " newest files stay")
         self.files.setSpecialValueText("all files stay")
-        self.disk = QLineEdit(self)
-        self.disk.setPlaceholderText("any size on the disk")
+        self.disk = QLineEdit(self, placeholderText="any size on the disk")
         self.disk.setToolTip("How much of the disk all files take at most: 500M, 2GB.")
         self.kernel_buffers = self._spin_box(1, MOST_BUFFERS, " in the kernel")
         self.kernel_buffers.setToolTip("-k of tracelogger, 16 KiB each: for bursts. A ring has so many.")

@@ -61,8 +61,7 @@ class ComparisonPanel(AnswerPanel):
         self._shown: Changes | None = None
         self._order = "weight", True
         self.table.selectionModel().selectionChanged.connect(self._on_rows)
-        self._split = QSplitter(Qt.Orientation.Horizontal, self)
-        self._split.setChildrenCollapsible(False)
+        self._split = QSplitter(Qt.Orientation.Horizontal, self, childrenCollapsible=False)
         self._split.addWidget(self.stack)
         self._plots = QStackedWidget(self)
         self._plots.setMinimumWidth(_LEAST_PLOT_PX)
@@ -90,8 +89,7 @@ class ComparisonPanel(AnswerPanel):
         self.extent.setAccessibleName("Part of the traces")
         for extent, title in _EXTENTS.items():
             self.extent.addItem(title, extent)
-        self.words = QLineEdit(self)
-        self.words.setPlaceholderText("Words in the name or figure")
+        self.words = QLineEdit(self, placeholderText="Words in the name or figure")
         self.words.setAccessibleName("Words in the name or figure")
         self.words.setClearButtonEnabled(True)
         self.every = QCheckBox("Every figure", self)

@@ -10,8 +10,7 @@ from PySide6.QtWidgets import QTextBrowser, QVBoxLayout, QWidget
 
 from satview.base.safe_text import html_text
 from satview.gui.colours import class_colour
-from satview.gui.panel import Panel, PanelContext
-from satview.gui.panels.links import follow, linked
+from satview.gui.panel import Panel, PanelContext, follow, linked
 from satview.gui.theme import Theme, css
 from satview.linkage.table import LinkKind
 from satview.session.events.event_text import (
@@ -42,8 +41,7 @@ class DetailsPanel(Panel):
     def __init__(self, context: PanelContext, parent: QWidget | None = None) -> None:
         super().__init__(context, parent)
         opened = self._opened
-        self.browser = QTextBrowser(self)
-        self.browser.setOpenLinks(False)
+        self.browser = QTextBrowser(self, openLinks=False)
         self.browser.setFocusPolicy(Qt.FocusPolicy.ClickFocus)
         self.browser.setAccessibleName("Details")
         self.browser.anchorClicked.connect(self._on_link)

@@ -82,9 +82,7 @@ class _Tables(AnswerPanel):
         super().__init__(context, name, parent)
         self._answers: list[Table] = []
         self._drawing: tuple[str, _Responses] | None = None
-        self.tabs = QTabBar(self)
-        self.tabs.setExpanding(False)
-        self.tabs.setDrawBase(False)
+        self.tabs = QTabBar(self, expanding=False, drawBase=False)
         self.tabs.setAccessibleName(name)
         self.tabs.currentChanged.connect(self._fill)
         self.statement = CutLabel("", self)
@@ -259,8 +257,7 @@ class LatePanel(Panel):
         self.responses.row_requested.connect(self._on_instance)
         self.instances.add_drawing("Histogram", self.responses)
         self.message = Notice("", self)
-        split = QSplitter(Qt.Orientation.Horizontal, self)
-        split.setChildrenCollapsible(False)
+        split = QSplitter(Qt.Orientation.Horizontal, self, childrenCollapsible=False)
         for number, table in enumerate(self._tables):
             split.addWidget(table)
             split.setStretchFactor(number, _SHARES[number])

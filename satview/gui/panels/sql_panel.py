@@ -160,9 +160,7 @@ class SqlPanel(Panel):
         self.model = ResultModel(self)
         self.table = QTableView(self)
         set_up_rows(self.table, self.model, "Result", context.settings.number("events/row_height_px"))
-        self.shown = QTabBar(self)
-        self.shown.setExpanding(False)
-        self.shown.setDrawBase(False)
+        self.shown = QTabBar(self, expanding=False, drawBase=False)
         self.shown.setAccessibleName("How the answer shows")
         for shown in ResultView:
             self.shown.addTab(shown.value)

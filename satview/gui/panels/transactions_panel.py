@@ -154,9 +154,7 @@ class FilterLine(QWidget):
         super().__init__(parent)
         self.requested = NO_FILTER
         self._said = ""
-        self._typing = QTimer(self)
-        self._typing.setSingleShot(True)
-        self._typing.setInterval(_TYPING_MS)
+        self._typing = QTimer(self, singleShot=True, interval=_TYPING_MS)
         self._typing.timeout.connect(self._on_typed)
         self.client, self.server, self.number = (QLineEdit(self) for _ in range(3))
         line = QHBoxLayout(self)
@@ -258,9 +256,7 @@ class TransactionsPanel(AnswerPanel):
         self.view.sort(name, descending=descending)
 
     def _head(self) -> QHBoxLayout:
-        self.tabs = QTabBar(self)
-        self.tabs.setExpanding(False)
-        self.tabs.setDrawBase(False)
+        self.tabs = QTabBar(self, expanding=False, drawBase=False)
         self.tabs.setAccessibleName("Messages or latencies")
         for mode in RowMode:
             self.tabs.setTabData(self.tabs.addTab(mode.value), mode)

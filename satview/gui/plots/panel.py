@@ -214,9 +214,7 @@ class PlotsPanel(Panel):
             plot.resize(size)
 
     def _head(self) -> QHBoxLayout:
-        self.tabs = QTabBar(self)
-        self.tabs.setExpanding(False)
-        self.tabs.setDrawBase(False)
+        self.tabs = QTabBar(self, expanding=False, drawBase=False)
         self.tabs.setAccessibleName("Plot")
         for plot_kind in PlotKind:
             self.tabs.addTab(plot_kind.value)

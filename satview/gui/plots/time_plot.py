@@ -348,9 +348,7 @@ class ResultPlot(TimePlot):
         self._drawing: Drawing | None = None
         self._value: str | None = None  # None = lanes
         super().__init__(opened, left_px, theme, "Result of the query", "", parent)
-        self._redraw = QTimer(self)
-        self._redraw.setSingleShot(True)
-        self._redraw.setInterval(0)
+        self._redraw = QTimer(self, singleShot=True, interval=0)
         self._redraw.timeout.connect(self.draw)
         opened.viewport.window_changed.connect(self._redraw.start)
 

@@ -80,8 +80,7 @@ class NoStates(QWidget):
     def _make(self) -> None:
         """Make what it shows: nearly every trace has states, and its window waits for what it makes."""
         self._is_made = True
-        self.command = QLineEdit(self)
-        self.command.setReadOnly(True)
+        self.command = QLineEdit(self, readOnly=True)
         self.command.setFont(QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont))
         self.command.setAccessibleName("Command line of the capture")
         self._text = PlainLabel("", self)
@@ -190,8 +189,7 @@ class Motion(QObject):
         self._zoom = 0
         self._pan = 0
         self._since_s = 0.0
-        self._timer = QTimer(self)
-        self._timer.setInterval(FRAME_MS)
+        self._timer = QTimer(self, interval=FRAME_MS)
         self._timer.timeout.connect(self._on_frame)
 
     def zoom(self, direction: int) -> None:

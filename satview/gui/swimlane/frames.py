@@ -19,7 +19,7 @@ from satview.answers.activity_lanes import LATE
 from satview.base.time import TimeWindow
 from satview.events.states import NOT_A_STATE, SEEN_EVENT, STATES, VALUE_COUNT
 from satview.gui.colours import DARK_INK, FADE, LIGHT_INK, class_colour, mixed, state_colour
-from satview.gui.swimlane.fills import EVENTS
+from satview.gui.swimlane.fills import EVENTS, draw_rectangles, needs_vectors, rectangles
 from satview.gui.swimlane.lane_image import (
     OPAQUE,
     SEEN_INTERRUPT,
@@ -46,7 +46,6 @@ from satview.gui.swimlane.text import (
     placed,
     stack_texts,
 )
-from satview.gui.swimlane.vector_lanes import draw_rectangles, needs_vectors, rectangles
 from satview.gui.theme import Theme, colour
 from satview.session.filtering.filter_stack import FilterView
 from satview.session.lanes.lane_row import LaneRow

@@ -72,9 +72,7 @@ class LaneSource(QObject):
         self._job.done.connect(self._on_done)
         self._job.failed.connect(self._on_failed)
         self._job.progress.connect(self.refined)  # some lanes are built: draw them
-        self._rest = QTimer(self)
-        self._rest.setSingleShot(True)
-        self._rest.setInterval(_REST_MS)
+        self._rest = QTimer(self, singleShot=True, interval=_REST_MS)
         self._rest.timeout.connect(self._refine)
         opened.filters.view_changed.connect(self._on_filter)
 

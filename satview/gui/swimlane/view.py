@@ -76,9 +76,7 @@ class SwimlaneView(QWidget):
         self.hovered: tuple[LaneRow, float, float] | None = None
         self.rubber: tuple[float, float] | None = None
         self.frame_s = FRAME_S
-        self._next = QTimer(self)
-        self._next.setSingleShot(True)
-        self._next.setInterval(0)
+        self._next = QTimer(self, singleShot=True, interval=0)
         self._next.timeout.connect(self.update)
         self.answers_first = True
         self._is_reloading = False

@@ -41,8 +41,7 @@ class CommandActions(QObject):
         self.menus: dict[Menu, QMenu] = {}
         self._submenus: dict[str, QMenu] = {}
         self._lane_scope: list[QAction] = []
-        self._refresh_later = QTimer(self)
-        self._refresh_later.setSingleShot(True)
+        self._refresh_later = QTimer(self, singleShot=True)
         self._refresh_later.timeout.connect(self.refresh)
         for binding in registry:
             self._add(binding, window)

@@ -125,9 +125,7 @@ class DocumentViews(QObject):
         self.loading, self.failed = LoadingPage(window), FailedPage(window)
         for page in (self.loading, self.failed):
             pages.addWidget(page)
-        self._cache_timer = QTimer(self)
-        self._cache_timer.setSingleShot(True)
-        self._cache_timer.setInterval(_CACHE_AFTER_MS)
+        self._cache_timer = QTimer(self, singleShot=True, interval=_CACHE_AFTER_MS)
         self._cache_timer.timeout.connect(self._cache)
         self._import = Task(self)
         self._imported_for: Workspace | None = None

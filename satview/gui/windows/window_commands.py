@@ -53,8 +53,7 @@ class KeyOverlay(QFrame):
         self._registry = registry
         self._actions = actions
         self._theme = theme
-        self.search = QLineEdit(self)
-        self.search.setPlaceholderText("Find a key")
+        self.search = QLineEdit(self, placeholderText="Find a key")
         self.search.textChanged.connect(self._fill)
         close = QPushButton("Close", self)
         close.clicked.connect(self.close)

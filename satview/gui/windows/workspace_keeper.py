@@ -71,9 +71,7 @@ class WorkspaceKeeper(QObject):
         self._waiting: SelectionState | None = None
         self._building = Task(self)
         self._building.done.connect(self._on_built)
-        self._timer = QTimer(self)
-        self._timer.setSingleShot(True)
-        self._timer.setInterval(_CACHE_AFTER_MS)
+        self._timer = QTimer(self, singleShot=True, interval=_CACHE_AFTER_MS)
         self._timer.timeout.connect(self.save)
 
     def begin(self, is_followed: bool) -> None:
