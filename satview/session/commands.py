@@ -531,9 +531,9 @@ COMMANDS: Final = (
           ("pattern", "&Name pattern\N{HORIZONTAL ELLIPSIS}",
            "Group processes by name patterns, for example Drivers: devb-*, io-*; HMI: hmi*."),
       )),
-    *(Command(f"lanes.show_{each.name}", each.menu, Menu.LANES, (), each.help, Needs.TRACE, is_checkable=True,
-              submenu="E&vent lanes")
-      for each in LANE_CLASSES),
+    *(Command(f"lanes.show_{lane_class.name}", lane_class.menu, Menu.LANES, (), lane_class.help, Needs.TRACE,
+              is_checkable=True, submenu="E&vent lanes")
+      for lane_class in LANE_CLASSES),
     Command("lanes.user_file", "User event &descriptions\N{HORIZONTAL ELLIPSIS}", Menu.LANES, (),
             "Read names and fields of user events and others from an XML file, remembered for this trace.",
             Needs.TRACE),

@@ -295,12 +295,12 @@ class Changes:
     """What was found.
 
     Attributes:
-        found: Every figure of everything, what changed most first.
+        figures: Every figure of everything, what changed most first.
         table: The same as a table; what is longer by a tenth is worse.
         windows: The parts that were compared, of the first trace and the second.
     """
 
-    found: tuple[Change, ...]
+    figures: tuple[Change, ...]
     table: Table
     windows: tuple[TimeWindow, TimeWindow]
 

@@ -283,8 +283,8 @@ class OpenTrace(QObject):
             return
         table = self.verdicts.found.table.whole()
         cases = table.at(table.children(number))
-        mine = next((row for row in range(len(cases)) if cases.span(row) == span), None)
-        shown = of_row(table, number) if mine is None else of_row(cases, mine)
+        case = next((row for row in range(len(cases)) if cases.span(row) == span), None)
+        shown = of_row(table, number) if case is None else of_row(cases, case)
         if shown.event >= 0:
             self.select_event(shown.event, reveal=False)
             self.highlight.show(shown)

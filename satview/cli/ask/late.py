@@ -18,7 +18,7 @@ from satview.answers.table import Table
 from satview.base.errors import UsageError
 from satview.base.process import COST_DATA, FINE
 from satview.base.safe_text import counted, visible_line
-from satview.cli.shared.files import InputFile, add_user_events
+from satview.cli.shared.files import InputFile, add_command, add_user_events
 from satview.cli.shared.progress import open_trace, read_descriptions, working, working_on
 from satview.cli.shared.table_output import FORMATS, print_table
 from satview.fleet.instances import recorded_instances
@@ -45,13 +45,8 @@ Exit status: 0 success, 1 data was lost to problems in the trace, 2 not a trace,
 
 def add_parser(subparsers: Any) -> None:
     """Add the command to the command line."""
-    parser = subparsers.add_parser(
-        "late",
-        help="what is late, and whose fault that is",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        description="Show what is done again and again, its deadlines, and where the time of the worst instances went.",
-        epilog=_EPILOG,
-    )
+    description = "Show what is done again and again, its deadlines, and where the time of the worst instances went."
+    parser = add_command(subparsers, "late", "what is late, and whose fault that is", description, _EPILOG)
     add = parser.add_argument
     add("file", metavar="FILE", type=InputFile, help="a .kev file or a traceprinter listing")
     add("activity", metavar="ACTIVITY", nargs="?", default="", help="explain this one: its name, or a part of it")
@@ -71,7 +66,6 @@ def add_parser(subparsers: Any) -> None:
     add("--table", choices=_TABLES, help="only this table (with --format csv: default activities)")
     add("--format", choices=FORMATS, default="table", help="(default %(default)s)")
     add_user_events(parser.add_argument)
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:

@@ -8,7 +8,7 @@ from typing import Any, Final
 from satview.answers.latencies import LEGS, LatencyFilter, latency_figures, latency_table
 from satview.base.errors import UsageError
 from satview.base.process import COST_DATA, FINE
-from satview.cli.shared.files import InputFile, add_pidin, add_user_events
+from satview.cli.shared.files import InputFile, add_command, add_pidin, add_user_events
 from satview.cli.shared.progress import open_trace, working, working_on
 from satview.cli.shared.ranges import add_range, number, range_of
 from satview.cli.shared.table_output import FORMATS, print_table
@@ -28,13 +28,9 @@ Exit status: 0 success, 1 data was lost to problems in the trace, 2 not a trace,
 
 def add_parser(subparsers: Any) -> None:
     """Add the command to the command line."""
-    parser = subparsers.add_parser(
-        "latencies",
-        help="how long pulses and interrupts take to be handled",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        description="Show how long pulses and interrupts take, per source and thread, or individually.",
-        epilog=_EPILOG,
-    )
+    parser = add_command(subparsers, "latencies", "how long pulses and interrupts take to be handled",
+                         "Show how long pulses and interrupts take, per source and thread, or individually.",
+                         _EPILOG)  # fmt: skip
     add = parser.add_argument
     add("file", metavar="FILE", type=InputFile, help="a .kev file or a traceprinter listing")
     add("--interrupt", type=number, default=None, metavar="N", help="only this interrupt, for example 0x1b")
@@ -56,7 +52,6 @@ def add_parser(subparsers: Any) -> None:
     add("--format", choices=FORMATS, default="table", help="(default %(default)s)")
     add_user_events(parser.add_argument)
     add_pidin(parser.add_argument)
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:

@@ -16,7 +16,7 @@ from satview.base.new_file import NewFile
 from satview.base.process import COST_DATA, FINE, say
 from satview.base.targets import is_standard_output
 from satview.cli.shared.console import cell, make_console
-from satview.cli.shared.files import InputFile, OutputFile, add_pidin, add_symbols, add_user_events
+from satview.cli.shared.files import InputFile, OutputFile, add_command, add_pidin, add_symbols, add_user_events
 from satview.cli.shared.progress import open_trace, working, working_on
 
 if TYPE_CHECKING:
@@ -48,13 +48,8 @@ Exit status: 0 success, 1 data was lost to problems in the trace, or the result 
 
 def add_parser(subparsers: Any) -> None:
     """Add the command to the command line."""
-    parser = subparsers.add_parser(
-        "query",
-        help="run SQL queries on a trace",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        description="Run an SQL query on a trace.",
-        epilog=_EPILOG,
-    )
+    parser = add_command(subparsers, "query", "run SQL queries on a trace",
+                         "Run an SQL query on a trace.", _EPILOG)  # fmt: skip
     add = parser.add_argument
     add(
         "file",
@@ -95,7 +90,6 @@ def add_parser(subparsers: Any) -> None:
     add_user_events(parser.add_argument)
     add_pidin(parser.add_argument)
     add_symbols(parser.add_argument)
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:

@@ -13,7 +13,7 @@ from typing import Any
 from satview.base.process import FINE, collected_signals, say
 from satview.capture.sim.parts.target import target
 from satview.capture.workloads import registry
-from satview.cli.shared.files import InputFile
+from satview.cli.shared.files import InputFile, add_command
 from satview.cli.shared.tracelogger_options import RELEASES
 from satview.events.spec import Release
 from satview.target import shell
@@ -35,13 +35,9 @@ See docs/target.md, "Without a board".
 
 def add_parser(subparsers: Any) -> None:
     """Add the command."""
-    parser = subparsers.add_parser(
-        "target",
-        help="run a simulated target that stays, or a shell on it",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        description="Boot a simulated target once and keep it: shells, loggers and captures come and go.",
-        epilog=_EPILOG,
-    )
+    parser = add_command(subparsers, "target", "run a simulated target that stays, or a shell on it",
+                         "Boot a simulated target once and keep it: shells, loggers and captures come and go.",
+                         _EPILOG)  # fmt: skip
     add = parser.add_argument
     add("--name", default=shell.DEFAULT_NAME, help="name of the target, where there are several; sim://NAME captures")
     what = parser.add_mutually_exclusive_group()

@@ -15,7 +15,15 @@ from satview.base.process import COST_DATA, FINE, say
 from satview.base.safe_text import visible_line
 from satview.base.targets import is_standard_output
 from satview.cli.convert.filter import built_rules, print_report, report_nothing, selected_events
-from satview.cli.shared.files import InputFile, add_output, add_pidin, add_symbols, add_user_events, take_output
+from satview.cli.shared.files import (
+    InputFile,
+    add_command,
+    add_output,
+    add_pidin,
+    add_symbols,
+    add_user_events,
+    take_output,
+)
 from satview.cli.shared.progress import open_trace, read_descriptions, working, working_on
 from satview.cli.shared.ranges import add_range, range_of
 from satview.export.by_ending import FORMATS, STACKS, argument_tables, export, format_of
@@ -51,13 +59,8 @@ Exit status: 0 success, 1 data was lost to problems in the trace, or no event ma
 
 def add_parser(subparsers: Any) -> None:
     """Add the command to the command line."""
-    parser = subparsers.add_parser(
-        "export",
-        help="Parquet, Arrow, CSV, Perfetto, Chrome, .kev, listings",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        description="Write a trace for other programs.",
-        epilog=_EPILOG,
-    )
+    parser = add_command(subparsers, "export", "Parquet, Arrow, CSV, Perfetto, Chrome, .kev, listings",
+                         "Write a trace for other programs.", _EPILOG)  # fmt: skip
     add = parser.add_argument
     add("file", metavar="FILE", type=InputFile, help="a .kev file, a listing or a thread trace; or a folder of traces")
     add_output(add, "file or folder to write; - is standard output")
@@ -91,7 +94,6 @@ def add_parser(subparsers: Any) -> None:
     add_user_events(parser.add_argument)
     add_pidin(parser.add_argument)
     add_symbols(parser.add_argument)
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:

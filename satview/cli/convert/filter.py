@@ -21,6 +21,7 @@ from satview.cli.shared.files import (
     InputFile,
     OutputFile,
     RuleFile,
+    add_command,
     add_output,
     add_pidin,
     add_user_events,
@@ -62,13 +63,9 @@ Exit status: 0 success; 1 data was lost to problems in the trace, no event match
 
 def add_parser(subparsers: Any) -> None:
     """Add the command."""
-    parser = subparsers.add_parser(
-        "filter",
-        help="write part of a trace, or turn rules into a capture",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        description="Write the part of a trace that matches rules, or turn the rules into a capture.",
-        epilog=_EPILOG,
-    )
+    parser = add_command(subparsers, "filter", "write part of a trace, or turn rules into a capture",
+                         "Write the part of a trace that matches rules, or turn the rules into a capture.",
+                         _EPILOG)  # fmt: skip
     add = parser.add_argument
     add("file", metavar="IN", type=InputFile, help="trace: a .kev file, a traceprinter listing or a thread trace")
     add(
@@ -104,7 +101,6 @@ def add_parser(subparsers: Any) -> None:
     add("--from-args", action="store_true", help="print the rules that the trace's TRACELOGGER_ARGS stand for")
     add_user_events(parser.add_argument)
     add_pidin(parser.add_argument)
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:

@@ -11,7 +11,7 @@ from satview.base.errors import UsageError
 from satview.base.process import COST_DATA, FINE, say
 from satview.base.safe_text import counted
 from satview.base.targets import is_standard_output
-from satview.cli.shared.files import InputFile, add_output, add_pidin, add_user_events, take_output
+from satview.cli.shared.files import InputFile, add_command, add_output, add_pidin, add_user_events, take_output
 from satview.cli.shared.progress import open_trace, working, working_on
 from satview.report.page import write_report
 
@@ -24,13 +24,8 @@ that depends on the verdicts, use `satview check`.
 
 def add_parser(subparsers: Any) -> None:
     """Add the command to the command line."""
-    parser = subparsers.add_parser(
-        "report",
-        help="one HTML file: verdicts with pictures, load, losses",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        description="Write a report about a trace as one HTML file.",
-        epilog=_EPILOG,
-    )
+    parser = add_command(subparsers, "report", "one HTML file: verdicts with pictures, load, losses",
+                         "Write a report about a trace as one HTML file.", _EPILOG)  # fmt: skip
     add = parser.add_argument
     add("file", metavar="FILE", type=InputFile, help="a .kev file or a traceprinter listing")
     add_output(add, "HTML file to write; - is standard output")
@@ -47,7 +42,6 @@ def add_parser(subparsers: Any) -> None:
     )
     add_user_events(parser.add_argument)
     add_pidin(parser.add_argument)
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:

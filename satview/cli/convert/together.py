@@ -12,7 +12,7 @@ from satview.base.process import COST_DATA, FINE
 from satview.base.safe_text import visible_line
 from satview.base.time_text import format_duration, format_moment
 from satview.cli.shared.console import cell, make_console
-from satview.cli.shared.files import InputFile, OutputFile, add_axis_options, add_user_events, axis_request
+from satview.cli.shared.files import InputFile, OutputFile, add_axis_options, add_command, add_user_events, axis_request
 from satview.cli.shared.progress import open_trace
 from satview.session.axis_files import plan
 from satview.store.axis import files_of
@@ -33,13 +33,9 @@ usage.
 
 def add_parser(subparsers: Any) -> None:
     """Add the command to the command line."""
-    parser = subparsers.add_parser(
-        "together",
-        help="put several traces on one time axis",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        description="Put traces on one time axis: two targets, a host and its guest, or two traces of one target.",
-        epilog=_EPILOG,
-    )
+    parser = add_command(subparsers, "together", "put several traces on one time axis",
+                         "Put traces on one time axis: two targets, a host and its guest, or two traces of one target.",
+                         _EPILOG)  # fmt: skip
     add = parser.add_argument
     add(
         "files",
@@ -53,7 +49,6 @@ def add_parser(subparsers: Any) -> None:
         "outside its folder")  # fmt: skip
     add_axis_options(add)
     add_user_events(add)
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:

@@ -96,7 +96,6 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     selected.add_argument("--to", metavar="TIME", help="before this time")
     add_range(selected.add_argument, "--from and --to in one option")
     add_user_events(parser.add_argument)
-    parser.set_defaults(run=run)
     return parser
 
 

@@ -21,7 +21,6 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser.add_argument("--waits", type=int, default=0, metavar="N", help="also list the N longest waits")
     parser.add_argument("--all", action="store_true", help="also list locks that no thread waited for")
     parser.add_argument("--json", action="store_true", help="print one JSON object instead of a table")
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:

@@ -64,7 +64,6 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     add_files(parser)
     parser.add_argument("--tid", type=int, action="append", metavar="N", help="only this thread; repeatable")
     parser.add_argument("--format", choices=("text", "csv", "jsonl"), default="text", help="default: %(default)s")
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:

@@ -20,7 +20,7 @@ from satview.answers.table import Kind, Table
 from satview.base.errors import UsageError
 from satview.base.process import COST_DATA, FINE
 from satview.base.time_text import format_duration
-from satview.cli.shared.files import InputFile, RuleFile, add_pidin, add_symbols, add_user_events
+from satview.cli.shared.files import InputFile, RuleFile, add_command, add_pidin, add_symbols, add_user_events
 from satview.cli.shared.progress import open_trace, working, working_on
 from satview.cli.shared.ranges import add_range, range_of
 from satview.cli.shared.table_output import print_for_people, print_table
@@ -49,13 +49,8 @@ class _Names:
 
 def add_parser(subparsers: Any) -> None:
     """Add the command to the command line."""
-    parser = subparsers.add_parser(
-        "stats",
-        help="who used the CPUs, waited, called, sent",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        description="Print statistics.",
-        epilog=_EPILOG,
-    )
+    parser = add_command(subparsers, "stats", "who used the CPUs, waited, called, sent",
+                         "Print statistics.", _EPILOG)  # fmt: skip
     add = parser.add_argument
     add("file", metavar="FILE", type=InputFile, help="a .kev file, a traceprinter listing or a thread trace")
     add(
@@ -96,7 +91,6 @@ def add_parser(subparsers: Any) -> None:
     add_user_events(parser.add_argument)
     add_pidin(parser.add_argument)
     add_symbols(parser.add_argument)
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:

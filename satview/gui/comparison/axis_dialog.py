@@ -61,10 +61,10 @@ class AxisDialog(QDialog):
         error: What is wrong.
 
     Signals:
-        made: The axis is written: its file.
+        written: The axis is written: its file.
     """
 
-    made = Signal(object)
+    written = Signal(object)
 
     def __init__(self, trace: Trace, comparison: Comparison, parent: QWidget) -> None:
         """Begin with the open file, or those of the open axis, and the second one that is compared.
@@ -208,7 +208,7 @@ class AxisDialog(QDialog):
     @Slot(object)
     def _on_planned(self, result: object) -> None:
         assert isinstance(result, Path)
-        self.made.emit(result)
+        self.written.emit(result)
         self.close()
 
     @Slot(object)

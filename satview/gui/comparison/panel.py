@@ -173,7 +173,7 @@ class ComparisonPanel(AnswerPanel):
             return
         kind, words = str(self.kind.currentData()), self.words.text().casefold().split()
         rows: dict[tuple[object, ...], int] = {}  # what changed most comes first
-        for row, change in enumerate(self._shown.found):
+        for row, change in enumerate(self._shown.figures):
             if kind in ("", change.by) and all(word in f"{change.name} {change.title}".casefold() for word in words):
                 rows.setdefault((row if self.every.isChecked() else -1, change.by, change.name), row)
         self._show_in_order(self._shown.table.at(np.array([*rows.values()], np.int64)))
@@ -183,7 +183,7 @@ class ComparisonPanel(AnswerPanel):
         """Show changes in the order that was chosen, what the logger did last: it follows what was captured."""
         name, descending = self._order
         ordered = answer.sorted_by(name, descending) if name else answer
-        changes = self._shown.found if self._shown is not None else ()
+        changes = self._shown.figures if self._shown is not None else ()
         of_logger = [changes[row].is_of_logger for row in ordered.positions.tolist()]
         ordered = ordered.at(ordered.positions[np.argsort(of_logger, kind="stable")])
         self.show_answer(ordered, name, is_descending=descending)
@@ -200,7 +200,7 @@ class ComparisonPanel(AnswerPanel):
         answer = self.model.answer
         if self._shown is None or answer is None or not 0 <= row < len(answer):
             return None
-        return self._shown.found[int(answer.positions[row])]
+        return self._shown.figures[int(answer.positions[row])]
 
     @Slot()
     def _on_rows(self) -> None:
@@ -234,7 +234,7 @@ class ComparisonPanel(AnswerPanel):
         elif self.view.extent is Extent.RANGE and self._opened.selection.time_range is None:
             said = NO_RANGE
         else:
-            said = "" if changes.found else "Nothing is known of these parts of the traces."
+            said = "" if changes.figures else "Nothing is known of these parts of the traces."
         self.show_page(said)
         self._plots.setVisible(not said)
         if changes is not self._shown:

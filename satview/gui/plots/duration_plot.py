@@ -168,7 +168,7 @@ class DurationPlot(QWidget):
         plotted, trace = self._plotted, self._opened.trace
         if plotted is None or plotted.histogram is None:
             return
-        durations, bars = plotted.found, plotted.histogram
+        durations, bars = plotted.occurrences, plotted.histogram
         among = bars.bin == self.bar if self.bar is not None else None
         for row in durations.longest(WORST, among).tolist():
             start, thread = int(durations.start[row]), int(durations.thread[row])

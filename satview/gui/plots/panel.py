@@ -68,8 +68,8 @@ def reason_for(plotted: Plotted | None) -> str:
     if plotted.histogram is not None:
         return ""
     of_whom = whose(plotted)
-    if plotted.found.unfinished:
-        count = f"{plotted.found.unfinished:,}"
+    if plotted.occurrences.unfinished:
+        count = f"{plotted.occurrences.unfinished:,}"
         return f"{plotted.measure.title}: the trace holds both ends of none of the {count}{of_whom}."
     return (
         f"{plotted.measure.title}: none{of_whom} begins in this part of the trace.\n"
@@ -287,12 +287,12 @@ class PlotsPanel(Panel):
 
     def _fill_measures(self) -> None:
         """List what the trace has durations of; what is requested stays."""
-        found = measures(self._opened.trace)
+        offered = measures(self._opened.trace)
         self.measure.blockSignals(True)
         self.measure.clear()
-        for measure in found:
+        for measure in offered:
             self.measure.addItem(measure.title, measure)
-        keys = [measure.key for measure in found]
+        keys = [measure.key for measure in offered]
         self.measure.setCurrentIndex(keys.index(self.view.measure.key) if self.view.measure.key in keys else 0)
         self.measure.blockSignals(False)
 
@@ -397,9 +397,9 @@ class PlotsPanel(Panel):
         else:
             self.durations.show_durations(plotted)
             of_whom = whose(plotted)
-            left_out = plotted.found.unfinished
+            left_out = plotted.occurrences.unfinished
             self._say(
-                f"{len(plotted.found):,} times{of_whom}"
+                f"{len(plotted.occurrences):,} times{of_whom}"
                 + (f"; {left_out:,} more without both ends in the trace" if left_out else ""),
                 plotted.trust,
             )

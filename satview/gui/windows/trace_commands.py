@@ -351,7 +351,7 @@ class ComparisonCommands:
 
     def _together(self, views: Workspace) -> None:
         dialog = AxisDialog(views.opened.trace, views.comparison, self._window)
-        dialog.made.connect(self._open_axis)
+        dialog.written.connect(self._open_axis)
         dialog.show()
 
     def _open_axis(self, path: object) -> None:

@@ -85,7 +85,7 @@ class DurationsPlotted:
 
     Attributes:
         measure: What it is of.
-        found: The occurrences.
+        occurrences: The occurrences.
         duration_ns: int64, (n,), how long each took.
         histogram: Their histogram; None = there are none.
         marks: Text and nanoseconds of p50, p90, p99, p99.9 and the longest.
@@ -95,7 +95,7 @@ class DurationsPlotted:
     """
 
     measure: Measure
-    found: Occurrences
+    occurrences: Occurrences
     duration_ns: NDArray[np.int64]
     histogram: Histogram | None
     marks: tuple[tuple[str, int], ...]
