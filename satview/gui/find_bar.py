@@ -61,7 +61,7 @@ class FindBar(QWidget):
             button.setFocusPolicy(Qt.FocusPolicy.NoFocus)
             button.clicked.connect(slot)
             row.addWidget(button)
-        self.line.textChanged.connect(self._on_text)
+        self.line.textChanged.connect(self._typing.start)
         self.line.installEventFilter(self)
         opened.search.changed.connect(self._show_count)
         opened.reloaded.connect(self._on_reloaded)
@@ -127,10 +127,6 @@ class FindBar(QWidget):
         self._typing.stop()
         if self.line.text().strip() != self._opened.search.text:
             self._opened.search.find(self.line.text())
-
-    @Slot(str)
-    def _on_text(self, _text: str) -> None:
-        self._typing.start()
 
     @Slot()
     def _on_suggestion(self) -> None:

@@ -130,7 +130,7 @@ class OpenTrace(QObject):
         self.highlight = Highlight(self.selection, self)
         self.legend = LegendHighlight(self)
         self.verdicts: TraceAnswer[Verdicts] = TraceAnswer(trace, _verdicts_of, self)
-        self.doctor: TraceAnswer[Table] = TraceAnswer(trace, _diagnoses, self)
+        self.doctor: TraceAnswer[Table] = TraceAnswer(trace, lambda trace, _: doctor(trace), self)
         self.has_priorities: TraceAnswer[bool] = TraceAnswer(trace, _has_priorities, self)
         self.why = WhySearch(self)
         self.path = PathSearch(self)
@@ -187,12 +187,10 @@ class OpenTrace(QObject):
         self.event_links.take(self.trace)
         self.labels.take(self.trace)
         self.class_loader.load()
-        self.verdicts.take(self.trace)
-        self.has_priorities.take(self.trace)
-        self.doctor.take(self.trace)
-        self.why.forget()
-        self.highlight.forget()
-        self.path.forget()
+        for answer in (self.verdicts, self.has_priorities, self.doctor):
+            answer.take(self.trace)
+        for shown in (self.why, self.highlight, self.path):
+            shown.forget()
         self._reselect(before, reload.moved)
         self.search.reload(self.trace, reload.evaluator, reload.hits)
         self.reloaded.emit(reload)
@@ -404,18 +402,9 @@ class OpenTrace(QObject):
 
     def shut_down(self) -> None:
         """Stop everything in the background and wait for it."""
-        self._naming.close()
-        self.sorter.close()
-        self.labels.close()
-        self.class_loader.close()
-        self.filters.close()
-        self.search.close()
-        self.event_links.close()
-        self.verdicts.close()
-        self.has_priorities.close()
-        self.doctor.close()
-        self.why.close()
-        self.path.close()
+        for part in (self._naming, self.sorter, self.labels, self.class_loader, self.filters, self.search, self.path,
+                     self.event_links, self.verdicts, self.has_priorities, self.doctor, self.why):  # fmt: skip
+            part.close()
 
     def _take(self, trace: Trace, timeline: Timeline, events_of_thread: NDArray[np.int64]) -> None:
         trace.payloads.tolerate_loss()
@@ -456,10 +445,6 @@ def _verdicts_of(trace: Trace, is_cancelled: IsCancelled, timing_file: str = "")
     except UsageError:
         pass  # what is wrong with the file is said where it was typed; everything else is checked all the same
     return find_verdicts(trace, cancelled=is_cancelled)
-
-
-def _diagnoses(trace: Trace, _is_cancelled: IsCancelled) -> Table:
-    return doctor(trace)
 
 
 def _has_priorities(trace: Trace, _is_cancelled: IsCancelled) -> bool:

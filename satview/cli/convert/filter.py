@@ -133,7 +133,7 @@ def built_rules(files: list[str], allow_code: bool, trace: Trace) -> tuple[tuple
         UsageError: A file cannot be read, or its rules have faults, which have been printed.
     """
     rules = _rules(files, trace)
-    handlers = Handlers(lambda _: allow_code, trace.release, _folder(files), _complain)
+    handlers = Handlers(lambda _: allow_code, trace.release, _folder(files), say)
     return rules, build(rules, trace.release, handlers, taught=taught(trace))
 
 
@@ -170,10 +170,6 @@ def report_nothing(reason: str) -> int:
     """Say why nothing was kept; return the exit code, which is not that of a quiet system."""
     say(f"no event matched: {visible_line(reason)}")
     return COST_DATA
-
-
-def _complain(text: str) -> None:
-    say(text)
 
 
 def _folder(files: list[str]) -> Path:

@@ -439,11 +439,11 @@ class FilterPanel(Panel):
 
     def _connect(self) -> None:
         opened = self._opened
-        self.events.toggled.connect(self._on_events)
+        self.events.toggled.connect(self._opened.filters.show_codes)
         self.events.inverted.connect(self._on_invert_events)
         self.events.only_requested.connect(self._on_only_events)
         self.events.note_clicked.connect(self._on_form)
-        self.threads.toggled.connect(self._on_threads)
+        self.threads.toggled.connect(self._opened.filters.show_threads)
         self.threads.inverted.connect(self._on_invert_threads)
         self.threads.only_requested.connect(self._on_only_threads)
         self.effect.activated.connect(self._on_effect)
@@ -511,10 +511,6 @@ class FilterPanel(Panel):
         self.summary.setToolTip(tool_tip(f"{filters.row_count:,} of {total:,} events are shown"))
         self.summary.setText("\N{HORIZONTAL ELLIPSIS}" if filters.is_pending else text)
 
-    @Slot(list, bool)
-    def _on_events(self, codes: list[int], show: bool) -> None:
-        self._opened.filters.show_codes(codes, show)
-
     @Slot(list)
     def _on_invert_events(self, codes: list[int]) -> None:
         state = self._opened.filters.state
@@ -532,10 +528,6 @@ class FilterPanel(Panel):
         if codes:
             form = _NEXT_FORM[self._opened.filters.is_wide.get(codes[0])]
             self._opened.filters.set_form(codes, _FORM_TEXT[form])
-
-    @Slot(list, bool)
-    def _on_threads(self, rows: list[int], show: bool) -> None:
-        self._opened.filters.show_threads(rows, show)
 
     @Slot(list)
     def _on_invert_threads(self, rows: list[int]) -> None:

@@ -42,6 +42,7 @@ from satview.session.panels.sql import (
 from satview.session.tasks import Task
 from satview.store.trace import Trace
 from satview.tables.arguments import kind_rows
+from satview.tables.query_process import close_processes, start_early
 from satview.tables.views import views
 
 if TYPE_CHECKING:
@@ -194,16 +195,12 @@ class SqlPanel(Panel):
         self._job.close()
         self._modules.close()
         if self.views.count():  # it was seen
-            from satview.tables.query_process import close_processes
-
             close_processes(self._opened.trace)
 
     def reload(self) -> None:
         """List the views at first; read them again when the trace has grown."""
         if not self.views.count():
             self._fill_views()
-            from satview.tables.query_process import start_early
-
             start_early(self._opened.trace)
         if self._requested is not None and self._requested is not self._opened.trace:
             self.run()
@@ -276,8 +273,6 @@ class SqlPanel(Panel):
     def _on_view(self, index: int) -> None:
         name = self.views.itemData(index)
         if name:
-            from satview.tables.views import views  # as above
-
             view = views()[name]
             self.editor.setPlainText(query_of(view, self._opened.trace, self._opened.viewport.window))
             self.views.setCurrentIndex(0)

@@ -325,9 +325,7 @@ def bands_of(rows: Sequence[LaneRow], ratio: float) -> list[Band]:
     return [_band(tuple(band)) for _, band in groupby(rows, lambda row: int(row.y_px * ratio) // _BAND_PX)]
 
 
-@lru_cache(maxsize=1024)
-def _band(rows: tuple[LaneRow, ...]) -> Band:
-    return Band(rows)
+_band: Final = lru_cache(maxsize=1024)(Band)
 
 
 @lru_cache(maxsize=64)

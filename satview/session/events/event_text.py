@@ -19,7 +19,7 @@ from satview.events import wire
 from satview.events.layout import canonical
 from satview.events.spec import Argument, arguments_text
 from satview.events.states import STATE_BY_VALUE, UNKNOWN
-from satview.filters.rules.fastwide import LoggedForm, logged_form
+from satview.filters.rules.fastwide import logged_form
 from satview.formats.symbols import symbols_of
 from satview.linkage.blockers import blockers, owner_of
 from satview.linkage.calls import Fate
@@ -40,14 +40,9 @@ from satview.timeline.spans import Span
 _UNKNOWN = "not in the trace"
 
 
-def form_of(trace: Trace, event: int, *, is_wide: bool) -> LoggedForm:
-    """Return the form an event would have been logged in."""
-    return logged_form(trace, event, wide=is_wide)
-
-
 def arguments_as(trace: Trace, event: int, *, is_wide: bool, most: int | None = None) -> tuple[Argument, ...]:
     """Return the arguments of an event in one of its forms; those that the trace does not have say so."""
-    payload, form = trace.payloads.decode(event, most), form_of(trace, event, is_wide=is_wide)
+    payload, form = trace.payloads.decode(event, most), logged_form(trace, event, wide=is_wide)
     if form.form in ("same", "failed", "raw", payload.form):
         return payload.arguments
     known = {canonical(argument.name): argument for argument in payload.arguments}
@@ -517,7 +512,7 @@ def event_details(
     """
     spec = trace.spec(event)
     if is_wide is not None:
-        is_wide = None if form_of(trace, event, is_wide=is_wide).form not in ("fast", "wide") else is_wide
+        is_wide = None if logged_form(trace, event, wide=is_wide).form not in ("fast", "wide") else is_wide
     thread = int(trace.events.thread[event])
     calls = ", ".join(f"{call}()" for call in spec.calls)
     described = trace.payloads.described.get(spec.code)
@@ -677,10 +672,9 @@ def _moment_details(timeline: Timeline, lane: int, span: Span) -> Details:
     if 0 <= span.event < len(trace.events):
         when = format_moment(int(trace.events.time_cycles[span.event]), trace.clock)
         lines = [DetailLine("At", when), DetailLine("Event", event_name(trace, span.event), event=span.event)]
+    moment = (Section("Moment", tuple(lines)),)
     title = timeline.label(span) or "nothing yet"
-    return Details(
-        title, lane_path(timeline, lane), lane_kind(timeline.infos[lane]), (Section("Moment", tuple(lines)),)
-    )
+    return Details(title, lane_path(timeline, lane), lane_kind(timeline.infos[lane]), moment)
 
 
 def _trust_in_length(timeline: Timeline, lane: int, span: Span) -> Trust:
@@ -742,14 +736,8 @@ def _location_lines(trace: Trace, event: int) -> tuple[DetailLine, ...]:
         lines.append(DetailLine("Process", name, note, process=process))
         if int(trace.threads.tid[thread]) > 0:
             tid = int(trace.threads.tid[thread])
-            lines.append(
-                DetailLine(
-                    "Thread",
-                    trace.thread_name(thread),
-                    _noted(f"tid {tid}", trace.thread_name_source(thread)),
-                    thread=thread,
-                )
-            )
+            note = _noted(f"tid {tid}", trace.thread_name_source(thread))
+            lines.append(DetailLine("Thread", trace.thread_name(thread), note, thread=thread))
     return tuple(lines)
 
 
