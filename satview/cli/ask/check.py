@@ -42,21 +42,11 @@ def add_parser(subparsers: Any) -> None:
     add("--show-rules", action="store_true", help="print satview's thresholds as a --rules file and exit")
     add("-r", "--rules", type=InputFile, metavar="FILE", help="TOML file with thresholds that replace satview's own")
     add("-c", "--timing", metavar="FILE.toml", type=Path, help="deadlines, periods and chains to check (docs/late.md)")
-    add(
-        "--kind",
-        action="append",
-        type=_kind,
-        choices=[str(kind) for kind in all_kinds()],
-        metavar="KIND",
-        help=f"look only for this kind; repeatable: {', '.join(all_kinds())}",
-    )
+    add("--kind", action="append", type=_kind, choices=[str(kind) for kind in all_kinds()], metavar="KIND",
+        help=f"look only for this kind; repeatable: {', '.join(all_kinds())}")  # fmt: skip
     add_range(add, "only what happens in this range")
-    add(
-        "--severity",
-        choices=SEVERITIES,
-        default="warning",
-        help="exit with 3 for verdicts at least this severe (default %(default)s)",
-    )
+    add("--severity", choices=SEVERITIES, default="warning",
+        help="exit with 3 for verdicts at least this severe (default %(default)s)")  # fmt: skip
     add("--allow-undecided", action="store_true", help="do not exit with 4 if some kinds cannot be decided")
     add("--format", choices=(*FORMATS, "junit"), default="table", help="(default %(default)s)")
     add_user_events(parser.add_argument)

@@ -55,12 +55,9 @@ def add_parser(subparsers: Any) -> None:
     add("--with", dest="others", metavar="FILE", nargs="+", type=InputFile,
         help="look for the slowest instances of it in these traces too")  # fmt: skip
     add("-n", type=int, default=1, metavar="N", help="split the N worst instances (default %(default)s)")
-    add(
-        "--schedulability",
-        action="store_true",
+    add("--schedulability", action="store_true",
         help="how late each may be at most, by response-time analysis, beside what was measured and what the replay of "
-        "`satview whatif` gives: only this table, and what it assumes",
-    )
+        "`satview whatif` gives: only this table, and what it assumes")  # fmt: skip
     add("--no-replay", dest="replays", action="store_false",
         help="leave the replay out of --schedulability: it takes 20 s for a million events")  # fmt: skip
     add("--table", choices=_TABLES, help="only this table (with --format csv: default activities)")

@@ -34,20 +34,12 @@ def add_parser(subparsers: Any) -> None:
     add = parser.add_argument
     add("file", metavar="FILE", type=InputFile, help="a .kev file or a traceprinter listing")
     add("--interrupt", type=number, default=None, metavar="N", help="only this interrupt, for example 0x1b")
-    add(
-        "--thread",
-        default="",
-        metavar="NAME",
-        help="thread that handles it: part of its name or path, a pid, or PID:TID",
-    )
+    add("--thread", default="", metavar="NAME",
+        help="thread that handles it: part of its name or path, a pid, or PID:TID")  # fmt: skip
     add_range(add, "only those that begin in this range")
     add("--list", action="store_true", help="list them individually, longest first")
-    add(
-        "--sort",
-        choices=_SORTS,
-        default=None,
-        help="with --list: sort by this leg or by time (default total)",
-    )
+    add("--sort", choices=_SORTS, default=None,
+        help="with --list: sort by this leg or by time (default total)")  # fmt: skip
     add("--top", type=int, default=0, metavar="N", help="with --list: only the first N")
     add("--format", choices=FORMATS, default="table", help="(default %(default)s)")
     add_user_events(parser.add_argument)

@@ -51,37 +51,16 @@ def add_parser(subparsers: Any) -> None:
     parser = add_command(subparsers, "query", "run SQL queries on a trace",
                          "Run an SQL query on a trace.", _EPILOG)  # fmt: skip
     add = parser.add_argument
-    add(
-        "file",
-        nargs="?",
-        default="",
-        metavar="FILE",
-        type=InputFile,
-        help="a .kev file, a traceprinter listing or a thread trace; or a data set of traces",
-    )
-    add(
-        "query",
-        nargs="*",
-        metavar="QUERY",
-        help="one SELECT, show tables or describe NAME; - reads it from standard input",
-    )
+    add("file", nargs="?", default="", metavar="FILE", type=InputFile,
+        help="a .kev file, a traceprinter listing or a thread trace; or a data set of traces")  # fmt: skip
+    add("query", nargs="*", metavar="QUERY",
+        help="one SELECT, show tables or describe NAME; - reads it from standard input")  # fmt: skip
     add("--list", action="store_true", help="list the tables, views and macros and exit")
     add("--format", choices=("table", *_FILE_FORMATS), help="(default: by the file extension of OUT, else table)")
-    add(
-        "-o",
-        "--output",
-        default="-",
-        metavar="OUT",
-        type=OutputFile,
-        help="file for CSV, JSON or Parquet (default: standard output)",
-    )
-    add(
-        "--time-limit",
-        type=float,
-        default=60.0,
-        metavar="S",
-        help="seconds until the query is stopped (default %(default)s)",
-    )
+    add("-o", "--output", default="-", metavar="OUT", type=OutputFile,
+        help="file for CSV, JSON or Parquet (default: standard output)")  # fmt: skip
+    add("--time-limit", type=float, default=60.0, metavar="S",
+        help="seconds until the query is stopped (default %(default)s)")  # fmt: skip
     add("--memory-limit", type=int, default=2048, metavar="MIB", help="memory the query may use (default %(default)s)")
     add("--answer-limit", type=int, default=1024, metavar="MIB", help="largest result size (default %(default)s)")
     add("--threads", type=int, default=0, metavar="N", help="processors to use (default: all)")

@@ -34,12 +34,8 @@ def add_parser(subparsers: Any) -> None:
     add("--server", default="", metavar="NAME", help="the same for the server")
     add("--type", type=number, default=None, metavar="N", help="first word of the message, for example 0x100")
     add_range(add, "only those sent in this range")
-    add(
-        "--sort",
-        choices=_SORTS,
-        default="round-trip",
-        help="sort by this, largest first, or by time (default %(default)s)",
-    )
+    add("--sort", choices=_SORTS, default="round-trip",
+        help="sort by this, largest first, or by time (default %(default)s)")  # fmt: skip
     add("--top", type=int, default=0, metavar="N", help="only the first N, not counting nested messages")
     add("--nested", action="store_true", help="below each message, show those its servers sent to handle it")
     add("--format", choices=FORMATS, default="table", help="(default %(default)s)")

@@ -38,12 +38,8 @@ def add_parser(subparsers: Any) -> None:
                          "Show why a thread is in its state, or where its time went.", _EPILOG)  # fmt: skip
     add = parser.add_argument
     add("file", metavar="FILE", type=InputFile, help="a .kev file or a traceprinter listing")
-    add(
-        "--thread",
-        required=True,
-        metavar="NAME|PID:TID",
-        help="a thread name as satview shows it, or the name of a single-threaded process",
-    )
+    add("--thread", required=True, metavar="NAME|PID:TID",
+        help="a thread name as satview shows it, or the name of a single-threaded process")  # fmt: skip
     when = parser.add_mutually_exclusive_group(required=True)
     when.add_argument("--at", metavar="TIME", help="for example 1.25s, 350us, 0x1f00c (cycles) or #1200 (an event)")
     when.add_argument("--range", metavar="A..B", help=f"the critical path from A to B: {RANGES}")

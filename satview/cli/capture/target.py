@@ -43,11 +43,8 @@ def add_parser(subparsers: Any) -> None:
     what = parser.add_mutually_exclusive_group()
     what.add_argument("--shell", action="store_true", help="open a shell on a target that runs")
     what.add_argument("--run", metavar="COMMANDS", help="run commands as a shell on it does")
-    what.add_argument(
-        "--sdk",
-        metavar="FOLDER",
-        help="write what C programs for --release compile with: headers, library, examples",
-    )
+    what.add_argument("--sdk", metavar="FOLDER",
+                      help="write what C programs for --release compile with: headers, library, examples")  # fmt: skip
     what.add_argument("--end", action="store_true", help="end a target that runs")
     group = parser.add_argument_group("the target")
     group.add_argument("--release", choices=RELEASES, default=Release.QNX_7.value, help="release (7.x)")

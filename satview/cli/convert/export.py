@@ -64,25 +64,14 @@ def add_parser(subparsers: Any) -> None:
     add = parser.add_argument
     add("file", metavar="FILE", type=InputFile, help="a .kev file, a listing or a thread trace; or a folder of traces")
     add_output(add, "file or folder to write; - is standard output")
-    add(
-        "--table",
-        action="append",
-        default=[],
-        metavar="NAME",
-        help="table to write (default: event); repeatable; or all",
-    )
+    add("--table", action="append", default=[], metavar="NAME",
+        help="table to write (default: event); repeatable; or all")  # fmt: skip
     add("--arguments", action="store_true",
         help="write all arguments: one per row to a file, one table per kind of event to a folder")  # fmt: skip
-    add(
-        "--by-class",
-        action="store_true",
-        help="write a folder with one file per event class: class=THREAD/event.parquet",
-    )
-    add(
-        "--format",
-        choices=FORMATS,
-        help="format, if not set by the file extension; for folders (default: parquet)",
-    )
+    add("--by-class", action="store_true",
+        help="write a folder with one file per event class: class=THREAD/event.parquet")  # fmt: skip
+    add("--format", choices=FORMATS,
+        help="format, if not set by the file extension; for folders (default: parquet)")  # fmt: skip
     add_range(add, "only events in this range")
     add("-e", "--filter", dest="expression", metavar="EXPR", action="append", default=[],
         help="only events that meet this condition; repeatable, all must hold")  # fmt: skip

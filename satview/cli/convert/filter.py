@@ -68,36 +68,22 @@ def add_parser(subparsers: Any) -> None:
                          _EPILOG)  # fmt: skip
     add = parser.add_argument
     add("file", metavar="IN", type=InputFile, help="trace: a .kev file, a traceprinter listing or a thread trace")
-    add(
-        "-r",
-        "--rules",
-        metavar="RULES",
-        type=RuleFile,
-        action="append",
-        default=[],
-        help="rule file; repeatable, applied in order",
-    )
+    add("-r", "--rules", metavar="RULES", type=RuleFile, action="append", default=[],
+        help="rule file; repeatable, applied in order")  # fmt: skip
     add("-e", "--expression", metavar="EXPR", action="append", default=[], help="condition; repeatable, all must hold")
     add_output(add, "trace to write; - is standard output; not for thread traces", "OUT.kev")
     add("--from", dest="begin", metavar="TIME", help="drop events before TIME: 1.2s, 300ms, -5s from the end, ...")
     add("--to", dest="end", metavar="TIME", help="drop events at or after TIME")
     add_range(add, "--from and --to in one option")
-    add(
-        "--exact",
-        action="store_true",
-        help="write only the selected events: no names, switches or initial states",
-    )
+    add("--exact", action="store_true",
+        help="write only the selected events: no names, switches or initial states")  # fmt: skip
     add("--allow-code", action="store_true", help="run the Python files named by CALL rules; they can do anything")
     add("--explain", action="store_true", help="point out rules with a surprising effect")
     add("--would-capture", action="store_true", help="show what a capture of the same run would log under these rules")
     add("--would-keep", dest="would_capture", action="store_true", help=argparse.SUPPRESS)  # its name up to 0.1
     add("--tracelogger", action="store_true", help="print the closest tracelogger command")
-    add(
-        "--c-program",
-        metavar="OUT.c",
-        type=OutputFile,
-        help="write a C program that sets exactly these rules on a target",
-    )
+    add("--c-program", metavar="OUT.c", type=OutputFile,
+        help="write a C program that sets exactly these rules on a target")  # fmt: skip
     add("--from-args", action="store_true", help="print the rules that the trace's TRACELOGGER_ARGS stand for")
     add_user_events(parser.add_argument)
     add_pidin(parser.add_argument)

@@ -29,13 +29,8 @@ def add_parser(subparsers: Any) -> None:
     add = parser.add_argument
     add("file", metavar="FILE", type=InputFile, help="a .kev file or a traceprinter listing")
     add_output(add, "HTML file to write; - is standard output")
-    add(
-        "-r",
-        "--rules",
-        type=InputFile,
-        metavar="FILE",
-        help="TOML file with thresholds that replace satview's own",
-    )
+    add("-r", "--rules", type=InputFile, metavar="FILE",
+        help="TOML file with thresholds that replace satview's own")  # fmt: skip
     add("-c", "--timing", metavar="FILE.toml", type=Path, help="deadlines, periods and chains (docs/late.md)")
     add(
         "--pictures", type=int, default=4, metavar="N", help="draw at most N verdicts; 0 for none (default %(default)s)"

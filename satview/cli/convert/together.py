@@ -37,13 +37,8 @@ def add_parser(subparsers: Any) -> None:
                          "Put traces on one time axis: two targets, a host and its guest, or two traces of one target.",
                          _EPILOG)  # fmt: skip
     add = parser.add_argument
-    add(
-        "files",
-        metavar="FILE",
-        nargs="+",
-        type=InputFile,
-        help="traces of any format; the first one sets the time axis",
-    )
+    add("files", metavar="FILE", nargs="+", type=InputFile,
+        help="traces of any format; the first one sets the time axis")  # fmt: skip
     add("-o", "--output", type=OutputFile, metavar="X.sataxis", help="the file to write")
     add("--allow", action="store_true", help="write nothing; trust FILE, an axis from someone else, to name files "
         "outside its folder")  # fmt: skip

@@ -53,37 +53,15 @@ def add_parser(subparsers: Any) -> None:
                          "Print statistics.", _EPILOG)  # fmt: skip
     add = parser.add_argument
     add("file", metavar="FILE", type=InputFile, help="a .kev file, a traceprinter listing or a thread trace")
-    add(
-        "--by",
-        metavar="NAME",
-        action="append",
-        choices=_Names(),
-        help="what the rows are: %(choices)s (default: thread); repeatable",
-    )
-    add(
-        "--per-server",
-        action="store_true",
-        help="with --by client-server: one more column per server, what each client imposed on it",
-    )
+    add("--by", metavar="NAME", action="append", choices=_Names(),
+        help="what the rows are: %(choices)s (default: thread); repeatable")  # fmt: skip
+    add("--per-server", action="store_true",
+        help="with --by client-server: one more column per server, what each client imposed on it")  # fmt: skip
     add_range(add, "part of the trace")
-    add(
-        "-e",
-        "--filter",
-        dest="expression",
-        metavar="EXPR",
-        action="append",
-        default=[],
-        help="count events for which this condition holds; several must all hold",
-    )
-    add(
-        "-r",
-        "--rules",
-        metavar="FILE",
-        type=RuleFile,
-        action="append",
-        default=[],
-        help="count events that pass a rule file",
-    )
+    add("-e", "--filter", dest="expression", metavar="EXPR", action="append", default=[],
+        help="count events for which this condition holds; several must all hold")  # fmt: skip
+    add("-r", "--rules", metavar="FILE", type=RuleFile, action="append", default=[],
+        help="count events that pass a rule file")  # fmt: skip
     add("--allow-code", action="store_true", help="run the Python files that CALL rules name; they can do anything")
     add("--format", choices=("table", "csv", "json"), default="table", help="(default %(default)s)")
     add("--sort", default="", metavar="COLUMN", help="name of a column as in CSV, such as longest_ready_ns")
