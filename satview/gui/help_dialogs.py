@@ -148,8 +148,7 @@ class KeysDialog(QDialog):
                 ("Usual", "Restore the default keys of the command", self._use_table),
             )
         )
-        self.message = PlainLabel("", self)
-        self.message.setProperty("role", "dim")
+        self.message = PlainLabel("", self, role="dim")
         self.message.setWordWrap(True)
         self._lay_out()
         keys.changed.connect(self._fill)

@@ -19,7 +19,7 @@ from satview.gui.answer_table import AnswerModel
 from satview.gui.panel import set_up_rows
 from satview.gui.plots.axes import new_plot, paint_with
 from satview.gui.theme import Theme, colour
-from satview.gui.widgets import PlainLabel
+from satview.gui.widgets import PlainLabel, line_up
 from satview.session.tasks import Task, dismantle
 from satview.tables.query_process import close_processes
 
@@ -180,8 +180,7 @@ class TrendsWindow(QWidget):
         self.figure.setAccessibleName("Figure")
         for metric in metrics().values():
             self.figure.addItem(menu_text(metric.title), metric.name)
-        self.message = PlainLabel(self)
-        self.message.setProperty("role", "dim")
+        self.message = PlainLabel(self, role="dim")
         self.plot = TrendPlot(theme, self)
         self.traces, self.model = QTableView(self), AnswerModel(theme, self, tuple(_SHOWN))
         set_up_rows(self.traces, self.model, "Traces", _ROW_PX)
@@ -219,10 +218,7 @@ class TrendsWindow(QWidget):
         split.addWidget(self.plot)
         split.addWidget(self.traces)
         split.setSizes([_SIZE_PX[1] * 3 // 5, _SIZE_PX[1] * 2 // 5])
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(_MARGIN_PX, _MARGIN_PX, _MARGIN_PX, _MARGIN_PX)
-        layout.addLayout(head)
-        layout.addWidget(split, 1)
+        line_up(QVBoxLayout(self), head, (split, 1), margins=(_MARGIN_PX, _MARGIN_PX, _MARGIN_PX, _MARGIN_PX))
 
     @Slot()
     def _request(self) -> None:

@@ -31,7 +31,7 @@ from satview.filters.rules.text import check_rules, read_rule_text
 from satview.gui import dialogs
 from satview.gui.capture.job import CaptureJob, TargetCaptureRequest, failure
 from satview.gui.filters import rules_tab
-from satview.gui.widgets import MessageLine, keep_quiet, resize_on_screen
+from satview.gui.widgets import MessageLine, keep_quiet, line_up, resize_on_screen
 from satview.session.settings import Settings
 from satview.target.profiles import (
     MOST_BUFFERS,
@@ -241,13 +241,7 @@ class TargetDialog(QDialog):
         foot.addStretch()
         for button in (self.close_button, self.stop_button, self.start_button):
             foot.addWidget(button)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(20, 16, 20, 12)
-        layout.setSpacing(10)
-        layout.addWidget(self._editors)
-        layout.addWidget(self.message)
-        layout.addStretch()
-        layout.addLayout(foot)
+        line_up(QVBoxLayout(self), self._editors, self.message, None, foot, margins=(20, 16, 20, 12), spacing=10)
 
     def _connect(self) -> None:
         self.target.editTextChanged.connect(self._on_target)

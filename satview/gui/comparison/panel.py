@@ -94,8 +94,7 @@ class ComparisonPanel(AnswerPanel):
         self.words.setClearButtonEnabled(True)
         self.every = QCheckBox("Every figure", self)
         self.every.setToolTip("All figures of a thread, call or state, not only the one that changed most.")
-        self.statement = CutLabel(self)
-        self.statement.setProperty("role", "dim")
+        self.statement = CutLabel(self, role="dim")
         self.statement.setMinimumWidth(1)
         for widget in (self.kind, self.extent, self.words, self.every):
             line.addWidget(widget)

@@ -41,7 +41,7 @@ from satview.filters.expressions.complete import Completion
 from satview.gui import dialogs
 from satview.gui.comparison.beside import Beside
 from satview.gui.filters.editing import ProposingEditor
-from satview.gui.widgets import MessageLine, PlainLabel
+from satview.gui.widgets import MessageLine, PlainLabel, line_up
 from satview.linkage.latencies import latencies
 from satview.linkage.mutexes import MUTEX
 from satview.linkage.waits import waits
@@ -238,8 +238,7 @@ class WhatIfDialog(QDialog):
         keys.setColumnStretch(1, 1)
         for row, (key, meaning) in enumerate({"cpus": f"{CPUS_MEANING}, without a name: `cpus=2`", **KEYS}.items()):
             for column, text in enumerate((key, meaning.replace("`", ""))):
-                label = PlainLabel(text, self)
-                label.setProperty("role", "dim")
+                label = PlainLabel(text, self, role="dim")
                 keys.addWidget(label, row, column)
         close_button = QPushButton("Close", self)
         close_button.clicked.connect(self.close)
@@ -262,10 +261,7 @@ class WhatIfDialog(QDialog):
             described.setProperty("role", "dim")
             layout.addWidget(described)
         said = QWidget(self)
-        texts = QVBoxLayout(said)
-        texts.setContentsMargins(0, 0, 0, 0)
-        texts.addWidget(self.fit)
-        texts.addWidget(self.outcome, 1)
+        line_up(QVBoxLayout(said), self.fit, (self.outcome, 1), margins=(0, 0, 0, 0))
         scroll = QScrollArea(self)  # errors, findings and notes may be longer than a screen
         scroll.setWidget(said)
         scroll.setWidgetResizable(True)

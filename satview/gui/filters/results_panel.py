@@ -15,7 +15,7 @@ from satview.gui.event_list import EventListModel, column_widths
 from satview.gui.panel import PanelContext, TablePanel, add_copy_and_export, set_up_rows
 from satview.gui.save_events import write_list
 from satview.gui.theme import Theme
-from satview.gui.widgets import PlainLabel
+from satview.gui.widgets import PlainLabel, line_up
 from satview.session.events.event_links import hits_text
 from satview.session.open_trace import OpenTrace
 from satview.session.tasks import Task
@@ -68,18 +68,13 @@ class ResultsPanel(TablePanel[HitModel]):
         self.model = HitModel(opened, height_px, context.theme, self)
         self.table = QTableView(self)
         self._set_up(height_px)
-        self.message = PlainLabel(self)
-        self.message.setProperty("role", "dim")
+        self.message = PlainLabel(self, role="dim")
         self.message.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
         head = QHBoxLayout()
         head.setContentsMargins(10, 4, 8, 4)
         head.addWidget(self.message, 1)
         self._copy, self._export = add_copy_and_export(head, self, self.copy, self.ask_export)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(0)
-        layout.addLayout(head)
-        layout.addWidget(self.table)
+        line_up(QVBoxLayout(self), head, self.table, margins=(0, 0, 0, 0), spacing=0)
         self._doing = self._did = ""  # what the job does, and what is said when it is done
         self._job = Task(self)
         self._job.done.connect(self._on_done)

@@ -24,7 +24,7 @@ from satview.gui.filters.editing import ExpressionLine, fault_text
 from satview.gui.filters.rules_tab import RulesTab
 from satview.gui.panel import Panel, PanelContext
 from satview.gui.theme import Theme
-from satview.gui.widgets import LowGrid, MessageLine, PlainLabel
+from satview.gui.widgets import LowGrid, MessageLine, PlainLabel, line_up
 from satview.session.filtering.filter_stack import count_hits, make_columns_ready
 from satview.session.open_trace import OpenTrace
 from satview.session.tasks import Task
@@ -208,12 +208,7 @@ class ConditionBox(QWidget):
         row.addWidget(self.effect, 1)
         row.addWidget(self._find)
         row.addWidget(self._add)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(8, 6, 8, 4)
-        layout.setSpacing(6)
-        layout.addWidget(self.line)
-        layout.addWidget(self.message)
-        layout.addLayout(row)
+        line_up(QVBoxLayout(self), self.line, self.message, row, margins=(8, 6, 8, 4), spacing=6)
         self.line.checked.connect(self._on_checked)
         self.line.submitted.connect(self.submit)
         self.line.focused.connect(self._get_ready)
@@ -471,8 +466,7 @@ class FilterPanel(Panel):
 
     def _foot(self) -> QWidget:
         widget = QWidget(self)
-        self.summary = PlainLabel(self)
-        self.summary.setProperty("role", "dim")
+        self.summary = PlainLabel(self, role="dim")
         self._reset = QPushButton("Show all", self)
         self._reset.setProperty("flat", "true")
         self._reset.clicked.connect(self._opened.filters.show_all)
@@ -483,12 +477,7 @@ class FilterPanel(Panel):
         self.summary.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
         for effect, text in _EFFECTS.items():
             self.effect.addItem(text, effect)
-        foot = QHBoxLayout(widget)
-        foot.setContentsMargins(8, 4, 8, 6)
-        foot.setSpacing(8)
-        foot.addWidget(self.effect)
-        foot.addWidget(self.summary, 1)
-        foot.addWidget(self._reset)
+        line_up(QHBoxLayout(widget), self.effect, (self.summary, 1), self._reset, margins=(8, 4, 8, 6), spacing=8)
         return widget
 
     def _show_forms(self) -> None:

@@ -45,7 +45,7 @@ from satview.events.states import PROCESS_HUES
 from satview.gui.colours import FADE, ink_on, mixed, process_colour
 from satview.gui.panel import Panel, PanelContext
 from satview.gui.theme import Theme, colour
-from satview.gui.widgets import CutLabel, PlainLabel
+from satview.gui.widgets import CutLabel, PlainLabel, line_up
 from satview.session.open_trace import OpenTrace
 from satview.session.range_view import Extent, ExtentAnswer
 from satview.session.tasks import IsCancelled
@@ -434,17 +434,10 @@ class FlamePanel(Panel):
         self.stack = QStackedWidget(self)
         self.stack.addWidget(self.canvas)
         self.stack.addWidget(self.message)
-        head = QHBoxLayout()
-        head.setContentsMargins(8, 2, 8, 2)
-        head.setSpacing(8)
-        head.addWidget(self.measures)
-        head.addWidget(self.by_thread)
-        head.addWidget(self.statement, 1)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(0)
-        layout.addLayout(head)
-        layout.addWidget(self.stack, 1)
+        head = line_up(
+            QHBoxLayout(), self.measures, self.by_thread, (self.statement, 1), margins=(8, 2, 8, 2), spacing=8
+        )
+        line_up(QVBoxLayout(self), head, (self.stack, 1), margins=(0, 0, 0, 0), spacing=0)
         self.measures.activated.connect(self._on_measure)
         self.by_thread.toggled.connect(self.view.show_by_thread)
         self.view.changed.connect(self._on_view)

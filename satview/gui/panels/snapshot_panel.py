@@ -127,8 +127,7 @@ class SnapshotPanel(AnswerPanel):
     def __init__(self, context: PanelContext, parent: QWidget | None = None) -> None:
         super().__init__(context, "Snapshot", parent)
         self.view = SnapshotView(self._opened, self)
-        self.moment = CutLabel("", self)
-        self.moment.setProperty("role", "dim")
+        self.moment = CutLabel("", self, role="dim")
         head = QHBoxLayout()
         head.setContentsMargins(8, 3, 8, 3)
         head.addWidget(self.moment, 1)

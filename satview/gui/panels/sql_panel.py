@@ -28,7 +28,7 @@ from satview.gui.filters.editing import ProposingEditor
 from satview.gui.panel import Panel, PanelContext, set_up_rows
 from satview.gui.plots.panel import are_imported, import_plots
 from satview.gui.theme import Theme
-from satview.gui.widgets import Notice, PlainLabel
+from satview.gui.widgets import Notice, PlainLabel, line_up
 from satview.session.panels.sql import (
     Drawing,
     cell_text,
@@ -155,8 +155,7 @@ class SqlPanel(Panel):
         self.views = QComboBox(self)
         self.views.setAccessibleName("Views")
         self.run_button = QPushButton("Run", self)
-        self.message = PlainLabel("", self)
-        self.message.setProperty("role", "dim")
+        self.message = PlainLabel("", self, role="dim")
         self.message.setWordWrap(True)
         self.model = ResultModel(self)
         self.table = QTableView(self)
@@ -230,18 +229,9 @@ class SqlPanel(Panel):
         buttons = QVBoxLayout()
         buttons.addWidget(self.views)
         buttons.addWidget(self.run_button)
-        head = QHBoxLayout()
-        head.setContentsMargins(8, 4, 8, 4)
-        head.addWidget(self.editor, 1)
-        head.addLayout(buttons)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(0)
-        layout.addLayout(head)
-        line = QHBoxLayout()
-        line.setContentsMargins(2, 0, 8, 2)
-        line.addWidget(self.shown)
-        line.addWidget(self.value)
+        head = line_up(QHBoxLayout(), (self.editor, 1), buttons, margins=(8, 4, 8, 4))
+        layout = line_up(QVBoxLayout(self), head, margins=(0, 0, 0, 0), spacing=0)
+        line = line_up(QHBoxLayout(), self.shown, self.value, margins=(2, 0, 8, 2))
         self.message.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
         self.message.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
         line.addWidget(self.message, 1)

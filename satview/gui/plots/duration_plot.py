@@ -19,7 +19,7 @@ from satview.base.time_text import format_duration, format_moment
 from satview.gui.colours import state_colour
 from satview.gui.plots.axes import CountAxis, DurationAxis, ShareAxis, height, new_plot, paint_with
 from satview.gui.theme import Theme, colour
-from satview.gui.widgets import CutLabel, PlainLabel
+from satview.gui.widgets import CutLabel, PlainLabel, line_up
 from satview.session.comparison import Overlaid
 from satview.session.open_trace import OpenTrace
 from satview.session.panels.late_view import ExplainedInstance
@@ -65,8 +65,7 @@ class DurationPlot(QWidget):
         self.plot.scene().sigMouseClicked.connect(self._on_click)
         self._marks: list[pg.InfiniteLine] = []
         self.plot.getViewBox().sigResized.connect(self._space_marks)
-        self.head = PlainLabel(self)
-        self.head.setProperty("role", "dim")
+        self.head = PlainLabel(self, role="dim")
         self.head.setContentsMargins(8, 4, 8, 4)
         self.worst = QTreeWidget(self)
         self.worst.setAccessibleName("Longest")
@@ -79,16 +78,8 @@ class DurationPlot(QWidget):
             self.worst.setColumnWidth(column, width_px)
         side = QWidget(self)
         side.setFixedWidth(_WORST_PX)
-        beside = QVBoxLayout(side)
-        beside.setContentsMargins(0, 0, 0, 0)
-        beside.setSpacing(0)
-        beside.addWidget(self.head)
-        beside.addWidget(self.worst, 1)
-        layout = QHBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(0)
-        layout.addWidget(self.plot, 1)
-        layout.addWidget(side)
+        line_up(QVBoxLayout(side), self.head, (self.worst, 1), margins=(0, 0, 0, 0), spacing=0)
+        line_up(QHBoxLayout(self), (self.plot, 1), side, margins=(0, 0, 0, 0), spacing=0)
         self.set_theme(theme)
 
     def set_theme(self, theme: Theme) -> None:
@@ -319,11 +310,7 @@ class OverlayPlot(QWidget):
         for label in self.heads:
             label.setMinimumWidth(1)
             head.addWidget(label)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(0)
-        layout.addLayout(head)
-        layout.addWidget(self.plot, 1)
+        line_up(QVBoxLayout(self), head, (self.plot, 1), margins=(0, 0, 0, 0), spacing=0)
         self.set_theme(theme)
 
     def set_theme(self, theme: Theme) -> None:

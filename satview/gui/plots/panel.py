@@ -36,7 +36,7 @@ from satview.gui import dialogs
 from satview.gui.panel import Panel, PanelContext
 from satview.gui.pictures import save_drawing, save_png
 from satview.gui.theme import Theme
-from satview.gui.widgets import Notice, PlainLabel
+from satview.gui.widgets import Notice, PlainLabel, line_up
 from satview.session.panels.plots import (
     CountsPlotted,
     DurationsPlotted,
@@ -138,10 +138,7 @@ class PlotsPanel(Panel):
         self._modules = Task(self)
         self._modules.done.connect(self._make_next)
         self._modules.failed.connect(self._on_no_modules)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(0)
-        layout.addLayout(self._head())
+        layout = line_up(QVBoxLayout(self), self._head(), margins=(0, 0, 0, 0), spacing=0)
         self._options = QStackedWidget(self)
         self._options.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
         self._options.addWidget(self._load_options())
@@ -230,8 +227,7 @@ class PlotsPanel(Panel):
         head = QHBoxLayout()
         head.setContentsMargins(2, 0, 8, 0)
         head.addWidget(self.tabs)
-        self.statement = PlainLabel(self)
-        self.statement.setProperty("role", "dim")
+        self.statement = PlainLabel(self, role="dim")
         self.statement.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
         self.statement.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
         head.addWidget(self.statement, 1)

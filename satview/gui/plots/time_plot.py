@@ -19,6 +19,7 @@ from satview.events.states import INTERRUPT
 from satview.gui.colours import class_colour, mixed, process_colour, state_colour
 from satview.gui.plots.axes import LEFT_PX, PlotTimeAxis, new_plot, paint_with
 from satview.gui.theme import Theme, colour
+from satview.gui.widgets import line_up
 from satview.session.open_trace import OpenTrace
 from satview.session.panels.plots import CountsPlotted, LoadPlotted
 from satview.session.panels.sql import Drawing
@@ -73,11 +74,7 @@ class TimePlot(QWidget):
         self.legend.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self.legend.setTextElideMode(Qt.TextElideMode.ElideMiddle)
         self.legend.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        layout = QHBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(0)
-        layout.addWidget(self.legend)
-        layout.addWidget(self.plot, 1)
+        line_up(QHBoxLayout(self), self.legend, (self.plot, 1), margins=(0, 0, 0, 0), spacing=0)
         self.plot.getViewBox().sigXRangeChanged.connect(self._on_plot_moved)
         self.plot.scene().sigMouseClicked.connect(self._on_click)
         opened.viewport.window_changed.connect(self.follow)

@@ -35,7 +35,7 @@ from satview.gui.swimlane.picture import ExplainedPicture
 from satview.gui.swimlane.ruler import Ruler
 from satview.gui.swimlane.view import SwimlaneView
 from satview.gui.theme import Theme
-from satview.gui.widgets import FRAME_MS, PlainLabel, paint_next_frame
+from satview.gui.widgets import FRAME_MS, PlainLabel, line_up, paint_next_frame
 from satview.session.arrow_source import ArrowMode
 from satview.session.lanes.lane_arrangement import SortBy
 from satview.session.lanes.lane_row import LaneRow
@@ -92,8 +92,7 @@ class NoStates(QWidget):
         page = QWidget(self)
         card = QFrame(page)
         card.setMaximumWidth(_CARD_PX)
-        title = PlainLabel("No states of threads in this trace", card)
-        title.setProperty("role", "title")
+        title = PlainLabel("No states of threads in this trace", card, role="title")
         self.copy_line = QPushButton("Copy", card)
         self.copy_line.clicked.connect(self._on_copy)
         self.capture = QPushButton("New capture\N{HORIZONTAL ELLIPSIS}", card)
@@ -106,13 +105,7 @@ class NoStates(QWidget):
         for button in (self.capture, self.show_lanes):
             buttons.addWidget(button)
         buttons.addStretch()
-        inside = QVBoxLayout(card)
-        inside.setContentsMargins(16, 12, 16, 12)
-        inside.setSpacing(10)
-        inside.addWidget(title)
-        inside.addWidget(self._text)
-        inside.addLayout(line)
-        inside.addLayout(buttons)
+        line_up(QVBoxLayout(card), title, self._text, line, buttons, margins=(16, 12, 16, 12), spacing=10)
         middle = QHBoxLayout(page)
         middle.addStretch(1)
         middle.addWidget(card, 100, Qt.AlignmentFlag.AlignVCenter)

@@ -17,6 +17,7 @@ from satview.base.safe_text import counted, menu_text, tool_tip
 from satview.base.time_text import format_duration
 from satview.gui.swimlane.cpu_use import busy_share, knows_use
 from satview.gui.theme import restyle
+from satview.gui.widgets import line_up
 from satview.session.open_trace import OpenTrace
 from satview.store.problems import KINDS
 from satview.store.trace import Trace
@@ -114,10 +115,7 @@ class Glance(QWidget):
         super().__init__(bar)
         self._opened, self._bar = opened, bar
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Preferred)
-        line = QHBoxLayout(self)
-        line.setContentsMargins(12, 0, 0, 0)
-        line.setSpacing(0)
-        line.addStretch()
+        line = line_up(QHBoxLayout(self), None, margins=(12, 0, 0, 0), spacing=0)
         self.buttons: dict[str, QToolButton] = {}
         for name in ("size", "loss", "lack", "verdict"):
             button = self.buttons[name] = QToolButton(self)

@@ -27,7 +27,7 @@ from satview.gui.help_dialogs import InfoDialog, KeysDialog, PluginsDialog
 from satview.gui.quick_pick import LinePrompt, Option, QuickPick
 from satview.gui.settings_dialog import SettingsDialog, StateLooksDialog
 from satview.gui.theme import Theme, css
-from satview.gui.widgets import PlainLabel
+from satview.gui.widgets import PlainLabel, line_up
 from satview.gui.windows.actions import CommandActions
 from satview.session.commands import MOUSE_HELP, CommandRegistry, Menu
 from satview.session.session import Stage
@@ -57,18 +57,14 @@ class KeyOverlay(QFrame):
         self.search.textChanged.connect(self._fill)
         close = QPushButton("Close", self)
         close.clicked.connect(self.close)
-        title = PlainLabel("Keys and mouse", self)
-        title.setProperty("role", "title")
+        title = PlainLabel("Keys and mouse", self, role="title")
         head = QHBoxLayout()
         head.addWidget(title)
         head.addStretch()
         head.addWidget(self.search)
         head.addWidget(close)
         self.browser = QTextBrowser(self)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(20, 16, 20, 16)
-        layout.addLayout(head)
-        layout.addWidget(self.browser)
+        line_up(QVBoxLayout(self), head, self.browser, margins=(20, 16, 20, 16))
         self.resize(min(1060, parent.width() - 40), min(760, parent.height() - 60))
         self.move((parent.width() - self.width()) // 2, (parent.height() - self.height()) // 2)
         self._fill("")
