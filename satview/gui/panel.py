@@ -9,7 +9,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, ClassVar, Final, Generic, Protocol, TypeVar
 
 from PySide6.QtCore import QAbstractItemModel, QItemSelectionModel, QPoint, Qt, QUrl, Signal, Slot
-from PySide6.QtGui import QHideEvent
+from PySide6.QtGui import QHideEvent, QShowEvent
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QButtonGroup,
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from satview.session.comparison import Comparison
     from satview.session.navigation import Navigation
     from satview.session.open_trace import OpenTrace
+    from satview.session.questions import WatchedAnswer
     from satview.session.settings import Settings
 
 
@@ -131,6 +132,7 @@ class Panel(QWidget):
     Attributes:
         saved_fields: Fields whose values are there again when the trace is next opened, as `saved_values` returns them.
         waits_to_be_seen: `reload` is called when the panel is first seen too, for what nothing else needs.
+        watched: What is worked out while the panel can be seen, and only then; None = nothing.
 
     Signals:
         menu_requested: Right click: global position, name of the argument under it or empty.
@@ -138,6 +140,7 @@ class Panel(QWidget):
 
     waits_to_be_seen: ClassVar[bool] = False
     saved_fields: ClassVar[tuple[str, ...]] = ()
+    watched: WatchedAnswer | None = None
     menu_requested = Signal(QPoint, str)
 
     def __init__(self, context: PanelContext, parent: QWidget | None = None) -> None:
@@ -155,6 +158,14 @@ class Panel(QWidget):
 
     def rest(self) -> None:
         """Stop working: nobody looks."""
+        if self.watched is not None:
+            self.watched.watch(False)
+
+    def showEvent(self, event: QShowEvent) -> None:
+        """Follow the trace from now on."""
+        super().showEvent(event)
+        if self.watched is not None:
+            self.watched.watch(True)
 
     def hideEvent(self, event: QHideEvent) -> None:
         """Rest."""

@@ -20,7 +20,6 @@ from PySide6.QtGui import (
     QPaintEvent,
     QPen,
     QResizeEvent,
-    QShowEvent,
 )
 from PySide6.QtWidgets import (
     QAbstractScrollArea,
@@ -420,7 +419,7 @@ class FlamePanel(Panel):
     def __init__(self, context: PanelContext, parent: QWidget | None = None) -> None:
         super().__init__(context, parent)
         self.setMinimumSize(120, 64)
-        self.view = FlameView(self._opened, self)
+        self.view = self.watched = FlameView(self._opened, self)
         self.canvas = FlameCanvas(context.theme, self)
         self.measures, self.by_thread = QComboBox(self), QCheckBox("By process and thread", self)
         self.measures.setAccessibleName("What widths are")
@@ -460,15 +459,6 @@ class FlamePanel(Panel):
         """Return what is known of the current rectangle, while the rectangles have the focus."""
         graph = self.canvas.graph
         return tip_of(graph, self.canvas.current) if graph is not None and self.canvas.hasFocus() else ""
-
-    def showEvent(self, event: QShowEvent) -> None:
-        """Begin to follow the trace."""
-        super().showEvent(event)
-        self.view.watch(True)
-
-    def rest(self) -> None:
-        """Stop working: nobody looks."""
-        self.view.watch(False)
 
     @Slot(int)
     def _on_measure(self, _number: int) -> None:

@@ -7,7 +7,6 @@ from typing import Final
 
 import numpy as np
 from PySide6.QtCore import QModelIndex, QObject, Slot
-from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QHBoxLayout, QWidget
 
 from satview.analysis.times.basis import Basis
@@ -126,7 +125,7 @@ class SnapshotPanel(AnswerPanel):
 
     def __init__(self, context: PanelContext, parent: QWidget | None = None) -> None:
         super().__init__(context, "Snapshot", parent)
-        self.view = SnapshotView(self._opened, self)
+        self.view = self.watched = SnapshotView(self._opened, self)
         self.moment = CutLabel("", self, role="dim")
         head = QHBoxLayout()
         head.setContentsMargins(8, 3, 8, 3)
@@ -151,15 +150,6 @@ class SnapshotPanel(AnswerPanel):
 
     def _rows_as_text(self) -> str:
         return self.exported.lines(range(len(self.exported))) if self.exported is not None else ""
-
-    def showEvent(self, event: QShowEvent) -> None:
-        """Follow the trace from now on."""
-        super().showEvent(event)
-        self.view.watch(True)
-
-    def rest(self) -> None:
-        """Stop working: nobody looks."""
-        self.view.watch(False)
 
     @Slot()
     def _on_view(self) -> None:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from satview.gui.running_instance import InstanceServer
     from satview.gui.trends import TrendsWindow
     from satview.gui.windows.ending import FilesOutcome
-    from satview.gui.windows.first_look import FirstLooks
+    from satview.gui.windows.looks import FirstLooks
     from satview.gui.windows.window_commands import CaptureCommands
     from satview.store.time_ranges import Location
 
@@ -119,7 +119,7 @@ class Application(QObject):
     def open_links(self, links: list[TraceLink], window: MainWindow | None = None, is_followed: bool = False) -> None:
         """Open files and go to positions in them; arguments as of `open_files`."""
         from satview.gui.dialogs import may_open  # the first window does not wait for them
-        from satview.gui.windows.first_look import FirstLooks
+        from satview.gui.windows.looks import FirstLooks
         from satview.session.session import Stage
 
         looks = self._looks = self._looks or FirstLooks(self)
@@ -140,7 +140,7 @@ class Application(QObject):
         Raises:
             UsageError: The file that shows has no such range or event.
         """
-        from satview.gui.windows.first_look import look_at
+        from satview.gui.windows.looks import look_at
 
         path = link.path.absolute()
         for shown in (window, *self.windows):

@@ -241,7 +241,7 @@ class MainWindow(CommandWindow):
 
     def _make_commands(self) -> None:
         from satview.gui.windows.actions import CommandActions  # with the rest of a complete window
-        from satview.gui.windows.session_commands import SessionCommands
+        from satview.gui.windows.looks import SessionCommands
         from satview.gui.windows.trace_commands import TraceCommands
         from satview.gui.windows.window_commands import WindowCommands
 

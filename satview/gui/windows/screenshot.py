@@ -18,7 +18,7 @@ from satview.gui.comparison.panel import ComparisonPanel
 from satview.gui.pictures import save_png
 from satview.gui.windows.application import Application, make_qt_application, silence_offscreen
 from satview.gui.windows.command_window import Shared
-from satview.gui.windows.first_look import show_link
+from satview.gui.windows.looks import show_link
 from satview.gui.windows.main_window import MainWindow
 from satview.session.loading.recent_files import RecentFiles
 from satview.session.session import Stage
