@@ -28,7 +28,7 @@ from satview.base.time import Clock
 from satview.base.time_text import format_exactly
 from satview.formats.axis.assemble import FORMAT, PS_PER_S
 from satview.gui import dialogs
-from satview.gui.widgets import PlainLabel
+from satview.gui.widgets import PlainLabel, line_up
 from satview.session.axis_files import AxisRequest, plan, write_users_axis
 from satview.session.comparison import Comparison
 from satview.session.tasks import Task
@@ -130,12 +130,8 @@ class AxisDialog(QDialog):
         hint.setWordWrap(True)
         layout.addWidget(hint)
         layout.addWidget(self.table, 1)
-        line = QHBoxLayout()
-        line.addWidget(self._add_button)
-        line.addWidget(self._remove_button)
-        line.addStretch()
-        line.addWidget(PlainLabel("Without an offset:", self))
-        line.addWidget(self.align, 1)
+        line = line_up(QHBoxLayout(), self._add_button, self._remove_button, None,
+                       PlainLabel("Without an offset:", self), (self.align, 1))  # fmt: skip
         layout.addLayout(line)
         layout.addWidget(self.error)
         layout.addWidget(self.buttons)

@@ -247,13 +247,9 @@ class WhatIfDialog(QDialog):
         foot.addStretch()
         for button in (self.predict_button, self.cancel_button, self.save_button, close_button):
             foot.addWidget(button)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(20, 18, 20, 16)
-        layout.setSpacing(10)
-        layout.addWidget(PlainLabel("What to change, one TARGET:KEY=VALUE a line, such as planner 1:priority=22", self))
-        layout.addWidget(self.changes)
-        layout.addLayout(keys)
-        layout.addLayout(self._timing_line())
+        layout = line_up(QVBoxLayout(self),
+                         PlainLabel("What to change, one TARGET:KEY=VALUE a line, such as planner 1:priority=22", self),
+                         self.changes, keys, self._timing_line(), margins=(20, 18, 20, 16), spacing=10)  # fmt: skip
         if self._opened.user_file:
             described = PlainLabel(
                 visible_line(f"User events as described in {Path(self._opened.user_file).name}"), self
@@ -277,11 +273,7 @@ class WhatIfDialog(QDialog):
         choose.setProperty("flat", "true")
         choose.setAutoDefault(False)
         choose.clicked.connect(self._on_choose)
-        line = QHBoxLayout()
-        line.addWidget(PlainLabel("File of timing", self))
-        line.addWidget(self.timing, 1)
-        line.addWidget(choose)
-        return line
+        return line_up(QHBoxLayout(), PlainLabel("File of timing", self), (self.timing, 1), choose)
 
     def done(self, result: int) -> None:
         """Stop what runs in the background; Escape and the frame of the window end here too."""
