@@ -253,9 +253,7 @@ class TableExport(QObject):
     def __init__(self, panel: QWidget, statement: QLabel) -> None:
         super().__init__(panel)
         self._panel, self._statement = panel, statement
-        self._job = Task(self)
-        self._job.done.connect(self._on_done)
-        self._job.failed.connect(self._on_failed)
+        self._job = Task(self, self._on_done, self._on_failed)
 
     def save_as(self, table: Table, trace_path: Path) -> None:
         """Let the user name a file, and write an answer to it.

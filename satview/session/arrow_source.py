@@ -55,12 +55,8 @@ class ArrowSource(QObject):
         self._cache: dict[bool, tuple[tuple[object, ...], ArrowGroups]] = {}  # by whether they are exact
         self._requested: tuple[tuple[object, ...], Picture] | None = None
         self.latest: ArrowGroups | None = None
-        self._build = Task(self)
-        self._build.done.connect(self._on_built)
-        self._build.failed.connect(self._on_failed)
-        self._job = Task(self)
-        self._job.done.connect(self._on_exact)
-        self._job.failed.connect(self._on_failed)
+        self._build = Task(self, self._on_built, self._on_failed)
+        self._job = Task(self, self._on_exact, self._on_failed)
         self._rest = QTimer(self, singleShot=True, interval=_REST_MS)
         self._rest.timeout.connect(self._refine)
         opened.lanes.changed.connect(self._on_lanes)

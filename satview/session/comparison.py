@@ -93,9 +93,7 @@ class Comparison(QObject):
         self.is_linked = True
         self._map: TimeMap | None = None
         self._is_passing_on = False
-        self._search = Task(self)
-        self._search.done.connect(self._on_found)
-        self._search.failed.connect(self._on_failed)
+        self._search = Task(self, self._on_found, self._on_failed)
         first.viewport.window_changed.connect(self._on_first)
         first.reloaded.connect(self._on_reloaded)
 

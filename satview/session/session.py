@@ -88,14 +88,10 @@ class Session(QObject):
         super().__init__(parent)
         self._settings = settings
         self._prepare = prepare
-        self._job = Task(self)
-        self._job.done.connect(self._on_read)
-        self._job.failed.connect(self._on_failed)
+        self._job = Task(self, self._on_read, self._on_failed)
         self._job.progress.connect(self.progress)
         self._cache_job = Task(self)
-        self._naming = Task(self)
-        self._naming.done.connect(self._on_names)
-        self._naming.failed.connect(self._on_no_names)
+        self._naming = Task(self, self._on_names, self._on_no_names)
         self._to_cache: LoadedTrace | None = None
         self.adds_to_cache = True
         self.stage = Stage.EMPTY

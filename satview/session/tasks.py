@@ -113,8 +113,23 @@ class Task(QObject):
     failed = Signal(object)
     progress = Signal(float)
 
-    def __init__(self, parent: QObject | None = None) -> None:
+    def __init__(
+        self,
+        parent: QObject | None = None,
+        on_done: Callable[..., object] | None = None,
+        on_failed: Callable[..., object] | None = None,
+    ) -> None:
+        """Begin without a function.
+
+        Args:
+            parent: Owner.
+            on_done: Takes the result, or nothing; a method of a QObject, or another signal.
+            on_failed: Takes the exception; the same.
+        """
         super().__init__(parent)
+        for signal, receiver in ((self.done, on_done), (self.failed, on_failed)):
+            if receiver is not None:
+                signal.connect(receiver)
         use_one_arena()  # before the first thread of a pool begins
         self._pool = QThreadPool(self)
         self._pool.setMaxThreadCount(1)

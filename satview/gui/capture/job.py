@@ -106,9 +106,7 @@ class CaptureJob(QObject):
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
-        self._job = Task(self)
-        self._job.done.connect(self._on_done)
-        self._job.failed.connect(self._on_failed)
+        self._job = Task(self, self._on_done, self._on_failed)
         self._job.progress.connect(self.progress)
         self._grows_there.connect(self._on_grows, Qt.ConnectionType.QueuedConnection)
         self._told_there.connect(self._on_told, Qt.ConnectionType.QueuedConnection)

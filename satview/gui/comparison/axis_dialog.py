@@ -79,9 +79,7 @@ class AxisDialog(QDialog):
         self.setWindowTitle("Files on one time axis")
         self._folder = trace.path.parent
         self._described = trace.payloads.described
-        self._job = Task(self)
-        self._job.done.connect(self._on_planned)
-        self._job.failed.connect(self._on_failed)
+        self._job = Task(self, self._on_planned, self._on_failed)
         self.table = QTableWidget(self)
         self.align = QComboBox(self)
         self.error = PlainLabel(self)

@@ -192,14 +192,9 @@ class WhatIfDialog(QDialog):
         self._opened, self._path, self._beside = opened, opened.trace.path, beside
         self._folder: TemporaryDirectory[str] | None = None
         self._predicted: Path | None = None
-        self._job = Task(self)
-        self._job.done.connect(self._on_done)
-        self._job.failed.connect(self._on_failed)
-        self._saving, self._looking = Task(self), Task(self)
-        self._saving.done.connect(self._on_saved)
-        self._saving.failed.connect(self._on_not_saved)
-        self._looking.done.connect(self._on_targets)
-        self._looking.failed.connect(self._on_targets)  # nothing is proposed then
+        self._job = Task(self, self._on_done, self._on_failed)
+        self._saving = Task(self, self._on_saved, self._on_not_saved)
+        self._looking = Task(self, self._on_targets, self._on_targets)  # where it failed nothing is proposed
         self.changes = ChangeEditor(self)
         self.changes.setPlainText(change)
         self.changes.setAccessibleName("Changes")

@@ -76,9 +76,7 @@ class ResultsPanel(TablePanel[HitModel]):
         self._copy, self._export = add_copy_and_export(head, self, self.copy, self.ask_export)
         line_up(QVBoxLayout(self), head, self.table, margins=(0, 0, 0, 0), spacing=0)
         self._doing = self._did = ""  # what the job does, and what is said when it is done
-        self._job = Task(self)
-        self._job.done.connect(self._on_done)
-        self._job.failed.connect(self._on_failed)
+        self._job = Task(self, self._on_done, self._on_failed)
         self._job.progress.connect(self._on_progress)
         opened.search.changed.connect(self._on_search)
         self.table.selectionModel().currentRowChanged.connect(self._on_row)

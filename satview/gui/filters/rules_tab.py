@@ -272,9 +272,7 @@ class WouldCaptureDialog(QDialog):
         layout = QVBoxLayout(self)
         layout.addWidget(self.browser)
         layout.addWidget(buttons)
-        self._job = Task(self)
-        self._job.done.connect(self._on_answer)
-        self._job.failed.connect(self._on_failed)
+        self._job = Task(self, self._on_answer, self._on_failed)
         evaluator, trace = opened.filters.evaluator, opened.trace
 
         def find() -> WouldCapture:
@@ -454,8 +452,7 @@ class RulesTab(QWidget):
         self.apply_button.clicked.connect(partial(self._try, self.apply))
         self.editor.checked.connect(self._on_checked)
         opened.reloaded.connect(self._on_reloaded)
-        self._hits = Task(self)
-        self._hits.done.connect(self._on_hits)
+        self._hits = Task(self, self._on_hits)
         self._on_checked()
 
     def close_down(self) -> None:

@@ -95,9 +95,7 @@ class ThreadPresets(QPushButton):
         self._opened = opened
         self._selected = picked
         self._title = ""
-        self._job = Task(self)
-        self._job.done.connect(self._on_done)
-        self._job.failed.connect(self._on_failed)
+        self._job = Task(self, self._on_done, self._on_failed)
         menu = QMenu(self)
         for title, choose in (
             ("Used the CPU", passes.used_cpu),
@@ -199,9 +197,7 @@ class ConditionBox(QWidget):
         self._find = QPushButton("Find", self)
         self.message = MessageLine(self)
         self.message.setWordWrap(True)
-        self._job = Task(self)
-        self._job.done.connect(self._on_count)
-        self._job.failed.connect(self._on_failed)
+        self._job = Task(self, self._on_count, self._on_failed)
         self._typing = QTimer(self, singleShot=True, interval=_TYPING_MS)
         self._typing.timeout.connect(self._count)
         row = line_up(QHBoxLayout(), (self.effect, 1), self._find, self._add)

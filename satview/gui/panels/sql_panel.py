@@ -168,9 +168,7 @@ class SqlPanel(Panel):
         self.value.setAccessibleName("Column that is plotted")
         self.value.hide()
         self.plot: ResultPlot | None = None
-        self._modules = Task(self)
-        self._modules.done.connect(self._show)
-        self._modules.failed.connect(self._on_no_modules)
+        self._modules = Task(self, self._show, self._on_no_modules)
         self._drawing: Drawing | str = ""
         self.reason = Notice("", self)
         self._lay_out()
@@ -179,9 +177,7 @@ class SqlPanel(Panel):
         labels.width_requested.connect(self._set_left)
         self.shown.currentChanged.connect(self._show)
         self.value.activated.connect(self._show)
-        self._job = Task(self)
-        self._job.done.connect(self._on_done)
-        self._job.failed.connect(self._on_failed)
+        self._job = Task(self, self._on_done, self._on_failed)
         self._requested: Trace | None = None  # whose rows are shown: those of a trace that has grown since are others
         self.editor.run_requested.connect(self.run)
         self.run_button.clicked.connect(self._on_button)

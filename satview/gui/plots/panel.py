@@ -132,12 +132,8 @@ class PlotsPanel(Panel):
         self.durations: DurationPlot | None = None
         self.counts: CountPlot | None = None
         self._drawn: object = None
-        self._job = Task(self)
-        self._job.done.connect(self._on_exported)
-        self._job.failed.connect(self._on_exported)
-        self._modules = Task(self)
-        self._modules.done.connect(self._make_next)
-        self._modules.failed.connect(self._on_no_modules)
+        self._job = Task(self, self._on_exported, self._on_exported)
+        self._modules = Task(self, self._make_next, self._on_no_modules)
         layout = line_up(QVBoxLayout(self), self._head(), margins=(0, 0, 0, 0), spacing=0)
         self._options = QStackedWidget(self)
         self._options.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)

@@ -146,9 +146,7 @@ class CaptureCommands(QObject):
         self._wanted = _DIALOG
         self._followed: Path | None = None
         self._is_followed_elsewhere = False
-        self._import = Task(self)
-        self._import.done.connect(self._show_wanted)
-        self._import.failed.connect(self._on_not_imported)
+        self._import = Task(self, self._show_wanted, self._on_not_imported)
         self._folder: tempfile.TemporaryDirectory[str] | None = None
         job, session = window.capture_job, window.session
         job.began.connect(self._on_began)

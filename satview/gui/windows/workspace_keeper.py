@@ -69,8 +69,7 @@ class WorkspaceKeeper(QObject):
         self.file = files.of_trace(path) if is_lasting else StateFiles().of_trace(path)
         self.file.setParent(self)
         self._waiting: SelectionState | None = None
-        self._building = Task(self)
-        self._building.done.connect(self._on_built)
+        self._building = Task(self, self._on_built)
         self._timer = QTimer(self, singleShot=True, interval=_CACHE_AFTER_MS)
         self._timer.timeout.connect(self.save)
 

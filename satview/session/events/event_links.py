@@ -93,8 +93,7 @@ class EventLinks(QObject):
         self._trace: Trace | None = None
         self._event: int | None = None
         self.found = FoundLinks()
-        self._job = Task(self)
-        self._job.done.connect(self._on_found)
+        self._job = Task(self, self._on_found)
         selection.changed.connect(self._on_selection)
 
     @property

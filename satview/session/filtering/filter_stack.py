@@ -364,9 +364,7 @@ class FilterStack(QObject):
         super().__init__(parent)
         self._events = trace.events
         self._history = history
-        self._job = Task(self)
-        self._job.done.connect(self._on_view)
-        self._job.failed.connect(self._on_failed)
+        self._job = Task(self, self._on_view, self._on_failed)
         self.evaluator = FilterEvaluator(trace)
         self.state = FilterState(_all(CODE_COUNT), _all(len(trace.threads)))
         self.view = FilterView(selected=len(trace.events))

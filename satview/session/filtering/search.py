@@ -52,9 +52,7 @@ class Search(QObject):
         super().__init__(parent)
         self._trace = trace
         self._evaluator = evaluator or FilterEvaluator(trace)
-        self._job = Task(self)
-        self._job.done.connect(self._on_hits)
-        self._job.failed.connect(self._on_failed)
+        self._job = Task(self, self._on_hits, self._on_failed)
         self.text = ""
         self.error = ""
         self.hits: NDArray[np.uint32] = np.empty(0, np.uint32)

@@ -90,9 +90,7 @@ class ClassLoader(QObject):
         super().__init__(parent)
         self._timeline, self._requested, self._described, self._settings = timeline, requested, described, settings
         self._timing_file = timing_file
-        self._job = Task(self)
-        self._job.done.connect(self._on_done)
-        self._job.failed.connect(self._on_failed)
+        self._job = Task(self, self._on_done, self._on_failed)
         settings.changed.connect(self._on_setting)
 
     @property

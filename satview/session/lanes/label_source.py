@@ -262,9 +262,7 @@ class LabelSource(QObject):
         self._labels = IntervalLabels(trace)
         self._failed: frozenset[Label] = frozenset()
         self._requested: frozenset[Label] = frozenset()
-        self._job = Task(self)
-        self._job.done.connect(self._on_done)
-        self._job.failed.connect(self._on_failed)
+        self._job = Task(self, self._on_done, self._on_failed)
 
     @property
     def is_busy(self) -> bool:

@@ -300,10 +300,7 @@ class LaneSorter(QObject):
     def __init__(self, lanes: LaneList, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._lanes = lanes
-        self._sorting, self._grouping = Task(self), Task(self)
-        for job in (self._sorting, self._grouping):
-            job.done.connect(self._on_done)
-            job.failed.connect(self._on_failed)
+        self._sorting, self._grouping = (Task(self, self._on_done, self._on_failed) for _ in range(2))
 
     @property
     def is_busy(self) -> bool:
