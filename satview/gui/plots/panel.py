@@ -34,7 +34,7 @@ from satview.base.time_text import format_duration
 from satview.formats.registry import source_files
 from satview.gui import dialogs
 from satview.gui.panel import Panel, PanelContext
-from satview.gui.pictures import save_drawing, save_png
+from satview.gui.swimlane.picture_files import save_drawing, save_png
 from satview.gui.theme import Theme
 from satview.gui.widgets import Notice, PlainLabel, line_up
 from satview.session.panels.plots import (

@@ -26,11 +26,11 @@ from satview.analysis.needs import has_class, has_no_states
 from satview.base.safe_text import counted, tool_tip, visible_line
 from satview.events.states import QUIET_PROCESS
 from satview.events.wire import WireClass
-from satview.gui.pictures import ExplainedPicture, save_drawing
 from satview.gui.swimlane.labels import LaneLabels
 from satview.gui.swimlane.legend import Legend
 from satview.gui.swimlane.mouse import HoverCard, SwimlaneMouse
 from satview.gui.swimlane.overview import OverviewStrip
+from satview.gui.swimlane.picture_files import ExplainedPicture, save_drawing
 from satview.gui.swimlane.ruler import Ruler
 from satview.gui.swimlane.view import SwimlaneView
 from satview.gui.theme import Theme

@@ -13,7 +13,6 @@ from satview.base.errors import SatviewError
 from satview.gui import dialogs
 from satview.gui.quick_pick import Option, QuickPick
 from satview.gui.settings_dialog import SaveSessionDialog
-from satview.gui.windows.main_window import MainWindow
 from satview.gui.windows.workspace_keeper import put_session, taken
 from satview.session.commands import CommandRegistry
 from satview.session.session import Session, Stage
@@ -116,7 +115,7 @@ def look_at(views: Workspace, link: TraceLink) -> None:
         views.opened.viewport.jump(parse_range(link.range_text, axis))
 
 
-def show_link(window: MainWindow, link: TraceLink) -> None:
+def show_link(window: CommandWindow, link: TraceLink) -> None:
     """Let a window that shows the file of a link look as it says: session, second trace, range and event.
 
     Raises:
@@ -135,9 +134,9 @@ class FirstLooks(QObject):
 
     def __init__(self, parent: QObject) -> None:
         super().__init__(parent)
-        self._waiting: dict[Session, tuple[MainWindow, TraceLink]] = {}
+        self._waiting: dict[Session, tuple[CommandWindow, TraceLink]] = {}
 
-    def watch(self, window: MainWindow, link: TraceLink) -> None:
+    def watch(self, window: CommandWindow, link: TraceLink) -> None:
         """Go there as soon as the window has its trace."""
         if link.has_position:
             if window.session not in self._waiting:
@@ -155,7 +154,7 @@ class FirstLooks(QObject):
             # One pass of the event loop later: by then the window has made its views.
             QTimer.singleShot(0, self, partial(self._go, *waiting))
 
-    def _go(self, window: MainWindow, link: TraceLink) -> None:
+    def _go(self, window: CommandWindow, link: TraceLink) -> None:
         if window.workspace is None:
             return
 
